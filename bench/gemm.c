@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gemm.c: bench_gemm, attune's choice beside its peers for every problem of a workload, in one run, interleaved. */
+#include "bench/bench.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+  const char *workload, *database, *device, *markdown, *csv, *only, *blas;
+  int rounds;
+  bool tune;
+  double budget_ms, time_limit_s;
+} options;
+
+typedef struct reports {
+  FILE *markdown, *csv;
+} reports;
+
+static const char usage[] =
+    "usage: bench_gemm WORKLOAD [options]\n"
+    "Times attune's choice for each problem of WORKLOAD (CSV) beside its peers: on CUDA cublasGemmEx, the same with\n"
+    "CUBLAS_GEMM_AUTOTUNE, and cublasLt's first heuristic; on the host OpenBLAS with its default threads.\n"
+    "  --db FILE         tuning database (default: attune's own)\n"
+    "  --device D        host, cuda:0, ... (default: best)\n"
+    "  --tune            tune what the database lacks, in this process\n"
+    "  --budget MS       most milliseconds to tune one problem (default 500)\n"
+    "  --rounds N        samples of each way, 9 to 101 (default 15)\n"
+    "  --only TEXT       problems whose name contains TEXT\n"
+    "  --time-limit S    start no problem after S seconds\n"
+    "  --blas LIBRARY    the host's peer (default libopenblas.so.0)\n"
+    "  --markdown FILE   write the table as markdown\n"
+    "  --csv FILE        write the figures as CSV\n"
+    "Exit: 0 done, 1 a failure or results that differ from the peer's, 2 usage.\n";
+
+void bench_die(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fputs("bench_gemm: ", stderr);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  va_end(arguments);
+  exit(1);
+}
+
+void bench_check(attune_status status, const char *what) {
+  if (status != ATTUNE_OK) bench_die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
+}
+
+static void bad_usage(const char *what) {
+  fprintf(stderr, "bench_gemm: %s\n%s", what, usage);
+  exit(2);
+}
+
+static double number(const char *text, double least, const char *what) {
+  char *end = NULL;
+  double value = strtod(text, &end);
+  if (end == text || *end != 0 || !(value >= least)) bad_usage(what);
+  return value;
+}
+
+static options read_options(int argc, char **argv) {
+  static const struct option names[] = {{"db", required_argument, NULL, 'd'},
+                                        {"device", required_argument, NULL, 'D'},
+                                        {"tune", no_argument, NULL, 't'},
+                                        {"budget", required_argument, NULL, 'b'},
+                                        {"rounds", required_argument, NULL, 'r'},
+                                        {"only", required_argument, NULL, 'o'},
+                                        {"time-limit", required_argument, NULL, 'l'},
+                                        {"blas", required_argument, NULL, 'B'},
+                                        {"markdown", required_argument, NULL, 'm'},
+                                        {"csv", required_argument, NULL, 'c'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
+  options o = {.device = "best", .blas = "libopenblas.so.0", .rounds = 15, .time_limit_s = INFINITY};
+  for (int letter; (letter = getopt_long(argc, argv, "h", names, NULL)) != -1;) {
+    switch (letter) {
+    case 'd': o.database = optarg; break;
+    case 'D': o.device = optarg; break;
+    case 't': o.tune = true; break;
+    case 'b': o.budget_ms = number(optarg, 1.0, "--budget wants milliseconds, 1 or more"); break;
+    case 'r': o.rounds = (int)number(optarg, 9.0, "--rounds wants 9 to 101"); break;
+    case 'o': o.only = optarg; break;
+    case 'l': o.time_limit_s = number(optarg, 0.0, "--time-limit wants seconds"); break;
+    case 'B': o.blas = optarg; break;
+    case 'm': o.markdown = optarg; break;
+    case 'c': o.csv = optarg; break;
+    case 'h': fputs(usage, stdout); exit(0);
+    default: bad_usage("unknown option");
+    }
+  }
+  if (o.rounds > BENCH_MAX_ROUNDS) bad_usage("--rounds wants 9 to 101");
+  if (optind != argc - 1) bad_usage("one WORKLOAD is wanted");
+  o.workload = argv[optind];
+  return o;
+}
+
+static FILE *open_report(const char *path) {
+  if (path == NULL) return NULL;
+  FILE *file = fopen(path, "w");
+  if (file == NULL) bench_die("cannot write %s: give a path in a folder that exists", path);
+  return file;
+}
+
+static void open_platform(bench_platform *platform, const options *o) {
+  bench_check(attune_device_get(&platform->device, o->device), "--device");
+  attune_device_properties properties;
+  bench_check(attune_device_get_properties(platform->device, &properties), "attune_device_get_properties");
+  if (properties.kind == ATTUNE_DEVICE_HOST) {
+    bench_host_open(platform, o->blas);
+  } else {
+#ifdef BENCH_WITH_CUDA
+    bench_cuda_open(platform);
+#else
+    bench_die("this program was built without CUDA; build it with -DATTUNE_CUDA=ON");
+#endif
+  }
+  attune_tuner_options settings = ATTUNE_TUNER_OPTIONS_INIT;
+  settings.database = o->database;
+  settings.mode = ATTUNE_MODE_CACHED;
+  bench_check(attune_tuner_create(&platform->tuner, &settings), "attune_tuner_create");
+  if (attune_tuner_database_status(platform->tuner) != ATTUNE_OK)
+    fprintf(stderr, "bench_gemm: warning: no database: %s\n", attune_last_message());
+}
+
+static bool wanted(const options *o, const attune_workload_entry *entry) {
+  return o->only == NULL || strstr(entry->name, o->only) != NULL;
+}
+
+/* Tunes what the database lacks; seconds of wall clock. */
+static double tune_all(bench_platform *platform, const options *o, const attune_workload *workload) {
+  double start = bench_now_ns();
+  for (size_t i = 0; i < attune_workload_size(workload); i++) {
+    const attune_workload_entry *entry = attune_workload_at(workload, i);
+    if (!wanted(o, entry) || (bench_now_ns() - start) * 1e-9 > o->time_limit_s) continue;
+    attune_status status = attune_tune(platform->tuner, platform->device, entry->problem, o->budget_ms, 0, NULL);
+    if (status != ATTUNE_OK) fprintf(stderr, "bench_gemm: %s was not tuned: %s\n", entry->name, attune_last_message());
+  }
+  return (bench_now_ns() - start) * 1e-9;
+}
+
+static void count_row(const bench_platform *platform, const bench_row *row, bench_summary *summary) {
+  if (row->decision.source == ATTUNE_SOURCE_DEFAULT || row->decision.source == ATTUNE_SOURCE_NEIGHBOUR)
+    summary->untuned++;
+  summary->tuning_s += row->decision.tuning_ms * 1e-3;
+  if (!row->agrees) summary->disagree++;
+  if (row->ratio <= 0.0) return;
+  summary->geomean += log(row->ratio); /* a sum until the end */
+  summary->problems++;
+  if (row->ratio < platform->floor_ratio) summary->below++;
+  if (summary->least_name == NULL || row->ratio < summary->least) {
+    summary->least = row->ratio;
+    summary->least_name = row->problem.name;
+  }
+}
+
+static void run_all(bench_platform *platform, const options *o, const attune_workload *workload, const reports *out,
+                    bench_row *rows, bench_summary *summary) {
+  double start = bench_now_ns();
+  for (size_t i = 0; i < attune_workload_size(workload); i++) {
+    const attune_workload_entry *entry = attune_workload_at(workload, i);
+    if (!wanted(o, entry)) continue;
+    if ((bench_now_ns() - start) * 1e-9 + summary->tune_wall_s > o->time_limit_s) {
+      summary->skipped++;
+      continue;
+    }
+    bench_row *row = &rows[i];
+    bench_problem_read(&row->problem, entry);
+    bench_measure(platform, &row->problem, o->rounds, row);
+    bench_check(attune_explain(platform->tuner, platform->device, entry->problem, &row->decision), entry->problem);
+    bench_report_row(stdout, platform, row, false);
+    if (out->markdown != NULL) bench_report_row(out->markdown, platform, row, true);
+    if (out->csv != NULL) bench_report_csv_row(out->csv, platform, row);
+    if (!row->agrees)
+      fprintf(stderr, "bench_gemm: %s: results differ, %.3g of what rounding allows\n", entry->name, row->agreement);
+    count_row(platform, row, summary);
+  }
+  if (summary->problems > 0) summary->geomean = exp(summary->geomean / summary->problems);
+  summary->bench_wall_s = (bench_now_ns() - start) * 1e-9;
+}
+
+static void join_command(char *out, size_t size, int argc, char **argv) {
+  size_t at = (size_t)snprintf(out, size, "bench_gemm");
+  for (int i = 1; i < argc && at < size; i++) at += (size_t)snprintf(out + at, size - at, " %s", argv[i]);
+}
+
+int main(int argc, char **argv) {
+  char command[1024];
+  join_command(command, sizeof command, argc, argv); /* first: getopt reorders the words */
+  options o = read_options(argc, argv);
+  attune_workload *workload = NULL;
+  bench_check(attune_workload_read(&workload, o.workload), o.workload);
+  bench_platform platform = {0};
+  open_platform(&platform, &o);
+  reports out = {open_report(o.markdown), open_report(o.csv)};
+  bench_row *rows = calloc(attune_workload_size(workload) + 1, sizeof *rows);
+  if (rows == NULL) bench_die("out of memory for %zu problems", attune_workload_size(workload));
+  bench_summary summary = {0};
+  if (o.tune) summary.tune_wall_s = tune_all(&platform, &o, workload);
+  bench_report_head(stdout, &platform, o.workload, command, o.rounds, false);
+  if (out.markdown != NULL) bench_report_head(out.markdown, &platform, o.workload, command, o.rounds, true);
+  if (out.csv != NULL) bench_report_csv_head(out.csv);
+  run_all(&platform, &o, workload, &out, rows, &summary);
+  bench_report_summary(stdout, &platform, &summary, false);
+  if (out.markdown != NULL) bench_report_summary(out.markdown, &platform, &summary, true);
+  if (out.markdown != NULL && fclose(out.markdown) != 0) bench_die("cannot write %s", o.markdown);
+  if (out.csv != NULL && fclose(out.csv) != 0) bench_die("cannot write %s", o.csv);
+  free(rows);
+  bench_random_release(platform.stream);
+  attune_tuner_destroy(platform.tuner);
+  platform.close(&platform);
+  attune_workload_destroy(workload);
+  return summary.disagree > 0 ? 1 : 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_blocked.c: attune's own host_blocked beside OpenBLAS, both on one thread, interleaved: by default the f32 1024^3
+ * product, the figure that attune is held to (0.6 of OpenBLAS or better). It looks inside the library to run that one
+ * implementation. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ops/gemm/problem.h"
+#include "tuning/registry.h"
+
+enum { ROUNDS = 21, CBLAS_COLUMNS = 102, CBLAS_PLAIN = 111 };
+
+typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
+                         int);
+typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
+                         double *, int);
+
+typedef struct scene {
+  at_plan *plan;
+  attune_stream *stream;
+  attune_gemm_operands operands;
+  void *d_peer;
+  sgemm_fn sgemm;
+  dgemm_fn dgemm;
+  bool wide;
+  int size, calls;
+} scene;
+
+static void check(attune_status status, const char *what) {
+  if (status == ATTUNE_OK) return;
+  fprintf(stderr, "bench_host_blocked: %s: %s: %s\n", what, attune_status_string(status), attune_last_message());
+  exit(1);
+}
+
+static void call_attune(const scene *s) {
+  check(s->plan->launch(s->plan, &s->operands, s->stream), "host_blocked");
+}
+
+static void call_peer(const scene *s) {
+  int n = s->size;
+  if (s->wide)
+    s->dgemm(CBLAS_COLUMNS, CBLAS_PLAIN, CBLAS_PLAIN, n, n, n, 1.0, s->operands.a, n, s->operands.b, n, 0.0, s->d_peer,
+             n);
+  else
+    s->sgemm(CBLAS_COLUMNS, CBLAS_PLAIN, CBLAS_PLAIN, n, n, n, 1.0f, s->operands.a, n, s->operands.b, n, 0.0f,
+             s->d_peer, n);
+}
+
+static void load_peer(scene *s) {
+  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void *single = library != NULL ? dlsym(library, "cblas_sgemm") : NULL,
+       *wide = library != NULL ? dlsym(library, "cblas_dgemm") : NULL;
+  void *threads = library != NULL ? dlsym(library, "openblas_set_num_threads") : NULL;
+  if (single == NULL || wide == NULL || threads == NULL) {
+    fprintf(stderr, "bench_host_blocked: libopenblas.so.0 is not here; nothing to compare with\n");
+    exit(77);
+  }
+  void (*set_threads)(int);
+  memcpy(&s->sgemm, &single, sizeof single);
+  memcpy(&s->dgemm, &wide, sizeof wide);
+  memcpy(&set_threads, &threads, sizeof threads);
+  set_threads(1);
+}
+
+static void *random_matrix(size_t count, bool wide) {
+  void *out = aligned_alloc(64, (count * (wide ? 8u : 4u) + 63u) / 64u * 64u);
+  if (out == NULL) {
+    fprintf(stderr, "bench_host_blocked: out of memory\n");
+    exit(1);
+  }
+  for (size_t i = 0; i < count; i++) {
+    double value = 2.0 * drand48() - 1.0;
+    if (wide)
+      ((double *)out)[i] = value;
+    else
+      ((float *)out)[i] = (float)value;
+  }
+  return out;
+}
+
+static double seconds(void) {
+  return (double)at_now_ns() * 1e-9;
+}
+
+static double sample(const scene *s, void (*call)(const scene *)) {
+  double start = seconds();
+  for (int i = 0; i < s->calls; i++) call(s);
+  return (seconds() - start) / s->calls;
+}
+
+/* Calls that take about `wanted` seconds. */
+static int calls_for(scene *s, void (*call)(const scene *), double wanted) {
+  s->calls = 1;
+  call(s);
+  double once = sample(s, call);
+  return once >= wanted ? 1 : (int)(wanted / once) + 1;
+}
+
+/* The least of three short samples of the scene's plan. */
+static double quick_time(scene *s) {
+  double least = 0.0;
+  s->calls = calls_for(s, call_attune, 0.002);
+  for (int i = 0; i < 3; i++) {
+    double took = sample(s, call_attune);
+    if (i == 0 || took < least) least = took;
+  }
+  return least;
+}
+
+/* The plan of host_blocked on one thread: its fastest configuration that says so, as the tuner would choose. */
+static void make_plan(scene *s) {
+  attune_device *host = NULL;
+  char text[AT_PROBLEM_CHARS];
+  at_gemm g;
+  double least = 0.0;
+  static at_configuration all[256];
+  check(attune_device_get(&host, "host"), "attune_device_get");
+  s->stream = attune_stream_default(host);
+  snprintf(text, sizeof text, "gemm %s nn %dx%dx%d strict", s->wide ? "f64" : "f32", s->size, s->size, s->size);
+  check(at_gemm_op.parse(text, &g), text);
+  const at_implementation *blocked = at_registry_find(&at_gemm_op, "host_blocked", host);
+  int count = blocked != NULL ? blocked->configurations(&g, host, all, 256) : 0;
+  at_plan *best = NULL;
+  for (int i = 0; i < count; i++) {
+    int64_t threads = 0;
+    if (!at_configuration_get(&all[i], "threads", &threads) || threads != 1) continue;
+    check(at_plan_create(&s->plan, &at_gemm_op, blocked, &all[i], &g, host), "at_plan_create");
+    double took = quick_time(s);
+    bool better = best == NULL || took < least;
+    at_plan_destroy(better ? best : s->plan);
+    if (!better) continue;
+    best = s->plan;
+    least = took;
+  }
+  s->plan = best;
+  if (best == NULL) {
+    fprintf(stderr, "bench_host_blocked: host_blocked offers no configuration with threads=1\n");
+    exit(1);
+  }
+}
+
+static int by_value(const void *x, const void *y) {
+  double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+static double largest_difference(const scene *s) {
+  double worst = 0.0;
+  for (size_t i = 0; i < (size_t)s->size * (size_t)s->size; i++) {
+    double a = s->wide ? ((double *)s->operands.d)[i] : (double)((float *)s->operands.d)[i];
+    double b = s->wide ? ((double *)s->d_peer)[i] : (double)((float *)s->d_peer)[i];
+    if (!(fabs(a - b) <= worst)) worst = fabs(a - b);
+  }
+  return worst;
+}
+
+static void measure(scene *s) {
+  double mine[ROUNDS], theirs[ROUNDS], ratio[ROUNDS], flops = 2.0 * s->size * (double)s->size * s->size;
+  call_attune(s);
+  call_peer(s);
+  double worst = largest_difference(s);
+  if (!(worst < 1e-3)) {
+    fprintf(stderr, "bench_host_blocked: the results differ by %g\n", worst);
+    exit(1);
+  }
+  s->calls = calls_for(s, call_peer, 0.01);
+  for (int r = 0; r < ROUNDS; r++) {
+    mine[r] = sample(s, call_attune);
+    theirs[r] = sample(s, call_peer);
+    ratio[r] = theirs[r] / mine[r];
+  }
+  qsort(mine, ROUNDS, sizeof *mine, by_value);
+  qsort(theirs, ROUNDS, sizeof *theirs, by_value);
+  qsort(ratio, ROUNDS, sizeof *ratio, by_value);
+  printf("%s %d^3, one thread: host_blocked %s %.1f GFLOP/s, OpenBLAS %.1f GFLOP/s, ratio %.3f (median of %d rounds)\n",
+         s->wide ? "f64" : "f32", s->size, s->plan->configuration.text, flops / mine[ROUNDS / 2] * 1e-9,
+         flops / theirs[ROUNDS / 2] * 1e-9, ratio[ROUNDS / 2], ROUNDS);
+}
+
+int main(int argc, char **argv) {
+  scene s = {.size = argc > 1 ? atoi(argv[1]) : 1024, .wide = argc > 2 && strcmp(argv[2], "f64") == 0, .calls = 1};
+  if (s.size < 1 || s.size > 16384 || argc > 3 || (argc > 2 && !s.wide && strcmp(argv[2], "f32") != 0)) {
+    fprintf(stderr, "usage: bench_host_blocked [SIZE [f32|f64]]\n");
+    return 2;
+  }
+  size_t count = (size_t)s.size * (size_t)s.size;
+  srand48((long)at_now_ns());
+  load_peer(&s);
+  void *a = random_matrix(count, s.wide), *b = random_matrix(count, s.wide), *d = random_matrix(count, s.wide);
+  s.d_peer = random_matrix(count, s.wide);
+  s.operands = (attune_gemm_operands){1.0, a, b, 0.0, NULL, d};
+  make_plan(&s);
+  measure(&s);
+  at_plan_destroy(s.plan);
+  free(a), free(b), free(d), free(s.d_peer);
+  return 0;
+}

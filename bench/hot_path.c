@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hot_path.c: what attune itself costs: a hit of attune_gemm, a plan run, both by number of threads, and opening a
+ * database with 100,000 winners. The plan launches nothing, so that only attune is measured: for that this program
+ * looks inside the library. */
+#include "bench/hot_path.h"
+
+#include <getopt.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/problem.h"
+#include "tuning/tuner.h"
+
+/* A run is about as long as a scheduler's time slice or shorter, so many are undisturbed on a busy machine. */
+enum {
+  CALLS = 100000,
+  FAST_CALLS = 1000000,
+  REPEATS = 41,
+  MAX_THREADS = 64,
+  MANY_PROBLEMS = 64,
+  MANY_MASK = MANY_PROBLEMS - 1
+};
+
+static FILE *markdown;
+
+void hot_die(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fputs("bench_hot_path: ", stderr);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  va_end(arguments);
+  exit(1);
+}
+
+void hot_check(attune_status status, const char *what) {
+  if (status != ATTUNE_OK) hot_die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
+}
+
+void hot_line(const char *format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  puts(text);
+  fflush(stdout);
+  if (markdown != NULL) fprintf(markdown, "%s\n", text);
+}
+
+static int by_value(const void *x, const void *y) {
+  double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+double hot_median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, by_value);
+  return values[count / 2];
+}
+
+/* The implementation that does nothing. */
+static bool no_op_supports(const void *problem, attune_device *device) {
+  (void)problem, (void)device;
+  return true;
+}
+
+static int no_op_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+  (void)problem, (void)device;
+  if (max > 0) out[0].text[0] = 0;
+  return max > 0 ? 1 : 0;
+}
+
+static attune_status no_op_prepare(at_plan *plan) {
+  (void)plan;
+  return ATTUNE_OK;
+}
+
+static attune_status no_op_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  (void)plan, (void)operands, (void)stream;
+  return ATTUNE_OK;
+}
+
+static void no_op_destroy(at_plan *plan) {
+  (void)plan;
+}
+
+static const at_implementation no_op = {.name = "no_op",
+                                        .version = 1,
+                                        .backend = "host",
+                                        .supports = no_op_supports,
+                                        .configurations = no_op_configurations,
+                                        .prepare = no_op_prepare,
+                                        .launch = no_op_launch,
+                                        .destroy = no_op_destroy};
+
+typedef enum path { PATH_LAUNCH, PATH_HIT, PATH_HIT_MANY, PATH_PLAN } path;
+
+typedef struct scene {
+  attune_tuner *tuner;
+  attune_stream *stream;
+  attune_plan *plan; /* as a caller has it */
+  at_launch_fn volatile launch;
+  attune_gemm_problem problems[MANY_PROBLEMS];
+  attune_gemm_operands operands;
+} scene;
+
+static float data[16] __attribute__((aligned(64)));
+
+/* Puts a plan that does nothing where attune_gemm will find it. */
+static void plant(scene *s, const attune_gemm_problem *problem) {
+  at_key key = {{0}};
+  char text[AT_PROBLEM_CHARS];
+  attune_device *device = attune_stream_device(s->stream);
+  at_plan *plan = NULL;
+  at_configuration configuration = {""};
+  attune_decision decision = {.source = ATTUNE_SOURCE_TUNED};
+  hot_check(attune_gemm_problem_format(text, sizeof text, problem, &s->operands), "attune_gemm_problem_format");
+  hot_check(at_gemm_op.parse(text, at_key_problem(&key)), text);
+  at_key_set(&key, &at_gemm_op, device);
+  hot_check(at_plan_create(&plan, &at_gemm_op, &no_op, &configuration, at_key_problem(&key), device), "at_plan_create");
+  hot_check(at_plan_table_put(&s->tuner->plans, &key, &plan, &decision, false), "at_plan_table_put");
+}
+
+static void open_scene(scene *s) {
+  attune_device *host = NULL;
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  options.database = "";
+  hot_check(attune_device_get(&host, "host"), "attune_device_get");
+  hot_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
+  s->stream = attune_stream_default(host);
+  s->launch = no_op_launch;
+  s->operands = (attune_gemm_operands){1.0, data, data + 4, 0.0, NULL, data + 8};
+  for (int i = 0; i < MANY_PROBLEMS; i++) {
+    s->problems[i] = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
+    s->problems[i].m = 64 + i;
+    s->problems[i].n = s->problems[i].k = 64;
+    plant(s, &s->problems[i]);
+  }
+  hot_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problems[0], &s->operands),
+            "attune_gemm_plan_create");
+}
+
+static void close_scene(scene *s) {
+  attune_plan_destroy(s->plan);
+  attune_tuner_destroy(s->tuner);
+}
+
+static int run_launch(const scene *s, const attune_gemm_operands *operands) {
+  int failed = 0;
+  for (int i = 0; i < FAST_CALLS; i++) failed |= (int)s->launch(s->plan, operands, s->stream);
+  return failed;
+}
+
+static int run_hit(const scene *s, const attune_gemm_operands *operands, const attune_gemm_problem *problem) {
+  int failed = 0;
+  for (int i = 0; i < CALLS; i++) failed |= (int)attune_gemm(s->tuner, s->stream, problem, operands);
+  return failed;
+}
+
+static int run_hit_many(const scene *s, const attune_gemm_operands *operands) {
+  int failed = 0;
+  for (int i = 0; i < CALLS; i++)
+    failed |= (int)attune_gemm(s->tuner, s->stream, &s->problems[i * 37 & MANY_MASK], operands);
+  return failed;
+}
+
+static int run_plan(const scene *s, const attune_gemm_operands *operands) {
+  int failed = 0;
+  for (int i = 0; i < FAST_CALLS; i++) failed |= (int)attune_plan_run(s->plan, s->stream, operands);
+  return failed;
+}
+
+/* Nanoseconds a call in this thread. */
+static double run_path(const scene *s, path which) {
+  attune_gemm_operands operands = s->operands;
+  attune_gemm_problem problem = s->problems[0];
+  int64_t start = at_now_ns();
+  int failed = which == PATH_LAUNCH     ? run_launch(s, &operands)
+               : which == PATH_HIT      ? run_hit(s, &operands, &problem)
+               : which == PATH_HIT_MANY ? run_hit_many(s, &operands)
+                                        : run_plan(s, &operands);
+  double took = (double)(at_now_ns() - start);
+  if (failed != 0) hot_die("a call failed: %s", attune_last_message());
+  return took / (which == PATH_LAUNCH || which == PATH_PLAN ? FAST_CALLS : CALLS);
+}
+
+typedef struct worker {
+  const scene *scene;
+  path which;
+  int cpu;
+  pthread_barrier_t *barrier;
+  double ns;
+} worker;
+
+static void *work(void *argument) {
+  worker *w = argument;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET((size_t)w->cpu, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  pthread_barrier_wait(w->barrier);
+  w->ns = run_path(w->scene, w->which);
+  return NULL;
+}
+
+/* The CPUs that this process may use. */
+static int find_cpus(int cpus[MAX_THREADS]) {
+  cpu_set_t set;
+  int count = 0;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE && count < MAX_THREADS; cpu++)
+    if (CPU_ISSET((size_t)cpu, &set)) cpus[count++] = cpu;
+  return count;
+}
+
+/* Nanoseconds a call of the slowest of `threads` threads at once, each on a CPU of its own: the median of several runs.
+ * */
+static double time_threads(const scene *s, path which, int threads, const int *cpus) {
+  double runs[REPEATS];
+  for (int run = -1; run < REPEATS; run++) {
+    pthread_barrier_t barrier;
+    pthread_t ids[MAX_THREADS];
+    worker workers[MAX_THREADS];
+    pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+    for (int t = 0; t < threads; t++) {
+      workers[t] = (worker){s, which, cpus[t], &barrier, 0.0};
+      if (pthread_create(&ids[t], NULL, work, &workers[t]) != 0) hot_die("a thread could not start");
+    }
+    double slowest = 0.0;
+    for (int t = 0; t < threads; t++) {
+      pthread_join(ids[t], NULL);
+      if (workers[t].ns > slowest) slowest = workers[t].ns;
+    }
+    pthread_barrier_destroy(&barrier);
+    if (run >= 0) runs[run] = slowest;
+  }
+  return hot_median(runs, REPEATS);
+}
+
+static void report_threads(const scene *s, path which, const char *name, const int *cpus, int cpu_count) {
+  static const int counts[] = {1, 2, 4, 8, 16};
+  double alone = 0.0;
+  hot_line("%s", "");
+  hot_line("| %s: threads | ns a call | million calls/s in all | scaling |", name);
+  hot_line("|---:|---:|---:|---:|");
+  for (size_t i = 0; i < AT_COUNT(counts) && counts[i] <= cpu_count; i++) {
+    double ns = time_threads(s, which, counts[i], cpus);
+    if (i == 0) alone = ns;
+    hot_line("| %d | %.1f | %.1f | %.2f |", counts[i], ns, counts[i] * 1e3 / ns, counts[i] * alone / ns);
+  }
+}
+
+static void report_calls(void) {
+  static scene s;
+  int cpus[MAX_THREADS], cpu_count = find_cpus(cpus);
+  open_scene(&s);
+  double launch = time_threads(&s, PATH_LAUNCH, 1, cpus), hit = time_threads(&s, PATH_HIT, 1, cpus);
+  double many = time_threads(&s, PATH_HIT_MANY, 1, cpus), plan = time_threads(&s, PATH_PLAN, 1, cpus);
+  hot_line("| one thread, an implementation that does nothing | ns a call | above the launch |");
+  hot_line("|---|---:|---:|");
+  hot_line("| the launch alone, through its pointer | %.1f | |", launch);
+  hot_line("| attune_plan_run | %.1f | %.1f |", plan, plan - launch);
+  hot_line("| attune_gemm, a hit, one problem | %.1f | %.1f |", hit, hit - launch);
+  hot_line("| attune_gemm, a hit, %d problems in turn | %.1f | %.1f |", MANY_PROBLEMS, many, many - launch);
+  report_threads(&s, PATH_HIT, "attune_gemm, a hit", cpus, cpu_count);
+  report_threads(&s, PATH_PLAN, "attune_plan_run", cpus, cpu_count);
+  close_scene(&s);
+}
+
+static void report_machine(int argc, char **argv) {
+  attune_device *host = NULL;
+  attune_device_properties cpu;
+  char date[32], command[512];
+  time_t now = time(NULL);
+  struct tm utc;
+  strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
+  hot_check(attune_device_get(&host, "host"), "attune_device_get");
+  hot_check(attune_device_get_properties(host, &cpu), "attune_device_get_properties");
+  size_t at = 0;
+  at_append(command, sizeof command, &at, "bench_hot_path");
+  for (int i = 1; i < argc; i++) at_append(command, sizeof command, &at, " %s", argv[i]);
+  hot_line("# The cost of attune itself\n");
+  hot_line("- CPU: %s, %d CPUs (%s)", cpu.name, cpu.processors, cpu.features);
+  hot_line("- attune %s", attune_version());
+  hot_line("- command: %s", command);
+  hot_line("- date: %s", date);
+  hot_line("- method: runs of %d calls (%d for the launch and the plan) in pinned threads, median of %d runs; the "
+           "slowest thread counts\n",
+           CALLS, FAST_CALLS, REPEATS);
+}
+
+static const char usage[] =
+    "usage: bench_hot_path [--winners N] [--markdown FILE]\n"
+    "Times a hit of attune_gemm and a plan run by number of threads, opening a database of N winners (default 100000) "
+    "with\n"
+    "the first look-up and, where there is a CUDA device, enqueuing a small GEMM beside cuBLAS.\n";
+
+int main(int argc, char **argv) {
+  static const struct option names[] = {{"winners", required_argument, NULL, 'w'},
+                                        {"markdown", required_argument, NULL, 'm'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
+  int64_t winners = 100000;
+  for (int letter; (letter = getopt_long(argc, argv, "h", names, NULL)) != -1;) {
+    if (letter == 'h') {
+      fputs(usage, stdout);
+      return 0;
+    }
+    if (letter == 'm' && (markdown = fopen(optarg, "w")) == NULL) hot_die("cannot write %s", optarg);
+    if (letter == '?' || (letter == 'w' && (!at_parse_i64(&winners, optarg) || winners < 1))) {
+      fputs(usage, stderr);
+      return 2;
+    }
+  }
+  report_machine(argc, argv);
+  report_calls();
+  hot_report_database(winners);
+#ifdef BENCH_WITH_CUDA
+  hot_report_cuda();
+#endif
+  if (markdown != NULL && fclose(markdown) != 0) hot_die("the markdown file could not be written");
+  return 0;
+}

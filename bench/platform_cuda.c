@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * platform_cuda.c: timing on CUDA. A sample is one replay of a graph of several calls over cold inputs, between events,
+ * queued behind an untimed replay of the same way so that no launch cost shows. What cannot be captured is timed
+ * eagerly behind a gate. */
+#include "bench/platform_cuda.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define GATE_LIMIT_NS 50e6
+
+bool bench_cuda_ok(cudaError_t error, const char *what) {
+  if (error == cudaSuccess) return true;
+  fprintf(stderr, "bench_gemm: %s: %s (%s)\n", what, cudaGetErrorName(error), cudaGetErrorString(error));
+  return false;
+}
+
+bool bench_blas_ok(cublasStatus_t status, const char *what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return true;
+  fprintf(stderr, "bench_gemm: %s: %s\n", what, cublasGetStatusString(status));
+  return false;
+}
+
+static void must(cudaError_t error, const char *what) {
+  if (!bench_cuda_ok(error, what)) exit(1);
+}
+
+/* A graph of `calls` calls over the sets from `first` on; NULL: the way cannot be captured. */
+static cudaGraphExec_t capture(bench_platform *platform, bench_way *way, const bench_sets *sets, int first, int calls) {
+  bench_cuda *cuda = platform->state;
+  cudaGraph_t graph = NULL;
+  cudaGraphExec_t exec = NULL;
+  bool good = true;
+  must(cudaStreamBeginCapture(cuda->stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  for (int i = 0; i < calls && good; i++) good = way->enqueue(platform, way, &sets->items[(first + i) % sets->count]);
+  cudaError_t ended = cudaStreamEndCapture(cuda->stream, &graph);
+  if (good && ended == cudaSuccess && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess)
+    must(cudaGraphUpload(exec, cuda->stream), "cudaGraphUpload");
+  if (graph != NULL) cudaGraphDestroy(graph);
+  (void)cudaGetLastError(); /* a refused capture leaves its error behind */
+  return exec;
+}
+
+static bool cuda_ready(bench_platform *platform, int index, const bench_sets *sets, int calls) {
+  bench_cuda *cuda = platform->state;
+  bench_way *way = &platform->ways[index];
+  cuda->sets = sets;
+  cuda->calls = calls;
+  /* Eagerly first: modules load, AUTOTUNE chooses; neither may happen in a capture. */
+  for (int i = 0; i < 2; i++)
+    if (!way->enqueue(platform, way, &sets->items[i % sets->count])) return false;
+  must(cudaStreamSynchronize(cuda->stream), way->name);
+  int windows = sets->count <= calls ? 1 : sets->count / calls;
+  if (windows > BENCH_MAX_WINDOWS) windows = BENCH_MAX_WINDOWS;
+  cuda->windows[index] = 0;
+  for (int w = 0; w < windows; w++) {
+    cuda->graphs[index][w] = capture(platform, way, sets, w * calls, calls);
+    if (cuda->graphs[index][w] == NULL) break;
+    cuda->windows[index] = w + 1;
+  }
+  if (cuda->windows[index] < windows) way->note = "eager";
+  must(cudaStreamSynchronize(cuda->stream), way->name);
+  return true;
+}
+
+static atomic_int gate_open;
+
+/* Holds the stream until all calls are queued, but not for ever: a library that waits for the stream would hang. */
+static void CUDART_CB gate(void *unused) {
+  (void)unused;
+  double start = bench_now_ns();
+  while (!atomic_load(&gate_open) && bench_now_ns() - start < GATE_LIMIT_NS) {}
+}
+
+static bool queue_eager(bench_platform *platform, int index) {
+  bench_cuda *cuda = platform->state;
+  bench_way *way = &platform->ways[index];
+  bool good = true;
+  int first = (int)(cuda->turn++ % 1024u) * cuda->calls;
+  for (int i = 0; i < cuda->calls && good; i++)
+    good = way->enqueue(platform, way, &cuda->sets->items[(first + i) % cuda->sets->count]);
+  return good;
+}
+
+static bool queue_graph(bench_platform *platform, int index) {
+  bench_cuda *cuda = platform->state;
+  cudaGraphExec_t exec = cuda->graphs[index][cuda->turn++ % (unsigned)cuda->windows[index]];
+  return bench_cuda_ok(cudaGraphLaunch(exec, cuda->stream), "cudaGraphLaunch");
+}
+
+static double cuda_sample(bench_platform *platform, int index) {
+  bench_cuda *cuda = platform->state;
+  bool eager = platform->ways[index].note != NULL;
+  if (eager) {
+    atomic_store(&gate_open, 0);
+    must(cudaLaunchHostFunc(cuda->stream, gate, NULL), "cudaLaunchHostFunc");
+  }
+  bool good = eager ? queue_eager(platform, index) : queue_graph(platform, index);
+  must(cudaEventRecord(cuda->start, cuda->stream), "cudaEventRecord");
+  good = good && (eager ? queue_eager(platform, index) : queue_graph(platform, index));
+  must(cudaEventRecord(cuda->stop, cuda->stream), "cudaEventRecord");
+  atomic_store(&gate_open, 1);
+  must(cudaEventSynchronize(cuda->stop), platform->ways[index].name);
+  float milliseconds = 0.0f;
+  must(cudaEventElapsedTime(&milliseconds, cuda->start, cuda->stop), "cudaEventElapsedTime");
+  return good ? (double)milliseconds * 1e6 / cuda->calls : -1.0;
+}
+
+static void cuda_unready(bench_platform *platform) {
+  bench_cuda *cuda = platform->state;
+  for (int way = 0; way < BENCH_WAYS; way++) {
+    for (int w = 0; w < BENCH_MAX_WINDOWS; w++) {
+      if (cuda->graphs[way][w] != NULL) must(cudaGraphExecDestroy(cuda->graphs[way][w]), "cudaGraphExecDestroy");
+      cuda->graphs[way][w] = NULL;
+    }
+    cuda->windows[way] = 0;
+  }
+}
+
+static void cuda_close(bench_platform *platform) {
+  bench_cuda *cuda = platform->state;
+  bench_cuda_peers_close(platform);
+  attune_stream_destroy(platform->stream);
+  cudaEventDestroy(cuda->start);
+  cudaEventDestroy(cuda->stop);
+  cudaStreamDestroy(cuda->stream);
+  free(cuda);
+}
+
+static void name_libraries(bench_platform *platform) {
+  int runtime = 0;
+  size_t lt = cublasLtGetVersion();
+  must(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  snprintf(platform->libraries, sizeof platform->libraries, "CUDA %d.%d, cuBLAS %zu.%zu.%zu", runtime / 1000,
+           runtime % 1000 / 10, lt / 10000, lt / 100 % 100, lt % 100);
+}
+
+void bench_cuda_open(bench_platform *platform) {
+  bench_cuda *cuda = calloc(1, sizeof *cuda);
+  if (cuda == NULL) bench_die("out of memory");
+  platform->state = cuda;
+  attune_device_properties properties;
+  bench_check(attune_device_get_properties(platform->device, &properties), "attune_device_get_properties");
+  int ordinal = 0;
+  sscanf(attune_device_name(platform->device), "cuda:%d", &ordinal);
+  must(cudaSetDevice(ordinal), "cudaSetDevice");
+  must(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  must(cudaEventCreate(&cuda->start), "cudaEventCreate");
+  must(cudaEventCreate(&cuda->stop), "cudaEventCreate");
+  bench_check(attune_stream_wrap(&platform->stream, platform->device, cuda->stream), "attune_stream_wrap");
+  name_libraries(platform);
+  platform->ways[platform->way_count++] = bench_attune_way();
+  bench_cuda_peers_open(platform);
+  size_t rotate = 2 * (size_t)properties.cache_bytes;
+  platform->rotate_bytes = rotate > ((size_t)256 << 20) ? rotate : (size_t)256 << 20;
+  platform->target_ns = 1.5e6;
+  platform->min_calls = 4;
+  platform->max_calls = 40;
+  platform->floor_ratio = 0.99;
+  platform->method = "cold inputs rotating over more than twice the L2 (256 MiB at least), graphs of 4 to 40 calls "
+                     "replayed between events";
+  platform->ready = cuda_ready;
+  platform->sample = cuda_sample;
+  platform->unready = cuda_unready;
+  platform->close = cuda_close;
+}

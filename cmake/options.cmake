@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# options.cmake: what own code is compiled with, as one interface target: at_options. Users' programs get none of it.
+
+option(ATTUNE_WERROR "Treat warnings as errors" OFF)
+set(ATTUNE_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
+set_property(CACHE ATTUNE_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
+
+add_library(at_options INTERFACE)
+target_compile_features(at_options INTERFACE c_std_17)
+target_compile_definitions(at_options INTERFACE _GNU_SOURCE $<$<BOOL:${ATTUNE_WITH_CUDA}>:AT_WITH_CUDA>)
+target_include_directories(at_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/generated")
+target_include_directories(at_options SYSTEM INTERFACE "${ATTUNE_XXHASH_INCLUDE_DIR}")
+target_compile_options(at_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  $<$<BOOL:${ATTUNE_WERROR}>:-Werror>)
+
+if(ATTUNE_SANITIZE)
+  target_compile_options(at_options INTERFACE -fsanitize=${ATTUNE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(at_options INTERFACE -fsanitize=${ATTUNE_SANITIZE})
+else()
+  target_link_options(at_options INTERFACE -Wl,-z,defs)
+endif()

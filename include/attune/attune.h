@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * attune.h: all of attune's public headers. */
+#ifndef ATTUNE_H
+#define ATTUNE_H
+
+#include <attune/device.h>
+#include <attune/gemm.h>
+#include <attune/memory.h>
+#include <attune/status.h>
+#include <attune/stream.h>
+#include <attune/tuner.h>
+#include <attune/types.h>
+#include <attune/workload.h>
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tuner.h: the tuner: databases, mode, budget and plans; and what it decided, with the reason. */
+#ifndef ATTUNE_TUNER_H
+#define ATTUNE_TUNER_H
+
+#include <attune/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Accuracy levels. strict: IEEE FMA arithmetic of the accumulation type (split-K allowed when its partial sums are kept in
+ * that type). equivalent: other arithmetic with an error bound as good as strict's. reduced: TF32 for f32, partial
+ * sums in the output type. Each level permits what the one before it permits. */
+typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_REDUCED = 2 } attune_accuracy;
+
+typedef struct attune_contract {
+  attune_accuracy accuracy;
+  int deterministic;      /* nonzero: the same bits at each run of the same plan on the same device */
+  size_t workspace_cap;   /* most bytes of workspace an implementation may use; 0 = ATTUNE_WORKSPACE_DEFAULT */
+} attune_contract;
+
+#define ATTUNE_CONTRACT_INIT { ATTUNE_STRICT, 0, 0 }
+#define ATTUNE_WORKSPACE_DEFAULT ((size_t)64 << 20)
+
+/* What a miss does, a problem with no plan yet. off: the vendor default, nothing is read or stored. cached: the stored winner,
+ * else the best guess. record: as cached, and the problem is written down for a later tuning run. tune: measure now. */
+typedef enum attune_mode { ATTUNE_MODE_OFF = 1, ATTUNE_MODE_CACHED = 2, ATTUNE_MODE_RECORD = 3, ATTUNE_MODE_TUNE = 4 } attune_mode;
+
+/* How candidates are timed; part of a winner's key. 0 = the device's own: cuda cold and graph, host hot and eager. Cold inputs
+ * rotate over more than twice the last-level cache; graph replays short work so that launch cost is left out. */
+typedef enum attune_measure {
+  ATTUNE_MEASURE_AUTO = 0,
+  ATTUNE_MEASURE_COLD_GRAPH = 1,
+  ATTUNE_MEASURE_COLD_EAGER = 2,
+  ATTUNE_MEASURE_HOT_GRAPH = 3,
+  ATTUNE_MEASURE_HOT_EAGER = 4
+} attune_measure;
+
+/* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. */
+typedef struct attune_tuner_options {
+  const char *database;         /* the user database, read and written; NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db;
+                                   "" or ":memory:": none */
+  const char *system_database;  /* a read-only layer under it; NULL: none */
+  attune_mode mode;             /* 0: ATTUNE_MODE, then cached */
+  double budget_ms;             /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
+                                   makes sensible: 330 and 250 calls of the default */
+  double total_budget_ms;       /* most milliseconds to tune in this tuner's life; 0: no limit */
+  attune_measure measure;
+} attune_tuner_options;
+
+#define ATTUNE_TUNER_OPTIONS_INIT { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
+
+/* A new tuner into *out; options NULL: all defaults. The caller destroys it. A database that cannot be used does not fail
+ * the call: the tuner works without it, the log says why, and attune_tuner_database_status returns the reason.
+ * Errors: INVALID_ARGUMENT (a bad option or environment variable, named), OUT_OF_MEMORY. Any thread. */
+ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);
+
+/* Releases the tuner and its plans. Work launched with it must be done, plans from attune_gemm_plan_create destroyed.
+ * NULL is left alone. */
+ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
+
+/* OK, or why the user database is not in use (NOT_FOUND, PERMISSION, BAD_DATA, IO_ERROR ...), with the message of
+ * attune_last_message set. OK too when no database was asked for. Any thread. */
+ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
+
+/* Changes what a miss does from now on. Errors: INVALID_ARGUMENT. Any thread. */
+ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode);
+
+/* The present mode; 0 for NULL. Any thread. */
+ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
+
+/* Where a choice comes from. */
+typedef enum attune_source {
+  ATTUNE_SOURCE_DEFAULT = 1,   /* the vendor default: nothing is known */
+  ATTUNE_SOURCE_NEIGHBOUR = 2, /* the winner of a near problem, by guess */
+  ATTUNE_SOURCE_STORED = 3,    /* a winner of the user database */
+  ATTUNE_SOURCE_SYSTEM = 4,    /* a winner of the system database */
+  ATTUNE_SOURCE_TUNED = 5      /* measured by this tuner */
+} attune_source;
+
+/* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. */
+typedef struct attune_decision {
+  char problem[256];
+  char device[16];
+  char implementation[32];
+  int implementation_version;
+  char configuration[192];
+  attune_source source;
+  double time_ns;
+  double spread;                     /* relative: median absolute deviation / median */
+  int samples;
+  char default_implementation[32];
+  double default_time_ns;
+  char runner_up[32];
+  char runner_up_configuration[192];
+  double runner_up_time_ns;
+  char measure[16];                  /* "cold,graph" ... */
+  int candidates;                    /* measured */
+  int rejected;                      /* failed to run or to verify */
+  int disturbed;                     /* samples thrown away: throttled or disturbed */
+  double max_error;                  /* of the winner: largest error as a fraction of what the contract allows */
+  double tuning_ms;
+  int complete;                      /* 0: a budget below the sensible one ended first; a later run looks further */
+  int64_t tuned_at;                  /* seconds since 1970, 0: not tuned */
+  char note[128];                    /* in words: why this one */
+} attune_decision;
+
+/* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner and
+ * fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0: the
+ * tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED,
+ * CAPTURING, DEVICE_ERROR. Any thread; one tuning at a time a device, others wait. */
+ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
+                                     attune_decision *out);
+
+/* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
+ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out);
+
+/* Called once a stored winner; a nonzero return ends the walk. `fingerprint` is the measured machine's; `valid` is nonzero
+ * when it is that of a device here. No lock is held. */
+typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, const char *fingerprint, int valid);
+
+/* Walks the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR. Any thread. */
+ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user);
+
+/* The identity of `device` that measurements are valid for: device, driver, libraries, attune's code generation; one line into
+ * out[size], terminated. Errors: INVALID_ARGUMENT (1024 bytes do). Any thread. */
+ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
+
+/* The implementations known for the operation of `problem` that can do it on `device`, best guess first, one a call of `fn` with
+ * the number of configurations it offers; a nonzero return ends the walk. Errors: INVALID_ARGUMENT. Any thread. */
+typedef int (*attune_implementation_fn)(void *user, const char *implementation, int version, int configurations);
+ATTUNE_API attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
+                                                      attune_implementation_fn fn, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

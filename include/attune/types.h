@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * types.h: what every other header of attune needs: export macro, version, element types, handles. */
+#ifndef ATTUNE_TYPES_H
+#define ATTUNE_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define ATTUNE_API __attribute__((visibility("default")))
+#else
+#define ATTUNE_API
+#endif
+
+#define ATTUNE_VERSION_MAJOR 0
+#define ATTUNE_VERSION_MINOR 1
+#define ATTUNE_VERSION_PATCH 0
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Element types. Half types are IEEE binary16 and bfloat16, stored as 16-bit words. */
+typedef enum attune_dtype {
+  ATTUNE_F64 = 1,
+  ATTUNE_F32 = 2,
+  ATTUNE_F16 = 3,
+  ATTUNE_BF16 = 4
+} attune_dtype;
+
+/* Handles with a lifetime. A device is a process-wide singleton and is never freed by the caller. */
+typedef struct attune_device attune_device;
+typedef struct attune_stream attune_stream;
+typedef struct attune_event attune_event;
+typedef struct attune_tuner attune_tuner;
+typedef struct attune_plan attune_plan;
+typedef struct attune_workload attune_workload;
+
+/* The version of the library in use, "major.minor.patch". Borrowed, never NULL; any thread; allowed in capture. */
+ATTUNE_API const char *attune_version(void);
+
+/* Bytes of one element of `dtype`; 0 for a value that is no dtype. Any thread; allowed in capture. */
+ATTUNE_API size_t attune_dtype_size(attune_dtype dtype);
+
+/* "f64", "f32", "f16" or "bf16"; "unknown" for a value that is no dtype. Borrowed; any thread; allowed in capture. */
+ATTUNE_API const char *attune_dtype_name(attune_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cblas_library.c: finding and loading CBLAS libraries.
+ *
+ * They export the same names, so each is opened RTLD_LOCAL, and with RTLD_DEEPBIND its inner calls (BLIS's cblas_sgemm calls sgemm_) stay in
+ * the library even when the program is linked with another BLAS. Sanitizers cannot work with RTLD_DEEPBIND; under them it is left out.
+ * A library that the program uses too is the same copy, with the same thread setting: see cblas_gate.h. While a call with
+ * another thread count runs, the program's own calls from other threads see that count. */
+#include "ops/gemm/cblas_library.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/support.h"
+
+#if defined(__x86_64__)
+#define MULTIARCH "/usr/lib/x86_64-linux-gnu/"
+#elif defined(__aarch64__)
+#define MULTIARCH "/usr/lib/aarch64-linux-gnu/"
+#else
+#define MULTIARCH "/usr/lib/"
+#endif
+
+typedef struct family {
+  const char *name;
+  const char *files[8]; /* the loader's own search first, then the distribution's folders */
+  const char *version, *get_threads, *set_threads;
+} family;
+
+static const family families[] = {
+    {"openblas",
+     {"libopenblas.so.0", "libopenblas.so", MULTIARCH "openblas-pthread/libopenblas.so.0", MULTIARCH "openblas-openmp/libopenblas.so.0",
+      MULTIARCH "openblas-serial/libopenblas.so.0"},
+     "openblas_get_config",
+     "openblas_get_num_threads",
+     "openblas_set_num_threads"},
+    {"blis",
+     {"libblis.so.4", "libblis.so.5", "libblis.so.3", "libblis.so", MULTIARCH "blis-pthread/libblis.so.4",
+      MULTIARCH "blis-openmp/libblis.so.4", MULTIARCH "blis-serial/libblis.so.4"},
+     "bli_info_get_version_str",
+     "bli_thread_get_num_threads",
+     "bli_thread_set_num_threads"},
+};
+
+static at_cblas libraries[AT_COUNT(families)];
+static int library_count;              /* set once, with libraries, by load_all */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the copy. */
+static void symbol(void *handle, const char *name, void *function_out) {
+  void *address = dlsym(handle, name);
+  memcpy(function_out, &address, sizeof address);
+}
+
+/* True when `name` of the handle lies in the file that was opened, not in a library it depends on or that was there before. */
+static bool owns(void *handle, const char *name) {
+  void *address = dlsym(handle, name);
+  struct link_map *map = NULL;
+  Dl_info info;
+  return address != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && dladdr(address, &info) != 0 &&
+         strcmp(info.dli_fname, map->l_name) == 0;
+}
+
+static int open_flags(void) {
+  bool sanitized = dlsym(RTLD_DEFAULT, "__asan_init") != NULL || dlsym(RTLD_DEFAULT, "__tsan_init") != NULL ||
+                   dlsym(RTLD_DEFAULT, "__msan_init") != NULL;
+  return RTLD_NOW | RTLD_LOCAL | (sanitized ? 0 : RTLD_DEEPBIND);
+}
+
+/* "name-version" from the first word of `text` that starts with a digit; configurations are made of it, so no comma gets in. */
+static void make_id(char *out, size_t size, const char *name, const char *text) {
+  size_t at = 0;
+  at_append(out, size, &at, "%s-", name);
+  const char *word = text;
+  while (*word != '\0' && !isdigit((unsigned char)*word)) word++;
+  for (; isalnum((unsigned char)*word) || *word == '.' || *word == '-'; word++) at_append(out, size, &at, "%c", *word);
+}
+
+/* Sizes and dimensions are passed as int: builds with 64-bit integers are left alone. */
+static bool wide_integers(void *handle, const char *config) {
+  int (*size)(void) = NULL;
+  symbol(handle, "bli_info_get_blas_int_type_size", &size);
+  if (size != NULL) return size() != 32;
+  return strstr(config, "USE64BITINT") != NULL;
+}
+
+static bool load_one(at_cblas *out, const family *f, void *handle) {
+  const char *(*version)(void) = NULL;
+  int (*get_threads)(void) = NULL;
+  void (*set_threads)(int) = NULL;
+  symbol(handle, f->version, &version);
+  if (version == NULL || !owns(handle, "cblas_sgemm") || !owns(handle, "cblas_dgemm")) return false;
+  const char *text = version();
+  if (text == NULL || wide_integers(handle, text)) return false;
+  symbol(handle, "cblas_sgemm", &out->sgemm);
+  symbol(handle, "cblas_dgemm", &out->dgemm);
+  symbol(handle, f->get_threads, &get_threads);
+  symbol(handle, f->set_threads, &set_threads);
+  make_id(out->id, sizeof out->id, f->name, text);
+  if (get_threads == NULL) set_threads = NULL;
+  out->default_threads = get_threads != NULL && get_threads() > 1 ? get_threads() : 1;
+  at_cblas_gate_init(&out->gate, get_threads, set_threads);
+  return true;
+}
+
+static void after_fork(void) {
+  for (int i = 0; i < library_count; i++) at_cblas_gate_after_fork(&libraries[i].gate);
+}
+
+static void load_all(void) {
+  int flags = open_flags(), count = 0;
+  for (size_t i = 0; i < AT_COUNT(families); i++)
+    for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
+      void *handle = dlopen(families[i].files[j], flags);
+      if (handle == NULL) continue;
+      if (load_one(&libraries[count], &families[i], handle)) {
+        count++;
+        break;
+      }
+      dlclose(handle);
+    }
+  library_count = count;
+  if (count > 0) pthread_atfork(NULL, NULL, after_fork);
+}
+
+int at_cblas_count(void) {
+  pthread_once(&once, load_all);
+  return library_count;
+}
+
+at_cblas *at_cblas_at(int index) { return index >= 0 && index < at_cblas_count() ? &libraries[index] : NULL; }
+
+at_cblas *at_cblas_find(const char *id) {
+  for (int i = 0; i < at_cblas_count(); i++)
+    if (strcmp(libraries[i].id, id) == 0) return &libraries[i];
+  return NULL;
+}
+
+int at_cblas_fingerprint(char *out, size_t size) {
+  size_t at = 0;
+  bool ok = at_append(out, size, &at, "%s", at_cblas_count() == 0 ? "none" : "");
+  for (int i = 0; i < at_cblas_count(); i++) ok = at_append(out, size, &at, "%s%s", i > 0 ? " " : "", libraries[i].id) && ok;
+  return ok ? 0 : -1;
+}

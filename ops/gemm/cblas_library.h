@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cblas_library.h: every CBLAS that this machine has, found and loaded at run time, side by side and out of the program's sight. */
+#ifndef AT_GEMM_CBLAS_LIBRARY_H
+#define AT_GEMM_CBLAS_LIBRARY_H
+
+#include <stddef.h>
+
+#include "ops/gemm/cblas_gate.h"
+
+/* Column-major is 102, no transpose 111, transpose 112. */
+typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                                  const float *b, int ldb, float beta, float *c, int ldc);
+typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a, int lda,
+                                  const double *b, int ldb, double beta, double *c, int ldc);
+
+typedef struct at_cblas {
+  char id[64];         /* "openblas-0.3.21" */
+  int default_threads; /* the setting when it was found, at least 1 */
+  at_cblas_sgemm_fn sgemm;
+  at_cblas_dgemm_fn dgemm;
+  at_cblas_gate gate;
+} at_cblas;
+
+/* The number of libraries here; the first call loads them, later ones cost a load. Any thread. */
+int at_cblas_count(void);
+
+/* Library `index`, OpenBLAS first. Never unloaded. */
+at_cblas *at_cblas_at(int index);
+
+/* The library of that id; NULL: not here. */
+at_cblas *at_cblas_find(const char *id);
+
+/* Writes "openblas-0.3.21 blis-0.9.0" ("none" without any) to out[size]; 0, or -1 when it did not fit. Any thread. */
+int at_cblas_fingerprint(char *out, size_t size);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cublaslt.h: the parts of the cublaslt implementation: a problem as descriptors, an algorithm as numbers and text, and
+ * the search of the algorithm space. */
+#ifndef AT_GEMM_CUBLASLT_H
+#define AT_GEMM_CUBLASLT_H
+
+#include "ops/gemm/cuda_types.h"
+#include "src/cuda/cuda.h"
+#include "tuning/registry.h"
+
+/* One GEMM in cuBLASLt's words, and what its contract lets an algorithm do. Read-only once open: any thread. */
+typedef struct at_lt_problem {
+  at_gemm gemm;
+  attune_device *device;
+  cublasLtHandle_t handle; /* borrowed */
+  cublasLtMatmulDesc_t matmul;
+  cublasLtMatrixLayout_t a, b, c, d;
+  uint32_t reductions; /* split-K reduction schemes permitted, besides none */
+  uint64_t forbidden;  /* numerical implementation flags that no algorithm may have */
+  size_t workspace_cap;
+  uint32_t alignment[4]; /* in bytes, of every matrix of A, B, C, D */
+} at_lt_problem;
+
+/* cublaslt_problem.c: descriptors of *g; at_lt_close also after a failure. Creates the device's context at first use.
+ * */
+attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *device);
+void at_lt_close(at_lt_problem *problem);
+
+/* True for problems known to go wrong with algorithm `id` (AT_LT_ANY: with some algorithm, which is enough to stay
+ * away). */
+#define AT_LT_ANY (-1)
+bool at_lt_denied(const at_gemm *g, const attune_device *device, int id);
+
+/* What tells an algorithm from all others of one library version: its configuration attributes. */
+typedef enum at_lt_field {
+  AT_LT_ID,
+  AT_LT_TILE,
+  AT_LT_STAGES,
+  AT_LT_SPLITK,
+  AT_LT_REDUCTION,
+  AT_LT_SWIZZLE,
+  AT_LT_CUSTOM,
+  AT_LT_INNER,
+  AT_LT_CLUSTER,
+  AT_LT_FIELDS
+} at_lt_field;
+typedef struct at_lt_algorithm {
+  uint32_t value[AT_LT_FIELDS];
+} at_lt_algorithm;
+
+/* cublaslt_algorithm.c: the configuration's text and back; false when it does not fit, or is not exactly such a text.
+ * */
+bool at_lt_write(at_configuration *out, const at_lt_algorithm *algorithm);
+bool at_lt_read(at_lt_algorithm *out, const at_configuration *configuration);
+
+/* The numbers of an algorithm of the library. */
+void at_lt_describe(at_lt_algorithm *out, const cublasLtMatmulAlgo_t *algorithm);
+
+/* The library's algorithm of a given number, unconfigured; false when it has none for these types. */
+bool at_lt_start(const at_lt_problem *problem, uint32_t id, cublasLtMatmulAlgo_t *out);
+
+/* The list attribute (tile or stage numbers) of an algorithm into out[max]; the count. */
+int at_lt_list(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoCapAttributes_t attribute, uint32_t *out,
+               int max);
+
+/* A 4-byte capability; `otherwise` when the library does not say. */
+int32_t at_lt_capability(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoCapAttributes_t attribute,
+                         int32_t otherwise);
+
+/* Restores the algorithm into *out and checks it against this library, device, problem, contract and workspace cap.
+ * NULL when it may run, with result->workspaceSize and wavesCount set; else why not, in words. */
+const char *at_lt_check(const at_lt_problem *problem, const at_lt_algorithm *algorithm, cublasLtMatmulAlgo_t *out,
+                        cublasLtMatmulHeuristicResult_t *result);
+
+/* cublaslt_search.c: the at_implementation slots of the same names. */
+int at_lt_configurations(const void *problem, attune_device *device, at_configuration *out, int max);
+int at_lt_neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
+                     int max);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_cblas.c: f32 and f64 GEMM by the CBLAS libraries of the machine; the library and its thread count are the tunables. The first one
+ * with its default threads is the host's vendor default. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/cblas_library.h"
+#include "ops/gemm/problem.h"
+#include "src/host/host.h"
+#include "src/host/threads.h"
+#include "tuning/registry.h"
+
+enum { COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
+
+typedef struct state {
+  at_cblas *library;
+  int threads;
+} state;
+
+typedef struct work {
+  const at_plan *plan;
+  at_gemm_operands operands;
+} work;
+_Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
+
+/* CBLAS works in place: C goes to D first, column by column, so that gaps stay as they are. */
+static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, size_t size) {
+  const char *from = (const char *)o->c + (size_t)(batch * g->stride_c) * size;
+  char *to = (char *)o->d + (size_t)(batch * g->stride_d) * size;
+  for (int64_t j = 0; j < g->n; j++)
+    memcpy(to + (size_t)(j * g->ldd) * size, from + (size_t)(j * g->ldc) * size, (size_t)g->m * size);
+}
+
+static void run_f32(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, float beta) {
+  library->sgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m, (int)g->n,
+                 (int)g->k, (float)o->alpha, (const float *)o->a + batch * g->stride_a, (int)g->lda,
+                 (const float *)o->b + batch * g->stride_b, (int)g->ldb, beta, (float *)o->d + batch * g->stride_d, (int)g->ldd);
+}
+
+static void run_f64(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta) {
+  library->dgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m, (int)g->n,
+                 (int)g->k, o->alpha, (const double *)o->a + batch * g->stride_a, (int)g->lda,
+                 (const double *)o->b + batch * g->stride_b, (int)g->ldb, beta, (double *)o->d + batch * g->stride_d, (int)g->ldd);
+}
+
+static void run(const void *args) {
+  const work *w = (const work *)args;
+  const state *s = (const state *)w->plan->state;
+  const at_gemm *g = at_gemm_of(w->plan->problem);
+  bool f64 = g->dtype == ATTUNE_F64;
+  double beta = g->c == AT_C_NONE ? 0.0 : f64 ? w->operands.beta : (double)(float)w->operands.beta;
+  at_cblas_gate_enter(&s->library->gate, s->threads);
+  for (int64_t batch = 0; batch < g->batch; batch++) {
+    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, &w->operands, batch, f64 ? 8 : 4);
+    if (f64)
+      run_f64(s->library, g, &w->operands, batch, beta);
+    else
+      run_f32(s->library, g, &w->operands, batch, (float)beta);
+  }
+  at_cblas_gate_leave(&s->library->gate);
+}
+
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  work w = {plan, *(const at_gemm_operands *)operands};
+  return at_host_submit(stream, run, &w, sizeof w);
+}
+
+static bool supports(const void *problem, attune_device *device) {
+  const at_gemm *g = at_gemm_of(problem);
+  if (device->backend->kind != ATTUNE_DEVICE_HOST || g->dtype != g->dtype_out) return false;
+  if (g->dtype != ATTUNE_F32 && g->dtype != ATTUNE_F64) return false;
+  int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldd};
+  for (size_t i = 0; i < AT_COUNT(sizes); i++)
+    if (sizes[i] > INT_MAX) return false;
+  return at_cblas_count() > 0;
+}
+
+static void add(at_configuration *out, int *count, int max, const at_cblas *library, int threads) {
+  if (*count == max) return;
+  at_configuration c = {""};
+  if (!at_configuration_put_text(&c, "library", library->id) || !at_configuration_put(&c, "threads", threads)) return;
+  for (int i = 0; i < *count; i++)
+    if (strcmp(out[i].text, c.text) == 0) return;
+  out[(*count)++] = c;
+}
+
+/* Each library with its default threads, then with one, all, and the powers of two between. */
+static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+  (void)problem;
+  (void)device;
+  int count = 0, cpus = at_cpu_count();
+  for (int i = 0; i < at_cblas_count(); i++) add(out, &count, max, at_cblas_at(i), at_cblas_at(i)->default_threads);
+  for (int i = 0; i < at_cblas_count(); i++) {
+    if (at_cblas_at(i)->gate.set_threads == NULL) continue;
+    add(out, &count, max, at_cblas_at(i), cpus);
+    for (int threads = 1; threads < cpus; threads *= 2) add(out, &count, max, at_cblas_at(i), threads);
+  }
+  return count;
+}
+
+static attune_status prepare(at_plan *plan) {
+  char id[64];
+  int64_t threads = 0;
+  if (!at_configuration_get_text(&plan->configuration, "library", id, sizeof id) ||
+      !at_configuration_get(&plan->configuration, "threads", &threads) || threads < 1 || threads > 4096)
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; should be library=NAME-VERSION,threads=1..4096", plan->configuration.text);
+  at_cblas *library = at_cblas_find(id);
+  if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", id);
+  if (library->gate.set_threads == NULL && threads != library->default_threads)
+    return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id, library->default_threads);
+  state *s = malloc(sizeof *s);
+  if (s == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_cblas");
+  *s = (state){library, (int)threads};
+  plan->state = s;
+  return ATTUNE_OK;
+}
+
+static void destroy(at_plan *plan) {
+  free(plan->state);
+  plan->state = NULL;
+}
+
+const at_implementation at_gemm_host_cblas = {
+    .name = "host_cblas",
+    .version = 1,
+    .backend = "host",
+    .supports = supports,
+    .configurations = configurations,
+    .prepare = prepare,
+    .launch = launch,
+    .destroy = destroy,
+};

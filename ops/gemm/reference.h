@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reference.h: private to reference*.c: the trusted result of one GEMM. */
+#ifndef AT_GEMM_REFERENCE_H
+#define AT_GEMM_REFERENCE_H
+
+#include "ops/gemm/problem.h"
+#include "src/backend.h"
+
+typedef struct at_reference {
+  at_gemm g;
+  double gamma;
+  double *expected;                /* alpha A B + beta C: m x n x batch, packed */
+  double *addend;                  /* beta C, packed; NULL: none */
+  double *row_norms, *column_norms; /* of op(A), op(B): m, n a batch */
+  uint64_t gaps;                   /* of an in-place D, as it was */
+  const void *a, *b, *c;           /* the inputs in host memory, while it is made */
+  void *fetched[AT_MAX_BUFFERS];
+} at_reference;
+
+/* reference.c: the inputs into host memory where they are not. */
+attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
+
+/* reference.c: a matrix of any dtype (column-major, from element `first`) to packed double. */
+void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols, int64_t ld);
+
+/* reference_compare.c: hash of all bytes of D that lie between its columns and matrices. */
+uint64_t at_reference_gaps(const at_gemm *g, const void *output);
+
+/* reference_cuda.c: r->expected = op(A) op(B), by cuBLAS. */
+attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
+
+/* Smallest absolute error that rounding to the dtype may cost near zero; unit roundoff of the dtype. */
+double at_reference_underflow(attune_dtype dtype);
+double at_reference_roundoff(attune_dtype dtype);
+double at_reference_value(const void *data, attune_dtype dtype, size_t i);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reference_compare.c: every element of an output against the trusted result, every byte between columns against the poison. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "ops/gemm/reference.h"
+#include "src/host/threads.h"
+
+enum { MOST_THREADS = 64 };
+
+typedef struct comparison {
+  const at_reference *r;
+  const unsigned char *output;
+  double worst[MOST_THREADS]; /* by rank */
+} comparison;
+
+/* The largest error of one column as a fraction of what is allowed; infinity for a NaN. */
+static double compare_column(const at_reference *r, const void *output, int64_t b, int64_t j) {
+  const at_gemm *g = &r->g;
+  const attune_dtype dtype = (attune_dtype)g->dtype_out;
+  const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype), column = r->column_norms[b * g->n + j];
+  const size_t first = (size_t)(g->stride_d * b + g->ldd * j), at = (size_t)((b * g->n + j) * g->m);
+  double worst = 0.0;
+  for (int64_t i = 0; i < g->m; i++) {
+    const double expected = r->expected[at + (size_t)i], value = at_reference_value(output, dtype, first + (size_t)i);
+    const double magnitude = r->row_norms[b * g->m + i] * column + (r->addend ? fabs(r->addend[at + (size_t)i]) : 0.0);
+    const double fraction = fabs(value - expected) / (u * fabs(expected) + r->gamma * magnitude + tiny);
+    if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
+  }
+  return worst;
+}
+
+static bool poisoned(const unsigned char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i] != 0xFF) return false;
+  return true;
+}
+
+/* What lies behind column j up to the next column or matrix of the batch: its first byte, how many into *bytes. */
+static const unsigned char *gap_of(const at_gemm *g, const unsigned char *output, int64_t b, int64_t j, size_t *bytes) {
+  const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
+  const int64_t end = g->stride_d * b + g->ldd * j + g->m;
+  const int64_t next = j + 1 < g->n ? g->stride_d * b + g->ldd * (j + 1) : b + 1 < g->batch ? g->stride_d * (b + 1) : end;
+  *bytes = (size_t)(next - end) * element;
+  return output + (size_t)end * element;
+}
+
+uint64_t at_reference_gaps(const at_gemm *g, const void *output) {
+  uint64_t hash = 0;
+  for (int64_t b = 0; b < g->batch; b++)
+    for (int64_t j = 0; j < g->n; j++) {
+      size_t bytes = 0;
+      const unsigned char *gap = gap_of(g, output, b, j, &bytes);
+      if (bytes) hash = XXH3_64bits_withSeed(gap, bytes, hash);
+    }
+  return hash;
+}
+
+/* An in-place output was not poisoned: its gaps are compared by their hash. */
+static bool gap_untouched(const at_gemm *g, const unsigned char *output, int64_t b, int64_t j) {
+  size_t bytes = 0;
+  const unsigned char *gap = gap_of(g, output, b, j, &bytes);
+  return g->c == AT_C_INPLACE || poisoned(gap, bytes);
+}
+
+static void compare_share(void *arg, const at_team *team) {
+  comparison *c = arg;
+  const at_gemm *g = &c->r->g;
+  double worst = 0.0;
+  for (int64_t column = team->rank; column < g->n * g->batch; column += team->size) {
+    const int64_t b = column / g->n, j = column % g->n;
+    const double here = gap_untouched(g, c->output, b, j) ? compare_column(c->r, c->output, b, j) : INFINITY;
+    if (here > worst) worst = here;
+  }
+  c->worst[team->rank] = worst;
+}
+
+attune_status at_gemm_reference_compare(void *reference, const void *output_bytes, double *max_error) {
+  comparison c = {.r = reference, .output = output_bytes};
+  if (c.r->g.c == AT_C_INPLACE && at_reference_gaps(&c.r->g, output_bytes) != c.r->gaps) {
+    *max_error = INFINITY;
+    return ATTUNE_OK;
+  }
+  const int64_t elements = c.r->g.m * c.r->g.n * c.r->g.batch;
+  const int threads = elements > 65536 ? (at_cpu_count() < MOST_THREADS ? at_cpu_count() : MOST_THREADS) : 1;
+  at_parallel(threads, compare_share, &c);
+  *max_error = 0.0;
+  for (int i = 0; i < threads; i++)
+    if (c.worst[i] > *max_error) *max_error = c.worst[i];
+  return ATTUNE_OK;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * simd_unroll.h: AT_UNROLL before a loop over the registers of a tile: its bound is a constant after inlining, and it must be gone
+ * for the tile to live in registers. */
+#ifndef AT_GEMM_SIMD_UNROLL_H
+#define AT_GEMM_SIMD_UNROLL_H
+
+#if defined(__clang__)
+#define AT_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define AT_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#endif

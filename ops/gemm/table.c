@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * table.c: gemm as the tuner sees it: its implementations and the slots of at_op. */
+#include <math.h>
+#include <stdio.h>
+
+#include "ops/gemm/cblas_library.h"
+#include "ops/gemm/problem.h"
+#include "tuning/registry.h"
+
+#ifdef AT_WITH_CUDA
+#include "src/cuda/cuda.h"
+#define AT_CUDA_IMPLEMENTATION(name) extern const at_implementation name;
+#else
+#define AT_CUDA_IMPLEMENTATION(name)
+#endif
+#define AT_IMPLEMENTATION(name) extern const at_implementation name;
+#include "ops/gemm/implementations.def"
+#undef AT_IMPLEMENTATION
+#undef AT_CUDA_IMPLEMENTATION
+
+static const at_implementation *const implementations[] = {
+#ifdef AT_WITH_CUDA
+#define AT_CUDA_IMPLEMENTATION(name) &name,
+#else
+#define AT_CUDA_IMPLEMENTATION(name)
+#endif
+#define AT_IMPLEMENTATION(name) &name,
+#include "ops/gemm/implementations.def"
+};
+
+static double flops(const void *problem) {
+  const at_gemm *g = at_gemm_of(problem);
+  return 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+}
+
+static double bytes(const void *problem) {
+  const at_gemm *g = at_gemm_of(problem);
+  const double in = (double)attune_dtype_size((attune_dtype)g->dtype), out = (double)attune_dtype_size((attune_dtype)g->dtype_out);
+  const double a = (double)g->m * (double)g->k * (g->stride_a ? (double)g->batch : 1.0);
+  const double b = (double)g->k * (double)g->n * (g->stride_b ? (double)g->batch : 1.0);
+  const double d = (double)g->m * (double)g->n * (double)g->batch;
+  return in * (a + b) + out * d * (g->c == AT_C_NONE ? 1.0 : 2.0);
+}
+
+static bool deterministic(const void *problem) { return at_gemm_of(problem)->deterministic != 0; }
+
+static double log_ratio(int64_t x, int64_t y) { return fabs(log2((double)x / (double)y)); }
+
+static double distance(const void *problem, const void *other) {
+  const at_gemm *g = at_gemm_of(problem), *h = at_gemm_of(other);
+  return log_ratio(g->m, h->m) + log_ratio(g->n, h->n) + log_ratio(g->k, h->k) + log_ratio(g->batch, h->batch);
+}
+
+static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {
+  return (size_t)(stride * (batch - 1) + ld * (cols - 1) + rows) * element;
+}
+
+/* A, B, D, and C where it is separate. */
+static attune_status buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count) {
+  const at_gemm *g = at_gemm_of(problem);
+  const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
+  const size_t in = attune_dtype_size(dtype), result = attune_dtype_size(dtype_out);
+  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in), g->alignment, dtype, true, false};
+  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in), g->alignment, dtype, true, false};
+  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), g->alignment, dtype_out, g->c == AT_C_INPLACE, true};
+  *count = 3;
+  if (g->c == AT_C_SEPARATE)
+    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), g->alignment, dtype_out, true, false};
+  return ATTUNE_OK;
+}
+
+_Static_assert(sizeof(at_gemm_operands) <= AT_OPERANDS_BYTES, "operands fit into an operand set");
+
+static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands) {
+  const at_gemm *g = at_gemm_of(problem);
+  at_gemm_operands *o = operands;
+  *o = (at_gemm_operands){.alpha = AT_GEMM_TEST_ALPHA, .a = pointers[0], .b = pointers[1], .d = pointers[2]};
+  if (g->c == AT_C_NONE) return;
+  o->beta = AT_GEMM_TEST_BETA;
+  o->c = g->c == AT_C_INPLACE ? pointers[2] : pointers[3];
+}
+
+static int libraries(attune_device *device, char *out, size_t size) {
+#ifdef AT_WITH_CUDA
+  if (device->properties.kind == ATTUNE_DEVICE_CUDA) {
+    int major = 0, minor = 0, patch = 0;
+    cublasGetProperty(MAJOR_VERSION, &major);
+    cublasGetProperty(MINOR_VERSION, &minor);
+    cublasGetProperty(PATCH_LEVEL, &patch);
+    return snprintf(out, size, "cublas %d.%d.%d cublaslt %zu", major, minor, patch, cublasLtGetVersion());
+  }
+#endif
+  (void)device;
+  return at_cblas_fingerprint(out, size);
+}
+
+const at_op at_gemm_op = {
+  .name = "gemm",
+  .id = 0,
+  .implementations = implementations,
+  .implementation_count = AT_COUNT(implementations),
+  .format = at_gemm_format,
+  .parse = at_gemm_parse,
+  .family = at_gemm_family,
+  .distance = distance,
+  .from_fields = at_gemm_from_fields,
+  .flops = flops,
+  .bytes = bytes,
+  .libraries = libraries,
+  .deterministic = deterministic,
+  .buffers = buffers,
+  .bind = bind,
+  .reference_create = at_gemm_reference_create,
+  .reference_compare = at_gemm_reference_compare,
+  .reference_destroy = at_gemm_reference_destroy,
+};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ops.c: the table of all ops, and what is built from it. */
+#include <string.h>
+
+#include "ops/gemm/problem.h"
+#include "tuning/fingerprint.h"
+#include "tuning/tuner.h"
+
+static const at_op *const ops[] = {&at_gemm_op};
+
+const at_op *at_op_find(const char *name) {
+  for (size_t i = 0; i < AT_COUNT(ops); i++)
+    if (strcmp(ops[i]->name, name) == 0) return ops[i];
+  return NULL;
+}
+
+attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options) {
+  return at_tuner_create(out, options, ops, (int)AT_COUNT(ops));
+}
+
+attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size) {
+  if (!device || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", device ? "out" : "device");
+  return at_fingerprint(device, ops, (int)AT_COUNT(ops), out, size);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * blas.c: cuBLAS and cuBLASLt handles and the workspaces of streams. One cuBLAS handle a stream: a stream is used by
+ * one thread at a time (the legacy default stream too), and results repeat bitwise only with a workspace that is the
+ * stream's. */
+#include "src/cuda/blas.h"
+
+#include <attune/tuner.h>
+
+#include <stdlib.h>
+
+#include "src/cuda/state.h"
+
+static attune_status new_workspace(attune_stream *stream, size_t bytes) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  if (state->workspace && at_cuda_stream_capturing(stream))
+    return at_fail(ATTUNE_CAPTURING,
+                   "a workspace of %zu bytes cannot be made in a capture; run the call once before it", bytes);
+  at_cuda_retired *old = NULL;
+  if (state->workspace && !(old = malloc(sizeof *old)))
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workspace of %zu bytes", bytes);
+  void *workspace = NULL;
+  attune_status status = stream->device->backend->alloc(stream->device, &workspace, bytes);
+  if (status != ATTUNE_OK) {
+    free(old);
+    return status;
+  }
+  if (old) {
+    *old = (at_cuda_retired){.next = state->retired, .workspace = state->workspace};
+    state->retired = old;
+  }
+  state->workspace = workspace;
+  state->workspace_bytes = bytes;
+  state->blas_bytes = SIZE_MAX;
+  return ATTUNE_OK;
+}
+
+attune_status at_cuda_workspace(attune_stream *stream, size_t bytes, void **out) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  *out = NULL;
+  if (bytes == 0) return ATTUNE_OK;
+  if (AT_UNLIKELY(bytes > state->workspace_bytes)) {
+    size_t size = bytes > ATTUNE_WORKSPACE_DEFAULT ? bytes : ATTUNE_WORKSPACE_DEFAULT;
+    attune_status status = new_workspace(stream, size);
+    if (status != ATTUNE_OK) return status;
+  }
+  *out = state->workspace;
+  return ATTUNE_OK;
+}
+
+/* cublasSetStream takes the workspace away again, so it comes first and only once. */
+static attune_status new_handle(attune_stream *stream) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  attune_device *device = stream->device;
+  cublasHandle_t handle = NULL;
+  enum cudaStreamCaptureMode mode;
+  at_cuda_relax(&mode);
+  attune_status status = at_cublas_check(device, cublasCreate(&handle), "cublasCreate");
+  if (status == ATTUNE_OK)
+    status = at_cublas_check(device, cublasSetStream(handle, at_cuda_native(stream)), "cublasSetStream");
+  if (status == ATTUNE_OK)
+    status = at_cublas_check(device, cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
+  if (status == ATTUNE_OK)
+    status = at_cublas_check(device, cublasSetMathMode(handle, AT_CUDA_STRICT_MATH), "cublasSetMathMode");
+  if (status != ATTUNE_OK && handle) (void)cublasDestroy(handle);
+  at_cuda_restore(mode);
+  if (status != ATTUNE_OK) return status;
+  state->blas = handle;
+  state->math = AT_CUDA_STRICT_MATH;
+  state->blas_bytes = SIZE_MAX;
+  return ATTUNE_OK;
+}
+
+static attune_status set_workspace(attune_stream *stream, size_t bytes) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  void *workspace = NULL;
+  attune_status status = at_cuda_workspace(stream, bytes, &workspace);
+  if (status == ATTUNE_OK)
+    status = at_cublas_check(stream->device, cublasSetWorkspace(state->blas, workspace, bytes), "cublasSetWorkspace");
+  if (status == ATTUNE_OK) state->blas_bytes = bytes;
+  return status;
+}
+
+static attune_status handle_in_mode(attune_stream *stream, cublasMath_t math, size_t bytes) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  attune_status status = ATTUNE_OK;
+  if (!state->blas) status = new_handle(stream);
+  if (status == ATTUNE_OK && state->math != math) {
+    status = at_cublas_check(stream->device, cublasSetMathMode(state->blas, math), "cublasSetMathMode");
+    if (status == ATTUNE_OK) state->math = math;
+  }
+  if (status == ATTUNE_OK && state->blas_bytes != bytes) status = set_workspace(stream, bytes);
+  return status;
+}
+
+attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t workspace, cublasHandle_t *out) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  size_t bytes = workspace < ATTUNE_WORKSPACE_DEFAULT ? workspace : ATTUNE_WORKSPACE_DEFAULT;
+  if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes)) {
+    at_cuda_scope scope;
+    attune_status status = at_cuda_enter(&scope, stream->device);
+    if (status != ATTUNE_OK) return status;
+    status = handle_in_mode(stream, math, bytes);
+    at_cuda_leave(&scope);
+    if (status != ATTUNE_OK) return status;
+  }
+  *out = state->blas;
+  return ATTUNE_OK;
+}
+
+attune_status at_cuda_blas(attune_stream *stream, cublasHandle_t *out) {
+  return at_cuda_blas_mode(stream, AT_CUDA_STRICT_MATH, ATTUNE_WORKSPACE_DEFAULT, out);
+}
+
+static attune_status new_lt_handle(attune_device *device, cublasLtHandle_t *out) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  enum cudaStreamCaptureMode mode;
+  at_cuda_relax(&mode);
+  status = at_cublas_check(device, cublasLtCreate(out), "cublasLtCreate");
+  at_cuda_restore(mode);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+/* Of two threads that make the first handle at once, one gives its own up. */
+attune_status at_cuda_blaslt(attune_device *device, cublasLtHandle_t *out) {
+  at_cuda_device *state = at_cuda_device_of(device);
+  cublasLtHandle_t shared = atomic_load_explicit(&state->lt, memory_order_acquire);
+  if (AT_UNLIKELY(!shared)) {
+    cublasLtHandle_t made = NULL;
+    *out = NULL;
+    attune_status status = new_lt_handle(device, &made);
+    if (status != ATTUNE_OK) return status;
+    if (atomic_compare_exchange_strong(&state->lt, &shared, made))
+      shared = made;
+    else
+      (void)cublasLtDestroy(made);
+  }
+  *out = shared;
+  return ATTUNE_OK;
+}
+
+void at_cuda_blas_close(attune_stream *stream) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  attune_device *device = stream->device;
+  if (state->blas) {
+    enum cudaStreamCaptureMode mode;
+    at_cuda_relax(&mode);
+    (void)at_cublas_check(device, cublasDestroy(state->blas), "cublasDestroy");
+    at_cuda_restore(mode);
+  }
+  state->blas = NULL;
+  if (state->workspace) (void)device->backend->free(device, state->workspace);
+  state->workspace = NULL;
+  for (at_cuda_retired *old = state->retired; old; old = old->next) (void)device->backend->free(device, old->workspace);
+}

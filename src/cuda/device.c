@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * device.c: CUDA devices: counting, properties, errors, memory, and the backend's table. */
+#include "src/cuda/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* After one of these every call of the process on the device fails: the context is lost. Numbers, because the name of
+ * the last one is newer than the oldest toolkit. */
+static bool is_sticky(cudaError_t error) {
+  static const int sticky[] = {700, 702, 710, 714, 715, 716, 717, 718, 719, 721};
+  for (size_t i = 0; i < AT_COUNT(sticky); i++)
+    if ((int)error == sticky[i]) return true;
+  return false;
+}
+
+static attune_status status_of(cudaError_t error) {
+  if (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread) return ATTUNE_CAPTURING;
+  switch ((int)error) {
+  case cudaErrorMemoryAllocation: return ATTUNE_OUT_OF_MEMORY;
+  case cudaErrorNotReady: return ATTUNE_NOT_READY;
+  case cudaErrorInvalidValue:
+  case cudaErrorInvalidResourceHandle:
+  case cudaErrorInvalidDevicePointer: return ATTUNE_INVALID_ARGUMENT;
+  case cudaErrorNotSupported: return ATTUNE_UNSUPPORTED;
+  default: return ATTUNE_DEVICE_ERROR;
+  }
+}
+
+static attune_status fail_dead(const attune_device *device, int error) {
+  return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost since %s; the process must be started anew", device->name,
+                 cudaGetErrorName((cudaError_t)error));
+}
+
+attune_status at_cuda_check(attune_device *device, cudaError_t error, const char *what) {
+  if (AT_LIKELY(error == cudaSuccess)) return ATTUNE_OK;
+  (void)cudaGetLastError(); /* leave no stale error behind in the caller's thread */
+  if (is_sticky(error)) {
+    int alive = 0;
+    if (!atomic_compare_exchange_strong(&at_cuda_device_of(device)->dead, &alive, (int)error))
+      return fail_dead(device, alive);
+    at_log(ATTUNE_LOG_ERROR, "%s: %s ends the use of %s in this process", what, cudaGetErrorName(error), device->name);
+  }
+  return at_fail(status_of(error), "%s on %s: %s (%s)", what, device->name, cudaGetErrorName(error),
+                 cudaGetErrorString(error));
+}
+
+attune_status at_cublas_check(attune_device *device, cublasStatus_t status, const char *what) {
+  if (AT_LIKELY(status == CUBLAS_STATUS_SUCCESS)) return ATTUNE_OK;
+  cudaError_t error = cudaGetLastError();
+  if (is_sticky(error)) return at_cuda_check(device, error, what);
+  attune_status result = ATTUNE_DEVICE_ERROR;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) result = ATTUNE_OUT_OF_MEMORY;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
+      status == CUBLAS_STATUS_INVALID_VALUE)
+    result = ATTUNE_UNSUPPORTED;
+  return at_fail(result, "%s on %s: %s", what, device->name, cublasGetStatusName(status));
+}
+
+attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
+  scope->previous = -1;
+  int dead = atomic_load_explicit(&at_cuda_device_of(device)->dead, memory_order_relaxed);
+  if (AT_UNLIKELY(dead != 0)) return fail_dead(device, dead);
+  int current = -1;
+  cudaError_t error = cudaGetDevice(&current);
+  if (error == cudaSuccess && current == device->ordinal) return ATTUNE_OK;
+  if (error == cudaSuccess) error = cudaSetDevice(device->ordinal);
+  if (error == cudaSuccess) scope->previous = current;
+  return at_cuda_check(device, error, "cudaSetDevice");
+}
+
+void at_cuda_leave(at_cuda_scope *scope) {
+  if (AT_LIKELY(scope->previous < 0)) return;
+  if (cudaSetDevice(scope->previous) != cudaSuccess) (void)cudaGetLastError();
+}
+
+void at_cuda_relax(enum cudaStreamCaptureMode *saved) {
+  *saved = cudaStreamCaptureModeRelaxed;
+  if (cudaThreadExchangeStreamCaptureMode(saved) != cudaSuccess) (void)cudaGetLastError();
+}
+
+void at_cuda_restore(enum cudaStreamCaptureMode saved) {
+  if (cudaThreadExchangeStreamCaptureMode(&saved) != cudaSuccess) (void)cudaGetLastError();
+}
+
+/* Without a driver or a device the runtime reports an error; here that is no device. */
+static int device_count(void) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  (void)cudaGetLastError();
+  return 0;
+}
+
+static void fill_properties(attune_device_properties *out, const struct cudaDeviceProp *found, int driver) {
+  memset(out, 0, sizeof *out);
+  out->kind = ATTUNE_DEVICE_CUDA;
+  at_copy_text(out->name, sizeof out->name, found->name);
+  out->memory_bytes = found->totalGlobalMem;
+  out->processors = found->multiProcessorCount;
+  out->capability_major = found->major;
+  out->capability_minor = found->minor;
+  out->cache_bytes = found->l2CacheSize > 0 ? (uint64_t)found->l2CacheSize : 0;
+  out->driver_version = driver;
+  size_t at = 0;
+  at_append(out->features, sizeof out->features, &at, "sm_%d%d", found->major, found->minor);
+}
+
+static attune_status device_open(attune_device *device) {
+  at_cuda_device *state = calloc(1, sizeof *state);
+  if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the state of %s", device->name);
+  pthread_mutex_init(&state->lock, NULL);
+  device->state = state;
+  struct cudaDeviceProp found;
+  int driver = 0;
+  attune_status status =
+      at_cuda_check(device, cudaGetDeviceProperties(&found, device->ordinal), "cudaGetDeviceProperties");
+  if (status == ATTUNE_OK) status = at_cuda_check(device, cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  if (status != ATTUNE_OK) {
+    device->state = NULL;
+    pthread_mutex_destroy(&state->lock);
+    free(state);
+    return status;
+  }
+  fill_properties(&device->properties, &found, driver);
+  return ATTUNE_OK;
+}
+
+static attune_status device_synchronize(attune_device *device) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  status = at_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+/* Another thread's capture must not be broken by our allocation, hence the relaxed mode. */
+static attune_status device_alloc(attune_device *device, void **out, size_t bytes) {
+  *out = NULL;
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  enum cudaStreamCaptureMode mode;
+  at_cuda_relax(&mode);
+  cudaError_t error = cudaMalloc(out, bytes);
+  at_cuda_restore(mode);
+  status = at_cuda_check(device, error, "cudaMalloc");
+  if (status == ATTUNE_OUT_OF_MEMORY) {
+    size_t available = 0, total = 0;
+    if (cudaMemGetInfo(&available, &total) != cudaSuccess) (void)cudaGetLastError();
+    at_fail(status, "%zu bytes do not fit into the %zu bytes free on %s", bytes, available, device->name);
+  }
+  at_cuda_leave(&scope);
+  return status;
+}
+
+static attune_status device_free(attune_device *device, void *pointer) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  enum cudaStreamCaptureMode mode;
+  at_cuda_relax(&mode);
+  cudaError_t error = cudaFree(pointer);
+  at_cuda_restore(mode);
+  status = at_cuda_check(device, error, "cudaFree");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+static attune_status device_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  cudaError_t error = cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, at_cuda_native(stream));
+  status = at_cuda_check(stream->device, error, "cudaMemcpyAsync");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+static attune_status device_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  cudaError_t error = cudaMemsetAsync(destination, value, bytes, at_cuda_native(stream));
+  status = at_cuda_check(stream->device, error, "cudaMemsetAsync");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+const at_backend at_cuda_backend = {
+    .name = "cuda",
+    .kind = ATTUNE_DEVICE_CUDA,
+    .count = device_count,
+    .device_open = device_open,
+    .device_synchronize = device_synchronize,
+    .clock_state = at_cuda_clock_state,
+    .alloc = device_alloc,
+    .free = device_free,
+    .copy = device_copy,
+    .fill = device_fill,
+    .stream_open = at_cuda_stream_open,
+    .stream_close = at_cuda_stream_close,
+    .stream_query = at_cuda_stream_query,
+    .stream_synchronize = at_cuda_stream_synchronize,
+    .stream_wait = at_cuda_stream_wait,
+    .stream_capturing = at_cuda_stream_capturing,
+    .event_open = at_cuda_event_open,
+    .event_close = at_cuda_event_close,
+    .event_record = at_cuda_event_record,
+    .event_query = at_cuda_event_query,
+    .event_synchronize = at_cuda_event_synchronize,
+    .event_elapsed = at_cuda_event_elapsed,
+    .capture_begin = at_cuda_capture_begin,
+    .capture_end = at_cuda_capture_end,
+    .graph_launch = at_cuda_graph_launch,
+    .graph_destroy = at_cuda_graph_destroy,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * state.h: what the CUDA backend keeps beside each device and stream, and its slots, which cuda/device.c collects. */
+#ifndef AT_CUDA_STATE_H
+#define AT_CUDA_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "src/cuda/cuda.h"
+
+/* device->state, made by device_open and never freed: the device is the process's. */
+typedef struct at_cuda_device {
+  atomic_int dead;              /* the sticky error that killed the context; 0 while it lives */
+  _Atomic(cublasLtHandle_t) lt; /* set once */
+  pthread_mutex_t lock;         /* guards the fields below */
+  void *nvml;                   /* NVML's handle of this device; NULL: not looked for, or none */
+  bool nvml_sought;
+  int foreign; /* the latest count of foreign processes, taken at foreign_ns */
+  int64_t foreign_ns;
+} at_cuda_device;
+
+/* stream->state. A stream is used by one thread at a time, the legacy default stream too; so nothing here is locked. */
+typedef struct at_cuda_stream {
+  cublasHandle_t blas;
+  cublasMath_t math; /* as last set on blas */
+  size_t blas_bytes; /* workspace as last set on blas; SIZE_MAX: set it anew */
+  void *workspace;
+  size_t workspace_bytes;
+  struct at_cuda_retired *retired;
+} at_cuda_stream;
+
+/* A workspace that was outgrown. Captured graphs may still use it: freed with the stream. */
+typedef struct at_cuda_retired {
+  struct at_cuda_retired *next;
+  void *workspace;
+} at_cuda_retired;
+
+static inline at_cuda_device *at_cuda_device_of(const attune_device *device) {
+  return (at_cuda_device *)device->state;
+}
+static inline at_cuda_stream *at_cuda_stream_of(const attune_stream *stream) {
+  return (at_cuda_stream *)stream->state;
+}
+static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
+  return (cudaStream_t)stream->native;
+}
+
+/* Calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and are not
+ * captured. */
+void at_cuda_relax(enum cudaStreamCaptureMode *saved);
+void at_cuda_restore(enum cudaStreamCaptureMode saved);
+
+/* stream.c */
+attune_status at_cuda_stream_open(attune_stream *stream);
+void at_cuda_stream_close(attune_stream *stream);
+attune_status at_cuda_stream_query(attune_stream *stream);
+attune_status at_cuda_stream_synchronize(attune_stream *stream);
+attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event);
+bool at_cuda_stream_capturing(attune_stream *stream);
+attune_status at_cuda_event_open(attune_event *event);
+void at_cuda_event_close(attune_event *event);
+attune_status at_cuda_event_record(attune_event *event, attune_stream *stream);
+attune_status at_cuda_event_query(attune_event *event);
+attune_status at_cuda_event_synchronize(attune_event *event);
+attune_status at_cuda_event_elapsed(double *out_ns, attune_event *start, attune_event *stop);
+
+/* graph.c */
+attune_status at_cuda_capture_begin(attune_stream *stream);
+attune_status at_cuda_capture_end(attune_stream *stream, at_graph **out);
+attune_status at_cuda_graph_launch(at_graph *graph, attune_stream *stream);
+void at_cuda_graph_destroy(at_graph *graph);
+
+/* blas.c: releases the handle and the workspaces; the stream's work is done. */
+void at_cuda_blas_close(attune_stream *stream);
+
+/* telemetry.c */
+attune_status at_cuda_clock_state(attune_device *device, at_clock_state *out);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * stream.c: CUDA streams and events, attune's own and the program's. */
+#include "src/cuda/state.h"
+
+#include <stdlib.h>
+
+/* Touches the device only to make a stream of its own: wrapping creates no context. */
+attune_status at_cuda_stream_open(attune_stream *stream) {
+  at_cuda_stream *state = calloc(1, sizeof *state);
+  if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream of %s", stream->device->name);
+  stream->state = state;
+  if (!stream->owned) return ATTUNE_OK;
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status == ATTUNE_OK) {
+    cudaStream_t native = NULL;
+    cudaError_t error = cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking);
+    status = at_cuda_check(stream->device, error, "cudaStreamCreateWithFlags");
+    stream->native = native;
+    at_cuda_leave(&scope);
+  }
+  if (status != ATTUNE_OK) {
+    free(state);
+    stream->state = NULL;
+  }
+  return status;
+}
+
+/* On a lost device only host memory is released; the rest went with the context. */
+void at_cuda_stream_close(attune_stream *stream) {
+  at_cuda_scope scope;
+  if (at_cuda_enter(&scope, stream->device) == ATTUNE_OK) {
+    if (!at_cuda_stream_capturing(stream))
+      (void)at_cuda_check(stream->device, cudaStreamSynchronize(at_cuda_native(stream)), "cudaStreamSynchronize");
+    at_cuda_blas_close(stream);
+    if (stream->owned)
+      (void)at_cuda_check(stream->device, cudaStreamDestroy(at_cuda_native(stream)), "cudaStreamDestroy");
+    at_cuda_leave(&scope);
+  }
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  while (state && state->retired) {
+    at_cuda_retired *next = state->retired->next;
+    free(state->retired);
+    state->retired = next;
+  }
+  free(state);
+  stream->state = NULL;
+  stream->native = NULL;
+}
+
+/* The legacy stream answers with an error while another stream's capture forbids its use: that counts as capturing. */
+bool at_cuda_stream_capturing(attune_stream *stream) {
+  enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaError_t error = cudaStreamIsCapturing(at_cuda_native(stream), &capture);
+  if (AT_LIKELY(error == cudaSuccess)) return capture != cudaStreamCaptureStatusNone;
+  (void)at_cuda_check(stream->device, error, "cudaStreamIsCapturing");
+  return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
+}
+
+/* A query or a wait inside a capture would break the capture, so it is refused before CUDA sees it. */
+static attune_status wait_or_query(attune_stream *stream, cudaError_t (*call)(cudaStream_t), const char *what) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  if (at_cuda_stream_capturing(stream))
+    status = at_fail(ATTUNE_CAPTURING, "%s: the stream is being captured; end the capture first", what);
+  else
+    status = at_cuda_check(stream->device, call(at_cuda_native(stream)), what);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_cuda_stream_query(attune_stream *stream) {
+  return wait_or_query(stream, cudaStreamQuery, "cudaStreamQuery");
+}
+
+attune_status at_cuda_stream_synchronize(attune_stream *stream) {
+  return wait_or_query(stream, cudaStreamSynchronize, "cudaStreamSynchronize");
+}
+
+attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  cudaError_t error = cudaStreamWaitEvent(at_cuda_native(stream), (cudaEvent_t)event->native, 0);
+  status = at_cuda_check(stream->device, error, "cudaStreamWaitEvent");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_cuda_event_open(attune_event *event) {
+  if (!event->owned) return ATTUNE_OK;
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, event->device);
+  if (status != ATTUNE_OK) return status;
+  cudaEvent_t native = NULL;
+  status =
+      at_cuda_check(event->device, cudaEventCreateWithFlags(&native, cudaEventDefault), "cudaEventCreateWithFlags");
+  event->native = native;
+  at_cuda_leave(&scope);
+  return status;
+}
+
+void at_cuda_event_close(attune_event *event) {
+  at_cuda_scope scope;
+  if (!event->owned || at_cuda_enter(&scope, event->device) != ATTUNE_OK) return;
+  (void)at_cuda_check(event->device, cudaEventDestroy((cudaEvent_t)event->native), "cudaEventDestroy");
+  event->native = NULL;
+  at_cuda_leave(&scope);
+}
+
+attune_status at_cuda_event_record(attune_event *event, attune_stream *stream) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  cudaError_t error = cudaEventRecord((cudaEvent_t)event->native, at_cuda_native(stream));
+  status = at_cuda_check(stream->device, error, "cudaEventRecord");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+static attune_status on_event(attune_event *event, cudaError_t (*call)(cudaEvent_t), const char *what) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, event->device);
+  if (status != ATTUNE_OK) return status;
+  status = at_cuda_check(event->device, call((cudaEvent_t)event->native), what);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_cuda_event_query(attune_event *event) {
+  return on_event(event, cudaEventQuery, "cudaEventQuery");
+}
+
+attune_status at_cuda_event_synchronize(attune_event *event) {
+  return on_event(event, cudaEventSynchronize, "cudaEventSynchronize");
+}
+
+attune_status at_cuda_event_elapsed(double *out_ns, attune_event *start, attune_event *stop) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, start->device);
+  if (status != ATTUNE_OK) return status;
+  float milliseconds = 0;
+  cudaError_t error = cudaEventElapsedTime(&milliseconds, (cudaEvent_t)start->native, (cudaEvent_t)stop->native);
+  status = at_cuda_check(start->device, error, "cudaEventElapsedTime");
+  if (status == ATTUNE_OK) *out_ns = (double)milliseconds * 1e6;
+  at_cuda_leave(&scope);
+  return status;
+}

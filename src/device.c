@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * device.c: the table of devices, built once and never changed: cuda devices in their order, then the host. */
+#include <attune/device.h>
+
+#include "src/backend.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEVICES_MAX 65
+
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+static attune_device table[DEVICES_MAX]; /* constant after table_once, but for default_stream (stream.c) */
+static int table_count;
+static char open_failure[256]; /* why the latest device that exists could not be opened; constant after table_once */
+
+static void add_device(const at_backend *backend, int ordinal) {
+  attune_device *device = &table[table_count];
+  *device = (attune_device){.backend = backend, .ordinal = ordinal, .index = table_count};
+  device->properties.kind = backend->kind;
+  if (backend->kind == ATTUNE_DEVICE_HOST)
+    (void)at_copy_text(device->name, sizeof device->name, backend->name);
+  else
+    snprintf(device->name, sizeof device->name, "%s:%d", backend->name, ordinal);
+  if (backend->device_open(device) == ATTUNE_OK)
+    table_count++;
+  else
+    (void)at_copy_text(open_failure, sizeof open_failure, attune_last_message());
+}
+
+/* The host is added whatever happens to the others, so one place is kept for it. */
+static void build_table(void) {
+#ifdef AT_WITH_CUDA
+  int count = at_cuda_backend.count();
+  for (int i = 0; i < count && table_count < DEVICES_MAX - 1; i++) add_device(&at_cuda_backend, i);
+#endif
+  add_device(&at_host_backend, 0);
+}
+
+int attune_device_count(void) {
+  pthread_once(&table_once, build_table);
+  return table_count;
+}
+
+attune_status attune_device_at(attune_device **out, int index) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device *");
+  int count = attune_device_count();
+  if (index < 0 || index >= count)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "index is %d; should be from 0 to %d", index, count - 1);
+  *out = &table[index];
+  return ATTUNE_OK;
+}
+
+/* "cuda" or "cuda:N" to N; false for anything else. */
+static bool parse_cuda(int64_t *ordinal, const char *name) {
+  *ordinal = 0;
+  if (strncmp(name, "cuda", 4) != 0) return false;
+  if (name[4] == '\0') return true;
+  return name[4] == ':' && name[5] >= '0' && name[5] <= '9' && at_parse_i64(ordinal, name + 5);
+}
+
+static attune_device *find(attune_device_kind kind, int64_t ordinal) {
+  for (int i = 0; i < table_count; i++)
+    if (table[i].backend->kind == kind && table[i].ordinal == ordinal) return &table[i];
+  return NULL;
+}
+
+static attune_status not_here(int64_t ordinal) {
+  char list[256] = "";
+  size_t at = 0;
+  for (int i = 0; i < table_count; i++)
+    if (!at_append(list, sizeof list, &at, "%s%s", i ? ", " : "", table[i].name)) break;
+  const char *open = open_failure[0] ? " (" : "", *close = open_failure[0] ? ")" : "";
+  return at_fail(ATTUNE_NOT_FOUND, "no device cuda:%lld here; devices: %s%s%s%s", (long long)ordinal, list, open,
+                 open_failure, close);
+}
+
+attune_status attune_device_get(attune_device **out, const char *name) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device *");
+  *out = NULL;
+  if (!name || strcmp(name, "best") == 0) return attune_device_at(out, 0);
+  int64_t ordinal = 0;
+  bool host = strcmp(name, "host") == 0;
+  if (!host && !parse_cuda(&ordinal, name))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "device is \"%.64s\"; should be host, cuda, cuda:N or best", name);
+  (void)attune_device_count();
+  *out = find(host ? ATTUNE_DEVICE_HOST : ATTUNE_DEVICE_CUDA, ordinal);
+  return *out ? ATTUNE_OK : not_here(ordinal);
+}
+
+const char *attune_device_name(const attune_device *device) {
+  return device ? device->name : "none";
+}
+
+attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device_properties");
+  *out = device->properties;
+  return ATTUNE_OK;
+}
+
+attune_status attune_device_synchronize(attune_device *device) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!device->backend->device_synchronize)
+    return at_fail(ATTUNE_UNSUPPORTED, "device %s cannot be synchronized", device->name);
+  return device->backend->device_synchronize(device);
+}

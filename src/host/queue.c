@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * queue.c: the work of one created host stream. Positions count items since the start and only grow: an item is given
+ * when `end` passes it and done when `done` passes it. */
+#include "src/host/queue.h"
+
+#include "src/host/host.h"
+#include "src/host/spin.h"
+#include "src/host/threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_ITEMS 256
+#define SPIN_NS 20000
+
+typedef struct item {
+  void (*fn)(const void *args);
+  alignas(max_align_t) unsigned char args[AT_HOST_ARGS_BYTES];
+} item;
+
+struct at_queue {
+  atomic_int references;
+  unsigned generation; /* at_fork_generation() of the process that has the thread */
+  uint64_t id;         /* in order of making, from 1 */
+  int64_t spin_ns;
+  at_queue *next, *previous; /* guarded by list_lock */
+  pthread_t thread;
+  item *ring; /* slot p % RING_ITEMS belongs to the giver while p >= end, else to the thread until done > p */
+
+  pthread_mutex_t lock;    /* guards the sleeping: `work`, `progress`, `stopping`, `asleep` */
+  pthread_cond_t work;     /* `end` or `stopping` changed while `asleep` */
+  pthread_cond_t progress; /* `done` grew while `waiters` > 0 */
+  bool stopping, asleep;
+  atomic_int waiters;
+  _Atomic uint64_t end, done;
+};
+
+/* Guards the list of queues and next_id. Held over fork, so that a child finds it free and the list whole. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static at_queue *list;
+static uint64_t next_id = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static atomic_uint fork_generation;
+
+static void before_fork(void) {
+  pthread_mutex_lock(&list_lock);
+}
+static void after_fork_parent(void) {
+  pthread_mutex_unlock(&list_lock);
+}
+
+/* The child has none of the threads: it forgets the queues. */
+static void after_fork_child(void) {
+  list = NULL;
+  atomic_fetch_add(&fork_generation, 1);
+  pthread_mutex_unlock(&list_lock);
+}
+
+static void watch_fork(void) {
+  pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+unsigned at_fork_generation(void) {
+  pthread_once(&fork_once, watch_fork);
+  return atomic_load_explicit(&fork_generation, memory_order_relaxed);
+}
+
+static bool stale(const at_queue *queue) {
+  return queue->generation != at_fork_generation();
+}
+
+attune_status at_queue_check(const at_queue *queue) {
+  if (AT_LIKELY(!stale(queue))) return ATTUNE_OK;
+  return at_fail(ATTUNE_DEVICE_ERROR,
+                 "stream was made before fork, its thread is in the parent; should be made anew in the child");
+}
+
+/* Waits until item `position` is given; false when the queue stops and has no more. */
+static bool wait_for_work(at_queue *queue, uint64_t position) {
+  at_spin spin = {.limit_ns = queue->spin_ns};
+  do {
+    if (atomic_load_explicit(&queue->end, memory_order_acquire) > position) return true;
+  } while (at_spin_turn(&spin));
+  pthread_mutex_lock(&queue->lock);
+  queue->asleep = true;
+  while (atomic_load_explicit(&queue->end, memory_order_acquire) <= position && !queue->stopping)
+    pthread_cond_wait(&queue->work, &queue->lock);
+  queue->asleep = false;
+  pthread_mutex_unlock(&queue->lock);
+  return atomic_load_explicit(&queue->end, memory_order_acquire) > position;
+}
+
+static void *run_queue(void *arg) {
+  at_queue *queue = arg;
+  for (uint64_t position = 0; wait_for_work(queue, position); position++) {
+    const item *next = &queue->ring[position % RING_ITEMS];
+    next->fn(next->args);
+    /* Sequentially consistent with at_queue_wait's: either it sees `done` or we see it waiting. */
+    atomic_store(&queue->done, position + 1);
+    if (atomic_load(&queue->waiters) == 0) continue;
+    pthread_mutex_lock(&queue->lock);
+    pthread_cond_broadcast(&queue->progress);
+    pthread_mutex_unlock(&queue->lock);
+  }
+  return NULL;
+}
+
+/* The program's signal handlers must not run on our thread. */
+static int start_thread(at_queue *queue) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&queue->thread, NULL, run_queue, queue);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
+static void release(at_queue *queue) {
+  free(queue->ring);
+  free(queue);
+}
+
+static void enlist(at_queue *queue) {
+  pthread_mutex_lock(&list_lock);
+  queue->id = next_id++;
+  queue->next = list;
+  if (list) list->previous = queue;
+  list = queue;
+  pthread_mutex_unlock(&list_lock);
+}
+
+static void delist(at_queue *queue) {
+  pthread_mutex_lock(&list_lock);
+  if (queue->next) queue->next->previous = queue->previous;
+  if (queue->previous)
+    queue->previous->next = queue->next;
+  else
+    list = queue->next;
+  pthread_mutex_unlock(&list_lock);
+}
+
+attune_status at_queue_create(at_queue **out) {
+  at_queue *queue = calloc(1, sizeof *queue);
+  if (queue) queue->ring = calloc(RING_ITEMS, sizeof *queue->ring);
+  if (!queue || !queue->ring) {
+    free(queue);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream's queue");
+  }
+  queue->generation = at_fork_generation();
+  queue->spin_ns = at_cpu_count() > 1 ? SPIN_NS : 0;
+  atomic_init(&queue->references, 1);
+  pthread_mutex_init(&queue->lock, NULL);
+  pthread_cond_init(&queue->work, NULL);
+  pthread_cond_init(&queue->progress, NULL);
+  int error = start_thread(queue);
+  if (error) {
+    release(queue);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no thread for a stream: %s", strerror(error));
+  }
+  enlist(queue);
+  *out = queue;
+  return ATTUNE_OK;
+}
+
+void at_queue_hold(at_queue *queue) {
+  atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
+}
+
+void at_queue_drop(at_queue *queue) {
+  if (atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) != 1) return;
+  if (!stale(queue)) { /* else a thread of the parent may have held them at the fork */
+    pthread_cond_destroy(&queue->progress);
+    pthread_cond_destroy(&queue->work);
+    pthread_mutex_destroy(&queue->lock);
+  }
+  release(queue);
+}
+
+void at_queue_close(at_queue *queue) {
+  if (!stale(queue)) {
+    pthread_mutex_lock(&queue->lock);
+    queue->stopping = true;
+    pthread_cond_signal(&queue->work);
+    pthread_mutex_unlock(&queue->lock);
+    pthread_join(queue->thread, NULL);
+    delist(queue);
+  }
+  free(queue->ring);
+  queue->ring = NULL;
+  at_queue_drop(queue);
+}
+
+/* Sleeps until `position` is reached. Called with the lock held, which is given up meanwhile. */
+static void sleep_until(at_queue *queue, uint64_t position) {
+  atomic_fetch_add(&queue->waiters, 1);
+  while (atomic_load(&queue->done) < position) pthread_cond_wait(&queue->progress, &queue->lock);
+  atomic_fetch_sub(&queue->waiters, 1);
+}
+
+void at_queue_submit(at_queue *queue, void (*fn)(const void *args), const void *args, size_t bytes) {
+  pthread_mutex_lock(&queue->lock);
+  uint64_t end = atomic_load_explicit(&queue->end, memory_order_relaxed);
+  if (end >= RING_ITEMS) sleep_until(queue, end - RING_ITEMS + 1);
+  item *slot = &queue->ring[end % RING_ITEMS];
+  slot->fn = fn;
+  if (bytes) memcpy(slot->args, args, bytes);
+  atomic_store_explicit(&queue->end, end + 1, memory_order_release);
+  if (queue->asleep) pthread_cond_signal(&queue->work);
+  pthread_mutex_unlock(&queue->lock);
+}
+
+uint64_t at_queue_end(const at_queue *queue) {
+  return atomic_load_explicit(&queue->end, memory_order_acquire);
+}
+
+bool at_queue_reached(const at_queue *queue, uint64_t position) {
+  return atomic_load_explicit(&queue->done, memory_order_acquire) >= position;
+}
+
+void at_queue_wait(at_queue *queue, uint64_t position) {
+  at_spin spin = {.limit_ns = queue->spin_ns};
+  do {
+    if (at_queue_reached(queue, position)) return;
+  } while (at_spin_turn(&spin));
+  pthread_mutex_lock(&queue->lock);
+  sleep_until(queue, position);
+  pthread_mutex_unlock(&queue->lock);
+}
+
+/* The first queue made after number *id and before number `end`, held; NULL when there is none. */
+static at_queue *next_queue(uint64_t *id, uint64_t end) {
+  at_queue *first = NULL;
+  pthread_mutex_lock(&list_lock);
+  for (at_queue *queue = list; queue; queue = queue->next)
+    if (queue->id > *id && queue->id < end && (!first || queue->id < first->id)) first = queue;
+  if (first) {
+    at_queue_hold(first);
+    *id = first->id;
+  }
+  pthread_mutex_unlock(&list_lock);
+  return first;
+}
+
+void at_queue_wait_all(void) {
+  pthread_mutex_lock(&list_lock);
+  uint64_t end = next_id, id = 0;
+  pthread_mutex_unlock(&list_lock);
+  for (at_queue *queue; (queue = next_queue(&id, end)); at_queue_drop(queue)) at_queue_wait(queue, at_queue_end(queue));
+}
+
+attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes) {
+  if (AT_UNLIKELY(bytes > AT_HOST_ARGS_BYTES))
+    return at_fail(ATTUNE_INTERNAL, "work carries %zu bytes of arguments; should be at most %d", bytes,
+                   AT_HOST_ARGS_BYTES);
+  at_queue *queue = stream->state;
+  if (!queue) {
+    fn(args);
+    return ATTUNE_OK;
+  }
+  attune_status status = at_queue_check(queue);
+  if (status == ATTUNE_OK) at_queue_submit(queue, fn, args, bytes);
+  return status;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * settings.c: the environment. secure_getenv gives nothing under AT_SECURE: a setuid program has the defaults only. */
+#include "src/settings.h"
+
+#include "src/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUDGET_MS_DEFAULT 0.0
+
+/* NULL for an unset and for an empty variable alike. */
+static const char *variable(const char *name) {
+  const char *value = secure_getenv(name);
+  return value && *value ? value : NULL;
+}
+
+/* The XDG rule: a relative directory in the environment is ignored. */
+static const char *absolute_variable(const char *name) {
+  const char *value = variable(name);
+  return value && *value == '/' ? value : NULL;
+}
+
+/* $NAME when set, else $XDG/tail, else $HOME/home_tail, else "". */
+static attune_status read_path(char *out, size_t size, const char *name, const char *xdg, const char *home_tail,
+                               const char *tail) {
+  size_t at = 0;
+  bool fits = true;
+  const char *value = variable(name), *base = absolute_variable(xdg), *home = absolute_variable("HOME");
+  out[0] = '\0';
+  if (value) {
+    fits = at_copy_text(out, size, value);
+  } else if (base) {
+    name = xdg;
+    fits = at_append(out, size, &at, "%s/%s", base, tail);
+  } else if (home) {
+    name = "HOME";
+    fits = at_append(out, size, &at, "%s/%s/%s", home, home_tail, tail);
+  }
+  if (fits) return ATTUNE_OK;
+  out[0] = '\0';
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is a path of %zu bytes; should give one shorter than %zu", name,
+                 strlen(secure_getenv(name)), size);
+}
+
+static attune_status read_mode(attune_mode *out) {
+  static const struct {
+    const char *name;
+    attune_mode mode;
+  } modes[] = {{"off", ATTUNE_MODE_OFF},
+               {"cached", ATTUNE_MODE_CACHED},
+               {"record", ATTUNE_MODE_RECORD},
+               {"tune", ATTUNE_MODE_TUNE}};
+  const char *value = variable("ATTUNE_MODE");
+  *out = ATTUNE_MODE_CACHED;
+  if (!value) return ATTUNE_OK;
+  for (size_t i = 0; i < AT_COUNT(modes); i++) {
+    if (strcmp(value, modes[i].name) != 0) continue;
+    *out = modes[i].mode;
+    return ATTUNE_OK;
+  }
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_MODE is \"%.100s\"; should be off, cached, record or tune", value);
+}
+
+/* A plain decimal number above 0. strtod is not used: it follows the program's locale and takes "inf" and "0x". */
+static bool parse_milliseconds(double *out, const char *text) {
+  double value = 0.0, unit = 1.0;
+  bool digits = false, point = false;
+  for (; *text; text++) {
+    if (*text == '.' && !point) {
+      point = true;
+      continue;
+    }
+    if (*text < '0' || *text > '9') return false;
+    digits = true;
+    value = value * 10.0 + (*text - '0');
+    if (point) unit *= 10.0;
+  }
+  *out = value / unit;
+  return digits && *out > 0.0 && *out <= 1e12;
+}
+
+static attune_status read_budget(double *out) {
+  const char *value = variable("ATTUNE_BUDGET_MS");
+  *out = BUDGET_MS_DEFAULT;
+  if (!value || parse_milliseconds(out, value)) return ATTUNE_OK;
+  *out = BUDGET_MS_DEFAULT;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_BUDGET_MS is \"%.100s\"; should be a number of milliseconds above 0",
+                 value);
+}
+
+attune_status at_settings_read(at_settings *out) {
+  attune_status status =
+      read_path(out->database, sizeof out->database, "ATTUNE_DB", "XDG_DATA_HOME", ".local/share", "attune/tuning.db");
+  if (status != ATTUNE_OK) return status;
+  status = read_path(out->cache_dir, sizeof out->cache_dir, "ATTUNE_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "attune");
+  if (status != ATTUNE_OK) return status;
+  status = read_mode(&out->mode);
+  if (status != ATTUNE_OK) return status;
+  return read_budget(&out->budget_ms);
+}
+
+attune_log_level at_settings_log_level(void) {
+  const char *value = variable("ATTUNE_LOG");
+  if (!value) return ATTUNE_LOG_OFF;
+  if (strcmp(value, "error") == 0) return ATTUNE_LOG_ERROR;
+  if (strcmp(value, "warning") == 0) return ATTUNE_LOG_WARNING;
+  if (strcmp(value, "info") == 0) return ATTUNE_LOG_INFO;
+  return ATTUNE_LOG_OFF;
+}

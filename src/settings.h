@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * settings.h: the environment, read here only. Ignored under AT_SECURE (setuid programs). */
+#ifndef AT_SETTINGS_H
+#define AT_SETTINGS_H
+
+#include <attune/tuner.h>
+
+typedef struct at_settings {
+  char database[4096];   /* ATTUNE_DB or the XDG default; "" when there is no home */
+  char cache_dir[4096];  /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
+  attune_mode mode;      /* ATTUNE_MODE, else cached */
+  double budget_ms;      /* ATTUNE_BUDGET_MS, else 0: as long as the problem makes sensible */
+} at_settings;
+
+/* Reads the environment anew. INVALID_ARGUMENT names the variable, its value and what would be right. */
+attune_status at_settings_read(at_settings *out);
+
+/* ATTUNE_LOG: off, error, warning, info; off when unset or unknown. */
+attune_log_level at_settings_log_level(void);
+
+#endif

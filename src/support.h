@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * support.h: what every floor uses: failing with a message, the log, checked arithmetic, the clock. */
+#ifndef AT_SUPPORT_H
+#define AT_SUPPORT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <attune/status.h>
+
+#define AT_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define AT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define AT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define AT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Sets the thread's message and returns `status`: `return at_fail(ATTUNE_INVALID_ARGUMENT, "lda is %lld; ...", ...)`. */
+attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
+
+/* Puts a word before the thread's message ("workload.csv:3:5: ") and returns `status`. */
+attune_status at_fail_prefix(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
+
+/* Logs one line, if anybody listens. Call it without holding a lock. */
+void at_log(attune_log_level level, const char *format, ...) AT_PRINTF(2, 3);
+
+/* True when a message of `level` would go anywhere. */
+bool at_log_wanted(attune_log_level level);
+
+/* Monotonic nanoseconds. */
+int64_t at_now_ns(void);
+
+/* *out = a * b or a + b; false on overflow or a negative operand. */
+bool at_mul_i64(int64_t *out, int64_t a, int64_t b);
+bool at_add_i64(int64_t *out, int64_t a, int64_t b);
+
+/* Copies text into out[size], always terminated; false when it did not fit. */
+bool at_copy_text(char *out, size_t size, const char *text);
+
+/* snprintf at out+*at, moving *at; false when it did not fit (out stays terminated, *at stays inside). */
+bool at_append(char *out, size_t size, size_t *at, const char *format, ...) AT_PRINTF(4, 5);
+
+/* Memory for large data that is touched soon, in huge pages where the system has them (a page fault each 2 MiB, not each 4 KiB). Release it with
+ * free(). NULL when memory is short; bytes = 0 gives a pointer too. */
+void *at_alloc_large(size_t bytes);
+
+/* Parses a whole decimal int64; false on anything else (spaces, empty, overflow, trailing text). */
+bool at_parse_i64(int64_t *out, const char *text);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fake_op.h: gemm with implementations whose cost and faults a test decides: "base", the default, and "spin", with as many configurations
+ * as the test gives it. Both compute the right result by plain loops and then spin until "ns" nanoseconds have passed. */
+#ifndef AT_TEST_FAKE_OP_H
+#define AT_TEST_FAKE_OP_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/host_reference.h"
+#include "src/backend.h"
+#include "tuning/dispatch.h"
+
+#define FAKE_PROBLEM "gemm f32 nn 9x7x8 strict"
+
+static char fake_base[64] = "ns=200000"; /* base's one configuration */
+static const char *const *fake_spins;    /* spin's, up to NULL: "ns=100000", with ",fault=..." */
+static const char *fake_refused;         /* a configuration that prepare does not know any more */
+static _Atomic int fake_searches;        /* searches that came as far as verifying a winner */
+static _Atomic int fake_launches;
+static _Atomic int fake_running, fake_overlaps; /* launches at the same time, while it is watched */
+static _Atomic bool fake_watched;
+
+static inline bool fake_supports(const void *problem, attune_device *device) {
+  (void)problem, (void)device;
+  return true;
+}
+
+static inline int fake_base_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+  (void)problem, (void)device;
+  if (max < 1) return 0;
+  at_copy_text(out[0].text, sizeof out[0].text, fake_base);
+  return 1;
+}
+
+static inline int fake_spin_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+  (void)problem, (void)device;
+  int count = 0;
+  for (; fake_spins && fake_spins[count] && count < max; count++) at_copy_text(out[count].text, sizeof out[count].text, fake_spins[count]);
+  return count;
+}
+
+/* What a plan does, read once from its configuration. */
+typedef struct fake_plan {
+  int64_t ns;
+  char fault[16];
+} fake_plan;
+
+static inline attune_status fake_prepare(at_plan *plan) {
+  fake_plan *p = calloc(1, sizeof *p);
+  const bool known = p && at_configuration_get(&plan->configuration, "ns", &p->ns);
+  if (known) at_configuration_get_text(&plan->configuration, "fault", p->fault, sizeof p->fault);
+  if (!known || strcmp(p->fault, "prepare") == 0 || (fake_refused && strcmp(plan->configuration.text, fake_refused) == 0)) {
+    free(p);
+    return at_fail(ATTUNE_NOT_FOUND, "no configuration %s", plan->configuration.text);
+  }
+  plan->state = p;
+  return ATTUNE_OK;
+}
+
+static inline void fake_destroy(at_plan *plan) { free(plan->state); }
+
+static inline attune_status fake_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const int64_t start = at_now_ns();
+  const fake_plan *p = plan->state;
+  const at_gemm *g = at_gemm_of(plan->problem);
+  const at_gemm_operands *o = operands;
+  (void)stream;
+  fake_launches++;
+  if (atomic_fetch_add(&fake_running, 1) > 0 && fake_watched) fake_overlaps++;
+  for (int64_t b = 0; b < g->batch; b++) at_gemm_plain(g, o, b, 0, g->m, 0, g->n);
+  float *d = o->d;
+  if (strcmp(p->fault, "wrong") == 0) d[g->m / 2] += 0.01f;
+  if (strcmp(p->fault, "outside") == 0) d[g->ldd * g->n] = 0.0f;
+  while (at_now_ns() - start < p->ns) continue;
+  fake_running--;
+  return strcmp(p->fault, "launch") == 0 ? at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails") : ATTUNE_OK;
+}
+
+static inline attune_status fake_reference_create(void **out, const void *problem, attune_device *device, attune_stream *stream,
+                                                  void *const pointers[AT_MAX_BUFFERS]) {
+  fake_searches++;
+  return at_gemm_reference_create(out, problem, device, stream, pointers);
+}
+
+static at_implementation fake_base_implementation = {.name = "base", .version = 1, .backend = "host", .supports = fake_supports,
+                                                     .configurations = fake_base_configurations, .prepare = fake_prepare, .launch = fake_launch, .destroy = fake_destroy};
+static at_implementation fake_spin_implementation = {.name = "spin", .version = 1, .backend = "host", .supports = fake_supports,
+                                                     .configurations = fake_spin_configurations, .prepare = fake_prepare, .launch = fake_launch, .destroy = fake_destroy};
+static const at_implementation *const fake_implementations[] = {&fake_base_implementation, &fake_spin_implementation};
+static at_op fake_op;
+static const at_op *const fake_ops[] = {&fake_op};
+
+static inline void fake_op_open(void) {
+  fake_op = at_gemm_op;
+  fake_op.implementations = fake_implementations;
+  fake_op.implementation_count = AT_COUNT(fake_implementations);
+  fake_op.reference_create = fake_reference_create;
+}
+
+/* As it is at the start of a program. */
+static inline void fake_reset(void) {
+  fake_op_open();
+  fake_base_implementation.version = fake_spin_implementation.version = 1;
+  at_copy_text(fake_base, sizeof fake_base, "ns=200000");
+  fake_spins = NULL;
+  fake_refused = NULL;
+  fake_searches = fake_launches = fake_running = fake_overlaps = 0;
+  fake_watched = false;
+}
+
+static inline at_key fake_key(const char *problem, const attune_device *device) {
+  at_key key = {{0}};
+  at_key_set(&key, &fake_op, device);
+  if (fake_op.parse(problem, at_key_problem(&key)) != ATTUNE_OK) abort();
+  return key;
+}
+
+#endif

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# outside.cmake: a program outside of this tree finds the installed library, shared and static, with CUDA and without.
+
+set(outside_environment
+  ${environment} "BUILD=set:${PROJECT_BINARY_DIR}" "SOURCE=set:${PROJECT_SOURCE_DIR}" "CC=set:${CMAKE_C_COMPILER}"
+  "CMAKE=set:${CMAKE_COMMAND}")
+if(ATTUNE_WITH_CUDA)
+  list(APPEND outside_environment "CUDA_RPATH=set:-Wl,-rpath,${CUDAToolkit_LIBRARY_DIR}")
+endif()
+
+function(at_outside way work)
+  at_register(test_outside_${way} COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/outside/run.sh" ${way} LABELS ${ARGN} build TIMEOUT 300)
+  set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_${way}" PROPERTIES
+    ENVIRONMENT_MODIFICATION "${outside_environment};WORK=set:${PROJECT_BINARY_DIR}/tests/${work}")
+endfunction()
+
+at_outside(install outside)
+at_outside(find_package outside)
+at_outside(pkg_config outside)
+set(fixture "${ATTUNE_TEST_PREFIX}installed")
+set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_install" PROPERTIES FIXTURES_SETUP "${fixture}")
+set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_find_package" "${ATTUNE_TEST_PREFIX}test_outside_pkg_config"
+  PROPERTIES FIXTURES_REQUIRED "${fixture}")
+if(ATTUNE_WITH_CUDA)
+  at_outside(without_cuda outside_without_cuda slow)
+endif()

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# run.sh WAY: installs a build of attune, moves the installation, and builds and runs the program beside this file against it.
+#   install        installs $BUILD into $WORK/prefix, by way of another folder: an installation may be moved
+#   find_package   by CMake, shared and static
+#   pkg_config     by pkg-config, shared and static
+#   without_cuda   builds and installs the source tree once more with ATTUNE_CUDA=OFF, then both of the above
+# Environment: BUILD (attune's build folder), SOURCE (attune's root), WORK (a folder of its own), CC, CMAKE. Exit 77: skipped.
+set -eu
+
+here=$SOURCE/tests/outside
+
+install_build() {
+  rm -rf "$WORK/prefix" "$WORK/before"
+  "$CMAKE" --install "$BUILD" --prefix "$WORK/before" >"$WORK/install.log" || { cat "$WORK/install.log"; exit 1; }
+  mv "$WORK/before" "$WORK/prefix"
+  ATTUNE_LOG=warning "$WORK/prefix/bin/attune" --version
+}
+
+find_package() {
+  rm -rf "$WORK/cmake"
+  "$CMAKE" -S "$here" -B "$WORK/cmake" -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$WORK/prefix"
+  "$CMAKE" --build "$WORK/cmake"
+  "$WORK/cmake/outside_shared"
+  "$WORK/cmake/outside_static"
+}
+
+pkg_config() {
+  command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }
+  pc=$(find "$WORK/prefix" -name attune.pc)
+  PKG_CONFIG_PATH=${pc%/*}
+  export PKG_CONFIG_PATH
+  libdir=$(pkg-config --variable=libdir attune)
+  cflags=$(pkg-config --cflags attune)
+  # shellcheck disable=SC2046,SC2086
+  "$CC" -o "$WORK/pc_shared" $cflags "$here/main.c" $(pkg-config --libs attune) "-Wl,-rpath,$libdir"
+  "$WORK/pc_shared"
+  # shellcheck disable=SC2046,SC2086
+  "$CC" -o "$WORK/pc_static" $cflags "$here/main.c" $(pkg-config --static --libs attune | sed 's/-lattune/-l:libattune.a/') $CUDA_RPATH
+  if readelf -d "$WORK/pc_static" | grep -q 'libattune'; then
+    echo "pc_static is linked with libattune.so"
+    exit 1
+  fi
+  "$WORK/pc_static"
+}
+
+mkdir -p "$WORK"
+CUDA_RPATH=${CUDA_RPATH:-}
+case $1 in
+  install) install_build ;;
+  find_package) find_package ;;
+  pkg_config) pkg_config ;;
+  without_cuda)
+    BUILD=$WORK/build
+    CUDA_RPATH=
+    "$CMAKE" -S "$SOURCE" -B "$BUILD" -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug -DATTUNE_CUDA=OFF -DATTUNE_TESTS=OFF \
+      -DATTUNE_BENCH=OFF -DATTUNE_EXAMPLES=OFF
+    "$CMAKE" --build "$BUILD" --parallel 2
+    install_build
+    find_package
+    pkg_config
+    if readelf -d "$WORK/prefix/lib"*/libattune.so | grep -qE 'libcu(da|blas)'; then
+      echo "libattune.so is linked with CUDA; ATTUNE_CUDA is OFF"
+      exit 1
+    fi
+    ;;
+  *) echo "run.sh: unknown way $1" >&2; exit 2 ;;
+esac

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cli.c: the command as a user meets it: exit codes, both outputs, resuming, interrupting, terminals. */
+#include <attune/attune.h>
+
+#include "tuning/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#define WORDS 16
+/* Large enough that one call is not lost in the noise of a busy machine. */
+#define SMALL "dtype,m,n,k\nf32,64,64,64\nf64,50,60,70\nf32,80,80,80\n"
+
+extern char **environ;
+
+static char folder[] = "/tmp/attune-test-cli-XXXXXX";
+static char database[64], workload[64], out_path[64], err_path[64];
+
+/* What the last run printed. */
+static char *out_text, *err_text;
+
+static char *read_file(const char *path) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  char *text = calloc(1, 1 << 20);
+  assert_non_null(text);
+  assert_in_range(fread(text, 1, (1 << 20) - 1, file) + 1, 1, (1 << 20) - 1);
+  fclose(file);
+  return text;
+}
+
+static void write_file(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+/* Starts `attune WORDS...` with its output in two files. */
+static pid_t start(const char *const *words, const char *out) {
+  const char *arguments[WORDS + 2] = {"attune"};
+  for (int i = 0; words[i]; i++) arguments[i + 1] = words[i];
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t child = 0;
+  assert_int_equal(posix_spawn(&child, AT_COMMAND, &actions, NULL, (char *const *)(void *)arguments, environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  return child;
+}
+
+/* The exit code; a signal as 1000 + its number. */
+static int finish(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
+  free(out_text);
+  free(err_text);
+  out_text = err_text = NULL;
+  out_text = read_file(out_path);
+  err_text = read_file(err_path);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static void expect_code(int wanted, pid_t child) {
+  int code = finish(child);
+  if (code != wanted) fail_msg("exit code %d, should be %d; standard error: %s", code, wanted, err_text);
+}
+
+#define expect_run(code, ...) expect_code(code, start((const char *const[]){__VA_ARGS__, NULL}, out_path))
+
+/* stderr holds `text`, in a line that says who speaks. */
+static void expect_error(const char *text) {
+  assert_true(strncmp(err_text, "attune", 6) == 0 || strstr(err_text, "\nattune"));
+  if (!strstr(err_text, text)) fail_msg("standard error lacks \"%s\": %s", text, err_text);
+}
+
+static void expect_out(const char *text) {
+  if (!strstr(out_text, text)) fail_msg("standard output lacks \"%s\": %s", text, out_text);
+}
+
+static json_t *parse_out(void) {
+  json_error_t error;
+  json_t *value = json_loads(out_text, JSON_REJECT_DUPLICATES, &error);
+  if (!value) fail_msg("line %d: %s: %s", error.line, error.text, out_text);
+  return value;
+}
+
+static json_int_t member(const json_t *object, const char *name) {
+  const json_t *value = json_object_get(object, name);
+  assert_true(json_is_integer(value));
+  return json_integer_value(value);
+}
+
+/* Under AddressSanitizer a request for too much memory must give NULL, as it does without; and its search for leaks
+ * cannot look into the CBLAS libraries that the command loads into namespaces of their own. */
+static void set_sanitizer_options(void) {
+  const char *given = getenv("ASAN_OPTIONS");
+  char options[512];
+  snprintf(options, sizeof options, "%s:allocator_may_return_null=1:detect_leaks=0", given ? given : "verbosity=0");
+  setenv("ASAN_OPTIONS", options, 1);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  set_sanitizer_options();
+  if (!mkdtemp(folder)) return 1;
+  snprintf(database, sizeof database, "%s/t.db", folder);
+  snprintf(workload, sizeof workload, "%s/w.csv", folder);
+  snprintf(out_path, sizeof out_path, "%s/out", folder);
+  snprintf(err_path, sizeof err_path, "%s/err", folder);
+  return 0;
+}
+
+/* All that a run may have left, a journal too. */
+static void empty_folder(void) {
+  DIR *listing = opendir(folder);
+  for (struct dirent *entry; listing && (entry = readdir(listing));) unlinkat(dirfd(listing), entry->d_name, 0);
+  if (listing) closedir(listing);
+}
+
+static int fresh(void **state) {
+  (void)state;
+  empty_folder();
+  write_file(workload, SMALL);
+  write_file(out_path, "");
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  empty_folder();
+  free(out_text);
+  free(err_text);
+  return rmdir(folder);
+}
+
+static void helps(void **state) {
+  (void)state;
+  expect_run(0, "--help");
+  expect_out("explain PROBLEM");
+  expect_run(0, "--version");
+  expect_out("attune ");
+  const char *const commands[] = {"devices", "tune", "show", "explain"};
+  for (int i = 0; i < 4; i++) {
+    expect_run(0, commands[i], "--help");
+    expect_out("--json");
+    expect_out(commands[i]);
+    assert_string_equal(err_text, "");
+    expect_run(2, commands[i], "--nonsense");
+    expect_error("--nonsense");
+    assert_string_equal(out_text, "");
+  }
+}
+
+static void refuses_wrong_usage(void **state) {
+  (void)state;
+  expect_code(2, start((const char *const[]){NULL}, out_path));
+  expect_error("no command");
+  expect_run(2, "fly");
+  expect_error("there is no command \"fly\"");
+  expect_run(2, "tune");
+  expect_error("no WORKLOAD");
+  expect_run(2, "tune", workload, workload);
+  expect_run(2, "tune", "--budget", "-1", workload);
+  expect_error("--budget is \"-1\"; should be a number above 0");
+  expect_run(2, "tune", "--problem-budget", "1s", workload);
+  expect_run(2, "show", "more");
+  expect_run(2, "devices", "more");
+  expect_run(2, "explain");
+  expect_error("no PROBLEM");
+  expect_run(2, "explain", "gemm f99 nn 8x8x8 strict", "--db", ":memory:");
+  expect_run(2, "explain", "--device", "toaster", "gemm f32 nn 8x8x8 strict");
+}
+
+static void refuses_unreadable_input(void **state) {
+  (void)state;
+  expect_run(2, "tune", folder, "--db", database);
+  expect_error("is a directory");
+  expect_run(2, "tune", "/nonexistent.csv", "--db", database);
+  expect_error("/nonexistent.csv: no such file");
+  assert_int_equal(access(database, F_OK), -1);
+  write_file(workload, "dtype,m,n,k\nf32,4,4,4\nf32,4,x,4\n");
+  expect_run(2, "tune", workload, "--db", database, "--device", "host");
+  expect_error("w.csv:3:7: ");
+  /* A database that is not there is not made by looking at it. */
+  expect_run(2, "show", "--db", database);
+  expect_run(2, "explain", "--db", database, "gemm f32 nn 8x8x8 strict");
+  assert_int_equal(access(database, F_OK), -1);
+}
+
+static void refuses_unusable_databases(void **state) {
+  (void)state;
+  write_file(database,
+             "this is no database, and long enough to have a header, were it one: ............................");
+  chmod(database, 0600);
+  expect_run(2, "tune", workload, "--db", database, "--device", "host");
+  expect_error(database);
+  assert_string_equal(out_text, "");
+  expect_run(2, "show", "--db", database);
+  expect_run(2, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
+  char *kept = read_file(database);
+  assert_memory_equal(kept, "this is no", 10);
+  free(kept);
+  expect_run(2, "tune", workload, "--db", folder, "--device", "host");
+}
+
+static void lists_devices(void **state) {
+  (void)state;
+  expect_run(0, "devices");
+  expect_out("host");
+  expect_out("fingerprint");
+  assert_null(strchr(out_text, '\033'));
+  expect_run(0, "devices", "--json");
+  json_t *devices = parse_out();
+  const json_t *host = json_array_get(devices, json_array_size(devices) - 1);
+  assert_string_equal(json_string_value(json_object_get(host, "name")), "host");
+  assert_true(member(host, "memory_bytes") > 0);
+  assert_true(member(host, "processors") > 0);
+  assert_non_null(json_string_value(json_object_get(host, "fingerprint")));
+  json_decref(devices);
+  expect_run(0, "devices", "--json", "--problem", "gemm f32 nn 8x8x8 strict");
+  devices = parse_out();
+  host = json_array_get(devices, json_array_size(devices) - 1);
+  assert_true(json_array_size(json_object_get(host, "implementations")) > 0);
+  json_decref(devices);
+  expect_run(2, "devices", "--problem", "gemm");
+}
+
+#define TUNE "tune", workload, "--db", database, "--device", "host", "--problem-budget", "9000"
+
+static void tunes_once(void **state) {
+  (void)state;
+  expect_run(0, TUNE);
+  expect_out("3 tuned, 0 already stored, 0 failed, 0 left");
+  expect_out("geomean speedup");
+  expect_out("gemm f64 nn 50x60x70 strict");
+  assert_null(strchr(out_text, '\033'));
+  assert_string_equal(err_text, "");
+  expect_run(0, "tune", "--json", workload, "--db", database, "--device", "host");
+  json_t *report = parse_out();
+  assert_int_equal(member(report, "problems"), 3);
+  assert_int_equal(member(report, "tuned"), 0);
+  assert_int_equal(member(report, "stored"), 3);
+  const json_t *first = json_array_get(json_object_get(report, "results"), 0);
+  assert_string_equal(json_string_value(json_object_get(first, "outcome")), "stored");
+  assert_true(json_real_value(json_object_get(json_object_get(first, "decision"), "time_ns")) > 0);
+  json_decref(report);
+  expect_run(0, TUNE);
+  expect_out("nothing to measure");
+  expect_out("(stored)");
+  expect_run(0, TUNE, "--force");
+  expect_out("3 tuned");
+}
+
+static void shows_and_explains(void **state) {
+  (void)state;
+  expect_run(0, TUNE);
+  expect_run(0, "show", "--db", database);
+  expect_out("gemm f32 nn 80x80x80 strict");
+  expect_out("speedup");
+  assert_null(strchr(out_text, '\033'));
+  expect_run(0, "show", "--db", database, "--json", "--device", "host");
+  json_t *winners = parse_out();
+  assert_int_equal(json_array_size(winners), 3);
+  const json_t *winner = json_array_get(winners, 0);
+  assert_true(json_is_true(json_object_get(winner, "valid")));
+  assert_string_equal(json_string_value(json_object_get(winner, "device")), "host");
+  assert_true(member(winner, "samples") > 0);
+  json_decref(winners);
+  /* A problem as one argument, as words, and after the end of the options. */
+  expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 80x80x80 strict");
+  expect_out("the measured winner of the database");
+  expect_out("what the contract allows");
+  expect_run(0, "explain", "--json", "--db", database, "--device", "host", "--", "gemm", "f32", "nn", "80x80x80",
+             "strict");
+  json_t *decision = parse_out();
+  assert_string_equal(json_string_value(json_object_get(decision, "source")), "stored");
+  assert_true(member(decision, "tuned_at") > 1700000000);
+  json_decref(decision);
+  expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 tt 77x55x33 strict");
+  expect_out("nothing is known");
+}
+
+static void goes_on_after_a_failure(void **state) {
+  (void)state;
+  /* No machine has the memory for the second one. */
+  write_file(workload, "name,dtype,m,n,k\nsmall,f32,64,64,64\nhuge,f32,10000000,10000000,10000000\nagain,f32,64,64,"
+                       "64\nlast,f32,60,60,60\n");
+  expect_run(1, TUNE, "--json");
+  expect_error("huge: ");
+  json_t *report = parse_out();
+  assert_int_equal(member(report, "tuned"), 2);
+  assert_int_equal(member(report, "failed"), 1);
+  assert_int_equal(member(report, "same"), 1);
+  json_decref(report);
+}
+
+static void holds_the_budget(void **state) {
+  (void)state;
+  FILE *file = fopen(workload, "w");
+  assert_non_null(file);
+  fputs("dtype,m,n,k\n", file);
+  for (int i = 1; i <= 200; i++) fprintf(file, "f32,%d,%d,%d\n", 8 + i, 64, 64);
+  fclose(file);
+  expect_run(0, "tune", workload, "--db", database, "--device", "host", "--budget", "0.3", "--json");
+  json_t *report = parse_out();
+  assert_true(json_real_value(json_object_get(report, "seconds")) < 5.0); /* a busy machine may stop a call for long */
+  assert_true(member(report, "left") > 0);
+  assert_int_equal(member(report, "tuned") + member(report, "left"), 200);
+  assert_int_equal(member(report, "failed"), 0);
+  json_decref(report);
+}
+
+static void sleep_ms(long ms) {
+  nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static int lines_in(const char *path) {
+  int lines = 0;
+  char *text = read_file(path);
+  for (const char *c = text; *c; c++) lines += *c == '\n';
+  free(text);
+  return lines;
+}
+
+static void resumes_after_an_interrupt(void **state) {
+  (void)state;
+  FILE *file = fopen(workload, "w");
+  assert_non_null(file);
+  fputs("dtype,m,n,k\n", file);
+  for (int i = 1; i <= 30; i++) fprintf(file, "f32,%d,96,96\n", 64 + i);
+  fclose(file);
+  pid_t child = start((const char *const[]){TUNE, NULL}, out_path);
+  for (int i = 0; i < 2000 && lines_in(out_path) < 2; i++) sleep_ms(5);
+  kill(child, SIGINT);
+  expect_code(130, child);
+  expect_out("interrupted");
+  expect_out("left");
+  expect_run(0, "show", "--db", database, "--json");
+  json_t *winners = parse_out();
+  size_t done = json_array_size(winners);
+  assert_in_range(done, 2, 29);
+  json_decref(winners);
+  expect_run(0, TUNE, "--json");
+  json_t *report = parse_out();
+  assert_int_equal(member(report, "tuned") + member(report, "stored"), 30);
+  json_decref(report);
+  expect_run(0, "show", "--db", database, "--json");
+  winners = parse_out();
+  assert_int_equal(json_array_size(winners), 30);
+  json_decref(winners);
+}
+
+/* A program's call in mode record. */
+static void record(void) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  options.database = database;
+  options.mode = ATTUNE_MODE_RECORD;
+  attune_tuner *tuner = NULL;
+  attune_device *host = NULL;
+  _Alignas(16) static float a[64 * 64], b[64 * 64], d[64 * 64];
+  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
+  problem.m = problem.n = problem.k = 64;
+  const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
+  assert_int_equal(attune_gemm(tuner, attune_stream_default(host), &problem, &operands), ATTUNE_OK);
+  attune_tuner_destroy(tuner);
+}
+
+static void tunes_what_was_recorded(void **state) {
+  (void)state;
+  expect_run(1, "tune", "recorded", "--db", database, "--device", "host");
+  expect_error("no problems recorded for host");
+  expect_run(2, "tune", "recorded", "--db", ":memory:", "--device", "host");
+  record();
+  expect_run(0, "tune", "recorded", "--db", database, "--device", "host");
+  expect_out("gemm f32 nn 64x64x64 strict");
+  expect_out("1 tuned");
+}
+
+/* A winner measured elsewhere is shown only on demand, and is not used. */
+static void tells_elsewhere_from_here(void **state) {
+  (void)state;
+  at_store *store = NULL;
+  const attune_decision winner = {.problem = "gemm f32 nn 8x8x8 strict",
+                                  .device = "host",
+                                  .implementation = "host_reference",
+                                  .implementation_version = 1,
+                                  .source = ATTUNE_SOURCE_TUNED,
+                                  .time_ns = 10,
+                                  .samples = 9,
+                                  .default_implementation = "host_reference",
+                                  .default_time_ns = 20,
+                                  .measure = "hot,eager",
+                                  .candidates = 2,
+                                  .complete = 1,
+                                  .tuned_at = 1700000000};
+  assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
+  assert_int_equal(at_store_put(store, "another machine", "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
+  at_store_close(store);
+  expect_run(0, "show", "--db", database);
+  expect_out("no winners stored");
+  expect_out("1 more measured on other machines");
+  expect_run(0, "show", "--db", database, "--all");
+  expect_out("another machine");
+  expect_out("2.00x");
+  expect_run(0, "show", "--db", database, "--all", "--json");
+  json_t *winners = parse_out();
+  assert_true(json_is_false(json_object_get(json_array_get(winners, 0), "valid")));
+  json_decref(winners);
+  expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
+  expect_out("nothing is known");
+}
+
+/* What a full disk does not take is an error. */
+static void says_when_it_cannot_print(void **state) {
+  (void)state;
+  if (access("/dev/full", W_OK) != 0) skip();
+  expect_code(1, start((const char *const[]){"devices", NULL}, "/dev/full"));
+  expect_error("standard output cannot be written");
+}
+
+/* All that `attune tune` prints on a terminal of 100 columns. */
+static char *tune_on_terminal(void) {
+  struct winsize size = {.ws_row = 24, .ws_col = 100};
+  int terminal = -1;
+  pid_t child = forkpty(&terminal, NULL, NULL, &size);
+  assert_true(child >= 0);
+  if (child == 0) {
+    execl(AT_COMMAND, "attune", TUNE, "--force", (char *)NULL);
+    _exit(99);
+  }
+  char *text = calloc(1, 1 << 16);
+  size_t used = 0;
+  for (ssize_t got; used < (1 << 16) - 1 && (got = read(terminal, text + used, (1 << 16) - 1 - used)) > 0;)
+    used += (size_t)got;
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(terminal);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+  return text;
+}
+
+static void draws_a_bar_on_a_terminal(void **state) {
+  (void)state;
+  setenv("TERM", "xterm", 1);
+  unsetenv("NO_COLOR");
+  char *text = tune_on_terminal();
+  assert_non_null(strstr(text, "] 0/3"));
+  assert_non_null(strstr(text, "eta"));
+  free(text);
+  setenv("TERM", "dumb", 1);
+  setenv("NO_COLOR", "1", 1);
+  text = tune_on_terminal();
+  assert_null(strchr(text, '\033'));
+  assert_non_null(strstr(text, "3 tuned"));
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(helps, fresh),
+      cmocka_unit_test_setup(refuses_wrong_usage, fresh),
+      cmocka_unit_test_setup(refuses_unreadable_input, fresh),
+      cmocka_unit_test_setup(refuses_unusable_databases, fresh),
+      cmocka_unit_test_setup(lists_devices, fresh),
+      cmocka_unit_test_setup(tunes_once, fresh),
+      cmocka_unit_test_setup(shows_and_explains, fresh),
+      cmocka_unit_test_setup(goes_on_after_a_failure, fresh),
+      cmocka_unit_test_setup(holds_the_budget, fresh),
+      cmocka_unit_test_setup(resumes_after_an_interrupt, fresh),
+      cmocka_unit_test_setup(tunes_what_was_recorded, fresh),
+      cmocka_unit_test_setup(tells_elsewhere_from_here, fresh),
+      cmocka_unit_test_setup(says_when_it_cannot_print, fresh),
+      cmocka_unit_test_setup(draws_a_bar_on_a_terminal, fresh),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

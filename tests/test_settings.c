@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_settings.c: the environment: defaults, each variable, and what is refused. */
+#include "src/settings.h"
+
+#include "src/support.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int clean_environment(void **state) {
+  (void)state;
+  static const char *const names[] = {"ATTUNE_DB",  "ATTUNE_MODE",   "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
+                                      "ATTUNE_LOG", "XDG_DATA_HOME", "XDG_CACHE_HOME"};
+  for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
+  return setenv("HOME", "/home/ada", 1);
+}
+
+static void defaults(void **state) {
+  (void)state;
+  at_settings s;
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.database, "/home/ada/.local/share/attune/tuning.db");
+  assert_string_equal(s.cache_dir, "/home/ada/.cache/attune");
+  assert_int_equal(s.mode, ATTUNE_MODE_CACHED);
+  assert_true(s.budget_ms == 0.0);
+  assert_int_equal(at_settings_log_level(), ATTUNE_LOG_OFF);
+}
+
+static void directories_of_the_desktop(void **state) {
+  (void)state;
+  at_settings s;
+  setenv("XDG_DATA_HOME", "/data", 1);
+  setenv("XDG_CACHE_HOME", "/cache", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.database, "/data/attune/tuning.db");
+  assert_string_equal(s.cache_dir, "/cache/attune");
+  setenv("XDG_DATA_HOME", "data", 1); /* relative: ignored */
+  setenv("XDG_CACHE_HOME", "", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.database, "/home/ada/.local/share/attune/tuning.db");
+  assert_string_equal(s.cache_dir, "/home/ada/.cache/attune");
+}
+
+static void no_home(void **state) {
+  (void)state;
+  at_settings s;
+  unsetenv("HOME");
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.database, "");
+  assert_string_equal(s.cache_dir, "");
+}
+
+static void own_variables(void **state) {
+  (void)state;
+  at_settings s;
+  setenv("ATTUNE_DB", "here/my.db", 1);
+  setenv("ATTUNE_CACHE_DIR", "/fast", 1);
+  setenv("ATTUNE_MODE", "tune", 1);
+  setenv("ATTUNE_BUDGET_MS", "12.5", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.database, "here/my.db");
+  assert_string_equal(s.cache_dir, "/fast");
+  assert_int_equal(s.mode, ATTUNE_MODE_TUNE);
+  assert_true(s.budget_ms == 12.5);
+  setenv("ATTUNE_DB", "", 1); /* empty is unset */
+  setenv("ATTUNE_MODE", "off", 1);
+  setenv("ATTUNE_BUDGET_MS", "", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.database, "/home/ada/.local/share/attune/tuning.db");
+  assert_int_equal(s.mode, ATTUNE_MODE_OFF);
+  assert_true(s.budget_ms == 0.0);
+}
+
+static void refuse(const char *name, const char *value) {
+  at_settings s;
+  setenv(name, value, 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), name));
+  assert_non_null(strstr(attune_last_message(), "should"));
+  if (strlen(value) < 50) assert_non_null(strstr(attune_last_message(), value));
+  unsetenv(name);
+}
+
+static void wrong_values_are_named(void **state) {
+  (void)state;
+  static const char *const budgets[] = {
+      "0", "-1", "fast", "1e3", "0x10", "inf", "nan", "1.2.3", ".", " 5", "5ms", "0.000", "99999999999999999999"};
+  for (size_t i = 0; i < AT_COUNT(budgets); i++) refuse("ATTUNE_BUDGET_MS", budgets[i]);
+  refuse("ATTUNE_MODE", "always");
+  refuse("ATTUNE_MODE", "TUNE");
+  refuse("ATTUNE_MODE", "tune ");
+}
+
+static void long_paths_are_refused(void **state) {
+  (void)state;
+  at_settings s;
+  char path[5000];
+  memset(path, 'a', sizeof path - 1);
+  path[0] = '/';
+  path[sizeof path - 1] = '\0';
+  refuse("ATTUNE_DB", path);
+  refuse("ATTUNE_CACHE_DIR", path);
+  refuse("XDG_DATA_HOME", path);
+  path[4095] = '\0'; /* as long as fits */
+  setenv("ATTUNE_DB", path, 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.database, path);
+}
+
+static void log_levels(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    attune_log_level level;
+  } levels[] = {{"off", ATTUNE_LOG_OFF},   {"error", ATTUNE_LOG_ERROR}, {"warning", ATTUNE_LOG_WARNING},
+                {"info", ATTUNE_LOG_INFO}, {"INFO", ATTUNE_LOG_OFF},    {"", ATTUNE_LOG_OFF}};
+  for (size_t i = 0; i < AT_COUNT(levels); i++) {
+    setenv("ATTUNE_LOG", levels[i].text, 1);
+    assert_int_equal(at_settings_log_level(), levels[i].level);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(defaults, clean_environment),
+      cmocka_unit_test_setup(directories_of_the_desktop, clean_environment),
+      cmocka_unit_test_setup(no_home, clean_environment),
+      cmocka_unit_test_setup(own_variables, clean_environment),
+      cmocka_unit_test_setup(wrong_values_are_named, clean_environment),
+      cmocka_unit_test_setup(long_paths_are_refused, clean_environment),
+      cmocka_unit_test_setup(log_levels, clean_environment),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

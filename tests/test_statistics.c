@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_statistics.c: medians, deviations and paired ratios on samples whose answers are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "tuning/statistics.h"
+
+#define NEAR(value, expected) assert_true(fabs((value) - (expected)) <= 1e-12 * fmax(1.0, fabs(expected)))
+
+static void median(void **state) {
+  (void)state;
+  const double odd[] = {5, 1, 4, 2, 3}, even[] = {4, 1, 3, 2}, outlier[] = {1, 1e9, 2, 3, -1e9};
+  double copy[5];
+  memcpy(copy, odd, sizeof odd);
+  NEAR(at_median(copy, 5), 3.0);
+  assert_memory_equal(copy, odd, sizeof odd); /* stays as it was */
+  NEAR(at_median(even, 4), 2.5);
+  NEAR(at_median(outlier, 5), 2.0);
+  NEAR(at_median(odd, 1), 5.0);
+  NEAR(at_median(odd, 0), 0.0);
+}
+
+static void median_of_the_most_samples(void **state) {
+  (void)state;
+  double values[AT_MAX_SAMPLES];
+  for (int i = 0; i < AT_MAX_SAMPLES; i++) values[(i * 37) % AT_MAX_SAMPLES] = i;
+  NEAR(at_median(values, AT_MAX_SAMPLES), (AT_MAX_SAMPLES - 1) / 2.0);
+}
+
+static void deviation(void **state) {
+  (void)state;
+  const double values[] = {10, 12, 11, 9, 8}, same[] = {7, 7, 7}, outlier[] = {10, 11, 9, 10, 1e12};
+  NEAR(at_deviation(values, 5, 10.0), 1.4826);
+  NEAR(at_deviation(same, 3, 7.0), 0.0);
+  assert_true(at_deviation(outlier, 5, 10.0) < 2.0); /* one wild sample does not matter */
+}
+
+static double uniform(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (double)(*state >> 11) * 0x1p-53;
+}
+
+static double normal(uint64_t *state) {
+  double sum = -6.0;
+  for (int i = 0; i < 12; i++) sum += uniform(state);
+  return sum;
+}
+
+/* The deviation of normal samples is their standard deviation; the error of the median shrinks with the root of the count. */
+static void deviation_of_normal_samples(void **state) {
+  (void)state;
+  uint64_t random = 1;
+  double mean = 0.0, medians = 0.0, square = 0.0;
+  enum { TRIALS = 2000, COUNT = 25 };
+  for (int trial = 0; trial < TRIALS; trial++) {
+    double values[COUNT];
+    for (int i = 0; i < COUNT; i++) values[i] = 100.0 + 3.0 * normal(&random);
+    const double center = at_median(values, COUNT);
+    mean += at_deviation(values, COUNT, center) / TRIALS;
+    medians += center / TRIALS;
+    square += center * center / TRIALS;
+  }
+  assert_true(fabs(mean - 3.0) < 0.3);
+  const double spread = sqrt(square - medians * medians);
+  assert_true(fabs(spread / at_median_error(3.0, COUNT) - 1.0) < 0.1);
+}
+
+static void median_error(void **state) {
+  (void)state;
+  NEAR(at_median_error(2.0, 4), 1.2533);
+  NEAR(at_median_error(2.0, 0), 0.0);
+  NEAR(at_median_error(0.0, 9), 0.0);
+}
+
+/* What both share in a round (a clock that halves) cancels; the error is that of what they do not share. */
+static void paired_ratio(void **state) {
+  (void)state;
+  double a[20], b[20], error = -1.0;
+  for (int i = 0; i < 20; i++) {
+    const double clock = i % 3 == 0 ? 2.0 : i % 3 == 1 ? 1.0 : 0.7;
+    a[i] = 120.0 * clock;
+    b[i] = 100.0 * clock;
+  }
+  NEAR(at_paired_ratio(a, b, 20, &error), 1.2);
+  assert_true(error >= 0.0 && error < 1e-12);
+  NEAR(at_paired_ratio(b, a, 20, &error), 1.0 / 1.2);
+}
+
+static void paired_ratio_sees_noise(void **state) {
+  (void)state;
+  uint64_t random = 7;
+  int beyond = 0;
+  enum { TRIALS = 1000 };
+  for (int trial = 0; trial < TRIALS; trial++) {
+    double a[31], b[31], error = 0.0;
+    for (int i = 0; i < 31; i++) {
+      a[i] = 100.0 * (1.0 + 0.02 * normal(&random));
+      b[i] = 100.0 * (1.0 + 0.02 * normal(&random));
+    }
+    const double ratio = at_paired_ratio(a, b, 31, &error);
+    assert_true(error > 0.0 && error < 0.02);
+    beyond += fabs(ratio - 1.0) > 3.0 * error;
+  }
+  assert_true(beyond < TRIALS / 50); /* three standard errors are rarely passed by chance */
+}
+
+static void paired_ratio_of_nothing(void **state) {
+  (void)state;
+  const double zero[] = {0, 0}, one[] = {1, 1};
+  double error = -1.0;
+  NEAR(at_paired_ratio(one, zero, 2, &error), 1.0); /* no time was measured: no claim */
+  NEAR(error, 0.0);
+  at_paired_ratio(one, one, 0, &error);
+  NEAR(error, 0.0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(median),
+    cmocka_unit_test(median_of_the_most_samples),
+    cmocka_unit_test(deviation),
+    cmocka_unit_test(deviation_of_normal_samples),
+    cmocka_unit_test(median_error),
+    cmocka_unit_test(paired_ratio),
+    cmocka_unit_test(paired_ratio_sees_noise),
+    cmocka_unit_test(paired_ratio_of_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

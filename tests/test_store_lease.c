@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_store_lease.c: one holder at a time; the dead, the late and those of another machine. */
+#include "tests/store_fixture.h"
+
+#include <signal.h>
+#include <time.h>
+
+static int take_and_exit(int lifetime_ms) {
+  at_store *store = NULL;
+  if (at_store_open(&store, path_of("tuning.db"), AT_STORE_READ_WRITE) != ATTUNE_OK) return 1;
+  return at_store_lease_acquire(store, FINGERPRINT, "p", lifetime_ms) == ATTUNE_OK
+             ? 0
+             : 2; /* not closed: as if it crashed */
+}
+
+static int ready_pipe[2];
+
+static int take_and_stay(int lifetime_ms) {
+  int code = take_and_exit(lifetime_ms);
+  char byte = (char)code;
+  if (write(ready_pipe[1], &byte, 1) == 1) (void)pause();
+  return code;
+}
+
+static void lease_is_held_by_one(void **state) {
+  (void)state;
+  at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_OK); /* renews */
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "q", 60000), ATTUNE_OK);
+  assert_int_equal(at_store_lease_acquire(two, OTHER_FINGERPRINT, "p", 60000), ATTUNE_OK);
+  at_store_lease_release(two, FINGERPRINT, "p"); /* not its own: stays */
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
+  at_store_lease_release(one, FINGERPRINT, "p");
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  at_store_close(two); /* drops all of its leases */
+  assert_int_equal(query(path_of("tuning.db"), "SELECT count(*) FROM lease"), 0);
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 0), ATTUNE_INVALID_ARGUMENT);
+  at_store_close(one);
+}
+
+static void lease_of_another_process(void **state) {
+  (void)state;
+  at_store *store = open_store("tuning.db");
+  assert_int_equal(wait_for(spawn(take_and_exit, 60000)), 0); /* dead: taken over */
+  assert_int_equal(query(path_of("tuning.db"), "SELECT count(*) FROM lease"), 1);
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  at_store_lease_release(store, FINGERPRINT, "p");
+
+  char byte = 1;
+  assert_int_equal(pipe(ready_pipe), 0);
+  pid_t pid = spawn(take_and_stay, 60000);
+  assert_int_equal(read(ready_pipe[0], &byte, 1), 1);
+  assert_int_equal(byte, 0);
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 60000), ATTUNE_BUSY); /* alive */
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  siginfo_t info;
+  assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0); /* dead, but not yet waited for */
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  (void)wait_for(pid);
+  at_store_lease_release(store, FINGERPRINT, "p");
+
+  pid = spawn(take_and_stay, 300);
+  assert_int_equal(read(ready_pipe[0], &byte, 1), 1);
+  struct timespec time = {0, 400000000};
+  (void)nanosleep(&time, NULL);
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 60000), ATTUNE_OK); /* alive, but out of time */
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  (void)wait_for(pid);
+  (void)close(ready_pipe[0]);
+  (void)close(ready_pipe[1]);
+  at_store_close(store);
+}
+
+/* The holder's number now belongs to another process; or it is of another machine, where numbers mean nothing here. */
+static void lease_of_another_place(void **state) {
+  (void)state;
+  at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
+  const char *path = path_of("tuning.db");
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  execute(path, "UPDATE lease SET started = started + 1");
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  execute(path, "UPDATE lease SET place = 'elsewhere', pid = 4194304");
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
+  execute(path, "UPDATE lease SET expires = 1000");
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  execute(path, "UPDATE lease SET place = 'elsewhere', expires = 9223372036854775807");
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  at_store_close(one);
+  at_store_close(two);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+      TEST(lease_is_held_by_one),
+      TEST(lease_of_another_process),
+      TEST(lease_of_another_place),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_threads.c: the pool: every rank once, barriers, nesting, concurrent callers, growth. */
+#include "src/host/threads.h"
+#include "src/support.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST = 8 };
+
+typedef struct census {
+  atomic_int seen[MOST];
+  atomic_int size, wrong;
+} census;
+
+static void count_rank(void *arg, const at_team *team) {
+  census *c = arg;
+  if (team->rank < 0 || team->rank >= team->size || team->size > MOST) {
+    atomic_fetch_add(&c->wrong, 1);
+    return;
+  }
+  atomic_fetch_add(&c->seen[team->rank], 1);
+  atomic_store(&c->size, team->size);
+}
+
+static void every_rank_runs_once(void **state) {
+  (void)state;
+  static const int sizes[] = {1, 2, 3, 4, 8, 2, 1, 5};
+  for (size_t i = 0; i < AT_COUNT(sizes); i++) {
+    for (int round = 0; round < 200; round++) {
+      census c = {0};
+      at_parallel(sizes[i], count_rank, &c);
+      assert_int_equal(c.wrong, 0);
+      assert_int_equal(c.size, sizes[i]); /* nobody else uses the pool here */
+      for (int r = 0; r < MOST; r++) assert_int_equal(c.seen[r], r < sizes[i]);
+    }
+  }
+}
+
+static void no_threads_wanted(void **state) {
+  (void)state;
+  census c = {0};
+  at_parallel(0, count_rank, &c);
+  at_parallel(-3, count_rank, &c);
+  assert_int_equal(c.seen[0], 2);
+  assert_int_equal(c.size, 1);
+}
+
+static void note_thread(void *arg, const at_team *team) {
+  ((pthread_t *)arg)[team->rank] = pthread_self();
+}
+
+static void rank_0_is_the_caller(void **state) {
+  (void)state;
+  pthread_t threads[MOST] = {0};
+  at_parallel(3, note_thread, threads);
+  assert_true(pthread_equal(threads[0], pthread_self()));
+  assert_false(pthread_equal(threads[1], pthread_self()) || pthread_equal(threads[1], threads[2]));
+}
+
+/* Neighbours read in each round what the others wrote in the one before; plain data, so TSan checks the barrier too. */
+typedef struct relay {
+  int value[MOST];
+  atomic_int wrong;
+} relay;
+
+static void run_relay(void *arg, const at_team *team) {
+  relay *r = arg;
+  for (int round = 1; round <= 500; round++) {
+    r->value[team->rank] = round;
+    at_team_barrier(team);
+    if (r->value[(team->rank + 1) % team->size] != round) atomic_fetch_add(&r->wrong, 1);
+    at_team_barrier(team);
+  }
+}
+
+static void a_barrier_waits_for_all(void **state) {
+  (void)state;
+  for (int size = 1; size <= 4; size++) {
+    relay r = {0};
+    at_parallel(size, run_relay, &r);
+    assert_int_equal(r.wrong, 0);
+    for (int i = 0; i < size; i++) assert_int_equal(r.value[i], 500);
+  }
+}
+
+/* Long enough that spinners go to sleep, in the pool, at the barrier and at the end. */
+static void run_slowly(void *arg, const at_team *team) {
+  if (team->rank == team->size - 1) usleep(2000);
+  at_team_barrier(team);
+  if (team->rank == 0) usleep(2000);
+  at_team_barrier(team);
+  if (team->rank == 1) usleep(2000);
+  atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void sleepers_wake(void **state) {
+  (void)state;
+  atomic_int ran = 0;
+  for (int round = 0; round < 10; round++) {
+    at_parallel(3, run_slowly, &ran);
+    usleep(1000);
+  }
+  assert_int_equal(ran, 30);
+}
+
+static void run_nested(void *arg, const at_team *team) {
+  census inner = {0};
+  at_parallel(4, count_rank, &inner);
+  at_team_barrier(team);
+  if (inner.size == 1 && inner.seen[0] == 1) atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void a_nested_call_runs_alone(void **state) {
+  (void)state;
+  atomic_int right = 0;
+  at_parallel(3, run_nested, &right);
+  assert_int_equal(right, 3);
+  atomic_store(&right, 0);
+  at_parallel(1, run_nested, &right); /* inside a team of one as well */
+  assert_int_equal(right, 1);
+}
+
+static void add_ranks(void *arg, const at_team *team) {
+  long *sums = arg;
+  for (int i = team->rank; i < 1000; i += team->size) sums[i]++;
+  at_team_barrier(team);
+}
+
+static void *call_often(void *arg) {
+  for (int round = 0; round < 500; round++) {
+    long sums[1000] = {0};
+    at_parallel(1 + round % 4, add_ranks, sums);
+    for (int i = 0; i < 1000; i++)
+      if (sums[i] != 1) *(bool *)arg = false;
+  }
+  return NULL;
+}
+
+static void callers_share_the_pool(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  bool right[4] = {true, true, true, true};
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_often, &right[i]), 0);
+  for (int i = 0; i < 4; i++) {
+    pthread_join(threads[i], NULL);
+    assert_true(right[i]);
+  }
+}
+
+/* While one caller owns the pool another gets a team of one at once. */
+static atomic_bool inside, leave;
+
+static void stay(void *arg, const at_team *team) {
+  (void)arg;
+  (void)team;
+  atomic_store(&inside, true);
+  while (!atomic_load(&leave)) usleep(100);
+}
+
+static void *occupy(void *arg) {
+  at_parallel(2, stay, arg);
+  return NULL;
+}
+
+static void a_busy_pool_makes_nobody_wait(void **state) {
+  (void)state;
+  pthread_t thread;
+  census c = {0};
+  assert_int_equal(pthread_create(&thread, NULL, occupy, NULL), 0);
+  while (!atomic_load(&inside)) usleep(100);
+  at_parallel(2, count_rank, &c);
+  assert_int_equal(c.size, 1);
+  atomic_store(&leave, true);
+  pthread_join(thread, NULL);
+  memset(&c, 0, sizeof c);
+  at_parallel(2, count_rank, &c);
+  assert_int_equal(c.size, 2);
+}
+
+static void cpus_are_ours(void **state) {
+  (void)state;
+  assert_true(at_cpu_count() >= 1 && at_cpu_count() <= sysconf(_SC_NPROCESSORS_CONF));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_rank_runs_once),   cmocka_unit_test(no_threads_wanted),
+      cmocka_unit_test(rank_0_is_the_caller),   cmocka_unit_test(a_barrier_waits_for_all),
+      cmocka_unit_test(sleepers_wake),          cmocka_unit_test(a_nested_call_runs_alone),
+      cmocka_unit_test(callers_share_the_pool), cmocka_unit_test(a_busy_pool_makes_nobody_wait),
+      cmocka_unit_test(cpus_are_ours),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

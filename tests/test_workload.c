@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_workload.c: workloads from CSV, malformed ones named with their place, and from what mode record wrote down. */
+#include <attune/attune.h>
+
+#include "tuning/tuner.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/attune-test-workload-XXXXXX";
+static char path[64];
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return 1;
+  snprintf(path, sizeof path, "%s/w.csv", folder);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  DIR *listing = opendir(folder);
+  for (struct dirent *entry; listing && (entry = readdir(listing));) unlinkat(dirfd(listing), entry->d_name, 0);
+  if (listing) closedir(listing);
+  return rmdir(folder);
+}
+
+static attune_status read_text(attune_workload **out, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+  return attune_workload_read(out, path);
+}
+
+/* `message` follows the path of the file. */
+static void expect_refused(const char *text, const char *message) {
+  attune_workload *workload = NULL;
+  assert_int_equal(read_text(&workload, text), ATTUNE_BAD_DATA);
+  assert_null(workload);
+  const char *said = attune_last_message();
+  assert_memory_equal(said, path, strlen(path));
+  assert_memory_equal(said + strlen(path), message, strlen(message));
+}
+
+static void reads_rows(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  assert_int_equal(read_text(&w,
+                             "# shapes\nname,dtype,contract,transa,transb,m,n,k,batch\n"
+                             "first,bf16,strict,t,n,4096,16,4096,1\n\"a, \"\"quoted\"\"\",f32,reduced,n,t,8,9,10,2\n"),
+                   ATTUNE_OK);
+  assert_int_equal(attune_workload_size(w), 2);
+  assert_string_equal(attune_workload_at(w, 0)->name, "first");
+  assert_string_equal(attune_workload_at(w, 0)->problem, "gemm bf16 tn 4096x16x4096 strict");
+  assert_int_equal(attune_workload_at(w, 0)->count, 1);
+  assert_string_equal(attune_workload_at(w, 1)->name, "a, \"quoted\"");
+  attune_gemm_problem problem;
+  assert_int_equal(attune_gemm_problem_parse(&problem, attune_workload_at(w, 1)->problem), ATTUNE_OK);
+  assert_int_equal(problem.k, 10);
+  assert_int_equal(problem.batch, 2);
+  assert_int_equal(problem.contract.accuracy, ATTUNE_REDUCED);
+  assert_null(attune_workload_at(w, 2));
+  attune_workload_destroy(w);
+}
+
+static void columns_come_in_any_order(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  assert_int_equal(read_text(&w, "\xEF\xBB\xBFK, count ,N,DTYPE,m,op,lda\r\n3,7,2,f64,1,gemm,\r\n3,,2,f64,1,,5\r\n"),
+                   ATTUNE_OK);
+  assert_int_equal(attune_workload_size(w), 2);
+  const attune_workload_entry *entry = attune_workload_at(w, 0);
+  assert_string_equal(entry->problem, "gemm f64 nn 1x2x3 strict");
+  assert_string_equal(entry->name, entry->problem);
+  assert_int_equal(entry->count, 7);
+  assert_int_equal(attune_workload_at(w, 1)->count, 1);
+  assert_string_not_equal(attune_workload_at(w, 1)->problem, entry->problem);
+  attune_workload_destroy(w);
+}
+
+static void reads_problems_as_text(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  assert_int_equal(read_text(&w, "problem,count\ngemm f32 nn 8x8x8 strict,3\n"), ATTUNE_OK);
+  assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f32 nn 8x8x8 strict");
+  assert_int_equal(attune_workload_at(w, 0)->count, 3);
+  attune_workload_destroy(w);
+  expect_refused("name,problem\nx,gemm f99 nn 8x8x8 strict\n", ":2:3: ");
+  expect_refused("problem\nconvolve f32\n", ":2:1: there is no operation \"convolve\"");
+  expect_refused("op,problem\nscan,gemm f32 nn 8x8x8 strict\n", ":2:1: op is \"scan\"; should be \"gemm\"");
+  expect_refused("problem,m\nx,1\n", ":1:9: column \"m\" beside \"problem\"");
+}
+
+static void refuses_malformed_files(void **state) {
+  (void)state;
+  expect_refused("", ":1:1: no header");
+  expect_refused("# only a comment\n\n", ":3:1: no header");
+  expect_refused("dtype,m,n,k\n", ":2:1: no rows");
+  expect_refused("dtype,m,n,m\nf32,1,1,1\n", ":1:11: column \"m\" is there twice");
+  expect_refused("dtype,,n,k\n", ":1:7: column 2 has no name");
+  expect_refused("dtype,m,n,k\nf32,1,1\n", ":2:7: the row has 3 fields; should have 4, as the header in line 1");
+  expect_refused("dtype,m,n,k\nf32,1,1,1,9\n", ":2:11: the row has 5 fields; should have 4");
+  expect_refused("dtype,m,n,k\nf32,1,\"1,1\n", ":2:7: a quote that is never closed");
+  expect_refused("dtype,m,n,k,count\nf32,1,1,1,0\n", ":2:11: count is \"0\"");
+  expect_refused("dtype,m,n,k,op\nf32,1,1,1,scan\n", ":2:11: there is no operation \"scan\"");
+  expect_refused("dtype,m,n,k,name\nf32,1,1,1,\"a\nb\"\n", ":2:11: name holds the control character 0x0a");
+  expect_refused("name,dtype,m,n,k\n0123456789012345678901234567890123456789012345678901234567890123,f32,1,1,1\n",
+                 ":2:1: name has 64 bytes; should have at most 63");
+}
+
+/* What the operation says of a field is put where the field stands. */
+static void names_the_wrong_field(void **state) {
+  (void)state;
+  expect_refused("dtype,m,n,k\nf32,1,-1,1\n", ":2:7: ");
+  expect_refused("dtype,m,n,k\nf32,1,1,99999999999999999999\n", ":2:9: ");
+  expect_refused("dtype,m,n,k\nf99,1,1,1\n", ":2:1: ");
+  expect_refused("dtype,m,n,k\n\n#\nf32,1,x,1\n", ":4:7: ");
+  expect_refused("dtype,m,n,k,colour\nf32,1,1,1,red\n", ":2:11: ");
+  expect_refused("dtype,m,n\nf32,1,1\n", ":2:");
+  expect_refused("dtype,m,n,k,lda\nf32,8,8,8,4\n", ":2:");
+  assert_non_null(strstr(attune_last_message(), "lda"));
+  expect_refused("dtype,m,n,k,batch\nf32,9223372036854775807,9223372036854775807,8,8\n", ":2:");
+}
+
+static void refuses_what_is_no_file(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  assert_int_equal(attune_workload_read(&w, folder), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_workload_read(&w, "/nonexistent/w.csv"), ATTUNE_NOT_FOUND);
+  assert_int_equal(attune_workload_read(&w, ""), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_workload_read(&w, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_workload_read(NULL, path), ATTUNE_INVALID_ARGUMENT);
+  assert_null(w);
+  assert_int_equal(attune_workload_size(NULL), 0);
+  assert_null(attune_workload_at(NULL, 0));
+  attune_workload_destroy(NULL);
+}
+
+static attune_tuner *open_tuner(const char *database) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner *tuner = NULL;
+  options.database = database;
+  options.mode = ATTUNE_MODE_RECORD;
+  assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
+  return tuner;
+}
+
+/* A program's call in mode record is found by a later tuner; what is called most comes first. */
+static void finds_what_was_recorded(void **state) {
+  (void)state;
+  char database[64];
+  snprintf(database, sizeof database, "%s/w.db", folder);
+  attune_device *host = NULL;
+  attune_workload *w = NULL;
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  attune_tuner *tuner = open_tuner(database);
+  assert_int_equal(attune_workload_recorded(&w, tuner, host), ATTUNE_OK);
+  assert_int_equal(attune_workload_size(w), 0);
+  attune_workload_destroy(w);
+
+  float a[16] = {0}, b[16] = {0}, d[16];
+  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
+  problem.m = problem.n = problem.k = 4;
+  attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
+  char called[256];
+  assert_int_equal(attune_gemm(tuner, attune_stream_default(host), &problem, &operands), ATTUNE_OK);
+  assert_int_equal(attune_gemm_problem_format(called, sizeof called, &problem, &operands), ATTUNE_OK);
+  const char *fingerprint = NULL;
+  assert_int_equal(at_tuner_fingerprint(tuner, host, &fingerprint), ATTUNE_OK);
+  assert_int_equal(at_store_record(at_tuner_store(tuner), fingerprint, "gemm f64 nn 2x2x2 strict", 1000, 1000),
+                   ATTUNE_OK);
+  assert_int_equal(at_store_record(at_tuner_store(tuner), "another machine", "gemm f64 nn 3x3x3 strict", 9, 1000),
+                   ATTUNE_OK);
+  attune_tuner_destroy(tuner);
+
+  tuner = open_tuner(database);
+  assert_int_equal(attune_workload_recorded(&w, tuner, host), ATTUNE_OK);
+  assert_int_equal(attune_workload_size(w), 2);
+  assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f64 nn 2x2x2 strict");
+  assert_int_equal(attune_workload_at(w, 0)->count, 1000);
+  assert_string_equal(attune_workload_at(w, 1)->problem, called);
+  attune_workload_destroy(w);
+  attune_tuner_destroy(tuner);
+}
+
+static void needs_a_database_for_the_recorded(void **state) {
+  (void)state;
+  attune_device *host = NULL;
+  attune_workload *w = NULL;
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  attune_tuner *tuner = open_tuner(":memory:");
+  assert_int_equal(attune_workload_recorded(&w, tuner, host), ATTUNE_NOT_FOUND);
+  assert_int_equal(attune_workload_recorded(&w, NULL, host), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_workload_recorded(&w, tuner, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_workload_recorded(NULL, tuner, host), ATTUNE_INVALID_ARGUMENT);
+  attune_tuner_destroy(tuner);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_rows),
+      cmocka_unit_test(columns_come_in_any_order),
+      cmocka_unit_test(reads_problems_as_text),
+      cmocka_unit_test(refuses_malformed_files),
+      cmocka_unit_test(names_the_wrong_field),
+      cmocka_unit_test(refuses_what_is_no_file),
+      cmocka_unit_test(finds_what_was_recorded),
+      cmocka_unit_test(needs_a_database_for_the_recorded),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cli.h: what the files of the `attune` command share. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <attune/attune.h>
+#include <jansson.h>
+
+/* Exit codes; an interrupted run ends with 128 + the signal's number. */
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+/* main.c */
+
+typedef struct cli_options {
+  const char *database; /* NULL: the environment's or the user's own */
+  const char *device;   /* NULL: the best one */
+  bool json;
+} cli_options;
+
+/* --json, and --db with --device; children of a command's own argp, their input is a cli_options. */
+extern const struct argp cli_json_argp;
+extern const struct argp cli_database_argp;
+
+/* A child's input is its parent's: call it for ARGP_KEY_INIT. */
+void cli_give_children(struct argp_state *state, cli_options *options, int count);
+
+int cmd_devices(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+
+/* "attune: message" on standard error. */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Reports the thread's last message; the exit code that fits: CLI_USAGE for input that is wrong or cannot be read. */
+int cli_fail(attune_status status);
+
+/* The device of --device into *out; an exit code. */
+int cli_open_device(attune_device **out, const cli_options *options);
+
+/* --db names a file to read: CLI_USAGE when there is none, for opening would make one. */
+int cli_need_database(const cli_options *options);
+
+/* Memory or the end of the program. */
+void *cli_alloc(size_t count, size_t size);
+
+/* Prints and releases `value`; an exit code. */
+int cli_print_json(json_t *value);
+
+/* A string of any bytes, an unusable number as null. */
+json_t *cli_json_text(const char *text);
+json_t *cli_json_number(double number);
+
+/* cmd_explain.c: every field of a decision; NULL members never. */
+json_t *cli_json_decision(const attune_decision *decision);
+
+/* Default's time over the winner's; 0 when one is not known. */
+double cli_speedup(const attune_decision *decision);
+
+/* table.c */
+
+typedef struct cli_column {
+  const char *title;
+  bool right;  /* numbers */
+  bool shrink; /* may be cut to fit a terminal */
+} cli_column;
+
+typedef struct cli_table {
+  const cli_column *columns;
+  int column_count;
+  char **cells; /* by row, cleaned for display */
+  size_t rows;
+  size_t capacity;
+} cli_table;
+
+/* A cell for every column, copied. */
+void cli_table_add(cli_table *table, const char *const *cells);
+void cli_table_print(const cli_table *table, FILE *out);
+void cli_table_free(cli_table *table);
+
+/* Prints `text` in `width` columns, cut to them when `cut`; width 0: as it is. Control characters show as '?'. */
+void cli_print_padded(FILE *out, const char *text, int width, bool right, bool cut);
+int cli_width(const char *text);
+
+bool cli_utf8(void);
+bool cli_color(FILE *out);
+/* Columns of the terminal behind `out`; 0: not a terminal. */
+int cli_terminal_width(FILE *out);
+
+/* "12.3 us", "-" for nothing; "1.25x"; "0.8 %"; local date and time. */
+#define CLI_CELL 40
+const char *cli_time_text(char out[CLI_CELL], double time_ns);
+const char *cli_speedup_text(char out[CLI_CELL], double speedup);
+const char *cli_percent_text(char out[CLI_CELL], double fraction);
+const char *cli_date_text(char out[CLI_CELL], int64_t seconds);
+
+/* progress.c: a bar on standard error when that is a terminal, else nothing. Drawn between problems only: a
+ * ticking thread would disturb what is being measured. */
+
+typedef struct cli_progress {
+  bool active;
+  bool drawn;
+  size_t total; /* problems */
+  size_t to_measure;
+  double start_s;
+} cli_progress;
+
+double cli_now_s(void);
+void cli_progress_begin(cli_progress *progress, size_t total, size_t to_measure);
+void cli_progress_draw(cli_progress *progress, const char *name, size_t done, size_t measured);
+void cli_progress_clear(cli_progress *progress);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_devices.c: `attune devices`: what is here, and with --problem what could do it. */
+#include "tuning/cli/cli.h"
+
+#include <stdlib.h>
+
+typedef struct options {
+  cli_options common;
+  const char *problem; /* NULL: do not list implementations */
+} options;
+
+static const struct argp_option option_list[] = {
+    {"problem", 'p', "PROBLEM", 0, "Also list the implementations that can do this problem", 0}, {0}};
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  options *o = state->input;
+  if (key == ARGP_KEY_INIT)
+    cli_give_children(state, &o->common, 1);
+  else if (key == 'p')
+    o->problem = argument;
+  else if (key == ARGP_KEY_ARG)
+    argp_error(state, "\"%s\" is too much; devices takes no argument", argument);
+  else
+    return ARGP_ERR_UNKNOWN;
+  return 0;
+}
+
+/* What one device is, gathered for both outputs. */
+typedef struct description {
+  attune_device *device;
+  attune_device_properties properties;
+  char fingerprint[1024];
+} description;
+
+static attune_status describe(description *out, int index) {
+  attune_status status = attune_device_at(&out->device, index);
+  if (status == ATTUNE_OK) status = attune_device_get_properties(out->device, &out->properties);
+  return status == ATTUNE_OK ? attune_device_fingerprint(out->device, out->fingerprint, sizeof out->fingerprint)
+                             : status;
+}
+
+static const char *kind_name(attune_device_kind kind) {
+  return kind == ATTUNE_DEVICE_CUDA ? "cuda" : "host";
+}
+
+static json_t *describe_json(const description *d) {
+  const attune_device_properties *p = &d->properties;
+  return json_pack("{s:s, s:s, s:o, s:I, s:i, s:i, s:i, s:I, s:i, s:o, s:o}", "name", attune_device_name(d->device),
+                   "kind", kind_name(p->kind), "model", cli_json_text(p->name), "memory_bytes",
+                   (json_int_t)p->memory_bytes, "processors", p->processors, "capability_major", p->capability_major,
+                   "capability_minor", p->capability_minor, "cache_bytes", (json_int_t)p->cache_bytes, "driver_version",
+                   p->driver_version, "features", cli_json_text(p->features), "fingerprint",
+                   cli_json_text(d->fingerprint));
+}
+
+static void describe_row(cli_table *table, const description *d) {
+  const attune_device_properties *p = &d->properties;
+  char memory[CLI_CELL], processors[CLI_CELL], cache[CLI_CELL];
+  snprintf(memory, sizeof memory, "%.1f GiB", (double)p->memory_bytes / (double)(1 << 30));
+  snprintf(processors, sizeof processors, "%d", p->processors);
+  snprintf(cache, sizeof cache, "%.1f MiB", (double)p->cache_bytes / (double)(1 << 20));
+  cli_table_add(table, (const char *const[]){attune_device_name(d->device), kind_name(p->kind), p->name, memory, cache,
+                                             processors, p->features, d->fingerprint});
+}
+
+/* Where one implementation goes: a row or a member of an array. */
+typedef struct listing {
+  const char *device;
+  cli_table *table;
+  json_t *array;
+} listing;
+
+static int list_implementation(void *user, const char *implementation, int version, int configurations) {
+  listing *to = user;
+  char version_text[CLI_CELL], count[CLI_CELL];
+  snprintf(version_text, sizeof version_text, "%d", version);
+  snprintf(count, sizeof count, "%d", configurations);
+  if (to->array)
+    json_array_append_new(to->array, json_pack("{s:o, s:i, s:i}", "implementation", cli_json_text(implementation),
+                                               "version", version, "configurations", configurations));
+  else
+    cli_table_add(to->table, (const char *const[]){to->device, implementation, version_text, count});
+  return 0;
+}
+
+static const cli_column device_columns[] = {
+    {"device", false, false}, {"kind", false, false},      {"model", false, true},    {"memory", true, false},
+    {"cache", true, false},   {"processors", true, false}, {"features", false, true}, {"fingerprint", false, true}};
+static const cli_column implementation_columns[] = {{"device", false, false},
+                                                    {"implementation", false, false},
+                                                    {"version", true, false},
+                                                    {"configurations", true, false}};
+
+/* The tuner only knows the implementations here: it needs no database. */
+static attune_status open_tuner(attune_tuner **out, const options *o) {
+  attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
+  tuner_options.database = "";
+  tuner_options.mode = ATTUNE_MODE_OFF;
+  return o->problem ? attune_tuner_create(out, &tuner_options) : ATTUNE_OK;
+}
+
+static attune_status gather(const options *o, attune_tuner *tuner, cli_table *devices, cli_table *implementations,
+                            json_t *array) {
+  description *d = cli_alloc(1, sizeof *d);
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < attune_device_count() && status == ATTUNE_OK; i++) {
+    status = describe(d, i);
+    if (status != ATTUNE_OK) break;
+    json_t *object = o->common.json ? describe_json(d) : NULL;
+    listing to = {attune_device_name(d->device), implementations, object ? json_array() : NULL};
+    if (tuner) status = attune_tuner_implementations(tuner, d->device, o->problem, list_implementation, &to);
+    if (object && tuner) json_object_set(object, "implementations", to.array);
+    json_decref(to.array);
+    if (object)
+      json_array_append_new(array, object);
+    else
+      describe_row(devices, d);
+  }
+  free(d);
+  return status;
+}
+
+int cmd_devices(int argc, char **argv) {
+  static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {option_list, parse, "",  "Shows the devices of this machine and what they can do.",
+                                   children,    NULL,  NULL};
+  options o = {0};
+  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  attune_tuner *tuner = NULL;
+  attune_status status = open_tuner(&tuner, &o);
+  if (status != ATTUNE_OK) return cli_fail(status);
+  cli_table devices = {.columns = device_columns, .column_count = sizeof device_columns / sizeof device_columns[0]};
+  cli_table implementations = {.columns = implementation_columns, .column_count = 4};
+  json_t *array = json_array();
+  status = gather(&o, tuner, &devices, &implementations, array);
+  int code = status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
+  if (status == ATTUNE_OK && o.common.json)
+    code = cli_print_json(json_incref(array));
+  else if (status == ATTUNE_OK)
+    cli_table_print(&devices, stdout);
+  if (status == ATTUNE_OK && !o.common.json && tuner) {
+    putchar('\n');
+    cli_table_print(&implementations, stdout);
+  }
+  json_decref(array);
+  cli_table_free(&devices);
+  cli_table_free(&implementations);
+  attune_tuner_destroy(tuner);
+  return code;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_explain.c: `attune explain`: which candidate runs for a problem, since when, by what margin; a decision in words
+ * and in JSON. */
+#include "tuning/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+  cli_options common;
+  char problem[512];
+} options;
+
+/* The problem may come as one argument or as its words. */
+static void add_word(options *o, const char *word, struct argp_state *state) {
+  size_t used = strlen(o->problem);
+  int printed = snprintf(o->problem + used, sizeof o->problem - used, "%s%s", used ? " " : "", word);
+  if ((size_t)printed >= sizeof o->problem - used)
+    argp_error(state, "PROBLEM is longer than %zu bytes; should be like \"gemm f32 nn 64x64x64 strict\"",
+               sizeof o->problem - 1);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  options *o = state->input;
+  if (key == ARGP_KEY_INIT) {
+    cli_give_children(state, &o->common, 2);
+  } else if (key == ARGP_KEY_ARG) {
+    add_word(o, argument, state);
+  } else if (key == ARGP_KEY_END && !o->problem[0]) {
+    argp_error(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
+  } else {
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static const char *source_name(attune_source source) {
+  switch (source) {
+  case ATTUNE_SOURCE_DEFAULT: return "default";
+  case ATTUNE_SOURCE_NEIGHBOUR: return "neighbour";
+  case ATTUNE_SOURCE_STORED: return "stored";
+  case ATTUNE_SOURCE_SYSTEM: return "system";
+  case ATTUNE_SOURCE_TUNED: return "tuned";
+  default: return "unknown";
+  }
+}
+
+static const char *source_words(attune_source source) {
+  switch (source) {
+  case ATTUNE_SOURCE_DEFAULT:
+    return "it is the vendor default and nothing is known of this problem; `attune tune` would measure it";
+  case ATTUNE_SOURCE_NEIGHBOUR:
+    return "it is the winner of a near problem, a guess; `attune tune` would measure this one";
+  case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
+  case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
+  case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";
+  default: return "the reason is not known";
+  }
+}
+
+double cli_speedup(const attune_decision *d) {
+  return d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0;
+}
+
+json_t *cli_json_decision(const attune_decision *d) {
+  json_t *object = json_pack("{s:o, s:o, s:o, s:i, s:o, s:s, s:o, s:o, s:i}", "problem", cli_json_text(d->problem),
+                             "device", cli_json_text(d->device), "implementation", cli_json_text(d->implementation),
+                             "implementation_version", d->implementation_version, "configuration",
+                             cli_json_text(d->configuration), "source", source_name(d->source), "time_ns",
+                             cli_json_number(d->time_ns), "spread", cli_json_number(d->spread), "samples", d->samples);
+  json_t *rest = json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:b, s:I, s:o}", "default_implementation",
+      cli_json_text(d->default_implementation), "default_time_ns", cli_json_number(d->default_time_ns), "speedup",
+      cli_json_number(cli_speedup(d)), "runner_up", cli_json_text(d->runner_up), "runner_up_configuration",
+      cli_json_text(d->runner_up_configuration), "runner_up_time_ns", cli_json_number(d->runner_up_time_ns), "measure",
+      cli_json_text(d->measure), "candidates", d->candidates, "rejected", d->rejected, "disturbed", d->disturbed,
+      "max_error", cli_json_number(d->max_error), "tuning_ms", cli_json_number(d->tuning_ms), "complete", d->complete,
+      "tuned_at", (json_int_t)d->tuned_at, "note", cli_json_text(d->note));
+  json_object_update(object, rest);
+  json_decref(rest);
+  return object;
+}
+
+static void line(const char *label, const char *text) {
+  printf("  %-16s", label);
+  cli_print_padded(stdout, text, 0, false, false);
+  putchar('\n');
+}
+
+/* "1.25x, 12.3 us by NAME CONFIGURATION" for the one that was beaten. */
+static void margin_line(const char *label, const attune_decision *d, double time_ns, const char *name,
+                        const char *configuration) {
+  char text[400], time_text[CLI_CELL];
+  if (!(time_ns > 0) || !(d->time_ns > 0)) return;
+  snprintf(text, sizeof text, "%.3fx as fast: %s by %s%s%s", time_ns / d->time_ns, cli_time_text(time_text, time_ns),
+           name, *configuration ? " " : "", configuration);
+  line(label, text);
+}
+
+static void measured_lines(const attune_decision *d) {
+  char text[400], time_text[CLI_CELL], spread[CLI_CELL];
+  snprintf(text, sizeof text, "%s, median of %d samples, spread %s", cli_time_text(time_text, d->time_ns), d->samples,
+           cli_percent_text(spread, d->spread));
+  line("time", text);
+  bool is_default = strcmp(d->implementation, d->default_implementation) == 0 && d->time_ns == d->default_time_ns;
+  if (is_default)
+    line("over default", "it is the default; none was faster beyond the noise");
+  else
+    margin_line("over default", d, d->default_time_ns, d->default_implementation, "");
+  if (*d->runner_up) margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
+  snprintf(text, sizeof text, "%.3g of what the contract allows", d->max_error);
+  line("largest error", text);
+  snprintf(text, sizeof text, "%s; %d candidates, %d rejected, %d disturbed samples thrown away; %.0f ms", d->measure,
+           d->candidates, d->rejected, d->disturbed, d->tuning_ms);
+  line("measured", text);
+  if (!d->complete) line("complete", "no: the budget ended first; `attune tune` would look further");
+}
+
+static void print_words(const attune_decision *d) {
+  char text[400], since[CLI_CELL];
+  cli_print_padded(stdout, d->problem, 0, false, false);
+  printf(" on %s\n", d->device);
+  snprintf(text, sizeof text, "%s%s%s, version %d", d->implementation, *d->configuration ? " " : "", d->configuration,
+           d->implementation_version);
+  line("runs", text);
+  line("because", source_words(d->source));
+  if (d->tuned_at > 0) line("since", cli_date_text(since, d->tuned_at));
+  if (d->time_ns > 0) measured_lines(d);
+  if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
+}
+
+/* Without its database the tuner still runs the problem, so the answer stands; one that was named must be there. */
+static int explain(const options *o, attune_tuner *tuner, attune_device *device) {
+  attune_decision decision = {0};
+  attune_status status = attune_tuner_database_status(tuner);
+  if (status != ATTUNE_OK && o->common.database) return cli_fail(status);
+  if (status != ATTUNE_OK) cli_error("warning: the database is not in use: %s", attune_last_message());
+  status = attune_explain(tuner, device, o->problem, &decision);
+  if (status != ATTUNE_OK) return cli_fail(status);
+  if (o->common.json) return cli_print_json(cli_json_decision(&decision));
+  print_words(&decision);
+  return CLI_DONE;
+}
+
+int cmd_explain(int argc, char **argv) {
+  static const struct argp_child children[] = {{&cli_database_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {
+      NULL,
+      parse,
+      "PROBLEM",
+      "Says which candidate runs for PROBLEM, since when and by what margin. Measures nothing.\v"
+      "PROBLEM is written as `attune show' prints it, as one argument or as words: gemm bf16 tn 4096x16x4096 strict",
+      children,
+      NULL,
+      NULL};
+  options o = {0};
+  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  attune_device *device = NULL;
+  int code = cli_open_device(&device, &o.common);
+  if (code == CLI_DONE) code = cli_need_database(&o.common);
+  if (code != CLI_DONE) return code;
+  attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
+  tuner_options.database = o.common.database;
+  attune_tuner *tuner = NULL;
+  attune_status status = attune_tuner_create(&tuner, &tuner_options);
+  if (status != ATTUNE_OK) return cli_fail(status);
+  code = explain(&o, tuner, device);
+  attune_tuner_destroy(tuner);
+  return code;
+}

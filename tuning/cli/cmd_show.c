@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_show.c: `attune show`: the stored winners. */
+#include "tuning/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+  cli_options common;
+  bool all; /* those of other machines too */
+} options;
+
+static const struct argp_option option_list[] = {
+    {"all", 'a', NULL, 0, "Also show winners measured on other machines, drivers or libraries, which do not hold here",
+     0},
+    {0}};
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  options *o = state->input;
+  if (key == ARGP_KEY_INIT)
+    cli_give_children(state, &o->common, 2);
+  else if (key == 'a')
+    o->all = true;
+  else if (key == ARGP_KEY_ARG)
+    argp_error(state, "\"%s\" is too much; show takes no argument (--db names a database)", argument);
+  else
+    return ARGP_ERR_UNKNOWN;
+  return 0;
+}
+
+static const cli_column columns[] = {
+    {"problem", false, false},      {"device", false, false},    {"implementation", false, false},
+    {"configuration", false, true}, {"time", true, false},       {"default", true, false},
+    {"speedup", true, false},       {"spread", true, false},     {"when", false, false},
+    {"measure", false, false},      {"fingerprint", false, true}};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+typedef struct showing {
+  const options *options;
+  const char *device; /* NULL: any */
+  cli_table table;
+  json_t *array;
+  size_t elsewhere; /* winners left out because they do not hold here */
+} showing;
+
+static void add_row(showing *s, const attune_decision *d, const char *fingerprint) {
+  char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL], spread[CLI_CELL], when[CLI_CELL];
+  const char *const cells[COLUMNS] = {d->problem,
+                                      d->device,
+                                      d->implementation,
+                                      *d->configuration ? d->configuration : "-",
+                                      cli_time_text(time_text, d->time_ns),
+                                      cli_time_text(default_time, d->default_time_ns),
+                                      cli_speedup_text(speedup, cli_speedup(d)),
+                                      cli_percent_text(spread, d->spread),
+                                      cli_date_text(when, d->tuned_at),
+                                      d->measure,
+                                      fingerprint};
+  cli_table_add(&s->table, cells);
+}
+
+static int show_winner(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
+  showing *s = user;
+  if (s->device && strcmp(decision->device, s->device) != 0) return 0;
+  if (!valid && !s->options->all) {
+    s->elsewhere++;
+    return 0;
+  }
+  if (!s->options->common.json) {
+    add_row(s, decision, fingerprint);
+    return 0;
+  }
+  json_t *object = cli_json_decision(decision);
+  json_object_set_new(object, "fingerprint", cli_json_text(fingerprint));
+  json_object_set_new(object, "valid", json_boolean(valid));
+  json_array_append_new(s->array, object);
+  return 0;
+}
+
+static int print(showing *s) {
+  if (s->options->common.json) return cli_print_json(json_incref(s->array));
+  if (s->table.rows)
+    cli_table_print(&s->table, stdout);
+  else
+    puts("no winners stored");
+  if (s->elsewhere)
+    printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", s->elsewhere);
+  return CLI_DONE;
+}
+
+static int show(const options *o, attune_tuner *tuner, const char *device) {
+  attune_status status = attune_tuner_database_status(tuner);
+  if (status != ATTUNE_OK) return cli_fail(status);
+  showing s = {.options = o, .device = device, .array = json_array()};
+  s.table = (cli_table){.columns = columns, .column_count = o->all ? COLUMNS : COLUMNS - 1};
+  status = attune_tuner_winners(tuner, show_winner, &s);
+  int code = status == ATTUNE_OK ? print(&s) : cli_fail(status);
+  json_decref(s.array);
+  cli_table_free(&s.table);
+  return code;
+}
+
+int cmd_show(int argc, char **argv) {
+  static const struct argp_child children[] = {{&cli_database_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {
+      option_list, parse, "", "Shows the stored winners: what runs, how fast, and by how much.", children, NULL, NULL};
+  options o = {0};
+  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  attune_device *device = NULL;
+  int code = o.common.device ? cli_open_device(&device, &o.common) : CLI_DONE;
+  if (code == CLI_DONE) code = cli_need_database(&o.common);
+  if (code != CLI_DONE) return code;
+  attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
+  tuner_options.database = o.common.database;
+  tuner_options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner *tuner = NULL;
+  attune_status status = attune_tuner_create(&tuner, &tuner_options);
+  if (status != ATTUNE_OK) return cli_fail(status);
+  code = show(&o, tuner, device ? attune_device_name(device) : NULL);
+  attune_tuner_destroy(tuner);
+  return code;
+}

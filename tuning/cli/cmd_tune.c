@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_tune.c: `attune tune`: measures the problems of a workload that have no stored winner yet, one after the
+ * other, each committed before the next begins, so that a run may be stopped and resumed at any time. */
+#include "tuning/cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <search.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_WIDTH 40
+
+typedef struct options {
+  cli_options common;
+  const char *workload;
+  double budget_s;          /* for all problems; 0: no limit */
+  double problem_budget_ms; /* for one; 0: the tuner's own */
+  bool force;
+} options;
+
+typedef enum outcome {
+  OUTCOME_LEFT,
+  OUTCOME_TUNED,
+  OUTCOME_STORED,
+  OUTCOME_SAME,
+  OUTCOME_FAILED,
+  OUTCOME_KINDS
+} outcome;
+static const char *const outcome_names[] = {"left", "tuned", "stored", "same", "failed"};
+
+typedef struct item {
+  const attune_workload_entry *entry;
+  outcome outcome;
+  attune_decision decision; /* of TUNED and STORED */
+  char message[256];        /* of FAILED */
+} item;
+
+typedef struct tune_run {
+  const options *options;
+  attune_tuner *tuner;
+  attune_device *device;
+  item *items;
+  size_t count;
+  size_t to_measure; /* neither stored before nor the same as an earlier one */
+  size_t measured;   /* of those, begun */
+  int name_width;
+  double start_s;
+  cli_progress *progress;
+} tune_run;
+
+typedef struct tally {
+  size_t by_outcome[OUTCOME_KINDS];
+  size_t incomplete;
+  double geomean; /* 0: no winner's speedup is known */
+  double seconds;
+} tally;
+
+/* Set by the handler, read between problems. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+  interrupted = number;
+}
+
+/* The first signal ends the run after the present problem; a second one ends it at once. */
+static void catch_signals(void) {
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
+enum { OPTION_PROBLEM_BUDGET = 256 };
+
+static const struct argp_option option_list[] = {
+    {"budget", 's', "SECONDS", 0, "Tune for at most this long in all; what is left is shared among the problems left",
+     0},
+    {"problem-budget", OPTION_PROBLEM_BUDGET, "MS", 0,
+     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 300 and the time of 80 calls of the default)", 0},
+    {"force", 'f', NULL, 0, "Measure again what is stored", 0},
+    {0}};
+
+static double parse_positive(const char *option, const char *text, struct argp_state *state) {
+  char *end = NULL;
+  errno = 0;
+  double value = strtod(text, &end);
+  if (errno || end == text || *end || !isfinite(value) || value <= 0)
+    argp_error(state, "--%s is \"%s\"; should be a number above 0", option, text);
+  return value;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  options *o = state->input;
+  switch (key) {
+  case ARGP_KEY_INIT: cli_give_children(state, &o->common, 2); break;
+  case 's': o->budget_s = parse_positive("budget", argument, state); break;
+  case OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
+  case 'f': o->force = true; break;
+  case ARGP_KEY_ARG:
+    if (o->workload) argp_error(state, "\"%s\" is too much; should be one WORKLOAD", argument);
+    o->workload = argument;
+    break;
+  case ARGP_KEY_END:
+    if (!o->workload) argp_error(state, "no WORKLOAD; should be a CSV file, - for standard input, or recorded");
+    break;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static bool is_measured(const attune_decision *d) {
+  return d->source == ATTUNE_SOURCE_STORED || d->source == ATTUNE_SOURCE_SYSTEM || d->source == ATTUNE_SOURCE_TUNED;
+}
+
+static int compare_texts(const void *left, const void *right) {
+  return strcmp(left, right);
+}
+
+static void keep_node(void *node) {
+  (void)node;
+}
+
+/* Finds what needs no measuring, so that the budget is shared among the rest only. */
+static void look_up(tune_run *run) {
+  void *seen = NULL;
+  for (size_t i = 0; i < run->count; i++) {
+    item *it = &run->items[i];
+    int width = cli_width(it->entry->name);
+    if (width > run->name_width) run->name_width = width < NAME_WIDTH ? width : NAME_WIDTH;
+    const char *const *first = tsearch(it->entry->problem, &seen, compare_texts);
+    if (first && *first != it->entry->problem) {
+      it->outcome = OUTCOME_SAME;
+      continue;
+    }
+    bool known =
+        !run->options->force && attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK;
+    if (known && is_measured(&it->decision) && it->decision.complete)
+      it->outcome = OUTCOME_STORED;
+    else
+      run->to_measure++;
+  }
+  tdestroy(seen, keep_node);
+}
+
+/* The present problem's budget in ms; 0: the tuner's own; negative: none is left. */
+static double share_ms(const tune_run *run) {
+  const options *o = run->options;
+  if (!(o->budget_s > 0)) return o->problem_budget_ms;
+  double left_ms = 1e3 * (o->budget_s - (cli_now_s() - run->start_s));
+  if (left_ms < 1) return -1;
+  double share = left_ms / (double)(run->to_measure - run->measured);
+  return o->problem_budget_ms > 0 && o->problem_budget_ms < share ? o->problem_budget_ms : share;
+}
+
+static void tune_item(tune_run *run, item *it) {
+  double budget_ms = share_ms(run);
+  if (budget_ms < 0) return;
+  attune_status status =
+      attune_tune(run->tuner, run->device, it->entry->problem, budget_ms, run->options->force, &it->decision);
+  run->measured++;
+  if (status == ATTUNE_OK) {
+    it->outcome = it->decision.source == ATTUNE_SOURCE_TUNED ? OUTCOME_TUNED : OUTCOME_STORED;
+  } else if (status != ATTUNE_BUDGET_EXHAUSTED || !(run->options->budget_s > 0)) {
+    /* A run's budget may end before a problem is begun; a problem's own that is too short for it is a failure. */
+    it->outcome = OUTCOME_FAILED;
+    snprintf(it->message, sizeof it->message, "%s", attune_last_message());
+  }
+}
+
+static void print_item(const tune_run *run, const item *it) {
+  const attune_decision *d = &it->decision;
+  char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL];
+  cli_print_padded(stdout, it->entry->name, run->name_width, false, cli_terminal_width(stdout) > 0);
+  if (it->outcome == OUTCOME_LEFT) fputs("  left: the budget is spent", stdout);
+  if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
+  if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
+  if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED) {
+    bool green = cli_color(stdout) && cli_speedup(d) > 1.005;
+    printf("  default %10s  winner %10s  %s%7s%s  %s", cli_time_text(default_time, d->default_time_ns),
+           cli_time_text(time_text, d->time_ns), green ? "\033[32m" : "", cli_speedup_text(speedup, cli_speedup(d)),
+           green ? "\033[0m" : "", d->implementation);
+    if (*d->configuration) putchar(' ');
+    cli_print_padded(stdout, d->configuration, 0, false, false);
+    if (it->outcome == OUTCOME_STORED)
+      fputs("  (stored)", stdout);
+    else if (!d->complete)
+      fputs("  (budget ended first)", stdout);
+  }
+  putchar('\n');
+  fflush(stdout);
+}
+
+static void report_item(tune_run *run, const item *it) {
+  cli_progress_clear(run->progress);
+  if (it->outcome == OUTCOME_FAILED) cli_error("%s: %s", it->entry->name, it->message);
+  if (!run->options->common.json) print_item(run, it);
+}
+
+static void tune_all(tune_run *run) {
+  cli_progress_begin(run->progress, run->count, run->to_measure);
+  for (size_t i = 0; i < run->count && !interrupted; i++) {
+    item *it = &run->items[i];
+    cli_progress_draw(run->progress, it->entry->name, i, run->measured);
+    if (it->outcome == OUTCOME_LEFT) tune_item(run, it);
+    report_item(run, it);
+  }
+  cli_progress_clear(run->progress);
+}
+
+static tally count_up(const tune_run *run) {
+  tally t = {.seconds = cli_now_s() - run->start_s};
+  double logs = 0;
+  size_t known = 0;
+  for (size_t i = 0; i < run->count; i++) {
+    const item *it = &run->items[i];
+    t.by_outcome[it->outcome]++;
+    if (it->outcome != OUTCOME_TUNED && it->outcome != OUTCOME_STORED) continue;
+    t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete;
+    if (!(cli_speedup(&it->decision) > 0)) continue;
+    logs += log(cli_speedup(&it->decision));
+    known++;
+  }
+  if (known) t.geomean = exp(logs / (double)known);
+  return t;
+}
+
+static void print_summary(const tune_run *run, const tally *t) {
+  size_t tuned = t->by_outcome[OUTCOME_TUNED];
+  if (interrupted) puts("interrupted: what is done is stored, the same command resumes");
+  if (t->geomean > 0) printf("geomean speedup over the default: %.3fx\n", t->geomean);
+  printf("%zu tuned, %zu already stored, ", tuned, t->by_outcome[OUTCOME_STORED]);
+  if (t->by_outcome[OUTCOME_SAME]) printf("%zu the same as another, ", t->by_outcome[OUTCOME_SAME]);
+  printf("%zu failed, %zu left%s, %.1f s on %s\n", t->by_outcome[OUTCOME_FAILED], t->by_outcome[OUTCOME_LEFT],
+         t->by_outcome[OUTCOME_LEFT] && !interrupted ? " for lack of budget" : "", t->seconds,
+         attune_device_name(run->device));
+  if (t->incomplete)
+    printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
+  if (!tuned && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT])
+    puts("nothing to measure: every winner is stored");
+}
+
+static json_t *item_json(const item *it) {
+  json_t *object = json_pack("{s:o, s:o, s:I, s:s}", "name", cli_json_text(it->entry->name), "problem",
+                             cli_json_text(it->entry->problem), "count", (json_int_t)it->entry->count, "outcome",
+                             outcome_names[it->outcome]);
+  if (it->outcome == OUTCOME_FAILED) json_object_set_new(object, "message", cli_json_text(it->message));
+  if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED)
+    json_object_set_new(object, "decision", cli_json_decision(&it->decision));
+  return object;
+}
+
+static int print_json(const tune_run *run, const tally *t) {
+  json_t *results = json_array();
+  for (size_t i = 0; i < run->count; i++) json_array_append_new(results, item_json(&run->items[i]));
+  json_t *object = json_pack(
+      "{s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "workload",
+      cli_json_text(run->options->workload), "device", attune_device_name(run->device), "results", results, "problems",
+      (json_int_t)run->count, "tuned", (json_int_t)t->by_outcome[OUTCOME_TUNED], "stored",
+      (json_int_t)t->by_outcome[OUTCOME_STORED], "same", (json_int_t)t->by_outcome[OUTCOME_SAME], "failed",
+      (json_int_t)t->by_outcome[OUTCOME_FAILED], "left", (json_int_t)t->by_outcome[OUTCOME_LEFT], "incomplete",
+      (json_int_t)t->incomplete, "geomean_speedup", t->geomean > 0 ? cli_json_number(t->geomean) : json_null(),
+      "seconds", cli_json_number(t->seconds), "interrupted", interrupted != 0);
+  return cli_print_json(object);
+}
+
+/* Winners that could not be written are lost with the process, so that is a failure even though each was measured. */
+static int conclude(const tune_run *run) {
+  tally t = count_up(run);
+  if (run->options->common.json)
+    print_json(run, &t);
+  else
+    print_summary(run, &t);
+  attune_status status = attune_tuner_database_status(run->tuner);
+  if (status != ATTUNE_OK) cli_fail(status);
+  if (interrupted) return 128 + interrupted;
+  return status != ATTUNE_OK || t.by_outcome[OUTCOME_FAILED] ? CLI_FAILED : CLI_DONE;
+}
+
+/* The library's warnings, a winner that could not be written among them, are the user's to see, above the bar. */
+static void on_log(void *user, attune_log_level level, const char *line) {
+  cli_progress_clear(user);
+  cli_error("%s: %s", level == ATTUNE_LOG_ERROR ? "error" : "warning", line);
+}
+
+static int tune_workload(const options *o, attune_tuner *tuner, attune_device *device, const attune_workload *workload,
+                         cli_progress *progress) {
+  size_t count = attune_workload_size(workload);
+  tune_run run = {
+      .options = o, .tuner = tuner, .device = device, .count = count, .start_s = cli_now_s(), .progress = progress};
+  if (!count) {
+    cli_error("no problems recorded for %s; should be recorded by a program run with ATTUNE_MODE=record",
+              attune_device_name(device));
+    return CLI_FAILED;
+  }
+  run.items = cli_alloc(count, sizeof *run.items);
+  for (size_t i = 0; i < count; i++) run.items[i].entry = attune_workload_at(workload, i);
+  catch_signals();
+  if (!getenv("ATTUNE_LOG")) attune_set_log(on_log, progress, ATTUNE_LOG_WARNING);
+  look_up(&run);
+  tune_all(&run);
+  int code = conclude(&run);
+  free(run.items);
+  return code;
+}
+
+/* A run whose winners would be lost is refused before it measures. */
+static int open_tuner(attune_tuner **out, const options *o) {
+  attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
+  tuner_options.database = o->common.database;
+  tuner_options.mode = ATTUNE_MODE_CACHED;
+  tuner_options.total_budget_ms = 1e3 * o->budget_s;
+  attune_status status = attune_tuner_create(out, &tuner_options);
+  if (status == ATTUNE_OK) status = attune_tuner_database_status(*out);
+  return status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
+}
+
+int cmd_tune(int argc, char **argv) {
+  static const struct argp_child children[] = {{&cli_database_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {
+      option_list,
+      parse,
+      "WORKLOAD",
+      "Measures, verifies and stores the winner of every problem of WORKLOAD that has none yet.\v"
+      "WORKLOAD is a CSV file, - for standard input, or the word recorded: what programs run with ATTUNE_MODE=record "
+      "have asked "
+      "for. Each winner is stored at once: an interrupted run, resumed by the same command, measures only what is "
+      "left.",
+      children,
+      NULL,
+      NULL};
+  options o = {0};
+  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  bool recorded = strcmp(o.workload, "recorded") == 0;
+  const char *path = strcmp(o.workload, "-") == 0 ? "/dev/stdin" : o.workload;
+  attune_device *device = NULL;
+  attune_workload *workload = NULL;
+  attune_tuner *tuner = NULL;
+  cli_progress progress = {0};
+  int code = cli_open_device(&device, &o.common);
+  attune_status status = code == CLI_DONE && !recorded ? attune_workload_read(&workload, path) : ATTUNE_OK;
+  if (status != ATTUNE_OK) code = cli_fail(status);
+  if (code == CLI_DONE) code = open_tuner(&tuner, &o);
+  if (code == CLI_DONE && recorded) status = attune_workload_recorded(&workload, tuner, device);
+  if (code == CLI_DONE && status != ATTUNE_OK) code = cli_fail(status);
+  if (code == CLI_DONE) code = tune_workload(&o, tuner, device, workload, &progress);
+  attune_tuner_destroy(tuner);
+  attune_set_log(NULL, NULL, ATTUNE_LOG_OFF); /* `progress` ends here */
+  attune_workload_destroy(workload);
+  return code;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * progress.c: the bar of `attune tune`. */
+#include "tuning/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BAR 24
+
+double cli_now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void cli_progress_begin(cli_progress *progress, size_t total, size_t to_measure) {
+  const char *terminal = getenv("TERM");
+  *progress = (cli_progress){.active = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0,
+                             .total = total,
+                             .to_measure = to_measure,
+                             .start_s = cli_now_s()};
+}
+
+void cli_progress_clear(cli_progress *progress) {
+  if (!progress->drawn) return;
+  fputs("\r\033[K", stderr);
+  fflush(stderr);
+  progress->drawn = false;
+}
+
+static void clock_text(char out[CLI_CELL], double seconds) {
+  long whole = (long)seconds;
+  if (whole >= 3600)
+    snprintf(out, CLI_CELL, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  else
+    snprintf(out, CLI_CELL, "%ld:%02ld", whole / 60, whole % 60);
+}
+
+/* What is stored already takes no time, so only what was measured says how long the rest will take. */
+void cli_progress_draw(cli_progress *progress, const char *name, size_t done, size_t measured) {
+  if (!progress->active) return;
+  double elapsed = cli_now_s() - progress->start_s;
+  char elapsed_text[CLI_CELL], left_text[CLI_CELL] = "?";
+  clock_text(elapsed_text, elapsed);
+  if (measured && progress->to_measure >= measured)
+    clock_text(left_text, elapsed / (double)measured * (double)(progress->to_measure - measured) + 1);
+  int filled = progress->total ? (int)((double)BAR * (double)done / (double)progress->total) : BAR;
+  bool utf8 = cli_utf8();
+  fputs("\r\033[K[", stderr);
+  for (int i = 0; i < BAR; i++) fputs(i < filled ? (utf8 ? "\u2588" : "#") : (utf8 ? "\u2591" : "."), stderr);
+  fprintf(stderr, "] %zu/%zu  %s  eta %s  ", done, progress->total, elapsed_text, left_text);
+  int room = cli_terminal_width(stderr) - BAR - 40;
+  int width = cli_width(name);
+  if (room > 4) cli_print_padded(stderr, name, width > room ? room : width, false, true);
+  fflush(stderr);
+  progress->drawn = true;
+}

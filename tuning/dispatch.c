@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * dispatch.c: decides what runs: stored winner, tuning, or the best guess. Whatever fails on the way is a miss, never a failed call. */
+#include "tuning/dispatch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A neighbour's winner is a guess: it must be near (the sum of |log2| of size ratios) and have won by much. */
+static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
+enum { NEIGHBOUR_ROWS = 512, STORE_WAIT_MS = 50 };
+
+attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out) {
+  memset(out, 0, sizeof *out);
+  at_copy_text(out->device, sizeof out->device, device->name);
+  at_copy_text(out->measure, sizeof out->measure, at_measure_name(at_tuner_measure(tuner, device)));
+  const at_implementation *base = at_registry_default(op, problem, device);
+  if (base) at_copy_text(out->default_implementation, sizeof out->default_implementation, base->name);
+  return op->format(problem, out->problem, sizeof out->problem);
+}
+
+/* A plan of what a decision names; NOT_FOUND when this build or machine does not have it any more. */
+static attune_status plan_of(const at_op *op, const void *problem, attune_device *device, const attune_decision *decision, at_plan **plan) {
+  at_configuration configuration;
+  const at_implementation *implementation = at_registry_find(op, decision->implementation, device);
+  if (!implementation || implementation->version != decision->implementation_version ||
+      !at_copy_text(configuration.text, sizeof configuration.text, decision->configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s version %d is not in this build", decision->implementation, decision->implementation_version);
+  return at_plan_create(plan, op, implementation, &configuration, problem, device);
+}
+
+static attune_status find_in(at_store *store, const char *fingerprint, const attune_decision *key, attune_decision *out) {
+  if (!store) return ATTUNE_NOT_FOUND;
+  attune_decision row;
+  const attune_status status = at_store_find(store, fingerprint, key->problem, key->measure, &row);
+  if (status != ATTUNE_OK) return status;
+  at_copy_text(row.device, sizeof row.device, key->device);
+  *out = row;
+  return ATTUNE_OK;
+}
+
+attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out,
+                             at_plan **plan) {
+  attune_decision key;
+  const char *fingerprint = NULL;
+  attune_status status = at_decision_begin(tuner, op, problem, device, &key);
+  if (status == ATTUNE_OK) status = at_tuner_fingerprint(tuner, device, &fingerprint);
+  if (status != ATTUNE_OK) return status;
+  const struct { at_store *store; attune_source source; } layers[] = {{tuner->user, ATTUNE_SOURCE_STORED}, {tuner->system, ATTUNE_SOURCE_SYSTEM}};
+  status = ATTUNE_NOT_FOUND;
+  for (size_t i = 0; i < AT_COUNT(layers); i++) {
+    if (find_in(layers[i].store, fingerprint, &key, out) != ATTUNE_OK) continue;
+    out->source = layers[i].source;
+    at_plan *made = NULL;
+    if (plan_of(op, problem, device, out, &made) != ATTUNE_OK) {
+      status = ATTUNE_UNSUPPORTED;
+      continue;
+    }
+    if (plan) *plan = made;
+    else at_plan_destroy(made);
+    return ATTUNE_OK;
+  }
+  return status;
+}
+
+typedef struct nearest {
+  const at_op *op;
+  const void *problem;
+  double distance;
+  int rows;
+  attune_decision decision;
+} nearest;
+
+static int consider(void *user, const char *fingerprint, const attune_decision *row) {
+  nearest *n = user;
+  uint64_t other[AT_PROBLEM_BYTES / 8];
+  (void)fingerprint;
+  if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns && n->op->parse(row->problem, other) == ATTUNE_OK) {
+    const double distance = n->op->distance(n->problem, other);
+    if (distance <= n->distance) {
+      n->distance = distance;
+      n->decision = *row;
+    }
+  }
+  return ++n->rows >= NEIGHBOUR_ROWS;
+}
+
+/* A near problem's winner that can do this problem too. */
+static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out, at_plan **plan) {
+  char family[AT_FAMILY_CHARS];
+  const char *fingerprint = NULL;
+  nearest n = {.op = op, .problem = problem, .distance = NEIGHBOUR_DISTANCE};
+  if (op->family(problem, family, sizeof family) != ATTUNE_OK || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return ATTUNE_NOT_FOUND;
+  if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, family, out->measure, consider, &n);
+  if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, family, out->measure, consider, &n);
+  if (!n.decision.problem[0]) return ATTUNE_NOT_FOUND;
+  const attune_status status = plan_of(op, problem, device, &n.decision, plan);
+  if (status != ATTUNE_OK) return status;
+  at_copy_text(out->implementation, sizeof out->implementation, n.decision.implementation);
+  out->implementation_version = n.decision.implementation_version;
+  at_copy_text(out->configuration, sizeof out->configuration, n.decision.configuration);
+  out->source = ATTUNE_SOURCE_NEIGHBOUR;
+  snprintf(out->note, sizeof out->note, "a guess: winner of %.100s", n.decision.problem);
+  return ATTUNE_OK;
+}
+
+static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_decision *out, at_plan **plan) {
+  const at_implementation *base = at_registry_default(op, problem, device);
+  if (!base) return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports %s on %s", op->name, out->problem, device->name);
+  at_configuration configuration = {""};
+  if (base->configurations(problem, device, &configuration, 1) < 1) return at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
+  at_copy_text(out->implementation, sizeof out->implementation, base->name);
+  out->implementation_version = base->version;
+  at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
+  out->source = ATTUNE_SOURCE_DEFAULT;
+  snprintf(out->note, sizeof out->note, "the vendor default: nothing is known of this problem");
+  return at_plan_create(plan, op, base, &configuration, problem, device);
+}
+
+static attune_status guess(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_mode mode, attune_decision *out,
+                           at_plan **plan) {
+  attune_status status = at_decision_begin(tuner, op, problem, device, out);
+  if (status != ATTUNE_OK) return status;
+  if (mode != ATTUNE_MODE_OFF && guess_neighbour(tuner, op, problem, device, out, plan) == ATTUNE_OK) return ATTUNE_OK;
+  return guess_default(op, problem, device, out, plan);
+}
+
+static void record(attune_tuner *tuner, attune_device *device, const char *problem) {
+  const char *fingerprint = NULL;
+  if (!tuner->user || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return;
+  if (at_store_record(tuner->user, fingerprint, problem, 1, STORE_WAIT_MS) != ATTUNE_OK)
+    at_log(ATTUNE_LOG_WARNING, "%s was not recorded: %s", problem, attune_last_message());
+}
+
+/* Tunes and makes the winner's plan; false: it did not come to a winner. */
+static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out, at_plan **plan) {
+  attune_status status = at_tune_problem(tuner, op, problem, device, 0.0, false, out);
+  if (status == ATTUNE_OK) status = plan_of(op, problem, device, out, plan);
+  if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "not tuned: %s", attune_last_message());
+  return status == ATTUNE_OK;
+}
+
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream, const at_plan **out) {
+  attune_device *device = stream->device;
+  const void *problem = key->words + 1;
+  const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
+  const bool late = mode == ATTUNE_MODE_TUNE && at_stream_capturing(stream); /* would tune, may not now */
+  if (late && (*out = at_plan_table_find(&tuner->captured, key))) return ATTUNE_OK;
+  at_plan *plan = NULL;
+  attune_decision decision;
+  attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, &decision, &plan);
+  if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
+  if (status != ATTUNE_OK) {
+    const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, &decision, &plan);
+    status = found ? ATTUNE_OK : guess(tuner, op, problem, device, mode, &decision, &plan);
+    if (status == ATTUNE_OK && mode == ATTUNE_MODE_RECORD) record(tuner, device, decision.problem);
+  }
+  if (status != ATTUNE_OK) return status;
+  at_plan_table *table = late && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
+  status = at_plan_table_put(table, key, &plan, &decision, true);
+  *out = plan;
+  return status;
+}
+
+attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
+  if (!tuner || !device || !problem || !out)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !device ? "device" : !problem ? "problem" : "out");
+  at_key key = {{0}};
+  const at_op *op = at_tuner_op(tuner, problem);
+  if (!op) return ATTUNE_INVALID_ARGUMENT;
+  attune_status status = op->parse(problem, at_key_problem(&key));
+  if (status != ATTUNE_OK) return status;
+  at_key_set(&key, op, device);
+  if (at_plan_table_decision(&tuner->plans, &key, out)) return ATTUNE_OK;
+  const attune_mode mode = attune_tuner_get_mode(tuner);
+  if (mode != ATTUNE_MODE_OFF && at_find_winner(tuner, op, at_key_problem(&key), device, out, NULL) == ATTUNE_OK) return ATTUNE_OK;
+  at_plan *plan = NULL;
+  status = guess(tuner, op, at_key_problem(&key), device, mode, out, &plan);
+  at_plan_destroy(plan);
+  return status;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fingerprint.h: the identity that a measurement is valid for. */
+#ifndef AT_FINGERPRINT_H
+#define AT_FINGERPRINT_H
+
+#include "tuning/op.h"
+
+/* Raise it when attune's own kernels or the way it measures change so that old times mean nothing. */
+#define AT_CODEGEN_VERSION 1
+
+/* One line: device model and capability, processors, cache, driver, the libraries of the ops, codegen version. */
+attune_status at_fingerprint(attune_device *device, const at_op *const *ops, int op_count, char *out, size_t size);
+
+#endif

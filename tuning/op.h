@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * op.h: what the tuner must know of an operation: its problems as plain bytes and as text, its operands, its reference.
+ * ops/ fills one at_op for each operation. */
+#ifndef AT_OP_H
+#define AT_OP_H
+
+#include <attune/tuner.h>
+
+#include "src/support.h"
+
+#define AT_PROBLEM_BYTES 112     /* a normalised problem: plain bytes, no padding, no pointers; equal bytes = equal problems */
+#define AT_PROBLEM_CHARS 256
+#define AT_FAMILY_CHARS 160
+#define AT_OPERANDS_BYTES 64
+#define AT_MAX_BUFFERS 4
+
+struct at_implementation;
+
+/* One memory area that a problem's operands point to. */
+typedef struct at_buffer {
+  size_t bytes;       /* from the first element's start to the last one's end */
+  size_t alignment;   /* of its start: exactly this power of two */
+  attune_dtype dtype; /* what it is filled with */
+  bool input;
+  bool output;
+} at_buffer;
+
+/* One field of a workload row. */
+typedef struct at_field {
+  const char *name;
+  const char *value;
+  int column; /* 1-based, for messages */
+} at_field;
+
+typedef struct at_op {
+  const char *name;  /* first word of a problem's text */
+  int id;            /* position in the table of ops */
+  const struct at_implementation *const *implementations; /* every one, best guess first, plain fallback last */
+  size_t implementation_count;
+
+  /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
+  attune_status (*format)(const void *problem, char *out, size_t size);
+  attune_status (*parse)(const char *text, void *problem);
+  /* The text without sizes: problems of one family may be neighbours. */
+  attune_status (*family)(const void *problem, char *out, size_t size);
+  /* How far two problems of one family are apart: sum of |log2| of size ratios. */
+  double (*distance)(const void *problem, const void *other);
+  /* A workload row to a problem's text; the message names the column at fault. */
+  attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size);
+  /* Arithmetic and memory traffic of one call. */
+  double (*flops)(const void *problem);
+  double (*bytes)(const void *problem);
+  /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters written. */
+  int (*libraries)(attune_device *device, char *out, size_t size);
+  /* Nonzero when the winner must give the same bits at each run. */
+  bool (*deterministic)(const void *problem);
+
+  /* The buffers of a call, and the operands that point to them. */
+  attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
+  void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands);
+
+  /* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless they are inputs
+   * too, and then read before). compare reads the output buffer's bytes from host memory: *max_error is the largest error as a
+   * fraction of what the contract allows (> 1 fails; infinity for a NaN, an unwritten element or a changed gap). */
+  attune_status (*reference_create)(void **out, const void *problem, attune_device *device, attune_stream *stream,
+                                    void *const pointers[AT_MAX_BUFFERS]);
+  attune_status (*reference_compare)(void *reference, const void *output_bytes, double *max_error);
+  void (*reference_destroy)(void *reference);
+} at_op;
+
+#endif

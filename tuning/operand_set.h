@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * operand_set.h: private copies of a problem's operands, filled with random data, for timing and verification. */
+#ifndef AT_OPERAND_SET_H
+#define AT_OPERAND_SET_H
+
+#include "src/backend.h"
+#include "tuning/op.h"
+#include "tuning/random_data.h"
+
+
+#define AT_MAX_COPIES 512
+#define AT_GUARD_BYTES 512  /* before and after each buffer of a guarded set */
+#define AT_GUARD_BYTE 0xA5
+
+typedef struct at_operand_set {
+  const at_op *op;
+  attune_stream *stream;
+  at_buffer buffers[AT_MAX_BUFFERS];
+  int buffer_count;
+  int copies;
+  size_t set_bytes;              /* one copy's buffers */
+  char *arena;
+  void *(*pointers)[AT_MAX_BUFFERS];                  /* by copy */
+  uint64_t (*operands)[AT_OPERANDS_BYTES / 8];        /* by copy: what launch takes */
+} at_operand_set;
+
+/* `copies` sets, as many as fit into at least one and at most `most_bytes`. `guarded`: one copy, each buffer at exactly its alignment class between guard
+ * zones, for verification; else buffers start at multiples of 256 bytes where the class is 16. Inputs are random; outputs too. */
+attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream, at_random *random,
+                                    int copies, size_t most_bytes, bool guarded);
+void at_operand_set_destroy(at_operand_set *set);
+
+/* Bytes of one set of operands, with no allocation. */
+attune_status at_operand_bytes(const at_op *op, const void *problem, size_t *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plan_table.h: from a problem on a device to its plan. Readers take no lock and write nothing shared, so that threads scale; writers
+ * hold the table's mutex. Nothing that a reader may still see is freed before the table is closed. */
+#ifndef AT_PLAN_TABLE_H
+#define AT_PLAN_TABLE_H
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "tuning/registry.h"
+
+/* Device and op in word 0, the normalised problem behind it. */
+typedef struct at_key {
+  uint64_t words[1 + AT_PROBLEM_BYTES / 8];
+} at_key;
+
+static inline void *at_key_problem(at_key *key) { return key->words + 1; }
+static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
+  key->words[0] = (uint64_t)(unsigned)op->id << 32 | (uint64_t)(unsigned)device->index;
+}
+
+typedef struct at_plan_entry {
+  at_key key;
+  uint64_t hash;
+  _Atomic(at_plan *) plan;        /* NULL: withdrawn, a miss */
+  attune_decision decision;       /* under the table's lock */
+  struct at_plan_entry *next;     /* all entries, under the table's lock */
+} at_plan_entry;
+
+typedef struct at_plan_slots {
+  size_t mask;
+  struct at_plan_slots *older;    /* replaced by growth; readers may still be in it */
+  _Atomic(at_plan_entry *) slot[];
+} at_plan_slots;
+
+typedef struct at_plan_table {
+  _Atomic(at_plan_slots *) slots;
+  pthread_mutex_t lock;
+  size_t count;                   /* under lock, as all below */
+  at_plan_entry *entries;
+  at_plan **retired;              /* replaced or withdrawn plans */
+  size_t retired_count, retired_room;
+} at_plan_table;
+
+attune_status at_plan_table_open(at_plan_table *table);
+void at_plan_table_close(at_plan_table *table);
+
+/* The plan for the key; NULL: a miss. Lock-free. */
+static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_key *key) {
+  const uint64_t hash = XXH3_64bits(key, sizeof *key);
+  at_plan_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+  for (size_t i = (size_t)hash & slots->mask;; i = (i + 1) & slots->mask) {
+    at_plan_entry *entry = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
+    if (!entry) return NULL;
+    if (entry->hash == hash && memcmp(&entry->key, key, sizeof *key) == 0)
+      return atomic_load_explicit(&entry->plan, memory_order_acquire);
+  }
+}
+
+/* Makes `plan` (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays and *plan is set to it;
+ * without, the older one is retired. */
+attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan, const attune_decision *decision, bool keep);
+
+/* The decision behind the key's plan; false: none. */
+bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_decision *out);
+
+/* Withdraws every plan that is a guess (source default or neighbour): the next call misses. */
+void at_plan_table_drop_guesses(at_plan_table *table);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * profile.c: how a sample is taken.
+ *
+ * CUDA: a round gives the stream event, graph, event, graph, event ... at once and waits at the end, so that the device never idles between
+ * subjects and host cost is not in the times. Each graph replays `calls` launches over operand copies of its own, so that a replay does not find its
+ * inputs in the cache. Host: the default stream runs inline, so the clock around `calls` launches is the time. */
+#include "tuning/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = 300e3; /* a sample of the screening */
+static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;   /* a sample of the race */
+static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
+static const size_t COLD_BYTES = (size_t)256 << 20;
+enum { MOST_GRAPH_CALLS = 100, MOST_EAGER_CALLS = 20000, MOST_TURNS = 8 };
+
+static bool on_host(const at_profiler *profiler) { return profiler->device->properties.kind == ATTUNE_DEVICE_HOST; }
+
+attune_status at_profiler_create(at_profiler **out, attune_device *device) {
+  *out = NULL;
+  at_profiler *profiler = calloc(1, sizeof *profiler);
+  if (!profiler) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a profiler");
+  profiler->device = device;
+  attune_status status = at_random_create(&profiler->random, (uint64_t)at_now_ns());
+  if (status == ATTUNE_OK && on_host(profiler)) {
+    profiler->stream = attune_stream_default(device);
+  } else if (status == ATTUNE_OK) {
+    status = attune_stream_create(&profiler->stream, device);
+    for (int i = 0; i <= AT_ROUND_SUBJECTS && status == ATTUNE_OK; i++) status = attune_event_create(&profiler->events[i], device);
+  }
+  if (status != ATTUNE_OK) {
+    at_profiler_destroy(profiler);
+    return status;
+  }
+  *out = profiler;
+  return ATTUNE_OK;
+}
+
+void at_profiler_destroy(at_profiler *profiler) {
+  if (!profiler) return;
+  for (int i = 0; i <= AT_ROUND_SUBJECTS; i++) attune_event_destroy(profiler->events[i]);
+  attune_stream_destroy(profiler->stream);
+  at_random_destroy(profiler->random);
+  free(profiler);
+}
+
+attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure) {
+  memset(profile, 0, sizeof *profile);
+  profile->profiler = profiler;
+  profile->op = op;
+  profile->problem = problem;
+  profile->calls = profile->turns = 1;
+  profile->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
+  profile->graph = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
+                   profiler->device->backend->capture_begin;
+  size_t one = 0;
+  attune_status status = at_operand_bytes(op, problem, &one);
+  if (status != ATTUNE_OK) return status;
+  const size_t cache = (size_t)profiler->device->properties.cache_bytes, memory = (size_t)profiler->device->properties.memory_bytes;
+  const size_t cold = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
+  const size_t copies = profile->cold && one ? (cold + one - 1) / one : 1;
+  return at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
+                               copies > AT_MAX_COPIES ? AT_MAX_COPIES : (int)copies, memory / 4, false);
+}
+
+void at_profile_close(at_profile *profile) {
+  at_operand_set_destroy(profile->operands);
+  profile->operands = NULL;
+}
+
+static attune_status launch(const at_profile *profile, const at_plan *plan, int copy) {
+  return plan->launch(plan, profile->operands->operands[copy % profile->operands->copies], profile->profiler->stream);
+}
+
+/* Two launches, the second timed by events or, on the host, by the clock. */
+attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan) {
+  at_profiler *profiler = profile->profiler;
+  const bool host = on_host(profiler);
+  memset(subject, 0, sizeof *subject);
+  subject->plan = plan;
+  attune_status status = launch(profile, plan, profile->next_copy);
+  const int64_t start = at_now_ns();
+  if (status == ATTUNE_OK && !host) status = attune_event_record(profiler->events[0], profiler->stream);
+  if (status == ATTUNE_OK) status = launch(profile, plan, profile->next_copy + 1);
+  if (status == ATTUNE_OK && !host) status = attune_event_record(profiler->events[1], profiler->stream);
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
+  if (status != ATTUNE_OK) return status;
+  subject->once_ns = (double)(at_now_ns() - start);
+  return host ? ATTUNE_OK : attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1]);
+}
+
+void at_profile_calibrate(at_profile *profile, double once_ns) {
+  const bool host = on_host(profile->profiler);
+  if (profile->graph && once_ns > GRAPH_BELOW_NS) profile->graph = false;
+  if (once_ns < 1.0) once_ns = 1.0;
+  double calls = (host ? QUICK_NS_HOST : QUICK_NS_CUDA) / once_ns;
+  if (profile->cold && profile->operands->set_bytes) { /* one sample should not find its own first inputs in the cache again */
+    const double turn = 2.0 * (double)profile->profiler->device->properties.cache_bytes / (double)profile->operands->set_bytes;
+    if (calls < turn) calls = turn;
+  }
+  const int most = profile->graph ? MOST_GRAPH_CALLS : host ? MOST_EAGER_CALLS : MOST_GRAPH_CALLS;
+  profile->calls = calls > most ? most : calls < 1.0 ? 1 : (int)calls;
+  profile->once_ns = once_ns;
+}
+
+void at_profile_be_sure(at_profile *profile) {
+  const double sure = on_host(profile->profiler) ? SURE_NS_HOST : SURE_NS_CUDA;
+  profile->turns = 1 + (int)(sure / (profile->once_ns * profile->calls));
+  if (profile->turns > MOST_TURNS) profile->turns = MOST_TURNS;
+}
+
+attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
+  subject->first_copy = profile->next_copy;
+  profile->next_copy = (profile->next_copy + profile->calls) % profile->operands->copies;
+  if (!profile->graph) return ATTUNE_OK;
+  attune_stream *stream = profile->profiler->stream;
+  const at_backend *backend = stream->device->backend;
+  attune_status status = backend->capture_begin(stream);
+  if (status != ATTUNE_OK) return status;
+  for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++) status = launch(profile, subject->plan, subject->first_copy + i);
+  at_graph *graph = NULL;
+  const attune_status ended = backend->capture_end(stream, &graph);
+  if (status == ATTUNE_OK) status = ended;
+  if (status == ATTUNE_OK) subject->graph = graph;
+  else if (graph) backend->graph_destroy(graph);
+  return status;
+}
+
+void at_profile_forget(at_profile *profile, at_subject *subject) {
+  if (subject->graph) profile->profiler->device->backend->graph_destroy(subject->graph);
+  subject->graph = NULL;
+}
+
+/* Gives the stream one sample's work. */
+static attune_status enqueue(at_profile *profile, at_subject *subject) {
+  attune_stream *stream = profile->profiler->stream;
+  attune_status status = ATTUNE_OK;
+  for (int turn = 0; turn < profile->turns && status == ATTUNE_OK; turn++) {
+    if (subject->graph) status = stream->device->backend->graph_launch(subject->graph, stream);
+    else
+      for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++) status = launch(profile, subject->plan, subject->first_copy + i);
+  }
+  return status;
+}
+
+static attune_status round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
+  for (int i = 0; i < count; i++) {
+    const int64_t start = at_now_ns();
+    const attune_status status = enqueue(profile, subjects[i]);
+    if (status != ATTUNE_OK) return status;
+    ns[i] = (double)(at_now_ns() - start) / (profile->calls * profile->turns);
+  }
+  return ATTUNE_OK;
+}
+
+static attune_status round_events(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
+  at_profiler *profiler = profile->profiler;
+  attune_status status = enqueue(profile, subjects[0]); /* untimed: wakes the device, so that the first is no worse off than the rest */
+  if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    status = enqueue(profile, subjects[i]);
+    if (status == ATTUNE_OK) status = attune_event_record(profiler->events[i + 1], profiler->stream);
+  }
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    status = attune_event_elapsed_ns(&ns[i], profiler->events[i], profiler->events[i + 1]);
+    ns[i] /= profile->calls * profile->turns;
+  }
+  return status;
+}
+
+attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good) {
+  at_profiler *profiler = profile->profiler;
+  const at_backend *backend = profiler->device->backend;
+  at_clock_state before = {0}, after = {0};
+  if (backend->clock_state) backend->clock_state(profiler->device, &before);
+  const attune_status status = on_host(profiler) ? round_host(profile, subjects, count, ns) : round_events(profile, subjects, count, ns);
+  if (backend->clock_state) backend->clock_state(profiler->device, &after);
+  *good = !(before.slowed || after.slowed);
+  if (!*good) profile->disturbed += count;
+  return status;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * race.h: contenders and the rounds in which they are measured against the default and each other. */
+#ifndef AT_RACE_H
+#define AT_RACE_H
+
+#include "tuning/profile.h"
+#include "tuning/statistics.h"
+
+typedef enum at_contender_state {
+  AT_WAITING, /* not looked at */
+  AT_SCREENED, /* quick samples were good enough; plan and graph are ready */
+  AT_SLOWER,  /* dropped */
+  AT_FAILED,  /* could not be prepared or run */
+  AT_WRONG    /* did not verify */
+} at_contender_state;
+
+typedef struct at_contender {
+  const at_implementation *implementation;
+  at_configuration configuration;
+  at_plan *plan;           /* with SCREENED; NULL otherwise */
+  at_subject subject;
+  at_contender_state state;
+  bool widened;            /* its neighbours were added */
+  double quick;            /* screening: time relative to the default in the same round; 0: none */
+  double samples[AT_MAX_SAMPLES]; /* race: one a round, the same rounds as the default's */
+  int count;
+  double speedup, error;   /* default's time / own time, paired by round, and its standard error */
+} at_contender;
+
+/* The field of a search: contender 0 is the default and stays in every round. */
+typedef struct at_race {
+  at_profile *profile;
+  at_contender **contenders;
+  int count, room;
+  double best_quick;       /* of the screened */
+  double best_once_ns;     /* of a single launch */
+} at_race;
+
+/* Adds a candidate unless it is there already; NULL when memory is short or it was there. */
+at_contender *at_race_add(at_race *race, const at_implementation *implementation, const at_configuration *configuration);
+void at_race_free(at_race *race);
+
+/* Makes contender 0 ready and sets how many calls make a sample; its time for one call into *once_ns. */
+attune_status at_race_start(at_race *race, double *once_ns);
+
+/* Prepares, tries and quickly measures the waiting contenders in their order until `until_ns`; keeps the best `keep`. */
+attune_status at_race_screen(at_race *race, int64_t until_ns, int keep);
+
+/* Rounds among the screened ones until the order of the best is clear, `until_ns`, or the rounds are used up; at least a few among the very best, so that
+ * there is a result. */
+attune_status at_race_run(at_race *race, int64_t until_ns);
+
+/* Releases a contender's plan and graph and gives it the state. */
+void at_race_drop(at_race *race, at_contender *contender, at_contender_state state);
+
+/* Does the contender beat the default beyond the noise? */
+bool at_race_beats_default(const at_contender *contender);
+
+/* The screened contender that wins: the fastest, or of those that are as fast within the noise the first in order, so that two searches agree;
+ * the default when none beats it. */
+at_contender *at_race_winner(at_race *race);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * registry.h: implementations, configurations and plans. An implementation is one static at_implementation; the ops' table
+ * files list them all. `problem` is the op's normalised problem. */
+#ifndef AT_REGISTRY_H
+#define AT_REGISTRY_H
+
+#include "src/backend.h"
+#include "tuning/op.h"
+
+#define AT_CONFIGURATION_CHARS 192
+
+/* The tunables of an implementation as text, "tile=128x128,stages=4"; "" when it has none. */
+typedef struct at_configuration {
+  char text[AT_CONFIGURATION_CHARS];
+} at_configuration;
+
+struct attune_plan;
+typedef attune_status (*at_launch_fn)(const struct attune_plan *plan, const void *operands, attune_stream *stream);
+
+typedef struct at_implementation {
+  const char *name;
+  int version;               /* raise it when the same configuration means other code: stored winners become misses */
+  const char *backend;       /* "host", "cuda" */
+  /* May this problem, its contract included, run here? Cheap, no allocation. */
+  bool (*supports)(const void *problem, attune_device *device);
+  /* Up to `max` configurations into out, best guess first; the count. At least one for a supported problem. */
+  int (*configurations)(const void *problem, attune_device *device, at_configuration *out, int max);
+  /* Optional: more of them around a good one. NULL: configurations() gives all. */
+  int (*neighbours)(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out, int max);
+  /* Makes plan->state from plan->problem, device and configuration, and sets plan->workspace_bytes. A configuration that this
+   * machine's library does not have, or text it cannot read, is NOT_FOUND: a miss. Not in capture unless it touches no device. */
+  attune_status (*prepare)(struct attune_plan *plan);
+  /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
+  at_launch_fn launch;
+  void (*destroy)(struct attune_plan *plan);
+} at_implementation;
+
+/* A candidate prepared for one problem on one device. Immutable once prepared. */
+typedef struct attune_plan at_plan;
+struct attune_plan {
+  at_launch_fn launch;       /* = implementation->launch, first for speed */
+  attune_device *device;
+  void *state;               /* the implementation's */
+  const at_implementation *implementation;
+  const at_op *op;
+  size_t workspace_bytes;
+  int caller_flags;          /* the op's, for plans handed to callers */
+  bool borrowed;             /* handed to a caller: state belongs to the plan table's plan */
+  at_configuration configuration;
+  uint64_t problem[AT_PROBLEM_BYTES / 8];
+};
+
+/* The vendor default for the problem on the device: the first implementation of the table that supports it, first
+ * configuration. NULL: none can do it. */
+const at_implementation *at_registry_default(const at_op *op, const void *problem, attune_device *device);
+
+/* The implementation called `name` of the device's backend; NULL: none. */
+const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device);
+
+/* A new prepared plan into *out; at_plan_destroy releases it. UNSUPPORTED, NOT_FOUND (configuration), or what prepare says. */
+attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementation *implementation, const at_configuration *configuration,
+                             const void *problem, attune_device *device);
+void at_plan_destroy(at_plan *plan);
+
+/* configuration.c: "key=value,key=value" text. get returns false when the key is absent or no integer. */
+bool at_configuration_get(const at_configuration *configuration, const char *key, int64_t *out);
+bool at_configuration_get_text(const at_configuration *configuration, const char *key, char *out, size_t size);
+/* Appends ",key=value" (no comma when empty); false when it does not fit. */
+bool at_configuration_put(at_configuration *configuration, const char *key, int64_t value);
+bool at_configuration_put_text(at_configuration *configuration, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * search.c: collects candidates, screens them, widens around the leaders, races the best, verifies the winner. */
+#include "tuning/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuning/race.h"
+#include "tuning/verify.h"
+
+enum {
+  MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
+  FIELD = 20,                /* kept after screening */
+  KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
+  LEADERS = 2,               /* and in a later one */
+  NEIGHBOURS = 96,           /* of one leader: those that change one tunable come first, and the next wave starts from the best of them */
+  WAVES = 16
+};
+
+/* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
+static const double AUTO_NS = 330e6, AUTO_CALLS = 250.0;
+
+static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
+
+/* How the time is spent: until which fraction of it each stage may go on. */
+static const double SCREEN_UNTIL = 0.45, WIDEN_UNTIL = 0.72, RACE_UNTIL = 0.90;
+
+typedef struct search {
+  at_race race;
+  at_profile profile;
+  const at_op *op;
+  const void *problem;
+  attune_device *device;
+  at_configuration *room; /* MOST_CONFIGURATIONS of them */
+  double budget_ns;
+  int64_t start_ns, deadline_ns;
+} search;
+
+static int64_t until(const search *s, double fraction) {
+  return s->start_ns + (int64_t)(fraction * (double)(s->deadline_ns - s->start_ns));
+}
+
+/* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short budget sees the best of each. */
+static attune_status collect(search *s) {
+  const at_implementation *base = at_registry_default(s->op, s->problem, s->device);
+  if (!base) return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports this problem on %s", s->op->name, s->device->name);
+  at_configuration *lists[16] = {0};
+  int counts[16] = {0}, most = 0;
+  attune_status status = ATTUNE_OK;
+  const size_t n = s->op->implementation_count < AT_COUNT(lists) ? s->op->implementation_count : AT_COUNT(lists);
+  for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
+    const at_implementation *implementation = s->op->implementations[i];
+    if (strcmp(implementation->backend, s->device->backend->name) != 0 || !implementation->supports(s->problem, s->device)) continue;
+    counts[i] = implementation->configurations(s->problem, s->device, s->room, MOST_CONFIGURATIONS);
+    lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
+    if (lists[i]) memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
+    else if (counts[i] > 0) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d candidates", counts[i]);
+    if (counts[i] > most) most = counts[i];
+  }
+  for (size_t i = 0; i < n && status == ATTUNE_OK; i++)
+    if (s->op->implementations[i] == base && counts[i] > 0) at_race_add(&s->race, base, &lists[i][0]);
+  if (status == ATTUNE_OK && s->race.count != 1) status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
+  for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
+    for (size_t i = 0; i < n; i++)
+      if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
+  for (size_t i = 0; i < n; i++) free(lists[i]);
+  return status;
+}
+
+/* Do two configurations share their first tunable (the algorithm or path, by convention)? Then one leads for both. */
+static bool same_kind(const at_contender *a, const at_contender *b) {
+  const size_t chars = strcspn(a->configuration.text, ",");
+  return a->implementation == b->implementation && strcspn(b->configuration.text, ",") == chars &&
+         strncmp(a->configuration.text, b->configuration.text, chars) == 0;
+}
+
+static bool kind_widened(const search *s, const at_contender *contender) {
+  for (int i = 0; i < s->race.count; i++)
+    if (s->race.contenders[i]->widened && same_kind(s->race.contenders[i], contender)) return true;
+  return false;
+}
+
+/* The fastest contender whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL: none worth it. */
+static at_contender *next_leader(search *s, bool new_kind) {
+  at_contender *leader = NULL;
+  for (int i = 0; i < s->race.count; i++) {
+    at_contender *contender = s->race.contenders[i];
+    if (contender->quick == 0.0 || contender->widened || !contender->implementation->neighbours) continue;
+    if (contender->state != AT_SCREENED && !(new_kind && contender->state == AT_SLOWER)) continue;
+    if ((!leader || contender->quick < leader->quick) && !(new_kind && kind_widened(s, contender))) leader = contender;
+  }
+  return leader && leader->quick <= (new_kind ? KIND_WITHIN : LEADER_WITHIN) * s->race.best_quick ? leader : NULL;
+}
+
+static attune_status widen(search *s) {
+  attune_status status = ATTUNE_OK;
+  for (int wave = 0; wave < WAVES && status == ATTUNE_OK && at_now_ns() < until(s, WIDEN_UNTIL); wave++) {
+    int added = 0;
+    for (int i = 0; i < (wave ? LEADERS : KINDS); i++) {
+      at_contender *leader = next_leader(s, wave == 0);
+      if (!leader) break;
+      leader->widened = true;
+      const int count = leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
+      for (int j = 0; j < count; j++) added += at_race_add(&s->race, leader->implementation, &s->room[j]) != NULL;
+    }
+    if (!added && wave) break;
+    status = at_race_screen(&s->race, until(s, WIDEN_UNTIL), FIELD);
+  }
+  return status;
+}
+
+/* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be verified. */
+static at_contender *verified_winner(search *s, at_search_result *out, attune_status *status) {
+  at_verifier *verifier = NULL;
+  *status = at_verifier_create(&verifier, s->op, s->problem, s->profile.profiler->stream, s->profile.profiler->random);
+  at_contender *winner = NULL;
+  while (*status == ATTUNE_OK && !winner) {
+    at_contender *contender = at_race_winner(&s->race);
+    const attune_status checked = at_verifier_check(verifier, contender->plan, &out->decision.max_error);
+    if (checked == ATTUNE_OK) {
+      winner = contender;
+    } else if (contender == s->race.contenders[0]) {
+      *status = checked;
+    } else {
+      at_copy_text(out->warning, sizeof out->warning, attune_last_message());
+      at_race_drop(&s->race, contender, AT_WRONG);
+    }
+  }
+  at_verifier_destroy(verifier);
+  return winner;
+}
+
+/* The best measured one that is not the winner: who would have won without it. */
+static const at_contender *runner_up(const search *s, const at_contender *winner) {
+  const at_contender *second = NULL;
+  for (int i = 0; i < s->race.count; i++) {
+    const at_contender *contender = s->race.contenders[i];
+    if (contender == winner || contender->count == 0 || contender->state == AT_WRONG || contender->state == AT_FAILED) continue;
+    if (!second || contender->speedup > second->speedup) second = contender;
+  }
+  return second;
+}
+
+static double median_ns(const at_contender *contender) { return at_median(contender->samples, contender->count); }
+
+static void describe(const search *s, const at_contender *winner, attune_decision *d) {
+  const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
+  at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
+  at_copy_text(d->configuration, sizeof d->configuration, winner->configuration.text);
+  d->implementation_version = winner->implementation->version;
+  d->time_ns = median_ns(winner);
+  d->spread = d->time_ns > 0.0 ? at_deviation(winner->samples, winner->count, d->time_ns) / d->time_ns : 0.0;
+  d->samples = winner->count;
+  at_copy_text(d->default_implementation, sizeof d->default_implementation, base->implementation->name);
+  d->default_time_ns = winner == base ? d->time_ns : d->time_ns * winner->speedup;
+  if (second) {
+    at_copy_text(d->runner_up, sizeof d->runner_up, second->implementation->name);
+    at_copy_text(d->runner_up_configuration, sizeof d->runner_up_configuration, second->configuration.text);
+    d->runner_up_time_ns = median_ns(second);
+  }
+  for (int i = 0; i < s->race.count; i++) {
+    d->candidates += s->race.contenders[i]->quick > 0.0;
+    d->rejected += s->race.contenders[i]->state == AT_FAILED || s->race.contenders[i]->state == AT_WRONG;
+  }
+  d->disturbed = s->profile.disturbed;
+  if (winner == base) snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
+  else snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0), 100.0 * winner->error);
+}
+
+static int by_speedup(const void *left, const void *right) {
+  const at_contender *a = *(at_contender *const *)left, *b = *(at_contender *const *)right;
+  if ((a->count > 0) != (b->count > 0)) return a->count > 0 ? -1 : 1;
+  return (a->speedup < b->speedup) - (a->speedup > b->speedup);
+}
+
+static const char *verdict(const at_contender *c, const at_contender *winner, const at_contender *second, bool base) {
+  if (c == winner) return "winner";
+  if (c->state == AT_WRONG) return "wrong";
+  if (c->state == AT_FAILED) return "failed";
+  if (c == second) return "runner-up";
+  return base ? "default" : "slower";
+}
+
+/* The raced ones first, then the failed and wrong ones: the evidence stored beside the winner. */
+static void list_trials(search *s, const at_contender *winner, at_search_result *out) {
+  const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
+  qsort(s->race.contenders, (size_t)s->race.count, sizeof *s->race.contenders, by_speedup);
+  for (int i = 0; i < s->race.count && out->trial_count < AT_MAX_TRIALS; i++) {
+    const at_contender *c = s->race.contenders[i];
+    if (c->count == 0 && c->state != AT_FAILED && c->state != AT_WRONG) continue;
+    at_trial *trial = &out->trials[out->trial_count++];
+    at_copy_text(trial->implementation, sizeof trial->implementation, c->implementation->name);
+    at_copy_text(trial->configuration, sizeof trial->configuration, c->configuration.text);
+    trial->time_ns = c->count ? median_ns(c) : 0.0;
+    trial->spread = trial->time_ns > 0.0 ? at_deviation(c->samples, c->count, trial->time_ns) / trial->time_ns : 0.0;
+    trial->samples = c->count;
+    at_copy_text(trial->verdict, sizeof trial->verdict, verdict(c, winner, second, c == base));
+  }
+}
+
+static bool any_waiting(const search *s) {
+  for (int i = 0; i < s->race.count; i++)
+    if (s->race.contenders[i]->state == AT_WAITING) return true;
+  return false;
+}
+
+static attune_status run(search *s, at_search_result *out) {
+  double once_ns = 0.0;
+  attune_status status = collect(s);
+  if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
+  const double natural_ns = AUTO_NS + AUTO_CALLS * once_ns;
+  s->deadline_ns = s->start_ns + (int64_t)(s->budget_ns > 0.0 ? s->budget_ns : natural_ns);
+  if (status == ATTUNE_OK) status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
+  if (status == ATTUNE_OK) status = widen(s);
+  out->decision.complete = s->budget_ns <= 0.0 || s->budget_ns >= natural_ns || !any_waiting(s);
+  if (status == ATTUNE_OK && s->budget_ns > 0.0 && at_now_ns() > s->deadline_ns)
+    return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the budget of %.0f ms ended before the race; give more", s->budget_ns * 1e-6);
+  if (status == ATTUNE_OK) status = at_race_run(&s->race, until(s, RACE_UNTIL));
+  if (status != ATTUNE_OK) return status;
+  if (s->race.contenders[0]->count == 0)
+    return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the budget ended before the default could be measured; give more milliseconds");
+  const at_contender *winner = verified_winner(s, out, &status);
+  if (!winner) return status;
+  describe(s, winner, &out->decision);
+  list_trials(s, winner, out);
+  return ATTUNE_OK;
+}
+
+attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure,
+                        double budget_ns) {
+  memset(out, 0, sizeof *out);
+  search s = {.op = op, .problem = problem, .device = profiler->device, .budget_ns = budget_ns, .start_ns = at_now_ns()};
+  s.race.profile = &s.profile;
+  s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
+  attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
+  if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);
+  if (status == ATTUNE_OK) status = run(&s, out);
+  at_race_free(&s.race);
+  at_profile_close(&s.profile);
+  free(s.room);
+  out->decision.tuning_ms = (double)(at_now_ns() - s.start_ns) * 1e-6;
+  return status;
+}

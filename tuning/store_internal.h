@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * store_internal.h: what the files of the store share: the open store, its statements, its transactions, its rows. */
+#ifndef AT_STORE_INTERNAL_H
+#define AT_STORE_INTERNAL_H
+
+#include "tuning/store.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <sys/types.h>
+
+#define AT_STORE_READ_WAIT_MS 50 /* a reader's patience with a commit in another process */
+
+/* A winner on its way to the database: rows wait in a queue, oldest first, until a transaction wrote them. */
+typedef struct at_store_row {
+  struct at_store_row *next;
+  uint64_t ticket;
+  uint64_t key; /* hash of fingerprint, problem and measure */
+  char fingerprint[AT_FINGERPRINT_CHARS];
+  char family[AT_FAMILY_CHARS];
+  attune_decision winner;
+  int trial_count;
+  at_trial trials[];
+} at_store_row;
+
+/* Every statement there is; store_statements.c has their text. */
+typedef enum at_statement {
+  AT_SQL_BEGIN,
+  AT_SQL_COMMIT,
+  AT_SQL_ROLLBACK,
+  AT_SQL_FIND,
+  AT_SQL_ADD_FINGERPRINT,
+  AT_SQL_PUT,
+  AT_SQL_CLEAR_TRIALS,
+  AT_SQL_PUT_TRIAL,
+  AT_SQL_RECORD,
+  AT_SQL_WALK,
+  AT_SQL_WALK_FAMILY,
+  AT_SQL_RECORDED,
+  AT_SQL_LEASE_READ,
+  AT_SQL_LEASE_TAKE,
+  AT_SQL_LEASE_DROP,
+  AT_SQL_LEASE_DROP_ALL,
+  AT_SQL_COUNT
+} at_statement;
+
+struct at_store {
+  at_store *next; /* among all stores of the process; the list's lock in store_fork.c guards it */
+  char *path;
+  bool read_only;
+  pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection */
+  uint64_t token; /* tells this open store from all others, in leases */
+
+  pthread_mutex_t
+      lock; /* guards the connection and the fields down to the queue; held for one transaction, never asleep
+                           waiting for another process's transaction to end, except while a commit waits for its readers */
+  sqlite3 *db;
+  sqlite3_stmt *statements[AT_SQL_COUNT];
+  int64_t deadline_ns; /* until when SQLite itself may wait for another connection's lock; 0: not at all */
+  int64_t steps_left;  /* what a statement may still do before it is taken for a walk in a damaged tree */
+  bool damaged;        /* SQLite met damage: nothing is written any more */
+  bool leased;         /* a lease was taken: closing drops it */
+  int batch;           /* rows in the next transaction: one after a failure, so that retries stay cheap */
+
+  pthread_mutex_t queue_lock; /* guards the fields below; taken alone or after `lock`. Rows are freed under both. */
+  at_store_row *first;
+  at_store_row *last;
+  int queued;
+  uint64_t last_ticket;
+  uint64_t written_ticket; /* rows up to this one are committed */
+};
+
+/* --- store_path.c: may this path be a store? --- */
+
+/* The path of the database with its parent folder resolved, into *out (free it). Makes the parent and an empty file
+ * when `access` allows it. Refuses a network filesystem (to write), unsafe owners, modes and kinds of files. */
+attune_status at_store_path(char **out, const char *path, at_store_access access);
+
+/* The name of the network filesystem whose statfs type this is; NULL for a local one. */
+const char *at_store_network_filesystem(uint64_t type);
+
+/* --- store_fork.c: no transaction of this process is in flight while it forks --- */
+attune_status at_store_list_add(at_store *store);
+void at_store_list_remove(at_store *store);
+
+/* True in a child made by fork after the store was opened. */
+bool at_store_forked(const at_store *store);
+attune_status at_store_fail_forked(const at_store *store);
+
+/* --- store_statements.c --- */
+
+/* The statement, prepared, reset and unbound, into *out; a SQLite code. The lock is held. */
+int at_store_statement(at_store *store, at_statement which, sqlite3_stmt **out);
+/* Steps a statement that returns no row, and resets it; a SQLite code. */
+int at_store_step_done(sqlite3_stmt *statement);
+/* Resets after the last row was read; `code` unless it is SQLITE_ROW or SQLITE_DONE, then SQLITE_OK. */
+int at_store_step_end(sqlite3_stmt *statement, int code);
+/* Sets limits and safety switches of a new connection; its busy and progress handlers obey deadline_ns and
+ * steps_left. */
+int at_store_configure(at_store *store);
+/* Translates a SQLite code to a status and a message that names the path, and marks the store damaged where it is. */
+attune_status at_store_fail(at_store *store, int code);
+
+/* One piece of work on the connection. `work` is run under the lock, more than once if another process is in the
+ * way, and returns a SQLite code. `committed`, if any, is called after the commit and still under the lock. */
+typedef struct at_store_job {
+  bool write;
+  int (*work)(at_store *store, void *user);
+  void (*committed)(at_store *store, void *user);
+  void *user;
+} at_store_job;
+
+/* Runs a job in one transaction (BEGIN IMMEDIATE when it writes), trying until deadline_ns, at least once. The lock
+ * is not held between two tries. */
+attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns);
+
+/* at_now_ns() in wait_ms milliseconds. */
+int64_t at_store_deadline(int64_t wait_ms);
+
+/* --- store_rows.c --- */
+
+/* INVALID_ARGUMENT unless `text` is 1..size-1 bytes (0.. when `empty`) without control characters. */
+attune_status at_store_check_text(const char *name, const char *text, size_t size, bool empty);
+/* A row made of checked copies, into *out (free it). */
+attune_status at_store_row_make(at_store_row **out, const char *fingerprint, const char *family,
+                                const attune_decision *winner, const at_trial *trials, int trial_count);
+uint64_t at_store_row_key(const char *fingerprint, const char *problem, const char *measure);
+/* Writes the row and its trials; a SQLite code. Inside a transaction. */
+int at_store_row_write(at_store *store, const at_store_row *row);
+/* Copies a text column into out[size]; false when it is absent, too long, or has control characters. */
+bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t size, bool empty);
+/* Reads the current row of a statement that selects what AT_SQL_FIND does; false: damaged, a miss. */
+bool at_store_row_read(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS], attune_decision *out);
+
+/* --- store_lease.c --- */
+
+/* Drops every lease of this store: for closing. */
+void at_store_lease_drop_all(at_store *store, int64_t deadline_ns);
+
+/* --- store.c --- */
+
+/* Writes the queued rows up to `ticket`; 0: all. */
+attune_status at_store_flush(at_store *store, uint64_t ticket, int64_t deadline_ns);
+
+#endif

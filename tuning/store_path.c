@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * store_path.c: where a database may lie: the kind, owner and mode of its file, its folder and its filesystem. No
+ * descriptor of the file is ever opened here: closing it would drop the locks that this process's other connections
+ * hold on it. */
+#include "tuning/store_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static const struct {
+  uint64_t type;
+  const char *name;
+} network_filesystems[] = {
+    {0x6969, "NFS"},          {0x517b, "SMB"},       {0xff534d42, "CIFS"},  {0xfe534d42, "SMB2"},
+    {0x0bd00bd0, "Lustre"},   {0x65735546, "FUSE"},  {0x47504653, "GPFS"},  {0x00c36400, "Ceph"},
+    {0x5346414f, "AFS"},      {0x6b414653, "AFS"},   {0x73757245, "Coda"},  {0x01021997, "9P"},
+    {0x19830326, "BeeGFS"},   {0xaad7aaea, "PanFS"}, {0x7461636f, "OCFS2"}, {0x01161970, "GFS2"},
+    {0x20030528, "OrangeFS"}, {0x564c, "NCP"},
+};
+
+const char *at_store_network_filesystem(uint64_t type) {
+  for (size_t i = 0; i < AT_COUNT(network_filesystems); i++) {
+    if (network_filesystems[i].type == (type & 0xffffffff)) return network_filesystems[i].name;
+  }
+  return NULL;
+}
+
+static attune_status fail_errno(const char *path, const char *what, int error) {
+  char text[128];
+  attune_status status = ATTUNE_IO_ERROR;
+  if (error == EACCES || error == EPERM || error == EROFS) status = ATTUNE_PERMISSION;
+  if (error == ENOENT) status = ATTUNE_NOT_FOUND;
+  if (error == ENOTDIR || error == ELOOP || error == EISDIR) status = ATTUNE_BAD_DATA;
+  if (error == ENAMETOOLONG) status = ATTUNE_INVALID_ARGUMENT;
+  if (error == ENOMEM) status = ATTUNE_OUT_OF_MEMORY;
+  return at_fail(status, "%s cannot be %s: %s; set ATTUNE_DB to another file", path, what,
+                 strerror_r(error, text, sizeof text));
+}
+
+/* Makes `folder` (a copy that is restored) and those above it, 0700. */
+static attune_status make_folders(char *folder) {
+  struct stat info;
+  if (stat(folder, &info) == 0) return ATTUNE_OK;
+  for (char *slash = strchr(folder + 1, '/');; slash = strchr(slash + 1, '/')) {
+    if (slash) *slash = '\0';
+    int error = mkdir(folder, 0700) == 0 ? 0 : errno;
+    attune_status status = ATTUNE_OK;
+    /* A folder that exists answers EEXIST, on some read-only or foreign filesystems another error: stat decides. */
+    if (error != 0 && stat(folder, &info) != 0) status = fail_errno(folder, "made", error);
+    if (slash) *slash = '/';
+    if (status != ATTUNE_OK || !slash) return status;
+  }
+}
+
+static attune_status check_folder(const char *folder, at_store_access access) {
+  struct stat info;
+  struct statfs filesystem;
+  if (stat(folder, &info) != 0) return fail_errno(folder, "read", errno);
+  if (!S_ISDIR(info.st_mode))
+    return at_fail(ATTUNE_BAD_DATA, "%s is not a folder; set ATTUNE_DB to a file in one", folder);
+  if ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX)) {
+    return at_fail(ATTUNE_PERMISSION, "%s may be written by everybody (mode %04o); run chmod o-w on it", folder,
+                   (unsigned)(info.st_mode & 07777));
+  }
+  if (access == AT_STORE_READ_ONLY) return ATTUNE_OK;
+  if (statfs(folder, &filesystem) != 0) return fail_errno(folder, "examined", errno);
+  const char *network = at_store_network_filesystem((uint64_t)filesystem.f_type);
+  if (network) {
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "%s is on a network filesystem (%s), whose locks are not safe for a database; "
+                   "set ATTUNE_DB to a file on a local disk",
+                   folder, network);
+  }
+  return ATTUNE_OK;
+}
+
+/* Of the database and of the files that SQLite would read beside it. */
+static attune_status check_file(const char *path, at_store_access access) {
+  struct stat info;
+  if (lstat(path, &info) != 0) return fail_errno(path, "found", errno);
+  if (S_ISLNK(info.st_mode))
+    return at_fail(ATTUNE_PERMISSION, "%s is a symbolic link; give the path of the file itself", path);
+  if (S_ISDIR(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
+  if (!S_ISREG(info.st_mode)) return at_fail(ATTUNE_BAD_DATA, "%s is not a regular file; give another path", path);
+  if (info.st_uid != geteuid() && !(access == AT_STORE_READ_ONLY && info.st_uid == 0)) {
+    return at_fail(ATTUNE_PERMISSION, "%s belongs to user %lu, not to this one; make a copy of your own", path,
+                   (unsigned long)info.st_uid);
+  }
+  if (info.st_mode & (S_IWGRP | S_IWOTH)) {
+    return at_fail(ATTUNE_PERMISSION, "%s may be written by others (mode %04o); run chmod go-w on it", path,
+                   (unsigned)(info.st_mode & 07777));
+  }
+  return ATTUNE_OK;
+}
+
+static attune_status check_files(const char *path, const char *folder, at_store_access access) {
+  static const char *const beside[] = {"-journal", "-wal", "-shm"};
+  attune_status status = check_file(path, access);
+  char name[PATH_MAX + 16];
+  for (size_t i = 0; i < AT_COUNT(beside) && status == ATTUNE_OK; i++) {
+    struct stat info;
+    size_t at = 0;
+    (void)at_append(name, sizeof name, &at, "%s%s", path, beside[i]);
+    if (lstat(name, &info) == 0) status = check_file(name, access);
+    if (status == ATTUNE_NOT_FOUND) status = ATTUNE_OK; /* its owner finished in between */
+  }
+  if (status != ATTUNE_OK || access == AT_STORE_READ_ONLY) return status;
+  if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0) return fail_errno(path, "written", errno);
+  if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) return fail_errno(folder, "written", errno);
+  return ATTUNE_OK;
+}
+
+/* `folder` and `name` are the two parts of the path. */
+static attune_status resolve(char **out, char *folder, const char *name, at_store_access access) {
+  attune_status status = access == AT_STORE_READ_WRITE ? make_folders(folder) : ATTUNE_OK;
+  if (status != ATTUNE_OK) return status;
+  char *real = realpath(folder, NULL); /* SQLite is told to follow no link, so links above the file are followed here */
+  if (!real) return fail_errno(folder, "read", errno);
+  char *path = NULL;
+  status = check_folder(real, access);
+  if (status == ATTUNE_OK && strlen(real) + strlen(name) + 2 > PATH_MAX - 16)
+    status = fail_errno(name, "used", ENAMETOOLONG);
+  if (status == ATTUNE_OK) {
+    size_t size = strlen(real) + strlen(name) + 2;
+    size_t at = 0;
+    path = malloc(size);
+    if (path)
+      (void)at_append(path, size, &at, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    else
+      status = fail_errno(name, "opened", ENOMEM);
+  }
+  if (status == ATTUNE_OK && access == AT_STORE_READ_WRITE && mknod(path, S_IFREG | 0600, 0) != 0 && errno != EEXIST) {
+    status = fail_errno(path, "made", errno);
+  }
+  if (status == ATTUNE_OK) status = check_files(path, real, access);
+  free(real);
+  if (status != ATTUNE_OK)
+    free(path);
+  else
+    *out = path;
+  return status;
+}
+
+attune_status at_store_path(char **out, const char *path, at_store_access access) {
+  size_t length = strnlen(path, PATH_MAX);
+  if (length == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database is empty; should name a file");
+  if (length >= PATH_MAX)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database has %d bytes or more", PATH_MAX);
+  if (path[length - 1] == '/') return at_fail(ATTUNE_BAD_DATA, "%s is a directory; should be a file", path);
+  char *folder = strdup(path);
+  if (!folder) return fail_errno(path, "opened", ENOMEM);
+  char *slash = strrchr(folder, '/');
+  const char *name = path;
+  if (slash) {
+    name = path + (slash - folder) + 1;
+    slash[slash == folder ? 1 : 0] = '\0';
+  }
+  char here[] = ".";
+  attune_status status = resolve(out, slash ? folder : here, name, access);
+  free(folder);
+  return status;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tuner.c: makes a tuner of options, environment and databases; its small public calls. */
+#include "tuning/tuner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/settings.h"
+#include "tuning/fingerprint.h"
+
+static bool mode_known(attune_mode mode) { return mode >= ATTUNE_MODE_OFF && mode <= ATTUNE_MODE_TUNE; }
+
+static attune_status check_options(const attune_tuner_options *o) {
+  if (o->mode && !mode_known(o->mode))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.mode is %d; should be off (1), cached (2), record (3), tune (4) or 0", (int)o->mode);
+  if (!(o->budget_ms >= 0.0 && o->budget_ms <= 1e12)) return at_fail(ATTUNE_INVALID_ARGUMENT, "options.budget_ms is %g; should be 0 or more", o->budget_ms);
+  if (!(o->total_budget_ms >= 0.0 && o->total_budget_ms <= 1e12))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
+  if ((int)o->measure < ATTUNE_MEASURE_AUTO || o->measure > ATTUNE_MEASURE_HOT_EAGER)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.measure is %d; should be an attune_measure, 0 to 4", (int)o->measure);
+  return ATTUNE_OK;
+}
+
+/* Opens the layers. What cannot be opened is left out and said; the tuner works without. */
+static void open_databases(attune_tuner *t, const attune_tuner_options *o, const char *user) {
+  if (user[0] && strcmp(user, ":memory:") != 0) t->database_status = at_store_open(&t->user, user, AT_STORE_READ_WRITE);
+  if (t->database_status != ATTUNE_OK) {
+    at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
+    at_log(ATTUNE_LOG_WARNING, "working without a tuning database: %s", t->database_message);
+  }
+  if (o->system_database && o->system_database[0] && at_store_open(&t->system, o->system_database, AT_STORE_READ_ONLY) != ATTUNE_OK)
+    at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", attune_last_message());
+}
+
+attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops, int op_count) {
+  static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_tuner *");
+  *out = NULL;
+  const attune_tuner_options *o = options ? options : &defaults;
+  at_settings *settings = malloc(sizeof *settings);
+  attune_tuner *t = settings ? calloc(1, sizeof *t) : NULL;
+  attune_status status = t ? check_options(o) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+  if (status == ATTUNE_OK) status = at_settings_read(settings);
+  if (status == ATTUNE_OK) status = at_plan_table_open(&t->plans);
+  if (status == ATTUNE_OK) status = at_plan_table_open(&t->captured);
+  if (status == ATTUNE_OK) {
+    t->ops = ops;
+    t->op_count = op_count;
+    t->budget_ns = (o->budget_ms > 0.0 ? o->budget_ms : settings->budget_ms) * 1e6;
+    t->total_budget_ns = o->total_budget_ms * 1e6;
+    t->measure = o->measure;
+    atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
+    pthread_mutex_init(&t->lock, NULL);
+    open_databases(t, o, o->database ? o->database : settings->database);
+    *out = t;
+  } else if (t) {
+    at_plan_table_close(&t->plans);
+    free(t);
+  }
+  free(settings);
+  return status;
+}
+
+void attune_tuner_destroy(attune_tuner *t) {
+  if (!t) return;
+  at_plan_table_close(&t->plans);
+  at_plan_table_close(&t->captured);
+  for (int i = 0; i < AT_MAX_DEVICES; i++) {
+    at_profiler_destroy(t->profilers[i]);
+    free(t->fingerprints[i]);
+  }
+  at_store_close(t->user);
+  at_store_close(t->system);
+  pthread_mutex_destroy(&t->lock);
+  free(t);
+}
+
+attune_status attune_tuner_database_status(attune_tuner *t) {
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
+  return t->database_status == ATTUNE_OK ? ATTUNE_OK : at_fail(t->database_status, "%s", t->database_message);
+}
+
+attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
+  if (!mode_known(mode)) return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)", (int)mode);
+  if (atomic_exchange(&t->mode, (int)mode) != (int)mode) at_plan_table_drop_guesses(&t->plans);
+  return ATTUNE_OK;
+}
+
+attune_mode attune_tuner_get_mode(const attune_tuner *t) { return t ? (attune_mode)atomic_load(&((attune_tuner *)(uintptr_t)t)->mode) : (attune_mode)0; }
+
+const at_op *at_tuner_op(const attune_tuner *t, const char *problem) {
+  const size_t chars = strcspn(problem, " ");
+  char known[128] = "";
+  size_t at = 0;
+  for (int i = 0; i < t->op_count; i++) {
+    if (strlen(t->ops[i]->name) == chars && strncmp(t->ops[i]->name, problem, chars) == 0) return t->ops[i];
+    at_append(known, sizeof known, &at, "%s%s", i ? ", " : "", t->ops[i]->name);
+  }
+  at_fail(ATTUNE_INVALID_ARGUMENT, "problem \"%.60s\" starts with no known operation; should be one of: %s", problem, known);
+  return NULL;
+}
+
+attune_status at_tuner_fingerprint(attune_tuner *t, attune_device *device, const char **out) {
+  attune_status status = ATTUNE_OK;
+  pthread_mutex_lock(&t->lock);
+  char **slot = &t->fingerprints[device->index];
+  if (!*slot) {
+    char *text = malloc(AT_FINGERPRINT_CHARS);
+    status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
+    if (status == ATTUNE_OK) *slot = text;
+    else free(text);
+  }
+  *out = *slot;
+  pthread_mutex_unlock(&t->lock);
+  return status;
+}
+
+at_store *at_tuner_store(attune_tuner *t) { return t->user; }
+
+attune_measure at_tuner_measure(const attune_tuner *t, const attune_device *device) {
+  if (t->measure != ATTUNE_MEASURE_AUTO) return t->measure;
+  return device->properties.kind == ATTUNE_DEVICE_CUDA ? ATTUNE_MEASURE_COLD_GRAPH : ATTUNE_MEASURE_HOT_EAGER;
+}
+
+const char *at_measure_name(attune_measure measure) {
+  static const char *const names[] = {"auto", "cold,graph", "cold,eager", "hot,graph", "hot,eager"};
+  return (unsigned)measure < AT_COUNT(names) ? names[measure] : "unknown";
+}

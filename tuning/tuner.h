@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tuner.h: the inside of a tuner. Dispatch reads `plans` without a lock; everything else here is guarded by `lock` or constant. */
+#ifndef AT_TUNER_H
+#define AT_TUNER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tuning/plan_table.h"
+#include "tuning/profile.h"
+#include "tuning/store.h"
+
+#define AT_MAX_DEVICES 64
+
+struct attune_tuner {
+  at_plan_table plans;     /* what calls use: first member, the hot path reads it */
+  at_plan_table captured;  /* guesses made inside a capture in mode tune: kept apart, so that a later call outside still tunes */
+  const at_op *const *ops; /* constant */
+  int op_count;
+  _Atomic int mode;        /* attune_mode */
+  double budget_ns;        /* constant: most for one problem */
+  double total_budget_ns;  /* constant: most for all; 0: no limit */
+  _Atomic int64_t spent_ns;
+  attune_measure measure;  /* constant */
+  at_store *user;          /* NULL: none */
+  at_store *system;        /* NULL: none */
+  attune_status database_status;
+  char database_message[512];
+  pthread_mutex_t lock;
+  char *fingerprints[AT_MAX_DEVICES];          /* by device index, made once; under lock */
+  at_profiler *profilers[AT_MAX_DEVICES];      /* by device index; used under tune.c's lock of the device */
+};
+
+/* A tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
+attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops, int op_count);
+
+/* The op whose name is the first word of `problem`; NULL and a message naming the known ones. */
+const at_op *at_tuner_op(const attune_tuner *tuner, const char *problem);
+
+/* The device's fingerprint, made at first use, borrowed for the tuner's life. */
+attune_status at_tuner_fingerprint(attune_tuner *tuner, attune_device *device, const char **out);
+
+/* The user database; NULL: none. */
+at_store *at_tuner_store(attune_tuner *tuner);
+
+/* How problems are measured on the device, "cold,graph" ...: part of a winner's key. */
+attune_measure at_tuner_measure(const attune_tuner *tuner, const attune_device *device);
+const char *at_measure_name(attune_measure measure);
+
+/* The op called `name` (its length `chars`) among all of the library; NULL: none. Defined by ops/ops.c. */
+const at_op *at_op_find(const char *name);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * workload.c: lists of problems, from a CSV file or from what tuners in mode record wrote down. */
+#include <attune/workload.h>
+
+#include "tuning/csv.h"
+#include "tuning/tuner.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ENTRIES ((size_t)100000)
+#define DEFAULT_OP "gemm"
+
+struct attune_workload {
+  attune_workload_entry *entries;
+  size_t size;
+  size_t capacity;
+};
+
+/* Columns that belong to the workload and not to an op, by position in the header; -1: not there. */
+typedef struct header {
+  at_csv_row row;
+  int name, op, problem, count;
+} header;
+
+void attune_workload_destroy(attune_workload *workload) {
+  if (!workload) return;
+  free(workload->entries);
+  free(workload);
+}
+
+size_t attune_workload_size(const attune_workload *workload) {
+  return workload ? workload->size : 0;
+}
+
+const attune_workload_entry *attune_workload_at(const attune_workload *workload, size_t index) {
+  return workload && index < workload->size ? &workload->entries[index] : NULL;
+}
+
+static attune_workload *new_workload(void) {
+  attune_workload *workload = calloc(1, sizeof *workload);
+  if (!workload) at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workload");
+  return workload;
+}
+
+/* Room for one more, zeroed and counted; NULL when memory ends. */
+static attune_workload_entry *add_entry(attune_workload *workload) {
+  if (workload->size == workload->capacity) {
+    size_t capacity = workload->capacity ? workload->capacity * 2 : 64;
+    attune_workload_entry *larger = realloc(workload->entries, capacity * sizeof *larger);
+    if (!larger) {
+      at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu problems", capacity);
+      return NULL;
+    }
+    workload->entries = larger;
+    workload->capacity = capacity;
+  }
+  attune_workload_entry *entry = &workload->entries[workload->size++];
+  memset(entry, 0, sizeof *entry);
+  return entry;
+}
+
+static attune_status check_column(const at_csv *csv, const at_csv_row *row, int index) {
+  const at_csv_cell *cell = &row->cells[index];
+  if (!*cell->text)
+    return at_csv_fail(csv, cell->line, cell->column, "column %d has no name; should be named", index + 1);
+  for (int before = 0; before < index; before++)
+    if (strcmp(row->cells[before].text, cell->text) == 0)
+      return at_csv_fail(csv, cell->line, cell->column, "column \"%s\" is there twice; should be once", cell->text);
+  return ATTUNE_OK;
+}
+
+static attune_status read_header(at_csv *csv, header *out) {
+  *out = (header){.name = -1, .op = -1, .problem = -1, .count = -1};
+  at_csv_row *row = &out->row;
+  attune_status status = at_csv_next(csv, row);
+  if (status != ATTUNE_OK) return status;
+  if (row->count == 0)
+    return at_csv_fail(csv, row->line, 1, "no header; should name the columns: dtype,m,n,k,... or problem");
+  for (int i = 0; i < row->count; i++) {
+    char *name = row->cells[i].text;
+    for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
+    status = check_column(csv, row, i);
+    if (status != ATTUNE_OK) return status;
+    if (strcmp(name, "name") == 0) out->name = i;
+    if (strcmp(name, "op") == 0) out->op = i;
+    if (strcmp(name, "problem") == 0) out->problem = i;
+    if (strcmp(name, "count") == 0) out->count = i;
+  }
+  for (int i = 0; out->problem >= 0 && i < row->count; i++) {
+    if (i != out->name && i != out->op && i != out->problem && i != out->count)
+      return at_csv_fail(csv, row->cells[i].line, row->cells[i].column,
+                         "column \"%s\" beside \"problem\"; should be name, op or count", row->cells[i].text);
+  }
+  return ATTUNE_OK;
+}
+
+/* The header's column whose name is the word word[0..length-1]; -1: none. */
+static int column_called(const header *head, const char *word, size_t length) {
+  for (int i = 0; length && i < head->row.count; i++)
+    if (strlen(head->row.cells[i].text) == length && memcmp(head->row.cells[i].text, word, length) == 0) return i;
+  return -1;
+}
+
+/* The op says in words which column is wrong, then, after a semicolon, what would be right; the first of its words that
+ * is a column's name gives the place. */
+static attune_status fail_in_row(const at_csv *csv, const header *head, const at_csv_row *row, attune_status status) {
+  int found = -1;
+  for (const char *word = attune_last_message(); *word && *word != ';' && found < 0;) {
+    size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    found = column_called(head, word, length);
+    word += length ? length : 1;
+  }
+  const at_csv_cell *cell = &row->cells[found < 0 ? 0 : found];
+  return at_fail_prefix(status == ATTUNE_OUT_OF_MEMORY ? status : ATTUNE_BAD_DATA, "%s:%d:%d: ", csv->name, cell->line,
+                        cell->column);
+}
+
+static attune_status read_name(const at_csv *csv, const at_csv_cell *cell, attune_workload_entry *entry) {
+  for (const char *c = cell->text; *c; c++)
+    if ((unsigned char)*c < 0x20 || *c == 0x7F)
+      return at_csv_fail(csv, cell->line, cell->column, "name holds the control character 0x%02x; should be plain text",
+                         (unsigned)(unsigned char)*c);
+  if (!at_copy_text(entry->name, sizeof entry->name, cell->text))
+    return at_csv_fail(csv, cell->line, cell->column, "name has %zu bytes; should have at most %zu", strlen(cell->text),
+                       sizeof entry->name - 1);
+  return ATTUNE_OK;
+}
+
+static attune_status read_count(const at_csv *csv, const at_csv_cell *cell, attune_workload_entry *entry) {
+  if (!*cell->text) return ATTUNE_OK;
+  if (!at_parse_i64(&entry->count, cell->text) || entry->count < 1)
+    return at_csv_fail(csv, cell->line, cell->column, "count is \"%.40s\"; should be a whole number from 1",
+                       cell->text);
+  return ATTUNE_OK;
+}
+
+/* The op of a row: its `op` column, else the first word of its problem, else gemm. */
+static attune_status find_op(const at_csv *csv, const header *head, const at_csv_row *row, const at_op **out) {
+  char name[32] = DEFAULT_OP;
+  const at_csv_cell *cell = &row->cells[0];
+  if (head->problem >= 0) {
+    cell = &row->cells[head->problem];
+    size_t length = strcspn(cell->text, " ");
+    if (length >= sizeof name) length = sizeof name - 1;
+    memcpy(name, cell->text, length);
+    name[length] = '\0';
+  }
+  const at_csv_cell *given = head->op >= 0 && *row->cells[head->op].text ? &row->cells[head->op] : NULL;
+  if (given && head->problem >= 0 && strcmp(given->text, name) != 0)
+    return at_csv_fail(csv, given->line, given->column, "op is \"%.40s\"; should be \"%s\", as in the problem",
+                       given->text, name);
+  if (given) {
+    cell = given;
+    at_copy_text(name, sizeof name, given->text);
+  }
+  *out = at_op_find(name);
+  if (*out) return ATTUNE_OK;
+  return at_csv_fail(csv, cell->line, cell->column, "there is no operation \"%s\"; should be one like \"%s\"", name,
+                     DEFAULT_OP);
+}
+
+static attune_status problem_from_text(const at_op *op, const char *text, char *out, size_t size) {
+  uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+  attune_status status = op->parse(text, problem);
+  return status == ATTUNE_OK ? op->format(problem, out, size) : status;
+}
+
+/* An empty cell is one that is not given, so that a column may concern some rows only. */
+static attune_status problem_from_row(const at_op *op, const header *head, const at_csv_row *row, char *out,
+                                      size_t size) {
+  at_field fields[AT_CSV_MAX_CELLS];
+  int count = 0;
+  for (int i = 0; i < row->count; i++) {
+    if (i == head->name || i == head->op || i == head->count || !*row->cells[i].text) continue;
+    fields[count++] = (at_field){head->row.cells[i].text, row->cells[i].text, row->cells[i].column};
+  }
+  return op->from_fields(fields, count, out, size);
+}
+
+static attune_status read_row(const at_csv *csv, const header *head, const at_csv_row *row,
+                              attune_workload_entry *entry) {
+  if (row->count != head->row.count)
+    return at_csv_fail(
+        csv, row->line, row->cells[row->count > head->row.count ? head->row.count : row->count - 1].column,
+        "the row has %d fields; should have %d, as the header in line %d", row->count, head->row.count, head->row.line);
+  entry->count = 1;
+  attune_status status = head->count >= 0 ? read_count(csv, &row->cells[head->count], entry) : ATTUNE_OK;
+  if (status == ATTUNE_OK && head->name >= 0) status = read_name(csv, &row->cells[head->name], entry);
+  const at_op *op = NULL;
+  if (status == ATTUNE_OK) status = find_op(csv, head, row, &op);
+  if (status != ATTUNE_OK) return status;
+  status = head->problem >= 0
+               ? problem_from_text(op, row->cells[head->problem].text, entry->problem, sizeof entry->problem)
+               : problem_from_row(op, head, row, entry->problem, sizeof entry->problem);
+  if (status != ATTUNE_OK) return fail_in_row(csv, head, row, status);
+  /* Without a name the problem's own text is one, as much of it as fits. */
+  if (!entry->name[0]) at_copy_text(entry->name, sizeof entry->name, entry->problem);
+  return ATTUNE_OK;
+}
+
+static attune_status read_rows(at_csv *csv, attune_workload *workload) {
+  header head;
+  at_csv_row row;
+  attune_status status = read_header(csv, &head);
+  while (status == ATTUNE_OK) {
+    status = at_csv_next(csv, &row);
+    if (status != ATTUNE_OK) break;
+    if (row.count == 0 && workload->size == 0)
+      return at_csv_fail(csv, row.line, 1, "no rows after the header; should name a problem at least");
+    if (row.count == 0) break;
+    if (workload->size == MAX_ENTRIES)
+      return at_csv_fail(csv, row.line, 1, "more than %zu problems; should be split", MAX_ENTRIES);
+    attune_workload_entry *entry = add_entry(workload);
+    status = entry ? read_row(csv, &head, &row, entry) : ATTUNE_OUT_OF_MEMORY;
+  }
+  return status;
+}
+
+attune_status attune_workload_read(attune_workload **out, const char *path) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to where the workload goes");
+  *out = NULL;
+  if (!path || !*path)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should be the path of a CSV file", path ? "empty" : "NULL");
+  at_csv csv;
+  attune_status status = at_csv_open(&csv, path);
+  if (status != ATTUNE_OK) return status;
+  attune_workload *workload = new_workload();
+  status = workload ? read_rows(&csv, workload) : ATTUNE_OUT_OF_MEMORY;
+  at_csv_close(&csv);
+  if (status != ATTUNE_OK) {
+    attune_workload_destroy(workload);
+    return status;
+  }
+  *out = workload;
+  return ATTUNE_OK;
+}
+
+/* The walk's end for lack of memory shows as `failed`. */
+typedef struct recorded_walk {
+  attune_workload *workload;
+  bool failed;
+} recorded_walk;
+
+static int add_recorded(void *user, const char *problem, int64_t count) {
+  recorded_walk *walk = user;
+  if (walk->workload->size == MAX_ENTRIES) return 1;
+  attune_workload_entry *entry = add_entry(walk->workload);
+  walk->failed = !entry;
+  if (!entry) return 1;
+  if (!at_copy_text(entry->problem, sizeof entry->problem, problem)) {
+    walk->workload->size--; /* a damaged row: no problem is that long */
+    return 0;
+  }
+  at_copy_text(entry->name, sizeof entry->name, problem);
+  entry->count = count;
+  return 0;
+}
+
+static int most_called_first(const void *left, const void *right) {
+  const attune_workload_entry *a = left, *b = right;
+  if (a->count != b->count) return a->count < b->count ? 1 : -1;
+  return strcmp(a->problem, b->problem);
+}
+
+attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to where the workload goes");
+  *out = NULL;
+  if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be a tuner");
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be a device");
+  at_store *store = at_tuner_store(tuner);
+  if (!store)
+    return at_fail(ATTUNE_NOT_FOUND, "the tuner has no database; should be created with one that mode record wrote to");
+  const char *fingerprint = NULL;
+  attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
+  if (status != ATTUNE_OK) return status;
+  recorded_walk walk = {.workload = new_workload()};
+  if (!walk.workload) return ATTUNE_OUT_OF_MEMORY;
+  status = at_store_each_recorded(store, fingerprint, add_recorded, &walk);
+  if (status == ATTUNE_OK && walk.failed) status = ATTUNE_OUT_OF_MEMORY;
+  if (status != ATTUNE_OK) {
+    attune_workload_destroy(walk.workload);
+    return status;
+  }
+  attune_workload *workload = walk.workload;
+  if (workload->size) qsort(workload->entries, workload->size, sizeof *workload->entries, most_called_first);
+  *out = workload;
+  return ATTUNE_OK;
+}
