@@ -65,8 +65,11 @@ struct attune_device {
   void *state;              /* the backend's */
 };
 
+struct at_capture; /* src/capture.h */
+
 struct attune_stream {
   attune_device *device;
+  struct at_capture *capture; /* under way by attune_graph_capture_begin; NULL: none */
   void *native;             /* cudaStream_t */
   void *state;              /* the backend's: host queue (NULL: inline), cuda handles and workspace */
   bool owned;               /* attune made `native` */
