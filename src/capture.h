@@ -4,6 +4,11 @@
 #ifndef AT_CAPTURE_H
 #define AT_CAPTURE_H
 
+#include <attune/graph.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "src/backend.h"
 
 struct attune_pool;
@@ -23,7 +28,32 @@ typedef struct at_capture {
   attune_stream *stream;
   struct attune_pool *pool;         /* what is allocated on the stream meanwhile comes from here */
   at_graph_generator *generators;   /* those registered with the graph */
+
+  /* The rest is graph_capture.c's and the backend's. */
+  struct attune_graph *graph;
+  bool called;                      /* a callback gives the work; what called it ends the capture */
+  attune_capture_mode mode;
+  pthread_t thread;                 /* that began it */
+  atomic_int references;            /* the graph while it is under way, and every event whose latest record lies in it */
+  atomic_bool active;               /* false: it is over */
+  pthread_mutex_t lock;             /* guards the fields below, and the recording */
+  attune_stream **members;          /* streams that joined; not the first one */
+  int member_count;
+  attune_status broken;             /* not OK: end fails with this ... */
+  char reason[192];                 /* ... and says why */
+  void *recording;                  /* the host's */
 } at_capture;
+
+/* The capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as the thread's message. */
+attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason);
+
+/* What stream.c asks and tells. check_event: CAPTURING when the latest record lies in a capture. wait and record do the backend's part too. leave: the
+ * stream is being destroyed; true: its capture's end will close it. */
+attune_status at_capture_check_event(const attune_event *event);
+attune_status at_capture_wait(attune_stream *stream, attune_event *event);
+attune_status at_capture_record(attune_event *event, attune_stream *stream);
+void at_capture_forget_event(attune_event *event);
+bool at_capture_leave(attune_stream *stream);
 
 /* src/random/: a generator joins a graph (makes state), is replayed (in stream order, before the graph), leaves (frees state). */
 attune_status at_generator_join(struct attune_generator *generator, attune_device *device, at_graph_generator *out);

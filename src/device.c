@@ -104,5 +104,42 @@ attune_status attune_device_synchronize(attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   if (!device->backend->device_synchronize)
     return at_fail(ATTUNE_UNSUPPORTED, "device %s cannot be synchronized", device->name);
+  if (__atomic_load_n(&device->captures, __ATOMIC_ACQUIRE) != 0)
+    return at_fail(ATTUNE_CAPTURING, "a stream of %s is being captured; end the capture first", device->name);
   return device->backend->device_synchronize(device);
+}
+
+attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {
+  uint64_t available = 0, total = 0;
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!device->backend->memory_info) return at_fail(ATTUNE_UNSUPPORTED, "device %s does not say what is free", device->name);
+  attune_status status = device->backend->memory_info(device, &available, &total);
+  if (status != ATTUNE_OK) return status;
+  if (out_free) *out_free = available;
+  if (out_total) *out_total = total;
+  return ATTUNE_OK;
+}
+
+static attune_status check_peers(const attune_device *device, const attune_device *peer) {
+  if (device && peer) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be one of attune_device_get", device ? "peer" : "device");
+}
+
+attune_status attune_device_can_access_peer(int *out, attune_device *device, attune_device *peer) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an int");
+  *out = 0;
+  attune_status status = check_peers(device, peer);
+  if (status != ATTUNE_OK) return status;
+  *out = device == peer;
+  if (device == peer || device->backend != peer->backend || !device->backend->peer_query) return ATTUNE_OK;
+  return device->backend->peer_query(out, device, peer);
+}
+
+attune_status attune_device_enable_peer(attune_device *device, attune_device *peer) {
+  int can = 0;
+  attune_status status = check_peers(device, peer);
+  if (status == ATTUNE_OK) status = attune_device_can_access_peer(&can, device, peer);
+  if (status != ATTUNE_OK || device == peer) return status;
+  if (!can) return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
+  return device->backend->peer_enable(device, peer);
 }

@@ -2,7 +2,8 @@
  * stream.c: streams and events: arguments are checked here, the backend does the rest. */
 #include <attune/stream.h>
 
-#include "src/backend.h"
+#include "src/graph.h"
+#include "src/stream.h"
 
 #include <stdlib.h>
 
@@ -19,11 +20,11 @@ static attune_status unsupported(const attune_device *device, const char *what) 
   return at_fail(ATTUNE_UNSUPPORTED, "device %s has no %s", device->name, what);
 }
 
-static attune_status open_stream(attune_stream **out, attune_device *device, void *native, bool owned) {
+attune_status at_stream_open(attune_stream **out, attune_device *device, void *native, bool owned, int priority) {
   if (!device->backend->stream_open) return unsupported(device, "streams");
   attune_stream *stream = calloc(1, sizeof *stream);
   if (!stream) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream");
-  *stream = (attune_stream){.device = device, .native = native, .owned = owned};
+  *stream = (attune_stream){.device = device, .native = native, .owned = owned, .priority = priority};
   attune_status status = device->backend->stream_open(stream);
   if (status != ATTUNE_OK) {
     free(stream);
@@ -33,7 +34,7 @@ static attune_status open_stream(attune_stream **out, attune_device *device, voi
   return ATTUNE_OK;
 }
 
-static void close_stream(attune_stream *stream) {
+void at_stream_close(attune_stream *stream) {
   if (stream->device->backend->stream_close) stream->device->backend->stream_close(stream);
   free(stream);
 }
@@ -42,7 +43,7 @@ attune_status attune_stream_create(attune_stream **out, attune_device *device) {
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
   *out = NULL;
-  return open_stream(out, device, NULL, true);
+  return at_stream_open(out, device, NULL, true, 0);
 }
 
 attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native) {
@@ -51,7 +52,7 @@ attune_status attune_stream_wrap(attune_stream **out, attune_device *device, voi
   *out = NULL;
   if (device->backend->kind == ATTUNE_DEVICE_HOST)
     return unsupported(device, "native streams; use attune_stream_create");
-  return open_stream(out, device, native, false);
+  return at_stream_open(out, device, native, false, 0);
 }
 
 /* Made at the first call. Of threads that make it at the same time one wins, so no lock is needed. */
@@ -63,34 +64,50 @@ attune_stream *attune_stream_default(attune_device *device) {
   attune_stream *present = __atomic_load_n(&device->default_stream, __ATOMIC_ACQUIRE);
   if (present) return present;
   attune_stream *made = NULL;
-  if (open_stream(&made, device, NULL, false) != ATTUNE_OK) return NULL;
+  if (at_stream_open(&made, device, NULL, false, 0) != ATTUNE_OK) return NULL;
   if (__atomic_compare_exchange_n(&device->default_stream, &present, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return made;
-  close_stream(made);
+  at_stream_close(made);
   return present;
 }
 
 void attune_stream_destroy(attune_stream *stream) {
-  if (!stream || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
-  close_stream(stream);
+  if (!stream || stream->pooled || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
+  at_stream_forget_current(stream);
+  if (at_capture_leave(stream)) return;
+  if (at_sync_debug_on() && stream->owned && attune_stream_query(stream) == ATTUNE_NOT_READY)
+    at_sync_waits(stream->device, "attune_stream_destroy waits for the stream's work");
+  at_stream_close(stream);
 }
 
 void *attune_stream_native(const attune_stream *stream) {
   return stream ? stream->native : NULL;
 }
 
+int attune_stream_priority(const attune_stream *stream) {
+  return stream ? stream->priority : 0;
+}
+
 attune_device *attune_stream_device(const attune_stream *stream) {
   return stream ? stream->device : NULL;
 }
 
-attune_status attune_stream_query(attune_stream *stream) {
+static attune_status check_idle(const attune_stream *stream) {
   if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  if (stream->capture) return at_fail(ATTUNE_CAPTURING, "the stream is being captured; end the capture first");
+  return ATTUNE_OK;
+}
+
+attune_status attune_stream_query(attune_stream *stream) {
+  attune_status status = check_idle(stream);
+  if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_query) return unsupported(stream->device, "stream queries");
   return stream->device->backend->stream_query(stream);
 }
 
 attune_status attune_stream_synchronize(attune_stream *stream) {
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  attune_status status = check_idle(stream);
+  if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_synchronize) return unsupported(stream->device, "stream synchronization");
   return stream->device->backend->stream_synchronize(stream);
 }
@@ -108,14 +125,14 @@ attune_status attune_stream_wait_event(attune_stream *stream, attune_event *even
   attune_status status = check_pair(stream, event);
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_wait) return unsupported(stream->device, "waits for events");
-  return stream->device->backend->stream_wait(stream, event);
+  return at_capture_wait(stream, event);
 }
 
-static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned) {
+static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned, const attune_event_options *options) {
   if (!device->backend->event_open) return unsupported(device, "events");
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
-  *event = (attune_event){.device = device, .native = native, .owned = owned};
+  *event = (attune_event){.device = device, .native = native, .owned = owned, .options = *options};
   attune_status status = device->backend->event_open(event);
   if (status != ATTUNE_OK) {
     free(event);
@@ -125,11 +142,47 @@ static attune_status open_event(attune_event **out, attune_device *device, void 
   return ATTUNE_OK;
 }
 
-attune_status attune_event_create(attune_event **out, attune_device *device) {
+static const attune_event_options event_defaults = ATTUNE_EVENT_OPTIONS_INIT;
+
+attune_status attune_event_create_with(attune_event **out, attune_device *device, const attune_event_options *options) {
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
   *out = NULL;
-  return open_event(out, device, NULL, true);
+  if (!options) options = &event_defaults;
+  if (options->interprocess && !device->backend->event_export) return unsupported(device, "events between processes");
+  if (options->interprocess && !options->no_timing)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.interprocess needs options.no_timing; such events have no time");
+  return open_event(out, device, NULL, true, options);
+}
+
+attune_status attune_event_create(attune_event **out, attune_device *device) {
+  return attune_event_create_with(out, device, NULL);
+}
+
+attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out) {
+  if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_event_ipc");
+  if (!event->device->backend->event_export) return unsupported(event->device, "events between processes");
+  if (event->owned && !event->options.interprocess)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "event was made for this process only; should be made with options.interprocess");
+  return event->device->backend->event_export(event, out);
+}
+
+attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle) {
+  attune_status status = check_new(out, device);
+  if (status != ATTUNE_OK) return status;
+  *out = NULL;
+  if (!handle) return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is NULL; should be one of attune_event_ipc_export");
+  if (!device->backend->event_import) return unsupported(device, "events between processes");
+  attune_event *event = calloc(1, sizeof *event);
+  if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
+  *event = (attune_event){.device = device, .owned = true, .options = {.no_timing = 1}};
+  status = device->backend->event_import(event, handle);
+  if (status == ATTUNE_OK)
+    *out = event;
+  else
+    free(event);
+  return status;
 }
 
 attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native) {
@@ -138,11 +191,12 @@ attune_status attune_event_wrap(attune_event **out, attune_device *device, void 
   *out = NULL;
   if (device->backend->kind == ATTUNE_DEVICE_HOST) return unsupported(device, "native events; use attune_event_create");
   if (!native) return at_fail(ATTUNE_INVALID_ARGUMENT, "native is NULL; should be an event of the program");
-  return open_event(out, device, native, false);
+  return open_event(out, device, native, false, &event_defaults);
 }
 
 void attune_event_destroy(attune_event *event) {
   if (!event) return;
+  at_capture_forget_event(event);
   if (event->device->backend->event_close) event->device->backend->event_close(event);
   free(event);
 }
@@ -158,19 +212,21 @@ attune_status attune_event_record(attune_event *event, attune_stream *stream) {
     return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of one device",
                    event->device->name, stream->device->name);
   if (!event->device->backend->event_record) return unsupported(event->device, "event records");
-  return event->device->backend->event_record(event, stream);
+  return at_capture_record(event, stream);
 }
 
 attune_status attune_event_query(attune_event *event) {
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
   if (!event->device->backend->event_query) return unsupported(event->device, "event queries");
-  return event->device->backend->event_query(event);
+  attune_status status = at_capture_check_event(event);
+  return status != ATTUNE_OK ? status : event->device->backend->event_query(event);
 }
 
 attune_status attune_event_synchronize(attune_event *event) {
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
   if (!event->device->backend->event_synchronize) return unsupported(event->device, "event synchronization");
-  return event->device->backend->event_synchronize(event);
+  attune_status status = at_capture_check_event(event);
+  return status != ATTUNE_OK ? status : event->device->backend->event_synchronize(event);
 }
 
 attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop) {
@@ -181,10 +237,15 @@ attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attun
     return at_fail(ATTUNE_INVALID_ARGUMENT, "start is of device %s, stop of %s; should be of one device",
                    start->device->name, stop->device->name);
   if (!start->device->backend->event_elapsed) return unsupported(start->device, "event times");
-  return start->device->backend->event_elapsed(out_ns, start, stop);
+  if (start->options.no_timing || stop->options.no_timing)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s was made without timing; should be made without options.no_timing",
+                   start->options.no_timing ? "start" : "stop");
+  attune_status status = at_capture_check_event(start);
+  if (status == ATTUNE_OK) status = at_capture_check_event(stop);
+  return status != ATTUNE_OK ? status : start->device->backend->event_elapsed(out_ns, start, stop);
 }
 
 bool at_stream_capturing(attune_stream *stream) {
   const at_backend *backend = stream->device->backend;
-  return backend->stream_capturing && backend->stream_capturing(stream);
+  return stream->capture || (backend->stream_capturing && backend->stream_capturing(stream));
 }

@@ -53,7 +53,7 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
   profile->calls = profile->turns = 1;
   profile->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
   profile->graph = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
-                   profiler->device->backend->capture_begin;
+                   profiler->device->backend->capture_begin && !on_host(profiler);
   size_t one = 0;
   attune_status status = at_operand_bytes(op, problem, &one);
   if (status != ATTUNE_OK) return status;

@@ -5,6 +5,7 @@
 
 #include <attune/device.h>
 #include <attune/gemm.h>
+#include <attune/graph.h>
 #include <attune/memory.h>
 #include <attune/status.h>
 #include <attune/stream.h>

@@ -23,8 +23,24 @@ ATTUNE_API attune_status attune_stream_wrap(attune_stream **out, attune_device *
 /* The default stream of `device` (CUDA: the legacy default stream). Borrowed, never destroyed; NULL for a NULL device. */
 ATTUNE_API attune_stream *attune_stream_default(attune_device *device);
 
-/* Waits for the stream's work, then releases the handle (and the CUDA stream, if attune made it). NULL and a default
- * stream are left alone. */
+/* A stream of the device's pool into *out: 32 for each device and priority, made when first needed and handed out in turn, so that two takers may get
+ * the same one. priority 0 is the normal one, lower numbers come first (CUDA: clamped to what the device has; the host has one thread for each and no
+ * order among them). Borrowed: never destroyed. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
+ATTUNE_API attune_status attune_stream_from_pool(attune_stream **out, attune_device *device, int priority);
+
+/* The stream's priority: 0 normal, lower first; 0 for NULL and for a stream of the program. */
+ATTUNE_API int attune_stream_priority(const attune_stream *stream);
+
+/* The calling thread's current stream of `device`: the one it set, else the default stream. attune itself never looks at it: it lets the parts of a
+ * program agree. Borrowed; NULL for a NULL device. */
+ATTUNE_API attune_stream *attune_stream_current(attune_device *device);
+
+/* Makes `stream` the calling thread's current one of its device. It must outlive that (destroying it in this thread sets the default stream back).
+ * Errors: INVALID_ARGUMENT. */
+ATTUNE_API attune_status attune_stream_set_current(attune_stream *stream);
+
+/* Waits for the stream's work, then releases the handle (and the CUDA stream, if attune made it). NULL, a default stream and a stream of the pool are
+ * left alone. A capture that began on the stream ends, what it wrote down is dropped; a stream that joined a capture is released at its end. */
 ATTUNE_API void attune_stream_destroy(attune_stream *stream);
 
 /* The cudaStream_t; NULL on the host. Borrowed. */
@@ -40,11 +56,39 @@ ATTUNE_API attune_status attune_stream_query(attune_stream *stream);
 ATTUNE_API attune_status attune_stream_synchronize(attune_stream *stream);
 
 /* Work given to `stream` from now on waits for `event` (its latest record; none: no wait). The two share a device kind.
- * Errors: INVALID_ARGUMENT, DEVICE_ERROR. Allowed in capture. */
+ * In capture: an event recorded in a capture makes the stream join it; any other event breaks the capture of the stream.
+ * Errors: INVALID_ARGUMENT (also: recorded in a capture that is over), DEVICE_ERROR, CAPTURING (it broke a capture), UNSUPPORTED (a default stream
+ * cannot join). Allowed in capture. */
 ATTUNE_API attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event);
 
 /* A new timing event of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *device);
+
+/* Options of an event; start from ATTUNE_EVENT_OPTIONS_INIT. */
+typedef struct attune_event_options {
+  int no_timing;     /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
+  int blocking;      /* nonzero: attune_event_synchronize sleeps and does not spin */
+  int interprocess;  /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
+} attune_event_options;
+
+#define ATTUNE_EVENT_OPTIONS_INIT { 0, 0, 0 }
+
+/* As attune_event_create, with options (NULL: the defaults). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR, UNSUPPORTED (interprocess on the
+ * host). */
+ATTUNE_API attune_status attune_event_create_with(attune_event **out, attune_device *device, const attune_event_options *options);
+
+/* An event in words that another process of the machine can open: send it as it is. */
+typedef struct attune_event_ipc {
+  unsigned char bytes[64];
+} attune_event_ipc;
+
+/* Fills *out for an event made with `interprocess`. The event must live as long as other processes use it. Errors: INVALID_ARGUMENT, UNSUPPORTED (the
+ * host), DEVICE_ERROR. */
+ATTUNE_API attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out);
+
+/* Another process's event into *out, on the same GPU as there. The caller destroys it. Errors: INVALID_ARGUMENT (also: not a handle, or one of this
+ * process), UNSUPPORTED (the host), DEVICE_ERROR. */
+ATTUNE_API attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle);
 
 /* Uses the program's own cudaEvent_t, which must outlive the handle. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host. */
 ATTUNE_API attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native);
@@ -59,14 +103,24 @@ ATTUNE_API void *attune_event_native(const attune_event *event);
  * Allowed in capture. */
 ATTUNE_API attune_status attune_event_record(attune_event *event, attune_stream *stream);
 
-/* OK when the latest record was reached (or none was made), NOT_READY when not. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
+/* OK when the latest record was reached (or none was made), NOT_READY when not. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (the latest record lies
+ * in a capture: it stands for an order, not for a moment). */
 ATTUNE_API attune_status attune_event_query(attune_event *event);
 
-/* Waits until the latest record is reached. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
+/* Waits until the latest record is reached. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (as above). */
 ATTUNE_API attune_status attune_event_synchronize(attune_event *event);
 
+/* What attune does where a call has to wait for a device although nobody asked it to: a copy from or to pageable host memory, memory given back to the
+ * system, a stream destroyed with work in flight. */
+typedef enum attune_sync_debug { ATTUNE_SYNC_DEBUG_OFF = 0, ATTUNE_SYNC_DEBUG_WARN = 1, ATTUNE_SYNC_DEBUG_ERROR = 2 } attune_sync_debug;
+
+/* Sets it for the process: off (the default), a warning in the log, or an error: the call does nothing and returns BUSY; a call without a status waits
+ * and logs an error. Errors: INVALID_ARGUMENT. Any thread. */
+ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
+ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
+
 /* Nanoseconds from `start` to `stop` into *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both must be recorded.
- * Errors: INVALID_ARGUMENT (not recorded), NOT_READY (not reached), DEVICE_ERROR. */
+ * Errors: INVALID_ARGUMENT (not recorded, or without timing), NOT_READY (not reached), DEVICE_ERROR, CAPTURING (recorded in a capture). */
 ATTUNE_API attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop);
 
 #ifdef __cplusplus

@@ -34,10 +34,36 @@ static attune_status new_workspace(attune_stream *stream, size_t bytes) {
   return ATTUNE_OK;
 }
 
+/* Given back in stream order: later work of the capture may have it, as it may have any other memory that was freed. */
+void at_cuda_blas_leave_capture(attune_stream *stream) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  if (state->capture_workspace) (void)attune_free(state->capture_workspace, stream);
+  state->capture_workspace = NULL;
+  state->capture_bytes = 0;
+  state->blas_capture = NULL;
+  state->blas_bytes = SIZE_MAX;
+}
+
+static attune_status capture_workspace(attune_stream *stream, size_t bytes, void **out) {
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  if (bytes > state->capture_bytes) {
+    void *larger = NULL;
+    attune_status status = attune_alloc(&larger, stream, bytes);
+    if (status != ATTUNE_OK) return status;
+    if (state->capture_workspace) (void)attune_free(state->capture_workspace, stream);
+    state->capture_workspace = larger;
+    state->capture_bytes = bytes;
+    state->blas_bytes = SIZE_MAX;
+  }
+  *out = state->capture_workspace;
+  return ATTUNE_OK;
+}
+
 attune_status at_cuda_workspace(attune_stream *stream, size_t bytes, void **out) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
   *out = NULL;
   if (bytes == 0) return ATTUNE_OK;
+  if (AT_UNLIKELY(stream->capture != NULL)) return capture_workspace(stream, bytes, out);
   if (AT_UNLIKELY(bytes > state->workspace_bytes)) {
     size_t size = bytes > ATTUNE_WORKSPACE_DEFAULT ? bytes : ATTUNE_WORKSPACE_DEFAULT;
     attune_status status = new_workspace(stream, size);
@@ -76,8 +102,10 @@ static attune_status set_workspace(attune_stream *stream, size_t bytes) {
   attune_status status = at_cuda_workspace(stream, bytes, &workspace);
   if (status == ATTUNE_OK)
     status = at_cublas_check(stream->device, cublasSetWorkspace(state->blas, workspace, bytes), "cublasSetWorkspace");
-  if (status == ATTUNE_OK) state->blas_bytes = bytes;
-  return status;
+  if (status != ATTUNE_OK) return status;
+  state->blas_bytes = bytes;
+  state->blas_capture = stream->capture;
+  return ATTUNE_OK;
 }
 
 static attune_status handle_in_mode(attune_stream *stream, cublasMath_t math, size_t bytes) {
@@ -88,14 +116,14 @@ static attune_status handle_in_mode(attune_stream *stream, cublasMath_t math, si
     status = at_cublas_check(stream->device, cublasSetMathMode(state->blas, math), "cublasSetMathMode");
     if (status == ATTUNE_OK) state->math = math;
   }
-  if (status == ATTUNE_OK && state->blas_bytes != bytes) status = set_workspace(stream, bytes);
+  if (status == ATTUNE_OK && (state->blas_bytes != bytes || state->blas_capture != stream->capture)) status = set_workspace(stream, bytes);
   return status;
 }
 
 attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t workspace, cublasHandle_t *out) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
   size_t bytes = workspace < ATTUNE_WORKSPACE_DEFAULT ? workspace : ATTUNE_WORKSPACE_DEFAULT;
-  if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes)) {
+  if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes || state->blas_capture != stream->capture)) {
     at_cuda_scope scope;
     attune_status status = at_cuda_enter(&scope, stream->device);
     if (status != ATTUNE_OK) return status;

@@ -1,64 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph.c: a stretch of a CUDA stream's work captured into an executable graph. A graph uses the workspace of the
- * stream that it was captured from: it is destroyed before that stream, and its launches do not run beside that
- * stream's own work. */
+ * graph.c: a stretch of a CUDA stream's work captured into an executable graph. A graph captured without an attune_graph (tuning does) uses the workspace
+ * of the stream that it was captured from: it is destroyed before that stream, and its launches do not run beside that stream's own work. */
 #include "src/cuda/state.h"
+
+#include "src/capture.h"
 
 #include <stdlib.h>
 
 struct at_graph {
   attune_device *device;
-  cudaGraphExec_t executable;
+  cudaGraph_t captured;       /* NULL: not kept */
+  cudaGraphExec_t executable; /* NULL: not made yet */
+  size_t nodes;
 };
 
+static void destroy_captured(at_graph *graph) {
+  if (graph->captured && cudaGraphDestroy(graph->captured) != cudaSuccess) (void)cudaGetLastError();
+  graph->captured = NULL;
+}
+
+static void destroy_executable(at_graph *graph) {
+  if (graph->executable && cudaGraphExecDestroy(graph->executable) != cudaSuccess) (void)cudaGetLastError();
+  graph->executable = NULL;
+}
+
+static enum cudaStreamCaptureMode mode_of(const attune_stream *stream) {
+  switch (stream->capture ? stream->capture->mode : ATTUNE_CAPTURE_THREAD_LOCAL) {
+  case ATTUNE_CAPTURE_GLOBAL: return cudaStreamCaptureModeGlobal;
+  case ATTUNE_CAPTURE_RELAXED: return cudaStreamCaptureModeRelaxed;
+  default: return cudaStreamCaptureModeThreadLocal;
+  }
+}
+
 attune_status at_cuda_capture_begin(attune_stream *stream) {
-  if (!stream->native)
+  if (!stream->native || at_cuda_native(stream) == cudaStreamLegacy)
     return at_fail(ATTUNE_UNSUPPORTED, "the legacy default stream cannot be captured; create a stream");
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
-  cudaError_t error = cudaStreamBeginCapture(at_cuda_native(stream), cudaStreamCaptureModeThreadLocal);
+  cudaError_t error = cudaStreamBeginCapture(at_cuda_native(stream), mode_of(stream));
   status = at_cuda_check(stream->device, error, "cudaStreamBeginCapture");
   at_cuda_leave(&scope);
   return status;
 }
 
-static attune_status instantiate(attune_stream *stream, cudaGraph_t captured, cudaGraphExec_t *out) {
-  attune_device *device = stream->device;
-  attune_status status =
-      at_cuda_check(device, cudaGraphInstantiateWithFlags(out, captured, 0), "cudaGraphInstantiateWithFlags");
-  if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaGraphUpload(*out, at_cuda_native(stream)), "cudaGraphUpload");
-  if (status == ATTUNE_OK) return status;
-  if (cudaGraphExecDestroy(*out) != cudaSuccess) (void)cudaGetLastError();
+/* Memory that the program allocated in the capture with cudaMallocAsync and did not free is freed by the next launch, as graphs of other libraries do. */
+static attune_status make_executable(at_graph *graph, cudaGraphExec_t *out) {
+  const unsigned long long flags = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
+  *out = NULL;
+  return at_cuda_check(graph->device, cudaGraphInstantiateWithFlags(out, graph->captured, flags), "cudaGraphInstantiateWithFlags");
+}
+
+/* For a capture without an attune_graph: ready to run at once. */
+static attune_status instantiate_and_upload(at_graph *graph, attune_stream *stream) {
+  attune_status status = make_executable(graph, &graph->executable);
+  if (status == ATTUNE_OK) status = at_cuda_check(graph->device, cudaGraphUpload(graph->executable, at_cuda_native(stream)), "cudaGraphUpload");
+  destroy_captured(graph);
   return status;
 }
 
 /* cudaStreamEndCapture ends the capture also when it reports that something broke it. */
+static attune_status end_capture(attune_stream *stream, at_graph *graph) {
+  cudaError_t error = cudaStreamEndCapture(at_cuda_native(stream), &graph->captured);
+  attune_status status = at_cuda_check(stream->device, error, "cudaStreamEndCapture");
+  if (status == ATTUNE_OK && !graph->captured) return at_fail(ATTUNE_CAPTURING, "the capture on %s was broken", stream->device->name);
+  if (status == ATTUNE_OK) status = at_cuda_check(stream->device, cudaGraphGetNodes(graph->captured, NULL, &graph->nodes), "cudaGraphGetNodes");
+  if (status == ATTUNE_OK && !stream->capture) status = instantiate_and_upload(graph, stream);
+  if (status != ATTUNE_OK) {
+    destroy_executable(graph);
+    destroy_captured(graph);
+  }
+  return status;
+}
+
+/* While allocating is still the capture's. */
+static void release_workspaces(attune_stream *stream) {
+  const at_capture *capture = stream->capture;
+  if (!capture) return;
+  at_cuda_blas_leave_capture(stream);
+  for (int i = 0; i < capture->member_count; i++) at_cuda_blas_leave_capture(capture->members[i]);
+}
+
 attune_status at_cuda_capture_end(attune_stream *stream, at_graph **out) {
   *out = NULL;
-  attune_device *device = stream->device;
-  at_graph *graph = calloc(1, sizeof *graph);
+  release_workspaces(stream);
+  at_graph none = {.device = stream->device}, *graph = calloc(1, sizeof *graph);
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, device);
-  if (status != ATTUNE_OK) {
-    free(graph);
-    return status;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status == ATTUNE_OK) {
+    if (graph) graph->device = stream->device;
+    status = end_capture(stream, graph ? graph : &none);
+    if (!graph) {
+      destroy_executable(&none);
+      destroy_captured(&none);
+      if (status == ATTUNE_OK) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph of %s", stream->device->name);
+    }
+    at_cuda_leave(&scope);
   }
-  cudaGraph_t captured = NULL;
-  status = at_cuda_check(device, cudaStreamEndCapture(at_cuda_native(stream), &captured), "cudaStreamEndCapture");
-  if (status == ATTUNE_OK && !graph)
-    status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph of %s", device->name);
-  if (status == ATTUNE_OK) status = instantiate(stream, captured, &graph->executable);
-  if (captured && cudaGraphDestroy(captured) != cudaSuccess) (void)cudaGetLastError();
+  if (status == ATTUNE_OK)
+    *out = graph;
+  else
+    free(graph);
+  return status;
+}
+
+attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, graph->device);
+  if (status != ATTUNE_OK) return status;
+  cudaGraphExec_t made = NULL;
+  status = make_executable(graph, &made);
+  if (status == ATTUNE_OK) {
+    destroy_executable(graph);
+    graph->executable = made;
+    if (cudaGraphGetNodes(graph->captured, NULL, &graph->nodes) != cudaSuccess) (void)cudaGetLastError(); /* the program may have edited it */
+    if (!keep) destroy_captured(graph);
+  }
   at_cuda_leave(&scope);
-  if (status != ATTUNE_OK) {
-    free(graph);
-    return status;
+  return status;
+}
+
+/* A refused update leaves the executable as it was. */
+attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
+  *in_place = false;
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, graph->device);
+  if (status != ATTUNE_OK) return status;
+  cudaGraphExecUpdateResultInfo result;
+  cudaError_t error = cudaGraphExecUpdate(older->executable, graph->captured, &result);
+  if (error == cudaSuccess) {
+    graph->executable = older->executable;
+    older->executable = NULL;
+    *in_place = true;
+  } else if (error == cudaErrorGraphExecUpdateFailure) {
+    (void)cudaGetLastError();
+    status = make_executable(graph, &graph->executable);
+  } else {
+    status = at_cuda_check(graph->device, error, "cudaGraphExecUpdate");
   }
-  graph->device = device;
-  *out = graph;
-  return ATTUNE_OK;
+  if (status == ATTUNE_OK && !keep) destroy_captured(graph);
+  at_cuda_leave(&scope);
+  return status;
 }
 
 attune_status at_cuda_graph_launch(at_graph *graph, attune_stream *stream) {
@@ -74,8 +156,23 @@ void at_cuda_graph_destroy(at_graph *graph) {
   if (!graph) return;
   at_cuda_scope scope;
   if (at_cuda_enter(&scope, graph->device) == ATTUNE_OK) {
-    (void)at_cuda_check(graph->device, cudaGraphExecDestroy(graph->executable), "cudaGraphExecDestroy");
+    destroy_executable(graph);
+    destroy_captured(graph);
     at_cuda_leave(&scope);
   }
   free(graph);
+}
+
+size_t at_cuda_graph_nodes(const at_graph *graph) {
+  return graph->nodes;
+}
+
+attune_status at_cuda_graph_dump(const at_graph *graph, const char *path) {
+  attune_status status = at_cuda_check_fork(graph->device);
+  if (status != ATTUNE_OK) return status;
+  return at_cuda_check(graph->device, cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose), "cudaGraphDebugDotPrint");
+}
+
+void *at_cuda_graph_native(const at_graph *graph, bool executable) {
+  return executable ? (void *)graph->executable : (void *)graph->captured;
 }

@@ -11,6 +11,7 @@
 /* device->state, made by device_open and never freed: the device is the process's. */
 typedef struct at_cuda_device {
   atomic_int dead;              /* the sticky error that killed the context; 0 while it lives */
+  unsigned generation;          /* at_fork_generation() at the opening: CUDA does not survive a fork after it */
   _Atomic(cublasLtHandle_t) lt; /* set once */
   pthread_mutex_t lock;         /* guards the fields below */
   void *nvml;                   /* NVML's handle of this device; NULL: not looked for, or none */
@@ -27,6 +28,10 @@ typedef struct at_cuda_stream {
   void *workspace;
   size_t workspace_bytes;
   struct at_cuda_retired *retired;
+  /* In an attune_graph's capture: memory of the graph's pool, so that replays touch nothing of the stream. */
+  const struct at_capture *blas_capture; /* that blas_bytes is of; NULL: none */
+  void *capture_workspace;
+  size_t capture_bytes;
 } at_cuda_stream;
 
 /* A workspace that was outgrown. Captured graphs may still use it: freed with the stream. */
@@ -50,7 +55,11 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
 void at_cuda_relax(enum cudaStreamCaptureMode *saved);
 void at_cuda_restore(enum cudaStreamCaptureMode saved);
 
+/* DEVICE_ERROR in a child of the process that opened the device; at_cuda_enter checks it too. */
+attune_status at_cuda_check_fork(const attune_device *device);
+
 /* stream.c */
+attune_status at_cuda_stream_priorities(attune_device *device, int *out_least, int *out_greatest);
 attune_status at_cuda_stream_open(attune_stream *stream);
 void at_cuda_stream_close(attune_stream *stream);
 attune_status at_cuda_stream_query(attune_stream *stream);
@@ -69,6 +78,22 @@ attune_status at_cuda_capture_begin(attune_stream *stream);
 attune_status at_cuda_capture_end(attune_stream *stream, at_graph **out);
 attune_status at_cuda_graph_launch(at_graph *graph, attune_stream *stream);
 void at_cuda_graph_destroy(at_graph *graph);
+attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep);
+attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place);
+size_t at_cuda_graph_nodes(const at_graph *graph);
+attune_status at_cuda_graph_dump(const at_graph *graph, const char *path);
+void *at_cuda_graph_native(const at_graph *graph, bool executable);
+
+/* ipc_event.c */
+attune_status at_cuda_event_export(attune_event *event, attune_event_ipc *out);
+attune_status at_cuda_event_import(attune_event *event, const attune_event_ipc *handle);
+
+/* peer.c */
+attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device *peer);
+attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer);
+
+/* blas.c: the stream's capture ends: its workspace goes back to the graph's pool. */
+void at_cuda_blas_leave_capture(attune_stream *stream);
 
 /* blas.c: releases the handle and the workspaces; the stream's work is done. */
 void at_cuda_blas_close(attune_stream *stream);

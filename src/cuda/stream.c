@@ -4,6 +4,16 @@
 
 #include <stdlib.h>
 
+attune_status at_cuda_stream_priorities(attune_device *device, int *out_least, int *out_greatest) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  cudaError_t error = cudaDeviceGetStreamPriorityRange(out_least, out_greatest);
+  status = at_cuda_check(device, error, "cudaDeviceGetStreamPriorityRange");
+  at_cuda_leave(&scope);
+  return status;
+}
+
 /* Touches the device only to make a stream of its own: wrapping creates no context. */
 attune_status at_cuda_stream_open(attune_stream *stream) {
   at_cuda_stream *state = calloc(1, sizeof *state);
@@ -14,8 +24,8 @@ attune_status at_cuda_stream_open(attune_stream *stream) {
   attune_status status = at_cuda_enter(&scope, stream->device);
   if (status == ATTUNE_OK) {
     cudaStream_t native = NULL;
-    cudaError_t error = cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking);
-    status = at_cuda_check(stream->device, error, "cudaStreamCreateWithFlags");
+    cudaError_t error = cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, stream->priority);
+    status = at_cuda_check(stream->device, error, "cudaStreamCreateWithPriority");
     stream->native = native;
     at_cuda_leave(&scope);
   }
@@ -94,8 +104,11 @@ attune_status at_cuda_event_open(attune_event *event) {
   attune_status status = at_cuda_enter(&scope, event->device);
   if (status != ATTUNE_OK) return status;
   cudaEvent_t native = NULL;
-  status =
-      at_cuda_check(event->device, cudaEventCreateWithFlags(&native, cudaEventDefault), "cudaEventCreateWithFlags");
+  unsigned flags = cudaEventDefault;
+  if (event->options.no_timing) flags |= cudaEventDisableTiming;
+  if (event->options.blocking) flags |= cudaEventBlockingSync;
+  if (event->options.interprocess) flags |= cudaEventInterprocess;
+  status = at_cuda_check(event->device, cudaEventCreateWithFlags(&native, flags), "cudaEventCreateWithFlags");
   event->native = native;
   at_cuda_leave(&scope);
   return status;

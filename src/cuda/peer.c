@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * peer.c: memory of one CUDA device used by work of another. */
+#include "src/cuda/state.h"
+
+attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device *peer) {
+  attune_status status = at_cuda_check_fork(device);
+  if (status != ATTUNE_OK) return status;
+  return at_cuda_check(device, cudaDeviceCanAccessPeer(out, device->ordinal, peer->ordinal), "cudaDeviceCanAccessPeer");
+}
+
+attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  cudaError_t error = cudaDeviceEnablePeerAccess(peer->ordinal, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    (void)cudaGetLastError();
+    error = cudaSuccess;
+  }
+  status = at_cuda_check(device, error, "cudaDeviceEnablePeerAccess");
+  at_cuda_leave(&scope);
+  return status;
+}

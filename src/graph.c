@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph.c: graphs as a program sees them: captured, made executable, replayed. Arguments are checked here and in graph_capture.c, the backend does
+ * the rest. */
+#include "src/graph.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NULL_GRAPH "graph is NULL; should be one of attune_graph_create"
+
+attune_status attune_graph_create(attune_graph **out, attune_device *device) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_graph *");
+  *out = NULL;
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!device->backend->graph_instantiate) return at_fail(ATTUNE_UNSUPPORTED, "device %s has no graphs", device->name);
+  attune_graph *graph = calloc(1, sizeof *graph);
+  if (!graph) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
+  graph->device = device;
+  *out = graph;
+  return ATTUNE_OK;
+}
+
+static void drop_made(attune_graph *graph) {
+  if (graph->made) graph->device->backend->graph_destroy(graph->made);
+  graph->made = NULL;
+  graph->instantiated = false;
+  if (graph->pool) at_pool_release(graph->pool);
+  graph->pool = NULL;
+  for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
+}
+
+void attune_graph_destroy(attune_graph *graph) {
+  if (!graph) return;
+  if (graph->capture) at_graph_capture_drop(graph);
+  drop_made(graph);
+  while (graph->generators) {
+    at_graph_generator *next = graph->generators->next;
+    at_generator_leave(graph->generators);
+    free(graph->generators);
+    graph->generators = next;
+  }
+  free(graph);
+}
+
+attune_status attune_graph_reset(attune_graph *graph) {
+  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
+  if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is in a capture; should be ended first");
+  drop_made(graph);
+  return ATTUNE_OK;
+}
+
+attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *stream, const attune_capture_options *options) {
+  return at_graph_capture_start(graph, stream, options, false);
+}
+
+/* What the backend captured becomes the graph's; its executable is made now, or with keep_graph at the first replay. */
+static attune_status adopt(attune_graph *graph, at_graph *captured) {
+  const at_backend *backend = graph->device->backend;
+  attune_status status = graph->keep ? ATTUNE_OK : backend->graph_instantiate(captured, false);
+  if (status == ATTUNE_OK) {
+    graph->made = captured;
+    graph->instantiated = !graph->keep;
+    if (backend->graph_nodes(captured) == 0) at_log(ATTUNE_LOG_WARNING, "an empty graph was captured on %s", graph->device->name);
+    return ATTUNE_OK;
+  }
+  backend->graph_destroy(captured);
+  drop_made(graph);
+  return status;
+}
+
+attune_status attune_graph_capture_end(attune_graph *graph, attune_stream *stream) {
+  at_graph *captured = NULL;
+  if (graph && graph->capture && graph->capture->called)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "the capture is of a callback; it ends when the callback returns");
+  attune_status status = at_graph_capture_finish(graph, stream, &captured);
+  return status == ATTUNE_OK ? adopt(graph, captured) : status;
+}
+
+attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
+                                            attune_capture_fn fn, void *user) {
+  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");
+  attune_status status = at_graph_capture_start(graph, stream, options, false);
+  if (status != ATTUNE_OK) return status;
+  at_graph *captured = NULL;
+  status = at_graph_capture_run(graph, stream, fn, user, &captured);
+  return status == ATTUNE_OK ? adopt(graph, captured) : status;
+}
+
+static attune_status check_made(const attune_graph *graph) {
+  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
+  if (graph->capture) return at_fail(ATTUNE_CAPTURING, "graph is in a capture; should be ended first");
+  if (!graph->made) return at_fail(ATTUNE_INVALID_ARGUMENT, "nothing is captured in the graph; attune_graph_capture_begin should come first");
+  return ATTUNE_OK;
+}
+
+static attune_status check_kept(const attune_graph *graph) {
+  attune_status status = check_made(graph);
+  if (status == ATTUNE_OK && !graph->keep)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "what the graph captured was not kept; should be captured with options.keep_graph");
+  return status;
+}
+
+attune_status attune_graph_instantiate(attune_graph *graph) {
+  attune_status status = check_kept(graph);
+  if (status == ATTUNE_OK) status = graph->device->backend->graph_instantiate(graph->made, true);
+  if (status == ATTUNE_OK) graph->instantiated = true;
+  return status;
+}
+
+attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
+  attune_status status = check_made(graph);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (stream->device != graph->device)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, graph of %s; should be of one device", stream->device->name, graph->device->name);
+  if (stream->capture) return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
+  if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
+  for (at_graph_generator *g = graph->generators; g; g = g->next)
+    if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
+  return graph->device->backend->graph_launch(graph->made, stream);
+}
+
+attune_status attune_graph_register_generator(attune_graph *graph, attune_generator *generator) {
+  if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
+  if (!generator) return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
+  for (const at_graph_generator *g = graph->generators; g; g = g->next)
+    if (g->generator == generator) return ATTUNE_OK;
+  at_graph_generator *joined = calloc(1, sizeof *joined);
+  if (!joined) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a generator of the graph");
+  attune_status status = at_generator_join(generator, graph->device, joined);
+  if (status != ATTUNE_OK) {
+    free(joined);
+    return status;
+  }
+  joined->next = graph->generators;
+  graph->generators = joined;
+  if (graph->capture) graph->capture->generators = joined;
+  return ATTUNE_OK;
+}
+
+size_t attune_graph_node_count(const attune_graph *graph) {
+  return graph && graph->made ? graph->device->backend->graph_nodes(graph->made) : 0;
+}
+
+/* Says which of the ways a file can be refused it was, before the backend tries. */
+static attune_status check_path(const char *path) {
+  if (!path || !*path) return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  FILE *file = fopen(path, "w");
+  int error = errno;
+  if (file && fclose(file) == 0) return ATTUNE_OK;
+  if (file) error = errno;
+  const attune_status status = error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION
+                               : error == ENOENT || error == ENOTDIR               ? ATTUNE_NOT_FOUND
+                                                                                   : ATTUNE_IO_ERROR;
+  return at_fail(status, "%.300s cannot be written: %s", path, strerror(error));
+}
+
+attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path) {
+  attune_status status = check_kept(graph);
+  if (status == ATTUNE_OK) status = check_path(path);
+  return status == ATTUNE_OK ? graph->device->backend->graph_dump(graph->made, path) : status;
+}
+
+static void *native(const attune_graph *graph, bool executable) {
+  if (!graph || !graph->made || !graph->device->backend->graph_native) return NULL;
+  return graph->device->backend->graph_native(graph->made, executable);
+}
+
+void *attune_graph_native(const attune_graph *graph) {
+  return native(graph, false);
+}
+
+void *attune_graph_native_executable(const attune_graph *graph) {
+  return native(graph, true);
+}
+
+attune_device *attune_graph_device(const attune_graph *graph) {
+  return graph ? graph->device : NULL;
+}
