@@ -113,6 +113,12 @@ typedef struct attune_decision {
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
                                      attune_decision *out);
 
+/* Tunes now, one after the other, the problems that calls in a capture had to guess at because a capture never tunes (mode tune), and that have no winner
+ * since; for at most budget_ms in all (<= 0: as long as each makes sensible). *out_tuned (may be NULL): how many were. A graph keeps the choices that it was
+ * captured with: capture it anew, or attune_graph_update. Errors: INVALID_ARGUMENT, BUDGET_EXHAUSTED (some are left), and those of attune_tune, at the
+ * first problem that fails. Any thread; not in capture. */
+ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
+
 /* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out);

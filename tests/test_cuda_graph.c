@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own, GEMMs, copies and streams that fork;
+ * after every misuse the next call works. */
+#include <attune/attune.h>
+#include <attune/graph.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/capture.h"
+#include "src/cuda/cuda.h"
+
+enum { SIDE = 128, COUNT = SIDE * SIDE };
+#define BYTES (COUNT * sizeof(float))
+
+static attune_device *device;
+static attune_tuner *tuner;
+
+#define OK(call) assert_int_equal((call), ATTUNE_OK)
+#define FAILS(call, status) assert_int_equal((call), status)
+
+static void assert_no_stale_error(void) {
+  assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+}
+
+static attune_stream *new_stream(void) {
+  attune_stream *stream = NULL;
+  OK(attune_stream_create(&stream, device));
+  return stream;
+}
+static attune_event *new_event(void) {
+  attune_event *event = NULL;
+  OK(attune_event_create(&event, device));
+  return event;
+}
+static attune_graph *new_graph(void) {
+  attune_graph *graph = NULL;
+  OK(attune_graph_create(&graph, device));
+  return graph;
+}
+
+/* A, B and D in device memory; A and B random. */
+typedef struct scene {
+  attune_stream *stream;
+  float *a, *b, *d;
+  float value; /* what `with_memory` fills with: a byte's value */
+} scene;
+
+static void fill_random(attune_stream *stream, float *memory, unsigned seed) {
+  static float host[COUNT];
+  for (int i = 0; i < COUNT; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    host[i] = (float)(seed >> 8) / (float)(1u << 24) - 0.5f;
+  }
+  OK(attune_copy(stream, memory, host, BYTES));
+  OK(attune_stream_synchronize(stream));
+}
+
+static scene new_scene(void) {
+  scene s = {.stream = new_stream()};
+  OK(attune_alloc((void **)&s.a, s.stream, BYTES));
+  OK(attune_alloc((void **)&s.b, s.stream, BYTES));
+  OK(attune_alloc((void **)&s.d, s.stream, BYTES));
+  fill_random(s.stream, s.a, 1);
+  fill_random(s.stream, s.b, 2);
+  return s;
+}
+
+static void end_scene(scene *s) {
+  OK(attune_free(s->a, s->stream));
+  OK(attune_free(s->b, s->stream));
+  OK(attune_free(s->d, s->stream));
+  OK(attune_stream_synchronize(s->stream));
+  attune_stream_destroy(s->stream);
+  assert_no_stale_error();
+}
+
+static void read_back(attune_stream *stream, float *out, const float *memory) {
+  OK(attune_copy(stream, out, memory, BYTES));
+  OK(attune_stream_synchronize(stream));
+}
+
+static attune_status multiply(attune_stream *stream, const float *a, const float *b, float *d) {
+  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  p.m = p.n = p.k = SIDE;
+  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  return attune_gemm(tuner, stream, &p, &o);
+}
+
+/* D = (A B) B, the product in between in memory that is allocated and freed on the way. */
+static attune_status with_memory(void *user, attune_stream *stream) {
+  scene *s = user;
+  float *between = NULL, *copy = NULL;
+  attune_status status = attune_alloc((void **)&between, stream, BYTES);
+  if (status == ATTUNE_OK) status = attune_alloc((void **)&copy, stream, BYTES);
+  if (status == ATTUNE_OK) status = attune_fill(stream, between, 0xff, BYTES);
+  if (status == ATTUNE_OK) status = multiply(stream, s->a, s->b, between);
+  if (status == ATTUNE_OK) status = attune_copy(stream, copy, between, BYTES);
+  if (status == ATTUNE_OK) status = multiply(stream, copy, s->b, s->d);
+  if (status == ATTUNE_OK) status = attune_free(between, stream);
+  if (status == ATTUNE_OK) status = attune_free(copy, stream);
+  return status;
+}
+
+static void replay_is_eager(void **state) {
+  (void)state;
+  static float eager[2][COUNT], replayed[COUNT];
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  attune_stream *other = new_stream();
+  for (unsigned seed = 0; seed < 2; seed++) {
+    fill_random(s.stream, s.a, 10 + seed);
+    OK(with_memory(&s, s.stream));
+    read_back(s.stream, eager[seed], s.d);
+  }
+  OK(attune_graph_capture_begin(graph, s.stream, NULL));
+  assert_true(at_stream_capturing(s.stream));
+  FAILS(attune_stream_synchronize(s.stream), ATTUNE_CAPTURING);
+  FAILS(attune_device_synchronize(device), ATTUNE_CAPTURING);
+  OK(with_memory(&s, s.stream));
+  OK(attune_graph_capture_end(graph, s.stream));
+  assert_true(attune_graph_node_count(graph) >= 4);
+  for (unsigned turn = 0; turn < 6; turn++) { /* also after a stream it was not captured on */
+    attune_stream *on = turn % 3 == 2 ? attune_stream_default(device) : turn % 3 ? other : s.stream;
+    fill_random(s.stream, s.a, 10 + turn % 2);
+    OK(attune_fill(s.stream, s.d, 0xff, BYTES));
+    OK(attune_stream_synchronize(s.stream));
+    OK(attune_graph_replay(graph, on));
+    read_back(on, replayed, s.d);
+    assert_memory_equal(replayed, eager[turn % 2], BYTES);
+  }
+  attune_graph_destroy(graph);
+  attune_stream_destroy(other);
+  end_scene(&s);
+}
+
+/* The stream of the capture is gone, and eager work allocates and multiplies beside the replays: neither disturbs the other. */
+static void a_graph_stands_alone(void **state) {
+  (void)state;
+  static float eager[COUNT], replayed[COUNT];
+  scene s = new_scene(), noise = new_scene();
+  attune_graph *graph = new_graph();
+  attune_stream *captured = new_stream();
+  OK(with_memory(&s, s.stream));
+  read_back(s.stream, eager, s.d);
+  OK(attune_graph_capture_callback(graph, captured, NULL, with_memory, &s));
+  attune_stream_destroy(captured);
+  OK(attune_memory_empty_cache(device));
+  for (int turn = 0; turn < 50; turn++) {
+    OK(attune_fill(s.stream, s.d, 0xff, BYTES));
+    OK(attune_graph_replay(graph, s.stream));
+    for (int i = 0; i < 4; i++) OK(with_memory(&noise, noise.stream));
+    read_back(s.stream, replayed, s.d);
+    assert_memory_equal(replayed, eager, BYTES);
+  }
+  attune_graph_destroy(graph);
+  end_scene(&noise);
+  end_scene(&s);
+}
+
+/* D = A B on the stream beside B B on another, then both joined. */
+typedef struct forked {
+  scene s;
+  attune_stream *side;
+  attune_event *out, *back;
+  float *x, *y;
+} forked;
+
+static attune_status fork_and_join(void *user, attune_stream *stream) {
+  forked *f = user;
+  attune_status status = multiply(stream, f->s.a, f->s.b, f->x);
+  if (status == ATTUNE_OK) status = attune_event_record(f->out, stream);
+  if (status == ATTUNE_OK) status = attune_stream_wait_event(f->side, f->out);
+  if (status == ATTUNE_OK) status = multiply(f->side, f->x, f->s.b, f->y);
+  if (status == ATTUNE_OK) status = attune_event_record(f->back, f->side);
+  if (status == ATTUNE_OK) status = multiply(stream, f->s.b, f->x, f->s.d);
+  if (status == ATTUNE_OK) status = attune_stream_wait_event(stream, f->back);
+  if (status == ATTUNE_OK) status = multiply(stream, f->y, f->s.d, f->x);
+  return status;
+}
+
+static void streams_fork_and_join(void **state) {
+  (void)state;
+  static float eager[COUNT], replayed[COUNT];
+  forked f = {.s = new_scene(), .side = new_stream(), .out = new_event(), .back = new_event()};
+  attune_graph *graph = new_graph();
+  attune_stream *stream = f.s.stream;
+  OK(attune_alloc((void **)&f.x, stream, BYTES));
+  OK(attune_alloc((void **)&f.y, stream, BYTES));
+  OK(attune_stream_synchronize(stream));
+  OK(fork_and_join(&f, stream));
+  read_back(stream, eager, f.x);
+  OK(attune_graph_capture_begin(graph, stream, NULL));
+  OK(fork_and_join(&f, stream));
+  assert_true(at_stream_capturing(f.side));
+  FAILS(attune_event_query(f.out), ATTUNE_CAPTURING);
+  FAILS(attune_stream_query(f.side), ATTUNE_CAPTURING);
+  OK(attune_graph_capture_end(graph, stream));
+  assert_false(at_stream_capturing(f.side));
+  for (int turn = 0; turn < 3; turn++) {
+    OK(attune_fill(stream, f.x, 0xff, BYTES));
+    OK(attune_graph_replay(graph, stream));
+    read_back(stream, replayed, f.x);
+    assert_memory_equal(replayed, eager, BYTES);
+  }
+  FAILS(attune_event_query(f.out), ATTUNE_CAPTURING);
+  FAILS(attune_stream_wait_event(stream, f.out), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_event_record(f.out, stream));
+  OK(attune_event_synchronize(f.out));
+  /* Not joined back. */
+  OK(attune_graph_reset(graph));
+  OK(attune_graph_capture_begin(graph, stream, NULL));
+  OK(attune_event_record(f.out, stream));
+  OK(attune_stream_wait_event(f.side, f.out));
+  OK(attune_fill(f.side, f.y, 0, BYTES));
+  FAILS(attune_graph_capture_end(graph, stream), ATTUNE_CAPTURING);
+  assert_no_stale_error();
+  OK(attune_graph_capture_callback(graph, stream, NULL, fork_and_join, &f));
+  attune_graph_destroy(graph);
+  OK(attune_free(f.x, stream));
+  OK(attune_free(f.y, stream));
+  attune_event_destroy(f.out);
+  attune_event_destroy(f.back);
+  attune_stream_destroy(f.side);
+  end_scene(&f.s);
+}
+
+static attune_status fill_one(void *user, attune_stream *stream) {
+  scene *s = user;
+  return attune_fill(stream, s->d, (int)s->value, BYTES);
+}
+static attune_status fill_two(void *user, attune_stream *stream) {
+  scene *s = user;
+  attune_status status = attune_fill(stream, s->d, (int)s->value, BYTES / 2);
+  return status == ATTUNE_OK ? attune_fill(stream, (char *)s->d + BYTES / 2, (int)s->value, BYTES / 2) : status;
+}
+static attune_status refuse(void *user, attune_stream *stream) {
+  (void)fill_one(user, stream);
+  return at_fail(ATTUNE_IO_ERROR, "refused");
+}
+
+static void assert_filled(scene *s, int value) {
+  static unsigned char host[BYTES];
+  read_back(s->stream, (float *)(void *)host, s->d);
+  for (size_t i = 0; i < BYTES; i++)
+    if (host[i] != value) fail_msg("byte %zu is %d; should be %d", i, host[i], value);
+}
+
+static void updates(void **state) {
+  (void)state;
+  int in_place = -1;
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  s.value = 1;
+  OK(attune_graph_capture_callback(graph, s.stream, NULL, fill_one, &s));
+  OK(attune_graph_replay(graph, s.stream));
+  assert_filled(&s, 1);
+  void *executable = attune_graph_native_executable(graph);
+  assert_non_null(executable);
+  s.value = 2;
+  OK(attune_graph_update(graph, s.stream, fill_one, &s, &in_place));
+  assert_int_equal(in_place, 1);
+  assert_ptr_equal(attune_graph_native_executable(graph), executable);
+  OK(attune_graph_replay(graph, s.stream));
+  assert_filled(&s, 2);
+  s.value = 3;
+  FAILS(attune_graph_update(graph, s.stream, refuse, &s, &in_place), ATTUNE_IO_ERROR);
+  OK(attune_graph_replay(graph, s.stream));
+  assert_filled(&s, 2);
+  OK(attune_graph_update(graph, s.stream, fill_two, &s, &in_place));
+  assert_int_equal(in_place, 0);
+  assert_int_equal(attune_graph_node_count(graph), 2);
+  OK(attune_graph_replay(graph, s.stream));
+  assert_filled(&s, 3);
+  attune_graph_destroy(graph);
+  end_scene(&s);
+}
+
+static void kept_graphs(void **state) {
+  (void)state;
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
+  char path[] = "/tmp/attune-graph-XXXXXX", text[64] = "";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  keep.keep_graph = 1;
+  s.value = 9;
+  OK(attune_graph_capture_callback(graph, s.stream, &keep, fill_one, &s));
+  assert_non_null(attune_graph_native(graph));
+  assert_null(attune_graph_native_executable(graph));
+  OK(attune_graph_debug_dump(graph, path));
+  assert_true(read(file, text, sizeof text - 1) > 0);
+  assert_non_null(strstr(text, "digraph"));
+  OK(attune_graph_replay(graph, s.stream));
+  assert_filled(&s, 9);
+  assert_non_null(attune_graph_native_executable(graph));
+  OK(attune_graph_instantiate(graph));
+  OK(attune_graph_replay(graph, s.stream));
+  OK(attune_stream_synchronize(s.stream));
+  FAILS(attune_graph_debug_dump(graph, "/nonexistent/x.dot"), ATTUNE_NOT_FOUND);
+  OK(attune_graph_reset(graph));
+  OK(attune_graph_capture_callback(graph, s.stream, NULL, fill_one, &s));
+  assert_null(attune_graph_native(graph));
+  FAILS(attune_graph_debug_dump(graph, path), ATTUNE_INVALID_ARGUMENT);
+  close(file);
+  unlink(path);
+  attune_graph_destroy(graph);
+  end_scene(&s);
+}
+
+/* Two graphs of one pool, replayed in the order of capture: what the first leaves, the second reads. */
+static void a_shared_pool(void **state) {
+  (void)state;
+  scene s = new_scene();
+  attune_graph *first = new_graph(), *second = new_graph();
+  attune_capture_options share = ATTUNE_CAPTURE_OPTIONS_INIT;
+  void *kept = NULL;
+  OK(attune_graph_capture_begin(first, s.stream, NULL));
+  OK(attune_alloc(&kept, s.stream, BYTES));
+  OK(attune_fill(s.stream, kept, 5, BYTES));
+  OK(attune_graph_capture_end(first, s.stream));
+  share.share = first;
+  OK(attune_graph_capture_begin(second, s.stream, &share));
+  OK(with_memory(&s, s.stream));
+  OK(attune_copy(s.stream, s.d, kept, BYTES));
+  OK(attune_graph_capture_end(second, s.stream));
+  for (int turn = 0; turn < 3; turn++) {
+    OK(attune_graph_replay(first, s.stream));
+    OK(attune_graph_replay(second, s.stream));
+    assert_filled(&s, 5);
+  }
+  OK(attune_free(kept, s.stream));
+  attune_graph_destroy(first); /* the pool lives with the second */
+  OK(attune_graph_replay(second, s.stream));
+  OK(attune_stream_synchronize(s.stream));
+  attune_graph_destroy(second);
+  end_scene(&s);
+}
+
+static void usable_after(attune_graph *graph, scene *s) {
+  assert_no_stale_error();
+  assert_false(at_stream_capturing(s->stream));
+  FAILS(attune_graph_replay(graph, s->stream), ATTUNE_INVALID_ARGUMENT);
+  s->value = 7;
+  OK(attune_graph_capture_callback(graph, s->stream, NULL, fill_one, s));
+  OK(attune_graph_replay(graph, s->stream));
+  assert_filled(s, 7);
+  OK(attune_graph_reset(graph));
+}
+
+static void misuse(void **state) {
+  (void)state;
+  scene s = new_scene();
+  attune_graph *graph = new_graph(), *second = new_graph();
+  attune_event *event = new_event();
+  attune_stream *other = new_stream();
+  void *memory = NULL;
+  FAILS(attune_graph_capture_begin(graph, attune_stream_default(device), NULL), ATTUNE_UNSUPPORTED);
+  FAILS(attune_graph_capture_end(graph, s.stream), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_graph_capture_begin(graph, s.stream, NULL));
+  FAILS(attune_graph_capture_begin(graph, other, NULL), ATTUNE_BUSY);
+  FAILS(attune_graph_capture_begin(second, s.stream, NULL), ATTUNE_CAPTURING);
+  FAILS(attune_graph_capture_end(graph, other), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_replay(graph, other), ATTUNE_CAPTURING);
+  OK(attune_fill(s.stream, s.d, 1, BYTES));
+  OK(attune_graph_capture_end(graph, s.stream));
+  FAILS(attune_graph_capture_begin(graph, s.stream, NULL), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_graph_reset(graph));
+  usable_after(graph, &s);
+  /* A wait for work outside of the capture breaks it. */
+  OK(attune_event_record(event, other));
+  OK(attune_graph_capture_begin(graph, s.stream, NULL));
+  OK(attune_alloc(&memory, s.stream, BYTES));
+  FAILS(attune_stream_wait_event(s.stream, event), ATTUNE_CAPTURING);
+  FAILS(attune_graph_capture_end(graph, s.stream), ATTUNE_CAPTURING);
+  OK(attune_free(memory, s.stream));
+  usable_after(graph, &s);
+  /* So does a call of the program's that a capture forbids. */
+  OK(attune_graph_capture_begin(graph, s.stream, NULL));
+  assert_int_not_equal(cudaStreamSynchronize((cudaStream_t)attune_stream_native(s.stream)), cudaSuccess);
+  (void)cudaGetLastError();
+  FAILS(attune_graph_capture_end(graph, s.stream), ATTUNE_CAPTURING);
+  usable_after(graph, &s);
+  /* The graph is destroyed in its capture, and the stream in one. */
+  OK(attune_graph_capture_begin(second, s.stream, NULL));
+  OK(with_memory(&s, s.stream));
+  attune_graph_destroy(second);
+  usable_after(graph, &s);
+  OK(attune_graph_capture_begin(graph, other, NULL));
+  OK(attune_fill(other, s.d, 1, BYTES));
+  attune_stream_destroy(other);
+  usable_after(graph, &s);
+  attune_event_destroy(event);
+  attune_graph_destroy(graph);
+  end_scene(&s);
+}
+
+/* The program captures its stream itself: attune's work is captured with it, and attune's own captures keep away. */
+static void a_capture_of_the_program(void **state) {
+  (void)state;
+  static float eager[COUNT], replayed[COUNT];
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  cudaStream_t native = (cudaStream_t)attune_stream_native(s.stream);
+  cudaGraph_t captured = NULL;
+  cudaGraphExec_t executable = NULL;
+  void *memory = NULL;
+  OK(multiply(s.stream, s.a, s.b, s.d));
+  read_back(s.stream, eager, s.d);
+  assert_int_equal(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  assert_true(at_stream_capturing(s.stream));
+  FAILS(attune_graph_capture_begin(graph, s.stream, NULL), ATTUNE_CAPTURING);
+  FAILS(attune_alloc(&memory, s.stream, BYTES), ATTUNE_CAPTURING);
+  OK(multiply(s.stream, s.a, s.b, s.d));
+  assert_int_equal(cudaStreamEndCapture(native, &captured), cudaSuccess);
+  assert_int_equal(cudaGraphInstantiateWithFlags(&executable, captured, 0), cudaSuccess);
+  OK(attune_fill(s.stream, s.d, 0, BYTES));
+  assert_int_equal(cudaGraphLaunch(executable, native), cudaSuccess);
+  read_back(s.stream, replayed, s.d);
+  assert_memory_equal(replayed, eager, BYTES);
+  assert_int_equal(cudaGraphExecDestroy(executable), cudaSuccess);
+  assert_int_equal(cudaGraphDestroy(captured), cudaSuccess);
+  attune_graph_destroy(graph);
+  end_scene(&s);
+}
+
+/* In a capture a GEMM in mode tune takes a guess; asked afterwards it is tuned, and the next capture has the winner. */
+static void gemms_are_tuned_afterwards(void **state) {
+  (void)state;
+  int tuned = -1;
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_decision decision;
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  attune_tuner *const shared = tuner;
+  options.database = "";
+  options.mode = ATTUNE_MODE_TUNE;
+  OK(attune_tuner_create(&tuner, &options));
+  OK(attune_graph_capture_callback(graph, s.stream, NULL, with_memory, &s));
+  OK(attune_explain(tuner, device, "gemm f32 nn 128x128x128 strict", &decision));
+  assert_true(decision.source <= ATTUNE_SOURCE_NEIGHBOUR);
+  OK(attune_tuner_tune_pending(tuner, 0, &tuned));
+  assert_int_equal(tuned, 1);
+  OK(attune_explain(tuner, device, "gemm f32 nn 128x128x128 strict", &decision));
+  assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
+  OK(attune_tuner_tune_pending(tuner, 0, &tuned));
+  assert_int_equal(tuned, 0);
+  OK(attune_graph_update(graph, s.stream, with_memory, &s, NULL));
+  OK(attune_graph_replay(graph, s.stream));
+  OK(attune_stream_synchronize(s.stream));
+  attune_graph_destroy(graph);
+  attune_tuner_destroy(tuner);
+  tuner = shared;
+  end_scene(&s);
+}
+
+/* Threads that capture at the same time, in every mode but global. */
+static void *capture_and_replay(void *arg) {
+  static const attune_capture_mode modes[] = {ATTUNE_CAPTURE_THREAD_LOCAL, ATTUNE_CAPTURE_RELAXED};
+  attune_stream *stream = NULL;
+  attune_graph *graph = NULL;
+  unsigned char *host = malloc(BYTES);
+  void *memory = NULL;
+  bool ok = host && attune_stream_create(&stream, device) == ATTUNE_OK && attune_graph_create(&graph, device) == ATTUNE_OK;
+  for (int i = 1; i <= 20 && ok; i++) {
+    attune_capture_options o = ATTUNE_CAPTURE_OPTIONS_INIT;
+    o.mode = modes[i % 2];
+    ok = attune_graph_capture_begin(graph, stream, &o) == ATTUNE_OK && attune_alloc(&memory, stream, BYTES) == ATTUNE_OK &&
+         attune_fill(stream, memory, i, BYTES) == ATTUNE_OK && attune_graph_capture_end(graph, stream) == ATTUNE_OK &&
+         attune_graph_replay(graph, stream) == ATTUNE_OK && attune_copy(stream, host, memory, BYTES) == ATTUNE_OK &&
+         attune_stream_synchronize(stream) == ATTUNE_OK && host[0] == i && host[BYTES - 1] == i && attune_free(memory, stream) == ATTUNE_OK &&
+         attune_graph_reset(graph) == ATTUNE_OK;
+    if (!ok) snprintf(arg, 400, "turn %d: %.300s", i, attune_last_message());
+  }
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+  free(host);
+  return NULL;
+}
+
+static void threads_capture_at_once(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  char messages[4][400] = {"", "", "", ""};
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, capture_and_replay, messages[i]), 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 4; i++) assert_string_equal(messages[i], "");
+  assert_no_stale_error();
+}
+
+int main(void) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  options.database = "";
+  options.mode = ATTUNE_MODE_CACHED;
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+    puts("skipped: no CUDA device");
+    return 77;
+  }
+  if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(replay_is_eager),       cmocka_unit_test(a_graph_stands_alone),
+      cmocka_unit_test(streams_fork_and_join), cmocka_unit_test(updates),
+      cmocka_unit_test(kept_graphs),           cmocka_unit_test(a_shared_pool),
+      cmocka_unit_test(misuse),                cmocka_unit_test(a_capture_of_the_program),
+      cmocka_unit_test(gemms_are_tuned_afterwards), cmocka_unit_test(threads_capture_at_once),
+  };
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  attune_tuner_destroy(tuner);
+  return failed;
+}
