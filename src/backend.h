@@ -8,6 +8,7 @@
 #include "src/support.h"
 
 typedef struct at_graph at_graph; /* backend-private */
+struct at_random_call;            /* src/random/call.h */
 
 /* What the device's clocks do: measurements taken while `slowed` are thrown away. */
 typedef struct at_clock_state {
@@ -27,8 +28,27 @@ typedef struct at_backend {
   attune_status (*device_synchronize)(attune_device *device);
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
 
+  /* Raw memory, aligned to 512 bytes at least; what programs are given comes out of it by src/memory/. `free` first waits for the work of the
+   * whole device; not to be called while a capture is under way. */
   attune_status (*alloc)(attune_device *device, void **out, size_t bytes);
   attune_status (*free)(attune_device *device, void *pointer);
+  attune_status (*memory_info)(attune_device *device, uint64_t *out_free, uint64_t *out_total);
+  attune_status (*pinned_alloc)(attune_device *device, void **out, size_t bytes);
+  attune_status (*pinned_free)(attune_device *device, void *pointer);
+
+  /* Virtual memory: addresses are reserved once, and memory is mapped to stretches of them and taken away again; both are multiples of the
+   * granularity. What is unmapped is not in use by any work: vm_unmap waits for it. All NULL: the device has none. */
+  attune_status (*vm_granularity)(attune_device *device, size_t *out);
+  attune_status (*vm_reserve)(attune_device *device, void **out, size_t bytes);
+  void (*vm_release)(attune_device *device, void *base, size_t bytes);
+  attune_status (*vm_map)(attune_device *device, void *address, size_t bytes, uint64_t *out_handle);
+  attune_status (*vm_unmap)(attune_device *device, void *address, size_t bytes, uint64_t handle);
+
+  /* Memory of another process: `base` is what `alloc` gave. */
+  attune_status (*ipc_export)(attune_device *device, void *base, unsigned char out_handle[64]);
+  attune_status (*ipc_open)(attune_device *device, const unsigned char handle[64], void **out_base);
+  attune_status (*ipc_close)(attune_device *device, void *base);
+
   attune_status (*copy)(attune_stream *stream, void *destination, const void *source, size_t bytes);
   attune_status (*fill)(attune_stream *stream, void *destination, int value, size_t bytes);
 
@@ -47,12 +67,32 @@ typedef struct at_backend {
   attune_status (*event_synchronize)(attune_event *event);
   attune_status (*event_elapsed)(double *out_ns, attune_event *start, attune_event *stop);
 
-  /* Capture what `stream` is given between begin and end into an instantiated, uploaded graph. A failed end leaves the
-   * stream usable. */
+  /* Random numbers: runs a call in stream order; writes {seed, offset} in stream order; threads that a multiprocessor of the GPU has. */
+  attune_status (*random_run)(attune_stream *stream, const struct at_random_call *call);
+  attune_status (*random_state)(attune_stream *stream, uint64_t *state, uint64_t seed, uint64_t offset);
+  int (*threads_per_processor)(const attune_device *device);
+
+  /* NULL: every priority is the same. Lower numbers come first. */
+  attune_status (*stream_priorities)(attune_device *device, int *out_least, int *out_greatest);
+  attune_status (*event_export)(attune_event *event, attune_event_ipc *out);
+  attune_status (*event_import)(attune_event *event, const attune_event_ipc *handle); /* fills event->native */
+  attune_status (*peer_query)(int *out, attune_device *device, attune_device *peer);  /* two devices of this kind */
+  attune_status (*peer_enable)(attune_device *device, attune_device *peer);
+
+  /* Capture what `stream` is given between begin and end. Without stream->capture the graph is instantiated and uploaded; with it
+   * (attune_graph_capture_begin) graph_instantiate does that. A failed end leaves the stream usable. */
   attune_status (*capture_begin)(attune_stream *stream);
   attune_status (*capture_end)(attune_stream *stream, at_graph **out);
   attune_status (*graph_launch)(at_graph *graph, attune_stream *stream);
   void (*graph_destroy)(at_graph *graph);
+  /* Makes the executable anew. `keep`: what was captured stays beside it. */
+  attune_status (*graph_instantiate)(at_graph *graph, bool keep);
+  /* Gives `graph` (captured, no executable yet) an executable: that of `older` changed in place where the shape allows (*in_place), else a new one.
+   * After a failure `older` is as before. */
+  attune_status (*graph_update)(at_graph *graph, at_graph *older, bool keep, bool *in_place);
+  size_t (*graph_nodes)(const at_graph *graph);
+  attune_status (*graph_dump)(const at_graph *graph, const char *path);
+  void *(*graph_native)(const at_graph *graph, bool executable);
 } at_backend;
 
 struct attune_device {
@@ -62,10 +102,14 @@ struct attune_device {
   char name[16];
   attune_device_properties properties;
   attune_stream *default_stream;
+  int captures;             /* under way on its streams; atomic */
   void *state;              /* the backend's */
+  struct at_allocator *memory; /* src/memory/'s; made at first use, kept for ever */
 };
 
-struct at_capture; /* src/capture.h */
+struct at_capture;   /* src/capture.h */
+struct at_allocator; /* src/memory/allocator.h */
+struct at_front;
 
 struct attune_stream {
   attune_device *device;
@@ -73,6 +117,10 @@ struct attune_stream {
   void *native;             /* cudaStream_t */
   void *state;              /* the backend's: host queue (NULL: inline), cuda handles and workspace */
   bool owned;               /* attune made `native` */
+  bool pooled;              /* stream_pool.c's: never closed */
+  bool doomed;              /* destroyed while it was part of a capture: closed at the capture's end */
+  int priority;             /* given when it is opened */
+  struct at_front *memory;  /* src/memory/'s; made at first use */
 };
 
 struct attune_event {
@@ -80,10 +128,18 @@ struct attune_event {
   void *native;             /* cudaEvent_t */
   void *state;
   bool owned;
+  attune_event_options options;
+  struct at_capture *capture; /* counted: the capture that the latest record lies in, under way or over; NULL: none */
+  void *point;                /* the host's: where in its recording; released by free() */
 };
 
 extern const at_backend at_host_backend;
 extern const at_backend at_cuda_backend; /* only in a build with CUDA (AT_WITH_CUDA) */
+
+/* src/memory/: around the closing of a stream, and when a device is lost: its memory is not handed out any more. Any thread. */
+void at_memory_stream_closing(attune_stream *stream);
+void at_memory_stream_closed(struct at_front *front);
+void at_memory_device_lost(attune_device *device);
 
 /* True while `stream` is being captured into a graph. */
 bool at_stream_capturing(attune_stream *stream);

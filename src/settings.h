@@ -15,6 +15,9 @@ typedef struct at_settings {
 /* Reads the environment anew. INVALID_ARGUMENT names the variable, its value and what would be right. */
 attune_status at_settings_read(at_settings *out);
 
+/* ATTUNE_ALLOC, the allocator's settings, as it is; "" when unset. INVALID_ARGUMENT when it does not fit. */
+attune_status at_settings_alloc(char *out, size_t size);
+
 /* ATTUNE_LOG: off, error, warning, info; off when unset or unknown. */
 attune_log_level at_settings_log_level(void);
 

@@ -35,7 +35,10 @@ attune_status at_stream_open(attune_stream **out, attune_device *device, void *n
 }
 
 void at_stream_close(attune_stream *stream) {
+  struct at_front *memory = stream->memory;
+  at_memory_stream_closing(stream);
   if (stream->device->backend->stream_close) stream->device->backend->stream_close(stream);
+  at_memory_stream_closed(memory);
   free(stream);
 }
 

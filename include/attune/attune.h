@@ -7,6 +7,9 @@
 #include <attune/gemm.h>
 #include <attune/graph.h>
 #include <attune/memory.h>
+#include <attune/pinned.h>
+#include <attune/pool.h>
+#include <attune/random.h>
 #include <attune/status.h>
 #include <attune/stream.h>
 #include <attune/tuner.h>

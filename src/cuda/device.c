@@ -2,6 +2,11 @@
  * device.c: CUDA devices: counting, properties, errors, memory, and the backend's table. */
 #include "src/cuda/state.h"
 
+#include "src/cuda/memory.h"
+#include "src/host/queue.h"
+#include "src/stream.h"
+#include "src/random/random_cuda.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +44,7 @@ attune_status at_cuda_check(attune_device *device, cudaError_t error, const char
     int alive = 0;
     if (!atomic_compare_exchange_strong(&at_cuda_device_of(device)->dead, &alive, (int)error))
       return fail_dead(device, alive);
+    at_memory_device_lost(device);
     at_log(ATTUNE_LOG_ERROR, "%s: %s ends the use of %s in this process", what, cudaGetErrorName(error), device->name);
   }
   return at_fail(status_of(error), "%s on %s: %s (%s)", what, device->name, cudaGetErrorName(error),
@@ -57,8 +63,16 @@ attune_status at_cublas_check(attune_device *device, cublasStatus_t status, cons
   return at_fail(result, "%s on %s: %s", what, device->name, cublasGetStatusName(status));
 }
 
+attune_status at_cuda_check_fork(const attune_device *device) {
+  if (AT_LIKELY(at_cuda_device_of(device)->generation == at_fork_generation())) return ATTUNE_OK;
+  return at_fail(ATTUNE_DEVICE_ERROR, "%s was opened before fork and cannot be used in the child; should be a process started anew (posix_spawn, exec)",
+                 device->name);
+}
+
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   scope->previous = -1;
+  attune_status status = at_cuda_check_fork(device);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   int dead = atomic_load_explicit(&at_cuda_device_of(device)->dead, memory_order_relaxed);
   if (AT_UNLIKELY(dead != 0)) return fail_dead(device, dead);
   int current = -1;
@@ -109,6 +123,7 @@ static attune_status device_open(attune_device *device) {
   at_cuda_device *state = calloc(1, sizeof *state);
   if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the state of %s", device->name);
   pthread_mutex_init(&state->lock, NULL);
+  state->generation = at_fork_generation();
   device->state = state;
   struct cudaDeviceProp found;
   int driver = 0;
@@ -167,10 +182,29 @@ static attune_status device_free(attune_device *device, void *pointer) {
   return status;
 }
 
+/* CUDA takes pageable host memory piece by piece through memory of its own, and waits. */
+static attune_status check_pageable(attune_stream *stream, const void *destination, const void *source) {
+  const void *const ends[] = {destination, source};
+  for (int i = 0; i < 2; i++) {
+    struct cudaPointerAttributes found;
+    if (cudaPointerGetAttributes(&found, ends[i]) != cudaSuccess) {
+      (void)cudaGetLastError();
+      continue;
+    }
+    if (found.type == cudaMemoryTypeUnregistered) return at_sync_check(stream->device, "attune_copy waits for pageable host memory");
+  }
+  return ATTUNE_OK;
+}
+
 static attune_status device_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
+  if (at_sync_debug_on() && !at_cuda_stream_capturing(stream)) status = check_pageable(stream, destination, source);
+  if (status != ATTUNE_OK) {
+    at_cuda_leave(&scope);
+    return status;
+  }
   cudaError_t error = cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, at_cuda_native(stream));
   status = at_cuda_check(stream->device, error, "cudaMemcpyAsync");
   at_cuda_leave(&scope);
@@ -196,8 +230,27 @@ const at_backend at_cuda_backend = {
     .clock_state = at_cuda_clock_state,
     .alloc = device_alloc,
     .free = device_free,
+    .memory_info = at_cuda_memory_info,
+    .pinned_alloc = at_cuda_pinned_alloc,
+    .pinned_free = at_cuda_pinned_free,
+    .vm_granularity = at_cuda_vm_granularity,
+    .vm_reserve = at_cuda_vm_reserve,
+    .vm_release = at_cuda_vm_release,
+    .vm_map = at_cuda_vm_map,
+    .vm_unmap = at_cuda_vm_unmap,
+    .ipc_export = at_cuda_ipc_export,
+    .ipc_open = at_cuda_ipc_open,
+    .ipc_close = at_cuda_ipc_close,
     .copy = device_copy,
     .fill = device_fill,
+    .stream_priorities = at_cuda_stream_priorities,
+    .event_export = at_cuda_event_export,
+    .event_import = at_cuda_event_import,
+    .peer_query = at_cuda_peer_query,
+    .peer_enable = at_cuda_peer_enable,
+    .random_run = at_random_run_cuda,
+    .random_state = at_random_state_cuda,
+    .threads_per_processor = at_random_threads_per_processor_cuda,
     .stream_open = at_cuda_stream_open,
     .stream_close = at_cuda_stream_close,
     .stream_query = at_cuda_stream_query,
@@ -214,4 +267,9 @@ const at_backend at_cuda_backend = {
     .capture_end = at_cuda_capture_end,
     .graph_launch = at_cuda_graph_launch,
     .graph_destroy = at_cuda_graph_destroy,
+    .graph_instantiate = at_cuda_graph_instantiate,
+    .graph_update = at_cuda_graph_update,
+    .graph_nodes = at_cuda_graph_nodes,
+    .graph_dump = at_cuda_graph_dump,
+    .graph_native = at_cuda_graph_native,
 };

@@ -3,16 +3,17 @@
 #include "src/backend.h"
 
 #include "src/host/host.h"
+#include "src/host/memory.h"
 #include "src/host/queue.h"
+#include "src/host/record.h"
 #include "src/host/threads.h"
+#include "src/random/random_host.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define ALIGNMENT 256
 
 static int count(void) {
   return 1;
@@ -56,28 +57,6 @@ static attune_status clock_state(attune_device *device, at_clock_state *out) {
   return ATTUNE_OK;
 }
 
-static attune_status memory_alloc(attune_device *device, void **out, size_t bytes) {
-  if (bytes > PTRDIFF_MAX || posix_memalign(out, ALIGNMENT, bytes) != 0) {
-    *out = NULL;
-    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu bytes on %s", bytes, device->name);
-  }
-  return ATTUNE_OK;
-}
-
-static attune_status memory_free(attune_device *device, void *pointer) {
-  (void)device;
-  free(pointer);
-  return ATTUNE_OK;
-}
-
-static void run_free(const void *args) {
-  free(*(void *const *)args);
-}
-
-attune_status at_host_free_in_order(attune_stream *stream, void *pointer) {
-  return at_host_submit(stream, run_free, &pointer, sizeof pointer);
-}
-
 typedef struct transfer {
   void *destination;
   const void *source;
@@ -93,6 +72,10 @@ static void run_copy(const void *args) {
 static void run_fill(const void *args) {
   const transfer *t = args;
   memset(t->destination, t->value, t->bytes);
+}
+
+const char *at_host_work_name(void (*fn)(const void *args)) {
+  return fn == run_copy ? "copy" : fn == run_fill ? "fill" : "work";
 }
 
 static attune_status copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
@@ -116,6 +99,10 @@ static attune_status stream_open(attune_stream *stream) {
 
 static void stream_close(attune_stream *stream) {
   if (stream->state) at_queue_close(stream->state);
+}
+
+static bool stream_capturing(attune_stream *stream) {
+  return stream->capture != NULL;
 }
 
 static attune_status stream_query(attune_stream *stream) {
@@ -195,6 +182,13 @@ static uint64_t replace_record(host_event *event, record next) {
   return next.number;
 }
 
+/* Sets where record `number` lies, unless a later one replaced it. */
+static void place_record(host_event *event, uint64_t number, uint64_t position) {
+  pthread_mutex_lock(&event->lock);
+  if (event->latest.number == number) event->latest.position = position;
+  pthread_mutex_unlock(&event->lock);
+}
+
 /* A copy of the latest record, its queue held. */
 static record take_record(host_event *event) {
   pthread_mutex_lock(&event->lock);
@@ -232,16 +226,18 @@ static attune_status event_record(attune_event *handle, attune_stream *stream) {
   attune_status status = check_event(event);
   if (status == ATTUNE_OK && queue) status = at_queue_check(queue);
   if (status != ATTUNE_OK) return status;
+  if (stream->capture) return at_record_event(handle, stream);
   if (!queue) {
     (void)replace_record(event, (record){.time_ns = at_now_ns()});
     return ATTUNE_OK;
   }
-  /* The position is known before the mark is given, for only this thread gives work to the stream. The mark is given
-   * without the event's lock: the ring may be full of marks that need it. */
+  /* The mark is given without the event's lock: the ring may be full of marks that need it. Its position is known only then: the allocator
+   * records events on streams that another thread gives work to. */
   at_queue_hold(queue);
   atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
   mark m = {event, replace_record(event, (record){.queue = queue, .position = at_queue_end(queue) + 1})};
-  at_queue_submit(queue, run_mark, &m, sizeof m);
+  const uint64_t number = m.number;
+  place_record(event, number, at_queue_submit(queue, run_mark, &m, sizeof m));
   return ATTUNE_OK;
 }
 
@@ -258,6 +254,10 @@ static attune_status stream_wait(attune_stream *stream, attune_event *handle) {
   if (status == ATTUNE_OK && queue) status = at_queue_check(queue);
   if (status != ATTUNE_OK) return status;
   record r = take_record(event);
+  if (stream->capture) {
+    release_record(&r);
+    return handle->capture || r.number != 0 ? at_record_wait(stream, handle) : ATTUNE_OK;
+  }
   if (is_reached(&r) || r.queue == queue)
     release_record(&r);
   else if (queue)
@@ -312,19 +312,38 @@ const at_backend at_host_backend = {
     .device_open = device_open,
     .device_synchronize = device_synchronize,
     .clock_state = clock_state,
-    .alloc = memory_alloc,
-    .free = memory_free,
+    .alloc = at_host_memory_alloc,
+    .free = at_host_memory_free,
+    .memory_info = at_host_memory_info,
+    .pinned_alloc = at_host_pinned_alloc,
+    .pinned_free = at_host_pinned_free,
+    .vm_granularity = at_host_vm_granularity,
+    .vm_reserve = at_host_vm_reserve,
+    .vm_release = at_host_vm_release,
+    .vm_map = at_host_vm_map,
+    .vm_unmap = at_host_vm_unmap,
     .copy = copy,
     .fill = fill,
+    .random_run = at_random_run_host,
+    .random_state = at_random_state_host,
     .stream_open = stream_open,
     .stream_close = stream_close,
     .stream_query = stream_query,
     .stream_synchronize = stream_synchronize,
     .stream_wait = stream_wait,
+    .stream_capturing = stream_capturing,
     .event_open = event_open,
     .event_close = event_close,
     .event_record = event_record,
     .event_query = event_query,
     .event_synchronize = event_synchronize,
     .event_elapsed = event_elapsed,
+    .capture_begin = at_record_begin,
+    .capture_end = at_record_end,
+    .graph_launch = at_host_graph_launch,
+    .graph_destroy = at_host_graph_destroy,
+    .graph_instantiate = at_host_graph_instantiate,
+    .graph_update = at_host_graph_update,
+    .graph_nodes = at_host_graph_nodes,
+    .graph_dump = at_host_graph_dump,
 };

@@ -4,6 +4,7 @@
 #include "src/host/queue.h"
 
 #include "src/host/host.h"
+#include "src/host/record.h"
 #include "src/host/spin.h"
 #include "src/host/threads.h"
 
@@ -201,16 +202,19 @@ static void sleep_until(at_queue *queue, uint64_t position) {
   atomic_fetch_sub(&queue->waiters, 1);
 }
 
-void at_queue_submit(at_queue *queue, void (*fn)(const void *args), const void *args, size_t bytes) {
+uint64_t at_queue_submit(at_queue *queue, void (*fn)(const void *args), const void *args, size_t bytes) {
   pthread_mutex_lock(&queue->lock);
-  uint64_t end = atomic_load_explicit(&queue->end, memory_order_relaxed);
-  if (end >= RING_ITEMS) sleep_until(queue, end - RING_ITEMS + 1);
+  uint64_t end; /* read again after a sleep: another thread may have given work meanwhile */
+  while ((end = atomic_load_explicit(&queue->end, memory_order_relaxed)) >= RING_ITEMS &&
+         !at_queue_reached(queue, end - RING_ITEMS + 1))
+    sleep_until(queue, end - RING_ITEMS + 1);
   item *slot = &queue->ring[end % RING_ITEMS];
   slot->fn = fn;
   if (bytes) memcpy(slot->args, args, bytes);
   atomic_store_explicit(&queue->end, end + 1, memory_order_release);
   if (queue->asleep) pthread_cond_signal(&queue->work);
   pthread_mutex_unlock(&queue->lock);
+  return end + 1;
 }
 
 uint64_t at_queue_end(const at_queue *queue) {
@@ -261,7 +265,8 @@ attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args)
     fn(args);
     return ATTUNE_OK;
   }
+  if (AT_UNLIKELY(stream->capture != NULL)) return at_record_work(stream, fn, args, bytes);
   attune_status status = at_queue_check(queue);
-  if (status == ATTUNE_OK) at_queue_submit(queue, fn, args, bytes);
+  if (status == ATTUNE_OK) (void)at_queue_submit(queue, fn, args, bytes);
   return status;
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * memory.h: the CUDA backend's slots for memory beyond plain allocation, which cuda/device.c collects. */
+#ifndef AT_CUDA_MEMORY_H
+#define AT_CUDA_MEMORY_H
+
+#include "src/backend.h"
+
+/* memory.c */
+attune_status at_cuda_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total);
+attune_status at_cuda_pinned_alloc(attune_device *device, void **out, size_t bytes);
+attune_status at_cuda_pinned_free(attune_device *device, void *pointer);
+attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned char out_handle[64]);
+attune_status at_cuda_ipc_open(attune_device *device, const unsigned char handle[64], void **out_base);
+attune_status at_cuda_ipc_close(attune_device *device, void *base);
+
+/* virtual_memory.c */
+attune_status at_cuda_vm_granularity(attune_device *device, size_t *out);
+attune_status at_cuda_vm_reserve(attune_device *device, void **out, size_t bytes);
+void at_cuda_vm_release(attune_device *device, void *base, size_t bytes);
+attune_status at_cuda_vm_map(attune_device *device, void *address, size_t bytes, uint64_t *out_handle);
+attune_status at_cuda_vm_unmap(attune_device *device, void *address, size_t bytes, uint64_t handle);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * allocator.h: the caching allocator of one device, as its parts see it.
+ *
+ * A segment is memory of the device, cut into blocks in order of address. A heap has the segments of one pool for one stream, a front stands
+ * before the heap of a stream's common pool and keeps what was just freed by exact size, so that the usual alloc and free take the front's lock
+ * only. When a front has no block of a size it is emptied into the heap, where neighbours merge and best fit finds: nothing is lost by the delay.
+ *
+ * Locks, in order: allocator->lock, then front->lock, then the table's. No lock is held while the device is asked for memory, while memory is
+ * given back, or while a function of the program runs. */
+#ifndef AT_MEMORY_ALLOCATOR_H
+#define AT_MEMORY_ALLOCATOR_H
+
+#include <attune/pool.h>
+
+#include "src/backend.h"
+#include "src/memory/options.h"
+#include "src/memory/table.h"
+
+#include <pthread.h>
+
+#define AT_BLOCK_BYTES ((size_t)512)
+#define AT_SMALL_REQUEST AT_MIB        /* requests up to this come from small segments */
+#define AT_SMALL_SEGMENT (2 * AT_MIB)
+#define AT_LARGE_REQUEST (10 * AT_MIB) /* requests from this on get segments of their own size */
+#define AT_SEGMENT_UNIT (2 * AT_MIB)
+#define AT_FRONT_BINS 128
+#define AT_POOL_DEPTH 8
+#define AT_CALLBACKS 8
+#define AT_POISON 0xfa
+#define AT_EPOCH_LOST (UINT64_C(1) << 63)
+
+typedef struct at_allocator at_allocator;
+typedef struct at_front at_front;
+typedef struct at_heap at_heap;
+typedef struct at_segment at_segment;
+typedef struct at_block at_block;
+
+/* Whose a block is, and what may be done with it. */
+typedef enum at_block_state {
+  AT_BLOCK_SPARE,    /* no memory: kept for the next block */
+  AT_BLOCK_LIVE,     /* the program's */
+  AT_BLOCK_FRONT,    /* free, in its front's bins */
+  AT_BLOCK_CACHED,   /* free, in its heap's tree */
+  AT_BLOCK_PENDING,  /* freed, but another stream may still use it */
+  AT_BLOCK_LEAVING,  /* on its way back to the device */
+  AT_BLOCK_UNMAPPED  /* addresses without memory, in an expandable segment */
+} at_block_state;
+
+/* A stream that uses a block; after the free the wait for it. */
+typedef struct at_use {
+  struct at_use *next;  /* of the block; while waiting, of the front */
+  at_front *front;
+  at_block *block;
+  attune_event *event;  /* NULL: the front is closing; done once it is closed */
+} at_use;
+
+/* Made in chunks and never given back, see at_entry. What the program holds is changed by its holder: with its front's lock, or with the
+ * allocator's while it is not LIVE or FRONT. */
+struct at_block {
+  at_entry entry;
+  _Atomic(at_front *) front; /* the stream that it belongs to */
+  atomic_int state;          /* at_block_state */
+  bool small, plain;         /* from a small segment; of the front's common pool, so the front may have it */
+  size_t rounded;            /* the request it serves, rounded: the size that the front's bins know it by */
+  size_t requested;
+  at_use *uses;
+  at_block *link;            /* next in a bin or another list */
+  size_t size;
+  at_segment *segment;
+  at_block *previous, *next; /* neighbours in the segment */
+  at_block *left, *right;    /* in the tree */
+  uint64_t freed_at;         /* allocator->tick */
+  int waits;                 /* uses that are not done */
+};
+
+typedef struct at_tree { at_block *root; } at_tree;
+
+struct at_segment {
+  at_segment *next, *previous; /* of the heap */
+  at_heap *heap;
+  char *base;
+  size_t bytes;              /* mapped, for an expandable one */
+  size_t reserved;           /* addresses of an expandable one; 0: a plain segment */
+  size_t granule;            /* of an expandable one */
+  uint64_t *handles;         /* of each granule; 0: not mapped */
+  at_block *first;
+  bool small;
+};
+
+struct at_heap {
+  at_heap *next;             /* of the pool */
+  struct attune_pool *pool;
+  at_front *front;
+  at_tree trees[2];          /* large, small */
+  at_segment *segments;
+};
+
+/* Guarded by the allocator's lock. */
+struct attune_pool {
+  at_allocator *allocator;
+  attune_pool *next;
+  int references;            /* 0: what is free of it goes back when there is occasion */
+  int leaving;               /* segments on their way back to the device */
+  uint64_t id[2];            /* {0,0} the common pool, {0,n} a graph's, {n,0} the program's: as PyTorch numbers them */
+  bool use_on_oom, no_split, own_allocator;
+  attune_allocator raw;
+  at_heap *heaps;
+};
+
+/* Reasons for the slow path. */
+enum {
+  AT_FRONT_CAPTURE = 1,  /* a capture of attune_graph is under way on the device */
+  AT_FRONT_POOL = 2,     /* the stream uses a pool of the program's */
+  AT_FRONT_SLOW = 4,     /* history, poison, no cache, an allocator of the program's */
+  AT_FRONT_FORKED = 8,   /* this is a child of fork, and the front not yet looked at */
+  AT_FRONT_FOREIGN = 16  /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
+};
+
+/* What is counted of what the program holds; [pool] is 0 large, 1 small. Written with the front's lock held, read by anybody. */
+enum { AT_COUNT_ALLOCATIONS, AT_COUNT_BYTES, AT_COUNT_REQUESTED, AT_COUNTS };
+typedef struct at_front_counter {
+  _Atomic uint64_t current, total;  /* total: ever allocated */
+  _Atomic uint64_t high;            /* most since the epoch began */
+} at_front_counter;
+
+typedef struct at_bin {
+  size_t size;
+  at_block *top;
+} at_bin;
+
+typedef enum at_front_life { AT_FRONT_OPEN, AT_FRONT_CLOSING, AT_FRONT_CLOSED } at_front_life;
+
+/* What the allocator has for one stream. Never given back: a closed one, whose stream is gone and done, serves the next stream. */
+struct at_front {
+  atomic_int lock;                    /* guards bins, used, counters */
+  atomic_uint flags;                  /* changed with the allocator's lock held */
+  _Atomic uint64_t epoch;             /* the allocator's, when `high` was begun */
+  at_front_counter counters[AT_COUNTS][2];
+  _Atomic uint64_t high_all[AT_COUNTS];
+  uint64_t used[AT_FRONT_BINS / 64];  /* bins that may have blocks */
+  at_bin bins[AT_FRONT_BINS];
+  /* From here on the allocator's lock guards. */
+  at_allocator *allocator;
+  at_front *next;                     /* of the allocator */
+  attune_stream *stream;              /* NULL: closed */
+  at_front_life life;
+  uint64_t id;                        /* for people: 0, 1, 2, ... */
+  at_heap *heap;                      /* of the common pool */
+  bool capturing;                     /* a capture began on the stream */
+  attune_pool *capture_pool;
+  attune_pool *pools[AT_POOL_DEPTH];
+  int depth;
+  at_use *waiting, **waiting_end;     /* events of this stream, in its order */
+};
+
+typedef struct at_figures {
+  attune_memory_figure figures[3];
+} at_figures;
+
+typedef struct at_history at_history;
+
+struct at_allocator {
+  attune_device *device;
+  _Atomic uint64_t epoch;    /* of the peaks; grows; AT_EPOCH_LOST sends every request to the slow path */
+  atomic_bool plain_rounding; /* sizes go up to multiples of 512 only */
+  pthread_mutex_t lock;      /* guards all that follows, and what is said to be the allocator's above */
+  unsigned generation;       /* at_fork_generation() */
+  atomic_bool lost;          /* without the lock */
+  at_memory_options options;
+  attune_status options_status;     /* of ATTUNE_ALLOC */
+  char options_message[512];
+  uint64_t limit;                   /* UINT64_MAX: none */
+  attune_allocator own;             /* the program's, when has_own */
+  bool has_own;
+  at_front *fronts;
+  uint64_t front_count, pool_count, graph_count;
+  attune_pool common;               /* and the list of all pools */
+  int captures;
+  at_block *deferred;               /* freed while a capture was under way: their events are recorded after it */
+  at_block *spare;                  /* blocks without memory */
+  attune_event **events;            /* unused ones */
+  size_t event_count, event_room;
+  uint64_t reserved, tick;
+  attune_memory_callback callbacks[AT_CALLBACKS];
+  void *callback_users[AT_CALLBACKS];
+  int callback_count;
+  /* Statistics. [0] all [1] small [2] large */
+  attune_memory_figure segments[3], reserved_bytes[3], pieces[3], piece_bytes[3], pending[3], pending_bytes[3];
+  attune_memory_figure held[AT_COUNTS][3];   /* peaks, and what was counted before the last reset (in allocated, freed) */
+  attune_memory_figure active[3], active_bytes[3];
+  attune_memory_figure oversize_allocations, oversize_segments;
+  uint64_t retries, failures, synchronizations, device_allocs, device_frees;
+  at_history *history;              /* NULL: off */
+};
+
+static inline uintptr_t at_block_address(const at_block *block) {
+  return atomic_load_explicit(&((at_block *)(uintptr_t)block)->entry.address, memory_order_relaxed);
+}
+static inline at_block_state at_block_get_state(at_block *block) {
+  return (at_block_state)atomic_load_explicit(&block->state, memory_order_relaxed);
+}
+static inline void at_block_set_state(at_block *block, at_block_state state) {
+  atomic_store_explicit(&block->state, (int)state, memory_order_relaxed);
+}
+static inline void *at_block_pointer(const at_block *block) {
+  return (void *)at_block_address(block);
+}
+static inline bool at_segment_expandable(const at_segment *segment) {
+  return segment->reserved != 0;
+}
+
+/* allocator.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
+at_allocator *at_allocator_of(attune_device *device);
+/* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock held. */
+attune_status at_allocator_check(at_allocator *allocator);
+size_t at_allocator_round(const at_memory_options *options, size_t bytes);
+/* Sets or clears a reason for the slow path on every front. Lock held. */
+void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on);
+/* The flags that a new front starts with. Lock held. */
+unsigned at_allocator_flags(const at_allocator *allocator);
+/* What follows from new settings. Lock held. */
+void at_allocator_apply(at_allocator *allocator);
+/* The slow path of attune_alloc. */
+attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *front, size_t bytes);
+/* True when the allocator has no memory of the device. Lock held. */
+bool at_allocator_is_empty(at_allocator *allocator);
+
+/* blocks.c. Lock held. */
+at_block *at_block_new(at_allocator *allocator);
+void at_block_drop(at_allocator *allocator, at_block *block); /* out of the table, to the spare ones */
+/* A free block into its heap, merged with free neighbours; returns what it became. */
+at_block *at_block_cache(at_allocator *allocator, at_block *block);
+/* Out of the tree. */
+void at_block_uncache(at_allocator *allocator, at_block *block);
+/* Cuts what is beyond `size` off a block that is in no tree; the rest becomes a block of the same state, in no tree. NULL: no memory. */
+at_block *at_block_cut(at_allocator *allocator, at_block *block, size_t size);
+/* The best free block of the heap for a request, out of the tree and cut to size; NULL: none, or no memory for the rest. */
+at_block *at_heap_take(at_allocator *allocator, at_heap *heap, size_t size);
+bool at_block_is_piece(const at_block *block); /* of a segment with other blocks */
+/* Puts what is beyond `size` bytes back, where it is worth it. The block is in no tree. */
+void at_block_trim(at_allocator *allocator, at_block *block, size_t size);
+/* `second`, right behind `first`, ends in it; both are in no tree. */
+void at_block_swallow(at_allocator *allocator, at_block *first, at_block *second);
+/* Whether a free block is not too large for a request. */
+bool at_block_may_serve(const at_memory_options *options, const at_block *block, size_t size);
+
+/* fronts.c */
+at_front *at_front_of(attune_stream *stream); /* made at first use; NULL with a message */
+void at_front_flush(at_allocator *allocator, at_front *front); /* Lock held. */
+void at_front_flush_all(at_allocator *allocator);              /* Lock held. */
+at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool, at_front *front); /* Lock held. NULL: no memory */
+/* Lock held; takes the front's. */
+void at_front_count_alloc(at_front *front, bool small, size_t size, size_t requested);
+void at_front_count_free(at_front *front, bool small, size_t size, size_t requested);
+
+/* segments.c. Lock held; given up and taken again while the device is asked. */
+typedef struct at_request {
+  attune_stream *stream;
+  at_front *front;
+  attune_pool *pool;
+  at_heap *heap;
+  size_t bytes, size; /* asked; rounded */
+} at_request;
+/* A segment for the request; *out is a block of it that is large enough, in no tree. OUT_OF_MEMORY: also when the limit is met. */
+attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out);
+/* Takes a whole free segment of a closed stream into the request's heap, as a block in no tree; NULL: none fits. */
+at_block *at_segment_adopt(at_allocator *allocator, const at_request *request);
+/* Gives all free segments back; returns how many bytes went. */
+uint64_t at_segments_release(at_allocator *allocator);
+/* Gives the free segments back that were used least recently, until `bytes` are gone. */
+uint64_t at_segments_release_oldest(at_allocator *allocator, uint64_t bytes);
+/* Gives back oversize blocks of the request's heap, enough for it; false: there are none. */
+bool at_segments_release_oversize(at_allocator *allocator, const at_request *request);
+/* Accounts for memory taken from the device and given back. */
+bool at_reserve(at_allocator *allocator, size_t bytes); /* false: over the limit */
+void at_unreserve(at_allocator *allocator, size_t bytes);
+
+/* expandable.c. As segments.c. */
+attune_status at_expandable_grow(at_allocator *allocator, const at_request *request, at_block **out);
+uint64_t at_expandable_shrink(at_allocator *allocator);
+void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* without mapped memory */
+
+/* pool.c. Lock held: drops released pools that have no segments. */
+void at_pools_reap(at_allocator *allocator);
+
+/* pending.c. Lock held. */
+/* A block that the program freed and other streams use: waits for them. */
+void at_pending_add(at_allocator *allocator, at_block *block);
+/* A freed block that nothing waits for becomes free for new requests. */
+void at_pending_complete(at_allocator *allocator, at_block *block);
+/* Takes back what is done; `all`: waits for what is not, with the lock given up meanwhile. */
+void at_pending_process(at_allocator *allocator, bool all);
+/* Records the events of what was freed in a capture, when none is under way. */
+void at_pending_record_deferred(at_allocator *allocator);
+/* All blocks that wait are done: the process is a child of fork, and none of its streams work. */
+void at_pending_forget(at_allocator *allocator);
+
+/* statistics.c. Lock held. */
+void at_figure_add(attune_memory_figure figures[3], bool small, uint64_t amount);
+void at_figure_sub(attune_memory_figure figures[3], bool small, uint64_t amount);
+void at_figure_add_one(attune_memory_figure *figure, uint64_t amount);
+void at_figure_sub_one(attune_memory_figure *figure, uint64_t amount);
+/* Ends the epoch: what the fronts counted since the last one goes into the peaks. Before anything that the slow path counts. */
+void at_statistics_epoch(at_allocator *allocator);
+
+/* history.c. Lock held. */
+typedef enum at_action {
+  AT_ACTION_ALLOC, AT_ACTION_FREE_REQUESTED, AT_ACTION_FREE_COMPLETED, AT_ACTION_SEGMENT_ALLOC, AT_ACTION_SEGMENT_FREE, AT_ACTION_SEGMENT_MAP,
+  AT_ACTION_SEGMENT_UNMAP, AT_ACTION_OOM, AT_ACTION_SNAPSHOT
+} at_action;
+void at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes, const at_front *front);
+struct at_text;
+void at_history_write(const at_allocator *allocator, struct at_text *out);
+
+/* poison.c. Fills a freed block in stream order; checks one that is
+ * used anew (on the host): BAD_DATA names the byte that was changed. The check is made without the lock. */
+void at_poison_fill(at_block *block);
+attune_status at_poison_check(const at_block *block, attune_stream *stream);
+
+/* pinned.c: around fork. */
+void at_pinned_lock(void);
+void at_pinned_unlock(void);
+
+/* fork.c: once: holds the locks over a fork, so that a child finds everything whole. */
+void at_memory_watch_fork(void);
+
+#endif

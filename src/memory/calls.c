@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * calls.c: attune_alloc and attune_free: the fast path through the stream's front, and what a free pointer can be wrong about. */
+#include "src/memory/front.h"
+
+#include <stdlib.h>
+
+#define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
+
+/* True when the front may serve the stream: nothing asks for the slow path, and the program does not capture its own stream behind our back. */
+static inline bool is_fast(at_front *front, attune_stream *stream) {
+  unsigned flags = atomic_load_explicit(&front->flags, memory_order_relaxed);
+  if (AT_LIKELY(flags == 0)) return true;
+  return flags == AT_FRONT_FOREIGN && !at_stream_capturing(stream);
+}
+
+attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes) {
+  if (AT_UNLIKELY(!out)) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pointer");
+  *out = NULL;
+  if (AT_UNLIKELY(!stream)) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  if (AT_UNLIKELY(bytes == 0)) return ATTUNE_OK;
+  at_front *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
+  if (AT_UNLIKELY(!front) && !(front = at_front_of(stream))) return ATTUNE_OUT_OF_MEMORY;
+  at_allocator *allocator = front->allocator;
+  bool usual = AT_LOAD(allocator->plain_rounding) && bytes <= PTRDIFF_MAX && !(AT_LOAD(allocator->epoch) & AT_EPOCH_LOST);
+  if (AT_LIKELY(usual && is_fast(front, stream))) {
+    size_t size = (bytes + AT_BLOCK_BYTES - 1) & ~(AT_BLOCK_BYTES - 1);
+    at_front_lock(front);
+    at_block *block = at_front_pop(front, size);
+    if (AT_LIKELY(block != NULL)) {
+      block->requested = bytes;
+      at_front_add(front, block->small, block->size, bytes);
+      at_block_set_state(block, AT_BLOCK_LIVE);
+      at_front_unlock(front);
+      *out = at_block_pointer(block);
+      return ATTUNE_OK;
+    }
+    at_front_unlock(front);
+  }
+  return at_allocator_alloc(out, stream, front, bytes);
+}
+
+/* Into the front it came from; false: the slow path must look at it. A pointer that is wrong fails one of the conditions. */
+static inline bool free_fast(uintptr_t address, at_front *front, at_block *block, size_t bytes) {
+  bool done = false;
+  at_front_lock(front);
+  if (AT_LIKELY(at_block_get_state(block) == AT_BLOCK_LIVE && at_block_address(block) == address && block->plain && !block->uses &&
+                (bytes == 0 || bytes == block->requested) && at_front_push(front, block))) {
+    at_front_sub(front, block->small, block->size, block->requested);
+    at_block_set_state(block, AT_BLOCK_FRONT);
+    done = true;
+  }
+  at_front_unlock(front);
+  return done;
+}
+
+/* The segment that the address lies in. Lock held. */
+static at_segment *segment_around(at_allocator *allocator, uintptr_t address) {
+  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (at_segment *segment = heap->segments; segment; segment = segment->next) {
+        size_t bytes = at_segment_expandable(segment) ? segment->reserved : segment->bytes;
+        if (address - (uintptr_t)segment->base < bytes) return segment;
+      }
+  return NULL;
+}
+
+/* Why the pointer is none that can be freed. Lock held. */
+static attune_status explain(at_allocator *allocator, uintptr_t address) {
+  at_segment *segment = segment_around(allocator, address);
+  const char *name = allocator->device->name;
+  if (!segment)
+    return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune on %s; should be what attune_alloc gave", (void *)address, name);
+  at_block *block = segment->first;
+  while (address - at_block_address(block) >= block->size) block = block->next;
+  size_t offset = address - at_block_address(block);
+  if (at_block_get_state(block) == AT_BLOCK_LIVE && offset > 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p lies %zu bytes inside an allocation of %zu bytes; should be its start", (void *)address, offset,
+                   block->requested);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, or is inside what was; should be freed once", (void *)address, name);
+}
+
+/* The live block of a pointer, with its allocator locked; else nothing is locked. `stream` may be NULL. */
+static attune_status lock_block(at_block **out, const void *pointer, const attune_stream *stream) {
+  uintptr_t address = (uintptr_t)pointer;
+  at_entry *entry = at_table_find_surely(address);
+  if (entry && entry->kind == AT_ENTRY_PINNED)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned host memory; should be given to attune_pinned_free", pointer);
+  at_block *block = (at_block *)entry;
+  at_front *front = block ? atomic_load_explicit(&block->front, memory_order_relaxed) : NULL;
+  at_allocator *allocator = front ? front->allocator : stream ? at_allocator_of(stream->device) : NULL;
+  if (!allocator) return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune; should be what attune_alloc gave", pointer);
+  if (stream && stream->device != allocator->device)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of %s, stream is of %s; should be of one device", pointer, allocator->device->name,
+                   stream->device->name);
+  pthread_mutex_lock(&allocator->lock);
+  attune_status status = at_allocator_check(allocator);
+  if (status == ATTUNE_OK && (!block || at_block_address(block) != address || at_block_get_state(block) != AT_BLOCK_LIVE))
+    status = explain(allocator, address);
+  if (status != ATTUNE_OK) {
+    pthread_mutex_unlock(&allocator->lock);
+    return status;
+  }
+  *out = block;
+  return ATTUNE_OK;
+}
+
+/* Lock held; the front's is taken, for the fast path reads the list. Its own stream needs no entry. */
+static attune_status add_use(at_block *block, at_front *user) {
+  at_front *front = atomic_load_explicit(&block->front, memory_order_relaxed);
+  if (front == user) return ATTUNE_OK;
+  for (const at_use *use = block->uses; use; use = use->next)
+    if (use->front == user) return ATTUNE_OK;
+  at_use *use = malloc(sizeof *use);
+  if (!use) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to note that a stream uses memory");
+  at_front_lock(front);
+  *use = (at_use){.next = block->uses, .front = user, .block = block};
+  block->uses = use;
+  at_front_unlock(front);
+  return ATTUNE_OK;
+}
+
+/* Lock held. Of two threads that free the same pointer one gets it. */
+static bool claim(at_block *block, at_front *owner) {
+  at_front_lock(owner);
+  bool mine = at_block_get_state(block) == AT_BLOCK_LIVE;
+  if (mine) {
+    at_block_set_state(block, AT_BLOCK_PENDING);
+    at_front_sub(owner, block->small, block->size, block->requested);
+  }
+  at_front_unlock(owner);
+  return mine;
+}
+
+static attune_status free_slowly(void *pointer, attune_stream *stream, size_t bytes) {
+  at_block *block = NULL;
+  at_front *user = at_front_of(stream);
+  if (!user) return ATTUNE_OUT_OF_MEMORY;
+  attune_status status = lock_block(&block, pointer, stream);
+  if (status != ATTUNE_OK) return status;
+  at_front *owner = atomic_load_explicit(&block->front, memory_order_relaxed);
+  at_allocator *allocator = owner->allocator;
+  if (bytes && bytes != block->requested)
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be %zu, as %p was allocated", bytes, block->requested, pointer);
+  if (status == ATTUNE_OK) status = add_use(block, user);
+  if (status == ATTUNE_OK) at_statistics_epoch(allocator);
+  if (status == ATTUNE_OK && !claim(block, owner))
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, by another thread; should be freed once", pointer, stream->device->name);
+  if (status == ATTUNE_OK) {
+    if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
+    at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
+    if (block->uses)
+      at_pending_add(allocator, block);
+    else
+      at_pending_complete(allocator, block);
+    bool direct = allocator->options.no_cache || allocator->has_own;
+    if (direct && allocator->captures == 0) (void)at_segments_release(allocator);
+  }
+  pthread_mutex_unlock(&allocator->lock);
+  return status;
+}
+
+/* bytes = 0: not known. */
+static inline attune_status free_any(void *pointer, attune_stream *stream, size_t bytes) {
+  if (!pointer) return ATTUNE_OK;
+  if (AT_UNLIKELY(!stream)) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  at_front *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
+  at_block *block = (at_block *)at_table_find((uintptr_t)pointer);
+  if (AT_LIKELY(front && block && block->entry.kind == AT_ENTRY_BLOCK)) {
+    bool own = atomic_load_explicit(&block->front, memory_order_relaxed) == front;
+    bool usual = !(AT_LOAD(front->allocator->epoch) & AT_EPOCH_LOST);
+    if (AT_LIKELY(own && usual && is_fast(front, stream)) && AT_LIKELY(free_fast((uintptr_t)pointer, front, block, bytes))) return ATTUNE_OK;
+  }
+  return free_slowly(pointer, stream, bytes);
+}
+
+attune_status attune_free(void *pointer, attune_stream *stream) {
+  return free_any(pointer, stream, 0);
+}
+
+attune_status attune_free_sized(void *pointer, attune_stream *stream, size_t bytes) {
+  if (pointer && bytes == 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is 0; should be what was asked of attune_alloc, which gives NULL for 0");
+  return free_any(pointer, stream, bytes);
+}
+
+attune_status attune_record_use(void *pointer, attune_stream *stream) {
+  at_block *block = NULL;
+  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_alloc gave");
+  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  at_front *user = at_front_of(stream);
+  if (!user) return ATTUNE_OUT_OF_MEMORY;
+  attune_status status = lock_block(&block, pointer, stream);
+  if (status != ATTUNE_OK) return status;
+  status = add_use(block, user);
+  pthread_mutex_unlock(&user->allocator->lock);
+  return status;
+}
+
+attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes) {
+  at_block *block = NULL;
+  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_alloc gave");
+  attune_status status = lock_block(&block, pointer, NULL);
+  if (status != ATTUNE_OK) return status;
+  if (out_base) *out_base = at_block_pointer(block);
+  if (out_bytes) *out_bytes = block->rounded;
+  pthread_mutex_unlock(&atomic_load_explicit(&block->front, memory_order_relaxed)->allocator->lock);
+  return ATTUNE_OK;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * front.c: fronts: made for a stream at its first use, emptied into heaps, closed with the stream. */
+#include "src/memory/front.h"
+
+#include <stdlib.h>
+
+/* A closed front whose work is done, for a new stream: what it cached is used again. Lock held. */
+static at_front *reuse_closed(at_allocator *allocator) {
+  for (at_front *front = allocator->fronts; front; front = front->next)
+    if (front->life == AT_FRONT_CLOSED) return front;
+  return NULL;
+}
+
+/* Lock held. */
+static at_front *make_front(at_allocator *allocator) {
+  at_front *front = NULL;
+  if (posix_memalign((void **)&front, 128, sizeof *front) != 0) return NULL;
+  *front = (at_front){.allocator = allocator, .id = allocator->front_count, .life = AT_FRONT_CLOSED};
+  front->waiting_end = &front->waiting;
+  front->heap = at_heap_of(allocator, &allocator->common, front);
+  if (!front->heap) {
+    free(front);
+    return NULL;
+  }
+  allocator->front_count++;
+  front->next = allocator->fronts;
+  allocator->fronts = front;
+  return front;
+}
+
+/* Lock held. */
+static at_front *open_front(at_allocator *allocator, attune_stream *stream) {
+  at_front *front = reuse_closed(allocator);
+  if (!front) front = make_front(allocator);
+  if (!front) return NULL;
+  front->stream = stream;
+  front->life = AT_FRONT_OPEN;
+  front->capturing = false;
+  front->capture_pool = NULL;
+  front->depth = 0;
+  unsigned flags = at_allocator_flags(allocator);
+  if (!stream->owned && allocator->device->backend->stream_capturing) flags |= AT_FRONT_FOREIGN;
+  atomic_store(&front->flags, flags);
+  __atomic_store_n(&stream->memory, front, __ATOMIC_RELEASE);
+  return front;
+}
+
+at_front *at_front_of(attune_stream *stream) {
+  at_front *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
+  if (AT_LIKELY(front != NULL)) return front;
+  at_allocator *allocator = at_allocator_of(stream->device);
+  if (!allocator) return NULL;
+  pthread_mutex_lock(&allocator->lock);
+  front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE); /* a default stream may have been used by another thread meanwhile */
+  if (!front) front = open_front(allocator, stream);
+  pthread_mutex_unlock(&allocator->lock);
+  if (!front) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a stream");
+  return front;
+}
+
+at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool, at_front *front) {
+  (void)allocator;
+  for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+    if (heap->front == front) return heap;
+  at_heap *heap = calloc(1, sizeof *heap);
+  if (!heap) return NULL;
+  *heap = (at_heap){.next = pool->heaps, .pool = pool, .front = front};
+  pool->heaps = heap;
+  return heap;
+}
+
+/* All blocks of the bins as one list. Front locked. */
+static at_block *take_all(at_front *front) {
+  at_block *all = NULL;
+  for (size_t word = 0; word < AT_COUNT(front->used); word++) {
+    for (uint64_t used = front->used[word]; used; used &= used - 1) {
+      at_bin *bin = &front->bins[word * 64 + (size_t)__builtin_ctzll(used)];
+      while (bin->top) {
+        at_block *block = bin->top;
+        bin->top = block->link;
+        block->link = all;
+        all = block;
+      }
+    }
+    front->used[word] = 0;
+  }
+  return all;
+}
+
+void at_front_flush(at_allocator *allocator, at_front *front) {
+  at_front_lock(front);
+  at_block *block = take_all(front);
+  at_front_unlock(front);
+  while (block) {
+    at_block *next = block->link;
+    (void)at_block_cache(allocator, block);
+    block = next;
+  }
+}
+
+void at_front_flush_all(at_allocator *allocator) {
+  for (at_front *front = allocator->fronts; front; front = front->next) at_front_flush(allocator, front);
+}
+
+void at_front_count_alloc(at_front *front, bool small, size_t size, size_t requested) {
+  at_front_lock(front);
+  at_front_add(front, small, size, requested);
+  at_front_unlock(front);
+}
+
+void at_front_count_free(at_front *front, bool small, size_t size, size_t requested) {
+  at_front_lock(front);
+  at_front_sub(front, small, size, requested);
+  at_front_unlock(front);
+}
+
+/* From here on no event is recorded on the stream; what is freed while its last work runs waits for the end of the closing. */
+void at_memory_stream_closing(attune_stream *stream) {
+  at_front *front = stream->memory;
+  if (!front) return;
+  pthread_mutex_lock(&front->allocator->lock);
+  front->life = AT_FRONT_CLOSING;
+  pthread_mutex_unlock(&front->allocator->lock);
+}
+
+/* The stream's work is done: whatever waited for it waits no more. */
+void at_memory_stream_closed(at_front *front) {
+  if (!front) return;
+  at_allocator *allocator = front->allocator;
+  pthread_mutex_lock(&allocator->lock);
+  at_front_flush(allocator, front);
+  front->stream = NULL;
+  front->life = AT_FRONT_CLOSED;
+  at_pending_process(allocator, false);
+  pthread_mutex_unlock(&allocator->lock);
+}

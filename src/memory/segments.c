@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * segments.c: memory taken from the device and given back to it. */
+#include "src/memory/tree.h"
+
+#include <stdlib.h>
+
+bool at_reserve(at_allocator *allocator, size_t bytes) {
+  if (bytes > allocator->limit || allocator->reserved > allocator->limit - bytes) return false;
+  allocator->reserved += bytes;
+  return true;
+}
+
+void at_unreserve(at_allocator *allocator, size_t bytes) {
+  allocator->reserved -= bytes;
+}
+
+static size_t round_up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+static size_t segment_bytes(const at_memory_options *options, size_t size) {
+  if (size <= AT_SMALL_REQUEST) return AT_SMALL_SEGMENT;
+  if (size < AT_LARGE_REQUEST && size <= options->large_segment) return options->large_segment;
+  return round_up(size, AT_SEGMENT_UNIT);
+}
+
+static bool is_direct(const at_allocator *allocator) {
+  return allocator->options.no_cache || allocator->has_own;
+}
+
+static const attune_allocator *own_allocator(const at_allocator *allocator, const attune_pool *pool) {
+  if (pool->own_allocator) return &pool->raw;
+  return allocator->has_own ? &allocator->own : NULL;
+}
+
+/* Without the lock. */
+static attune_status take_raw(at_allocator *allocator, const at_request *request, size_t bytes, void **out) {
+  attune_device *device = allocator->device;
+  const attune_allocator *own = own_allocator(allocator, request->pool);
+  *out = NULL;
+  if (!own) return device->backend->alloc(device, out, bytes);
+  *out = own->alloc(own->user, bytes, device, request->stream);
+  if (*out) return ATTUNE_OK;
+  return at_fail(ATTUNE_OUT_OF_MEMORY, "the program's allocator gave no memory for %zu bytes on %s", bytes, device->name);
+}
+
+static void link_segment(at_heap *heap, at_segment *segment) {
+  segment->heap = heap;
+  segment->previous = NULL;
+  segment->next = heap->segments;
+  if (segment->next) segment->next->previous = segment;
+  heap->segments = segment;
+}
+
+static void unlink_segment(at_segment *segment) {
+  if (segment->next) segment->next->previous = segment->previous;
+  if (segment->previous)
+    segment->previous->next = segment->next;
+  else
+    segment->heap->segments = segment->next;
+}
+
+static void enter_segment(at_allocator *allocator, const at_request *request, at_segment *segment, at_block *block) {
+  block->small = segment->small;
+  block->plain = request->pool == &allocator->common;
+  block->size = segment->bytes;
+  block->segment = segment;
+  atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
+  at_block_set_state(block, AT_BLOCK_LEAVING);
+  segment->first = block;
+  link_segment(request->heap, segment);
+  at_table_insert(&block->entry, (uintptr_t)segment->base);
+  at_figure_add(allocator->segments, segment->small, 1);
+  at_figure_add(allocator->reserved_bytes, segment->small, segment->bytes);
+  allocator->device_allocs++;
+  if (segment->bytes >= allocator->options.max_split) at_figure_add_one(&allocator->oversize_segments, 1);
+  at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->front);
+}
+
+static attune_status add_plain(at_allocator *allocator, const at_request *request, at_block **out) {
+  size_t bytes = is_direct(allocator) ? request->size : segment_bytes(&allocator->options, request->size);
+  size_t asked = is_direct(allocator) ? request->bytes : bytes;
+  at_segment *segment = calloc(1, sizeof *segment);
+  at_block *block = segment ? at_block_new(allocator) : NULL;
+  if (!block) {
+    free(segment);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a segment");
+  }
+  attune_status status = ATTUNE_OUT_OF_MEMORY;
+  void *base = NULL;
+  if (at_reserve(allocator, bytes)) {
+    pthread_mutex_unlock(&allocator->lock);
+    status = take_raw(allocator, request, asked, &base);
+    pthread_mutex_lock(&allocator->lock);
+    if (status != ATTUNE_OK) at_unreserve(allocator, bytes);
+  }
+  if (status != ATTUNE_OK) {
+    at_block_drop(allocator, block);
+    free(segment);
+    return status;
+  }
+  *segment = (at_segment){.base = base, .bytes = bytes, .small = request->size <= AT_SMALL_REQUEST};
+  enter_segment(allocator, request, segment, block);
+  if (!is_direct(allocator)) {
+    if (allocator->options.poison) at_poison_fill(block);
+    at_block_trim(allocator, block, request->size);
+  }
+  *out = block;
+  return ATTUNE_OK;
+}
+
+attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out) {
+  *out = NULL;
+  if (allocator->options.expandable && !request->pool->own_allocator && !is_direct(allocator))
+    return at_expandable_grow(allocator, request, out);
+  return add_plain(allocator, request, out);
+}
+
+static bool is_whole(const at_block *block) {
+  return !at_block_is_piece(block) && !at_segment_expandable(block->segment);
+}
+
+at_block *at_segment_adopt(at_allocator *allocator, const at_request *request) {
+  bool small = request->size <= AT_SMALL_REQUEST;
+  for (at_heap *heap = request->pool->heaps; heap; heap = heap->next) {
+    if (heap->front->life != AT_FRONT_CLOSED) continue;
+    at_block *block = at_tree_find(&heap->trees[small], request->size);
+    if (!block || !is_whole(block) || !at_block_may_serve(&allocator->options, block, request->size)) continue;
+    at_block_uncache(allocator, block);
+    at_block_set_state(block, AT_BLOCK_LEAVING);
+    atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
+    unlink_segment(block->segment);
+    link_segment(request->heap, block->segment);
+    at_block_trim(allocator, block, request->size);
+    return block;
+  }
+  return NULL;
+}
+
+/* Takes a whole free segment out of its heap and puts it before `list`. */
+static at_segment *take_out(at_allocator *allocator, at_block *block, at_segment *list) {
+  at_segment *segment = block->segment;
+  at_block_uncache(allocator, block);
+  at_block_set_state(block, AT_BLOCK_LEAVING);
+  unlink_segment(segment);
+  segment->heap->pool->leaving++;
+  segment->next = list;
+  return segment;
+}
+
+/* Without the lock. What a pool of the program's own got is given back after the device's work; the device's allocator of the program works in
+ * stream order; the backend waits by itself. */
+static void give_raw(at_allocator *allocator, const at_segment *segment, bool *waited) {
+  attune_device *device = allocator->device;
+  const attune_pool *pool = segment->heap->pool;
+  const attune_allocator *own = own_allocator(allocator, pool);
+  if (!own) {
+    (void)device->backend->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
+    return;
+  }
+  if (pool->own_allocator && !*waited) (void)device->backend->device_synchronize(device);
+  if (pool->own_allocator) *waited = true;
+  own->free(own->user, segment->base, segment->bytes, device, segment->heap->front->stream);
+}
+
+static uint64_t give_back(at_allocator *allocator, at_segment *list) {
+  bool waited = false;
+  uint64_t bytes = 0;
+  if (!list) return 0;
+  for (at_segment *segment = list; segment; segment = segment->next) at_table_remove(&segment->first->entry);
+  pthread_mutex_unlock(&allocator->lock);
+  for (at_segment *segment = list; segment; segment = segment->next) give_raw(allocator, segment, &waited);
+  pthread_mutex_lock(&allocator->lock);
+  while (list) {
+    at_segment *next = list->next;
+    at_figure_sub(allocator->segments, list->small, 1);
+    at_figure_sub(allocator->reserved_bytes, list->small, list->bytes);
+    at_unreserve(allocator, list->bytes);
+    allocator->device_frees++;
+    if (list->bytes >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_segments, 1);
+    at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->front);
+    bytes += list->bytes;
+    list->heap->pool->leaving--;
+    at_block_drop(allocator, list->first);
+    free(list);
+    list = next;
+  }
+  return bytes;
+}
+
+static bool is_free_segment(const at_segment *segment) {
+  return !at_segment_expandable(segment) && !segment->first->next &&
+         at_block_get_state(segment->first) == AT_BLOCK_CACHED;
+}
+
+uint64_t at_segments_release(at_allocator *allocator) {
+  at_segment *list = NULL;
+  at_front_flush_all(allocator);
+  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (at_segment *segment = heap->segments, *next; segment; segment = next) {
+        next = segment->next;
+        if (is_free_segment(segment)) list = take_out(allocator, segment->first, list);
+      }
+  uint64_t bytes = give_back(allocator, list);
+  bytes += at_expandable_shrink(allocator);
+  at_pools_reap(allocator);
+  return bytes;
+}
+
+static at_segment *oldest_free(at_allocator *allocator) {
+  at_segment *oldest = NULL;
+  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (at_segment *segment = heap->segments; segment; segment = segment->next)
+        if (is_free_segment(segment) && (!oldest || segment->first->freed_at < oldest->first->freed_at)) oldest = segment;
+  return oldest;
+}
+
+uint64_t at_segments_release_oldest(at_allocator *allocator, uint64_t bytes) {
+  at_segment *list = NULL;
+  at_front_flush_all(allocator);
+  for (uint64_t taken = 0; taken < bytes; taken += list->bytes) {
+    at_segment *segment = oldest_free(allocator);
+    if (!segment) break;
+    list = take_out(allocator, segment->first, list);
+  }
+  return give_back(allocator, list);
+}
+
+bool at_segments_release_oversize(at_allocator *allocator, const at_request *request) {
+  size_t max_split = allocator->options.max_split;
+  if (max_split == SIZE_MAX) return false;
+  at_tree *tree = &request->heap->trees[0];
+  at_segment *list = NULL;
+  uint64_t taken = 0;
+  at_block *block = at_tree_find(tree, request->size > max_split ? request->size : max_split);
+  if (!block || block->size < request->size) block = at_tree_last(tree);
+  while (block && taken < request->size && block->size >= max_split && is_whole(block)) {
+    taken += block->size;
+    list = take_out(allocator, block, list);
+    block = at_tree_last(tree);
+  }
+  return give_back(allocator, list) >= request->size;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * snapshot.c: what the memory of a device looks like: as JSON with the words of PyTorch's snapshots, and as a table for people. */
+#include "src/memory/allocator.h"
+#include "src/memory/text.h"
+
+#include <stdio.h>
+
+typedef struct segment_sums {
+  size_t allocated, active, requested;
+} segment_sums;
+
+static segment_sums sum_up(const at_segment *segment) {
+  segment_sums sums = {0, 0, 0};
+  for (at_block *block = segment->first; block; block = block->next) {
+    at_block_state state = at_block_get_state(block);
+    if (state == AT_BLOCK_LIVE) {
+      sums.allocated += block->size;
+      sums.requested += block->requested;
+    }
+    if (state == AT_BLOCK_LIVE || state == AT_BLOCK_PENDING) sums.active += block->size;
+  }
+  return sums;
+}
+
+static void write_blocks(const at_segment *segment, at_text *out) {
+  const char *comma = "";
+  for (at_block *block = segment->first; block; block = block->next) {
+    at_block_state state = at_block_get_state(block);
+    if (state == AT_BLOCK_UNMAPPED) continue;
+    const char *word = state == AT_BLOCK_LIVE ? "active_allocated" : state == AT_BLOCK_PENDING ? "active_pending_free" : "inactive";
+    at_text_add(out, "%s{\"address\":%llu,\"size\":%zu,\"requested_size\":%zu,\"state\":\"%s\",\"frames\":[]}", comma,
+                (unsigned long long)at_block_address(block), block->size, state == AT_BLOCK_LIVE ? block->requested : 0, word);
+    comma = ",";
+  }
+}
+
+static void write_segment(const at_segment *segment, const attune_device *device, at_text *out) {
+  segment_sums sums = sum_up(segment);
+  const attune_pool *pool = segment->heap->pool;
+  at_text_add(out,
+              "{\"device\":%d,\"address\":%llu,\"total_size\":%zu,\"allocated_size\":%zu,\"active_size\":%zu,\"requested_size\":%zu,"
+              "\"stream\":%llu,\"segment_type\":\"%s\",\"segment_pool_id\":[%llu,%llu],\"is_expandable\":%s,\"frames\":[],\"blocks\":[",
+              device->ordinal, (unsigned long long)(uintptr_t)segment->base, segment->bytes, sums.allocated, sums.active, sums.requested,
+              (unsigned long long)segment->heap->front->id, segment->small ? "small" : "large", (unsigned long long)pool->id[0],
+              (unsigned long long)pool->id[1], at_segment_expandable(segment) ? "true" : "false");
+  write_blocks(segment, out);
+  at_text_add(out, "]}");
+}
+
+static void write_segments(const at_allocator *allocator, at_text *out) {
+  const char *comma = "";
+  for (const attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (const at_segment *segment = heap->segments; segment; segment = segment->next) {
+        at_text_add(out, "%s", comma);
+        write_segment(segment, allocator->device, out);
+        comma = ",\n";
+      }
+}
+
+/* -1 stands for "none", as PyTorch has it. */
+static void write_settings(const at_allocator *allocator, at_text *out) {
+  const at_memory_options *options = &allocator->options;
+  long long max_split = options->max_split == SIZE_MAX ? -1 : (long long)options->max_split;
+  at_text_add(out,
+              "{\"max_split_size\":%lld,\"max_non_split_rounding_size\":%zu,\"garbage_collection_threshold\":%.6f,\"expandable_segments\":%s,"
+              "\"large_segment_size\":%zu,\"backend\":\"%s\",\"poison\":%s}",
+              max_split, options->max_non_split_rounding, options->collect_above, options->expandable ? "true" : "false",
+              options->large_segment, options->no_cache ? "none" : "caching", options->poison ? "true" : "false");
+}
+
+/* One list of history for each device up to this one, as the visualiser expects to find it under the device's number. */
+attune_status attune_memory_snapshot(char **out, attune_device *device) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  *out = NULL;
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  at_allocator *allocator = at_allocator_of(device);
+  if (!allocator) return ATTUNE_OUT_OF_MEMORY;
+  at_text text = {0};
+  pthread_mutex_lock(&allocator->lock);
+  at_front_flush_all(allocator);
+  at_pending_process(allocator, false);
+  at_history_add(allocator, AT_ACTION_SNAPSHOT, 0, 0, NULL);
+  at_text_add(&text, "{\"segments\":[");
+  write_segments(allocator, &text);
+  at_text_add(&text, "],\n\"device_traces\":[");
+  for (int i = 0; i < device->ordinal; i++) at_text_add(&text, "[],");
+  at_history_write(allocator, &text);
+  at_text_add(&text, "],\n\"allocator_settings\":");
+  write_settings(allocator, &text);
+  at_text_add(&text, ",\n\"external_annotations\":[]}\n");
+  pthread_mutex_unlock(&allocator->lock);
+  return at_text_take(&text, out);
+}
+
+static void write_bytes(char out[16], uint64_t bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = (double)bytes;
+  size_t unit = 0;
+  for (; value >= 1024.0 && unit + 1 < AT_COUNT(units); unit++) value /= 1024.0;
+  snprintf(out, 16, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void write_row(at_text *out, const char *name, const attune_memory_figure *figure, bool bytes) {
+  char columns[4][16];
+  const uint64_t values[4] = {figure->current, figure->peak, figure->allocated, figure->freed};
+  for (int i = 0; i < 4; i++) {
+    if (bytes)
+      write_bytes(columns[i], values[i]);
+    else
+      snprintf(columns[i], sizeof columns[i], "%llu", (unsigned long long)values[i]);
+  }
+  at_text_add(out, "| %-22s | %12s | %12s | %12s | %12s |\n", name, columns[0], columns[1], columns[2], columns[3]);
+}
+
+static void write_rows(at_text *out, const char *name, const attune_memory_figure figures[3], bool bytes) {
+  write_row(out, name, &figures[ATTUNE_MEMORY_ALL], bytes);
+  write_row(out, "  large", &figures[ATTUNE_MEMORY_LARGE], bytes);
+  write_row(out, "  small", &figures[ATTUNE_MEMORY_SMALL], bytes);
+}
+
+attune_status attune_memory_summary(char **out, attune_device *device) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  *out = NULL;
+  attune_memory_statistics s;
+  attune_status status = attune_memory_get_statistics(device, &s);
+  if (status != ATTUNE_OK) return status;
+  at_text text = {0};
+  at_text_add(&text, "memory of %s: %llu failed requests, %llu retries, %llu segments taken, %llu given back\n", device->name,
+              (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries, (unsigned long long)s.device_allocs,
+              (unsigned long long)s.device_frees);
+  at_text_add(&text, "| %-22s | %12s | %12s | %12s | %12s |\n", "", "now", "peak", "allocated", "freed");
+  at_text_add(&text, "|------------------------|--------------|--------------|--------------|--------------|\n");
+  write_rows(&text, "allocated memory", s.allocated_bytes, true);
+  write_rows(&text, "requested memory", s.requested_bytes, true);
+  write_rows(&text, "active memory", s.active_bytes, true);
+  write_rows(&text, "reserved memory", s.reserved_bytes, true);
+  write_rows(&text, "free pieces' memory", s.inactive_split_bytes, true);
+  write_rows(&text, "allocations", s.allocation, false);
+  write_rows(&text, "active allocations", s.active, false);
+  write_rows(&text, "segments", s.segment, false);
+  write_rows(&text, "free pieces", s.inactive_split, false);
+  write_row(&text, "oversize allocations", &s.oversize_allocations, false);
+  write_row(&text, "oversize segments", &s.oversize_segments, false);
+  return at_text_take(&text, out);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * text.c: text that grows. */
+#include "src/memory/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool grow(at_text *text, size_t more) {
+  if (text->failed) return false;
+  if (text->room - text->length > more) return true;
+  size_t room = text->room ? text->room : 4096;
+  while (room - text->length <= more) room *= 2;
+  char *data = realloc(text->data, room);
+  text->failed = !data;
+  if (!data) return false;
+  text->data = data;
+  text->room = room;
+  return true;
+}
+
+void at_text_add(at_text *text, const char *format, ...) {
+  va_list args, again;
+  va_start(args, format);
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, args);
+  if (length >= 0 && grow(text, (size_t)length)) {
+    (void)vsnprintf(text->data + text->length, text->room - text->length, format, again);
+    text->length += (size_t)length;
+  }
+  va_end(again);
+  va_end(args);
+}
+
+/* What is no ASCII is left out: the strings are annotations, cut at a number of bytes. */
+void at_text_quote(at_text *text, const char *string) {
+  at_text_add(text, "\"");
+  for (; *string; string++) {
+    unsigned char c = (unsigned char)*string;
+    if (c == '"' || c == '\\')
+      at_text_add(text, "\\%c", c);
+    else if (c >= 0x20 && c < 0x7f)
+      at_text_add(text, "%c", c);
+  }
+  at_text_add(text, "\"");
+}
+
+attune_status at_text_take(at_text *text, char **out) {
+  *out = NULL;
+  if (!text->failed && text->data) {
+    *out = text->data;
+    return ATTUNE_OK;
+  }
+  free(text->data);
+  return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a text of more than %zu bytes", text->length);
+}
