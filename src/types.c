@@ -10,9 +10,11 @@ const char *attune_version(void) {
 }
 
 size_t attune_dtype_size(attune_dtype dtype) {
-  switch (dtype) {
-  case ATTUNE_F64: return 8;
-  case ATTUNE_F32: return 4;
+  switch ((int)dtype) {
+  case ATTUNE_F64:
+  case ATTUNE_I64: return 8;
+  case ATTUNE_F32:
+  case ATTUNE_I32: return 4;
   case ATTUNE_F16:
   case ATTUNE_BF16: return 2;
   }
@@ -20,11 +22,13 @@ size_t attune_dtype_size(attune_dtype dtype) {
 }
 
 const char *attune_dtype_name(attune_dtype dtype) {
-  switch (dtype) {
+  switch ((int)dtype) {
   case ATTUNE_F64: return "f64";
   case ATTUNE_F32: return "f32";
   case ATTUNE_F16: return "f16";
   case ATTUNE_BF16: return "bf16";
+  case ATTUNE_I32: return "i32";
+  case ATTUNE_I64: return "i64";
   }
   return "unknown";
 }

@@ -28,6 +28,10 @@ typedef enum attune_dtype {
   ATTUNE_BF16 = 4
 } attune_dtype;
 
+/* Integers, of 32 and 64 bits: random numbers have them, GEMMs do not. */
+#define ATTUNE_I32 ((attune_dtype)5)
+#define ATTUNE_I64 ((attune_dtype)6)
+
 /* Handles with a lifetime. A device is a process-wide singleton and is never freed by the caller. */
 typedef struct attune_device attune_device;
 typedef struct attune_stream attune_stream;
@@ -42,7 +46,7 @@ ATTUNE_API const char *attune_version(void);
 /* Bytes of one element of `dtype`; 0 for a value that is no dtype. Any thread; allowed in capture. */
 ATTUNE_API size_t attune_dtype_size(attune_dtype dtype);
 
-/* "f64", "f32", "f16" or "bf16"; "unknown" for a value that is no dtype. Borrowed; any thread; allowed in capture. */
+/* "f64", "f32", "f16", "bf16", "i32" or "i64"; "unknown" for a value that is no dtype. Borrowed; any thread; allowed in capture. */
 ATTUNE_API const char *attune_dtype_name(attune_dtype dtype);
 
 #ifdef __cplusplus

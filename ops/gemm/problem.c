@@ -12,9 +12,9 @@ typedef struct matrix {
 static inline bool half(attune_dtype dtype) { return dtype == ATTUNE_F16 || dtype == ATTUNE_BF16; }
 
 static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
-  if (!attune_dtype_size(p->dtype))
+  if ((unsigned)p->dtype - 1u >= 4u)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype is %d; should be f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)p->dtype);
-  if (!attune_dtype_size(out))
+  if ((unsigned)out - 1u >= 4u)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype_out is %d; should be 0, f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)out);
   if (out != p->dtype && !(half(p->dtype) && out == ATTUNE_F32))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype_out is %s for %s inputs; should be %s%s", attune_dtype_name(out),

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * generator.c: seed, offset and state of generators, and their part in graphs. */
+#include "src/random/generator.h"
+
+#include "src/capture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OFFSET_MAX INT64_MAX
+
+struct attune_generator {
+  pthread_mutex_t lock; /* guards all fields, and the increments of the graphs that the generator has joined */
+  uint64_t seed, offset;
+  attune_random_mode mode;
+  int processors, threads;
+  int references; /* the program's and one for each graph */
+  int captures;   /* under way, of graphs that it has joined */
+};
+
+#define LOCK(generator) pthread_mutex_lock((pthread_mutex_t *)(uintptr_t)&(generator)->lock)
+#define UNLOCK(generator) pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t)&(generator)->lock)
+
+static attune_status check(const attune_generator *generator, const void *pointer, const char *name) {
+  if (!generator) return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
+  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should point to memory", name);
+  return ATTUNE_OK;
+}
+
+static attune_status check_offset(uint64_t offset) {
+  if (offset % 4 == 0 && offset <= OFFSET_MAX) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "offset is %llu; should be a multiple of 4 below 2^63", (unsigned long long)offset);
+}
+
+/* Locks for a change; fails unlocked. */
+static attune_status begin_change(attune_generator *generator) {
+  if (!generator) return check(generator, "", "generator");
+  LOCK(generator);
+  if (generator->captures == 0) return ATTUNE_OK;
+  UNLOCK(generator);
+  return at_fail(ATTUNE_CAPTURING, "a graph that the generator is registered with is being captured; should be set before or after");
+}
+
+attune_status attune_generator_create(attune_generator **out, uint64_t seed) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  *out = NULL;
+  attune_generator *generator = calloc(1, sizeof *generator);
+  if (!generator) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a generator");
+  pthread_mutex_init(&generator->lock, NULL);
+  generator->seed = seed;
+  generator->references = 1;
+  *out = generator;
+  return ATTUNE_OK;
+}
+
+static void drop(attune_generator *generator) {
+  LOCK(generator);
+  const int left = --generator->references;
+  UNLOCK(generator);
+  if (left > 0) return;
+  pthread_mutex_destroy(&generator->lock);
+  free(generator);
+}
+
+void attune_generator_destroy(attune_generator *generator) {
+  if (generator) drop(generator);
+}
+
+attune_status attune_generator_set_seed(attune_generator *generator, uint64_t seed) {
+  attune_status status = begin_change(generator);
+  if (status != ATTUNE_OK) return status;
+  generator->seed = seed;
+  generator->offset = 0;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+attune_status attune_generator_get_seed(const attune_generator *generator, uint64_t *out) {
+  attune_status status = check(generator, out, "out");
+  if (status != ATTUNE_OK) return status;
+  LOCK(generator);
+  *out = generator->seed;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+attune_status attune_generator_set_offset(attune_generator *generator, uint64_t offset) {
+  attune_status status = check_offset(offset);
+  if (status == ATTUNE_OK) status = begin_change(generator);
+  if (status != ATTUNE_OK) return status;
+  generator->offset = offset;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+attune_status attune_generator_get_offset(const attune_generator *generator, uint64_t *out) {
+  attune_status status = check(generator, out, "out");
+  if (status != ATTUNE_OK) return status;
+  LOCK(generator);
+  *out = generator->offset;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+static attune_status fail_exhausted(uint64_t words, uint64_t offset) {
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%llu words more at offset %llu pass 2^63; should be a new seed", (unsigned long long)words,
+                 (unsigned long long)offset);
+}
+
+attune_status attune_generator_jump(attune_generator *generator, uint64_t words) {
+  if (words % 4)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "words is %llu; should be a multiple of 4", (unsigned long long)words);
+  attune_status status = begin_change(generator);
+  if (status != ATTUNE_OK) return status;
+  const uint64_t offset = generator->offset;
+  const bool fits = words <= OFFSET_MAX - offset;
+  if (fits) generator->offset += words;
+  UNLOCK(generator);
+  return fits ? ATTUNE_OK : fail_exhausted(words, offset);
+}
+
+attune_status attune_generator_set_mode(attune_generator *generator, attune_random_mode mode) {
+  if ((unsigned)mode > ATTUNE_RANDOM_TORCH)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be portable (0) or torch (1)", (int)mode);
+  attune_status status = begin_change(generator);
+  if (status != ATTUNE_OK) return status;
+  generator->mode = mode;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+attune_status attune_generator_get_mode(const attune_generator *generator, attune_random_mode *out) {
+  attune_status status = check(generator, out, "out");
+  if (status != ATTUNE_OK) return status;
+  LOCK(generator);
+  *out = generator->mode;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+attune_status attune_generator_set_torch_grid(attune_generator *generator, int processors, int threads) {
+  const bool given = processors > 0 && processors <= 65536 && threads >= 256 && threads <= 65536;
+  if (!given && (processors != 0 || threads != 0))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "processors is %d, threads %d; should be 1 to 65536 and 256 to 65536, or both 0", processors, threads);
+  attune_status status = begin_change(generator);
+  if (status != ATTUNE_OK) return status;
+  generator->processors = processors;
+  generator->threads = threads;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+static void put64(unsigned char *out, uint64_t value) {
+  for (int i = 0; i < 8; i++) out[i] = (unsigned char)(value >> (8 * i));
+}
+
+static uint64_t get64(const unsigned char *in) {
+  uint64_t value = 0;
+  for (int i = 0; i < 8; i++) value |= (uint64_t)in[i] << (8 * i);
+  return value;
+}
+
+attune_status attune_generator_get_state(const attune_generator *generator, void *state, size_t bytes) {
+  attune_status status = check(generator, state, "state");
+  if (status != ATTUNE_OK) return status;
+  if (bytes < ATTUNE_GENERATOR_STATE_BYTES)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be at least %d", bytes, ATTUNE_GENERATOR_STATE_BYTES);
+  LOCK(generator);
+  put64(state, generator->seed);
+  put64((unsigned char *)state + 8, generator->offset);
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+attune_status attune_generator_set_state(attune_generator *generator, const void *state, size_t bytes) {
+  attune_status status = check(generator, state, "state");
+  if (status != ATTUNE_OK) return status;
+  if (bytes != 8 && bytes != ATTUNE_GENERATOR_STATE_BYTES)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be 16 (seed and offset) or 8 (seed)", bytes);
+  const uint64_t seed = get64(state), offset = bytes == 8 ? 0 : get64((const unsigned char *)state + 8);
+  status = check_offset(offset);
+  if (status == ATTUNE_OK) status = begin_change(generator);
+  if (status != ATTUNE_OK) return status;
+  generator->seed = seed;
+  generator->offset = offset;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+void at_generator_look(attune_generator *generator, at_generator_view *out) {
+  LOCK(generator);
+  *out = (at_generator_view){generator->mode, generator->processors, generator->threads};
+  UNLOCK(generator);
+}
+
+static at_graph_generator *find_joined(const attune_generator *generator, const attune_stream *stream) {
+  at_graph_generator *joined = stream->capture->generators;
+  while (joined && joined->generator != generator) joined = joined->next;
+  return joined;
+}
+
+attune_status at_generator_take(attune_generator *generator, attune_stream *stream, uint64_t words, at_random_call *call) {
+  at_graph_generator *joined = stream->capture ? find_joined(generator, stream) : NULL;
+  if (!joined && (stream->capture || at_stream_capturing(stream)))
+    return at_fail(ATTUNE_CAPTURING, "every replay would draw the same numbers; the generator should be registered with the graph "
+                                     "(attune_graph_register_generator)");
+  LOCK(generator);
+  uint64_t *position = joined ? &joined->increment : &generator->offset;
+  const uint64_t offset = *position;
+  const bool fits = words <= OFFSET_MAX - offset;
+  if (fits) *position += words;
+  call->seed = generator->seed;
+  call->offset = offset;
+  call->state = joined ? (const at_u64 *)joined->state : NULL;
+  UNLOCK(generator);
+  return fits ? ATTUNE_OK : fail_exhausted(words, offset);
+}
+
+/* ---- graphs ---- */
+
+attune_status at_generator_join(attune_generator *generator, attune_device *device, at_graph_generator *out) {
+  *out = (at_graph_generator){.generator = generator, .device = device};
+  if (!generator) return check(generator, "", "generator");
+  void *state = NULL;
+  if (!device->backend->random_state)
+    return at_fail(ATTUNE_UNSUPPORTED, "device %s has no random numbers", device->name);
+  attune_status status = device->backend->alloc(device, &state, 2 * sizeof(uint64_t));
+  if (status != ATTUNE_OK) return status;
+  out->state = state;
+  LOCK(generator);
+  generator->references++;
+  UNLOCK(generator);
+  return ATTUNE_OK;
+}
+
+/* The state goes to the device by value, in stream order: several replays may be under way. */
+attune_status at_generator_replay(at_graph_generator *joined, attune_stream *stream) {
+  attune_generator *generator = joined->generator;
+  LOCK(generator);
+  const uint64_t seed = generator->seed, offset = generator->offset;
+  const bool fits = joined->increment <= OFFSET_MAX - offset;
+  if (fits) generator->offset += joined->increment;
+  UNLOCK(generator);
+  if (!fits) return fail_exhausted(joined->increment, offset);
+  return joined->device->backend->random_state(stream, joined->state, seed, offset);
+}
+
+void at_generator_leave(at_graph_generator *joined) {
+  if (joined->state) (void)joined->device->backend->free(joined->device, joined->state);
+  if (joined->state) drop(joined->generator);
+  joined->state = NULL;
+  joined->generator = NULL;
+}
+
+void at_generator_capturing(at_graph_generator *joined, int change) {
+  LOCK(joined->generator);
+  joined->generator->captures += change;
+  UNLOCK(joined->generator);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * random.cu: the kernels of the portable mode, and of permutations. Specialised by macros; the values here make it compile alone.
+ *
+ * A thread makes chunks of 16 bytes, each of one Philox block (two where a sample takes more bits than its element has) and one store, and steps over
+ * the output with the whole grid. Instructions a chunk (sm_90): 20 wide multiplications, 20 three-input logic operations, and the samples. */
+#ifndef AT_EMBEDDED
+#include "src/random/philox.h"
+#include "src/random/transforms.h"
+#include "src/random/call.h"
+#endif
+
+#ifndef KIND
+#define KIND 1     /* AT_UNIFORM ... */
+#define TYPE 2     /* AT_F64 ... */
+#define WIDE 0     /* 64 bits a sample */
+#define PLAIN 1    /* uniform from 0 to 1; normal of mean 0 and deviation 1 */
+#define ALIGNED 1  /* out is aligned to 16 bytes */
+#define IN_GRAPH 0 /* seed and base offset are read from call.state */
+#endif
+
+#if TYPE == AT_F64
+typedef double element;
+#elif TYPE == AT_F32
+typedef float element;
+#elif TYPE == AT_I32
+typedef int element;
+#elif TYPE == AT_I64
+typedef long long element;
+#else
+typedef unsigned short element;
+#endif
+
+#define HALF (TYPE == AT_F16 || TYPE == AT_BF16)
+#define ELEMENTS (16 / (int)sizeof(element))
+#define PER_BLOCK (WIDE || TYPE == AT_F64 || TYPE == AT_I64 ? 2 : HALF && (KIND == AT_UNIFORM || KIND == AT_NORMAL) ? 8 : 4)
+#define BLOCKS (ELEMENTS / PER_BLOCK)
+#define THREADS 256
+
+static __device__ __forceinline__ at_u32 pack16(float low, float high, bool toward_zero) {
+  at_u32 pair;
+#if TYPE == AT_BF16
+  if (toward_zero) return AT_BITS(low) >> 16 | (AT_BITS(high) & 0xffff0000u);
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+#else
+  if (toward_zero)
+    asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+#endif
+  return pair;
+}
+
+static __device__ __forceinline__ float unpack16(at_u32 bits) {
+#if TYPE == AT_BF16
+  return AT_FLOAT(bits << 16);
+#else
+  float x;
+  asm("{ .reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h; }" : "=f"(x) : "r"(bits & 0xffffu));
+  return x;
+#endif
+}
+
+/* ---- samples of a Philox block ---- */
+
+static __device__ __forceinline__ float mean_of(const at_random_call &call) { return PLAIN ? 0.0f : call.f[0]; }
+static __device__ __forceinline__ float deviation_of(const at_random_call &call) { return PLAIN ? 1.0f : call.f[1]; }
+
+static __device__ __forceinline__ float sample32(const at_random_call &call, at_u32 w) {
+  switch (KIND) {
+  case AT_UNIFORM: return PLAIN ? AT_MUL((float)(int)(w >> 8), 0x1p-24f) : at_uniform32(w, call.f[0], call.f[1], call.f[2]);
+  case AT_EXPONENTIAL: return at_exponential32(w, call.f[0]);
+  case AT_BERNOULLI: return w <= (at_u32)call.limit ? call.f[0] : 0.0f;
+  default: return (float)at_integer32(w, call.from, call.range);
+  }
+}
+
+static __device__ __forceinline__ void samples32(const at_random_call &call, const at_philox_block &block, float out[4]) {
+  if (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL) {
+#pragma unroll
+    for (int k = 0; k < 4; k += 2) {
+      const at_pair32 pair = at_normal32(block.w[k], block.w[k + 1], mean_of(call), deviation_of(call));
+      out[k] = KIND == AT_NORMAL ? pair.x : at_exp32(pair.x);
+      out[k + 1] = KIND == AT_NORMAL ? pair.y : at_exp32(pair.y);
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < 4; k++) out[k] = sample32(call, block.w[k]);
+  }
+}
+
+/* Pairs of 16-bit uniform samples; `to` gives way to `from` after the rounding. */
+static __device__ __forceinline__ at_u32 uniform_pair(const at_random_call &call, at_u32 w) {
+  if (PLAIN) { /* 1 + bits 2^-16 less 1: no conversion */
+    const float low = AT_ADD(AT_FLOAT((w << 7 & 0x007fff80u) | 0x3f800000u), -1.0f);
+    const float high = AT_ADD(AT_FLOAT((w >> 9 & 0x007fff80u) | 0x3f800000u), -1.0f);
+    return pack16(low, high, true);
+  }
+  const float low = at_uniform16(w & 0xffffu, call.f[0], call.f[1]), high = at_uniform16(w >> 16, call.f[0], call.f[1]);
+  const at_u32 pair = pack16(low, high, true), from = pack16(call.f[0], call.f[0], false);
+  const at_u32 a = unpack16(pair) >= call.f[2] ? from & 0xffffu : pair & 0xffffu;
+  const at_u32 b = unpack16(pair >> 16) >= call.f[2] ? from & 0xffff0000u : pair & 0xffff0000u;
+  return a | b;
+}
+
+/* A normal sample of 16 bits, from the table of medians where there is one. */
+static __device__ __forceinline__ float normal16(const float *table, at_u32 bits) {
+  const at_u32 slice = bits & 0x7fffu;
+  const float z = table ? table[slice] : at_slice16(slice);
+  return AT_FLOAT(AT_BITS(z) | (bits << 16 & 0x80000000u));
+}
+
+/* True when a half of w lies in the tail: its low 15 bits are at least AT_SLICES - AT_TAIL. */
+static __device__ __forceinline__ at_u32 tail_flags(at_u32 w) { return (w & 0x7ff87ff8u) + 0x00080008u; }
+
+static __device__ __noinline__ float refined(at_u64 seed, at_u64 block, at_u32 index, at_u32 bits) {
+  return AT_FLOAT(AT_BITS(at_refine16(seed, block, index, bits & 0x7fffu)) | (bits << 16 & 0x80000000u));
+}
+
+static __device__ __forceinline__ void normal_block(const at_random_call &call, const float *table, at_u64 seed, at_u64 index,
+                                                    const at_philox_block &block, at_u32 out[4]) {
+  float z[8];
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    z[2 * k] = normal16(table, block.w[k]);
+    z[2 * k + 1] = normal16(table, block.w[k] >> 16);
+  }
+  const at_u32 flags = (tail_flags(block.w[0]) | tail_flags(block.w[1]) | tail_flags(block.w[2]) | tail_flags(block.w[3])) & 0x80008000u;
+  if (flags) {
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+      const at_u32 bits = block.w[k / 2] >> (k % 2 * 16);
+      if ((bits & 0x7fffu) >= AT_SLICES - AT_TAIL) z[k] = refined(seed, index, (at_u32)k, bits);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    const float low = AT_FMA(z[2 * k], deviation_of(call), mean_of(call)), high = AT_FMA(z[2 * k + 1], deviation_of(call), mean_of(call));
+    out[k] = pack16(low, high, false);
+  }
+}
+
+static __device__ __forceinline__ at_u64 sample64(const at_random_call &call, at_u64 w) {
+  if (TYPE == AT_I64) return KIND == AT_BERNOULLI ? (w <= call.limit ? (at_u64)call.d[0] : 0u) : (at_u64)at_integer64(w, call.from, call.range);
+  switch (KIND) {
+  case AT_UNIFORM: return AT_BITS64(at_uniform64(w, call.d[0], call.d[1], call.d[2]));
+  case AT_EXPONENTIAL: return AT_BITS64(at_exponential64(w, call.d[0]));
+  case AT_BERNOULLI: return AT_BITS64(w <= call.limit ? call.d[0] : 0.0);
+  default: return AT_BITS64((double)at_integer64(w, call.from, call.range));
+  }
+}
+
+static __device__ __forceinline__ void put64(at_u32 *out, at_u64 bits) {
+  out[0] = (at_u32)bits;
+  out[1] = (at_u32)(bits >> 32);
+}
+
+static __device__ __forceinline__ void block64(const at_random_call &call, at_u64 a, at_u64 b, at_u32 out[4]) {
+  if (TYPE == AT_F64 && (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL)) {
+    const at_pair64 pair = at_normal64(a, b, call.d[0], call.d[1]);
+    put64(out, AT_BITS64(KIND == AT_NORMAL ? pair.x : at_exp64(pair.x)));
+    put64(out + 2, AT_BITS64(KIND == AT_NORMAL ? pair.y : at_exp64(pair.y)));
+  } else {
+    put64(out, sample64(call, a));
+    put64(out + 2, sample64(call, b));
+  }
+}
+
+/* What one Philox block gives, as words of the output. */
+static __device__ __forceinline__ void block_out(const at_random_call &call, const float *table, at_u64 seed, at_u64 index, at_u32 *out) {
+  const at_philox_block block = at_philox(seed, index, 0);
+  const at_u64 a = at_join64(block.w[0], block.w[1]), b = at_join64(block.w[2], block.w[3]);
+  if (TYPE == AT_F64 || TYPE == AT_I64) {
+    block64(call, a, b, out);
+  } else if (WIDE) { /* integers of 32 bits or fewer */
+    const at_i64 x = at_integer64(a, call.from, call.range), y = at_integer64(b, call.from, call.range);
+    out[0] = TYPE == AT_I32 ? (at_u32)x : AT_BITS((float)x);
+    out[1] = TYPE == AT_I32 ? (at_u32)y : AT_BITS((float)y);
+  } else if (HALF && KIND == AT_NORMAL) {
+    normal_block(call, table, seed, index, block, out);
+  } else if (HALF && KIND == AT_UNIFORM) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) out[k] = uniform_pair(call, block.w[k]);
+  } else if (TYPE == AT_I32) {
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+      out[k] = KIND == AT_BERNOULLI ? (block.w[k] <= (at_u32)call.limit ? (at_u32)call.f[0] : 0u)
+                                    : (at_u32)at_integer32(block.w[k], call.from, call.range);
+  } else {
+    float x[4];
+    samples32(call, block, x);
+    if (HALF) {
+      out[0] = pack16(x[0], x[1], false);
+      out[1] = pack16(x[2], x[3], false);
+    } else {
+#pragma unroll
+      for (int k = 0; k < 4; k++) out[k] = AT_BITS(x[k]);
+    }
+  }
+}
+
+/* ---- the kernels ---- */
+
+typedef union chunk {
+  uint4 all;
+  at_u32 words[4];
+  element elements[ELEMENTS];
+} chunk;
+
+static __device__ __forceinline__ chunk make_chunk(const at_random_call &call, const float *table, at_u64 seed, at_u64 first) {
+  chunk c;
+#pragma unroll
+  for (int b = 0; b < BLOCKS; b++) block_out(call, table, seed, first + (at_u64)b, c.words + b * (4 / BLOCKS));
+  return c;
+}
+
+static __device__ __forceinline__ void fill(const at_random_call &call, const float *table) {
+  at_u64 seed = call.seed, base = call.offset;
+  if (IN_GRAPH) {
+    seed = call.state[0];
+    base += call.state[1];
+  }
+  base /= 4u;
+  element *out = (element *)call.out;
+  const at_u64 chunks = call.count / ELEMENTS, stride = (at_u64)gridDim.x * blockDim.x;
+  at_u64 i = (at_u64)blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll 1
+  for (; i < chunks; i += stride) {
+    const chunk c = make_chunk(call, table, seed, base + i * BLOCKS);
+    if (ALIGNED) {
+      __stcs((uint4 *)call.out + i, c.all);
+    } else {
+#pragma unroll
+      for (int k = 0; k < ELEMENTS; k++) out[i * ELEMENTS + k] = c.elements[k];
+    }
+  }
+  if (i == chunks && call.count % ELEMENTS) { /* one thread of all is left there */
+    const chunk c = make_chunk(call, table, seed, base + i * BLOCKS);
+#pragma unroll
+    for (int k = 0; k < ELEMENTS; k++)
+      if (k < (int)(call.count % ELEMENTS)) out[i * ELEMENTS + k] = c.elements[k];
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) at_random_fill(const __grid_constant__ at_random_call call) { fill(call, nullptr); }
+
+#if HALF && KIND == AT_NORMAL
+/* Normal f16 and bf16 for large counts: the medians of all slices in shared memory, 128 KiB, computed by each block first. */
+extern "C" __global__ void __launch_bounds__(1024) at_random_fill_by_table(const __grid_constant__ at_random_call call) {
+  extern __shared__ float table[];
+  for (at_u32 slice = threadIdx.x; slice < AT_SLICES; slice += blockDim.x) table[slice] = at_slice16(slice);
+  __syncthreads();
+  fill(call, table);
+}
+#endif
+
+typedef struct state_write {
+  at_u64 *state, seed, offset;
+} state_write;
+
+extern "C" __global__ void at_random_state(const __grid_constant__ state_write write) {
+  write.state[0] = write.seed;
+  write.state[1] = write.offset;
+}
