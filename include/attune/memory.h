@@ -11,7 +11,8 @@
  *
  * The environment variable ATTUNE_ALLOC and attune_memory_configure take "key:value,key:value":
  *   backend                        caching, or none: every call goes to the device, for memory checkers
- *   expandable_segments            true: segments grow in place in reserved addresses (needs virtual memory); default false
+ *   expandable_segments            segments grow and shrink in place in reserved addresses, so that little is lost to gaps; false for memory that
+ *                                  other processes open (attune_memory_export). Default: true where the device has virtual memory
  *   max_split_size_mb              blocks from this size on are never split; default: none
  *   max_non_split_rounding_mb      how much larger than a request such a block may be; default 20
  *   large_segment_size_mb          what is taken from the device for requests of 1 to 10 MB; default 20

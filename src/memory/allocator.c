@@ -17,6 +17,7 @@ static void read_settings(at_allocator *allocator) {
   allocator->options_status = at_settings_alloc(text, sizeof text);
   if (allocator->options_status == ATTUNE_OK)
     allocator->options_status = at_memory_options_parse(&allocator->options, text, "ATTUNE_ALLOC");
+  if (!allocator->device->backend->vm_map) allocator->options.expandable = false;
   if (allocator->options_status != ATTUNE_OK)
     (void)at_copy_text(allocator->options_message, sizeof allocator->options_message, attune_last_message());
 }

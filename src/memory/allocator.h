@@ -276,7 +276,8 @@ bool at_reserve(at_allocator *allocator, size_t bytes); /* false: over the limit
 void at_unreserve(at_allocator *allocator, size_t bytes);
 
 /* expandable.c. As segments.c. */
-attune_status at_expandable_grow(at_allocator *allocator, const at_request *request, at_block **out);
+/* *possible: false when no addresses can be reserved, for a request that a plain segment may serve. */
+attune_status at_expandable_grow(at_allocator *allocator, const at_request *request, at_block **out, bool *possible);
 uint64_t at_expandable_shrink(at_allocator *allocator);
 void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* without mapped memory */
 

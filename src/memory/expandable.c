@@ -100,14 +100,17 @@ static void become_unmapped(at_allocator *allocator, at_block *block) {
   if (previous && at_block_get_state(previous) == AT_BLOCK_UNMAPPED) at_block_swallow(allocator, previous, block);
 }
 
-attune_status at_expandable_grow(at_allocator *allocator, const at_request *request, at_block **out) {
+attune_status at_expandable_grow(at_allocator *allocator, const at_request *request, at_block **out, bool *possible) {
   at_block *block = find_room(request);
   at_segment *segment = block ? block->segment : NULL;
   attune_status status = ATTUNE_OK;
   if (!block) {
     if (request->size > allocator->device->properties.memory_bytes) return ATTUNE_OUT_OF_MEMORY;
     status = make_segment(allocator, request, &segment);
-    if (status != ATTUNE_OK) return status;
+    if (status != ATTUNE_OK) {
+      *possible = false;
+      return status;
+    }
     block = segment->first;
   }
   size_t before = cached_size(block->previous);

@@ -13,7 +13,7 @@
 
 void at_memory_options_default(at_memory_options *out) {
   *out = (at_memory_options){
-      .max_split = SIZE_MAX, .max_non_split_rounding = 20 * AT_MIB, .large_segment = 20 * AT_MIB};
+      .max_split = SIZE_MAX, .max_non_split_rounding = 20 * AT_MIB, .large_segment = 20 * AT_MIB, .expandable = true};
 }
 
 typedef struct setting {

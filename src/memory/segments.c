@@ -111,9 +111,10 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
 
 attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out) {
   *out = NULL;
-  if (allocator->options.expandable && !request->pool->own_allocator && !is_direct(allocator))
-    return at_expandable_grow(allocator, request, out);
-  return add_plain(allocator, request, out);
+  if (!allocator->options.expandable || request->pool->own_allocator || is_direct(allocator)) return add_plain(allocator, request, out);
+  bool possible = true;
+  attune_status status = at_expandable_grow(allocator, request, out, &possible);
+  return possible ? status : add_plain(allocator, request, out);
 }
 
 static bool is_whole(const at_block *block) {
