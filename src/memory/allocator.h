@@ -253,6 +253,12 @@ at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool, at_front *front)
 void at_front_count_alloc(at_front *front, bool small, size_t size, size_t requested);
 void at_front_count_free(at_front *front, bool small, size_t size, size_t requested);
 
+/* A graph replays into its pool's memory whenever it likes, also into what is free between its pieces of work: nothing of it goes while a graph holds
+ * it. */
+static inline bool at_pool_is_held(const attune_pool *pool) {
+  return pool->id[1] != 0 && pool->references > 0;
+}
+
 /* segments.c. Lock held; given up and taken again while the device is asked. */
 typedef struct at_request {
   attune_stream *stream;

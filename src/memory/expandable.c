@@ -166,7 +166,7 @@ static at_block *take_granules(at_allocator *allocator, at_block *block) {
 static at_block *take_all_granules(at_allocator *allocator) {
   at_block *list = NULL;
   for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
-    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+    for (at_heap *heap = at_pool_is_held(pool) ? NULL : pool->heaps; heap; heap = heap->next)
       for (at_segment *segment = heap->segments; segment; segment = segment->next)
         for (at_block *block = at_segment_expandable(segment) ? segment->first : NULL; block; block = block->next) {
           at_block *taken = at_block_get_state(block) == AT_BLOCK_CACHED ? take_granules(allocator, block) : NULL;

@@ -191,7 +191,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
 
 static bool is_free_segment(const at_segment *segment) {
   return !at_segment_expandable(segment) && !segment->first->next &&
-         at_block_get_state(segment->first) == AT_BLOCK_CACHED;
+         at_block_get_state(segment->first) == AT_BLOCK_CACHED && !at_pool_is_held(segment->heap->pool);
 }
 
 uint64_t at_segments_release(at_allocator *allocator) {
