@@ -48,7 +48,9 @@ attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *p
   const struct { at_store *store; attune_source source; } layers[] = {{tuner->user, ATTUNE_SOURCE_STORED}, {tuner->system, ATTUNE_SOURCE_SYSTEM}};
   status = ATTUNE_NOT_FOUND;
   for (size_t i = 0; i < AT_COUNT(layers); i++) {
-    if (find_in(layers[i].store, fingerprint, &key, out) != ATTUNE_OK) continue;
+    const attune_status found = find_in(layers[i].store, fingerprint, &key, out);
+    if (found == ATTUNE_BUSY) status = ATTUNE_BUSY;
+    if (found != ATTUNE_OK) continue;
     out->source = layers[i].source;
     at_plan *made = NULL;
     if (plan_of(op, problem, device, out, &made) != ATTUNE_OK) {
@@ -148,6 +150,7 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
   at_plan *plan = NULL;
   attune_decision decision;
   attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, &decision, &plan);
+  const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
     const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, &decision, &plan);
@@ -155,7 +158,7 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
     if (status == ATTUNE_OK && mode == ATTUNE_MODE_RECORD) record(tuner, device, decision.problem);
   }
   if (status != ATTUNE_OK) return status;
-  at_plan_table *table = late && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
+  at_plan_table *table = unsure && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
   status = at_plan_table_put(table, key, &plan, &decision, true);
   *out = plan;
   return status;

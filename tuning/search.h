@@ -17,7 +17,7 @@ typedef struct at_search_result {
 
 /* Races every candidate of every implementation for `problem` for at most `budget_ns` (0: as much as the problem's own length makes sensible; a step
  * that is under way is finished). The vendor default is candidate 0 and always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no
- * implementation), BUDGET_EXHAUSTED (not even the default could be measured), OUT_OF_MEMORY, DEVICE_ERROR. */
+ * implementation), OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure,
                         double budget_ns);
 

@@ -66,8 +66,10 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
 static void commit(const job *j, const at_search_result *result, const attune_decision *winner) {
   char family[AT_FAMILY_CHARS];
   if (!j->tuner->user || j->op->family(j->problem, family, sizeof family) != ATTUNE_OK) return;
-  if (at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS) != ATTUNE_OK)
-    at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
+  const attune_status status =
+      at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
+  at_tuner_database_is(j->tuner, status);
+  if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
 }
 
 /* Under the device's lock. */
