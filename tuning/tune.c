@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tune.c: one problem's tuning from start to commit: one at a time a device in the process, one a problem among processes. */
+#include "tuning/tune.h"
+
 #include <string.h>
 #include <time.h>
 
-#include "tuning/dispatch.h"
 #include "tuning/search.h"
 
 enum { LEASE_MS = 60000, COMMIT_WAIT_MS = 5000, POLL_MS = 5 };
@@ -94,13 +95,10 @@ static attune_status measure_problem(const job *j, at_search_result *result, att
 /* The new winner is what calls use from now on. */
 static void publish(const job *j, const attune_decision *winner) {
   at_key key = {{0}};
-  at_configuration configuration;
   at_plan *plan = NULL;
   at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  at_copy_text(configuration.text, sizeof configuration.text, winner->configuration);
-  const at_implementation *implementation = at_registry_find(j->op, winner->implementation, j->device);
-  if (implementation && at_plan_create(&plan, j->op, implementation, &configuration, j->problem, j->device) == ATTUNE_OK)
+  if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK)
     at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false);
 }
 

@@ -47,12 +47,15 @@ static entry try_enter(at_cblas_gate *gate, int threads, uint64_t barred) {
       if (THREADS(state) != threads) return REFUSED;
       if (atomic_compare_exchange_weak_explicit(&gate->state, &state, state + 1, memory_order_acquire, memory_order_relaxed))
         return ENTERED;
+    } else if (gate->get_threads() == threads) { /* while nobody is inside, only the program changes the setting */
+      uint64_t next = 1u | (uint64_t)threads << 16 | (state & (WAITING | CLOSED));
+      if (atomic_compare_exchange_weak_explicit(&gate->state, &state, next, memory_order_acquire, memory_order_relaxed))
+        return (next & WAITING) != 0 ? ENTERED_SIGNAL : ENTERED;
     } else if (atomic_compare_exchange_weak_explicit(&gate->state, &state, state | CLOSED, memory_order_acquire,
                                                      memory_order_relaxed)) {
       gate->previous = gate->get_threads();
-      bool alter = gate->previous != threads;
-      if (alter) gate->set_threads(threads);
-      return open_gate(gate, 1u | (uint64_t)threads << 16 | (alter ? ALTERED : 0)) ? ENTERED_SIGNAL : ENTERED;
+      gate->set_threads(threads);
+      return open_gate(gate, 1u | (uint64_t)threads << 16 | ALTERED) ? ENTERED_SIGNAL : ENTERED;
     }
   }
 }

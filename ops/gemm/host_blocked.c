@@ -147,7 +147,7 @@ static void add_panel(list *l, at_blocked_options o, const at_gemm *g) {
 static void add_packed(list *l, at_blocked_options o, const at_gemm *g) {
   const at_blocked_options base = o;
   add_threads(l, o, g);
-  if (flops(g) < 4e6) return; /* one block holds it all */
+  if (flops(g) < 4e6 || flops(g) > 4e9) return; /* one block holds it all; or each trial costs too much of a budget */
   if (base.vectors > 2) {
     o.vectors = 2;
     add_threads(l, o, g);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pad.cu: copies up to three matrices, column by column, to columns that start elsewhere: into the workspace with padded columns (the padding is
  * zeroed), and back. Columns start at any multiple of ELEMENT_BYTES (2, 4 or 8) on both sides. A thread writes 16-byte pieces of the destination
- * out of two aligned 16-byte loads, shifted into place. Compiled at run time; pad.h has the arguments. */
+ * out of two aligned 16-byte loads, shifted into place. Compiled at run time; pad.h has the arguments. It is also C,
+ * so that a test can run it on the host. */
 #ifndef ELEMENT_BYTES
 #define ELEMENT_BYTES 2
 #endif
@@ -48,7 +49,7 @@ struct piece {
   const char *source; /* of byte 0, even if that lies before the column */
   char *destination;
   int begin, end, valid;
-  bool aligned;       /* loaded by 16-byte loads; else element by element, because they would leave the source */
+  int aligned;        /* loaded by 16-byte loads; else element by element, because they would leave the source */
   uint4 low, high;
 };
 
@@ -65,11 +66,11 @@ static __device__ __forceinline__ void locate(struct piece *p, const struct pad_
   p->valid = min(PIECE, m->bytes - offset);
 }
 
-/* The loads, which may be in flight until shifted() needs them-> */
+/* The loads, which may be in flight until shifted() needs them. */
 static __device__ __forceinline__ void load(struct piece *p, const struct pad_matrix *m) {
   const int skew = (int)((unsigned long long)p->source & (PIECE - 1));
   const long long at = p->source - m->source - skew;
-  const bool low = p->begin < PIECE - skew, high = p->valid > PIECE - skew;
+  const int low = p->begin < PIECE - skew, high = p->valid > PIECE - skew;
   p->aligned = at >= (low ? 0 : -PIECE) && at + (high ? 2 * PIECE : PIECE) <= m->extent;
   p->low = p->high = make_uint4(0, 0, 0, 0);
   if (p->aligned && low) p->low = __ldg((const uint4 *)(m->source + at));
@@ -144,9 +145,12 @@ static __device__ __forceinline__ void store(const struct piece *p) {
       *(element *)(p->destination + i * ELEMENT_BYTES) = get_element(word, i);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) at_pad(const __grid_constant__ struct pad_arguments arguments) {
+#ifdef __cplusplus
+extern "C"
+#endif
+__global__ void __launch_bounds__(THREADS) at_pad(const __grid_constant__ struct pad_arguments arguments) {
   const int which = blockIdx.x < arguments.matrix[1].first_block ? 0 : blockIdx.x < arguments.matrix[2].first_block ? 1 : 2;
-  const struct pad_matrix &m = arguments.matrix[which];
+  const struct pad_matrix *m = &arguments.matrix[which];
   const unsigned int first = (blockIdx.x - m->first_block) * (THREADS * EACH) + threadIdx.x;
   struct piece pieces[EACH];
 #pragma unroll

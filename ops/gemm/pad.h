@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pad.h: copies of matrices with other leading dimensions, several in one launch of the kernel of pad.cu. */
+#ifndef AT_GEMM_PAD_H
+#define AT_GEMM_PAD_H
+
+#include "src/cuda/kernel_compile.h"
+
+#define AT_PAD_MATRICES 3
+#define AT_PAD_THREADS 256 /* of a block; THREADS in pad.cu */
+#define AT_PAD_EACH 2      /* pieces of a thread; EACH in pad.cu */
+#define AT_PAD_PIECE 16    /* bytes */
+
+/* A column-major matrix or batch of them, to be copied; sizes in elements. Columns start at multiples of an element on both sides. */
+typedef struct at_pad_copy {
+  int64_t rows, cols, batch;
+  int64_t ld_source, ld_destination, stride_source, stride_destination;
+  size_t element;
+  bool fill; /* the destination's columns are multiples of 16 bytes apart and begin at one: they are filled up with zeros to 16 bytes */
+} at_pad_copy;
+
+/* n / d for n < 2^31, as pad.cu has it. */
+typedef struct at_pad_divider {
+  uint32_t factor, shift;
+} at_pad_divider;
+
+/* What the kernel takes: struct pad_matrix of pad.cu. */
+typedef struct at_pad_matrix {
+  const void *source;
+  void *destination;
+  int64_t ld_source, ld_destination, stride_source, stride_destination, extent;
+  int32_t bytes, bytes_destination;
+  uint32_t pieces, columns, total, first_block;
+  at_pad_divider by_pieces, by_columns;
+} at_pad_matrix;
+_Static_assert(sizeof(at_pad_matrix) == 96, "pad.cu lays it out so");
+
+/* The kernel's argument. The caller sets each matrix's source and destination for every launch. */
+typedef struct at_pad_arguments {
+  at_pad_matrix matrix[AT_PAD_MATRICES];
+} at_pad_arguments;
+
+/* The kernel for matrices whose elements are all multiples of `element` bytes (2, 4 or 8; NULL for another). Borrowed. */
+const at_kernel_source *at_pad_source(size_t element);
+
+/* Fills *out for up to AT_PAD_MATRICES copies; *blocks is the grid. False when one is too large for the kernel or empty. */
+bool at_pad_plan(at_pad_arguments *out, const at_pad_copy *copies, int count, uint32_t *blocks);
+
+#endif
