@@ -7,7 +7,6 @@
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,43 +22,6 @@ enum {
   MANY_PROBLEMS = 64,
   MANY_MASK = MANY_PROBLEMS - 1
 };
-
-static FILE *markdown;
-
-void hot_die(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("bench_hot_path: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
-  va_end(arguments);
-  exit(1);
-}
-
-void hot_check(attune_status status, const char *what) {
-  if (status != ATTUNE_OK) hot_die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
-}
-
-void hot_line(const char *format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  puts(text);
-  fflush(stdout);
-  if (markdown != NULL) fprintf(markdown, "%s\n", text);
-}
-
-static int by_value(const void *x, const void *y) {
-  double a = *(const double *)x, b = *(const double *)y;
-  return (a > b) - (a < b);
-}
-
-double hot_median(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, by_value);
-  return values[count / 2];
-}
 
 /* The implementation that does nothing. */
 static bool no_op_supports(const void *problem, attune_device *device) {
@@ -312,7 +274,7 @@ int main(int argc, char **argv) {
       fputs(usage, stdout);
       return 0;
     }
-    if (letter == 'm' && (markdown = fopen(optarg, "w")) == NULL) hot_die("cannot write %s", optarg);
+    if (letter == 'm') hot_write_to(optarg);
     if (letter == '?' || (letter == 'w' && (!at_parse_i64(&winners, optarg) || winners < 1))) {
       fputs(usage, stderr);
       return 2;
@@ -324,6 +286,6 @@ int main(int argc, char **argv) {
 #ifdef BENCH_WITH_CUDA
   hot_report_cuda();
 #endif
-  if (markdown != NULL && fclose(markdown) != 0) hot_die("the markdown file could not be written");
+  hot_close();
   return 0;
 }
