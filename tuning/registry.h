@@ -21,6 +21,7 @@ typedef struct at_implementation {
   const char *name;
   int version;               /* raise it when the same configuration means other code: stored winners become misses */
   const char *backend;       /* "host", "cuda" */
+  bool fallback;             /* plain and slow: raced only where nothing else can do the problem */
   /* May this problem, its contract included, run here? Cheap, no allocation. */
   bool (*supports)(const void *problem, attune_device *device);
   /* Up to `max` configurations into out, best guess first; the count. At least one for a supported problem. */

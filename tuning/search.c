@@ -53,6 +53,7 @@ static attune_status collect(search *s) {
   for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = s->op->implementations[i];
     if (strcmp(implementation->backend, s->device->backend->name) != 0 || !implementation->supports(s->problem, s->device)) continue;
+    if (implementation->fallback && implementation != base) continue;
     counts[i] = implementation->configurations(s->problem, s->device, s->room, MOST_CONFIGURATIONS);
     lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
     if (lists[i]) memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
@@ -246,8 +247,8 @@ static attune_status run(search *s, at_search_result *out) {
   const double natural_ns = AUTO_NS + AUTO_CALLS * once_ns;
   s->deadline_ns = s->start_ns + (int64_t)(s->budget_ns > 0.0 ? s->budget_ns : natural_ns);
   if (status == ATTUNE_OK) status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
+  out->decision.complete = !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
   if (status == ATTUNE_OK) status = widen(s);
-  out->decision.complete = s->budget_ns <= 0.0 || s->budget_ns >= natural_ns || !any_waiting(s);
   if (status != ATTUNE_OK) return status;
   const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;

@@ -101,7 +101,7 @@ typedef struct attune_decision {
   int disturbed;                     /* samples thrown away: throttled or disturbed */
   double max_error;                  /* of the winner: largest error as a fraction of what the contract allows */
   double tuning_ms;
-  int complete;                      /* 0: a budget below the sensible one ended first; a later run looks further */
+  int complete;                      /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
   int64_t tuned_at;                  /* seconds since 1970, 0: not tuned */
   char note[128];                    /* in words: why this one */
 } attune_decision;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pad.cu: copies up to three matrices, column by column, to columns that start elsewhere: into the workspace with padded columns (the padding is
- * zeroed), and back. Columns start at any multiple of ELEMENT_BYTES (2, 4 or 8) on both sides. A thread writes 16-byte pieces of the destination
- * out of two aligned 16-byte loads, shifted into place. Compiled at run time; pad.h has the arguments. It is also C,
- * so that a test can run it on the host. */
+ * pad.cu: copies up to three matrices, column by column, to columns that start elsewhere: into the workspace with
+ * padded columns (the padding is zeroed), and back. Columns start at any multiple of ELEMENT_BYTES (2, 4 or 8) on both
+ * sides. A thread writes 16-byte pieces of the destination out of two aligned 16-byte loads, shifted into place.
+ * Compiled at run time; pad.h has the arguments. It is also C, so that a test can run it on the host. */
 #ifndef ELEMENT_BYTES
 #define ELEMENT_BYTES 2
 #endif
-#define THREADS 256
+#define THREADS 256u
 #define EACH 2 /* pieces a thread: their loads are in flight together */
 #define PIECE 16
 
@@ -30,12 +30,12 @@ struct pad_matrix {
   const char *source;
   char *destination;
   long long ld_source, ld_destination, stride_source, stride_destination;
-  long long extent;        /* of the source: nothing outside is read */
-  int bytes;               /* of a column of the source */
-  int bytes_destination;   /* of a column as written: the rest is zeros */
-  unsigned int pieces;     /* of a column */
-  unsigned int columns;    /* of one matrix of the batch */
-  unsigned int total;      /* pieces of all columns of the batch, below 2^31 */
+  long long extent;      /* of the source: nothing outside is read */
+  int bytes;             /* of a column of the source */
+  int bytes_destination; /* of a column as written: the rest is zeros */
+  unsigned int pieces;   /* of a column */
+  unsigned int columns;  /* of one matrix of the batch */
+  unsigned int total;    /* pieces of all columns of the batch, below 2^31 */
   unsigned int first_block;
   struct divider by_pieces, by_columns;
 };
@@ -44,19 +44,23 @@ struct pad_arguments {
   struct pad_matrix matrix[3];
 };
 
-/* 16 aligned bytes of the destination. Bytes [begin, end) are written; [begin, valid) come from the source, the rest are zeros. */
+/* 16 aligned bytes of the destination. Bytes [begin, end) are written; [begin, valid) come from the source, the rest
+ * are zeros. */
 struct piece {
   const char *source; /* of byte 0, even if that lies before the column */
   char *destination;
   int begin, end, valid;
-  int aligned;        /* loaded by 16-byte loads; else element by element, because they would leave the source */
+  int aligned; /* loaded by 16-byte loads; else element by element, because they would leave the source */
   uint4 low, high;
 };
 
-static __device__ __forceinline__ unsigned int divide(unsigned int n, struct divider d) { return (__umulhi(n, d.factor) + n) >> d.shift; }
+static __device__ __forceinline__ unsigned int divide(unsigned int n, struct divider d) {
+  return (__umulhi(n, d.factor) + n) >> d.shift;
+}
 
 static __device__ __forceinline__ void locate(struct piece *p, const struct pad_matrix *m, unsigned int index) {
-  const unsigned int all = divide(index, m->by_pieces), batch = divide(all, m->by_columns), column = all - batch * m->columns;
+  const unsigned int all = divide(index, m->by_pieces), batch = divide(all, m->by_columns),
+                     column = all - batch * m->columns;
   char *to = m->destination + batch * m->stride_destination + column * m->ld_destination;
   const int offset = (int)(index - all * m->pieces) * PIECE - (int)((unsigned long long)to & (PIECE - 1));
   p->destination = to + offset;
@@ -70,7 +74,7 @@ static __device__ __forceinline__ void locate(struct piece *p, const struct pad_
 static __device__ __forceinline__ void load(struct piece *p, const struct pad_matrix *m) {
   const int skew = (int)((unsigned long long)p->source & (PIECE - 1));
   const long long at = p->source - m->source - skew;
-  const int low = p->begin < PIECE - skew, high = p->valid > PIECE - skew;
+  const int low = p->begin<PIECE - skew, high = p->valid> PIECE - skew;
   p->aligned = at >= (low ? 0 : -PIECE) && at + (high ? 2 * PIECE : PIECE) <= m->extent;
   p->low = p->high = make_uint4(0, 0, 0, 0);
   if (p->aligned && low) p->low = __ldg((const uint4 *)(m->source + at));
@@ -148,19 +152,22 @@ static __device__ __forceinline__ void store(const struct piece *p) {
 #ifdef __cplusplus
 extern "C"
 #endif
-__global__ void __launch_bounds__(THREADS) at_pad(const __grid_constant__ struct pad_arguments arguments) {
-  const int which = blockIdx.x < arguments.matrix[1].first_block ? 0 : blockIdx.x < arguments.matrix[2].first_block ? 1 : 2;
+    __global__ void
+    __launch_bounds__(THREADS) at_pad(const __grid_constant__ struct pad_arguments arguments) {
+  const int which = blockIdx.x < arguments.matrix[1].first_block   ? 0
+                    : blockIdx.x < arguments.matrix[2].first_block ? 1
+                                                                   : 2;
   const struct pad_matrix *m = &arguments.matrix[which];
   const unsigned int first = (blockIdx.x - m->first_block) * (THREADS * EACH) + threadIdx.x;
   struct piece pieces[EACH];
 #pragma unroll
-  for (int i = 0; i < EACH; i++) {
+  for (unsigned int i = 0; i < EACH; i++) {
     pieces[i].begin = pieces[i].end = 0;
     if (first + i * THREADS >= m->total) continue;
     locate(&pieces[i], m, first + i * THREADS);
     load(&pieces[i], m);
   }
 #pragma unroll
-  for (int i = 0; i < EACH; i++)
+  for (unsigned int i = 0; i < EACH; i++)
     if (pieces[i].begin < pieces[i].end) store(&pieces[i]);
 }

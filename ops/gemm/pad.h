@@ -10,12 +10,12 @@
 #define AT_PAD_EACH 2      /* pieces of a thread; EACH in pad.cu */
 #define AT_PAD_PIECE 16    /* bytes */
 
-/* A column-major matrix or batch of them, to be copied; sizes in elements. Columns start at multiples of an element on both sides. */
+/* A column-major matrix or batch of them, to be copied; sizes in elements. */
 typedef struct at_pad_copy {
   int64_t rows, cols, batch;
   int64_t ld_source, ld_destination, stride_source, stride_destination;
   size_t element;
-  bool fill; /* the destination's columns are multiples of 16 bytes apart and begin at one: they are filled up with zeros to 16 bytes */
+  bool fill; /* the destination begins at a multiple of 16 bytes, and so do its columns: zeros fill them up to one */
 } at_pad_copy;
 
 /* n / d for n < 2^31, as pad.cu has it. */
@@ -39,10 +39,13 @@ typedef struct at_pad_arguments {
   at_pad_matrix matrix[AT_PAD_MATRICES];
 } at_pad_arguments;
 
-/* The kernel for matrices whose elements are all multiples of `element` bytes (2, 4 or 8; NULL for another). Borrowed. */
-const at_kernel_source *at_pad_source(size_t element);
+/* The kernel that moves words of `grain` bytes (2, 4 or 8; NULL for another): all pointers and elements are multiples
+ * of it. Borrowed. */
+const at_kernel_source *at_pad_source(size_t grain);
 
-/* Fills *out for up to AT_PAD_MATRICES copies; *blocks is the grid. False when one is too large for the kernel or empty. */
-bool at_pad_plan(at_pad_arguments *out, const at_pad_copy *copies, int count, uint32_t *blocks);
+/* Fills *out for up to AT_PAD_MATRICES copies by the kernel of `grain`; *blocks is the grid: matrix i begins at block
+ * matrix[i].first_block, so a smaller grid leaves the last ones out. False when a matrix is too large for the kernel or
+ * empty. */
+bool at_pad_plan(at_pad_arguments *out, const at_pad_copy *copies, int count, size_t grain, uint32_t *blocks);
 
 #endif

@@ -75,8 +75,9 @@ _Static_assert(sizeof(at_gemm_operands) <= AT_OPERANDS_BYTES, "operands fit into
 static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands) {
   const at_gemm *g = at_gemm_of(problem);
   at_gemm_operands *o = operands;
-  *o = (at_gemm_operands){.alpha = AT_GEMM_TEST_ALPHA, .a = pointers[0], .b = pointers[1], .d = pointers[2]};
+  *o = (at_gemm_operands){.alpha = 1.0, .a = pointers[0], .b = pointers[1], .d = pointers[2]};
   if (g->c == AT_C_NONE) return;
+  o->alpha = AT_GEMM_TEST_ALPHA;
   o->beta = AT_GEMM_TEST_BETA;
   o->c = g->c == AT_C_INPLACE ? pointers[2] : pointers[3];
 }

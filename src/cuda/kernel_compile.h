@@ -5,9 +5,10 @@
 
 #include "src/support.h"
 
-/* A kernel: a .cu text that compiles alone, specialised by macros. Everything is borrowed and outlives its use (static, as a rule). */
+/* A kernel: a .cu text that compiles alone, specialised by macros. Everything is borrowed and outlives its use (static,
+ * as a rule). */
 typedef struct at_kernel_source {
-  const char *file;          /* named in the compiler's messages */
+  const char *file; /* named in the compiler's messages */
   const char *text;
   const char *entry;         /* its extern "C" __global__ function */
   const char *const *macros; /* "NAME=VALUE", ended by NULL; NULL: none */
@@ -29,10 +30,11 @@ typedef struct at_kernel_code {
   size_t size;
 } at_kernel_code;
 
-/* Compiles. INTERNAL with the compiler's first error in the message when the text is wrong; UNSUPPORTED when this NVRTC does not know the
- * architecture. `report`, if not NULL, receives what the assembler says of registers and memory, to be freed by the caller (NULL for PTX).
- * Any thread, several at once. */
-attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *source, const at_architecture *architecture, char **report);
+/* Compiles. INTERNAL with the compiler's first error in the message when the text is wrong; UNSUPPORTED when this NVRTC
+ * does not know the architecture. `report`, if not NULL, receives what the assembler says of registers and memory, to
+ * be freed by the caller (NULL for PTX). Any thread, several at once. */
+attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *source,
+                                const at_architecture *architecture, char **report);
 void at_kernel_code_free(at_kernel_code *code);
 
 /* Compiler and options, all that the code depends on besides the source and the architecture. Borrowed. */
