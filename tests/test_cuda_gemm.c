@@ -110,8 +110,6 @@ static attune_tuner *tuner_of(attune_mode mode, const char *path) {
 
 static void text_of(const at_gemm_case *c, char out[256]) { OK(attune_gemm_problem_format(out, 256, &c->problem, NULL)); }
 
-/* ---- conformance ---- */
-
 static int refused; /* candidates that verification turned away */
 
 /* A candidate that is not the default must pass verification first, as in a search: then it may run, and must be right here too. One thing is
@@ -209,8 +207,6 @@ static void the_public_call_does_each_case(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* ---- tuning ---- */
-
 static const struct { attune_dtype in, out; int m, n, k, batch; attune_accuracy accuracy; } SHAPES[] = {
   {ATTUNE_F64, ATTUNE_F64, 192, 160, 224, 1, ATTUNE_STRICT}, {ATTUNE_F32, ATTUNE_F32, 512, 16, 384, 1, ATTUNE_STRICT},
   {ATTUNE_F32, ATTUNE_F32, 256, 256, 256, 1, ATTUNE_REDUCED}, {ATTUNE_F16, ATTUNE_F16, 64, 64, 64, 16, ATTUNE_STRICT},
@@ -239,7 +235,7 @@ static void tune_store_and_hit(void **state) {
                   d->default_time_ns * 1e-3, d->candidates, d->rejected, d->tuning_ms);
     assert_true(d->time_ns > 500.0 && d->time_ns <= d->default_time_ns * 1.000001);
     assert_true(d->samples >= 4 && d->candidates >= 2 && d->tuned_at > 0 && d->max_error >= 0.0 && d->max_error <= 1.0);
-    assert_true(d->tuning_ms < 5.0 * BUDGET_MS);
+    if (!getenv("ATTUNE_TEST_SLOW")) assert_true(d->tuning_ms < 5.0 * BUDGET_MS); /* a memory checker takes its time */
     assert_string_equal(d->default_implementation, "cublas");
     assert_string_equal(d->measure, "cold,graph");
   }
@@ -393,8 +389,6 @@ static void capture_uses_the_winner(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* ---- operands ---- */
-
 static void operands_off_16_bytes(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE, "");
@@ -438,8 +432,6 @@ static void bad_operands(void **state) {
   call_and_check(tuner, stream, &c, "after bad operands");
   attune_tuner_destroy(tuner);
 }
-
-/* ---- threads ---- */
 
 typedef struct worker {
   attune_tuner *tuner;

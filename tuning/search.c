@@ -24,7 +24,7 @@ static const double AUTO_NS = 330e6, AUTO_CALLS = 250.0;
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
 /* How the time is spent: until which fraction of it each stage may go on. */
-static const double SCREEN_UNTIL = 0.45, WIDEN_UNTIL = 0.72, RACE_UNTIL = 0.90;
+static const double SCREEN_UNTIL = 0.60, WIDEN_UNTIL = 0.78, RACE_UNTIL = 0.92;
 
 typedef struct search {
   at_race race;

@@ -36,11 +36,11 @@ static bool known(const job *j, attune_decision *out) {
   return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
 }
 
-/* Among processes, one tunes and the others wait for its winner, at most for their own budget; then they tune after all. */
+/* Among processes, one tunes and the others wait for its winner, twice as long as they would tune themselves; then they tune after all. */
 static bool other_process_won(job *j, attune_decision *out) {
   at_store *store = j->tuner->user;
   if (!store) return false;
-  const int64_t give_up_ns = at_now_ns() + (int64_t)(j->budget_ns > 0.0 ? j->budget_ns : 2e9);
+  const int64_t give_up_ns = at_now_ns() + (int64_t)(1e9 + 2.0 * (j->budget_ns > 0.0 ? j->budget_ns : 1e9));
   while (at_store_lease_acquire(store, j->fingerprint, out->problem, LEASE_MS) == ATTUNE_BUSY) {
     attune_decision found;
     if (!j->force && at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) == ATTUNE_OK) {

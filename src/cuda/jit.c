@@ -150,7 +150,8 @@ static attune_status make_on(cudaKernel_t *out, attune_device *device, const at_
   attune_status status = at_cuda_enter(&scope, device);
   if (status != ATTUNE_OK) return status;
   at_cuda_relax(&mode);
-  status = make(out, device, source);
+  status = at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice"); /* makes the context, if need be */
+  if (status == ATTUNE_OK) status = make(out, device, source);
   at_cuda_restore(mode);
   at_cuda_leave(&scope);
   return status;
