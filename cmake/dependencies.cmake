@@ -36,7 +36,11 @@ elseif(NOT ATTUNE_CUDA_WANTED STREQUAL "OFF")
   find_package(CUDAToolkit ${ATTUNE_CUDA_MINIMUM} QUIET)
   if(CUDAToolkit_FOUND AND TARGET CUDA::cudart AND TARGET CUDA::cublas AND TARGET CUDA::cublasLt AND TARGET CUDA::nvrtc)
     set(ATTUNE_WITH_CUDA ON)
-    list(APPEND ATTUNE_LIBRARIES CUDA::cudart CUDA::cublas CUDA::cublasLt CUDA::nvrtc)
+    # CMake's own CUDA::nvrtc would link libcuda.so as well, and then no program would start without a driver. NVRTC needs none.
+    get_target_property(nvrtc_location CUDA::nvrtc IMPORTED_LOCATION)
+    add_library(attune::nvrtc UNKNOWN IMPORTED)
+    set_target_properties(attune::nvrtc PROPERTIES IMPORTED_LOCATION "${nvrtc_location}")
+    list(APPEND ATTUNE_LIBRARIES CUDA::cudart CUDA::cublas CUDA::cublasLt attune::nvrtc)
     message(STATUS "CUDA: toolkit ${CUDAToolkit_VERSION}")
   elseif(ATTUNE_CUDA_WANTED STREQUAL "ON")
     message(FATAL_ERROR "ATTUNE_CUDA is ON, but no CUDA toolkit ${ATTUNE_CUDA_MINIMUM} or later with cudart, cublas, cublasLt and nvrtc was "

@@ -126,10 +126,6 @@ static void put_samples(at_contender *contender, double ns, double noise, int co
   for (int i = 0; i < count; i++) contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
 }
 
-static void judge(const at_contender *base, at_contender *contender) {
-  contender->speedup = at_paired_ratio(base->samples, contender->samples, contender->count, &contender->error);
-}
-
 static void beating_the_default_takes_a_margin(void **state) {
   (void)state;
   static const struct { double ns, noise; int count; bool beats; } rows[] = {
@@ -139,8 +135,24 @@ static void beating_the_default_takes_a_margin(void **state) {
     static at_contender base, other;
     put_samples(&base, 100.0, 0.0, rows[i].count);
     put_samples(&other, rows[i].ns, rows[i].noise, rows[i].count);
-    judge(&base, &other);
+    at_race_judge(&base, &other);
     if (at_race_beats_default(&other) != rows[i].beats) fail_msg("row %zu: speedup %g, error %g", i, other.speedup, other.error);
+  }
+}
+
+/* A second thread must win more than a measurement without other work shows: a wake-up a call, a share of the time. */
+static void threads_are_a_cost(void **state) {
+  (void)state;
+  static const struct { double base_ns, ns; const char *configuration; bool beats; } rows[] = {
+    {600.0, 500.0, "threads=1", true}, {600.0, 500.0, "threads=2", false}, {60e3, 40e3, "threads=2", true}, {60e3, 59e3, "threads=2", false},
+    {60e3, 50e3, "path=a,threads=16", false}, {60e3, 59e3, "", true}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    static at_contender base, other;
+    at_copy_text(other.configuration.text, sizeof other.configuration.text, rows[i].configuration);
+    put_samples(&base, rows[i].base_ns, 0.0, 11);
+    put_samples(&other, rows[i].ns, 0.0, 11);
+    at_race_judge(&base, &other);
+    if (at_race_beats_default(&other) != rows[i].beats) fail_msg("row %zu: speedup %g, merit %g", i, other.speedup, other.merit);
   }
 }
 
@@ -154,11 +166,11 @@ static void equals_are_decided_by_order(void **state) {
   put_samples(&base, 100.0, 0.0, 11);
   put_samples(&first, 50.0, 0.0, 11);
   put_samples(&second, 49.95, 0.0, 11);
-  judge(&base, &first);
-  judge(&base, &second);
+  at_race_judge(&base, &first);
+  at_race_judge(&base, &second);
   assert_ptr_equal(at_race_winner(&race), &first);
   put_samples(&second, 49.0, 0.0, 11);
-  judge(&base, &second);
+  at_race_judge(&base, &second);
   assert_ptr_equal(at_race_winner(&race), &second);
   second.state = AT_WRONG;
   assert_ptr_equal(at_race_winner(&race), &first);

@@ -9,7 +9,8 @@
 
 #define AT_CONFIGURATION_CHARS 192
 
-/* The tunables of an implementation as text, "tile=128x128,stages=4"; "" when it has none. */
+/* The tunables of an implementation as text, "tile=128x128,stages=4"; "" when it has none. The first names the algorithm or path; "threads" is the number of
+ * CPU threads, which a search counts as a cost. */
 typedef struct at_configuration {
   char text[AT_CONFIGURATION_CHARS];
 } at_configuration;

@@ -47,6 +47,8 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   if (status == ATTUNE_OK) status = at_plan_table_open(&t->plans);
   if (status == ATTUNE_OK) status = at_plan_table_open(&t->captured);
   if (status == ATTUNE_OK) {
+    static _Atomic uint64_t tuners;
+    t->id = atomic_fetch_add(&tuners, 1) + 1;
     t->ops = ops;
     t->op_count = op_count;
     t->budget_ns = (o->budget_ms > 0.0 ? o->budget_ms : settings->budget_ms) * 1e6;
