@@ -288,7 +288,7 @@ static void matrices_are_padded(void **state) {
 static void padding_is_quick(void **state) {
   (void)state;
   enum { SIDE = 999, ROUNDS = 200 };
-  const at_pad_copy one = {SIDE, SIDE, 1, SIDE, 1000, 0, 0, 2, true}, copies[] = {one, one, one};
+  const at_pad_copy one = {SIDE, SIDE, 1, SIDE, 1000, 0, 0, 2, true, 0}, copies[] = {one, one, one};
   at_pad_arguments arguments;
   uint32_t blocks = 0;
   cudaKernel_t kernel = NULL;

@@ -69,7 +69,7 @@ static void random_cases(void **state) {
 /* The last matrices may be left out by a smaller grid. */
 static void a_smaller_grid(void **state) {
   (void)state;
-  const pad_case c = {{2, 2}, 2, {{40, 30, 1, 0, 0, 1, false}, {50, 30, 1, 0, 0, 1, false}}, 2};
+  const pad_case c = {{2, 2}, 2, {{40, 30, 1, 0, 0, 1, false, 0}, {50, 30, 1, 0, 0, 1, false, 0}}, 2};
   uint64_t seed = 3;
   pad_memory memory[2];
   at_pad_copy copies[2];

@@ -325,6 +325,7 @@ int main(void) {
     TEST(a_default_that_is_wrong_is_an_error),
     TEST(the_default_is_kept_within_the_noise),
     TEST(beating_the_default_takes_a_margin),
+    TEST(threads_are_a_cost),
     TEST(equals_are_decided_by_order),
     TEST(a_candidate_joins_once),
     TEST(the_budget_holds),

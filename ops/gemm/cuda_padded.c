@@ -44,60 +44,62 @@ static bool is_unaligned(const at_gemm *g, const matrix *x) {
   return g->alignment < 16 || (size_t)x->ld * x->element % 16 != 0 || (size_t)x->stride * x->element % 16 != 0;
 }
 
-static size_t grain_of(const at_gemm *g, size_t element) {
-  return element < g->alignment ? element : g->alignment;
-}
+static size_t grain_of(const at_gemm *g, size_t element) { return element < g->alignment ? element : g->alignment; }
 
-/* The matrix with padded columns, and a place for it behind the others. What can never fit is not computed, for it
- * might overflow. */
-static matrix reserve(padding *p, const matrix *x, int64_t batch, size_t *place) {
-  if (x->rows * x->cols > (int64_t)ATTUNE_WORKSPACE_DEFAULT || batch > (int64_t)ATTUNE_WORKSPACE_DEFAULT ||
-      p->bytes > ATTUNE_WORKSPACE_DEFAULT) {
+static int64_t up(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
+
+/* A place for a copy of rows x cols behind the others. What can never fit is not computed, for it might overflow. */
+static matrix reserve(padding *p, const matrix *x, int64_t rows, int64_t cols, int64_t batch, size_t *place) {
+  const int64_t most = (int64_t)ATTUNE_WORKSPACE_DEFAULT;
+  if (rows > most || cols > most || rows * cols > most || batch > most || p->bytes > ATTUNE_WORKSPACE_DEFAULT) {
     p->bytes = SIZE_MAX;
     return *x;
   }
-  const int64_t unit = 16 / (int64_t)x->element, ld = (x->rows + unit - 1) / unit * unit;
-  const int64_t matrices = x->stride ? batch : 1;
+  const int64_t ld = up(rows, 16 / (int64_t)x->element), matrices = x->stride ? batch : 1;
   *place = p->bytes;
-  p->bytes += ((size_t)(ld * x->cols * matrices) * x->element + PLACE - 1) / PLACE * PLACE;
-  return (matrix){x->rows, x->cols, ld, x->stride ? ld * x->cols : 0, x->element};
+  p->bytes += (size_t)up(ld * cols * matrices * (int64_t)x->element, PLACE);
+  return (matrix){rows, cols, ld, x->stride ? ld * cols : 0, x->element};
 }
 
 static at_pad_copy copy_of(const matrix *from, const matrix *to, int64_t batch, bool fill) {
-  return (at_pad_copy){.rows = from->rows,
-                       .cols = from->cols,
-                       .batch = from->stride || to->stride ? batch : 1,
-                       .ld_source = from->ld,
-                       .ld_destination = to->ld,
-                       .stride_source = from->stride,
-                       .stride_destination = to->stride,
-                       .element = from->element,
+  return (at_pad_copy){.rows = from->rows, .cols = from->cols, .batch = from->stride || to->stride ? batch : 1, .ld_source = from->ld,
+                       .ld_destination = to->ld, .stride_source = from->stride, .stride_destination = to->stride, .element = from->element,
                        .fill = fill};
 }
 
-static void pad_input(padding *p, const at_gemm *g, const matrix *x, unsigned bit, int64_t *ld, int64_t *stride,
-                      size_t *place) {
-  if (!is_unaligned(g, x)) return;
-  const matrix wide = reserve(p, x, g->batch, place);
+/* A or B, copied when it is unaligned or has to become larger. Its new columns are zeros, as the new rows are: along k they meet the other matrix. */
+static void pad_input(padding *p, const at_gemm *g, const matrix *x, int64_t rows, int64_t cols, unsigned bit, int64_t *ld, int64_t *stride, size_t *place) {
+  if (!is_unaligned(g, x) && rows == x->rows && cols == x->cols) return;
+  const matrix wide = reserve(p, x, rows, cols, g->batch, place);
   *ld = wide.ld;
   *stride = wide.stride;
-  p->in[p->in_count++] = copy_of(x, &wide, g->batch, true);
+  p->in[p->in_count] = copy_of(x, &wide, g->batch, true);
+  p->in[p->in_count++].zero_cols = cols - x->cols;
   p->copied |= bit;
 }
 
 /* A C that is read goes where D is made, whether it was apart or not. */
 static void pad_output(padding *p, const at_gemm *g, const matrix *d) {
-  const matrix wide = reserve(p, d, g->batch, &p->place_d);
+  const matrix wide = reserve(p, d, p->gemm.m, p->gemm.n, g->batch, &p->place_d), made = {d->rows, d->cols, wide.ld, wide.stride, d->element};
   const matrix c = {d->rows, d->cols, g->ldc, g->stride_c, d->element};
   p->gemm.ldd = wide.ld;
   p->gemm.stride_d = wide.stride;
-  p->out = copy_of(&wide, d, g->batch, false);
+  p->out = copy_of(&made, d, g->batch, false);
   p->copied |= AT_LT_COPIED_CD;
   if (g->c == AT_C_NONE) return;
   p->gemm.c = AT_C_INPLACE;
   p->gemm.ldc = wide.ld;
   p->gemm.stride_c = wide.stride;
   p->in[p->in_count++] = copy_of(&c, &wide, g->batch, true);
+}
+
+/* The fast kernels also want what lies contiguous to be whole pieces of 16 bytes: m or k of A, k or n of B, m of D (cuBLAS: Tensor Core Usage). k can
+ * grow by zeros; m and n only where D is made in the workspace. */
+static void pad_sizes(padding *p, const at_gemm *g, int64_t unit_in, int64_t unit_out, bool with_d) {
+  if (g->trans_a || !g->trans_b) p->gemm.k = up(g->k, unit_in);
+  if (!with_d) return;
+  p->gemm.m = up(g->m, g->trans_a ? unit_out : unit_in);
+  if (g->trans_b) p->gemm.n = up(g->n, unit_in);
 }
 
 /* The padded problem; false when there is nothing to pad in this way, or the workspace is too small for it. */
@@ -109,12 +111,15 @@ static bool plan_padding(const at_gemm *g, bool with_d, padding *p) {
   const matrix d = {g->m, g->n, g->ldd, g->stride_d, result};
   memset(p, 0, sizeof *p);
   p->gemm = *g;
-  if (g->alignment < 2 || (with_d && !is_unaligned(g, &d))) return false;
-  pad_input(p, g, &a, AT_LT_COPIED_A, &p->gemm.lda, &p->gemm.stride_a, &p->place_a);
-  pad_input(p, g, &b, AT_LT_COPIED_B, &p->gemm.ldb, &p->gemm.stride_b, &p->place_b);
+  if (g->alignment < 2) return false;
+  pad_sizes(p, g, 16 / (int64_t)in, 16 / (int64_t)result, with_d);
+  at_gemm *w = &p->gemm;
+  if (with_d && !is_unaligned(g, &d) && w->m == g->m && w->n == g->n) return false;
+  pad_input(p, g, &a, at_gemm_rows_a(w), at_gemm_cols_a(w), AT_LT_COPIED_A, &w->lda, &w->stride_a, &p->place_a);
+  pad_input(p, g, &b, at_gemm_rows_b(w), at_gemm_cols_b(w), AT_LT_COPIED_B, &w->ldb, &w->stride_b, &p->place_b);
   if (with_d) pad_output(p, g, &d);
   if (!p->copied || p->bytes >= cap) return false;
-  p->gemm.workspace_cap = cap - p->bytes;
+  w->workspace_cap = cap - p->bytes;
   p->grain_in = grain_of(g, in < result ? in : result);
   p->grain_out = grain_of(g, result);
   return true;

@@ -34,8 +34,8 @@ static bool plan_one(at_pad_matrix *m, const at_pad_copy *copy, size_t grain) {
   const int64_t element = (int64_t)copy->element, bytes = copy->rows * element;
   if (copy->rows < 1 || copy->cols < 1 || copy->batch < 1 || copy->rows >= INT32_MAX / 16) return false;
   const int64_t pieces = pieces_of(copy, bytes, grain);
-  int64_t total;
-  if (!at_mul_i64(&total, pieces, copy->cols) || !at_mul_i64(&total, total, copy->batch) || total > INT32_MAX)
+  int64_t total, columns;
+  if (!at_add_i64(&columns, copy->cols, copy->zero_cols) || !at_mul_i64(&total, pieces, columns) || !at_mul_i64(&total, total, copy->batch) || total > INT32_MAX)
     return false;
   m->ld_source = copy->ld_source * element;
   m->ld_destination = copy->ld_destination * element;
@@ -45,7 +45,8 @@ static bool plan_one(at_pad_matrix *m, const at_pad_copy *copy, size_t grain) {
   m->bytes = (int32_t)bytes;
   m->bytes_destination = copy->fill ? (int32_t)(pieces * AT_PAD_PIECE) : m->bytes;
   m->pieces = (uint32_t)pieces;
-  m->columns = (uint32_t)copy->cols;
+  m->columns = (uint32_t)columns;
+  m->columns_source = (uint32_t)copy->cols;
   m->total = (uint32_t)total;
   m->by_pieces = divider(m->pieces);
   m->by_columns = divider(m->columns);

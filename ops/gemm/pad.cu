@@ -34,10 +34,12 @@ struct pad_matrix {
   int bytes;             /* of a column of the source */
   int bytes_destination; /* of a column as written: the rest is zeros */
   unsigned int pieces;   /* of a column */
-  unsigned int columns;  /* of one matrix of the batch */
+  unsigned int columns;  /* of one matrix of the batch, as written */
   unsigned int total;    /* pieces of all columns of the batch, below 2^31 */
   unsigned int first_block;
   struct divider by_pieces, by_columns;
+  unsigned int columns_source; /* those that come from the source: the rest is zeros */
+  unsigned int unused;
 };
 
 struct pad_arguments {
@@ -67,7 +69,7 @@ static __device__ __forceinline__ void locate(struct piece *p, const struct pad_
   p->source = m->source + (batch * m->stride_source + column * m->ld_source) + offset;
   p->begin = max(0, -offset);
   p->end = min(PIECE, m->bytes_destination - offset);
-  p->valid = min(PIECE, m->bytes - offset);
+  p->valid = column < m->columns_source ? min(PIECE, m->bytes - offset) : 0;
 }
 
 /* The loads, which may be in flight until shifted() needs them. */

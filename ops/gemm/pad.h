@@ -16,6 +16,7 @@ typedef struct at_pad_copy {
   int64_t ld_source, ld_destination, stride_source, stride_destination;
   size_t element;
   bool fill; /* the destination begins at a multiple of 16 bytes, and so do its columns: zeros fill them up to one */
+  int64_t zero_cols; /* with fill: columns of zeros written behind the copied ones of each matrix */
 } at_pad_copy;
 
 /* n / d for n < 2^31, as pad.cu has it. */
@@ -31,8 +32,9 @@ typedef struct at_pad_matrix {
   int32_t bytes, bytes_destination;
   uint32_t pieces, columns, total, first_block;
   at_pad_divider by_pieces, by_columns;
+  uint32_t columns_source, unused;
 } at_pad_matrix;
-_Static_assert(sizeof(at_pad_matrix) == 96, "pad.cu lays it out so");
+_Static_assert(sizeof(at_pad_matrix) == 104, "pad.cu lays it out so");
 
 /* The kernel's argument. The caller sets each matrix's source and destination for every launch. */
 typedef struct at_pad_arguments {
