@@ -32,7 +32,7 @@ static int fresh(void **state) {
 static attune_status search(const char *const *spins, double budget_ms) {
   const at_key key = fake_key(FAKE_PROBLEM, device);
   fake_spins = spins;
-  return at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6);
+  return at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0);
 }
 
 static const at_trial *trial_of(const char *implementation, const char *configuration) {

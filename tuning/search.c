@@ -19,7 +19,7 @@ enum {
 };
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
-static const double AUTO_NS = 330e6, AUTO_CALLS = 250.0;
+static const double AUTO_NS = 330e6, AUTO_CALLS = 300.0;
 
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
@@ -34,7 +34,7 @@ typedef struct search {
   const void *problem;
   attune_device *device;
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
-  double budget_ns;
+  double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
 } search;
 
@@ -244,8 +244,9 @@ static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
   attune_status status = collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
-  const double natural_ns = AUTO_NS + AUTO_CALLS * once_ns;
-  s->deadline_ns = s->start_ns + (int64_t)(s->budget_ns > 0.0 ? s->budget_ns : natural_ns);
+  double length_ns = s->budget_ns > 0.0 ? s->budget_ns : AUTO_NS + AUTO_CALLS * once_ns;
+  if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
+  s->deadline_ns = s->start_ns + (int64_t)length_ns;
   if (status == ATTUNE_OK) status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
   out->decision.complete = !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
   if (status == ATTUNE_OK) status = widen(s);
@@ -258,9 +259,9 @@ static attune_status run(search *s, at_search_result *out) {
 }
 
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure,
-                        double budget_ns) {
+                        double budget_ns, double most_ns) {
   memset(out, 0, sizeof *out);
-  search s = {.op = op, .problem = problem, .device = profiler->device, .budget_ns = budget_ns, .start_ns = at_now_ns()};
+  search s = {.op = op, .problem = problem, .device = profiler->device, .budget_ns = budget_ns, .most_ns = most_ns, .start_ns = at_now_ns()};
   s.race.profile = &s.profile;
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");

@@ -22,7 +22,8 @@ typedef struct job {
   const void *problem;
   attune_device *device;
   const char *fingerprint;
-  double budget_ns;
+  double budget_ns; /* 0: the problem's own */
+  double most_ns;   /* what is left of the tuner's whole budget; 0: no limit */
   bool force;
   bool leased;
 } job;
@@ -79,7 +80,7 @@ static attune_status measure_problem(const job *j, at_search_result *result, att
   const attune_measure measure = at_tuner_measure(j->tuner, j->device);
   const int64_t start_ns = at_now_ns();
   attune_status status = profiler_of(j, &profiler);
-  if (status == ATTUNE_OK) status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns);
+  if (status == ATTUNE_OK) status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns);
   atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
   if (status != ATTUNE_OK) return status;
   const attune_decision head = *out;
@@ -106,9 +107,8 @@ static void publish(const job *j, const attune_decision *winner) {
 static attune_status bound_budget(job *j) {
   if (j->budget_ns <= 0.0) j->budget_ns = j->tuner->budget_ns;
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;
-  const double left = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
-  if (left <= 0.0) return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the tuner's total budget of %.0f ms is spent", j->tuner->total_budget_ns * 1e-6);
-  if (j->budget_ns <= 0.0 || j->budget_ns > left) j->budget_ns = left;
+  j->most_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
+  if (j->most_ns <= 0.0) return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the tuner's total budget of %.0f ms is spent", j->tuner->total_budget_ns * 1e-6);
   return ATTUNE_OK;
 }
 
