@@ -4,7 +4,6 @@
 
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +25,7 @@ static const char usage[] =
     "  --db FILE         tuning database (default: attune's own)\n"
     "  --device D        host, cuda:0, ... (default: best)\n"
     "  --tune            tune what the database lacks, in this process\n"
-    "  --budget MS       most milliseconds to tune one problem (default 500)\n"
+    "  --budget MS       most milliseconds to tune one problem (default: as long as the problem makes sensible)\n"
     "  --rounds N        samples of each way, 9 to 101 (default 15)\n"
     "  --only TEXT       problems whose name contains TEXT\n"
     "  --time-limit S    start no problem after S seconds\n"
@@ -34,20 +33,6 @@ static const char usage[] =
     "  --markdown FILE   write the table as markdown\n"
     "  --csv FILE        write the figures as CSV\n"
     "Exit: 0 done, 1 a failure or results that differ from the peer's, 2 usage.\n";
-
-void bench_die(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("bench_gemm: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
-  va_end(arguments);
-  exit(1);
-}
-
-void bench_check(attune_status status, const char *what) {
-  if (status != ATTUNE_OK) bench_die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
-}
 
 static void bad_usage(const char *what) {
   fprintf(stderr, "bench_gemm: %s\n%s", what, usage);

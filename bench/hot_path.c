@@ -7,7 +7,6 @@
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,43 +22,6 @@ enum {
   MANY_PROBLEMS = 64,
   MANY_MASK = MANY_PROBLEMS - 1
 };
-
-static FILE *markdown;
-
-void hot_die(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("bench_hot_path: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
-  va_end(arguments);
-  exit(1);
-}
-
-void hot_check(attune_status status, const char *what) {
-  if (status != ATTUNE_OK) hot_die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
-}
-
-void hot_line(const char *format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  puts(text);
-  fflush(stdout);
-  if (markdown != NULL) fprintf(markdown, "%s\n", text);
-}
-
-static int by_value(const void *x, const void *y) {
-  double a = *(const double *)x, b = *(const double *)y;
-  return (a > b) - (a < b);
-}
-
-double hot_median(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, by_value);
-  return values[count / 2];
-}
 
 /* The implementation that does nothing. */
 static bool no_op_supports(const void *problem, attune_device *device) {
@@ -216,9 +178,9 @@ static int find_cpus(int cpus[MAX_THREADS]) {
   return count;
 }
 
-/* Nanoseconds a call of the slowest of `threads` threads at once, each on a CPU of its own: the median of several runs.
- * */
-static double time_threads(const scene *s, path which, int threads, const int *cpus) {
+/* Million calls a second of `threads` threads at once, each on a CPU of its own, spread evenly over those there are (neighbours may share a core's
+ * hardware): the sum of the threads' own rates, the median of several runs. */
+static double rate_of_threads(const scene *s, path which, int threads, const int *cpus, int cpu_count) {
   double runs[REPEATS];
   for (int run = -1; run < REPEATS; run++) {
     pthread_barrier_t barrier;
@@ -226,30 +188,32 @@ static double time_threads(const scene *s, path which, int threads, const int *c
     worker workers[MAX_THREADS];
     pthread_barrier_init(&barrier, NULL, (unsigned)threads);
     for (int t = 0; t < threads; t++) {
-      workers[t] = (worker){s, which, cpus[t], &barrier, 0.0};
+      workers[t] = (worker){s, which, cpus[t * cpu_count / threads], &barrier, 0.0};
       if (pthread_create(&ids[t], NULL, work, &workers[t]) != 0) hot_die("a thread could not start");
     }
-    double slowest = 0.0;
+    double rate = 0.0;
     for (int t = 0; t < threads; t++) {
       pthread_join(ids[t], NULL);
-      if (workers[t].ns > slowest) slowest = workers[t].ns;
+      rate += 1e3 / workers[t].ns;
     }
     pthread_barrier_destroy(&barrier);
-    if (run >= 0) runs[run] = slowest;
+    if (run >= 0) runs[run] = rate;
   }
   return hot_median(runs, REPEATS);
 }
+
+static double time_one(const scene *s, path which, const int *cpus) { return 1e3 / rate_of_threads(s, which, 1, cpus, 1); }
 
 static void report_threads(const scene *s, path which, const char *name, const int *cpus, int cpu_count) {
   static const int counts[] = {1, 2, 4, 8, 16};
   double alone = 0.0;
   hot_line("%s", "");
-  hot_line("| %s: threads | ns a call | million calls/s in all | scaling |", name);
+  hot_line("| %s: threads | ns a call of a thread | million calls/s in all | scaling |", name);
   hot_line("|---:|---:|---:|---:|");
   for (size_t i = 0; i < AT_COUNT(counts) && counts[i] <= cpu_count; i++) {
-    double ns = time_threads(s, which, counts[i], cpus);
-    if (i == 0) alone = ns;
-    hot_line("| %d | %.1f | %.1f | %.2f |", counts[i], ns, counts[i] * 1e3 / ns, counts[i] * alone / ns);
+    const double rate = rate_of_threads(s, which, counts[i], cpus, cpu_count);
+    if (i == 0) alone = rate;
+    hot_line("| %d | %.1f | %.1f | %.2f |", counts[i], 1e3 * counts[i] / rate, rate, rate / alone);
   }
 }
 
@@ -257,8 +221,8 @@ static void report_calls(void) {
   static scene s;
   int cpus[MAX_THREADS], cpu_count = find_cpus(cpus);
   open_scene(&s);
-  double launch = time_threads(&s, PATH_LAUNCH, 1, cpus), hit = time_threads(&s, PATH_HIT, 1, cpus);
-  double many = time_threads(&s, PATH_HIT_MANY, 1, cpus), plan = time_threads(&s, PATH_PLAN, 1, cpus);
+  double launch = time_one(&s, PATH_LAUNCH, cpus), hit = time_one(&s, PATH_HIT, cpus);
+  double many = time_one(&s, PATH_HIT_MANY, cpus), plan = time_one(&s, PATH_PLAN, cpus);
   hot_line("| one thread, an implementation that does nothing | ns a call | above the launch |");
   hot_line("|---|---:|---:|");
   hot_line("| the launch alone, through its pointer | %.1f | |", launch);
@@ -267,6 +231,7 @@ static void report_calls(void) {
   hot_line("| attune_gemm, a hit, %d problems in turn | %.1f | %.1f |", MANY_PROBLEMS, many, many - launch);
   report_threads(&s, PATH_HIT, "attune_gemm, a hit", cpus, cpu_count);
   report_threads(&s, PATH_PLAN, "attune_plan_run", cpus, cpu_count);
+  report_threads(&s, PATH_LAUNCH, "the launch alone (what the machine's cores allow)", cpus, cpu_count);
   close_scene(&s);
 }
 
@@ -288,7 +253,7 @@ static void report_machine(int argc, char **argv) {
   hot_line("- command: %s", command);
   hot_line("- date: %s", date);
   hot_line("- method: runs of %d calls (%d for the launch and the plan) in pinned threads, median of %d runs; the "
-           "slowest thread counts\n",
+           "sum of the threads' rates\n",
            CALLS, FAST_CALLS, REPEATS);
 }
 
@@ -309,7 +274,7 @@ int main(int argc, char **argv) {
       fputs(usage, stdout);
       return 0;
     }
-    if (letter == 'm' && (markdown = fopen(optarg, "w")) == NULL) hot_die("cannot write %s", optarg);
+    if (letter == 'm') hot_write_to(optarg);
     if (letter == '?' || (letter == 'w' && (!at_parse_i64(&winners, optarg) || winners < 1))) {
       fputs(usage, stderr);
       return 2;
@@ -321,6 +286,6 @@ int main(int argc, char **argv) {
 #ifdef BENCH_WITH_CUDA
   hot_report_cuda();
 #endif
-  if (markdown != NULL && fclose(markdown) != 0) hot_die("the markdown file could not be written");
+  hot_close();
   return 0;
 }

@@ -12,6 +12,9 @@ void hot_die(const char *format, ...) __attribute__((format(printf, 1, 2), noret
 void hot_check(attune_status status, const char *what);
 /* One line to the terminal and to the markdown file. */
 void hot_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Opens the markdown file, and closes it with its errors. */
+void hot_write_to(const char *path);
+void hot_close(void);
 /* Sorts; the upper of two middles. */
 double hot_median(double *values, int count);
 

@@ -45,7 +45,7 @@ def read_workload(path):
 
 
 def problem_text(p):
-    batch = f" batch={p['batch']}" if p["batch"] > 1 else ""
+    batch = f"x{p['batch']}" if p["batch"] > 1 else ""
     return f"gemm {p['dtype']} {p['transa']}{p['transb']} {p['m']}x{p['n']}x{p['k']}{batch} {p['contract']}"
 
 

@@ -86,6 +86,8 @@ typedef struct oracle {
   oracle_matrix matrix[ORACLE_BLOCKS];
   oracle_block block[ORACLE_BLOCKS];
   double *expected, *allowed; /* by (batch, column, row) of D */
+  double *product_rounding;   /* what rounding alpha A B to D's type before C is added may cost */
+  bool rounds_product;        /* ... and may it? */
 } oracle;
 
 static inline double oracle_uniform(uint64_t *state) {
@@ -161,6 +163,7 @@ static inline void oracle_element(oracle *o, int64_t b, int64_t i, int64_t j, co
   for (int64_t k = 0; k < p->k && products; k++) magnitude += fabs(a[i * p->k + k] * bt[j * p->k + k]);
   if (products) result *= (long double)o->c.alpha;
   magnitude *= fabs(o->c.alpha);
+  o->product_rounding[at] = unit * fabs((double)result);
   if (o->c.beta != 0.0) {
     const int from = o->c.c == AT_C_INPLACE ? ORACLE_D : ORACLE_C;
     const double c = oracle_load(o->block[from].before + o->block[from].first, out, oracle_at(&o->matrix[from], b, i, j));
@@ -189,7 +192,8 @@ static inline void oracle_expect(oracle *o) {
   double *a = calloc((size_t)(p->m * p->k) + 1, sizeof *a), *bt = calloc((size_t)(p->n * p->k) + 1, sizeof *bt);
   o->expected = calloc(count + 1, sizeof *o->expected);
   o->allowed = calloc(count + 1, sizeof *o->allowed);
-  assert_true(a && bt && o->expected && o->allowed);
+  o->product_rounding = calloc(count + 1, sizeof *o->product_rounding);
+  assert_true(a && bt && o->expected && o->allowed && o->product_rounding);
   for (int64_t b = 0; b < p->batch; b++) {
     oracle_gather(o, b, a, bt);
     for (int64_t j = 0; j < p->n; j++)
@@ -225,6 +229,7 @@ static inline void oracle_close(oracle *o) {
   }
   free(o->expected);
   free(o->allowed);
+  free(o->product_rounding);
 }
 
 /* All as before the call. */
@@ -257,7 +262,7 @@ static inline void oracle_check(oracle *o, const char *who) {
       for (int64_t i = 0; i < p->m; i++) {
         const size_t at = (size_t)((b * p->n + j) * p->m + i), size = attune_dtype_size(d->dtype);
         const double value = oracle_load(output, d->dtype, oracle_at(d, b, i, j));
-        if (!oracle_right(value, o->expected[at], o->allowed[at]))
+        if (!oracle_right(value, o->expected[at], o->allowed[at] + (o->rounds_product ? o->product_rounding[at] : 0.0)))
           fail_msg("%s, %s: D(%d,%d) of matrix %d is %.9g; should be %.9g within %.3g (alpha %g, beta %g, data %d)", o->c.name, who, (int)i, (int)j,
                    (int)b, value, o->expected[at], o->allowed[at], o->c.alpha, o->c.beta, (int)o->c.data);
         memcpy(output + oracle_at(d, b, i, j) * size, &poison, size);

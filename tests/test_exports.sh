@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# test_exports.sh NM LIBRARY INCLUDE_DIR: the shared library exports what the public headers declare, and nothing else.
+# test_exports.sh NM LIBRARY INCLUDE_DIR: the shared library exports what the public headers declare, and nothing else; and it
+# needs nothing of the CUDA driver, so that programs start without one.
 set -eu
 nm=$1 library=$2 include=$3
 
@@ -23,5 +24,9 @@ for name in $declared; do
     *) echo "$name is declared, but not exported: add it to cmake/attune.map"; failed=1 ;;
   esac
 done
+if readelf -d "$library" | grep -E 'NEEDED.*lib(cuda|nvidia-ml)\.so'; then
+  echo "$library needs the driver's library: open it at run time instead"
+  failed=1
+fi
 echo "$(echo "$exported" | wc -l) exported names"
 exit $failed

@@ -13,7 +13,7 @@
 static attune_device *device;
 static attune_stream *stream;
 
-/* A problem as verification sees it: scalars alpha 1, beta 1/2. */
+/* A problem as verification sees it: the scalars of problem.h. */
 typedef struct fixture {
   oracle o;
   at_gemm g;
@@ -32,6 +32,7 @@ static at_gemm_case case_of(attune_dtype in, attune_dtype out, int m, int n, int
   result.problem.contract.accuracy = accuracy;
   result.problem.ldd = m + 3;
   result.problem.ldc = c == AT_C_INPLACE ? m + 3 : 0;
+  result.alpha = c == AT_C_NONE ? 1.0 : AT_GEMM_TEST_ALPHA;
   result.beta = c == AT_C_NONE ? 0.0 : AT_GEMM_TEST_BETA;
   return result;
 }

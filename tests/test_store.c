@@ -354,13 +354,15 @@ static int threaded_process(int number) {
 
 static void threads_in_processes_lose_nothing(void **state) {
   (void)state;
-  enum { THREADED = 4 };
+  enum { MOST = 64 };
+  int processes = (int)scale("ATTUNE_TEST_PROCESSES", 4);
+  assert_true(processes <= MOST);
   commits = (int)scale("ATTUNE_TEST_THREAD_COMMITS", 40);
-  pid_t pids[THREADED];
-  for (int i = 0; i < THREADED; i++) pids[i] = spawn(threaded_process, i);
-  for (int i = 0; i < THREADED; i++) assert_int_equal(wait_for(pids[i]), 0);
+  pid_t pids[MOST];
+  for (int i = 0; i < processes; i++) pids[i] = spawn(threaded_process, i);
+  for (int i = 0; i < processes; i++) assert_int_equal(wait_for(pids[i]), 0);
   at_store *store = open_store("tuning.db");
-  for (int i = 0; i < THREADED * THREADS * commits; i++) assert_number(store, i);
+  for (int i = 0; i < processes * THREADS * commits; i++) assert_number(store, i);
   at_store_close(store);
   assert_int_equal(query(path_of("tuning.db"), "PRAGMA integrity_check"), 1);
 }

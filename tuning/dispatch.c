@@ -5,62 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tuning/tune.h"
+
 /* A neighbour's winner is a guess: it must be near (the sum of |log2| of size ratios) and have won by much. */
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
 enum { NEIGHBOUR_ROWS = 512, STORE_WAIT_MS = 50 };
-
-attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out) {
-  memset(out, 0, sizeof *out);
-  at_copy_text(out->device, sizeof out->device, device->name);
-  at_copy_text(out->measure, sizeof out->measure, at_measure_name(at_tuner_measure(tuner, device)));
-  const at_implementation *base = at_registry_default(op, problem, device);
-  if (base) at_copy_text(out->default_implementation, sizeof out->default_implementation, base->name);
-  return op->format(problem, out->problem, sizeof out->problem);
-}
-
-/* A plan of what a decision names; NOT_FOUND when this build or machine does not have it any more. */
-static attune_status plan_of(const at_op *op, const void *problem, attune_device *device, const attune_decision *decision, at_plan **plan) {
-  at_configuration configuration;
-  const at_implementation *implementation = at_registry_find(op, decision->implementation, device);
-  if (!implementation || implementation->version != decision->implementation_version ||
-      !at_copy_text(configuration.text, sizeof configuration.text, decision->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s version %d is not in this build", decision->implementation, decision->implementation_version);
-  return at_plan_create(plan, op, implementation, &configuration, problem, device);
-}
-
-static attune_status find_in(at_store *store, const char *fingerprint, const attune_decision *key, attune_decision *out) {
-  if (!store) return ATTUNE_NOT_FOUND;
-  attune_decision row;
-  const attune_status status = at_store_find(store, fingerprint, key->problem, key->measure, &row);
-  if (status != ATTUNE_OK) return status;
-  at_copy_text(row.device, sizeof row.device, key->device);
-  *out = row;
-  return ATTUNE_OK;
-}
-
-attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out,
-                             at_plan **plan) {
-  attune_decision key;
-  const char *fingerprint = NULL;
-  attune_status status = at_decision_begin(tuner, op, problem, device, &key);
-  if (status == ATTUNE_OK) status = at_tuner_fingerprint(tuner, device, &fingerprint);
-  if (status != ATTUNE_OK) return status;
-  const struct { at_store *store; attune_source source; } layers[] = {{tuner->user, ATTUNE_SOURCE_STORED}, {tuner->system, ATTUNE_SOURCE_SYSTEM}};
-  status = ATTUNE_NOT_FOUND;
-  for (size_t i = 0; i < AT_COUNT(layers); i++) {
-    if (find_in(layers[i].store, fingerprint, &key, out) != ATTUNE_OK) continue;
-    out->source = layers[i].source;
-    at_plan *made = NULL;
-    if (plan_of(op, problem, device, out, &made) != ATTUNE_OK) {
-      status = ATTUNE_UNSUPPORTED;
-      continue;
-    }
-    if (plan) *plan = made;
-    else at_plan_destroy(made);
-    return ATTUNE_OK;
-  }
-  return status;
-}
 
 typedef struct nearest {
   const at_op *op;
@@ -93,7 +42,7 @@ static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const
   if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, family, out->measure, consider, &n);
   if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, family, out->measure, consider, &n);
   if (!n.decision.problem[0]) return ATTUNE_NOT_FOUND;
-  const attune_status status = plan_of(op, problem, device, &n.decision, plan);
+  const attune_status status = at_plan_of_decision(op, problem, device, &n.decision, plan);
   if (status != ATTUNE_OK) return status;
   at_copy_text(out->implementation, sizeof out->implementation, n.decision.implementation);
   out->implementation_version = n.decision.implementation_version;
@@ -134,7 +83,7 @@ static void record(attune_tuner *tuner, attune_device *device, const char *probl
 /* Tunes and makes the winner's plan; false: it did not come to a winner. */
 static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out, at_plan **plan) {
   attune_status status = at_tune_problem(tuner, op, problem, device, 0.0, false, out);
-  if (status == ATTUNE_OK) status = plan_of(op, problem, device, out, plan);
+  if (status == ATTUNE_OK) status = at_plan_of_decision(op, problem, device, out, plan);
   if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "not tuned: %s", attune_last_message());
   return status == ATTUNE_OK;
 }
@@ -148,6 +97,7 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
   at_plan *plan = NULL;
   attune_decision decision;
   attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, &decision, &plan);
+  const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
     const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, &decision, &plan);
@@ -155,7 +105,7 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
     if (status == ATTUNE_OK && mode == ATTUNE_MODE_RECORD) record(tuner, device, decision.problem);
   }
   if (status != ATTUNE_OK) return status;
-  at_plan_table *table = late && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
+  at_plan_table *table = unsure && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
   status = at_plan_table_put(table, key, &plan, &decision, true);
   *out = plan;
   return status;

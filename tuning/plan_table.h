@@ -49,16 +49,25 @@ typedef struct at_plan_table {
 attune_status at_plan_table_open(at_plan_table *table);
 void at_plan_table_close(at_plan_table *table);
 
-/* The plan for the key; NULL: a miss. Lock-free. */
-static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_key *key) {
+/* The key's entry, valid until the table is closed; NULL: none. Lock-free. */
+static inline const at_plan_entry *at_plan_table_entry(at_plan_table *table, const at_key *key) {
   const uint64_t hash = XXH3_64bits(key, sizeof *key);
   at_plan_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
   for (size_t i = (size_t)hash & slots->mask;; i = (i + 1) & slots->mask) {
-    at_plan_entry *entry = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
-    if (!entry) return NULL;
-    if (entry->hash == hash && memcmp(&entry->key, key, sizeof *key) == 0)
-      return atomic_load_explicit(&entry->plan, memory_order_acquire);
+    const at_plan_entry *entry = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
+    if (!entry || (entry->hash == hash && memcmp(&entry->key, key, sizeof *key) == 0)) return entry;
   }
+}
+
+/* The entry's plan at this moment; NULL: withdrawn, a miss. Lock-free. */
+static inline const at_plan *at_plan_entry_plan(const at_plan_entry *entry) {
+  return atomic_load_explicit(&((at_plan_entry *)(uintptr_t)entry)->plan, memory_order_acquire);
+}
+
+/* The plan for the key; NULL: a miss. Lock-free. */
+static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_key *key) {
+  const at_plan_entry *entry = at_plan_table_entry(table, key);
+  return entry ? at_plan_entry_plan(entry) : NULL;
 }
 
 /* Makes `plan` (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays and *plan is set to it;

@@ -132,26 +132,43 @@ void at_profile_forget(at_profile *profile, at_subject *subject) {
   subject->graph = NULL;
 }
 
+static attune_status launch_calls(at_profile *profile, const at_subject *subject, int from, int to) {
+  attune_status status = ATTUNE_OK;
+  for (int i = from; i < to && status == ATTUNE_OK; i++) status = launch(profile, subject->plan, subject->first_copy + i);
+  return status;
+}
+
 /* Gives the stream one sample's work. */
-static attune_status enqueue(at_profile *profile, at_subject *subject) {
+static attune_status enqueue(at_profile *profile, const at_subject *subject) {
   attune_stream *stream = profile->profiler->stream;
   attune_status status = ATTUNE_OK;
   for (int turn = 0; turn < profile->turns && status == ATTUNE_OK; turn++) {
     if (subject->graph) status = stream->device->backend->graph_launch(subject->graph, stream);
-    else
-      for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++) status = launch(profile, subject->plan, subject->first_copy + i);
+    else status = launch_calls(profile, subject, 0, profile->calls);
   }
   return status;
 }
 
-static attune_status round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
-  for (int i = 0; i < count; i++) {
-    const int64_t start = at_now_ns();
-    const attune_status status = enqueue(profile, subjects[i]);
+/* One sample in parts; a subject that takes far longer than the default (a library whose threads wait for a busy CPU) is stopped after one. */
+static attune_status sample_host(at_profile *profile, const at_subject *subject, double *ns) {
+  enum { PARTS = 8 };
+  const int calls = profile->calls * profile->turns, part = (calls + PARTS - 1) / PARTS;
+  const int64_t start = at_now_ns(), limit = (int64_t)(4.0 * QUICK_NS_HOST);
+  int done = 0;
+  while (done < calls && (done == 0 || at_now_ns() - start < limit)) {
+    const int to = done + part < calls ? done + part : calls;
+    const attune_status status = launch_calls(profile, subject, done, to);
     if (status != ATTUNE_OK) return status;
-    ns[i] = (double)(at_now_ns() - start) / (profile->calls * profile->turns);
+    done = to;
   }
+  *ns = (double)(at_now_ns() - start) / done;
   return ATTUNE_OK;
+}
+
+static attune_status round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) status = sample_host(profile, subjects[i], &ns[i]);
+  return status;
 }
 
 static attune_status round_events(at_profile *profile, at_subject *const *subjects, int count, double *ns) {

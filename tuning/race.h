@@ -25,6 +25,7 @@ typedef struct at_contender {
   double samples[AT_MAX_SAMPLES]; /* race: one a round, the same rounds as the default's */
   int count;
   double speedup, error;   /* default's time / own time, paired by round, and its standard error */
+  double merit;            /* speedup less what more CPU threads cost a program that does other things between its calls */
 } at_contender;
 
 /* The field of a search: contender 0 is the default and stays in every round. */
@@ -52,6 +53,9 @@ attune_status at_race_run(at_race *race, int64_t until_ns);
 
 /* Releases a contender's plan and graph and gives it the state. */
 void at_race_drop(at_race *race, at_contender *contender, at_contender_state state);
+
+/* Sets the contender's speedup, error and merit from its samples and the default's. */
+void at_race_judge(const at_contender *base, at_contender *contender);
 
 /* Does the contender beat the default beyond the noise? */
 bool at_race_beats_default(const at_contender *contender);

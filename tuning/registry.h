@@ -9,7 +9,8 @@
 
 #define AT_CONFIGURATION_CHARS 192
 
-/* The tunables of an implementation as text, "tile=128x128,stages=4"; "" when it has none. */
+/* The tunables of an implementation as text, "tile=128x128,stages=4"; "" when it has none. The first names the algorithm or path; "threads" is the number of
+ * CPU threads, which a search counts as a cost. */
 typedef struct at_configuration {
   char text[AT_CONFIGURATION_CHARS];
 } at_configuration;
@@ -21,6 +22,7 @@ typedef struct at_implementation {
   const char *name;
   int version;               /* raise it when the same configuration means other code: stored winners become misses */
   const char *backend;       /* "host", "cuda" */
+  bool fallback;             /* plain and slow: raced only where nothing else can do the problem */
   /* May this problem, its contract included, run here? Cheap, no allocation. */
   bool (*supports)(const void *problem, attune_device *device);
   /* Up to `max` configurations into out, best guess first; the count. At least one for a supported problem. */

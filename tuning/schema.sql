@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- schema.sql: a tuning database, version 1. Opening compares the stored schema with this text, so tables come first, then
--- indexes, each statement starts a line, and a change raises user_version.
+-- schema.sql: a tuning database, version 1. Opening compares the stored schema with this text, so tables come first,
+-- then indexes, each statement starts a line, and a change raises user_version.
 
 PRAGMA application_id = 1096041538;
 PRAGMA user_version = 1;
@@ -64,8 +64,8 @@ CREATE TABLE workload (
   PRIMARY KEY (fingerprint, problem)
 ) STRICT, WITHOUT ROWID;
 
--- Who tunes a problem now. place: the boot and the process namespace that pid and started are of; token: the open store;
--- expires is in milliseconds since 1970.
+-- Who tunes a problem now. place: the boot and the process namespace that pid and started are of; token: the open
+-- store; expires is in milliseconds since 1970.
 CREATE TABLE lease (
   fingerprint INTEGER NOT NULL,
   problem TEXT NOT NULL,

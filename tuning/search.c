@@ -19,21 +19,22 @@ enum {
 };
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
-static const double AUTO_NS = 330e6, AUTO_CALLS = 250.0;
+static const double AUTO_NS = 330e6, AUTO_CALLS = 300.0;
 
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
 /* How the time is spent: until which fraction of it each stage may go on. */
-static const double SCREEN_UNTIL = 0.45, WIDEN_UNTIL = 0.72, RACE_UNTIL = 0.90;
+static const double SCREEN_UNTIL = 0.60, WIDEN_UNTIL = 0.78, RACE_UNTIL = 0.92;
 
 typedef struct search {
   at_race race;
   at_profile profile;
+  at_verifier *verifier;  /* made when there is a winner to verify */
   const at_op *op;
   const void *problem;
   attune_device *device;
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
-  double budget_ns;
+  double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
 } search;
 
@@ -52,6 +53,7 @@ static attune_status collect(search *s) {
   for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = s->op->implementations[i];
     if (strcmp(implementation->backend, s->device->backend->name) != 0 || !implementation->supports(s->problem, s->device)) continue;
+    if (implementation->fallback && implementation != base) continue;
     counts[i] = implementation->configurations(s->problem, s->device, s->room, MOST_CONFIGURATIONS);
     lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
     if (lists[i]) memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
@@ -112,12 +114,11 @@ static attune_status widen(search *s) {
 
 /* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be verified. */
 static at_contender *verified_winner(search *s, at_search_result *out, attune_status *status) {
-  at_verifier *verifier = NULL;
-  *status = at_verifier_create(&verifier, s->op, s->problem, s->profile.profiler->stream, s->profile.profiler->random);
+  if (!s->verifier) *status = at_verifier_create(&s->verifier, s->op, s->problem, s->profile.profiler->stream, s->profile.profiler->random);
   at_contender *winner = NULL;
   while (*status == ATTUNE_OK && !winner) {
     at_contender *contender = at_race_winner(&s->race);
-    const attune_status checked = at_verifier_check(verifier, contender->plan, &out->decision.max_error);
+    const attune_status checked = at_verifier_check(s->verifier, contender->plan, &out->decision.max_error);
     if (checked == ATTUNE_OK) {
       winner = contender;
     } else if (contender == s->race.contenders[0]) {
@@ -127,8 +128,42 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
       at_race_drop(&s->race, contender, AT_WRONG);
     }
   }
-  at_verifier_destroy(verifier);
   return winner;
+}
+
+/* What was fast because it is wrong had the right ones dropped: they come back. */
+static attune_status reopen(search *s) {
+  at_contender *base = s->race.contenders[0];
+  base->count = 0;
+  s->race.best_quick = 1.0;
+  s->race.best_once_ns = base->subject.once_ns;
+  for (int i = 1; i < s->race.count; i++) {
+    at_contender *contender = s->race.contenders[i];
+    if (contender->state != AT_SCREENED && contender->state != AT_SLOWER) continue;
+    at_race_drop(&s->race, contender, AT_WAITING);
+    contender->quick = 0.0;
+    contender->count = 0;
+  }
+  return at_race_screen(&s->race, until(s, WIDEN_UNTIL), FIELD);
+}
+
+static int wrong_ones(const search *s) {
+  int count = 0;
+  for (int i = 0; i < s->race.count; i++) count += s->race.contenders[i]->state == AT_WRONG;
+  return count;
+}
+
+/* Races and verifies; again without the wrong ones when only the default is left beside them. */
+static at_contender *raced_winner(search *s, at_search_result *out, attune_status *status) {
+  for (int pass = 0;; pass++) {
+    const int wrong = wrong_ones(s);
+    *status = at_race_run(&s->race, until(s, RACE_UNTIL));
+    if (*status != ATTUNE_OK) return NULL;
+    at_contender *winner = verified_winner(s, out, status);
+    if (winner != s->race.contenders[0] || wrong_ones(s) == wrong || pass == WAVES || at_now_ns() >= until(s, WIDEN_UNTIL)) return winner;
+    *status = reopen(s);
+    if (*status != ATTUNE_OK) return NULL;
+  }
 }
 
 /* The best measured one that is not the winner: who would have won without it. */
@@ -209,18 +244,14 @@ static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
   attune_status status = collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
-  const double natural_ns = AUTO_NS + AUTO_CALLS * once_ns;
-  s->deadline_ns = s->start_ns + (int64_t)(s->budget_ns > 0.0 ? s->budget_ns : natural_ns);
+  double length_ns = s->budget_ns > 0.0 ? s->budget_ns : AUTO_NS + AUTO_CALLS * once_ns;
+  if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
+  s->deadline_ns = s->start_ns + (int64_t)length_ns;
   if (status == ATTUNE_OK) status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
+  out->decision.complete = !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
   if (status == ATTUNE_OK) status = widen(s);
-  out->decision.complete = s->budget_ns <= 0.0 || s->budget_ns >= natural_ns || !any_waiting(s);
-  if (status == ATTUNE_OK && s->budget_ns > 0.0 && at_now_ns() > s->deadline_ns)
-    return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the budget of %.0f ms ended before the race; give more", s->budget_ns * 1e-6);
-  if (status == ATTUNE_OK) status = at_race_run(&s->race, until(s, RACE_UNTIL));
   if (status != ATTUNE_OK) return status;
-  if (s->race.contenders[0]->count == 0)
-    return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the budget ended before the default could be measured; give more milliseconds");
-  const at_contender *winner = verified_winner(s, out, &status);
+  const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;
   describe(s, winner, &out->decision);
   list_trials(s, winner, out);
@@ -228,14 +259,15 @@ static attune_status run(search *s, at_search_result *out) {
 }
 
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure,
-                        double budget_ns) {
+                        double budget_ns, double most_ns) {
   memset(out, 0, sizeof *out);
-  search s = {.op = op, .problem = problem, .device = profiler->device, .budget_ns = budget_ns, .start_ns = at_now_ns()};
+  search s = {.op = op, .problem = problem, .device = profiler->device, .budget_ns = budget_ns, .most_ns = most_ns, .start_ns = at_now_ns()};
   s.race.profile = &s.profile;
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);
+  at_verifier_destroy(s.verifier);
   at_race_free(&s.race);
   at_profile_close(&s.profile);
   free(s.room);

@@ -51,9 +51,9 @@ struct at_store {
   pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection */
   uint64_t token; /* tells this open store from all others, in leases */
 
-  pthread_mutex_t
-      lock; /* guards the connection and the fields down to the queue; held for one transaction, never asleep
-                           waiting for another process's transaction to end, except while a commit waits for its readers */
+  /* Guards the connection and the fields down to the queue. Held for one transaction, never while waiting for another
+   * process's transaction to end, except while a commit waits for its readers. */
+  pthread_mutex_t lock;
   sqlite3 *db;
   sqlite3_stmt *statements[AT_SQL_COUNT];
   int64_t deadline_ns; /* until when SQLite itself may wait for another connection's lock; 0: not at all */

@@ -155,42 +155,60 @@ attune_status at_store_row_make(at_store_row **out, const char *fingerprint, con
   return ATTUNE_OK;
 }
 
+/* What is hashed: more room than a whole row takes. */
+typedef struct content {
+  size_t size;
+  unsigned char bytes[4096];
+} content;
+
+_Static_assert(AT_FINGERPRINT_CHARS + AT_FAMILY_CHARS + sizeof(attune_decision) + 2 * FIELD_COUNT * sizeof(uint64_t) <
+                   sizeof(((content *)0)->bytes),
+               "a row's content must fit");
+
+/* Leaves out what does not fit: only a key that no row can have is that long. */
+static void add_bytes(content *c, const void *bytes, size_t size) {
+  size_t room = sizeof c->bytes - c->size;
+  if (size > room) size = room;
+  memcpy(c->bytes + c->size, bytes, size);
+  c->size += size;
+}
+
 /* Length first, so that the end of one text is never taken for the start of the next. */
-static void hash_text(XXH64_state_t *state, const char *text) {
+static void add_text(content *c, const char *text) {
   uint64_t length = strlen(text);
-  XXH64_update(state, &length, sizeof length);
-  XXH64_update(state, text, length);
+  add_bytes(c, &length, sizeof length);
+  add_bytes(c, text, length);
 }
 
 uint64_t at_store_row_key(const char *fingerprint, const char *problem, const char *measure) {
-  XXH64_state_t state;
-  XXH64_reset(&state, 0);
-  hash_text(&state, fingerprint);
-  hash_text(&state, problem);
-  hash_text(&state, measure);
-  return XXH64_digest(&state);
+  content c;
+  c.size = 0;
+  add_text(&c, fingerprint);
+  add_text(&c, problem);
+  add_text(&c, measure);
+  return XXH64(c.bytes, c.size, 0);
 }
 
 /* The row's content as stored, in the order of the columns. A machine of the other byte order hashes otherwise:
  * a miss, but its fingerprint is another one anyway. */
 static int64_t row_check(const char *fingerprint, const char *family, const attune_decision *decision) {
-  XXH64_state_t state;
-  XXH64_reset(&state, 1);
-  hash_text(&state, fingerprint);
-  hash_text(&state, family);
+  content c;
+  c.size = 0;
+  add_text(&c, fingerprint);
+  add_text(&c, family);
   for (int i = 0; i < FIELD_COUNT; i++) {
     const field *f = &fields[i];
     if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
-      hash_text(&state, (const char *)decision + f->offset);
+      add_text(&c, (const char *)decision + f->offset);
     } else if (f->kind == FIELD_REAL) {
       double value = get_real(decision, f);
-      XXH64_update(&state, &value, sizeof value);
+      add_bytes(&c, &value, sizeof value);
     } else {
       int64_t value = get_int64(decision, f);
-      XXH64_update(&state, &value, sizeof value);
+      add_bytes(&c, &value, sizeof value);
     }
   }
-  uint64_t digest = XXH64_digest(&state);
+  uint64_t digest = XXH64(c.bytes, c.size, 1);
   int64_t check;
   memcpy(&check, &digest, sizeof check);
   return check;

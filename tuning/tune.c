@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tune.c: one problem's tuning from start to commit: one at a time a device in the process, one a problem among processes. */
+#include "tuning/tune.h"
+
 #include <string.h>
 #include <time.h>
 
-#include "tuning/dispatch.h"
 #include "tuning/search.h"
 
 enum { LEASE_MS = 60000, COMMIT_WAIT_MS = 5000, POLL_MS = 5 };
@@ -21,7 +22,8 @@ typedef struct job {
   const void *problem;
   attune_device *device;
   const char *fingerprint;
-  double budget_ns;
+  double budget_ns; /* 0: the problem's own */
+  double most_ns;   /* what is left of the tuner's whole budget; 0: no limit */
   bool force;
   bool leased;
 } job;
@@ -35,11 +37,11 @@ static bool known(const job *j, attune_decision *out) {
   return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
 }
 
-/* Among processes, one tunes and the others wait for its winner, at most for their own budget; then they tune after all. */
+/* Among processes, one tunes and the others wait for its winner, twice as long as they would tune themselves; then they tune after all. */
 static bool other_process_won(job *j, attune_decision *out) {
   at_store *store = j->tuner->user;
   if (!store) return false;
-  const int64_t give_up_ns = at_now_ns() + (int64_t)(j->budget_ns > 0.0 ? j->budget_ns : 2e9);
+  const int64_t give_up_ns = at_now_ns() + (int64_t)(1e9 + 2.0 * (j->budget_ns > 0.0 ? j->budget_ns : 1e9));
   while (at_store_lease_acquire(store, j->fingerprint, out->problem, LEASE_MS) == ATTUNE_BUSY) {
     attune_decision found;
     if (!j->force && at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) == ATTUNE_OK) {
@@ -66,8 +68,10 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
 static void commit(const job *j, const at_search_result *result, const attune_decision *winner) {
   char family[AT_FAMILY_CHARS];
   if (!j->tuner->user || j->op->family(j->problem, family, sizeof family) != ATTUNE_OK) return;
-  if (at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS) != ATTUNE_OK)
-    at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
+  const attune_status status =
+      at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
+  at_tuner_database_is(j->tuner, status);
+  if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
 }
 
 /* Under the device's lock. */
@@ -76,7 +80,7 @@ static attune_status measure_problem(const job *j, at_search_result *result, att
   const attune_measure measure = at_tuner_measure(j->tuner, j->device);
   const int64_t start_ns = at_now_ns();
   attune_status status = profiler_of(j, &profiler);
-  if (status == ATTUNE_OK) status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns);
+  if (status == ATTUNE_OK) status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns);
   atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
   if (status != ATTUNE_OK) return status;
   const attune_decision head = *out;
@@ -92,13 +96,10 @@ static attune_status measure_problem(const job *j, at_search_result *result, att
 /* The new winner is what calls use from now on. */
 static void publish(const job *j, const attune_decision *winner) {
   at_key key = {{0}};
-  at_configuration configuration;
   at_plan *plan = NULL;
   at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  at_copy_text(configuration.text, sizeof configuration.text, winner->configuration);
-  const at_implementation *implementation = at_registry_find(j->op, winner->implementation, j->device);
-  if (implementation && at_plan_create(&plan, j->op, implementation, &configuration, j->problem, j->device) == ATTUNE_OK)
+  if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK)
     at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false);
 }
 
@@ -106,9 +107,8 @@ static void publish(const job *j, const attune_decision *winner) {
 static attune_status bound_budget(job *j) {
   if (j->budget_ns <= 0.0) j->budget_ns = j->tuner->budget_ns;
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;
-  const double left = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
-  if (left <= 0.0) return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the tuner's total budget of %.0f ms is spent", j->tuner->total_budget_ns * 1e-6);
-  if (j->budget_ns <= 0.0 || j->budget_ns > left) j->budget_ns = left;
+  j->most_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
+  if (j->most_ns <= 0.0) return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the tuner's total budget of %.0f ms is spent", j->tuner->total_budget_ns * 1e-6);
   return ATTUNE_OK;
 }
 

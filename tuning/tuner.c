@@ -26,7 +26,10 @@ static void open_databases(attune_tuner *t, const attune_tuner_options *o, const
   if (user[0] && strcmp(user, ":memory:") != 0) t->database_status = at_store_open(&t->user, user, AT_STORE_READ_WRITE);
   if (t->database_status != ATTUNE_OK) {
     at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
-    at_log(ATTUNE_LOG_WARNING, "working without a tuning database: %s", t->database_message);
+    const bool reading = (t->database_status == ATTUNE_PERMISSION || t->database_status == ATTUNE_UNSUPPORTED) &&
+                         at_store_open(&t->user, user, AT_STORE_READ_ONLY) == ATTUNE_OK; /* its winners still serve */
+    at_log(ATTUNE_LOG_WARNING, "working %s: %s", reading ? "with a tuning database that cannot be written" : "without a tuning database",
+           t->database_message);
   }
   if (o->system_database && o->system_database[0] && at_store_open(&t->system, o->system_database, AT_STORE_READ_ONLY) != ATTUNE_OK)
     at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", attune_last_message());
@@ -44,6 +47,8 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   if (status == ATTUNE_OK) status = at_plan_table_open(&t->plans);
   if (status == ATTUNE_OK) status = at_plan_table_open(&t->captured);
   if (status == ATTUNE_OK) {
+    static _Atomic uint64_t tuners;
+    t->id = atomic_fetch_add(&tuners, 1) + 1;
     t->ops = ops;
     t->op_count = op_count;
     t->budget_ns = (o->budget_ms > 0.0 ? o->budget_ms : settings->budget_ms) * 1e6;
@@ -75,9 +80,21 @@ void attune_tuner_destroy(attune_tuner *t) {
   free(t);
 }
 
+void at_tuner_database_is(attune_tuner *t, attune_status status) {
+  pthread_mutex_lock(&t->lock);
+  t->database_status = status;
+  at_copy_text(t->database_message, sizeof t->database_message, status == ATTUNE_OK ? "" : attune_last_message());
+  pthread_mutex_unlock(&t->lock);
+}
+
 attune_status attune_tuner_database_status(attune_tuner *t) {
   if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
-  return t->database_status == ATTUNE_OK ? ATTUNE_OK : at_fail(t->database_status, "%s", t->database_message);
+  char message[sizeof t->database_message];
+  pthread_mutex_lock(&t->lock);
+  const attune_status status = t->database_status;
+  at_copy_text(message, sizeof message, t->database_message);
+  pthread_mutex_unlock(&t->lock);
+  return status == ATTUNE_OK ? ATTUNE_OK : at_fail(status, "%s", message);
 }
 
 attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {

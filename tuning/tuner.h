@@ -14,7 +14,9 @@
 
 struct attune_tuner {
   at_plan_table plans;     /* what calls use: first member, the hot path reads it */
-  at_plan_table captured;  /* guesses made inside a capture in mode tune: kept apart, so that a later call outside still tunes */
+  at_plan_table captured;  /* guesses made inside a capture in mode tune, or while a database was busy: kept apart, so that a later
+                              call still decides */
+  uint64_t id;             /* constant: no other tuner of the process has or had it */
   const at_op *const *ops; /* constant */
   int op_count;
   _Atomic int mode;        /* attune_mode */
@@ -24,7 +26,7 @@ struct attune_tuner {
   attune_measure measure;  /* constant */
   at_store *user;          /* NULL: none */
   at_store *system;        /* NULL: none */
-  attune_status database_status;
+  attune_status database_status;               /* of opening it, then of the latest commit; with its message under lock */
   char database_message[512];
   pthread_mutex_t lock;
   char *fingerprints[AT_MAX_DEVICES];          /* by device index, made once; under lock */
@@ -39,6 +41,9 @@ const at_op *at_tuner_op(const attune_tuner *tuner, const char *problem);
 
 /* The device's fingerprint, made at first use, borrowed for the tuner's life. */
 attune_status at_tuner_fingerprint(attune_tuner *tuner, attune_device *device, const char **out);
+
+/* Notes how the latest commit to the user database went; the thread's message says why it failed. */
+void at_tuner_database_is(attune_tuner *tuner, attune_status status);
 
 /* The user database; NULL: none. */
 at_store *at_tuner_store(attune_tuner *tuner);

@@ -44,7 +44,7 @@ typedef struct attune_tuner_options {
   const char *system_database;  /* a read-only layer under it; NULL: none */
   attune_mode mode;             /* 0: ATTUNE_MODE, then cached */
   double budget_ms;             /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
-                                   makes sensible: 330 and 250 calls of the default */
+                                   makes sensible: 330 and 300 calls of the default */
   double total_budget_ms;       /* most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
 } attune_tuner_options;
@@ -60,8 +60,8 @@ ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tu
  * NULL is left alone. */
 ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 
-/* OK, or why the user database is not in use (NOT_FOUND, PERMISSION, BAD_DATA, IO_ERROR ...), with the message of
- * attune_last_message set. OK too when no database was asked for. Any thread. */
+/* OK, or why the user database is not in use, or why the latest winner is not in it but in memory only (NOT_FOUND, PERMISSION, BAD_DATA,
+ * IO_ERROR, BUSY ...), with the message of attune_last_message set. OK too when no database was asked for. Any thread. */
 ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
 
 /* Changes what a miss does from now on. Errors: INVALID_ARGUMENT. Any thread. */
@@ -101,15 +101,15 @@ typedef struct attune_decision {
   int disturbed;                     /* samples thrown away: throttled or disturbed */
   double max_error;                  /* of the winner: largest error as a fraction of what the contract allows */
   double tuning_ms;
-  int complete;                      /* 0: a budget below the sensible one ended first; a later run looks further */
+  int complete;                      /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
   int64_t tuned_at;                  /* seconds since 1970, 0: not tuned */
   char note[128];                    /* in words: why this one */
 } attune_decision;
 
 /* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner and
  * fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0: the
- * tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED,
- * CAPTURING, DEVICE_ERROR. Any thread; one tuning at a time a device, others wait. */
+ * tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
+ * BUDGET_EXHAUSTED (the tuner's total), DEVICE_ERROR. Any thread; one tuning at a time a device, others wait. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
                                      attune_decision *out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * blocked.h: what host_blocked's driver and its kernels share. The kernels are written once, in the *_template.h files, and compiled
- * for every instruction set and accumulation type; a table of them per instruction set is what the driver sees. */
+ * blocked.h: what host_blocked's driver and its kernels share. The kernels are written once, in the *_template.h
+ * files, and compiled for every instruction set and accumulation type; a table of them per instruction set is what the
+ * driver sees. */
 #ifndef AT_GEMM_BLOCKED_H
 #define AT_GEMM_BLOCKED_H
 
@@ -9,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Copies `lines` lines of `depth` elements into panels of `panel` lines, depth-major, converted to the accumulation type. Element
- * (line, k) lies at from[line * line_step + k * depth_step]; one of the steps is 1. Panel p starts at to + p * panel * depth.
- * The last panel is as wide as its lines, rounded up with zeros to a multiple of `round`. */
+/* Copies `lines` lines of `depth` elements into panels of `panel` lines, depth-major, converted to the accumulation
+ * type. Element (line, k) lies at from[line * line_step + k * depth_step]; one of the steps is 1. Panel p starts at to
+ * + p * panel * depth. The last panel is as wide as its lines, rounded up with zeros to a multiple of `round`. */
 typedef struct at_pack {
   attune_dtype dtype;
   void *to;
@@ -24,15 +25,15 @@ typedef struct at_pack {
 typedef struct at_block {
   int64_t m, n, k;
   const void *a;
-  int64_t a_step;   /* between k steps of A as it lies; ignored when A is packed */
+  int64_t a_step; /* between k steps of A as it lies; ignored when A is packed */
   const void *b;
   int64_t b_k, b_n; /* between k steps and columns of B as it lies; ignored by `product` */
   double alpha, beta;
   const void *c;
   void *d;
   int64_t ldc, ldd;
-  int vectors;      /* rows of a tile of A, in vectors */
-  bool a_packed;    /* panels of vectors * lanes rows, rounded to lanes */
+  int vectors;   /* rows of a tile of A, in vectors */
+  bool a_packed; /* panels of vectors * lanes rows, rounded to lanes */
 } at_block;
 
 /* partial(line, column) = sum over depth of wide(line, k) * thin(k, column): one pass over `wide`, few columns. */
@@ -43,7 +44,7 @@ typedef struct at_stream_job {
   const void *thin;
   int64_t thin_k, thin_column; /* steps of thin */
   int64_t columns;
-  void *partial;               /* column-major, leading dimension partial_ld, a multiple of the lanes */
+  void *partial; /* column-major, leading dimension partial_ld, a multiple of the lanes */
   int64_t partial_ld;
 } at_stream_job;
 
@@ -60,13 +61,13 @@ typedef struct at_finish {
 } at_finish;
 
 typedef struct at_blocked_ops {
-  int lanes;             /* elements of a vector */
-  int vectors, columns;  /* a tile is at most vectors * lanes rows by columns */
+  int lanes;            /* elements of a vector */
+  int vectors, columns; /* a tile is at most vectors * lanes rows by columns */
   void (*pack)(const at_pack *pack);
-  void (*product)(const at_block *block);            /* A and B packed */
-  void (*direct)(const at_block *block);             /* B as it lies, A packed or not */
-  void (*stream_columns)(const at_stream_job *job);  /* line_step is 1 */
-  void (*stream_rows)(const at_stream_job *job);     /* depth_step and thin_k are 1 */
+  void (*product)(const at_block *block);           /* A and B packed */
+  void (*direct)(const at_block *block);            /* B as it lies, A packed or not */
+  void (*stream_columns)(const at_stream_job *job); /* line_step is 1 */
+  void (*stream_rows)(const at_stream_job *job);    /* depth_step and thin_k are 1 */
   void (*finish)(const at_finish *finish);
 } at_blocked_ops;
 

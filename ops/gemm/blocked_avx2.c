@@ -5,9 +5,9 @@
 #if defined(__x86_64__)
 #include <string.h>
 
-#include "src/half.h"
 #include "ops/gemm/simd_avx2.h"
 #include "ops/gemm/simd_unroll.h"
+#include "src/half.h"
 
 #define E float
 #define P(name) vf_##name

@@ -35,24 +35,35 @@ SIMD E FN(load_one)(const void *p, int64_t at, const attune_dtype dtype) {
   return ((const E *)p)[at];
 }
 
+/* BLOCK lines by BLOCK columns; and LANES lines by BLOCK columns. */
 SIMD void FN(transpose)(E *to, int64_t to_step, const void *from, int64_t at, int64_t step, const attune_dtype dtype) {
 #if HALVES
-  if (dtype == ATTUNE_F16) {
+  if (dtype == ATTUNE_F16)
     P(transpose_f16)(to, to_step, (const uint16_t *)from + at, step);
-    return;
-  }
-  if (dtype == ATTUNE_BF16) {
+  else if (dtype == ATTUNE_BF16)
     P(transpose_bf16)(to, to_step, (const uint16_t *)from + at, step);
-    return;
-  }
+  else
 #endif
+    P(transpose)(to, to_step, (const E *)from + at, step);
   (void)dtype;
-  P(transpose)(to, to_step, (const E *)from + at, step);
+}
+
+SIMD void FN(transpose_lanes)(E *to, int64_t to_step, const void *from, int64_t at, int64_t step,
+                              const attune_dtype dtype) {
+#if HALVES
+  if (dtype == ATTUNE_F16)
+    P(transpose_lanes_f16)(to, to_step, (const uint16_t *)from + at, step);
+  else if (dtype == ATTUNE_BF16)
+    P(transpose_lanes_bf16)(to, to_step, (const uint16_t *)from + at, step);
+  else
+#endif
+    P(transpose_lanes)(to, to_step, (const E *)from + at, step);
+  (void)dtype;
 }
 
 #include "ops/gemm/blocked_pack_template.h"
-#include "ops/gemm/blocked_tile_template.h"
 #include "ops/gemm/blocked_stream_template.h"
+#include "ops/gemm/blocked_tile_template.h"
 
 static const at_blocked_ops FN(ops) = {
     .lanes = LANES,

@@ -25,20 +25,21 @@ SIMD void FN(pack_columns)(const at_pack *p, int64_t first) {
 SIMD void FN(pack_lines)(const at_pack *p, int64_t first, int64_t width, int64_t padded, const attune_dtype dtype) {
   E *to = (E *)p->to + first * p->depth;
   int64_t whole = p->depth / BLOCK * BLOCK;
-  int64_t line = 0;
-  for (; line + BLOCK <= width; line += BLOCK) {
-    int64_t at = (first + line) * p->line_step;
-    for (int64_t k = 0; k < whole; k += BLOCK)
-      FN(transpose)(to + k * padded + line, padded, p->from, at + k, p->line_step, dtype);
-    for (int64_t i = 0; i < BLOCK; i++)
-      for (int64_t k = whole; k < p->depth; k++)
-        to[k * padded + line + i] = FN(load_one)(p->from, at + i * p->line_step + k, dtype);
+  if (width < padded) {
+    int64_t last = padded - LANES; /* zeros first, lines over them */
+    for (int64_t k = 0; k < p->depth; k++) P(store)(to + k * padded + last, P(zero)());
   }
-  for (; line < width; line++)
-    for (int64_t k = 0; k < p->depth; k++)
-      to[k * padded + line] = FN(load_one)(p->from, (first + line) * p->line_step + k, dtype);
-  for (; line < padded; line++)
-    for (int64_t k = 0; k < p->depth; k++) to[k * padded + line] = 0;
+  int64_t line = 0;
+  for (; line + LANES <= width; line += LANES)
+    for (int64_t k = 0; k < whole; k += BLOCK)
+      FN(transpose_lanes)
+      (to + k * padded + line, padded, p->from, (first + line) * p->line_step + k, p->line_step, dtype);
+  for (; line + BLOCK <= width; line += BLOCK)
+    for (int64_t k = 0; k < whole; k += BLOCK)
+      FN(transpose)(to + k * padded + line, padded, p->from, (first + line) * p->line_step + k, p->line_step, dtype);
+  for (int64_t i = 0; i < width; i++)
+    for (int64_t k = i < line ? whole : 0; k < p->depth; k++)
+      to[k * padded + i] = FN(load_one)(p->from, (first + i) * p->line_step + k, dtype);
 }
 
 SIMD void FN(pack_as)(const at_pack *p, const attune_dtype dtype) {

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "src/half.h"
 #include "ops/gemm/simd_portable.h"
 #include "ops/gemm/simd_unroll.h"
+#include "src/half.h"
 
 #define E float
 #define P(name) vf_##name

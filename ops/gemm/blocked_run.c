@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "src/half.h"
 #include "ops/gemm/host_reference.h"
+#include "src/half.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 
@@ -23,9 +23,15 @@ typedef struct area {
   int64_t batch, batches, i, m, j, n;
 } area;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+static int64_t round_up(int64_t x, int64_t to) {
+  return (x + to - 1) / to * to;
+}
 
 /* Cuts `total` into as few blocks of at most `limit` as possible, all but the last equal and a multiple of `grain`. */
 static int64_t even_block(int64_t total, int64_t limit, int64_t grain) {
@@ -54,16 +60,28 @@ static char *d_at(const job *w, int64_t batch, int64_t i, int64_t j) {
 }
 
 static void pack_a(const job *w, void *to, int64_t batch, int64_t i, int64_t m, int64_t k, int64_t depth) {
-  at_pack p = {.dtype = (attune_dtype)w->g->dtype, .to = to, .from = a_at(w, batch, i, k), .lines = m, .depth = depth,
-               .line_step = w->g->trans_a ? w->g->lda : 1, .depth_step = w->g->trans_a ? 1 : w->g->lda,
-               .panel = (int64_t)w->opt->vectors * w->ops->lanes, .round = w->ops->lanes};
+  at_pack p = {.dtype = (attune_dtype)w->g->dtype,
+               .to = to,
+               .from = a_at(w, batch, i, k),
+               .lines = m,
+               .depth = depth,
+               .line_step = w->g->trans_a ? w->g->lda : 1,
+               .depth_step = w->g->trans_a ? 1 : w->g->lda,
+               .panel = (int64_t)w->opt->vectors * w->ops->lanes,
+               .round = w->ops->lanes};
   w->ops->pack(&p);
 }
 
 static void pack_b(const job *w, void *to, int64_t batch, int64_t k, int64_t depth, int64_t j, int64_t n) {
-  at_pack p = {.dtype = (attune_dtype)w->g->dtype, .to = to, .from = b_at(w, batch, k, j), .lines = n, .depth = depth,
-               .line_step = w->g->trans_b ? 1 : w->g->ldb, .depth_step = w->g->trans_b ? w->g->ldb : 1,
-               .panel = w->ops->columns, .round = 1};
+  at_pack p = {.dtype = (attune_dtype)w->g->dtype,
+               .to = to,
+               .from = b_at(w, batch, k, j),
+               .lines = n,
+               .depth = depth,
+               .line_step = w->g->trans_b ? 1 : w->g->ldb,
+               .depth_step = w->g->trans_b ? w->g->ldb : 1,
+               .panel = w->ops->columns,
+               .round = 1};
   w->ops->pack(&p);
 }
 
@@ -75,9 +93,20 @@ static void plain(const job *w, const area *r) {
 /* ---- direct and panel ---- */
 
 static at_block block_as_it_lies(const at_gemm *g, const at_gemm_operands *o, const at_blocked_options *options) {
-  return (at_block){.m = g->m, .n = g->n, .k = g->k, .a = o->a, .a_step = g->lda, .b = o->b,
-                    .b_k = g->trans_b ? g->ldb : 1, .b_n = g->trans_b ? 1 : g->ldb, .alpha = o->alpha,
-                    .beta = g->c == AT_C_NONE ? 0.0 : o->beta, .c = o->c, .d = o->d, .ldc = g->ldc, .ldd = g->ldd,
+  return (at_block){.m = g->m,
+                    .n = g->n,
+                    .k = g->k,
+                    .a = o->a,
+                    .a_step = g->lda,
+                    .b = o->b,
+                    .b_k = g->trans_b ? g->ldb : 1,
+                    .b_n = g->trans_b ? 1 : g->ldb,
+                    .alpha = o->alpha,
+                    .beta = g->c == AT_C_NONE ? 0.0 : o->beta,
+                    .c = o->c,
+                    .d = o->d,
+                    .ldc = g->ldc,
+                    .ldd = g->ldd,
                     .vectors = options->vectors};
 }
 
@@ -121,8 +150,8 @@ static void panel(const job *w, const area *r) {
 /* The blocks that one thread walks, and where their copies lie in its scratch. */
 typedef struct walk {
   int64_t mc, kc, nc;
-  int64_t rows;      /* of D finished before going on: bounds the buffer of sums */
-  bool buffered;     /* D is narrower than the sums: they are kept apart over all of k and rounded once */
+  int64_t rows;  /* of D finished before going on: bounds the buffer of sums */
+  bool buffered; /* D is narrower than the sums: they are kept apart over all of k and rounded once */
   char *a, *b, *sums;
   int64_t sums_ld;
 } walk;
@@ -136,7 +165,9 @@ static bool walk_make(walk *out, const job *w, const area *r) {
   out->nc = least(even_block(r->n, w->opt->nc, w->ops->columns), r->n);
   out->buffered = w->out_size < w->sum_size;
   bool one = out->kc >= w->g->k;
-  out->rows = !out->buffered ? r->m : one ? out->mc : most(out->mc, SUMS_BYTES / (out->nc * w->sum_size) / out->mc * out->mc);
+  out->rows = !out->buffered ? r->m
+              : one          ? out->mc
+                             : most(out->mc, SUMS_BYTES / (out->nc * w->sum_size) / out->mc * out->mc);
   out->sums_ld = round_up(least(out->rows, r->m), w->ops->lanes);
   int64_t a_bytes = round_up(round_up(out->mc, w->ops->lanes) * out->kc * w->sum_size, 64);
   int64_t b_bytes = round_up(out->nc * out->kc * w->sum_size, 64);
@@ -149,14 +180,26 @@ static bool walk_make(walk *out, const job *w, const area *r) {
 }
 
 static void finish_sums(const job *w, const walk *v, int64_t batch, int64_t i, int64_t m, int64_t j, int64_t n) {
-  at_finish f = {.dtype_out = (attune_dtype)w->g->dtype_out, .rows = m, .columns = n, .partial = v->sums, .partial_ld = v->sums_ld,
-                 .alpha = w->o->alpha, .beta = w->beta, .c = c_at(w, batch, i, j), .d = d_at(w, batch, i, j),
-                 .c_row = 1, .c_column = w->g->ldc, .d_row = 1, .d_column = w->g->ldd};
+  at_finish f = {.dtype_out = (attune_dtype)w->g->dtype_out,
+                 .rows = m,
+                 .columns = n,
+                 .partial = v->sums,
+                 .partial_ld = v->sums_ld,
+                 .alpha = w->o->alpha,
+                 .beta = w->beta,
+                 .c = c_at(w, batch, i, j),
+                 .d = d_at(w, batch, i, j),
+                 .c_row = 1,
+                 .c_column = w->g->ldc,
+                 .d_row = 1,
+                 .d_column = w->g->ldd};
   w->ops->finish(&f);
 }
 
-/* Rows [i, i + m) and columns [j, j + n), over all of k. B's block stays packed between calls when all of k is one block. */
-static void packed_rows(const job *w, const walk *v, int64_t batch, int64_t i, int64_t m, int64_t j, int64_t n, bool b_ready) {
+/* Rows [i, i + m) and columns [j, j + n), over all of k. B's block stays packed between calls when all of k is one
+ * block. */
+static void packed_rows(const job *w, const walk *v, int64_t batch, int64_t i, int64_t m, int64_t j, int64_t n,
+                        bool b_ready) {
   const at_gemm *g = w->g;
   for (int64_t k = 0; k < g->k; k += v->kc) {
     int64_t depth = least(v->kc, g->k - k);
@@ -164,7 +207,8 @@ static void packed_rows(const job *w, const walk *v, int64_t batch, int64_t i, i
     for (int64_t ii = i; ii < i + m; ii += v->mc) {
       int64_t rows = least(v->mc, i + m - ii);
       pack_a(w, v->a, batch, ii, rows, k, depth);
-      at_block block = {.m = rows, .n = n, .k = depth, .a = v->a, .b = v->b, .vectors = w->opt->vectors, .a_packed = true};
+      at_block block = {
+          .m = rows, .n = n, .k = depth, .a = v->a, .b = v->b, .vectors = w->opt->vectors, .a_packed = true};
       if (v->buffered) {
         block.alpha = 1.0;
         block.beta = k == 0 ? 0.0 : 1.0;
@@ -200,7 +244,8 @@ static void packed(const job *w, const area *r) {
 
 /* ---- stream ---- */
 
-/* The thin operand as the kernels want it: element (k, column) at k * k_step + column * column_step of the type of sums. */
+/* The thin operand as the kernels want it: element (k, column) at k * k_step + column * column_step of the type of
+ * sums. */
 typedef struct thin {
   const char *at;
   int64_t k_step, column_step, columns;
@@ -220,8 +265,8 @@ static void thin_copy(const job *w, thin *t, void *to, bool dots) {
       if (w->in_size == 8)
         ((double *)to)[at] = ((const double *)(const void *)t->at)[from];
       else
-        ((float *)to)[at] = w->in_size == 4 ? ((const float *)(const void *)t->at)[from]
-                                            : (float)load_half(t->at, from, w->g->dtype);
+        ((float *)to)[at] =
+            w->in_size == 4 ? ((const float *)(const void *)t->at)[from] : (float)load_half(t->at, from, w->g->dtype);
     }
   t->at = (const char *)to;
   t->k_step = k_step;
@@ -240,12 +285,26 @@ static void stream_one(const job *w, const area *r, int64_t batch, bool wide_b, 
   if (wide_b ? g->trans_a : !g->trans_b) t.column_step = wide_b ? g->lda : g->ldb;
   if (w->in_size != w->sum_size || (dots && t.k_step != 1))
     thin_copy(w, &t, scratch + chunk * t.columns * w->sum_size, dots);
-  at_stream_job s = {.dtype = (attune_dtype)g->dtype, .depth = g->k, .line_step = dots ? ld : 1, .depth_step = dots ? 1 : ld,
-                     .thin = t.at, .thin_k = t.k_step, .thin_column = t.column_step, .columns = t.columns, .partial = scratch,
+  at_stream_job s = {.dtype = (attune_dtype)g->dtype,
+                     .depth = g->k,
+                     .line_step = dots ? ld : 1,
+                     .depth_step = dots ? 1 : ld,
+                     .thin = t.at,
+                     .thin_k = t.k_step,
+                     .thin_column = t.column_step,
+                     .columns = t.columns,
+                     .partial = scratch,
                      .partial_ld = chunk};
-  at_finish f = {.dtype_out = (attune_dtype)g->dtype_out, .columns = t.columns, .partial = scratch, .partial_ld = chunk,
-                 .alpha = w->o->alpha, .beta = w->beta, .c_row = wide_b ? g->ldc : 1, .c_column = wide_b ? 1 : g->ldc,
-                 .d_row = wide_b ? g->ldd : 1, .d_column = wide_b ? 1 : g->ldd};
+  at_finish f = {.dtype_out = (attune_dtype)g->dtype_out,
+                 .columns = t.columns,
+                 .partial = scratch,
+                 .partial_ld = chunk,
+                 .alpha = w->o->alpha,
+                 .beta = w->beta,
+                 .c_row = wide_b ? g->ldc : 1,
+                 .c_column = wide_b ? 1 : g->ldc,
+                 .d_row = wide_b ? g->ldd : 1,
+                 .d_column = wide_b ? 1 : g->ldd};
   for (int64_t line = 0; line < lines; line += chunk) {
     int64_t i = r->i + (wide_b ? 0 : line), j = r->j + (wide_b ? line : 0);
     s.wide = wide_b ? b_at(w, batch, 0, j) : a_at(w, batch, i, 0);
@@ -267,7 +326,8 @@ static void stream(const job *w, const area *r) {
     plain(w, r);
     return;
   }
-  for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++) stream_one(w, r, batch, wide_b, scratch, chunk);
+  for (int64_t batch = r->batch; batch < r->batch + r->batches; batch++)
+    stream_one(w, r, batch, wide_b, scratch, chunk);
 }
 
 /* ---- threads ---- */
@@ -299,15 +359,15 @@ static area area_of(const job *w, int64_t part, int64_t parts) {
   area r = {0, g->batch, 0, g->m, 0, g->n};
   int64_t tile = (int64_t)w->opt->vectors * w->ops->lanes, columns = w->ops->columns;
   switch (w->opt->split) {
-    case AT_SPLIT_M: cut(&r.i, &r.m, g->m, g->m >= 4 * tile * parts ? tile : w->ops->lanes, part, parts); break;
-    case AT_SPLIT_N: cut(&r.j, &r.n, g->n, columns, part, parts); break;
-    case AT_SPLIT_BATCH: cut(&r.batch, &r.batches, g->batch, 1, part, parts); break;
-    case AT_SPLIT_GRID: {
-      int64_t rows = grid_rows(g, parts);
-      cut(&r.i, &r.m, g->m, tile, part % rows, rows);
-      cut(&r.j, &r.n, g->n, columns, part / rows, parts / rows);
-      break;
-    }
+  case AT_SPLIT_M: cut(&r.i, &r.m, g->m, g->m >= 4 * tile * parts ? tile : w->ops->lanes, part, parts); break;
+  case AT_SPLIT_N: cut(&r.j, &r.n, g->n, columns, part, parts); break;
+  case AT_SPLIT_BATCH: cut(&r.batch, &r.batches, g->batch, 1, part, parts); break;
+  case AT_SPLIT_GRID: {
+    int64_t rows = grid_rows(g, parts);
+    cut(&r.i, &r.m, g->m, tile, part % rows, rows);
+    cut(&r.j, &r.n, g->n, columns, part / rows, parts / rows);
+    break;
+  }
   }
   return r;
 }
@@ -315,10 +375,10 @@ static area area_of(const job *w, int64_t part, int64_t parts) {
 static void run_area(const job *w, const area *r) {
   if (r->batches <= 0 || r->m <= 0 || r->n <= 0) return;
   switch (w->opt->path) {
-    case AT_PATH_DIRECT: direct(w, r); break;
-    case AT_PATH_PANEL: panel(w, r); break;
-    case AT_PATH_PACKED: packed(w, r); break;
-    case AT_PATH_STREAM: stream(w, r); break;
+  case AT_PATH_DIRECT: direct(w, r); break;
+  case AT_PATH_PANEL: panel(w, r); break;
+  case AT_PATH_PACKED: packed(w, r); break;
+  case AT_PATH_STREAM: stream(w, r); break;
   }
 }
 
@@ -333,14 +393,22 @@ static void run_member(void *arg, const at_team *team) {
 
 void at_blocked_run(const at_gemm *g, const at_gemm_operands *operands, const at_blocked_options *options) {
   bool f64 = g->dtype == ATTUNE_F64;
-  if (options->path == AT_PATH_DIRECT && options->threads == 1 && g->batch == 1) { /* so small that more set-up would be felt */
+  if (options->path == AT_PATH_DIRECT && options->threads == 1 &&
+      g->batch == 1) { /* so small that more set-up would be felt */
     at_block block = block_as_it_lies(g, operands, options);
     (f64 ? options->isa->f64 : options->isa->f32)->direct(&block);
     return;
   }
   int64_t in_size = f64 ? 8 : g->dtype == ATTUNE_F32 ? 4 : 2;
-  job w = {.g = g, .o = operands, .opt = options, .ops = f64 ? options->isa->f64 : options->isa->f32, .in_size = in_size,
-           .out_size = f64 ? 8 : g->dtype_out == ATTUNE_F32 ? 4 : 2, .sum_size = f64 ? 8 : 4};
+  job w = {.g = g,
+           .o = operands,
+           .opt = options,
+           .ops = f64 ? options->isa->f64 : options->isa->f32,
+           .in_size = in_size,
+           .out_size = f64                          ? 8
+                       : g->dtype_out == ATTUNE_F32 ? 4
+                                                    : 2,
+           .sum_size = f64 ? 8 : 4};
   w.beta = g->c == AT_C_NONE ? 0.0 : f64 ? operands->beta : (double)(float)operands->beta;
   if (options->threads > 1) {
     at_parallel(options->threads, run_member, &w);
@@ -356,7 +424,8 @@ const at_blocked_isa *at_blocked_isa_find(const char *name) {
 #if defined(__x86_64__)
   const at_cpu *cpu = at_cpu_info();
   bool avx2 = cpu->avx2 && cpu->fma && cpu->f16c;
-  if (avx2 && cpu->avx512f && cpu->avx512bw && cpu->avx512vl && cpu->avx512dq && (name == NULL || strcmp(name, "avx512") == 0))
+  if (avx2 && cpu->avx512f && cpu->avx512bw && cpu->avx512vl && cpu->avx512dq &&
+      (name == NULL || strcmp(name, "avx512") == 0))
     return &at_blocked_avx512;
   if (avx2 && (name == NULL || strcmp(name, "avx2") == 0)) return &at_blocked_avx2;
 #endif
@@ -369,8 +438,13 @@ void at_blocked_defaults(at_blocked_options *out, const at_gemm *g, const at_blo
   const at_blocked_ops *ops = f64 ? isa->f64 : isa->f32;
   int64_t size = f64 ? 8 : 4, tile = (int64_t)ops->vectors * ops->lanes;
   int64_t l2 = cpu->l2_bytes != 0 ? (int64_t)cpu->l2_bytes : 256 << 10;
-  *out = (at_blocked_options){.isa = isa, .path = AT_PATH_PACKED, .split = AT_SPLIT_GRID, .threads = 1, .vectors = ops->vectors,
-                              .kc = f64 ? 320 : 512, .nc = f64 ? 2048 : 3072};
+  *out = (at_blocked_options){.isa = isa,
+                              .path = AT_PATH_PACKED,
+                              .split = AT_SPLIT_GRID,
+                              .threads = 1,
+                              .vectors = ops->vectors,
+                              .kc = f64 ? 320 : 512,
+                              .nc = f64 ? 2048 : 3072};
   out->mc = most(l2 / 2 / (out->kc * size) / tile, 1) * tile;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * blocked_run.h: how host_blocked runs one problem: which kernels, which walk over memory, which split among threads. */
+ * blocked_run.h: how host_blocked runs one problem: which kernels, which walk over memory, which split for threads. */
 #ifndef AT_GEMM_BLOCKED_RUN_H
 #define AT_GEMM_BLOCKED_RUN_H
 
 #include "ops/gemm/blocked.h"
 #include "ops/gemm/problem.h"
 
-/* direct: A and B as they lie, for operands that stay in cache. panel: A packed over all of k, B as it lies. packed: both packed in
- * blocks. stream: one pass over the wide operand, for a thin m or n. The first two are not for halves, direct not for a
- * transposed A. */
+/* direct: A and B as they lie, for operands that stay in cache. panel: A packed over all of k, B as it lies. packed:
+ * both packed in blocks. stream: one pass over the wide operand, for a thin m or n. The first two are not for halves,
+ * direct not for a transposed A. */
 typedef enum at_blocked_path { AT_PATH_DIRECT, AT_PATH_PANEL, AT_PATH_PACKED, AT_PATH_STREAM } at_blocked_path;
 
 /* What is divided among the threads. No split divides k: each element of D is summed by one thread in one order. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * blocked_stream_template.h: one pass over a wide matrix against a thin one (GEMV and up to a few dozen columns), and the final rounding.
- * Part of blocked_kernels_template.h. */
+ * blocked_stream_template.h: one pass over a wide matrix against a thin one (GEMV and up to a few dozen columns), and
+ * the final rounding. Part of blocked_kernels_template.h. */
 
-#define GROUP 8 /* depth steps taken at once: as many streams of memory, and GROUP times fewer passes over the partial sums */
+#define GROUP \
+  8 /* depth steps taken at once: as many streams of memory, and GROUP times fewer passes over the partial sums */
 
 /* partial += wide(:, k..k+group) thin(k..k+group, :) for `vectors` vectors of lines at i. */
-SIMD void FN(axpy_lines)(const at_stream_job *s, int64_t i, int64_t k, const int group, const int vectors, const bool part,
-                         const attune_dtype dtype) {
+SIMD void FN(axpy_lines)(const at_stream_job *s, int64_t i, int64_t k, const int group, const int vectors,
+                         const bool part, const attune_dtype dtype) {
   const E *thin = (const E *)s->thin + k * s->thin_k;
   P(vector) x[2][GROUP];
   P(mask) rest = P(first)(part ? s->lines - i : 0);
@@ -95,11 +96,13 @@ SIMD void FN(rows_as)(const at_stream_job *s, const attune_dtype dtype) {
     for (int64_t j = 0; j < s->columns; j++) FN(dot)(s, line, j, 1, 1, dtype);
 }
 
-#define EACH_DTYPE(dtype)                   \
+#define EACH_DTYPE(dtype)                                             \
   static AT_TARGET void FN(columns_##dtype)(const at_stream_job *s) { \
-    FN(columns_as)(s, dtype);               \
-  }                                         \
-  static AT_TARGET void FN(rows_##dtype)(const at_stream_job *s) { FN(rows_as)(s, dtype); }
+    FN(columns_as)(s, dtype);                                         \
+  }                                                                   \
+  static AT_TARGET void FN(rows_##dtype)(const at_stream_job *s) {    \
+    FN(rows_as)(s, dtype);                                            \
+  }
 #if HALVES
 EACH_DTYPE(ATTUNE_F16)
 EACH_DTYPE(ATTUNE_BF16)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * blocked_tile_template.h: the tile kernels, a rows-of-vectors by columns outer product in registers over k, and the loops over tiles.
- * Part of blocked_kernels_template.h. */
+ * blocked_tile_template.h: the tile kernels, a rows-of-vectors by columns outer product in registers over k, and the
+ * loops over tiles. Part of blocked_kernels_template.h. */
 
 typedef struct FN(tile) {
   int64_t k, a_step, b_k, b_n, ldc, ldd;
@@ -10,8 +10,8 @@ typedef struct FN(tile) {
   int64_t rows; /* of the last vector, 1..LANES */
 } FN(tile);
 
-/* D = alpha acc + beta C for the tile, from a copy in memory: the general case is kept small, the common one is below. */
-static AT_TARGET void FN(tile_store)(const FN(tile) *t, int64_t vectors, int64_t columns, const E *sums) {
+/* D = alpha acc + beta C for the tile, from a copy in memory: the general case, kept small; the common one is below. */
+static AT_TARGET void FN(tile_store)(const FN(tile) * t, int64_t vectors, int64_t columns, const E *sums) {
   P(vector) alpha = P(set1)(t->alpha), beta = P(set1)(t->beta);
   P(mask) last = P(first)(t->rows);
   bool read = t->beta != 0;
@@ -30,7 +30,7 @@ static AT_TARGET void FN(tile_store)(const FN(tile) *t, int64_t vectors, int64_t
 }
 
 /* `part`: the last vector of A ends early and is read under a mask. `unit`: the columns of B lie side by side. */
-SIMD void FN(tile_body)(const FN(tile) *t, const int vectors, const int columns, const bool part, const bool unit) {
+SIMD void FN(tile_body)(const FN(tile) * t, const int vectors, const int columns, const bool part, const bool unit) {
   P(vector) acc[VECTORS][COLUMNS];
   AT_UNROLL
   for (int i = 0; i < vectors; i++) {
@@ -54,7 +54,8 @@ SIMD void FN(tile_body)(const FN(tile) *t, const int vectors, const int columns,
     a += a_step;
     b += b_k;
   }
-  bool plain = t->alpha == 1 && t->beta == 0 && t->rows == LANES; /* scaling by one costs a small tile as much as a step of k */
+  bool plain =
+      t->alpha == 1 && t->beta == 0 && t->rows == LANES; /* scaling by one costs a small tile as much as a step of k */
   E sums[VECTORS * COLUMNS * LANES];
   E *to = plain ? t->d : sums;
   int64_t step = plain ? t->ldd : vectors * LANES;
@@ -66,11 +67,19 @@ SIMD void FN(tile_body)(const FN(tile) *t, const int vectors, const int columns,
   if (!plain) FN(tile_store)(t, vectors, columns, sums);
 }
 
-#define TILE(v, n)                                                                                                    \
-  static AT_TARGET void FN(runs_##v##_##n)(const FN(tile) *t) { FN(tile_body)(t, v, n, false, true); }       \
-  static AT_TARGET void FN(lines_##v##_##n)(const FN(tile) *t) { FN(tile_body)(t, v, n, false, false); }     \
-  static AT_TARGET void FN(part_runs_##v##_##n)(const FN(tile) *t) { FN(tile_body)(t, v, n, true, true); }   \
-  static AT_TARGET void FN(part_lines_##v##_##n)(const FN(tile) *t) { FN(tile_body)(t, v, n, true, false); }
+#define TILE(v, n)                                                     \
+  static AT_TARGET void FN(runs_##v##_##n)(const FN(tile) * t) {       \
+    FN(tile_body)(t, v, n, false, true);                               \
+  }                                                                    \
+  static AT_TARGET void FN(lines_##v##_##n)(const FN(tile) * t) {      \
+    FN(tile_body)(t, v, n, false, false);                              \
+  }                                                                    \
+  static AT_TARGET void FN(part_runs_##v##_##n)(const FN(tile) * t) {  \
+    FN(tile_body)(t, v, n, true, true);                                \
+  }                                                                    \
+  static AT_TARGET void FN(part_lines_##v##_##n)(const FN(tile) * t) { \
+    FN(tile_body)(t, v, n, true, false);                               \
+  }
 #define NAME_RUNS(v, n) FN(runs_##v##_##n),
 #define NAME_LINES(v, n) FN(lines_##v##_##n),
 #define NAME_PART_RUNS(v, n) FN(part_runs_##v##_##n),
@@ -83,17 +92,25 @@ SIMD void FN(tile_body)(const FN(tile) *t, const int vectors, const int columns,
 #define EACH_COLUMN(X, v) X(v, 1) X(v, 2) X(v, 3) X(v, 4)
 #endif
 #if VECTORS == 3
-#define EACH_TILE(X) {EACH_COLUMN(X, 1)}, {EACH_COLUMN(X, 2)}, {EACH_COLUMN(X, 3)}
-EACH_COLUMN(TILE, 1) EACH_COLUMN(TILE, 2) EACH_COLUMN(TILE, 3)
+#define EACH_TILE(X)                          \
+  {EACH_COLUMN(X, 1)}, {EACH_COLUMN(X, 2)}, { \
+    EACH_COLUMN(X, 3)                         \
+  }
+EACH_COLUMN(TILE, 1)
+EACH_COLUMN(TILE, 2) EACH_COLUMN(TILE, 3)
 #elif VECTORS == 2
-#define EACH_TILE(X) {EACH_COLUMN(X, 1)}, {EACH_COLUMN(X, 2)}
-EACH_COLUMN(TILE, 1) EACH_COLUMN(TILE, 2)
+#define EACH_TILE(X)     \
+  {EACH_COLUMN(X, 1)}, { \
+    EACH_COLUMN(X, 2)    \
+  }
+EACH_COLUMN(TILE, 1)
+EACH_COLUMN(TILE, 2)
 #endif
 
-typedef void (*FN(tile_fn))(const FN(tile) *t);
+    typedef void (*FN(tile_fn))(const FN(tile) * t);
 /* By: last vector ends early, columns of B apart; then vectors - 1, columns - 1. */
-static const FN(tile_fn) FN(tiles)[2][2][VECTORS][COLUMNS] = {{{EACH_TILE(NAME_RUNS)}, {EACH_TILE(NAME_LINES)}},
-                                                              {{EACH_TILE(NAME_PART_RUNS)}, {EACH_TILE(NAME_PART_LINES)}}};
+static const FN(tile_fn) FN(tiles)[2][2][VECTORS][COLUMNS] = {
+    {{EACH_TILE(NAME_RUNS)}, {EACH_TILE(NAME_LINES)}}, {{EACH_TILE(NAME_PART_RUNS)}, {EACH_TILE(NAME_PART_LINES)}}};
 
 #undef TILE
 #undef NAME_RUNS
@@ -125,8 +142,14 @@ static AT_TARGET void FN(product)(const at_block *block) {
 }
 
 static AT_TARGET void FN(direct)(const at_block *block) {
-  FN(tile) t = {.k = block->k, .b_k = block->b_k, .b_n = block->b_n, .ldc = block->ldc, .ldd = block->ldd,
-                .alpha = (E)block->alpha, .beta = (E)block->beta};
+  FN(tile)
+  t = {.k = block->k,
+       .b_k = block->b_k,
+       .b_n = block->b_n,
+       .ldc = block->ldc,
+       .ldd = block->ldd,
+       .alpha = (E)block->alpha,
+       .beta = (E)block->beta};
   int64_t tile_rows = (int64_t)block->vectors * LANES;
   int64_t panels = (block->n + COLUMNS - 1) / COLUMNS;
   int64_t width = block->n % COLUMNS == 0 ? COLUMNS : (block->n + panels - 1) / panels; /* panels of equal width */

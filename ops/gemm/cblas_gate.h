@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cblas_gate.h: calls into a library whose thread count is one setting of the process. Calls that want the same count run at once,
- * others wait; the setting found is put back when the last one leaves, so that the host program's own choice stands. */
+ * cblas_gate.h: calls into a library whose thread count is one setting of the process. Calls that want the same count
+ * run at once, others wait; the setting found is put back when the last one leaves, so that the host program's own
+ * choice stands. */
 #ifndef AT_GEMM_CBLAS_GATE_H
 #define AT_GEMM_CBLAS_GATE_H
 

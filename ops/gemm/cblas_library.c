@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cblas_library.c: finding and loading CBLAS libraries.
  *
- * They export the same names, so each is opened RTLD_LOCAL, and with RTLD_DEEPBIND its inner calls (BLIS's cblas_sgemm calls sgemm_) stay in
- * the library even when the program is linked with another BLAS. Sanitizers cannot work with RTLD_DEEPBIND; under them it is left out.
- * A library that the program uses too is the same copy, with the same thread setting: see cblas_gate.h. While a call with
- * another thread count runs, the program's own calls from other threads see that count. */
+ * They export the same names, so each is opened RTLD_LOCAL, and with RTLD_DEEPBIND its inner calls (BLIS's cblas_sgemm
+ * calls sgemm_) stay in the library even when the program is linked with another BLAS. Sanitizers cannot work with
+ * RTLD_DEEPBIND; under them it is left out. A library that the program uses too is the same copy, with the same thread
+ * setting: see cblas_gate.h. While a call with another thread count runs, the program's own calls from other threads
+ * see that count. */
 #include "ops/gemm/cblas_library.h"
 
 #include <ctype.h>
@@ -31,8 +32,8 @@ typedef struct family {
 
 static const family families[] = {
     {"openblas",
-     {"libopenblas.so.0", "libopenblas.so", MULTIARCH "openblas-pthread/libopenblas.so.0", MULTIARCH "openblas-openmp/libopenblas.so.0",
-      MULTIARCH "openblas-serial/libopenblas.so.0"},
+     {"libopenblas.so.0", "libopenblas.so", MULTIARCH "openblas-pthread/libopenblas.so.0",
+      MULTIARCH "openblas-openmp/libopenblas.so.0", MULTIARCH "openblas-serial/libopenblas.so.0"},
      "openblas_get_config",
      "openblas_get_num_threads",
      "openblas_set_num_threads"},
@@ -45,16 +46,18 @@ static const family families[] = {
 };
 
 static at_cblas libraries[AT_COUNT(families)];
-static int library_count;              /* set once, with libraries, by load_all */
+static int library_count; /* set once, with libraries, by load_all */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the copy. */
+/* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
+ * copy. */
 static void symbol(void *handle, const char *name, void *function_out) {
   void *address = dlsym(handle, name);
   memcpy(function_out, &address, sizeof address);
 }
 
-/* True when `name` of the handle lies in the file that was opened, not in a library it depends on or that was there before. */
+/* True when `name` of the handle lies in the file that was opened, not in a library it depends on or that was there
+ * before. */
 static bool owns(void *handle, const char *name) {
   void *address = dlsym(handle, name);
   struct link_map *map = NULL;
@@ -69,7 +72,8 @@ static int open_flags(void) {
   return RTLD_NOW | RTLD_LOCAL | (sanitized ? 0 : RTLD_DEEPBIND);
 }
 
-/* "name-version" from the first word of `text` that starts with a digit; configurations are made of it, so no comma gets in. */
+/* "name-version" from the first word of `text` that starts with a digit; configurations are made of it, so no comma
+ * gets in. */
 static void make_id(char *out, size_t size, const char *name, const char *text) {
   size_t at = 0;
   at_append(out, size, &at, "%s-", name);
@@ -130,7 +134,9 @@ int at_cblas_count(void) {
   return library_count;
 }
 
-at_cblas *at_cblas_at(int index) { return index >= 0 && index < at_cblas_count() ? &libraries[index] : NULL; }
+at_cblas *at_cblas_at(int index) {
+  return index >= 0 && index < at_cblas_count() ? &libraries[index] : NULL;
+}
 
 at_cblas *at_cblas_find(const char *id) {
   for (int i = 0; i < at_cblas_count(); i++)
@@ -141,6 +147,7 @@ at_cblas *at_cblas_find(const char *id) {
 int at_cblas_fingerprint(char *out, size_t size) {
   size_t at = 0;
   bool ok = at_append(out, size, &at, "%s", at_cblas_count() == 0 ? "none" : "");
-  for (int i = 0; i < at_cblas_count(); i++) ok = at_append(out, size, &at, "%s%s", i > 0 ? " " : "", libraries[i].id) && ok;
+  for (int i = 0; i < at_cblas_count(); i++)
+    ok = at_append(out, size, &at, "%s%s", i > 0 ? " " : "", libraries[i].id) && ok;
   return ok ? 0 : -1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cblas_library.h: every CBLAS that this machine has, found and loaded at run time, side by side and out of the program's sight. */
+ * cblas_library.h: every CBLAS that this machine has, found and loaded at run time, side by side and out of the
+ * program's sight. */
 #ifndef AT_GEMM_CBLAS_LIBRARY_H
 #define AT_GEMM_CBLAS_LIBRARY_H
 
@@ -8,10 +9,10 @@
 #include "ops/gemm/cblas_gate.h"
 
 /* Column-major is 102, no transpose 111, transpose 112. */
-typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
-                                  const float *b, int ldb, float beta, float *c, int ldc);
-typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a, int lda,
-                                  const double *b, int ldb, double beta, double *c, int ldc);
+typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha,
+                                  const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
 typedef struct at_cblas {
   char id[64];         /* "openblas-0.3.21" */

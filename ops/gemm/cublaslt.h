@@ -24,6 +24,13 @@ typedef struct at_lt_problem {
 /* cublaslt_problem.c: descriptors of *g; at_lt_close also after a failure. Creates the device's context at first use.
  * */
 attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *device);
+
+/* The same, when some matrices are copies in a workspace: these begin at multiples of 256 bytes whatever g->alignment
+ * says. */
+#define AT_LT_COPIED_A 1u
+#define AT_LT_COPIED_B 2u
+#define AT_LT_COPIED_CD 4u
+attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device);
 void at_lt_close(at_lt_problem *problem);
 
 /* True for problems known to go wrong with algorithm `id` (AT_LT_ANY: with some algorithm, which is enough to stay
@@ -76,5 +83,9 @@ const char *at_lt_check(const at_lt_problem *problem, const at_lt_algorithm *alg
 int at_lt_configurations(const void *problem, attune_device *device, at_configuration *out, int max);
 int at_lt_neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
                      int max);
+
+/* Either of them for *g with copied matrices: a list for leader = NULL, else what is around the leader. */
+int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_configuration *leader,
+                 at_configuration *out, int max);
 
 #endif

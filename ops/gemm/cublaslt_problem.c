@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define COPY_ALIGNMENT 256u
 #define INPUTS(kept) (CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_INPUT_TYPE_MASK & ~(kept))
 #define ACCUMULATORS(kept) (CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_TYPE_MASK & ~(kept))
 
@@ -26,10 +27,14 @@ static uint32_t permitted_reductions(const at_gemm *g) {
                                                       : CUBLASLT_REDUCTION_SCHEME_MASK;
 }
 
-/* The alignment that every matrix of a batch has: the pointers' and, if there are more, the stride's. */
-static uint32_t alignment_of(const at_gemm *g, uint8_t dtype, int64_t stride) {
-  uint64_t bits = g->alignment;
-  if (g->batch > 1) bits |= (uint64_t)stride * attune_dtype_size((attune_dtype)dtype);
+/* The alignment that every column of every matrix of a batch has: the pointers', the leading dimension's and the stride's. An algorithm's minimum
+ * binds all three, and AlgoCheck does not look at them (seen: bf16 with an odd ldd, kernels that store two elements at once, misaligned address). */
+static uint32_t alignment_of(const at_gemm *g, bool copied, uint8_t dtype, int64_t columns, int64_t ld,
+                             int64_t stride) {
+  const uint64_t element = attune_dtype_size((attune_dtype)dtype);
+  uint64_t bits = copied ? COPY_ALIGNMENT : g->alignment;
+  if (columns > 1) bits |= (uint64_t)ld * element;
+  if (g->batch > 1) bits |= (uint64_t)stride * element;
   return (uint32_t)(bits & (~bits + 1));
 }
 
@@ -97,6 +102,10 @@ static cublasStatus_t new_matmul(cublasLtMatmulDesc_t *out, const at_gemm *g) {
 }
 
 attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *device) {
+  return at_lt_open_copied(out, g, 0, device);
+}
+
+attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device) {
   memset(out, 0, sizeof *out);
   out->gemm = *g;
   out->device = device;
@@ -106,10 +115,15 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *de
       g->workspace_cap < ATTUNE_WORKSPACE_DEFAULT ? (size_t)g->workspace_cap : ATTUNE_WORKSPACE_DEFAULT;
   bool separate = g->c == AT_C_SEPARATE;
   int64_t ldc = separate ? g->ldc : g->ldd, stride_c = separate ? g->stride_c : g->stride_d;
-  out->alignment[0] = alignment_of(g, g->dtype, g->stride_a);
-  out->alignment[1] = alignment_of(g, g->dtype, g->stride_b);
-  out->alignment[2] = alignment_of(g, g->dtype_out, stride_c);
-  out->alignment[3] = alignment_of(g, g->dtype_out, g->stride_d);
+  out->alignment[0] = alignment_of(g, copied & AT_LT_COPIED_A, g->dtype, at_gemm_cols_a(g), g->lda, g->stride_a);
+  out->alignment[1] = alignment_of(g, copied & AT_LT_COPIED_B, g->dtype, at_gemm_cols_b(g), g->ldb, g->stride_b);
+  out->alignment[2] = alignment_of(g, copied & AT_LT_COPIED_CD, g->dtype_out, g->n, ldc, stride_c);
+  out->alignment[3] = alignment_of(g, copied & AT_LT_COPIED_CD, g->dtype_out, g->n, g->ldd, g->stride_d);
+  /* Some kernels store D as widely as C allows (seen: bf16, ldc 138, ldd 131): both count as aligned no better than the worse. */
+  if (out->alignment[2] < out->alignment[3])
+    out->alignment[3] = out->alignment[2];
+  else
+    out->alignment[2] = out->alignment[3];
   attune_status status = at_cuda_blaslt(device, &out->handle);
   if (status != ATTUNE_OK) return status;
   cublasStatus_t made = new_matmul(&out->matmul, g);

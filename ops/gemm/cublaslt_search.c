@@ -299,15 +299,15 @@ static void offer_all(collector *c, const cublasLtMatmulAlgo_t *leader) {
 }
 
 /* The common frame of both slots: descriptors, the device made current, the list of what was taken. */
-static int collect(const void *problem, attune_device *device, const at_lt_algorithm *leader, at_configuration *out,
-                   int max, fill_fn fill) {
+static int collect(const at_gemm *g, unsigned copied, attune_device *device, const at_lt_algorithm *leader,
+                   at_configuration *out, int max, fill_fn fill) {
   if (max < 1) return 0;
   at_cuda_scope scope;
   if (at_cuda_enter(&scope, device) != ATTUNE_OK) return 0;
   at_lt_problem lt;
   collector c = {.problem = &lt, .leader = leader, .out = out, .max = max, .attempts = ATTEMPTS_MAX};
   c.taken = calloc((size_t)max, sizeof *c.taken);
-  attune_status status = at_lt_open(&lt, at_gemm_of(problem), device);
+  attune_status status = at_lt_open_copied(&lt, g, copied, device);
   cublasLtMatmulAlgo_t made;
   cublasLtMatmulHeuristicResult_t result;
   bool usable = status == ATTUNE_OK && c.taken && (!leader || !at_lt_check(&lt, leader, &made, &result));
@@ -318,13 +318,18 @@ static int collect(const void *problem, attune_device *device, const at_lt_algor
   return c.count;
 }
 
+int at_lt_search(const at_gemm *g, unsigned copied, attune_device *device, const at_configuration *leader,
+                 at_configuration *out, int max) {
+  at_lt_algorithm from;
+  if (!leader) return collect(g, copied, device, NULL, out, max, offer_all);
+  return at_lt_read(&from, leader) ? collect(g, copied, device, &from, out, max, offer_around) : 0;
+}
+
 int at_lt_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  return collect(problem, device, NULL, out, max, offer_all);
+  return at_lt_search(at_gemm_of(problem), 0, device, NULL, out, max);
 }
 
 int at_lt_neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
                      int max) {
-  at_lt_algorithm from;
-  if (!at_lt_read(&from, leader)) return 0;
-  return collect(problem, device, &from, out, max, offer_around);
+  return at_lt_search(at_gemm_of(problem), 0, device, leader, out, max);
 }

@@ -7,7 +7,7 @@
 #include "ops/gemm/problem.h"
 
 static attune_status bad(const at_field *field, const char *should) {
-  return at_fail(ATTUNE_BAD_DATA, "column %d, %s is \"%.40s\"; should be %s", field->column, field->name, field->value, should);
+  return at_fail(ATTUNE_BAD_DATA, "%s is \"%.40s\"; should be %s", field->name, field->value, should);
 }
 
 /* One of `words`, which are numbered from `first`. */
@@ -59,8 +59,8 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p) {
     if (!word_of(field->value, layouts, 2, ATTUNE_COLUMN_MAJOR, &word)) return bad(field, "column-major or row-major");
     p->layout = (attune_layout)word;
   } else {
-    return at_fail(ATTUNE_BAD_DATA, "column %d is called \"%.40s\", which gemm does not know; should be dtype, dtype_out, contract, layout, transa, "
-                   "transb, m, n, k, batch, lda, ldb, ldc, ldd or stride_a ... stride_d", field->column, field->name);
+    return at_fail(ATTUNE_BAD_DATA, "%.40s is a column that gemm does not know; should be dtype, dtype_out, contract, layout, transa, "
+                   "transb, m, n, k, batch, lda, ldb, ldc, ldd or stride_a ... stride_d", field->name);
   }
   return ATTUNE_OK;
 }

@@ -37,8 +37,50 @@ static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gem
   return at_gemm_scale_host(stream, g, run);
 }
 
-attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
-  if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
+/* What this thread called lately: the same problem again needs no checking, normalising or hashing. The entry's plan is read anew at each call, so a newer
+ * winner is used at once; an entry of a destroyed tuner is never touched, for its id does not come again. */
+typedef struct recent {
+  uint64_t tuner;
+  const attune_device *device;
+  const at_plan_entry *entry;
+  attune_gemm_problem problem;
+  at_gemm_use use;
+  bool swap;
+} recent;
+
+enum { RECENT = 32 };
+static _Thread_local recent recents[RECENT];
+
+/* How the operands are used, if nothing about them needs a second look; false sends the call the long way, which also says what is wrong. */
+static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {
+  static const uint8_t low_bits[] = {0, 7, 3, 1, 1}; /* by dtype: size - 1 */
+  if ((unsigned)p->dtype > 4u || (unsigned)p->dtype_out > 4u) return false;
+  const uintptr_t inputs = (uintptr_t)o->a | (uintptr_t)o->b, d = (uintptr_t)o->d, c = o->beta != 0.0 ? (uintptr_t)o->c : d;
+  const bool bad = !o->a || !o->b || !d || !c || o->alpha == 0.0 || o->d == o->a || o->d == o->b ||
+                   (inputs & low_bits[p->dtype]) || ((d | c) & low_bits[p->dtype_out ? p->dtype_out : p->dtype]);
+  const uintptr_t low = ((inputs | d | c) & 15) | 16;
+  use->alignment = (uint8_t)(low & (~low + 1));
+  use->c = o->beta == 0.0 ? AT_C_NONE : c == d ? AT_C_INPLACE : AT_C_SEPARATE;
+  return !bad;
+}
+
+static inline recent *recent_of(const attune_gemm_problem *p) {
+  const uint64_t mix = ((uint64_t)p->m * 0x9E3779B97F4A7C15u) ^ ((uint64_t)p->n * 0xC2B2AE3D27D4EB4Fu) ^ ((uint64_t)p->k * 0x165667B19E3779F9u) ^
+                       (uint64_t)p->dtype << 61;
+  return &recents[mix >> 59];
+}
+_Static_assert(RECENT == 32, "recent_of takes five bits");
+
+/* The plan of a call just like a recent one; NULL: look it up. */
+static inline const at_plan *plan_of_recent(const recent *r, const attune_tuner *tuner, const attune_stream *stream, const attune_gemm_problem *problem,
+                                            at_gemm_use use) {
+  if (r->tuner != tuner->id || r->device != stream->device || r->use.c != use.c || r->use.alignment != use.alignment ||
+      memcmp(&r->problem, problem, sizeof *problem) != 0)
+    return NULL;
+  return at_plan_entry_plan(r->entry);
+}
+
+static attune_status call(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
   if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == 0)) return check_empty(problem);
   at_key key;
   at_gemm *g = at_key_problem(&key);
@@ -49,9 +91,25 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (AT_UNLIKELY(g->k == 0 || run.alpha == 0.0)) return scale(stream, g, &run);
   at_key_set(&key, &at_gemm_op, stream->device);
-  const at_plan *plan;
-  status = at_dispatch(tuner, &at_gemm_op, &key, stream, &plan);
+  const at_plan_entry *entry = at_plan_table_entry(&tuner->plans, &key);
+  const at_plan *plan = entry ? at_plan_entry_plan(entry) : NULL;
+  if (AT_LIKELY(plan != NULL)) *recent_of(problem) = (recent){tuner->id, stream->device, entry, *problem, use, swap};
+  else status = at_dispatch_miss(tuner, &at_gemm_op, &key, stream, &plan);
   return AT_LIKELY(status == ATTUNE_OK) ? plan->launch(plan, &run, stream) : status;
+}
+
+attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
+  if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
+  at_gemm_use use;
+  if (AT_UNLIKELY(!use_at_once(problem, operands, &use))) return call(tuner, stream, problem, operands);
+  const recent *r = recent_of(problem);
+  const at_plan *plan = plan_of_recent(r, tuner, stream, problem, use);
+  if (AT_UNLIKELY(!plan)) return call(tuner, stream, problem, operands);
+  if (AT_LIKELY(!r->swap)) return plan->launch(plan, operands, stream);
+  at_gemm_operands run = *operands;
+  run.a = operands->b;
+  run.b = operands->a;
+  return plan->launch(plan, &run, stream);
 }
 
 /* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_blocked.c: attune's own host GEMM as an implementation: its configurations as text, its plans, and the plain f64 call. */
+ * host_blocked.c: attune's own host GEMM as an implementation: its configurations as text, its plans, and the plain
+ * f64 call. */
 #include "ops/gemm/host_blocked.h"
 
 #include <stdlib.h>
@@ -19,12 +20,13 @@ static const char *const split_names[] = {
 
 static bool options_format(at_configuration *out, const at_blocked_options *o) {
   *out = (at_configuration){""};
-  bool ok = at_configuration_put_text(out, "path", path_names[o->path]) && at_configuration_put_text(out, "kernel", o->isa->name) &&
-            at_configuration_put(out, "threads", o->threads);
+  bool ok = at_configuration_put_text(out, "path", path_names[o->path]) &&
+            at_configuration_put_text(out, "kernel", o->isa->name) && at_configuration_put(out, "threads", o->threads);
   if (ok && o->threads > 1) ok = at_configuration_put_text(out, "split", split_names[o->split]);
   if (ok && o->path != AT_PATH_STREAM) ok = at_configuration_put(out, "vectors", o->vectors);
   if (ok && (o->path == AT_PATH_PANEL || o->path == AT_PATH_PACKED)) ok = at_configuration_put(out, "mc", o->mc);
-  if (ok && o->path == AT_PATH_PACKED) ok = at_configuration_put(out, "kc", o->kc) && at_configuration_put(out, "nc", o->nc);
+  if (ok && o->path == AT_PATH_PACKED)
+    ok = at_configuration_put(out, "kc", o->kc) && at_configuration_put(out, "nc", o->nc);
   return ok;
 }
 
@@ -50,7 +52,8 @@ static bool options_parse(at_blocked_options *out, const at_gemm *g, const at_co
   int64_t threads = 0, vectors = 0;
   if (!at_configuration_get_text(text, "kernel", kernel, sizeof kernel)) return false;
   const at_blocked_isa *isa = at_blocked_isa_find(kernel);
-  if (isa == NULL || !word(&path, text, "path", path_names, AT_COUNT(path_names)) || !number(&threads, text, "threads", 4096))
+  if (isa == NULL || !word(&path, text, "path", path_names, AT_COUNT(path_names)) ||
+      !number(&threads, text, "threads", 4096))
     return false;
   at_blocked_defaults(out, g, isa);
   out->path = (at_blocked_path)path;
@@ -83,10 +86,12 @@ static void add(list *l, const at_blocked_options *o) {
   l->count++;
 }
 
-static double flops(const at_gemm *g) { return 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch; }
+static double flops(const at_gemm *g) {
+  return 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+}
 
 /* Below this many operations a thread costs more than it gives. */
-#define FLOPS_PER_THREAD 50e3
+#define FLOPS_PER_THREAD 20e3
 
 static void add_splits(list *l, at_blocked_options o, const at_gemm *g) {
   if (g->batch >= o.threads) {
@@ -147,7 +152,7 @@ static void add_panel(list *l, at_blocked_options o, const at_gemm *g) {
 static void add_packed(list *l, at_blocked_options o, const at_gemm *g) {
   const at_blocked_options base = o;
   add_threads(l, o, g);
-  if (flops(g) < 4e6) return; /* one block holds it all */
+  if (flops(g) < 4e6 || flops(g) > 4e9) return; /* one block holds it all; or each trial costs too much of a budget */
   if (base.vectors > 2) {
     o.vectors = 2;
     add_threads(l, o, g);
@@ -170,7 +175,8 @@ static void add_stream(list *l, at_blocked_options o, const at_gemm *g) {
   add_threads(l, o, g);
 }
 
-/* Few columns or rows: memory decides, so one pass over the wide operand; unless A is small and stays in cache while B passes by. */
+/* Few columns or rows: memory decides, so one pass over the wide operand; unless A is small and stays in cache while B
+ * passes by. */
 static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
   (void)device;
   const at_gemm *g = at_gemm_of(problem);
@@ -236,13 +242,24 @@ const at_implementation at_gemm_host_blocked = {
     .destroy = destroy,
 };
 
-attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, bool trans_a, const double *b,
-                             int64_t ldb, bool trans_b, double *c, int64_t ldc, int threads) {
+attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, bool trans_a,
+                             const double *b, int64_t ldb, bool trans_b, double *c, int64_t ldc, int threads) {
   if (m < 1 || n < 1 || k < 1 || threads < 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "m, n, k, threads are %lld, %lld, %lld, %d; should be at least 1", (long long)m,
-                   (long long)n, (long long)k, threads);
-  at_gemm g = {.m = m, .n = n, .k = k, .batch = 1, .lda = lda, .ldb = ldb, .ldd = ldc, .workspace_cap = 1,
-               .dtype = ATTUNE_F64, .dtype_out = ATTUNE_F64, .trans_a = trans_a, .trans_b = trans_b, .c = AT_C_NONE};
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "m, n, k, threads are %lld, %lld, %lld, %d; should be at least 1",
+                   (long long)m, (long long)n, (long long)k, threads);
+  at_gemm g = {.m = m,
+               .n = n,
+               .k = k,
+               .batch = 1,
+               .lda = lda,
+               .ldb = ldb,
+               .ldd = ldc,
+               .workspace_cap = 1,
+               .dtype = ATTUNE_F64,
+               .dtype_out = ATTUNE_F64,
+               .trans_a = trans_a,
+               .trans_b = trans_b,
+               .c = AT_C_NONE};
   at_gemm_operands operands = {.alpha = 1.0, .a = a, .b = b, .beta = 0.0, .c = NULL, .d = c};
   at_blocked_options options;
   at_blocked_defaults(&options, &g, at_blocked_isa_find(NULL));

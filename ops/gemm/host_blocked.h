@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* C = op(A) op(B), column-major, op(A) m x k, op(B) k x n, on up to `threads` threads. Errors: INVALID_ARGUMENT. Any thread. */
-attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, bool trans_a, const double *b,
-                             int64_t ldb, bool trans_b, double *c, int64_t ldc, int threads);
+/* C = op(A) op(B), column-major, op(A) m x k, op(B) k x n, on up to `threads` threads. Errors: INVALID_ARGUMENT. Any
+ * thread. */
+attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, bool trans_a,
+                             const double *b, int64_t ldb, bool trans_b, double *c, int64_t ldc, int threads);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_cblas.c: f32 and f64 GEMM by the CBLAS libraries of the machine; the library and its thread count are the tunables. The first one
- * with its default threads is the host's vendor default. */
+ * host_cblas.c: f32 and f64 GEMM by the CBLAS libraries of the machine; the library and its thread count are the
+ * tunables. The first one with its default threads is the host's vendor default. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +33,17 @@ static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, s
 }
 
 static void run_f32(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, float beta) {
-  library->sgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m, (int)g->n,
-                 (int)g->k, (float)o->alpha, (const float *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const float *)o->b + batch * g->stride_b, (int)g->ldb, beta, (float *)o->d + batch * g->stride_d, (int)g->ldd);
+  library->sgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
+                 (int)g->n, (int)g->k, (float)o->alpha, (const float *)o->a + batch * g->stride_a, (int)g->lda,
+                 (const float *)o->b + batch * g->stride_b, (int)g->ldb, beta, (float *)o->d + batch * g->stride_d,
+                 (int)g->ldd);
 }
 
 static void run_f64(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta) {
-  library->dgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m, (int)g->n,
-                 (int)g->k, o->alpha, (const double *)o->a + batch * g->stride_a, (int)g->lda,
-                 (const double *)o->b + batch * g->stride_b, (int)g->ldb, beta, (double *)o->d + batch * g->stride_d, (int)g->ldd);
+  library->dgemm(COLUMN_MAJOR, g->trans_a ? TRANSPOSE : NO_TRANSPOSE, g->trans_b ? TRANSPOSE : NO_TRANSPOSE, (int)g->m,
+                 (int)g->n, (int)g->k, o->alpha, (const double *)o->a + batch * g->stride_a, (int)g->lda,
+                 (const double *)o->b + batch * g->stride_b, (int)g->ldb, beta, (double *)o->d + batch * g->stride_d,
+                 (int)g->ldd);
 }
 
 static void run(const void *args) {
@@ -104,11 +106,13 @@ static attune_status prepare(at_plan *plan) {
   int64_t threads = 0;
   if (!at_configuration_get_text(&plan->configuration, "library", id, sizeof id) ||
       !at_configuration_get(&plan->configuration, "threads", &threads) || threads < 1 || threads > 4096)
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; should be library=NAME-VERSION,threads=1..4096", plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; should be library=NAME-VERSION,threads=1..4096",
+                   plan->configuration.text);
   at_cblas *library = at_cblas_find(id);
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", id);
   if (library->gate.set_threads == NULL && threads != library->default_threads)
-    return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id, library->default_threads);
+    return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id,
+                   library->default_threads);
   state *s = malloc(sizeof *s);
   if (s == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_cblas");
   *s = (state){library, (int)threads};

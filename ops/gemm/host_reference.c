@@ -8,30 +8,32 @@
 
 static double load(const void *p, int64_t at, uint8_t dtype) {
   switch (dtype) {
-    case ATTUNE_F64: return ((const double *)p)[at];
-    case ATTUNE_F32: return (double)((const float *)p)[at];
-    case ATTUNE_F16: return (double)at_f16_to_f32(((const uint16_t *)p)[at]);
-    default: return (double)at_bf16_to_f32(((const uint16_t *)p)[at]);
+  case ATTUNE_F64: return ((const double *)p)[at];
+  case ATTUNE_F32: return (double)((const float *)p)[at];
+  case ATTUNE_F16: return (double)at_f16_to_f32(((const uint16_t *)p)[at]);
+  default: return (double)at_bf16_to_f32(((const uint16_t *)p)[at]);
   }
 }
 
 static void store(void *p, int64_t at, uint8_t dtype, double x) {
   switch (dtype) {
-    case ATTUNE_F64: ((double *)p)[at] = x; break;
-    case ATTUNE_F32: ((float *)p)[at] = (float)x; break;
-    case ATTUNE_F16: ((uint16_t *)p)[at] = at_f64_to_f16(x); break;
-    default: ((uint16_t *)p)[at] = at_f64_to_bf16(x); break;
+  case ATTUNE_F64: ((double *)p)[at] = x; break;
+  case ATTUNE_F32: ((float *)p)[at] = (float)x; break;
+  case ATTUNE_F16: ((uint16_t *)p)[at] = at_f64_to_f16(x); break;
+  default: ((uint16_t *)p)[at] = at_f64_to_bf16(x); break;
   }
 }
 
 /* The scalars have the precision of the accumulation type that the contract names. */
-static double scalar(double x, uint8_t dtype) { return dtype == ATTUNE_F64 ? x : (double)(float)x; }
+static double scalar(double x, uint8_t dtype) {
+  return dtype == ATTUNE_F64 ? x : (double)(float)x;
+}
 
 #define ROWS 256 /* of sums kept at once, on the stack */
 
 /* sums[i] = op(A)(first + i, :) op(B)(:, j); the inner loop runs along A's memory. */
-static void sum_rows(double *sums, const at_gemm *g, const void *a, int64_t a_at, const void *b, int64_t b_at, int64_t first,
-                     int64_t rows, int64_t j) {
+static void sum_rows(double *sums, const at_gemm *g, const void *a, int64_t a_at, const void *b, int64_t b_at,
+                     int64_t first, int64_t rows, int64_t j) {
   int64_t b_k = g->trans_b ? g->ldb : 1, b_first = b_at + (g->trans_b ? j : j * g->ldb);
   for (int64_t i = 0; i < rows; i++) sums[i] = 0.0;
   if (g->trans_a) {
@@ -47,7 +49,8 @@ static void sum_rows(double *sums, const at_gemm *g, const void *a, int64_t a_at
   }
 }
 
-void at_gemm_plain(const at_gemm *g, const at_gemm_operands *o, int64_t batch, int64_t i, int64_t m, int64_t j, int64_t n) {
+void at_gemm_plain(const at_gemm *g, const at_gemm_operands *o, int64_t batch, int64_t i, int64_t m, int64_t j,
+                   int64_t n) {
   double sums[ROWS];
   double alpha = scalar(o->alpha, g->dtype), beta = g->c == AT_C_NONE ? 0.0 : scalar(o->beta, g->dtype);
   for (int64_t column = j; column < j + n; column++)
@@ -98,12 +101,15 @@ static attune_status prepare(at_plan *plan) {
   return ATTUNE_OK;
 }
 
-static void destroy(at_plan *plan) { (void)plan; }
+static void destroy(at_plan *plan) {
+  (void)plan;
+}
 
 const at_implementation at_gemm_host_reference = {
     .name = "host_reference",
     .version = 1,
     .backend = "host",
+    .fallback = true,
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,

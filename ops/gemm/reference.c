@@ -153,7 +153,7 @@ static attune_status spot_check(const at_reference *r) {
   return ATTUNE_OK;
 }
 
-/* Adds beta C and remembers its magnitude for the tolerance. */
+/* alpha A B + beta C where C is used, with the magnitudes for the tolerance. */
 static attune_status add_c(at_reference *r) {
   const at_gemm *g = &r->g;
   if (g->c == AT_C_NONE) return ATTUNE_OK;
@@ -166,8 +166,9 @@ static attune_status add_c(at_reference *r) {
       for (int64_t i = 0; i < g->m; i++) {
         const size_t at = (size_t)((b * g->n + j) * g->m + i);
         r->addend[at] = AT_GEMM_TEST_BETA * at_reference_value(r->c, (attune_dtype)g->dtype_out, (size_t)(g->stride_c * b + j * g->ldc + i));
-        r->expected[at] += r->addend[at];
+        r->expected[at] = AT_GEMM_TEST_ALPHA * r->expected[at] + r->addend[at];
       }
+  for (int64_t i = 0; i < g->m * g->batch; i++) r->row_norms[i] *= fabs(AT_GEMM_TEST_ALPHA);
   return ATTUNE_OK;
 }
 

@@ -2,8 +2,8 @@
  * scale_host.c: D = beta C on the host, what is left of a GEMM with k = 0 or alpha = 0. */
 #include <string.h>
 
-#include "src/half.h"
 #include "ops/gemm/problem.h"
+#include "src/half.h"
 #include "src/host/host.h"
 
 typedef struct work {
@@ -17,18 +17,18 @@ _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a sub
 static void scale_column(const work *w, int64_t from, int64_t to, float beta) {
   for (int64_t i = 0; i < w->g.m; i++) {
     switch (w->g.dtype_out) {
-      case ATTUNE_F64: ((double *)w->d)[to + i] = w->beta * ((const double *)w->c)[from + i]; break;
-      case ATTUNE_F32: ((float *)w->d)[to + i] = beta * ((const float *)w->c)[from + i]; break;
-      case ATTUNE_F16: {
-        double x = (double)at_f16_to_f32(((const uint16_t *)w->c)[from + i]);
-        ((uint16_t *)w->d)[to + i] = at_f64_to_f16((double)beta * x);
-        break;
-      }
-      default: {
-        double x = (double)at_bf16_to_f32(((const uint16_t *)w->c)[from + i]);
-        ((uint16_t *)w->d)[to + i] = at_f64_to_bf16((double)beta * x);
-        break;
-      }
+    case ATTUNE_F64: ((double *)w->d)[to + i] = w->beta * ((const double *)w->c)[from + i]; break;
+    case ATTUNE_F32: ((float *)w->d)[to + i] = beta * ((const float *)w->c)[from + i]; break;
+    case ATTUNE_F16: {
+      double x = (double)at_f16_to_f32(((const uint16_t *)w->c)[from + i]);
+      ((uint16_t *)w->d)[to + i] = at_f64_to_f16((double)beta * x);
+      break;
+    }
+    default: {
+      double x = (double)at_bf16_to_f32(((const uint16_t *)w->c)[from + i]);
+      ((uint16_t *)w->d)[to + i] = at_f64_to_bf16((double)beta * x);
+      break;
+    }
     }
   }
 }

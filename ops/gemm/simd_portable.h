@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simd_portable.h: the vector words that the blocked kernels are written in, in plain C with compiler vectors, for any CPU.
- * Included by blocked_portable.c only. */
+ * simd_portable.h: the vector words that the blocked kernels are written in, in plain C with compiler vectors, for any
+ * CPU. Included by blocked_portable.c only. */
 #ifndef AT_GEMM_SIMD_H
 #define AT_GEMM_SIMD_H
 
@@ -17,13 +17,27 @@
 typedef float vf __attribute__((vector_size(16)));
 typedef int64_t vf_mask; /* how many of the first lanes */
 
-SIMD vf_mask vf_first(int64_t count) { return count; }
-SIMD vf vf_zero(void) { return (vf){0.0f, 0.0f, 0.0f, 0.0f}; }
-SIMD vf vf_set1(float x) { return (vf){x, x, x, x}; }
-SIMD vf vf_fma(vf a, vf b, vf c) { return a * b + c; }
-SIMD vf vf_mul(vf a, vf b) { return a * b; }
-SIMD vf vf_add(vf a, vf b) { return a + b; }
-SIMD float vf_sum(vf a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+SIMD vf_mask vf_first(int64_t count) {
+  return count;
+}
+SIMD vf vf_zero(void) {
+  return (vf){0.0f, 0.0f, 0.0f, 0.0f};
+}
+SIMD vf vf_set1(float x) {
+  return (vf){x, x, x, x};
+}
+SIMD vf vf_fma(vf a, vf b, vf c) {
+  return a * b + c;
+}
+SIMD vf vf_mul(vf a, vf b) {
+  return a * b;
+}
+SIMD vf vf_add(vf a, vf b) {
+  return a + b;
+}
+SIMD float vf_sum(vf a) {
+  return (a[0] + a[2]) + (a[1] + a[3]);
+}
 SIMD vf vf_load(const float *p) {
   vf x;
   memcpy(&x, p, sizeof x);
@@ -34,7 +48,9 @@ SIMD vf vf_load_part(const float *p, vf_mask mask) {
   for (int64_t i = 0; i < mask; i++) part[i] = p[i];
   return vf_load(part);
 }
-SIMD void vf_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
+SIMD void vf_store(float *p, vf x) {
+  memcpy(p, &x, sizeof x);
+}
 SIMD void vf_store_part(float *p, vf_mask mask, vf x) {
   for (int64_t i = 0; i < mask; i++) p[i] = x[i];
 }
@@ -80,20 +96,38 @@ SIMD void vf_transpose_bf16(float *to, int64_t to_step, const uint16_t *from, in
 typedef double vd __attribute__((vector_size(16)));
 typedef int64_t vd_mask;
 
-SIMD vd_mask vd_first(int64_t count) { return count; }
-SIMD vd vd_zero(void) { return (vd){0.0, 0.0}; }
-SIMD vd vd_set1(double x) { return (vd){x, x}; }
-SIMD vd vd_fma(vd a, vd b, vd c) { return a * b + c; }
-SIMD vd vd_mul(vd a, vd b) { return a * b; }
-SIMD vd vd_add(vd a, vd b) { return a + b; }
-SIMD double vd_sum(vd a) { return a[0] + a[1]; }
+SIMD vd_mask vd_first(int64_t count) {
+  return count;
+}
+SIMD vd vd_zero(void) {
+  return (vd){0.0, 0.0};
+}
+SIMD vd vd_set1(double x) {
+  return (vd){x, x};
+}
+SIMD vd vd_fma(vd a, vd b, vd c) {
+  return a * b + c;
+}
+SIMD vd vd_mul(vd a, vd b) {
+  return a * b;
+}
+SIMD vd vd_add(vd a, vd b) {
+  return a + b;
+}
+SIMD double vd_sum(vd a) {
+  return a[0] + a[1];
+}
 SIMD vd vd_load(const double *p) {
   vd x;
   memcpy(&x, p, sizeof x);
   return x;
 }
-SIMD vd vd_load_part(const double *p, vd_mask mask) { return (vd){mask > 0 ? p[0] : 0.0, mask > 1 ? p[1] : 0.0}; }
-SIMD void vd_store(double *p, vd x) { memcpy(p, &x, sizeof x); }
+SIMD vd vd_load_part(const double *p, vd_mask mask) {
+  return (vd){mask > 0 ? p[0] : 0.0, mask > 1 ? p[1] : 0.0};
+}
+SIMD void vd_store(double *p, vd x) {
+  memcpy(p, &x, sizeof x);
+}
 SIMD void vd_store_part(double *p, vd_mask mask, vd x) {
   for (int64_t i = 0; i < mask; i++) p[i] = x[i];
 }
@@ -101,5 +135,11 @@ SIMD void vd_transpose(double *to, int64_t to_step, const double *from, int64_t 
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++) to[j * to_step + i] = from[i * from_step + j];
 }
+
+/* A vector of lines is one block here. */
+#define vf_transpose_lanes vf_transpose
+#define vf_transpose_lanes_f16 vf_transpose_f16
+#define vf_transpose_lanes_bf16 vf_transpose_bf16
+#define vd_transpose_lanes vd_transpose
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simd_unroll.h: AT_UNROLL before a loop over the registers of a tile: its bound is a constant after inlining, and it must be gone
- * for the tile to live in registers. */
+ * simd_unroll.h: AT_UNROLL before a loop over the registers of a tile: its bound is a constant after inlining, and it
+ * must be gone for the tile to live in registers. */
 #ifndef AT_GEMM_SIMD_UNROLL_H
 #define AT_GEMM_SIMD_UNROLL_H
 

@@ -2,6 +2,7 @@
  * table.c: gemm as the tuner sees it: its implementations and the slots of at_op. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ops/gemm/cblas_library.h"
 #include "ops/gemm/problem.h"
@@ -55,17 +56,20 @@ static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int
   return (size_t)(stride * (batch - 1) + ld * (cols - 1) + rows) * element;
 }
 
+/* The class is that of the least aligned pointer; each is aligned to its own elements at least. */
+static size_t alignment_of(const at_gemm *g, size_t element) { return g->alignment > element ? g->alignment : element; }
+
 /* A, B, D, and C where it is separate. */
 static attune_status buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count) {
   const at_gemm *g = at_gemm_of(problem);
   const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
   const size_t in = attune_dtype_size(dtype), result = attune_dtype_size(dtype_out);
-  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in), g->alignment, dtype, true, false};
-  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in), g->alignment, dtype, true, false};
-  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), g->alignment, dtype_out, g->c == AT_C_INPLACE, true};
+  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in), alignment_of(g, in), dtype, true, false};
+  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in), alignment_of(g, in), dtype, true, false};
+  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), alignment_of(g, result), dtype_out, g->c == AT_C_INPLACE, true};
   *count = 3;
   if (g->c == AT_C_SEPARATE)
-    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), g->alignment, dtype_out, true, false};
+    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), alignment_of(g, result), dtype_out, true, false};
   return ATTUNE_OK;
 }
 
@@ -74,8 +78,9 @@ _Static_assert(sizeof(at_gemm_operands) <= AT_OPERANDS_BYTES, "operands fit into
 static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands) {
   const at_gemm *g = at_gemm_of(problem);
   at_gemm_operands *o = operands;
-  *o = (at_gemm_operands){.alpha = AT_GEMM_TEST_ALPHA, .a = pointers[0], .b = pointers[1], .d = pointers[2]};
+  *o = (at_gemm_operands){.alpha = 1.0, .a = pointers[0], .b = pointers[1], .d = pointers[2]};
   if (g->c == AT_C_NONE) return;
+  o->alpha = AT_GEMM_TEST_ALPHA;
   o->beta = AT_GEMM_TEST_BETA;
   o->c = g->c == AT_C_INPLACE ? pointers[2] : pointers[3];
 }
@@ -91,7 +96,7 @@ static int libraries(attune_device *device, char *out, size_t size) {
   }
 #endif
   (void)device;
-  return at_cblas_fingerprint(out, size);
+  return at_cblas_fingerprint(out, size) == 0 ? (int)strlen(out) : 0;
 }
 
 const at_op at_gemm_op = {

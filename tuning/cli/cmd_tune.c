@@ -144,14 +144,17 @@ static void look_up(tune_run *run) {
   tdestroy(seen, keep_node);
 }
 
-/* The present problem's budget in ms; 0: the tuner's own; negative: none is left. */
+/* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A share is given only where it is short:
+ * elsewhere a problem takes what it needs, for most need less than an even share and a few need more. */
 static double share_ms(const tune_run *run) {
+  static const double enough_ms = 400;
   const options *o = run->options;
   if (!(o->budget_s > 0)) return o->problem_budget_ms;
   double left_ms = 1e3 * (o->budget_s - (cli_now_s() - run->start_s));
   if (left_ms < 1) return -1;
   double share = left_ms / (double)(run->to_measure - run->measured);
-  return o->problem_budget_ms > 0 && o->problem_budget_ms < share ? o->problem_budget_ms : share;
+  if (o->problem_budget_ms > 0 && o->problem_budget_ms < share) return o->problem_budget_ms;
+  return share < enough_ms ? share : 0;
 }
 
 static void tune_item(tune_run *run, item *it) {

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel_compile.c: NVRTC: architectures, options, compilation and its errors. */
+#include "src/cuda/kernel_compile.h"
+
+#include <dlfcn.h>
+#include <nvrtc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STANDARD "--std=c++17"
+#define ARCHITECTURES_MAX 128
+#define OPTIONS_MAX 64
+#define SUFFIX_SINCE 90 /* devices from here on have instructions that only the architecture with an "a" has */
+
+static char compiler[128];
+static pthread_once_t compiler_once = PTHREAD_ONCE_INIT;
+
+/* Updates of one release have one version number; the size of the library's file tells them apart. */
+static void describe_compiler(void) {
+  int major = 0, minor = 0;
+  Dl_info found;
+  struct stat file = {.st_size = 0};
+  (void)nvrtcVersion(&major, &minor);
+  if (dladdr((void *)(uintptr_t)nvrtcVersion, &found)) (void)stat(found.dli_fname, &file);
+  size_t at = 0;
+  (void)at_append(compiler, sizeof compiler, &at, "nvrtc %d.%d %lld " STANDARD, major, minor, (long long)file.st_size);
+}
+
+const char *at_kernel_compiler(void) {
+  pthread_once(&compiler_once, describe_compiler);
+  return compiler;
+}
+
+/* Machine code where the compiler knows the device, and PTX of the newest architecture that the device understands. */
+int at_architectures(at_architecture out[2], int capability) {
+  int known[ARCHITECTURES_MAX], count = 0, newest = 0, made = 0;
+  if (nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > ARCHITECTURES_MAX) return 0;
+  if (nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS) return 0;
+  for (int i = 0; i < count; i++)
+    if (known[i] <= capability && known[i] > newest) newest = known[i];
+  size_t at = 0;
+  if (newest == capability)
+    (void)at_append(out[made++].name, AT_ARCHITECTURE_CHARS, &at, "sm_%d%s", capability,
+                    capability >= SUFFIX_SINCE ? "a" : "");
+  at = 0;
+  if (newest > 0) (void)at_append(out[made++].name, AT_ARCHITECTURE_CHARS, &at, "compute_%d", newest);
+  return made;
+}
+
+static bool is_ptx(const at_architecture *architecture) {
+  return strncmp(architecture->name, "compute_", 8) == 0;
+}
+
+static char *log_of(nvrtcProgram program) {
+  size_t size = 0;
+  if (nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size == 0) return NULL;
+  char *log = calloc(1, size + 1);
+  if (log && nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS) log[0] = '\0';
+  return log;
+}
+
+/* The log's first line with an error, or its first line. */
+static attune_status fail_compile(nvrtcProgram program, nvrtcResult result, const at_kernel_source *source,
+                                  const at_architecture *architecture) {
+  char *log = log_of(program), *save = NULL;
+  const char *first = NULL, *error = NULL;
+  for (char *line = log ? strtok_r(log, "\n", &save) : NULL; line && !error; line = strtok_r(NULL, "\n", &save)) {
+    if (!first) first = line;
+    if (strstr(line, "error")) error = line;
+  }
+  const attune_status status = result == NVRTC_ERROR_INVALID_OPTION  ? ATTUNE_UNSUPPORTED
+                               : result == NVRTC_ERROR_OUT_OF_MEMORY ? ATTUNE_OUT_OF_MEMORY
+                                                                     : ATTUNE_INTERNAL;
+  (void)at_fail(status, "%s of %s does not compile for %s: %.300s", source->entry, source->file, architecture->name,
+                error   ? error
+                : first ? first
+                        : nvrtcGetErrorString(result));
+  free(log);
+  return status;
+}
+
+static nvrtcResult compile(nvrtcProgram program, const at_kernel_source *source, const at_architecture *architecture,
+                           bool verbose) {
+  const char *options[OPTIONS_MAX];
+  char target[sizeof "--gpu-architecture=" + AT_ARCHITECTURE_CHARS] = "";
+  size_t at = 0;
+  int count = 0;
+  (void)at_append(target, sizeof target, &at, "--gpu-architecture=%s", architecture->name);
+  options[count++] = target;
+  options[count++] = STANDARD;
+  if (verbose) options[count++] = "--ptxas-options=-v";
+  for (const char *const *macro = source->macros; macro && *macro; macro++) {
+    if (count + 2 > OPTIONS_MAX) return NVRTC_ERROR_INVALID_INPUT;
+    options[count++] = "-D";
+    options[count++] = *macro;
+  }
+  return nvrtcCompileProgram(program, count, options);
+}
+
+static nvrtcResult take_code(at_kernel_code *out, nvrtcProgram program, bool ptx) {
+  size_t size = 0;
+  nvrtcResult result = ptx ? nvrtcGetPTXSize(program, &size) : nvrtcGetCUBINSize(program, &size);
+  if (result != NVRTC_SUCCESS) return result;
+  if (size == 0) return NVRTC_ERROR_COMPILATION;
+  char *bytes = malloc(size);
+  if (!bytes) return NVRTC_ERROR_OUT_OF_MEMORY;
+  result = ptx ? nvrtcGetPTX(program, bytes) : nvrtcGetCUBIN(program, bytes);
+  if (result != NVRTC_SUCCESS) {
+    free(bytes);
+    return result;
+  }
+  *out = (at_kernel_code){bytes, size};
+  return NVRTC_SUCCESS;
+}
+
+attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *source,
+                                const at_architecture *architecture, char **report) {
+  *out = (at_kernel_code){NULL, 0};
+  if (report) *report = NULL;
+  nvrtcProgram program = NULL;
+  nvrtcResult result = nvrtcCreateProgram(&program, source->text, source->file, 0, NULL, NULL);
+  if (result != NVRTC_SUCCESS)
+    return at_fail(ATTUNE_INTERNAL, "%s: nvrtcCreateProgram: %s", source->file, nvrtcGetErrorString(result));
+  const bool ptx = is_ptx(architecture);
+  result = compile(program, source, architecture, report && !ptx);
+  if (result == NVRTC_SUCCESS) result = take_code(out, program, ptx);
+  const attune_status status =
+      result == NVRTC_SUCCESS ? ATTUNE_OK : fail_compile(program, result, source, architecture);
+  if (status == ATTUNE_OK && report && !ptx) *report = log_of(program);
+  (void)nvrtcDestroyProgram(&program);
+  return status;
+}
+
+void at_kernel_code_free(at_kernel_code *code) {
+  free(code->bytes);
+  *code = (at_kernel_code){NULL, 0};
+}

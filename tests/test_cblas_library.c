@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cblas_library.c: the CBLAS libraries side by side, and the gate that guards their thread count. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ops/gemm/cblas_library.h"
+#include "src/support.h"
+
+static void test_cblas_side_by_side(void **unused) {
+  (void)unused;
+  if (at_cblas_count() == 0) skip();
+  char text[256];
+  assert_int_equal(at_cblas_fingerprint(text, sizeof text), 0);
+  for (int i = 0; i < at_cblas_count(); i++) {
+    at_cblas *library = at_cblas_at(i);
+    assert_ptr_equal(at_cblas_find(library->id), library);
+    assert_non_null(strstr(text, library->id));
+    assert_null(strchr(library->id, ','));
+    assert_in_range(library->default_threads, 1, 65535);
+    for (int j = 0; j < i; j++) assert_ptr_not_equal(library->sgemm, at_cblas_at(j)->sgemm);
+  }
+  assert_int_equal(at_cblas_fingerprint(text, 2), -1);
+}
+
+/* A library with one setting for the process, as the gate sees it. */
+static _Atomic int setting = 7;
+static int setting_get(void) {
+  return setting;
+}
+static void setting_set(int threads) {
+  setting = threads;
+}
+static at_cblas_gate gate;
+static _Atomic int wrong;
+
+static void *visitor(void *arg) {
+  int wanted = *(const int *)arg;
+  for (int i = 0; i < 3000; i++) {
+    at_cblas_gate_enter(&gate, wanted);
+    sched_yield(); /* others get their chance to break in */
+    if (setting != wanted) wrong++;
+    at_cblas_gate_leave(&gate);
+  }
+  return NULL;
+}
+
+static void test_gate_threads(void **unused) {
+  (void)unused;
+  static int wanted[] = {1, 1, 2, 7};
+  pthread_t threads[AT_COUNT(wanted)];
+  at_cblas_gate_init(&gate, setting_get, setting_set);
+  for (size_t i = 0; i < AT_COUNT(wanted); i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, visitor, &wanted[i]), 0);
+  for (size_t i = 0; i < AT_COUNT(wanted); i++) pthread_join(threads[i], NULL);
+  assert_int_equal(wrong, 0);
+  assert_int_equal(setting, 7);
+}
+
+/* A count that nobody set reads as -1 (BLIS); the gate must never set that. */
+static void test_gate_unset(void **unused) {
+  (void)unused;
+  setting = -1;
+  at_cblas_gate_init(&gate, setting_get, setting_set);
+  at_cblas_gate_enter(&gate, 1);
+  assert_int_equal(setting, -1); /* one thread already */
+  at_cblas_gate_leave(&gate);
+  at_cblas_gate_enter(&gate, 2);
+  assert_int_equal(setting, 2);
+  at_cblas_gate_leave(&gate);
+  assert_int_equal(setting, 1);
+  setting = 7;
+}
+
+static void test_gate_fork(void **unused) {
+  (void)unused;
+  at_cblas_gate_init(&gate, setting_get, setting_set);
+  at_cblas_gate_enter(&gate, 3);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) { /* the parent's call is not running here */
+    at_cblas_gate_after_fork(&gate);
+    bool restored = setting == 7;
+    at_cblas_gate_enter(&gate, 2);
+    bool set = setting == 2;
+    at_cblas_gate_leave(&gate);
+    _exit(restored && set && setting == 7 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  at_cblas_gate_leave(&gate);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  assert_int_equal(setting, 7);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cblas_side_by_side),
+      cmocka_unit_test(test_gate_threads),
+      cmocka_unit_test(test_gate_unset),
+      cmocka_unit_test(test_gate_fork),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

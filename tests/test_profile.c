@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_profile.c: timings on the host are those of plans whose cost is known; operands are random, rotate where inputs are to be cold,
+ * and lie exactly at their alignment class between guards where they are to be verified. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "src/half.h"
+#include "tests/fake_op.h"
+#include "tuning/profile.h"
+#include "tuning/statistics.h"
+
+#define OK(call)                                                                                                       \
+  do {                                                                                                                 \
+    const attune_status ok_status = (call);                                                                            \
+    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
+  } while (0)
+
+static attune_device *device;
+static at_profiler *profiler;
+
+static at_plan *plan_of(const at_key *key, const char *configuration) {
+  at_configuration text;
+  at_plan *plan = NULL;
+  at_copy_text(text.text, sizeof text.text, configuration);
+  OK(at_plan_create(&plan, &fake_op, &fake_spin_implementation, &text, key->words + 1, device));
+  return plan;
+}
+
+/* The medians of rounds of a 40 us and a 160 us plan: each near its own time, never below it, and four times apart. */
+static void known_costs(void **state) {
+  (void)state;
+  const at_key key = fake_key(FAKE_PROBLEM, device);
+  at_profile profile;
+  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  assert_false(profile.cold || profile.graph);
+  at_plan *plans[] = {plan_of(&key, "ns=160000"), plan_of(&key, "ns=40000")};
+  at_subject subjects[2], *both[] = {&subjects[0], &subjects[1]};
+  for (int i = 0; i < 2; i++) OK(at_profile_try(&profile, &subjects[i], plans[i]));
+  assert_true(subjects[0].once_ns >= 160000.0 && subjects[1].once_ns >= 40000.0);
+  at_profile_calibrate(&profile, 40000.0);
+  assert_true(profile.calls >= 1);
+  double slow[15], fast[15], error = 0.0;
+  for (int i = 0; i < 2; i++) OK(at_profile_ready(&profile, &subjects[i]));
+  for (int round = 0; round < 15; round++) {
+    double ns[2];
+    bool good = false;
+    OK(at_profile_round(&profile, both, 2, ns, &good));
+    assert_true(ns[0] >= 160000.0 && ns[1] >= 40000.0);
+    slow[round] = ns[0];
+    fast[round] = ns[1];
+  }
+  const double ratio = at_paired_ratio(slow, fast, 15, &error);
+  if (!(fabs(ratio - 4.0) < 0.6)) fail_msg("160 us and 40 us are measured as %g to 1", ratio);
+  assert_true(at_median(fast, 15) < 60000.0);
+  for (int i = 0; i < 2; i++) {
+    at_profile_forget(&profile, &subjects[i]);
+    at_plan_destroy(plans[i]);
+  }
+  at_profile_close(&profile);
+}
+
+static void a_failing_plan_fails_here(void **state) {
+  (void)state;
+  const at_key key = fake_key(FAKE_PROBLEM, device);
+  at_profile profile;
+  at_subject subject;
+  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  at_plan *plan = plan_of(&key, "ns=1,fault=launch");
+  assert_int_equal(at_profile_try(&profile, &subject, plan), ATTUNE_DEVICE_ERROR);
+  at_plan_destroy(plan);
+  at_profile_close(&profile);
+}
+
+/* The longer the work, the fewer calls a sample; always at least one. */
+static void calls_of_a_sample(void **state) {
+  (void)state;
+  const at_key key = fake_key(FAKE_PROBLEM, device);
+  at_profile profile;
+  int before = 1 << 30;
+  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  static const double ns[] = {0.0, 10.0, 1e3, 1e5, 1e7, 1e10};
+  for (size_t i = 0; i < AT_COUNT(ns); i++) {
+    at_profile_calibrate(&profile, ns[i]);
+    assert_true(profile.calls >= 1 && profile.calls <= before);
+    before = profile.calls;
+  }
+  assert_int_equal(before, 1);
+  at_profile_close(&profile);
+}
+
+/* Cold inputs rotate over more than the last-level cache, as far as copies go; hot ones do not. */
+static void cold_operands_rotate(void **state) {
+  (void)state;
+  const at_key key = fake_key("gemm f32 nn 512x512x512 strict", device);
+  at_profile profile;
+  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
+  assert_true(profile.cold);
+  const size_t bytes = profile.operands->set_bytes * (size_t)profile.operands->copies;
+  assert_true(profile.operands->copies > 1 && profile.operands->copies <= AT_MAX_COPIES);
+  assert_true(bytes > 2 * device->properties.cache_bytes || profile.operands->copies == AT_MAX_COPIES || bytes > device->properties.memory_bytes / 8);
+  for (int i = 1; i < profile.operands->copies; i++) assert_ptr_not_equal(profile.operands->pointers[i][0], profile.operands->pointers[i - 1][0]);
+  at_profile_close(&profile);
+  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  assert_int_equal(profile.operands->copies, 1);
+  at_profile_close(&profile);
+}
+
+static bool is_aligned_exactly(const void *pointer, size_t alignment) {
+  return (uintptr_t)pointer % alignment == 0 && (alignment >= 16 || (uintptr_t)pointer % (2 * alignment) != 0);
+}
+
+static void operands_have_their_alignment_class(void **state) {
+  (void)state;
+  static const char *const problems[] = {"gemm f32 nn 9x7x8 strict", "gemm bf16 nn 9x7x8 strict align=2", "gemm f32 nn 9x7x8 strict beta align=4", "gemm f64 nn 9x7x8 strict align=8",
+                                         "gemm f16:f32 nn 9x7x8 strict beta=inplace align=4"};
+  static const size_t alignments[] = {16, 2, 4, 8, 4};
+  for (size_t i = 0; i < AT_COUNT(problems); i++)
+    for (int guarded = 0; guarded < 2; guarded++) {
+      const at_key key = fake_key(problems[i], device);
+      at_operand_set *set = NULL;
+      OK(at_operand_set_create(&set, &fake_op, key.words + 1, attune_stream_default(device), profiler->random, 3, SIZE_MAX, guarded));
+      assert_int_equal(set->copies, guarded ? 1 : 3);
+      for (int copy = 0; copy < set->copies; copy++)
+        for (int j = 0; j < set->buffer_count; j++) assert_true(is_aligned_exactly(set->pointers[copy][j], alignments[i]));
+      for (int j = 0; guarded && j < set->buffer_count; j++) {
+        const unsigned char *start = set->pointers[0][j], *end = start + set->buffers[j].bytes;
+        for (int byte = 0; byte < AT_GUARD_BYTES; byte++) assert_true(start[-1 - byte] == AT_GUARD_BYTE && end[byte] == AT_GUARD_BYTE);
+      }
+      at_operand_set_destroy(set);
+    }
+}
+
+/* Uniform in [-1, 1): mean 0, variance 1/3, no zeros, no repeats at a row's length; every dtype; the same for one seed. */
+static void random_data(void **state) {
+  (void)state;
+  at_random *one = NULL, *same = NULL, *other = NULL;
+  OK(at_random_create(&one, 1));
+  OK(at_random_create(&same, 1));
+  OK(at_random_create(&other, 2));
+  for (int dtype = ATTUNE_F64; dtype <= ATTUNE_BF16; dtype++) {
+    const void *data = NULL, *again = NULL, *different = NULL;
+    size_t bytes = 0;
+    OK(at_random_data(one, (attune_dtype)dtype, &data, &bytes));
+    OK(at_random_data(same, (attune_dtype)dtype, &again, &bytes));
+    OK(at_random_data(other, (attune_dtype)dtype, &different, &bytes));
+    assert_memory_equal(data, again, 4096);
+    assert_memory_not_equal(data, different, 4096);
+    const size_t count = bytes / attune_dtype_size((attune_dtype)dtype);
+    double sum = 0.0, square = 0.0;
+    size_t zeros = 0;
+    for (size_t i = 0; i < count; i++) {
+      const double x = dtype == ATTUNE_F64   ? ((const double *)data)[i]
+                       : dtype == ATTUNE_F32 ? (double)((const float *)data)[i]
+                       : dtype == ATTUNE_F16 ? (double)at_f16_to_f32(((const uint16_t *)data)[i])
+                                             : (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
+      if (!(fabs(x) <= 1.0)) fail_msg("%g is not in [-1, 1]", x);
+      zeros += x == 0.0;
+      sum += x;
+      square += x * x;
+    }
+    assert_true(fabs(sum / (double)count) < 0.005 && fabs(square / (double)count - 1.0 / 3.0) < 0.005);
+    assert_true(zeros < 20 && count % 2 && count % 3 && count % 5 && count % 7);
+  }
+  at_random_destroy(one);
+  at_random_destroy(same);
+  at_random_destroy(other);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(known_costs),
+    cmocka_unit_test(a_failing_plan_fails_here),
+    cmocka_unit_test(calls_of_a_sample),
+    cmocka_unit_test(cold_operands_rotate),
+    cmocka_unit_test(operands_have_their_alignment_class),
+    cmocka_unit_test(random_data),
+  };
+  fake_reset();
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_profiler_create(&profiler, device) != ATTUNE_OK) return 1;
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  at_profiler_destroy(profiler);
+  return failed;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_search.c: the search takes the fastest candidate that is right, keeps the default within the noise, holds its budget, and says why. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "tests/fake_op.h"
+#include "tuning/race.h"
+#include "tuning/search.h"
+
+#define OK(call)                                                                                                       \
+  do {                                                                                                                 \
+    const attune_status ok_status = (call);                                                                            \
+    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
+  } while (0)
+
+static attune_device *device;
+static at_profiler *profiler;
+static at_search_result result;
+
+static int fresh(void **state) {
+  (void)state;
+  fake_reset();
+  return 0;
+}
+
+static attune_status search(const char *const *spins, double budget_ms) {
+  const at_key key = fake_key(FAKE_PROBLEM, device);
+  fake_spins = spins;
+  return at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0);
+}
+
+static const at_trial *trial_of(const char *implementation, const char *configuration) {
+  for (int i = 0; i < result.trial_count; i++)
+    if (strcmp(result.trials[i].implementation, implementation) == 0 && strcmp(result.trials[i].configuration, configuration) == 0) return &result.trials[i];
+  return NULL;
+}
+
+static const char *verdict_of(const char *implementation, const char *configuration) {
+  const at_trial *trial = trial_of(implementation, configuration);
+  return trial ? trial->verdict : "absent";
+}
+
+/* ---- the choice ---- */
+
+static void the_fastest_right_one_wins(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=120000", "ns=60000", "ns=500000", "ns=64000", NULL};
+  OK(search(spins, 3000.0));
+  const attune_decision *d = &result.decision;
+  assert_string_equal(d->implementation, "spin");
+  assert_string_equal(d->configuration, "ns=60000");
+  assert_string_equal(d->default_implementation, "base");
+  assert_int_equal(d->implementation_version, 1);
+  assert_true(d->time_ns > 60000.0 && d->time_ns < 80000.0);
+  assert_true(d->default_time_ns > 2.0 * d->time_ns);
+  assert_string_equal(d->runner_up, "spin");
+  assert_string_equal(d->runner_up_configuration, "ns=64000");
+  assert_true(d->runner_up_time_ns > d->time_ns && d->runner_up_time_ns < d->default_time_ns);
+  assert_true(d->spread >= 0.0 && d->spread < 0.5);
+  assert_true(d->samples >= 4 && d->samples <= AT_MAX_SAMPLES);
+  assert_true(d->candidates >= 3 && d->candidates <= 4); /* one launch of the slow one shows that it is not worth a sample */
+  assert_int_equal(d->rejected, 0);
+  assert_true(d->complete == 1 && d->tuning_ms > 0.0 && d->tuning_ms < 3000.0);
+  assert_true(d->max_error >= 0.0 && d->max_error <= 1.0);
+  assert_non_null(strstr(d->note, "faster than the default"));
+  assert_string_equal(verdict_of("spin", "ns=60000"), "winner");
+  assert_string_equal(verdict_of("spin", "ns=64000"), "runner-up");
+  assert_string_equal(verdict_of("base", "ns=200000"), "default");
+  assert_string_equal(result.warning, "");
+}
+
+/* Fast and wrong in each way: none wins, each that got that far is counted, and the default or a slower right one runs. */
+static void the_wrong_ones_are_refused(void **state) {
+  (void)state;
+  static const char *const faults[] = {"wrong", "outside", "launch", "prepare"};
+  for (size_t i = 0; i < AT_COUNT(faults); i++) {
+    char bad[64];
+    snprintf(bad, sizeof bad, "ns=20000,fault=%s", faults[i]);
+    const char *const alone[] = {bad, NULL}, *const beside[] = {bad, "ns=70000", NULL};
+    OK(search(alone, 3000.0));
+    assert_string_equal(result.decision.implementation, "base");
+    assert_int_equal(result.decision.rejected, 1);
+    assert_string_equal(verdict_of("spin", bad), i < 2 ? "wrong" : "failed");
+    assert_int_equal(result.warning[0] != '\0', i < 2);
+    if (i < 2) assert_non_null(strstr(result.warning, bad));
+    OK(search(beside, 3000.0));
+    assert_string_equal(result.decision.configuration, "ns=70000");
+    assert_string_not_equal(result.decision.runner_up_configuration, bad); /* what is wrong is no runner-up */
+  }
+}
+
+static void a_default_that_is_wrong_is_an_error(void **state) {
+  (void)state;
+  at_copy_text(fake_base, sizeof fake_base, "ns=100000,fault=wrong");
+  assert_int_equal(search(NULL, 1000.0), ATTUNE_BAD_DATA);
+  static const char *const right[] = {"ns=50000", NULL};
+  OK(search(right, 1000.0)); /* a right one that is faster does not need it */
+  assert_string_equal(result.decision.implementation, "spin");
+  at_copy_text(fake_base, sizeof fake_base, "ns=100000,fault=launch");
+  assert_int_equal(search(right, 1000.0), ATTUNE_DEVICE_ERROR);
+}
+
+/* Equals and slower ones do not replace the default, however many there are; and so two searches agree. */
+static void the_default_is_kept_within_the_noise(void **state) {
+  (void)state;
+  static const char *const equals[] = {"ns=200000,a=1", "ns=200000,a=2", "ns=200000,a=3", "ns=201000", "ns=260000", NULL};
+  for (int again = 0; again < 3; again++) {
+    OK(search(equals, 3000.0));
+    assert_string_equal(result.decision.implementation, "base");
+    assert_string_equal(result.decision.note, "no candidate beats the default beyond the noise");
+    assert_true(fabs(result.decision.default_time_ns - result.decision.time_ns) < 1e-9);
+    assert_true(result.decision.runner_up[0] != '\0');
+  }
+}
+
+/* ---- the rules of a race, on samples put in by hand ---- */
+
+static void put_samples(at_contender *contender, double ns, double noise, int count) {
+  contender->count = count;
+  for (int i = 0; i < count; i++) contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
+}
+
+static void beating_the_default_takes_a_margin(void **state) {
+  (void)state;
+  static const struct { double ns, noise; int count; bool beats; } rows[] = {
+    {100.0, 0.0, 11, false}, {99.6, 0.0, 11, false}, {99.0, 0.0, 11, true}, {90.0, 0.0, 3, false}, {90.0, 0.0, 4, true},
+    {99.0, 0.05, 11, false}, {60.0, 0.05, 11, true}, {110.0, 0.0, 11, false}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    static at_contender base, other;
+    put_samples(&base, 100.0, 0.0, rows[i].count);
+    put_samples(&other, rows[i].ns, rows[i].noise, rows[i].count);
+    at_race_judge(&base, &other);
+    if (at_race_beats_default(&other) != rows[i].beats) fail_msg("row %zu: speedup %g, error %g", i, other.speedup, other.error);
+  }
+}
+
+/* A second thread must win more than a measurement without other work shows: a wake-up a call, a share of the time. */
+static void threads_are_a_cost(void **state) {
+  (void)state;
+  static const struct { double base_ns, ns; const char *configuration; bool beats; } rows[] = {
+    {600.0, 500.0, "threads=1", true}, {600.0, 500.0, "threads=2", false}, {60e3, 40e3, "threads=2", true}, {60e3, 59e3, "threads=2", false},
+    {60e3, 50e3, "path=a,threads=16", false}, {60e3, 59e3, "", true}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    static at_contender base, other;
+    at_copy_text(other.configuration.text, sizeof other.configuration.text, rows[i].configuration);
+    put_samples(&base, rows[i].base_ns, 0.0, 11);
+    put_samples(&other, rows[i].ns, 0.0, 11);
+    at_race_judge(&base, &other);
+    if (at_race_beats_default(&other) != rows[i].beats) fail_msg("row %zu: speedup %g, merit %g", i, other.speedup, other.merit);
+  }
+}
+
+/* Of two that are as fast within the noise the first in order wins, whichever measured a hair better. */
+static void equals_are_decided_by_order(void **state) {
+  (void)state;
+  static at_contender base, first, second;
+  at_contender *contenders[] = {&base, &first, &second};
+  at_race race = {.contenders = contenders, .count = 3};
+  base.state = first.state = second.state = AT_SCREENED;
+  put_samples(&base, 100.0, 0.0, 11);
+  put_samples(&first, 50.0, 0.0, 11);
+  put_samples(&second, 49.95, 0.0, 11);
+  at_race_judge(&base, &first);
+  at_race_judge(&base, &second);
+  assert_ptr_equal(at_race_winner(&race), &first);
+  put_samples(&second, 49.0, 0.0, 11);
+  at_race_judge(&base, &second);
+  assert_ptr_equal(at_race_winner(&race), &second);
+  second.state = AT_WRONG;
+  assert_ptr_equal(at_race_winner(&race), &first);
+  first.state = AT_SLOWER;
+  assert_ptr_equal(at_race_winner(&race), &base);
+}
+
+static void a_candidate_joins_once(void **state) {
+  (void)state;
+  at_race race = {0};
+  const at_configuration one = {"ns=1"}, two = {"ns=2"};
+  assert_non_null(at_race_add(&race, &fake_base_implementation, &one));
+  assert_non_null(at_race_add(&race, &fake_spin_implementation, &one));
+  assert_null(at_race_add(&race, &fake_base_implementation, &one));
+  assert_non_null(at_race_add(&race, &fake_base_implementation, &two));
+  assert_int_equal(race.count, 3);
+  at_race_free(&race);
+}
+
+/* ---- the budget ---- */
+
+enum { MANY = 200, CHARS = 24 };
+
+/* Two hundred candidates of ten milliseconds each: a step is one of them, tried twice, and a round. */
+static void the_budget_holds(void **state) {
+  (void)state;
+  static char texts[MANY][CHARS];
+  static const char *spins[MANY + 1];
+  at_copy_text(fake_base, sizeof fake_base, "ns=10000000");
+  for (int i = 0; i < MANY; i++) {
+    snprintf(texts[i], CHARS, "ns=10000000,i=%d", i);
+    spins[i] = texts[i];
+  }
+  static const double budgets_ms[] = {300.0, 600.0};
+  for (size_t i = 0; i < AT_COUNT(budgets_ms); i++) {
+    const int64_t start = at_now_ns();
+    OK(search(spins, budgets_ms[i]));
+    const double took_ms = (double)(at_now_ns() - start) * 1e-6;
+    assert_false(result.decision.complete);
+    assert_true(result.decision.samples >= 1);
+    /* a screening round of what was made ready in two fifths of the budget, a race round, a verification */
+    if (took_ms > 2.2 * budgets_ms[i] + 60.0) fail_msg("a budget of %g ms took %g ms", budgets_ms[i], took_ms);
+  }
+}
+
+/* The default is measured whatever the budget is. */
+static void a_budget_too_small_for_the_default(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=5000000", NULL};
+  at_copy_text(fake_base, sizeof fake_base, "ns=20000000");
+  OK(search(spins, 1.0));
+  assert_string_equal(result.decision.implementation, "base");
+  assert_true(result.decision.samples >= 1 && result.decision.time_ns > 2e7);
+  assert_false(result.decision.complete);
+}
+
+static attune_tuner *tuner_of(double budget_ms, double total_budget_ms) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner *tuner = NULL;
+  options.database = "";
+  options.mode = ATTUNE_MODE_TUNE;
+  options.budget_ms = budget_ms;
+  options.total_budget_ms = total_budget_ms;
+  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  return tuner;
+}
+
+/* When the whole budget is spent, the next problems run their default, and asking to tune says why not. */
+static void the_total_budget_holds(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=50000", NULL};
+  fake_spins = spins;
+  attune_tuner *tuner = tuner_of(150.0, 250.0);
+  const int64_t start = at_now_ns();
+  int tuned = 0, defaults = 0;
+  for (int i = 0; i < 60; i++) {
+    char problem[64];
+    snprintf(problem, sizeof problem, "gemm f32 nn %dx7x8 strict", 1 << (i % 12));
+    if (i >= 12) snprintf(problem, sizeof problem, "gemm f32 nn 7x%dx8 strict", 1 << (i % 12));
+    if (i >= 24) snprintf(problem, sizeof problem, "gemm f32 t%c %dx7x%d strict", i % 2 ? 't' : 'n', 1 << (i % 12), 3 + i / 12);
+    const at_key key = fake_key(problem, device);
+    const at_plan *plan = NULL;
+    OK(at_dispatch(tuner, &fake_op, &key, attune_stream_default(device), &plan));
+    attune_decision decision;
+    OK(attune_explain(tuner, device, problem, &decision));
+    tuned += decision.source == ATTUNE_SOURCE_TUNED;
+    defaults += decision.source == ATTUNE_SOURCE_DEFAULT;
+  }
+  const double took_ms = (double)(at_now_ns() - start) * 1e-6;
+  assert_true(tuned >= 1 && defaults >= 1);
+  if (took_ms > 1000.0) fail_msg("a total budget of 250 ms took %g ms", took_ms);
+  assert_int_equal(attune_tune(tuner, device, "gemm f32 nn 5x5x5 strict", 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
+  assert_non_null(strstr(attune_last_message(), "250 ms"));
+  attune_tuner_destroy(tuner);
+}
+
+/* ---- what is said of it ---- */
+
+static char logged[512];
+static void keep_log(void *user, attune_log_level level, const char *line) {
+  (void)user;
+  if (level == ATTUNE_LOG_WARNING) at_copy_text(logged, sizeof logged, line);
+}
+
+static void a_decision_has_all_its_evidence(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=50000", "ns=20000,fault=wrong", "ns=53000", NULL};
+  fake_spins = spins;
+  attune_tuner *tuner = tuner_of(3000.0, 0.0);
+  attune_decision d;
+  attune_set_log(keep_log, NULL, ATTUNE_LOG_WARNING);
+  OK(attune_tune(tuner, device, FAKE_PROBLEM, 0.0, 0, &d));
+  attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
+  assert_non_null(strstr(logged, "ns=20000,fault=wrong")); /* the log warns of what was wrong */
+  assert_string_equal(d.problem, FAKE_PROBLEM);
+  assert_string_equal(d.device, "host");
+  assert_string_equal(d.implementation, "spin");
+  assert_string_equal(d.configuration, "ns=50000");
+  assert_string_equal(d.default_implementation, "base");
+  assert_string_equal(d.runner_up, "spin");
+  assert_string_equal(d.runner_up_configuration, "ns=53000");
+  assert_string_equal(d.measure, "hot,eager");
+  assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
+  assert_true(d.implementation_version == 1 && d.samples > 0 && d.candidates >= 3 && d.rejected == 1 && d.complete == 1);
+  assert_true(d.time_ns > 0.0 && d.default_time_ns > d.time_ns && d.runner_up_time_ns > d.time_ns && d.tuning_ms > 0.0 && d.tuned_at > 1600000000);
+  assert_true(d.note[0] != '\0' && d.max_error >= 0.0);
+  attune_decision explained;
+  OK(attune_explain(tuner, device, FAKE_PROBLEM, &explained));
+  assert_memory_equal(&explained, &d, sizeof d);
+  attune_tuner_destroy(tuner);
+}
+
+static void bad_arguments_of_tune(void **state) {
+  (void)state;
+  attune_tuner *tuner = tuner_of(10.0, 0.0);
+  assert_int_equal(attune_tune(NULL, device, FAKE_PROBLEM, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, NULL, FAKE_PROBLEM, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "device is NULL"));
+  assert_int_equal(attune_tune(tuner, device, NULL, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, "gemm f32 nn 4x4 strict", 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, "gemm f32 nn 0x4x4 strict", 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  fake_op.implementation_count = 0;
+  assert_int_equal(attune_tune(tuner, device, FAKE_PROBLEM, 0.0, 0, NULL), ATTUNE_UNSUPPORTED);
+  attune_tuner_destroy(tuner);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup(name, fresh)
+  const struct CMUnitTest tests[] = {
+    TEST(the_fastest_right_one_wins),
+    TEST(the_wrong_ones_are_refused),
+    TEST(a_default_that_is_wrong_is_an_error),
+    TEST(the_default_is_kept_within_the_noise),
+    TEST(beating_the_default_takes_a_margin),
+    TEST(threads_are_a_cost),
+    TEST(equals_are_decided_by_order),
+    TEST(a_candidate_joins_once),
+    TEST(the_budget_holds),
+    TEST(a_budget_too_small_for_the_default),
+    TEST(the_total_budget_holds),
+    TEST(a_decision_has_all_its_evidence),
+    TEST(bad_arguments_of_tune),
+  };
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_profiler_create(&profiler, device) != ATTUNE_OK) return 1;
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  at_profiler_destroy(profiler);
+  return failed;
+}
