@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pending.c: tunes afterwards what was only guessed at because its call lay in a capture. */
-#include "tuning/dispatch.h"
+#include "tuning/tune.h"
 
 #include <stdlib.h>
 
