@@ -59,6 +59,8 @@ bool at_capture_leave(attune_stream *stream);
 attune_status at_generator_join(struct attune_generator *generator, attune_device *device, at_graph_generator *out);
 attune_status at_generator_replay(at_graph_generator *joined, attune_stream *stream);
 void at_generator_leave(at_graph_generator *joined);
+/* A capture of the graph begins (+1) or is over (-1): seed and offset must not be set meanwhile. */
+void at_generator_capturing(at_graph_generator *joined, int change);
 
 /* src/memory/: a pool for one graph or several (counted), and the moments the allocator must know of. begin: allocations on the stream go to the
  * pool, no event is recorded and nothing is given back to the system by anybody on the device until end (also a failed one). */

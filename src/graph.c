@@ -136,7 +136,10 @@ attune_status attune_graph_register_generator(attune_graph *graph, attune_genera
   }
   joined->next = graph->generators;
   graph->generators = joined;
-  if (graph->capture) graph->capture->generators = joined;
+  if (graph->capture) {
+    graph->capture->generators = joined;
+    at_generator_capturing(joined, 1);
+  }
   return ATTUNE_OK;
 }
 

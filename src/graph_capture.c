@@ -115,6 +115,7 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
     return status;
   }
   graph->capture = capture;
+  for (at_graph_generator *g = graph->generators; g; g = g->next) at_generator_capturing(g, 1);
   if (!updating) graph->keep = o->keep_graph != 0;
   (void)__atomic_add_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
   return ATTUNE_OK;
@@ -139,6 +140,7 @@ static void unwind(attune_graph *graph) {
   for (int i = 0; i < capture->member_count; i++) leave(capture->members[i]);
   leave(capture->stream);
   graph->capture = NULL;
+  for (at_graph_generator *g = graph->generators; g; g = g->next) at_generator_capturing(g, -1);
   (void)__atomic_sub_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
   drop_capture(capture);
 }
