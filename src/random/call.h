@@ -46,6 +46,12 @@ typedef struct at_random_call {
   int distribution, dtype;
 } at_random_call;
 
+/* The same with its round keys, which a kernel reads as constants; unused in a graph, where the seed is not known before. */
+typedef struct at_fill_call {
+  at_random_call call;
+  at_philox_keys keys;
+} at_fill_call;
+
 /* 64 bits a sample in the portable mode. */
 AT_BOTH int at_random_wide(int distribution, int dtype, at_u64 range) {
   if (dtype == AT_F64 || dtype == AT_I64) return 1;

@@ -42,7 +42,8 @@ static void uniform_half(const at_random_call *call, const at_u32 *w, size_t blo
 static void normal(const at_random_call *call, const at_u32 *w, size_t blocks, float *restrict x) {
   const float mean = call->f[0], deviation = call->f[1];
   for (size_t i = 0; i < 2 * blocks; i++) {
-    const at_pair32 pair = at_normal32(w[2 * i], w[2 * i + 1], mean, deviation);
+    const float radius = at_radius32(w[2 * i]) * deviation;
+    const at_pair32 pair = at_normal32(radius, w[2 * i + 1], mean);
     x[2 * i] = pair.x;
     x[2 * i + 1] = pair.y;
   }
@@ -64,6 +65,12 @@ static void normal_half(const at_random_call *call, const at_u32 *w, at_u64 bloc
     x[i] = at_f32_of_bits(at_bits_of_f32(z) | (bits & 0x8000u) << 16);
   }
   for (size_t i = 0; i < 8 * blocks; i++) x[i] = __builtin_fmaf(x[i], deviation, mean);
+}
+
+static void bernoulli(const at_random_call *call, const at_u32 *w, size_t count, float *restrict x) {
+  const at_u32 limit = (at_u32)call->limit;
+  const float one = call->f[0];
+  for (size_t i = 0; i < count; i++) x[i] = w[i] <= limit ? one : 0.0f;
 }
 
 /* f32, f16 and bf16, all but integers. */
@@ -95,7 +102,7 @@ static void fill32(const at_random_call *call, const at_u32 *w, at_u64 block, si
     for (size_t i = 0; i < count; i++) x[i] = at_exponential32(w[i], call->f[0]);
     break;
   default:
-    for (size_t i = 0; i < count; i++) x[i] = w[i] <= (at_u32)call->limit ? call->f[0] : 0.0f;
+    bernoulli(call, w, count, x);
   }
   put32(call, out, x, count, 0);
 }

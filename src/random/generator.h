@@ -19,8 +19,4 @@ void at_generator_look(attune_generator *generator, at_generator_view *out);
  * generator's increment in the graph. */
 attune_status at_generator_take(attune_generator *generator, attune_stream *stream, uint64_t words, at_random_call *call);
 
-/* A capture of the graph that the generator has joined begins (+1) or is over (-1): its seed and offset must not be set meanwhile. */
-struct at_graph_generator;
-void at_generator_capturing(struct at_graph_generator *joined, int change);
-
 #endif

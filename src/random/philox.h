@@ -27,24 +27,43 @@ typedef struct at_philox_block {
   at_u32 w[4];
 } at_philox_block;
 
-/* The block at counter `high`:`low` under `seed`. */
-AT_BOTH at_philox_block at_philox(at_u64 seed, at_u64 low, at_u64 high) {
+/* The round keys of a seed. */
+typedef struct at_philox_keys {
+  at_u32 k[2 * AT_PHILOX_ROUNDS];
+} at_philox_keys;
+
+AT_BOTH at_philox_keys at_philox_key(at_u64 seed) {
+  at_philox_keys keys;
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+  for (at_u32 round = 0; round < AT_PHILOX_ROUNDS; round++) {
+    keys.k[2 * round] = (at_u32)seed + round * AT_PHILOX_W0;
+    keys.k[2 * round + 1] = (at_u32)(seed >> 32) + round * AT_PHILOX_W1;
+  }
+  return keys;
+}
+
+/* The block at counter `high`:`low`. */
+AT_BOTH at_philox_block at_philox_with(const at_philox_keys *keys, at_u64 low, at_u64 high) {
   at_u32 c0 = (at_u32)low, c1 = (at_u32)(low >> 32), c2 = (at_u32)high, c3 = (at_u32)(high >> 32);
-  at_u32 k0 = (at_u32)seed, k1 = (at_u32)(seed >> 32);
 #ifdef __CUDACC__
 #pragma unroll
 #endif
   for (int round = 0; round < AT_PHILOX_ROUNDS; round++) {
     at_u64 p0 = (at_u64)AT_PHILOX_M0 * c0, p1 = (at_u64)AT_PHILOX_M1 * c2;
-    c0 = (at_u32)(p1 >> 32) ^ c1 ^ k0;
-    c2 = (at_u32)(p0 >> 32) ^ c3 ^ k1;
+    c0 = (at_u32)(p1 >> 32) ^ c1 ^ keys->k[2 * round];
+    c2 = (at_u32)(p0 >> 32) ^ c3 ^ keys->k[2 * round + 1];
     c1 = (at_u32)p1;
     c3 = (at_u32)p0;
-    k0 += AT_PHILOX_W0;
-    k1 += AT_PHILOX_W1;
   }
   at_philox_block block = {{c0, c1, c2, c3}};
   return block;
+}
+
+AT_BOTH at_philox_block at_philox(at_u64 seed, at_u64 low, at_u64 high) {
+  const at_philox_keys keys = at_philox_key(seed);
+  return at_philox_with(&keys, low, high);
 }
 
 #endif

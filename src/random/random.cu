@@ -39,7 +39,7 @@ typedef unsigned short element;
 static __device__ __forceinline__ at_u32 pack16(float low, float high, bool toward_zero) {
   at_u32 pair;
 #if TYPE == AT_BF16
-  if (toward_zero) return AT_BITS(low) >> 16 | (AT_BITS(high) & 0xffff0000u);
+  if (toward_zero) return __byte_perm(AT_BITS(low), AT_BITS(high), 0x7632);
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
 #else
   if (toward_zero)
@@ -63,7 +63,6 @@ static __device__ __forceinline__ float unpack16(at_u32 bits) {
 /* ---- samples of a Philox block ---- */
 
 static __device__ __forceinline__ float mean_of(const at_random_call &call) { return PLAIN ? 0.0f : call.f[0]; }
-static __device__ __forceinline__ float deviation_of(const at_random_call &call) { return PLAIN ? 1.0f : call.f[1]; }
 
 static __device__ __forceinline__ float sample32(const at_random_call &call, at_u32 w) {
   switch (KIND) {
@@ -78,7 +77,8 @@ static __device__ __forceinline__ void samples32(const at_random_call &call, con
   if (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL) {
 #pragma unroll
     for (int k = 0; k < 4; k += 2) {
-      const at_pair32 pair = at_normal32(block.w[k], block.w[k + 1], mean_of(call), deviation_of(call));
+      const float radius = at_radius32(block.w[k]);
+      const at_pair32 pair = at_normal32(PLAIN ? radius : AT_MUL(radius, call.f[1]), block.w[k + 1], mean_of(call));
       out[k] = KIND == AT_NORMAL ? pair.x : at_exp32(pair.x);
       out[k + 1] = KIND == AT_NORMAL ? pair.y : at_exp32(pair.y);
     }
@@ -88,25 +88,27 @@ static __device__ __forceinline__ void samples32(const at_random_call &call, con
   }
 }
 
+/* Bits of a half times 2^-16: put below the exponent of 2^23, no conversion. */
+static __device__ __forceinline__ float fraction16(at_u32 w, int half) {
+  return AT_FMA(AT_FLOAT(__byte_perm(w, 0x4b000000u, half ? 0x7432 : 0x7410)), 0x1p-16f, -0x1p7f);
+}
+
 /* Pairs of 16-bit uniform samples; `to` gives way to `from` after the rounding. */
 static __device__ __forceinline__ at_u32 uniform_pair(const at_random_call &call, at_u32 w) {
-  if (PLAIN) { /* 1 + bits 2^-16 less 1: no conversion */
-    const float low = AT_ADD(AT_FLOAT((w << 7 & 0x007fff80u) | 0x3f800000u), -1.0f);
-    const float high = AT_ADD(AT_FLOAT((w >> 9 & 0x007fff80u) | 0x3f800000u), -1.0f);
-    return pack16(low, high, true);
-  }
-  const float low = at_uniform16(w & 0xffffu, call.f[0], call.f[1]), high = at_uniform16(w >> 16, call.f[0], call.f[1]);
+  if (PLAIN) return pack16(fraction16(w, 0), fraction16(w, 1), true);
+  const float low = AT_FMA(fraction16(w, 0), call.f[1], call.f[0]), high = AT_FMA(fraction16(w, 1), call.f[1], call.f[0]);
   const at_u32 pair = pack16(low, high, true), from = pack16(call.f[0], call.f[0], false);
   const at_u32 a = unpack16(pair) >= call.f[2] ? from & 0xffffu : pair & 0xffffu;
   const at_u32 b = unpack16(pair >> 16) >= call.f[2] ? from & 0xffff0000u : pair & 0xffff0000u;
   return a | b;
 }
 
-/* A normal sample of 16 bits, from the table of medians where there is one. */
-static __device__ __forceinline__ float normal16(const float *table, at_u32 bits) {
-  const at_u32 slice = bits & 0x7fffu;
-  const float z = table ? table[slice] : at_slice16(slice);
-  return AT_FLOAT(AT_BITS(z) | (bits << 16 & 0x80000000u));
+/* The normal samples of the two halves of w, from the table of medians where there is one. */
+template <bool BY_TABLE> static __device__ __forceinline__ void normal16(const float *table, at_u32 w, float *low, float *high) {
+  const float x = BY_TABLE ? *(const float *)((const char *)table + (w << 2 & 0x1fffcu)) : at_slice16(w & 0x7fffu);
+  const float y = BY_TABLE ? *(const float *)((const char *)table + (w >> 14 & 0x1fffcu)) : at_slice16(w >> 16 & 0x7fffu);
+  *low = AT_FLOAT(AT_BITS(x) | (w << 16 & 0x80000000u));
+  *high = AT_FLOAT(AT_BITS(y) | (w & 0x80000000u));
 }
 
 /* True when a half of w lies in the tail: its low 15 bits are at least AT_SLICES - AT_TAIL. */
@@ -116,14 +118,12 @@ static __device__ __noinline__ float refined(at_u64 seed, at_u64 block, at_u32 i
   return AT_FLOAT(AT_BITS(at_refine16(seed, block, index, bits & 0x7fffu)) | (bits << 16 & 0x80000000u));
 }
 
+template <bool BY_TABLE>
 static __device__ __forceinline__ void normal_block(const at_random_call &call, const float *table, at_u64 seed, at_u64 index,
                                                     const at_philox_block &block, at_u32 out[4]) {
   float z[8];
 #pragma unroll
-  for (int k = 0; k < 4; k++) {
-    z[2 * k] = normal16(table, block.w[k]);
-    z[2 * k + 1] = normal16(table, block.w[k] >> 16);
-  }
+  for (int k = 0; k < 4; k++) normal16<BY_TABLE>(table, block.w[k], &z[2 * k], &z[2 * k + 1]);
   const at_u32 flags = (tail_flags(block.w[0]) | tail_flags(block.w[1]) | tail_flags(block.w[2]) | tail_flags(block.w[3])) & 0x80008000u;
   if (flags) {
 #pragma unroll
@@ -134,7 +134,7 @@ static __device__ __forceinline__ void normal_block(const at_random_call &call, 
   }
 #pragma unroll
   for (int k = 0; k < 4; k++) {
-    const float low = AT_FMA(z[2 * k], deviation_of(call), mean_of(call)), high = AT_FMA(z[2 * k + 1], deviation_of(call), mean_of(call));
+    const float low = PLAIN ? z[2 * k] : AT_FMA(z[2 * k], call.f[1], call.f[0]), high = PLAIN ? z[2 * k + 1] : AT_FMA(z[2 * k + 1], call.f[1], call.f[0]);
     out[k] = pack16(low, high, false);
   }
 }
@@ -166,8 +166,10 @@ static __device__ __forceinline__ void block64(const at_random_call &call, at_u6
 }
 
 /* What one Philox block gives, as words of the output. */
-static __device__ __forceinline__ void block_out(const at_random_call &call, const float *table, at_u64 seed, at_u64 index, at_u32 *out) {
-  const at_philox_block block = at_philox(seed, index, 0);
+template <bool BY_TABLE>
+static __device__ __forceinline__ void block_out(const at_random_call &call, const float *table, at_u64 seed, const at_philox_keys &keys, at_u64 index,
+                                                 at_u32 *out) {
+  const at_philox_block block = at_philox_with(&keys, index, 0);
   const at_u64 a = at_join64(block.w[0], block.w[1]), b = at_join64(block.w[2], block.w[3]);
   if (TYPE == AT_F64 || TYPE == AT_I64) {
     block64(call, a, b, out);
@@ -176,7 +178,7 @@ static __device__ __forceinline__ void block_out(const at_random_call &call, con
     out[0] = TYPE == AT_I32 ? (at_u32)x : AT_BITS((float)x);
     out[1] = TYPE == AT_I32 ? (at_u32)y : AT_BITS((float)y);
   } else if (HALF && KIND == AT_NORMAL) {
-    normal_block(call, table, seed, index, block, out);
+    normal_block<BY_TABLE>(call, table, seed, index, block, out);
   } else if (HALF && KIND == AT_UNIFORM) {
 #pragma unroll
     for (int k = 0; k < 4; k++) out[k] = uniform_pair(call, block.w[k]);
@@ -206,50 +208,57 @@ typedef union chunk {
   element elements[ELEMENTS];
 } chunk;
 
-static __device__ __forceinline__ chunk make_chunk(const at_random_call &call, const float *table, at_u64 seed, at_u64 first) {
+template <bool BY_TABLE>
+static __device__ __forceinline__ chunk make_chunk(const at_random_call &call, const float *table, at_u64 seed, const at_philox_keys &keys, at_u64 first) {
   chunk c;
 #pragma unroll
-  for (int b = 0; b < BLOCKS; b++) block_out(call, table, seed, first + (at_u64)b, c.words + b * (4 / BLOCKS));
+  for (int b = 0; b < BLOCKS; b++) block_out<BY_TABLE>(call, table, seed, keys, first + (at_u64)b, c.words + b * (4 / BLOCKS));
   return c;
 }
 
-static __device__ __forceinline__ void fill(const at_random_call &call, const float *table) {
-  at_u64 seed = call.seed, base = call.offset;
-  if (IN_GRAPH) {
-    seed = call.state[0];
-    base += call.state[1];
-  }
-  base /= 4u;
-  element *out = (element *)call.out;
-  const at_u64 chunks = call.count / ELEMENTS, stride = (at_u64)gridDim.x * blockDim.x;
-  at_u64 i = (at_u64)blockIdx.x * blockDim.x + threadIdx.x;
+/* Steps over the chunks by counter and address up to the last whole one; one thread of all stops just there and makes the rest. */
+template <bool BY_TABLE>
+static __device__ __forceinline__ void fill(const at_random_call &call, const float *table, at_u64 seed, const at_philox_keys &keys, at_u64 base) {
+  const at_u64 stride = (at_u64)gridDim.x * blockDim.x, first = (at_u64)blockIdx.x * blockDim.x + threadIdx.x;
+  at_u64 counter = base / 4u + first * BLOCKS;
+  const at_u64 end = base / 4u + call.count / ELEMENTS * BLOCKS;
+  char *at = (char *)call.out + first * 16u;
 #pragma unroll 1
-  for (; i < chunks; i += stride) {
-    const chunk c = make_chunk(call, table, seed, base + i * BLOCKS);
+  for (; counter < end; counter += stride * BLOCKS, at += stride * 16u) {
+    const chunk c = make_chunk<BY_TABLE>(call, table, seed, keys, counter);
     if (ALIGNED) {
-      __stcs((uint4 *)call.out + i, c.all);
+      __stcs((uint4 *)at, c.all);
     } else {
 #pragma unroll
-      for (int k = 0; k < ELEMENTS; k++) out[i * ELEMENTS + k] = c.elements[k];
+      for (int k = 0; k < ELEMENTS; k++) ((element *)at)[k] = c.elements[k];
     }
   }
-  if (i == chunks && call.count % ELEMENTS) { /* one thread of all is left there */
-    const chunk c = make_chunk(call, table, seed, base + i * BLOCKS);
+  if (counter == end && call.count % ELEMENTS) {
+    const chunk c = make_chunk<BY_TABLE>(call, table, seed, keys, counter);
 #pragma unroll
     for (int k = 0; k < ELEMENTS; k++)
-      if (k < (int)(call.count % ELEMENTS)) out[i * ELEMENTS + k] = c.elements[k];
+      if (k < (int)(call.count % ELEMENTS)) ((element *)at)[k] = c.elements[k];
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) at_random_fill(const __grid_constant__ at_random_call call) { fill(call, nullptr); }
+template <bool BY_TABLE> static __device__ __forceinline__ void start(const at_fill_call &c, const float *table) {
+  if (IN_GRAPH) {
+    const at_u64 seed = c.call.state[0];
+    fill<BY_TABLE>(c.call, table, seed, at_philox_key(seed), c.call.offset + c.call.state[1]);
+  } else {
+    fill<BY_TABLE>(c.call, table, c.call.seed, c.keys, c.call.offset);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) at_random_fill(const __grid_constant__ at_fill_call c) { start<false>(c, nullptr); }
 
 #if HALF && KIND == AT_NORMAL
 /* Normal f16 and bf16 for large counts: the medians of all slices in shared memory, 128 KiB, computed by each block first. */
-extern "C" __global__ void __launch_bounds__(1024) at_random_fill_by_table(const __grid_constant__ at_random_call call) {
+extern "C" __global__ void __launch_bounds__(1024) at_random_fill_by_table(const __grid_constant__ at_fill_call c) {
   extern __shared__ float table[];
   for (at_u32 slice = threadIdx.x; slice < AT_SLICES; slice += blockDim.x) table[slice] = at_slice16(slice);
   __syncthreads();
-  fill(call, table);
+  start<true>(c, table);
 }
 #endif
 

@@ -21,7 +21,7 @@
 #define THREADS 256
 #define TABLE_THREADS 1024
 #define TABLE_BYTES (AT_SLICES * sizeof(float))
-#define TABLE_COUNT ((uint64_t)1 << 23) /* elements from which the table is worth its making */
+#define TABLE_COUNT ((uint64_t)1 << 20) /* elements from which the table is worth its making */
 #define MACROS 8
 #define MACRO_CHARS 24
 
@@ -165,7 +165,8 @@ static attune_status run_fill(attune_stream *stream, const at_random_call *call)
   if (status != ATTUNE_OK) return status;
   const unsigned threads = table ? TABLE_THREADS : THREADS;
   const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype), chunks = call->count / elements + (call->count % elements != 0);
-  return launch(stream, kernel, grid_of(device, kernel, chunks, threads), threads, table ? TABLE_BYTES : 0, call);
+  const at_fill_call argument = {.call = *call, .keys = at_philox_key(call->seed)};
+  return launch(stream, kernel, grid_of(device, kernel, chunks, threads), threads, table ? TABLE_BYTES : 0, &argument);
 }
 
 static attune_status run_torch(attune_stream *stream, const at_random_call *call) {
