@@ -465,6 +465,41 @@ static void gemms_are_tuned_afterwards(void **state) {
   end_scene(&s);
 }
 
+static attune_generator *generator;
+
+static attune_status with_numbers(void *user, attune_stream *stream) {
+  scene *s = user;
+  attune_status status = attune_random_normal(generator, stream, s->a, ATTUNE_F32, COUNT, 0.0, 1.0);
+  return status == ATTUNE_OK ? with_memory(s, stream) : status;
+}
+
+/* Each replay draws what the eager calls would draw next. */
+static void random_numbers_go_on(void **state) {
+  (void)state;
+  enum { TURNS = 4 };
+  static float eager[TURNS][COUNT], replayed[COUNT];
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  OK(attune_generator_create(&generator, 5));
+  for (int i = 0; i < TURNS; i++) {
+    OK(with_numbers(&s, s.stream));
+    read_back(s.stream, eager[i], s.d);
+  }
+  OK(attune_generator_set_seed(generator, 5));
+  FAILS(attune_graph_capture_callback(graph, s.stream, NULL, with_numbers, &s), ATTUNE_CAPTURING); /* not registered */
+  OK(attune_graph_register_generator(graph, generator));
+  OK(attune_graph_capture_callback(graph, s.stream, NULL, with_numbers, &s));
+  for (int i = 0; i < TURNS; i++) {
+    if (i == 2) OK(attune_graph_update(graph, s.stream, with_numbers, &s, NULL));
+    OK(attune_graph_replay(graph, s.stream));
+    read_back(s.stream, replayed, s.d);
+    assert_memory_equal(replayed, eager[i], BYTES);
+  }
+  attune_generator_destroy(generator);
+  attune_graph_destroy(graph);
+  end_scene(&s);
+}
+
 /* Threads that capture at the same time, in every mode but global. */
 static void *capture_and_replay(void *arg) {
   static const attune_capture_mode modes[] = {ATTUNE_CAPTURE_THREAD_LOCAL, ATTUNE_CAPTURE_RELAXED};
@@ -514,6 +549,7 @@ int main(void) {
       cmocka_unit_test(kept_graphs),           cmocka_unit_test(a_shared_pool),
       cmocka_unit_test(misuse),                cmocka_unit_test(a_capture_of_the_program),
       cmocka_unit_test(gemms_are_tuned_afterwards), cmocka_unit_test(threads_capture_at_once),
+      cmocka_unit_test(random_numbers_go_on),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   attune_tuner_destroy(tuner);

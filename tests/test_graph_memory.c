@@ -234,6 +234,85 @@ static void gemms_are_tuned_afterwards(void **state) {
   tuner = shared;
 }
 
+/* d = random numbers, then times b. */
+static attune_generator *generator;
+
+static attune_status with_numbers(void *user, attune_stream *on) {
+  (void)user;
+  attune_status status = attune_random_uniform(generator, on, d, ATTUNE_F32, COUNT, -1.0, 1.0);
+  float *copy = NULL;
+  if (status == ATTUNE_OK) status = attune_alloc((void **)&copy, on, BYTES);
+  if (status == ATTUNE_OK) status = attune_copy(on, copy, d, BYTES);
+  if (status == ATTUNE_OK) status = multiply(on, copy, b, d);
+  return status == ATTUNE_OK ? attune_free(copy, on) : status;
+}
+
+static attune_status with_twice_the_numbers(void *user, attune_stream *on) {
+  attune_status status = with_numbers(user, on);
+  return status == ATTUNE_OK ? with_numbers(user, on) : status;
+}
+
+static attune_status with_numbers_and_refuse(void *user, attune_stream *on) {
+  attune_status status = with_numbers(user, on);
+  return status == ATTUNE_OK ? attune_fill(on, d, 300, 1) : status;
+}
+
+static void assert_next(const float *eager, attune_graph *graph) {
+  OK(attune_graph_replay(graph, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_memory_equal(d, eager, BYTES);
+}
+
+/* Each replay draws what the eager calls would draw next, also after an update, and after one that failed. */
+static void random_numbers_go_on(void **state) {
+  (void)state;
+  enum { TURNS = 6 };
+  static float eager[TURNS][COUNT];
+  attune_graph *graph = new_graph();
+  uint64_t offset = 0, after = 0;
+  int in_place = -1;
+  OK(attune_generator_create(&generator, 5));
+  for (int i = 0; i < TURNS; i++) {
+    OK(i < 4 ? with_numbers(NULL, stream) : with_twice_the_numbers(NULL, stream));
+    OK(attune_stream_synchronize(stream));
+    memcpy(eager[i], d, BYTES);
+  }
+  OK(attune_generator_set_seed(generator, 5));
+  FAILS(attune_graph_capture_callback(graph, stream, NULL, with_numbers, NULL), ATTUNE_CAPTURING); /* not registered */
+  OK(attune_graph_register_generator(graph, generator));
+  OK(attune_graph_register_generator(graph, generator));
+  OK(attune_graph_capture_begin(graph, stream, NULL));
+  FAILS(attune_generator_set_seed(generator, 6), ATTUNE_CAPTURING);
+  OK(with_numbers(NULL, stream));
+  OK(attune_graph_capture_end(graph, stream));
+  OK(attune_generator_get_offset(generator, &offset));
+  assert_int_equal(offset, 0); /* a capture draws nothing */
+  assert_next(eager[0], graph);
+  assert_next(eager[1], graph);
+  OK(attune_graph_update(graph, stream, with_numbers, NULL, &in_place));
+  assert_int_equal(in_place, 1);
+  assert_next(eager[2], graph);
+  FAILS(attune_graph_update(graph, stream, with_numbers_and_refuse, NULL, &in_place), ATTUNE_INVALID_ARGUMENT);
+  assert_next(eager[3], graph);
+  OK(attune_graph_update(graph, stream, with_twice_the_numbers, NULL, &in_place));
+  assert_int_equal(in_place, 0);
+  assert_next(eager[4], graph);
+  assert_next(eager[5], graph);
+  OK(attune_generator_get_offset(generator, &offset));
+  OK(attune_graph_reset(graph));
+  FAILS(attune_graph_capture_callback(graph, stream, NULL, with_numbers_and_refuse, NULL), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_generator_get_offset(generator, &after));
+  assert_int_equal(after, offset);
+  OK(attune_generator_set_seed(generator, 5)); /* no capture holds it */
+  OK(attune_graph_capture_callback(graph, stream, NULL, with_numbers, NULL));
+  attune_generator_destroy(generator); /* the graph keeps it */
+  assert_next(eager[0], graph);
+  assert_next(eager[1], graph);
+  FAILS(attune_graph_register_generator(graph, NULL), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_register_generator(NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  attune_graph_destroy(graph);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replay_is_eager),
@@ -241,6 +320,7 @@ int main(void) {
       cmocka_unit_test(a_failed_capture_keeps_no_memory),
       cmocka_unit_test(a_joined_stream_allocates),
       cmocka_unit_test(gemms_are_tuned_afterwards),
+      cmocka_unit_test(random_numbers_go_on),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }
