@@ -29,7 +29,7 @@ typedef struct lane {
 typedef struct held {
   uintptr_t begin, end;
   size_t bytes;
-  int owner;
+  int owner;     /* -1: its stream is gone */
   unsigned uses; /* bit per lane, the owner's too */
   uint64_t until[STREAMS];
 } held;
@@ -181,7 +181,8 @@ static void release(int index, int from) {
   attune_status status = draw(4) == 0 ? attune_free_sized((void *)h.begin, lanes[from].stream, h.bytes)
                                       : attune_free((void *)h.begin, lanes[from].stream);
   if (status != ATTUNE_OK) die("attune_free gave %d", (int)status);
-  h.uses |= 1u << h.owner | 1u << from;
+  if (h.owner >= 0) h.uses |= 1u << h.owner;
+  h.uses |= 1u << from;
   for (int i = 0; i < STREAMS; i++) h.until[i] = lanes[i].given;
   live[index] = live[--live_count];
   forget_finished();
@@ -241,7 +242,7 @@ static void toggle_pool(lane *l) {
     die("a pool cannot begin");
 }
 
-/* A stream ends with memory of its own still held; another takes its place. What it may use is done then. */
+/* A stream ends with memory of its own still held, which then is no stream's; another takes its place. */
 static void renew_stream(int which) {
   lane *l = &lanes[which];
   if (l->capture) toggle_capture(l);
@@ -251,7 +252,7 @@ static void renew_stream(int which) {
   if (attune_stream_create(&l->stream, host) != ATTUNE_OK) die("no stream");
   for (int i = 0; i < live_count; i++) {
     live[i].uses &= ~(1u << which);
-    if (live[i].owner == which) live[i].uses |= 1u << which;
+    if (live[i].owner == which) live[i].owner = -1;
   }
 }
 
@@ -296,7 +297,7 @@ static void step(void) {
     allocate();
   else if (what < 640) {
     int index = pick_live();
-    release(index, live[index].owner);
+    release(index, live[index].owner >= 0 ? live[index].owner : (int)draw(STREAMS));
   } else if (what < 700)
     release(pick_live(), (int)draw(STREAMS));
   else if (what < 780)
@@ -349,7 +350,7 @@ static void run_seed(uint64_t operations) {
     pthread_mutex_unlock(&mutex);
   }
   check_books();
-  while (live_count > 0) release(live_count - 1, live[live_count - 1].owner);
+  while (live_count > 0) release(live_count - 1, live[live_count - 1].owner >= 0 ? live[live_count - 1].owner : 0);
   for (int i = 0; i < STREAMS; i++) {
     if (lanes[i].capture) toggle_capture(&lanes[i]);
     if (lanes[i].using) toggle_pool(&lanes[i]);

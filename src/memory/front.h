@@ -77,16 +77,22 @@ static inline void at_front_begin_epoch(at_front *front, uint64_t epoch) {
   AT_STORE(front->epoch, epoch);
 }
 
-/* Front locked. */
-static inline void at_front_add(at_front *front, bool small, size_t size, size_t requested) {
+/* Before any change of the counters. Front locked. */
+static inline void at_front_meet_epoch(at_front *front) {
   uint64_t epoch = AT_LOAD(front->allocator->epoch);
   if (AT_UNLIKELY(AT_LOAD(front->epoch) != epoch)) at_front_begin_epoch(front, epoch);
+}
+
+/* Front locked. */
+static inline void at_front_add(at_front *front, bool small, size_t size, size_t requested) {
+  at_front_meet_epoch(front);
   at_counter_add(front, AT_COUNT_ALLOCATIONS, small, 1);
   at_counter_add(front, AT_COUNT_BYTES, small, size);
   at_counter_add(front, AT_COUNT_REQUESTED, small, requested);
 }
 
 static inline void at_front_sub(at_front *front, bool small, size_t size, size_t requested) {
+  at_front_meet_epoch(front);
   at_counter_sub(front, AT_COUNT_ALLOCATIONS, small, 1);
   at_counter_sub(front, AT_COUNT_BYTES, small, size);
   at_counter_sub(front, AT_COUNT_REQUESTED, small, requested);
