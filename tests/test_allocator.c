@@ -536,8 +536,21 @@ static int in_child(void *inherited) {
   return attune_memory_empty_cache(host) == ATTUNE_OK ? 0 : 6;
 }
 
+/* The sanitizers do not survive a fork beside other threads. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FORKS 0
+#elif defined(__has_feature)
+#define FORKS !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define FORKS 1
+#endif
+
 static void a_child_of_fork_goes_on(void **state) {
   (void)state;
+  if (!FORKS) {
+    print_message("skipped: the sanitizers do not survive a fork beside other threads\n");
+    skip();
+  }
   void *p = take(first, 2 * MIB), *waiting = take(first, MIB);
   int end = 0;
   OK(attune_free(take(attune_stream_default(host), 1000), attune_stream_default(host)));
