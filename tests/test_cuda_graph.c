@@ -1,116 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own, GEMMs, copies and streams that fork;
- * after every misuse the next call works. */
-#include <attune/attune.h>
-#include <attune/graph.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "src/capture.h"
-#include "src/cuda/cuda.h"
-
-enum { SIDE = 128, COUNT = SIDE * SIDE };
-#define BYTES (COUNT * sizeof(float))
-
-static attune_device *device;
-static attune_tuner *tuner;
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
-
-static void assert_no_stale_error(void) {
-  assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
-}
-
-static attune_stream *new_stream(void) {
-  attune_stream *stream = NULL;
-  OK(attune_stream_create(&stream, device));
-  return stream;
-}
-static attune_event *new_event(void) {
-  attune_event *event = NULL;
-  OK(attune_event_create(&event, device));
-  return event;
-}
-static attune_graph *new_graph(void) {
-  attune_graph *graph = NULL;
-  OK(attune_graph_create(&graph, device));
-  return graph;
-}
-
-/* A, B and D in device memory; A and B random. */
-typedef struct scene {
-  attune_stream *stream;
-  float *a, *b, *d;
-  float value; /* what `with_memory` fills with: a byte's value */
-} scene;
-
-static void fill_random(attune_stream *stream, float *memory, unsigned seed) {
-  static float host[COUNT];
-  for (int i = 0; i < COUNT; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    host[i] = (float)(seed >> 8) / (float)(1u << 24) - 0.5f;
-  }
-  OK(attune_copy(stream, memory, host, BYTES));
-  OK(attune_stream_synchronize(stream));
-}
-
-static scene new_scene(void) {
-  scene s = {.stream = new_stream()};
-  OK(attune_alloc((void **)&s.a, s.stream, BYTES));
-  OK(attune_alloc((void **)&s.b, s.stream, BYTES));
-  OK(attune_alloc((void **)&s.d, s.stream, BYTES));
-  fill_random(s.stream, s.a, 1);
-  fill_random(s.stream, s.b, 2);
-  return s;
-}
-
-static void end_scene(scene *s) {
-  OK(attune_free(s->a, s->stream));
-  OK(attune_free(s->b, s->stream));
-  OK(attune_free(s->d, s->stream));
-  OK(attune_stream_synchronize(s->stream));
-  attune_stream_destroy(s->stream);
-  assert_no_stale_error();
-}
-
-static void read_back(attune_stream *stream, float *out, const float *memory) {
-  OK(attune_copy(stream, out, memory, BYTES));
-  OK(attune_stream_synchronize(stream));
-}
-
-static attune_status multiply(attune_stream *stream, const float *a, const float *b, float *d) {
-  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.m = p.n = p.k = SIDE;
-  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
-  return attune_gemm(tuner, stream, &p, &o);
-}
-
-/* D = (A B) B, the product in between in memory that is allocated and freed on the way. */
-static attune_status with_memory(void *user, attune_stream *stream) {
-  scene *s = user;
-  float *between = NULL, *copy = NULL;
-  attune_status status = attune_alloc((void **)&between, stream, BYTES);
-  if (status == ATTUNE_OK) status = attune_alloc((void **)&copy, stream, BYTES);
-  if (status == ATTUNE_OK) status = attune_fill(stream, between, 0xff, BYTES);
-  if (status == ATTUNE_OK) status = multiply(stream, s->a, s->b, between);
-  if (status == ATTUNE_OK) status = attune_copy(stream, copy, between, BYTES);
-  if (status == ATTUNE_OK) status = multiply(stream, copy, s->b, s->d);
-  if (status == ATTUNE_OK) status = attune_free(between, stream);
-  if (status == ATTUNE_OK) status = attune_free(copy, stream);
-  return status;
-}
+ * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own, GEMMs, copies, random numbers and
+ * streams that fork. */
+#include "tests/cuda_graph.h"
 
 static void replay_is_eager(void **state) {
   (void)state;
@@ -235,10 +126,6 @@ static void streams_fork_and_join(void **state) {
   end_scene(&f.s);
 }
 
-static attune_status fill_one(void *user, attune_stream *stream) {
-  scene *s = user;
-  return attune_fill(stream, s->d, (int)s->value, BYTES);
-}
 static attune_status fill_two(void *user, attune_stream *stream) {
   scene *s = user;
   attune_status status = attune_fill(stream, s->d, (int)s->value, BYTES / 2);
@@ -249,12 +136,6 @@ static attune_status refuse(void *user, attune_stream *stream) {
   return at_fail(ATTUNE_IO_ERROR, "refused");
 }
 
-static void assert_filled(scene *s, int value) {
-  static unsigned char host[BYTES];
-  read_back(s->stream, (float *)(void *)host, s->d);
-  for (size_t i = 0; i < BYTES; i++)
-    if (host[i] != value) fail_msg("byte %zu is %d; should be %d", i, host[i], value);
-}
 
 static void updates(void **state) {
   (void)state;
@@ -348,93 +229,6 @@ static void a_shared_pool(void **state) {
   end_scene(&s);
 }
 
-static void usable_after(attune_graph *graph, scene *s) {
-  assert_no_stale_error();
-  assert_false(at_stream_capturing(s->stream));
-  FAILS(attune_graph_replay(graph, s->stream), ATTUNE_INVALID_ARGUMENT);
-  s->value = 7;
-  OK(attune_graph_capture_callback(graph, s->stream, NULL, fill_one, s));
-  OK(attune_graph_replay(graph, s->stream));
-  assert_filled(s, 7);
-  OK(attune_graph_reset(graph));
-}
-
-static void misuse(void **state) {
-  (void)state;
-  scene s = new_scene();
-  attune_graph *graph = new_graph(), *second = new_graph();
-  attune_event *event = new_event();
-  attune_stream *other = new_stream();
-  void *memory = NULL;
-  FAILS(attune_graph_capture_begin(graph, attune_stream_default(device), NULL), ATTUNE_UNSUPPORTED);
-  FAILS(attune_graph_capture_end(graph, s.stream), ATTUNE_INVALID_ARGUMENT);
-  OK(attune_graph_capture_begin(graph, s.stream, NULL));
-  FAILS(attune_graph_capture_begin(graph, other, NULL), ATTUNE_BUSY);
-  FAILS(attune_graph_capture_begin(second, s.stream, NULL), ATTUNE_CAPTURING);
-  FAILS(attune_graph_capture_end(graph, other), ATTUNE_INVALID_ARGUMENT);
-  FAILS(attune_graph_replay(graph, other), ATTUNE_CAPTURING);
-  OK(attune_fill(s.stream, s.d, 1, BYTES));
-  OK(attune_graph_capture_end(graph, s.stream));
-  FAILS(attune_graph_capture_begin(graph, s.stream, NULL), ATTUNE_INVALID_ARGUMENT);
-  OK(attune_graph_reset(graph));
-  usable_after(graph, &s);
-  /* A wait for work outside of the capture breaks it. */
-  OK(attune_event_record(event, other));
-  OK(attune_graph_capture_begin(graph, s.stream, NULL));
-  OK(attune_alloc(&memory, s.stream, BYTES));
-  FAILS(attune_stream_wait_event(s.stream, event), ATTUNE_CAPTURING);
-  FAILS(attune_graph_capture_end(graph, s.stream), ATTUNE_CAPTURING);
-  OK(attune_free(memory, s.stream));
-  usable_after(graph, &s);
-  /* So does a call of the program's that a capture forbids. */
-  OK(attune_graph_capture_begin(graph, s.stream, NULL));
-  assert_int_not_equal(cudaStreamSynchronize((cudaStream_t)attune_stream_native(s.stream)), cudaSuccess);
-  (void)cudaGetLastError();
-  FAILS(attune_graph_capture_end(graph, s.stream), ATTUNE_CAPTURING);
-  usable_after(graph, &s);
-  /* The graph is destroyed in its capture, and the stream in one. */
-  OK(attune_graph_capture_begin(second, s.stream, NULL));
-  OK(with_memory(&s, s.stream));
-  attune_graph_destroy(second);
-  usable_after(graph, &s);
-  OK(attune_graph_capture_begin(graph, other, NULL));
-  OK(attune_fill(other, s.d, 1, BYTES));
-  attune_stream_destroy(other);
-  usable_after(graph, &s);
-  attune_event_destroy(event);
-  attune_graph_destroy(graph);
-  end_scene(&s);
-}
-
-/* The program captures its stream itself: attune's work is captured with it, and attune's own captures keep away. */
-static void a_capture_of_the_program(void **state) {
-  (void)state;
-  static float eager[COUNT], replayed[COUNT];
-  scene s = new_scene();
-  attune_graph *graph = new_graph();
-  cudaStream_t native = (cudaStream_t)attune_stream_native(s.stream);
-  cudaGraph_t captured = NULL;
-  cudaGraphExec_t executable = NULL;
-  void *memory = NULL;
-  OK(multiply(s.stream, s.a, s.b, s.d));
-  read_back(s.stream, eager, s.d);
-  assert_int_equal(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  assert_true(at_stream_capturing(s.stream));
-  FAILS(attune_graph_capture_begin(graph, s.stream, NULL), ATTUNE_CAPTURING);
-  FAILS(attune_alloc(&memory, s.stream, BYTES), ATTUNE_CAPTURING);
-  OK(multiply(s.stream, s.a, s.b, s.d));
-  assert_int_equal(cudaStreamEndCapture(native, &captured), cudaSuccess);
-  assert_int_equal(cudaGraphInstantiateWithFlags(&executable, captured, 0), cudaSuccess);
-  OK(attune_fill(s.stream, s.d, 0, BYTES));
-  assert_int_equal(cudaGraphLaunch(executable, native), cudaSuccess);
-  read_back(s.stream, replayed, s.d);
-  assert_memory_equal(replayed, eager, BYTES);
-  assert_int_equal(cudaGraphExecDestroy(executable), cudaSuccess);
-  assert_int_equal(cudaGraphDestroy(captured), cudaSuccess);
-  attune_graph_destroy(graph);
-  end_scene(&s);
-}
-
 /* In a capture a GEMM in mode tune takes a guess; asked afterwards it is tuned, and the next capture has the winner. */
 static void gemms_are_tuned_afterwards(void **state) {
   (void)state;
@@ -500,40 +294,6 @@ static void random_numbers_go_on(void **state) {
   end_scene(&s);
 }
 
-/* Threads that capture at the same time, in every mode but global. */
-static void *capture_and_replay(void *arg) {
-  static const attune_capture_mode modes[] = {ATTUNE_CAPTURE_THREAD_LOCAL, ATTUNE_CAPTURE_RELAXED};
-  attune_stream *stream = NULL;
-  attune_graph *graph = NULL;
-  unsigned char *host = malloc(BYTES);
-  void *memory = NULL;
-  bool ok = host && attune_stream_create(&stream, device) == ATTUNE_OK && attune_graph_create(&graph, device) == ATTUNE_OK;
-  for (int i = 1; i <= 20 && ok; i++) {
-    attune_capture_options o = ATTUNE_CAPTURE_OPTIONS_INIT;
-    o.mode = modes[i % 2];
-    ok = attune_graph_capture_begin(graph, stream, &o) == ATTUNE_OK && attune_alloc(&memory, stream, BYTES) == ATTUNE_OK &&
-         attune_fill(stream, memory, i, BYTES) == ATTUNE_OK && attune_graph_capture_end(graph, stream) == ATTUNE_OK &&
-         attune_graph_replay(graph, stream) == ATTUNE_OK && attune_copy(stream, host, memory, BYTES) == ATTUNE_OK &&
-         attune_stream_synchronize(stream) == ATTUNE_OK && host[0] == i && host[BYTES - 1] == i && attune_free(memory, stream) == ATTUNE_OK &&
-         attune_graph_reset(graph) == ATTUNE_OK;
-    if (!ok) snprintf(arg, 400, "turn %d: %.300s", i, attune_last_message());
-  }
-  attune_graph_destroy(graph);
-  attune_stream_destroy(stream);
-  free(host);
-  return NULL;
-}
-
-static void threads_capture_at_once(void **state) {
-  (void)state;
-  pthread_t threads[4];
-  char messages[4][400] = {"", "", "", ""};
-  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, capture_and_replay, messages[i]), 0);
-  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
-  for (int i = 0; i < 4; i++) assert_string_equal(messages[i], "");
-  assert_no_stale_error();
-}
-
 int main(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
@@ -544,11 +304,13 @@ int main(void) {
   }
   if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replay_is_eager),       cmocka_unit_test(a_graph_stands_alone),
-      cmocka_unit_test(streams_fork_and_join), cmocka_unit_test(updates),
-      cmocka_unit_test(kept_graphs),           cmocka_unit_test(a_shared_pool),
-      cmocka_unit_test(misuse),                cmocka_unit_test(a_capture_of_the_program),
-      cmocka_unit_test(gemms_are_tuned_afterwards), cmocka_unit_test(threads_capture_at_once),
+      cmocka_unit_test(replay_is_eager),
+      cmocka_unit_test(a_graph_stands_alone),
+      cmocka_unit_test(streams_fork_and_join),
+      cmocka_unit_test(updates),
+      cmocka_unit_test(kept_graphs),
+      cmocka_unit_test(a_shared_pool),
+      cmocka_unit_test(gemms_are_tuned_afterwards),
       cmocka_unit_test(random_numbers_go_on),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

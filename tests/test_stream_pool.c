@@ -204,6 +204,22 @@ static void implicit_synchronization_is_told(void **state) {
   attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
 }
 
+static void memory_given_back_is_told(void **state) {
+  (void)state;
+  heard h = {0};
+  void *memory = NULL;
+  attune_set_log(hear, &h, ATTUNE_LOG_INFO);
+  OK(attune_alloc(&memory, attune_stream_default(host), 64 << 20));
+  OK(attune_free(memory, attune_stream_default(host)));
+  OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_WARN));
+  OK(attune_memory_empty_cache(host));
+  assert_int_equal(h.warnings, 1);
+  OK(attune_memory_empty_cache(host)); /* nothing is left to give */
+  assert_int_equal(h.warnings, 1);
+  OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_OFF));
+  attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
+}
+
 static void *leave_streams_behind(void *arg) {
   attune_stream **streams = arg;
   for (int i = 0; i < 4; i++) {
@@ -240,6 +256,7 @@ int main(void) {
       cmocka_unit_test(current_device),
       cmocka_unit_test(options_of_events),
       cmocka_unit_test(implicit_synchronization_is_told),
+      cmocka_unit_test(memory_given_back_is_told),
       cmocka_unit_test(a_thread_ends_and_its_streams_live),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);

@@ -2,6 +2,7 @@
  * expandable.c: segments that grow and shrink in place: addresses are reserved once, memory is mapped where requests need it, so that freed
  * neighbours of any age merge. Each stretch without memory is an UNMAPPED block of the segment. */
 #include "src/memory/allocator.h"
+#include "src/stream.h"
 
 #include <stdlib.h>
 
@@ -183,6 +184,7 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
   uint64_t bytes = 0;
   if (!list) return 0;
   pthread_mutex_unlock(&allocator->lock);
+  at_sync_waits(allocator->device, "memory given back to the device waits for its work");
   for (at_block *block = list; block; block = block->link) unmap(allocator->device, block->segment, block);
   pthread_mutex_lock(&allocator->lock);
   while (list) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * segments.c: memory taken from the device and given back to it. */
 #include "src/memory/tree.h"
+#include "src/stream.h"
 
 #include <stdlib.h>
 
@@ -170,6 +171,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
   if (!list) return 0;
   for (at_segment *segment = list; segment; segment = segment->next) at_table_remove(&segment->first->entry);
   pthread_mutex_unlock(&allocator->lock);
+  at_sync_waits(allocator->device, "memory given back to the device waits for its work");
   for (at_segment *segment = list; segment; segment = segment->next) give_raw(allocator, segment, &waited);
   pthread_mutex_lock(&allocator->lock);
   while (list) {
