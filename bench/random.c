@@ -104,10 +104,15 @@ static bool give(bench *b, int way, kind k, attune_dtype dtype) {
     return (k == UNIFORM ? b->peer.uniform(b->peer.generator, b->memory, b->count)
                          : b->peer.normal(b->peer.generator, b->memory, b->count, 0.0f, 1.0f)) == 0;
   }
-  if (k == UNIFORM) check(attune_random_uniform(b->generator, b->stream, b->memory, dtype, b->count, 0, 1), "attune_random_uniform");
-  if (k == NORMAL) check(attune_random_normal(b->generator, b->stream, b->memory, dtype, b->count, 0, 1), "attune_random_normal");
-  if (k == BERNOULLI) check(attune_random_bernoulli(b->generator, b->stream, b->memory, dtype, b->count, 0.5), "attune_random_bernoulli");
-  if (k == EXPONENTIAL) check(attune_random_exponential(b->generator, b->stream, b->memory, dtype, b->count, 1), "attune_random_exponential");
+  if (k == UNIFORM)
+    check(attune_random_uniform(b->generator, b->stream, b->memory, dtype, b->count, 0, 1), "attune_random_uniform");
+  if (k == NORMAL)
+    check(attune_random_normal(b->generator, b->stream, b->memory, dtype, b->count, 0, 1), "attune_random_normal");
+  if (k == BERNOULLI)
+    check(attune_random_bernoulli(b->generator, b->stream, b->memory, dtype, b->count, 0.5), "attune_random_bernoulli");
+  if (k == EXPONENTIAL)
+    check(attune_random_exponential(b->generator, b->stream, b->memory, dtype, b->count, 1),
+          "attune_random_exponential");
   return true;
 }
 
@@ -125,7 +130,8 @@ static double sample(bench *b, int way, kind k, attune_dtype dtype, int calls) {
 
 static void cell(char out[32], const bench *b, attune_dtype dtype, double ns) {
   if (ns > 0)
-    snprintf(out, 32, "%.*f", ns * 100 > (double)(b->count * attune_dtype_size(dtype)) ? 2 : 0, (double)(b->count * attune_dtype_size(dtype)) / ns);
+    snprintf(out, 32, "%.*f", ns * 100 > (double)(b->count * attune_dtype_size(dtype)) ? 2 : 0,
+             (double)(b->count * attune_dtype_size(dtype)) / ns);
   else
     snprintf(out, 32, "-");
 }
@@ -141,7 +147,8 @@ static void report_row(bench *b, kind k, attune_dtype dtype, int ways, int calls
     medians[way] = times[way][ROUNDS / 2];
   }
   for (int way = 0; way < 3; way++) cell(cells[way], b, dtype, medians[way]);
-  line("| %s %s | %zu | %s | %s | %s |", kind_names[k], attune_dtype_name(dtype), b->count, cells[0], cells[1], cells[2]);
+  line("| %s %s | %zu | %s | %s | %s |", kind_names[k], attune_dtype_name(dtype), b->count, cells[0], cells[1],
+       cells[2]);
 }
 
 static void open_bench(bench *b, attune_device *device, size_t count) {
@@ -179,7 +186,8 @@ static void report(attune_device *device, size_t count, int calls) {
 }
 
 int main(int argc, char **argv) {
-  static const struct option options[] = {{"markdown", required_argument, NULL, 'm'}, {"count", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0}};
+  static const struct option options[] = {
+      {"markdown", required_argument, NULL, 'm'}, {"count", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0}};
   size_t count = (size_t)1 << 28;
   for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     if (c == 'm' && !(markdown = fopen(optarg, "w"))) die("%s cannot be written", optarg);

@@ -28,9 +28,21 @@ static attune_stream *stream, *host_stream;
 static attune_generator *generator;
 static unsigned char *device_memory, *theirs, *ours;
 
-typedef enum kind { UNIFORM, UNIT, NORMAL, STANDARD, LOG_NORMAL, EXPONENTIAL, BERNOULLI, INTEGERS, WIDE_INTEGERS, PERMUTATION, KINDS } kind;
-static const char *const names[] = {"uniform",   "uniform 0 to 1", "normal",        "standard normal", "log-normal", "exponential",
-                                    "Bernoulli", "integers",       "wide integers", "permutation"};
+typedef enum kind {
+  UNIFORM,
+  UNIT,
+  NORMAL,
+  STANDARD,
+  LOG_NORMAL,
+  EXPONENTIAL,
+  BERNOULLI,
+  INTEGERS,
+  WIDE_INTEGERS,
+  PERMUTATION,
+  KINDS
+} kind;
+static const char *const names[] = {"uniform",     "uniform 0 to 1", "normal",   "standard normal", "log-normal",
+                                    "exponential", "Bernoulli",      "integers", "wide integers",   "permutation"};
 static const attune_dtype dtypes[] = {ATTUNE_F64, ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_I32, ATTUNE_I64};
 #define DTYPES (sizeof dtypes / sizeof *dtypes)
 
@@ -75,7 +87,8 @@ static void check_equal(kind k, attune_dtype dtype, size_t count, size_t shift, 
   const size_t size = attune_dtype_size(dtype), all = count * size + shift + GUARD;
   for (size_t i = 0; i < all; i++)
     if (ours[i] != theirs[i])
-      fail_msg("%s, %s, %zu from %zu: element %zd differs", names[k], attune_dtype_name(dtype), count, shift, ((ptrdiff_t)i - (ptrdiff_t)shift) / (ptrdiff_t)size);
+      fail_msg("%s, %s, %zu from %zu: element %zd differs", names[k], attune_dtype_name(dtype), count, shift,
+               ((ptrdiff_t)i - (ptrdiff_t)shift) / (ptrdiff_t)size);
 }
 
 static void portable_numbers_are_the_hosts(void **state) {
@@ -87,7 +100,8 @@ static void portable_numbers_are_the_hosts(void **state) {
       if (!makes_sense((kind)k, dtypes[d])) continue;
       for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
         for (size_t shift = 0; shift < 2; shift++)
-          check_equal((kind)k, dtypes[d], counts[n], shift * attune_dtype_size(dtypes[d]), 4 * n + (n == 4 ? (uint64_t)1 << 40 : 0));
+          check_equal((kind)k, dtypes[d], counts[n], shift * attune_dtype_size(dtypes[d]),
+                      4 * n + (n == 4 ? (uint64_t)1 << 40 : 0));
       print_message("%s %s\n", names[k], attune_dtype_name(dtypes[d]));
     }
 }
@@ -118,13 +132,17 @@ static void torch_transforms_are_close_to_the_models(void **state) {
   const kind kinds[] = {NORMAL, STANDARD, LOG_NORMAL, EXPONENTIAL};
   for (size_t k = 0; k < 4; k++)
     for (size_t d = 0; d < 4; d++) {
-      const double relative = dtypes[d] == ATTUNE_F64 ? 1e-13 : dtypes[d] == ATTUNE_F32 ? 2e-6 : dtypes[d] == ATTUNE_F16 ? 0x1p-9 : 0x1p-6;
+      const double relative = dtypes[d] == ATTUNE_F64   ? 1e-13
+                              : dtypes[d] == ATTUNE_F32 ? 2e-6
+                              : dtypes[d] == ATTUNE_F16 ? 0x1p-9
+                                                        : 0x1p-6;
       const double absolute = dtypes[d] == ATTUNE_F64 ? 1e-13 : 1e-5;
       draw_both(kinds[k], dtypes[d], MOST - 3, 0, 8);
       for (size_t i = 0; i < MOST - 3; i++) {
         const double x = value_at(ours, dtypes[d], i), y = value_at(theirs, dtypes[d], i);
         if (!(fabs(x - y) <= absolute + relative * fabs(x)))
-          fail_msg("%s, %s: element %zu is %.17g, the model says %.17g", names[kinds[k]], attune_dtype_name(dtypes[d]), i, y, x);
+          fail_msg("%s, %s: element %zu is %.17g, the model says %.17g", names[kinds[k]], attune_dtype_name(dtypes[d]),
+                   i, y, x);
       }
     }
 }
@@ -150,14 +168,16 @@ static char *read_file(const char *path) {
 
 static void square_roots_are_correctly_rounded(void **state) {
   (void)state;
-  char *parts[] = {read_file(AT_SOURCE_DIR "/src/random/philox.h"), read_file(AT_SOURCE_DIR "/src/random/transforms.h")};
+  char *parts[] = {read_file(AT_SOURCE_DIR "/src/random/philox.h"),
+                   read_file(AT_SOURCE_DIR "/src/random/transforms.h")};
   char *text = calloc(1, strlen(parts[0]) + strlen(parts[1]) + sizeof sqrt_text);
   strcat(strcat(strcat(text, parts[0]), parts[1]), sqrt_text);
   const at_kernel_source source = {.file = "sqrt.cu", .text = text, .entry = "check"};
   struct {
     unsigned first, count;
     unsigned long long *wrong;
-  } argument = {at_bits_of_f32(0x1p-60f), at_bits_of_f32(0x1p60f) - at_bits_of_f32(0x1p-60f), (unsigned long long *)(void *)device_memory};
+  } argument = {at_bits_of_f32(0x1p-60f), at_bits_of_f32(0x1p60f) - at_bits_of_f32(0x1p-60f),
+                (unsigned long long *)(void *)device_memory};
   cudaKernel_t kernel = NULL;
   unsigned long long wrong = 1;
   at_cuda_scope scope;

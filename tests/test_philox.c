@@ -15,17 +15,24 @@ typedef struct answer {
 
 static const answer answers[] = {
     {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-    {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-    {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+     {0xffffffff, 0xffffffff},
+     {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+    {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+     {0xa4093822, 0x299f31d0},
+     {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 };
 
-static uint64_t join(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
+static uint64_t join(uint32_t low, uint32_t high) {
+  return (uint64_t)high << 32 | low;
+}
 
 static void known_answers(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
     const answer *a = &answers[i];
-    const at_philox_block block = at_philox(join(a->key[0], a->key[1]), join(a->counter[0], a->counter[1]), join(a->counter[2], a->counter[3]));
+    const at_philox_block block =
+        at_philox(join(a->key[0], a->key[1]), join(a->counter[0], a->counter[1]), join(a->counter[2], a->counter[3]));
     assert_memory_equal(block.w, a->out, sizeof a->out);
   }
 }

@@ -23,12 +23,24 @@
 static attune_device *host;
 static attune_stream *inline_stream;
 
-typedef enum kind { UNIFORM, NORMAL, LOG_NORMAL, EXPONENTIAL, BERNOULLI, INTEGERS, WIDE_INTEGERS, PERMUTATION, KINDS } kind;
+typedef enum kind {
+  UNIFORM,
+  NORMAL,
+  LOG_NORMAL,
+  EXPONENTIAL,
+  BERNOULLI,
+  INTEGERS,
+  WIDE_INTEGERS,
+  PERMUTATION,
+  KINDS
+} kind;
 
 static const attune_dtype dtypes[] = {ATTUNE_F64, ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_I32, ATTUNE_I64};
 #define DTYPES (sizeof dtypes / sizeof *dtypes)
 
-static int is_integer(attune_dtype dtype) { return dtype == ATTUNE_I32 || dtype == ATTUNE_I64; }
+static int is_integer(attune_dtype dtype) {
+  return dtype == ATTUNE_I32 || dtype == ATTUNE_I64;
+}
 
 /* Whether the kind has the dtype. */
 static int makes_sense(kind k, attune_dtype dtype) {
@@ -37,7 +49,8 @@ static int makes_sense(kind k, attune_dtype dtype) {
   return is_integer(dtype) == (k == PERMUTATION);
 }
 
-static attune_status draw(kind k, attune_generator *g, attune_stream *stream, void *out, attune_dtype dtype, size_t count) {
+static attune_status draw(kind k, attune_generator *g, attune_stream *stream, void *out, attune_dtype dtype,
+                          size_t count) {
   switch (k) {
   case UNIFORM: return attune_random_uniform(g, stream, out, dtype, count, -1.5, 2.25);
   case NORMAL: return attune_random_normal(g, stream, out, dtype, count, 0.5, 1.25);
@@ -105,7 +118,12 @@ static void instruction_sets_agree(void **state) {
   for (int distribution = AT_UNIFORM; distribution <= AT_INTEGERS; distribution++)
     for (size_t d = 0; d < DTYPES; d++) {
       if (is_integer(dtypes[d]) && distribution < AT_BERNOULLI) continue;
-      at_random_call call = {.seed = SEED, .offset = 400, .distribution = distribution, .dtype = (int)dtypes[d], .range = 1000, .from = -300};
+      at_random_call call = {.seed = SEED,
+                             .offset = 400,
+                             .distribution = distribution,
+                             .dtype = (int)dtypes[d],
+                             .range = 1000,
+                             .from = -300};
       call.d[0] = distribution == AT_BERNOULLI ? 1.0 : -1.5;
       call.d[1] = 3.75;
       call.d[2] = 2.25;
@@ -118,7 +136,9 @@ static void instruction_sets_agree(void **state) {
           memset(plain, 0xcc, BLOCKS * 32);
           at_fill_portable.fill(&call, 77, count, plain);
           all[isa]->fill(&call, 77, count, ours);
-          if (memcmp(ours, plain, BLOCKS * 32)) fail_msg("%s differs: distribution %d, dtype %d, %zu blocks", all[isa]->name, distribution, (int)dtypes[d], count);
+          if (memcmp(ours, plain, BLOCKS * 32))
+            fail_msg("%s differs: distribution %d, dtype %d, %zu blocks", all[isa]->name, distribution, (int)dtypes[d],
+                     count);
           assert_int_equal(ours[count * bytes], 0xcc);
         }
     }
@@ -273,11 +293,14 @@ typedef struct drawer {
 static void *draw_many(void *arg) {
   drawer *d = arg;
   for (int i = 0; i < DRAWS; i++)
-    if (attune_random_uniform(d->generator, inline_stream, d->values + i * EACH, ATTUNE_F32, EACH, 0, 1) != ATTUNE_OK) return NULL;
+    if (attune_random_uniform(d->generator, inline_stream, d->values + i * EACH, ATTUNE_F32, EACH, 0, 1) != ATTUNE_OK)
+      return NULL;
   return d;
 }
 
-static int by_bits(const void *x, const void *y) { return memcmp(x, y, EACH * sizeof(float)); }
+static int by_bits(const void *x, const void *y) {
+  return memcmp(x, y, EACH * sizeof(float));
+}
 
 /* Threads that share a generator get, together, what one would: no stretch twice. */
 static void threads_share_a_generator(void **state) {
@@ -285,7 +308,8 @@ static void threads_share_a_generator(void **state) {
   attune_generator *g = new_generator();
   pthread_t threads[THREADS];
   drawer *all = calloc(THREADS, sizeof *all);
-  float *together = malloc(sizeof(float) * THREADS * DRAWS * EACH), *alone = malloc(sizeof(float) * THREADS * DRAWS * EACH);
+  float *together = malloc(sizeof(float) * THREADS * DRAWS * EACH),
+        *alone = malloc(sizeof(float) * THREADS * DRAWS * EACH);
   for (int i = 0; i < THREADS; i++) {
     all[i].generator = g;
     assert_int_equal(pthread_create(&threads[i], NULL, draw_many, &all[i]), 0);

@@ -41,7 +41,8 @@ static void close_scene(scene *s) {
 static attune_status draw(void *user, attune_stream *stream) {
   const scene *s = user;
   attune_status status = attune_random_uniform(s->generator, stream, s->x, ATTUNE_F32, COUNT, 0, 1);
-  return status == ATTUNE_OK ? attune_random_normal(s->generator, stream, s->x + COUNT, ATTUNE_F32, COUNT, 0, 1) : status;
+  return status == ATTUNE_OK ? attune_random_normal(s->generator, stream, s->x + COUNT, ATTUNE_F32, COUNT, 0, 1)
+                             : status;
 }
 
 static void take(const scene *s, float *out) {
@@ -106,7 +107,8 @@ static void replays_in_mode_torch(void **state) {
 static attune_status permute(void *user, attune_stream *stream) {
   const scene *s = user;
   attune_status status = attune_random_permutation(s->generator, stream, s->x, ATTUNE_I32, 1000);
-  return status == ATTUNE_OK ? attune_random_permutation(s->generator, stream, s->x + COUNT, ATTUNE_I32, COUNT) : status;
+  return status == ATTUNE_OK ? attune_random_permutation(s->generator, stream, s->x + COUNT, ATTUNE_I32, COUNT)
+                             : status;
 }
 
 static void permutations_replay(void **state) {
@@ -181,8 +183,10 @@ static void a_graph_outlives_the_programs_hold(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replays_in_mode_portable), cmocka_unit_test(replays_in_mode_torch),
-      cmocka_unit_test(permutations_replay),      cmocka_unit_test(misuse_is_refused),
+      cmocka_unit_test(replays_in_mode_portable),
+      cmocka_unit_test(replays_in_mode_torch),
+      cmocka_unit_test(permutations_replay),
+      cmocka_unit_test(misuse_is_refused),
       cmocka_unit_test(a_graph_outlives_the_programs_hold),
   };
   int failed = 0;

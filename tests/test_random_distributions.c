@@ -90,7 +90,8 @@ static void check_chi_square(const char *what, attune_dtype dtype, distribution 
     cells++;
   }
   if (dtype != ATTUNE_F16 && dtype != ATTUNE_BF16) return;
-  if (!(chi < chi_bound((double)cells))) fail_msg("%s, %s: chi-square %g over %zu cells", what, attune_dtype_name(dtype), chi, cells);
+  if (!(chi < chi_bound((double)cells)))
+    fail_msg("%s, %s: chi-square %g over %zu cells", what, attune_dtype_name(dtype), chi, cells);
 }
 
 /* Kolmogorov-Smirnov for types fine enough to be taken as continuous; 1e-6: sqrt(ln(2 / 1e-6) / 2) = 2.694. */
@@ -127,12 +128,24 @@ static void check(const char *what, attune_dtype dtype, distribution f, int trun
   }
 }
 
-static double uniform_f(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
-static double uniform_wide_f(double x) { return uniform_f((x + 3.0) / 8.0); }
-static double normal_f(double x) { return 0.5 * erfc(-x / sqrt(2.0)); }
-static double normal_wide_f(double x) { return normal_f((x - 3.0) / 0.5); }
-static double log_normal_f(double x) { return x <= 0 ? 0 : normal_f((log(x) - 0.25) / 0.75); }
-static double exponential_f(double x) { return x <= 0 ? 0 : -expm1(-2.0 * x); }
+static double uniform_f(double x) {
+  return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+static double uniform_wide_f(double x) {
+  return uniform_f((x + 3.0) / 8.0);
+}
+static double normal_f(double x) {
+  return 0.5 * erfc(-x / sqrt(2.0));
+}
+static double normal_wide_f(double x) {
+  return normal_f((x - 3.0) / 0.5);
+}
+static double log_normal_f(double x) {
+  return x <= 0 ? 0 : normal_f((log(x) - 0.25) / 0.75);
+}
+static double exponential_f(double x) {
+  return x <= 0 ? 0 : -expm1(-2.0 * x);
+}
 
 static void uniform_is_uniform(void **state) {
   (void)state;
@@ -157,9 +170,11 @@ static void halves_stay_within_their_bounds(void **state) {
       assert_true(values[0] >= bounds[b][0] && values[COUNT - 1] < bounds[b][1]);
       double sum = 0;
       for (size_t i = 0; i < COUNT; i++) sum += values[i];
-      const double step = floats[d] == ATTUNE_F16 ? 0x1p-10 : 0x1p-7; /* the mean is off by at most a rounding of the largest */
+      const double step =
+          floats[d] == ATTUNE_F16 ? 0x1p-10 : 0x1p-7; /* the mean is off by at most a rounding of the largest */
       const double off = sum / (double)COUNT - (bounds[b][0] + bounds[b][1]) / 2;
-      assert_true(fabs(off) < 0.01 * (bounds[b][1] - bounds[b][0]) + step * fmax(fabs(bounds[b][0]), fabs(bounds[b][1])));
+      assert_true(fabs(off) <
+                  0.01 * (bounds[b][1] - bounds[b][0]) + step * fmax(fabs(bounds[b][0]), fabs(bounds[b][1])));
     }
 }
 

@@ -50,7 +50,8 @@ static int makes_sense(int kind, int type) {
   return kind >= AT_BERNOULLI || type <= AT_BF16;
 }
 
-static int compile_fill(const char *text, const char *entry, const char *architecture, int kind, int type, int wide, int plain, int aligned, int in_graph) {
+static int compile_fill(const char *text, const char *entry, const char *architecture, int kind, int type, int wide,
+                        int plain, int aligned, int in_graph) {
   char words[6][24];
   const char *macros[7] = {words[0], words[1], words[2], words[3], words[4], words[5], NULL};
   const char *names[] = {"KIND", "TYPE", "WIDE", "PLAIN", "ALIGNED", "IN_GRAPH"};
@@ -74,7 +75,8 @@ static void portable_kernels(void **state) {
 static void all_architectures(void **state) {
   (void)state;
   const char *all[] = {"sm_80", "sm_90a", "sm_100", "sm_120", "compute_80"};
-  char *text = with_headers(at_random_cu), *torch = with_headers(at_torch_cu), *permutation = with_headers(at_permutation_cu);
+  char *text = with_headers(at_random_cu), *torch = with_headers(at_torch_cu),
+       *permutation = with_headers(at_permutation_cu);
   for (size_t a = 0; a < sizeof all / sizeof *all; a++) {
     if (!compile_fill(text, "at_random_fill", all[a], AT_NORMAL, AT_F32, 0, 1, 1, 0)) {
       print_message("%s: not known to this compiler\n", all[a]);
@@ -115,6 +117,7 @@ static void torch_kernels(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(portable_kernels), cmocka_unit_test(torch_kernels), cmocka_unit_test(all_architectures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(portable_kernels), cmocka_unit_test(torch_kernels),
+                                     cmocka_unit_test(all_architectures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,13 +68,15 @@ static void put(kind k, attune_dtype dtype, void *out, size_t i, const uint32_t 
   } else if (dtype == ATTUNE_F32) {
     ((float *)out)[i] = k == BERNOULLI ? u < 0.3f : u == 1.0f ? 0.0f : u;
   } else {
-    const uint16_t one = dtype == ATTUNE_F16 ? 0x3c00 : 0x3f80, h = dtype == ATTUNE_F16 ? at_f32_to_f16(u) : at_f32_to_bf16(u);
+    const uint16_t one = dtype == ATTUNE_F16 ? 0x3c00 : 0x3f80,
+                   h = dtype == ATTUNE_F16 ? at_f32_to_f16(u) : at_f32_to_bf16(u);
     ((uint16_t *)out)[i] = k == BERNOULLI ? (u < 0.3f ? one : 0) : h == one ? 0 : h;
   }
 }
 
 /* Returns how far the offset moves. */
-static uint64_t model(kind k, attune_dtype dtype, void *out, size_t count, uint64_t seed, uint64_t offset, size_t processors, size_t threads) {
+static uint64_t model(kind k, attune_dtype dtype, void *out, size_t count, uint64_t seed, uint64_t offset,
+                      size_t processors, size_t threads) {
   const size_t unroll = k == WIDE_INTEGERS || dtype == ATTUNE_F64 ? 2 : 4;
   size_t grid = (count + 255) / 256;
   if (grid > processors * (threads / 256)) grid = processors * (threads / 256);
@@ -104,8 +106,9 @@ static void the_kernels_loops(void **state) {
   const struct {
     kind k;
     attune_dtype dtype;
-  } cases[] = {{UNIFORM, ATTUNE_F32},   {UNIFORM, ATTUNE_F64},   {UNIFORM, ATTUNE_F16},  {UNIFORM, ATTUNE_BF16},     {BERNOULLI, ATTUNE_F32},
-               {BERNOULLI, ATTUNE_F64}, {BERNOULLI, ATTUNE_BF16}, {INTEGERS, ATTUNE_I32}, {WIDE_INTEGERS, ATTUNE_I64}};
+  } cases[] = {{UNIFORM, ATTUNE_F32},    {UNIFORM, ATTUNE_F64},   {UNIFORM, ATTUNE_F16},
+               {UNIFORM, ATTUNE_BF16},   {BERNOULLI, ATTUNE_F32}, {BERNOULLI, ATTUNE_F64},
+               {BERNOULLI, ATTUNE_BF16}, {INTEGERS, ATTUNE_I32},  {WIDE_INTEGERS, ATTUNE_I64}};
   const size_t counts[] = {1, 255, 256, 257, 1000, 3 * 1024, 3 * 1024 * 4, 3 * 1024 * 4 + 1, 100003};
   void *ours = malloc(100003 * 8), *theirs = malloc(100003 * 8);
   OK(attune_generator_set_torch_grid(generator, 3, 1100)); /* 3 multiprocessors of 4 blocks */
@@ -136,11 +139,14 @@ static void normal_samples_follow_the_words(void **state) {
   OK(attune_random_normal(generator, stream, x, ATTUNE_F32, COUNT, 2, 3));
   OK(attune_generator_set_seed(generator, 7));
   OK(attune_random_normal(generator, stream, y, ATTUNE_F64, COUNT, 2, 3));
-  for (size_t i = 0; i < 256; i++) { /* one block of threads each, the fewest that hold 1024 elements: 4 blocks, one sample a thread and pass */
+  for (
+      size_t i = 0; i < 256;
+      i++) { /* one block of threads each, the fewest that hold 1024 elements: 4 blocks, one sample a thread and pass */
     const at_philox_block b = at_philox(7, 0, i);
     const double u = ((double)b.w[0] + 0.5) * 0x1p-32, v = ((double)b.w[1] + 0.5) * 0x1p-32;
     assert_true(fabs(x[i] - (2 + 3 * sqrt(-2 * log(u)) * sin(2 * 3.14159265358979323846 * v))) < 2e-5);
-    const double p = ((double)(b.w[0] ^ (uint64_t)b.w[1] << 21) + 0.5) * 0x1p-53, q = ((double)(b.w[2] ^ (uint64_t)b.w[3] << 21) + 0.5) * 0x1p-52;
+    const double p = ((double)(b.w[0] ^ (uint64_t)b.w[1] << 21) + 0.5) * 0x1p-53,
+                 q = ((double)(b.w[2] ^ (uint64_t)b.w[3] << 21) + 0.5) * 0x1p-52;
     assert_true(fabs(y[i] - (2 + 3 * sqrt(-2 * log(p)) * sin(3.14159265358979323846 * q))) < 1e-12);
   }
 }

@@ -33,16 +33,17 @@
 #define AT_PERMUTATION_WORDS 24u
 
 typedef struct at_random_call {
-  at_u64 seed, offset;  /* words of 32 bits; a multiple of 4 */
-  const at_u64 *state;  /* in a graph: {seed, base}, read when the work runs; `offset` is added to base; else NULL */
+  at_u64 seed, offset; /* words of 32 bits; a multiple of 4 */
+  const at_u64 *state; /* in a graph: {seed, base}, read when the work runs; `offset` is added to base; else NULL */
   void *out;
   at_u64 count;
-  at_u64 threads;       /* torch's mode: of its grid; 0: portable mode */
-  at_i64 from;          /* integers: from <= x < from + range; range 0 is 2^64 */
+  at_u64 threads; /* torch's mode: of its grid; 0: portable mode */
+  at_i64 from;    /* integers: from <= x < from + range; range 0 is 2^64 */
   at_u64 range;
-  at_u64 limit;         /* Bernoulli: 1 when the sample's bits are <= limit ... */
-  double d[3];          /* uniform: from, to - from, to; normal: mean, deviation; exponential: 1 / (2 rate) and rate; Bernoulli: ... x d[0], p */
-  float f[3];           /* the same, rounded */
+  at_u64 limit; /* Bernoulli: 1 when the sample's bits are <= limit ... */
+  double d
+      [3]; /* uniform: from, to - from, to; normal: mean, deviation; exponential: 1 / (2 rate) and rate; Bernoulli: ... x d[0], p */
+  float f[3]; /* the same, rounded */
   int distribution, dtype;
 } at_random_call;
 
@@ -79,15 +80,23 @@ AT_BOTH double at_uniform64(at_u64 w, double from, double extent, double to) {
   return x >= to ? from : x;
 }
 
-AT_BOTH float at_exponential32(at_u32 w, float half_scale) { return AT_MUL(at_log32(at_open32(w)), half_scale); }
-AT_BOTH double at_exponential64(at_u64 w, double half_scale) { return AT_MUL64(at_log64(at_open64(w)), half_scale); }
+AT_BOTH float at_exponential32(at_u32 w, float half_scale) {
+  return AT_MUL(at_log32(at_open32(w)), half_scale);
+}
+AT_BOTH double at_exponential64(at_u64 w, double half_scale) {
+  return AT_MUL64(at_log64(at_open64(w)), half_scale);
+}
 
-AT_BOTH at_i64 at_integer32(at_u32 w, at_i64 from, at_u64 range) { return from + (at_i64)(((at_u64)w * range) >> 32); }
+AT_BOTH at_i64 at_integer32(at_u32 w, at_i64 from, at_u64 range) {
+  return from + (at_i64)(((at_u64)w * range) >> 32);
+}
 AT_BOTH at_i64 at_integer64(at_u64 w, at_i64 from, at_u64 range) {
   return (at_i64)((at_u64)from + (range ? AT_HIGH64(w, range) : w));
 }
 
-AT_BOTH at_u64 at_join64(at_u32 low, at_u32 high) { return (at_u64)high << 32 | low; }
+AT_BOTH at_u64 at_join64(at_u32 low, at_u32 high) {
+  return (at_u64)high << 32 | low;
+}
 
 /* A mixer of 64 bits: multiplications and shifts, each a bijection. */
 AT_BOTH at_u64 at_mix64(at_u64 x) {

@@ -19,7 +19,8 @@ typedef struct lanes {
 } lanes;
 
 static inline void philox_round(lanes *v, __m256i k0, __m256i k1) {
-  const __m256i p0 = _mm256_mul_epu32(v->c0, _mm256_set1_epi64x(AT_PHILOX_M0)), p1 = _mm256_mul_epu32(v->c2, _mm256_set1_epi64x(AT_PHILOX_M1));
+  const __m256i p0 = _mm256_mul_epu32(v->c0, _mm256_set1_epi64x(AT_PHILOX_M0)),
+                p1 = _mm256_mul_epu32(v->c2, _mm256_set1_epi64x(AT_PHILOX_M1));
   v->c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), v->c1), k0);
   v->c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), v->c3), k1);
   v->c1 = p1;
@@ -29,11 +30,13 @@ static inline void philox_round(lanes *v, __m256i k0, __m256i k1) {
 /* Lanes hold blocks 0, 2, 1, 3: so unpacking within halves of the register gives them in order. */
 static inline lanes start(at_u64 low, at_u64 high) {
   const __m256i counter = _mm256_add_epi64(_mm256_set1_epi64x((long long)low), _mm256_set_epi64x(3, 1, 2, 0));
-  return (lanes){counter, _mm256_srli_epi64(counter, 32), _mm256_set1_epi64x((long long)high), _mm256_set1_epi64x((long long)(high >> 32))};
+  return (lanes){counter, _mm256_srli_epi64(counter, 32), _mm256_set1_epi64x((long long)high),
+                 _mm256_set1_epi64x((long long)(high >> 32))};
 }
 
 static inline void finish(at_u32 *out, const lanes *v) {
-  const __m256i a = _mm256_blend_epi32(v->c0, _mm256_slli_epi64(v->c1, 32), 0xaa), b = _mm256_blend_epi32(v->c2, _mm256_slli_epi64(v->c3, 32), 0xaa);
+  const __m256i a = _mm256_blend_epi32(v->c0, _mm256_slli_epi64(v->c1, 32), 0xaa),
+                b = _mm256_blend_epi32(v->c2, _mm256_slli_epi64(v->c3, 32), 0xaa);
   const __m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b); /* blocks 0 and 1; 2 and 3 */
   _mm256_storeu_si256((__m256i *)(void *)out, even);
   _mm256_storeu_si256((__m256i *)(void *)(out + 8), odd);

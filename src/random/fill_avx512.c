@@ -19,7 +19,8 @@ typedef struct lanes {
 } lanes;
 
 static inline void philox_round(lanes *v, __m512i k0, __m512i k1) {
-  const __m512i p0 = _mm512_mul_epu32(v->c0, _mm512_set1_epi64((long long)AT_PHILOX_M0)), p1 = _mm512_mul_epu32(v->c2, _mm512_set1_epi64((long long)AT_PHILOX_M1));
+  const __m512i p0 = _mm512_mul_epu32(v->c0, _mm512_set1_epi64((long long)AT_PHILOX_M0)),
+                p1 = _mm512_mul_epu32(v->c2, _mm512_set1_epi64((long long)AT_PHILOX_M1));
   v->c0 = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p1, 32), v->c1, k0, 0x96); /* the exclusive or of three */
   v->c2 = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p0, 32), v->c3, k1, 0x96);
   v->c1 = p1;
@@ -29,11 +30,13 @@ static inline void philox_round(lanes *v, __m512i k0, __m512i k1) {
 /* Lanes hold blocks 0, 4, 1, 5, 2, 6, 3, 7: so unpacking within quarters of the register gives them in order. */
 static inline lanes start(at_u64 low, at_u64 high) {
   const __m512i counter = _mm512_add_epi64(_mm512_set1_epi64((long long)low), _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0));
-  return (lanes){counter, _mm512_srli_epi64(counter, 32), _mm512_set1_epi64((long long)high), _mm512_set1_epi64((long long)(high >> 32))};
+  return (lanes){counter, _mm512_srli_epi64(counter, 32), _mm512_set1_epi64((long long)high),
+                 _mm512_set1_epi64((long long)(high >> 32))};
 }
 
 static inline void finish(at_u32 *out, const lanes *v) {
-  const __m512i a = _mm512_mask_blend_epi32(0xaaaa, v->c0, _mm512_slli_epi64(v->c1, 32)), b = _mm512_mask_blend_epi32(0xaaaa, v->c2, _mm512_slli_epi64(v->c3, 32));
+  const __m512i a = _mm512_mask_blend_epi32(0xaaaa, v->c0, _mm512_slli_epi64(v->c1, 32)),
+                b = _mm512_mask_blend_epi32(0xaaaa, v->c2, _mm512_slli_epi64(v->c3, 32));
   const __m512i even = _mm512_unpacklo_epi64(a, b), odd = _mm512_unpackhi_epi64(a, b); /* blocks 0 to 3; 4 to 7 */
   _mm512_storeu_si512(out, even);
   _mm512_storeu_si512(out + 16, odd);

@@ -25,7 +25,8 @@ static void uniform(const at_random_call *call, const at_u32 *w, size_t blocks, 
 }
 
 /* Rounds toward zero, then `to` gives way to `from`. */
-static void uniform_half(const at_random_call *call, const at_u32 *w, size_t blocks, float *restrict x, uint16_t *restrict out) {
+static void uniform_half(const at_random_call *call, const at_u32 *w, size_t blocks, float *restrict x,
+                         uint16_t *restrict out) {
   const float from = call->f[0], extent = call->f[1], to = call->f[2];
   for (size_t i = 0; i < 4 * blocks; i++) {
     x[2 * i] = at_uniform16(w[i] & 0xffffu, from, extent);
@@ -101,8 +102,7 @@ static void fill32(const at_random_call *call, const at_u32 *w, at_u64 block, si
   case AT_EXPONENTIAL:
     for (size_t i = 0; i < count; i++) x[i] = at_exponential32(w[i], call->f[0]);
     break;
-  default:
-    bernoulli(call, w, count, x);
+  default: bernoulli(call, w, count, x);
   }
   put32(call, out, x, count, 0);
 }
@@ -111,12 +111,16 @@ static void fill64(const at_random_call *call, const at_u32 *w, size_t blocks, d
   for (size_t i = 0; i < 2 * blocks; i += 2) {
     const at_u64 a = at_join64(w[2 * i], w[2 * i + 1]), b = at_join64(w[2 * i + 2], w[2 * i + 3]);
     at_pair64 pair = {0.0, 0.0};
-    if (call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL) pair = at_normal64(a, b, call->d[0], call->d[1]);
+    if (call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL)
+      pair = at_normal64(a, b, call->d[0], call->d[1]);
     if (call->distribution == AT_LOG_NORMAL) pair = (at_pair64){at_exp64(pair.x), at_exp64(pair.y)};
     if (call->distribution == AT_UNIFORM)
-      pair = (at_pair64){at_uniform64(a, call->d[0], call->d[1], call->d[2]), at_uniform64(b, call->d[0], call->d[1], call->d[2])};
-    if (call->distribution == AT_EXPONENTIAL) pair = (at_pair64){at_exponential64(a, call->d[0]), at_exponential64(b, call->d[0])};
-    if (call->distribution == AT_BERNOULLI) pair = (at_pair64){a <= call->limit ? call->d[0] : 0.0, b <= call->limit ? call->d[0] : 0.0};
+      pair = (at_pair64){at_uniform64(a, call->d[0], call->d[1], call->d[2]),
+                         at_uniform64(b, call->d[0], call->d[1], call->d[2])};
+    if (call->distribution == AT_EXPONENTIAL)
+      pair = (at_pair64){at_exponential64(a, call->d[0]), at_exponential64(b, call->d[0])};
+    if (call->distribution == AT_BERNOULLI)
+      pair = (at_pair64){a <= call->limit ? call->d[0] : 0.0, b <= call->limit ? call->d[0] : 0.0};
     out[i] = pair.x;
     out[i + 1] = pair.y;
   }
@@ -128,7 +132,8 @@ static void fill_integers(const at_random_call *call, const at_u32 *w, size_t bl
   const size_t count = (wide ? 2 : 4) * blocks;
   at_i64 x[4 * CHUNK];
   if (call->distribution == AT_BERNOULLI)
-    for (size_t i = 0; i < count; i++) x[i] = (wide ? at_join64(w[2 * i], w[2 * i + 1]) <= call->limit : w[i] <= call->limit) ? (at_i64)call->d[0] : 0;
+    for (size_t i = 0; i < count; i++)
+      x[i] = (wide ? at_join64(w[2 * i], w[2 * i + 1]) <= call->limit : w[i] <= call->limit) ? (at_i64)call->d[0] : 0;
   else if (wide)
     for (size_t i = 0; i < count; i++) x[i] = at_integer64(at_join64(w[2 * i], w[2 * i + 1]), call->from, call->range);
   else

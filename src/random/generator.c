@@ -19,18 +19,20 @@ struct attune_generator {
   int captures;   /* under way, of graphs that it has joined */
 };
 
-#define LOCK(generator) pthread_mutex_lock((pthread_mutex_t *)(uintptr_t)&(generator)->lock)
-#define UNLOCK(generator) pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t)&(generator)->lock)
+#define LOCK(generator) pthread_mutex_lock((pthread_mutex_t *)(uintptr_t) & (generator)->lock)
+#define UNLOCK(generator) pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t) & (generator)->lock)
 
 static attune_status check(const attune_generator *generator, const void *pointer, const char *name) {
-  if (!generator) return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
+  if (!generator)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
   if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should point to memory", name);
   return ATTUNE_OK;
 }
 
 static attune_status check_offset(uint64_t offset) {
   if (offset % 4 == 0 && offset <= OFFSET_MAX) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "offset is %llu; should be a multiple of 4 below 2^63", (unsigned long long)offset);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "offset is %llu; should be a multiple of 4 below 2^63",
+                 (unsigned long long)offset);
 }
 
 /* Locks for a change; fails unlocked. */
@@ -39,7 +41,8 @@ static attune_status begin_change(attune_generator *generator) {
   LOCK(generator);
   if (generator->captures == 0) return ATTUNE_OK;
   UNLOCK(generator);
-  return at_fail(ATTUNE_CAPTURING, "a graph that the generator is registered with is being captured; should be set before or after");
+  return at_fail(ATTUNE_CAPTURING,
+                 "a graph that the generator is registered with is being captured; should be set before or after");
 }
 
 attune_status attune_generator_create(attune_generator **out, uint64_t seed) {
@@ -104,8 +107,8 @@ attune_status attune_generator_get_offset(const attune_generator *generator, uin
 }
 
 static attune_status fail_exhausted(uint64_t words, uint64_t offset) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%llu words more at offset %llu pass 2^63; should be a new seed", (unsigned long long)words,
-                 (unsigned long long)offset);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%llu words more at offset %llu pass 2^63; should be a new seed",
+                 (unsigned long long)words, (unsigned long long)offset);
 }
 
 attune_status attune_generator_jump(attune_generator *generator, uint64_t words) {
@@ -142,7 +145,9 @@ attune_status attune_generator_get_mode(const attune_generator *generator, attun
 attune_status attune_generator_set_torch_grid(attune_generator *generator, int processors, int threads) {
   const bool given = processors > 0 && processors <= 65536 && threads >= 256 && threads <= 65536;
   if (!given && (processors != 0 || threads != 0))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "processors is %d, threads %d; should be 1 to 65536 and 256 to 65536, or both 0", processors, threads);
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "processors is %d, threads %d; should be 1 to 65536 and 256 to 65536, or both 0", processors,
+                   threads);
   attune_status status = begin_change(generator);
   if (status != ATTUNE_OK) return status;
   generator->processors = processors;
@@ -200,11 +205,13 @@ static at_graph_generator *find_joined(const attune_generator *generator, const 
   return joined;
 }
 
-attune_status at_generator_take(attune_generator *generator, attune_stream *stream, uint64_t words, at_random_call *call) {
+attune_status at_generator_take(attune_generator *generator, attune_stream *stream, uint64_t words,
+                                at_random_call *call) {
   at_graph_generator *joined = stream->capture ? find_joined(generator, stream) : NULL;
   if (!joined && (stream->capture || at_stream_capturing(stream)))
-    return at_fail(ATTUNE_CAPTURING, "every replay would draw the same numbers; the generator should be registered with the graph "
-                                     "(attune_graph_register_generator)");
+    return at_fail(ATTUNE_CAPTURING,
+                   "every replay would draw the same numbers; the generator should be registered with the graph "
+                   "(attune_graph_register_generator)");
   LOCK(generator);
   uint64_t *position = joined ? &joined->increment : &generator->offset;
   const uint64_t offset = *position;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * permutation.cu: the numbers 0 to count - 1 in random order; one pass, each thread finds where its element goes. */
 #ifndef AT_EMBEDDED
+#include "src/random/call.h"
 #include "src/random/philox.h"
 #include "src/random/transforms.h"
-#include "src/random/call.h"
 #endif
 
 #ifndef TYPE
@@ -27,7 +27,8 @@ static __device__ void place(const at_random_call &call, at_u64 *seed, at_u64 *o
 }
 
 /* At most AT_RANK_COUNT elements by one block: an element's place is the number of keys before its own. */
-extern "C" __global__ void __launch_bounds__(AT_RANK_COUNT) at_random_rank(const __grid_constant__ at_random_call call) {
+extern "C" __global__ void __launch_bounds__(AT_RANK_COUNT)
+    at_random_rank(const __grid_constant__ at_random_call call) {
   __shared__ at_u64 keys[AT_RANK_COUNT];
   at_u64 seed, offset;
   place(call, &seed, &offset);

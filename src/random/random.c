@@ -9,26 +9,37 @@
 #include <float.h>
 #include <math.h>
 
-_Static_assert(AT_F64 == ATTUNE_F64 && AT_F32 == ATTUNE_F32 && AT_F16 == ATTUNE_F16 && AT_BF16 == ATTUNE_BF16, "call.h follows types.h");
+_Static_assert(AT_F64 == ATTUNE_F64 && AT_F32 == ATTUNE_F32 && AT_F16 == ATTUNE_F16 && AT_BF16 == ATTUNE_BF16,
+               "call.h follows types.h");
 
 #define FLOATS 1
 #define INTEGERS 2
 
-static bool is_integer(attune_dtype dtype) { return dtype == ATTUNE_I32 || dtype == ATTUNE_I64; }
+static bool is_integer(attune_dtype dtype) {
+  return dtype == ATTUNE_I32 || dtype == ATTUNE_I64;
+}
 
 static attune_status check_dtype(attune_dtype dtype, int kinds) {
   const size_t size = attune_dtype_size(dtype);
   if (size && (kinds & (is_integer(dtype) ? INTEGERS : FLOATS))) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %s (%d); should be %s", attune_dtype_name(dtype), (int)dtype,
-                 kinds == FLOATS ? "f64, f32, f16 or bf16" : kinds == INTEGERS ? "i32 or i64" : "f64, f32, f16, bf16, i32 or i64");
+                 kinds == FLOATS     ? "f64, f32, f16 or bf16"
+                 : kinds == INTEGERS ? "i32 or i64"
+                                     : "f64, f32, f16, bf16, i32 or i64");
 }
 
-static attune_status check_place(const attune_generator *generator, const attune_stream *stream, const void *pointer, attune_dtype dtype, size_t count) {
-  if (!generator) return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+static attune_status check_place(const attune_generator *generator, const attune_stream *stream, const void *pointer,
+                                 attune_dtype dtype, size_t count) {
+  if (!generator)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
   const size_t size = attune_dtype_size(dtype);
   if (count == 0) return ATTUNE_OK;
-  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should point to %zu elements of %s", count, attune_dtype_name(dtype));
+  if (!pointer)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should point to %zu elements of %s", count,
+                   attune_dtype_name(dtype));
   if (count > PTRDIFF_MAX / size || (uintptr_t)pointer > UINTPTR_MAX - count * size)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %zu; should be what pointer points to", count);
   if ((uintptr_t)pointer % size)
@@ -58,7 +69,8 @@ static attune_status run(attune_generator *generator, attune_stream *stream, at_
   if (call->count == 0) return ATTUNE_OK;
   at_generator_view view;
   at_generator_look(generator, &view);
-  if (view.mode == ATTUNE_RANDOM_TORCH && call->distribution != AT_PERMUTATION) return at_torch_run(generator, stream, &view, call);
+  if (view.mode == ATTUNE_RANDOM_TORCH && call->distribution != AT_PERMUTATION)
+    return at_torch_run(generator, stream, &view, call);
   uint64_t words = AT_PERMUTATION_WORDS;
   if (call->distribution == AT_PERMUTATION && call->count <= AT_RANK_COUNT) {
     words = (2 * call->count + 3) / 4 * 4;
@@ -71,18 +83,19 @@ static attune_status run(attune_generator *generator, attune_stream *stream, at_
 }
 
 static at_random_call new_call(int distribution, void *pointer, attune_dtype dtype, size_t count) {
-  return (at_random_call){.out = pointer, .count = count, .distribution = distribution, .dtype = (int)dtype, .range = 1};
+  return (at_random_call){
+      .out = pointer, .count = count, .distribution = distribution, .dtype = (int)dtype, .range = 1};
 }
 
-attune_status attune_random_uniform(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                    double from, double to) {
+attune_status attune_random_uniform(attune_generator *generator, attune_stream *stream, void *pointer,
+                                    attune_dtype dtype, size_t count, double from, double to) {
   attune_status status = check_dtype(dtype, FLOATS);
   if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
   if (status != ATTUNE_OK) return status;
   const double low = rounded(from, dtype), high = rounded(to, dtype), extent = rounded(high - low, dtype);
   if (!isfinite(low) || !isfinite(high) || !(from <= to) || !isfinite(extent))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %g, to %g; should be from <= to, with a difference that %s holds", from, to,
-                   attune_dtype_name(dtype));
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %g, to %g; should be from <= to, with a difference that %s holds",
+                   from, to, attune_dtype_name(dtype));
   at_random_call call = new_call(AT_UNIFORM, pointer, dtype, count);
   set_parameter(&call, 0, low);
   set_parameter(&call, 1, extent);
@@ -90,38 +103,42 @@ attune_status attune_random_uniform(attune_generator *generator, attune_stream *
   return run(generator, stream, &call);
 }
 
-static attune_status run_normal(int distribution, attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                double mean, double deviation) {
+static attune_status run_normal(int distribution, attune_generator *generator, attune_stream *stream, void *pointer,
+                                attune_dtype dtype, size_t count, double mean, double deviation) {
   attune_status status = check_dtype(dtype, FLOATS);
   if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
   if (status != ATTUNE_OK) return status;
   const double most = dtype == ATTUNE_F64 ? DBL_MAX : (double)FLT_MAX;
-  if (!(fabs(mean) <= most)) return at_fail(ATTUNE_INVALID_ARGUMENT, "mean is %g; should be finite in %s", mean, dtype == ATTUNE_F64 ? "f64" : "f32");
+  if (!(fabs(mean) <= most))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "mean is %g; should be finite in %s", mean,
+                   dtype == ATTUNE_F64 ? "f64" : "f32");
   if (!(deviation >= 0.0 && deviation <= most))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "deviation is %g; should be 0 or more and finite in %s", deviation, dtype == ATTUNE_F64 ? "f64" : "f32");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "deviation is %g; should be 0 or more and finite in %s", deviation,
+                   dtype == ATTUNE_F64 ? "f64" : "f32");
   at_random_call call = new_call(distribution, pointer, dtype, count);
   set_parameter(&call, 0, mean);
   set_parameter(&call, 1, deviation);
   return run(generator, stream, &call);
 }
 
-attune_status attune_random_normal(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count, double mean,
-                                   double deviation) {
+attune_status attune_random_normal(attune_generator *generator, attune_stream *stream, void *pointer,
+                                   attune_dtype dtype, size_t count, double mean, double deviation) {
   return run_normal(AT_NORMAL, generator, stream, pointer, dtype, count, mean, deviation);
 }
 
-attune_status attune_random_log_normal(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count, double mean,
-                                       double deviation) {
+attune_status attune_random_log_normal(attune_generator *generator, attune_stream *stream, void *pointer,
+                                       attune_dtype dtype, size_t count, double mean, double deviation) {
   return run_normal(AT_LOG_NORMAL, generator, stream, pointer, dtype, count, mean, deviation);
 }
 
-attune_status attune_random_exponential(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                        double rate) {
+attune_status attune_random_exponential(attune_generator *generator, attune_stream *stream, void *pointer,
+                                        attune_dtype dtype, size_t count, double rate) {
   attune_status status = check_dtype(dtype, FLOATS);
   if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
   if (status != ATTUNE_OK) return status;
   const double least = dtype == ATTUNE_F64 ? DBL_MIN : (double)FLT_MIN, most = 1.0 / least;
-  if (!(rate >= least && rate <= most)) return at_fail(ATTUNE_INVALID_ARGUMENT, "rate is %g; should be from %g to %g", rate, least, most);
+  if (!(rate >= least && rate <= most))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "rate is %g; should be from %g to %g", rate, least, most);
   at_random_call call = new_call(AT_EXPONENTIAL, pointer, dtype, count);
   set_parameter(&call, 0, 0.5 / rate);
   set_parameter(&call, 1, rate);
@@ -136,7 +153,8 @@ static uint64_t bernoulli_limit(double p, int bits) {
   return (uint64_t)llrint(samples) - 1;
 }
 
-attune_status attune_random_bernoulli(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count, double p) {
+attune_status attune_random_bernoulli(attune_generator *generator, attune_stream *stream, void *pointer,
+                                      attune_dtype dtype, size_t count, double p) {
   attune_status status = check_dtype(dtype, FLOATS | INTEGERS);
   if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
   if (status != ATTUNE_OK) return status;
@@ -157,14 +175,16 @@ static attune_status check_bounds(attune_dtype dtype, int64_t from, int64_t to) 
                         : dtype == ATTUNE_I32  ? INT32_MAX
                                                : INT64_MAX;
   const int64_t least = is_integer(dtype) ? -bound - 1 : -bound;
-  if (from >= to) return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %lld, to %lld; should be from < to", (long long)from, (long long)to);
+  if (from >= to)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %lld, to %lld; should be from < to", (long long)from,
+                   (long long)to);
   if (from >= least && to - 1 <= bound) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %lld, to %lld; should be from %lld to %lld for %s", (long long)from, (long long)to, (long long)least,
-                 (long long)bound, attune_dtype_name(dtype));
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %lld, to %lld; should be from %lld to %lld for %s", (long long)from,
+                 (long long)to, (long long)least, (long long)bound, attune_dtype_name(dtype));
 }
 
-attune_status attune_random_integers(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count, int64_t from,
-                                     int64_t to) {
+attune_status attune_random_integers(attune_generator *generator, attune_stream *stream, void *pointer,
+                                     attune_dtype dtype, size_t count, int64_t from, int64_t to) {
   attune_status status = check_dtype(dtype, FLOATS | INTEGERS);
   if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
   if (status == ATTUNE_OK) status = check_bounds(dtype, from, to);
@@ -175,7 +195,8 @@ attune_status attune_random_integers(attune_generator *generator, attune_stream 
   return run(generator, stream, &call);
 }
 
-attune_status attune_random_permutation(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count) {
+attune_status attune_random_permutation(attune_generator *generator, attune_stream *stream, void *pointer,
+                                        attune_dtype dtype, size_t count) {
   attune_status status = check_dtype(dtype, INTEGERS);
   if (status == ATTUNE_OK) status = check_place(generator, stream, pointer, dtype, count);
   if (status != ATTUNE_OK) return status;

@@ -4,9 +4,9 @@
  * A thread makes chunks of 16 bytes, each of one Philox block (two where a sample takes more bits than its element has) and one store, and steps over
  * the output with the whole grid. Instructions a chunk (sm_90): 20 wide multiplications, 20 three-input logic operations, and the samples. */
 #ifndef AT_EMBEDDED
+#include "src/random/call.h"
 #include "src/random/philox.h"
 #include "src/random/transforms.h"
-#include "src/random/call.h"
 #endif
 
 #ifndef KIND
@@ -32,7 +32,8 @@ typedef unsigned short element;
 
 #define HALF (TYPE == AT_F16 || TYPE == AT_BF16)
 #define ELEMENTS (16 / (int)sizeof(element))
-#define PER_BLOCK (WIDE || TYPE == AT_F64 || TYPE == AT_I64 ? 2 : HALF && (KIND == AT_UNIFORM || KIND == AT_NORMAL) ? 8 : 4)
+#define PER_BLOCK \
+  (WIDE || TYPE == AT_F64 || TYPE == AT_I64 ? 2 : HALF && (KIND == AT_UNIFORM || KIND == AT_NORMAL) ? 8 : 4)
 #define BLOCKS (ELEMENTS / PER_BLOCK)
 #define THREADS 256
 
@@ -62,18 +63,22 @@ static __device__ __forceinline__ float unpack16(at_u32 bits) {
 
 /* ---- samples of a Philox block ---- */
 
-static __device__ __forceinline__ float mean_of(const at_random_call &call) { return PLAIN ? 0.0f : call.f[0]; }
+static __device__ __forceinline__ float mean_of(const at_random_call &call) {
+  return PLAIN ? 0.0f : call.f[0];
+}
 
 static __device__ __forceinline__ float sample32(const at_random_call &call, at_u32 w) {
   switch (KIND) {
-  case AT_UNIFORM: return PLAIN ? AT_MUL((float)(int)(w >> 8), 0x1p-24f) : at_uniform32(w, call.f[0], call.f[1], call.f[2]);
+  case AT_UNIFORM:
+    return PLAIN ? AT_MUL((float)(int)(w >> 8), 0x1p-24f) : at_uniform32(w, call.f[0], call.f[1], call.f[2]);
   case AT_EXPONENTIAL: return at_exponential32(w, call.f[0]);
   case AT_BERNOULLI: return w <= (at_u32)call.limit ? call.f[0] : 0.0f;
   default: return (float)at_integer32(w, call.from, call.range);
   }
 }
 
-static __device__ __forceinline__ void samples32(const at_random_call &call, const at_philox_block &block, float out[4]) {
+static __device__ __forceinline__ void samples32(const at_random_call &call, const at_philox_block &block,
+                                                 float out[4]) {
   if (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL) {
 #pragma unroll
     for (int k = 0; k < 4; k += 2) {
@@ -96,7 +101,8 @@ static __device__ __forceinline__ float fraction16(at_u32 w, int half) {
 /* Pairs of 16-bit uniform samples; `to` gives way to `from` after the rounding. */
 static __device__ __forceinline__ at_u32 uniform_pair(const at_random_call &call, at_u32 w) {
   if (PLAIN) return pack16(fraction16(w, 0), fraction16(w, 1), true);
-  const float low = AT_FMA(fraction16(w, 0), call.f[1], call.f[0]), high = AT_FMA(fraction16(w, 1), call.f[1], call.f[0]);
+  const float low = AT_FMA(fraction16(w, 0), call.f[1], call.f[0]),
+              high = AT_FMA(fraction16(w, 1), call.f[1], call.f[0]);
   const at_u32 pair = pack16(low, high, true), from = pack16(call.f[0], call.f[0], false);
   const at_u32 a = unpack16(pair) >= call.f[2] ? from & 0xffffu : pair & 0xffffu;
   const at_u32 b = unpack16(pair >> 16) >= call.f[2] ? from & 0xffff0000u : pair & 0xffff0000u;
@@ -104,27 +110,32 @@ static __device__ __forceinline__ at_u32 uniform_pair(const at_random_call &call
 }
 
 /* The normal samples of the two halves of w, from the table of medians where there is one. */
-template <bool BY_TABLE> static __device__ __forceinline__ void normal16(const float *table, at_u32 w, float *low, float *high) {
+template <bool BY_TABLE>
+static __device__ __forceinline__ void normal16(const float *table, at_u32 w, float *low, float *high) {
   const float x = BY_TABLE ? *(const float *)((const char *)table + (w << 2 & 0x1fffcu)) : at_slice16(w & 0x7fffu);
-  const float y = BY_TABLE ? *(const float *)((const char *)table + (w >> 14 & 0x1fffcu)) : at_slice16(w >> 16 & 0x7fffu);
+  const float y =
+      BY_TABLE ? *(const float *)((const char *)table + (w >> 14 & 0x1fffcu)) : at_slice16(w >> 16 & 0x7fffu);
   *low = AT_FLOAT(AT_BITS(x) | (w << 16 & 0x80000000u));
   *high = AT_FLOAT(AT_BITS(y) | (w & 0x80000000u));
 }
 
 /* True when a half of w lies in the tail: its low 15 bits are at least AT_SLICES - AT_TAIL. */
-static __device__ __forceinline__ at_u32 tail_flags(at_u32 w) { return (w & 0x7ff87ff8u) + 0x00080008u; }
+static __device__ __forceinline__ at_u32 tail_flags(at_u32 w) {
+  return (w & 0x7ff87ff8u) + 0x00080008u;
+}
 
 static __device__ __noinline__ float refined(at_u64 seed, at_u64 block, at_u32 index, at_u32 bits) {
   return AT_FLOAT(AT_BITS(at_refine16(seed, block, index, bits & 0x7fffu)) | (bits << 16 & 0x80000000u));
 }
 
 template <bool BY_TABLE>
-static __device__ __forceinline__ void normal_block(const at_random_call &call, const float *table, at_u64 seed, at_u64 index,
-                                                    const at_philox_block &block, at_u32 out[4]) {
+static __device__ __forceinline__ void normal_block(const at_random_call &call, const float *table, at_u64 seed,
+                                                    at_u64 index, const at_philox_block &block, at_u32 out[4]) {
   float z[8];
 #pragma unroll
   for (int k = 0; k < 4; k++) normal16<BY_TABLE>(table, block.w[k], &z[2 * k], &z[2 * k + 1]);
-  const at_u32 flags = (tail_flags(block.w[0]) | tail_flags(block.w[1]) | tail_flags(block.w[2]) | tail_flags(block.w[3])) & 0x80008000u;
+  const at_u32 flags =
+      (tail_flags(block.w[0]) | tail_flags(block.w[1]) | tail_flags(block.w[2]) | tail_flags(block.w[3])) & 0x80008000u;
   if (flags) {
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -134,13 +145,16 @@ static __device__ __forceinline__ void normal_block(const at_random_call &call, 
   }
 #pragma unroll
   for (int k = 0; k < 4; k++) {
-    const float low = PLAIN ? z[2 * k] : AT_FMA(z[2 * k], call.f[1], call.f[0]), high = PLAIN ? z[2 * k + 1] : AT_FMA(z[2 * k + 1], call.f[1], call.f[0]);
+    const float low = PLAIN ? z[2 * k] : AT_FMA(z[2 * k], call.f[1], call.f[0]),
+                high = PLAIN ? z[2 * k + 1] : AT_FMA(z[2 * k + 1], call.f[1], call.f[0]);
     out[k] = pack16(low, high, false);
   }
 }
 
 static __device__ __forceinline__ at_u64 sample64(const at_random_call &call, at_u64 w) {
-  if (TYPE == AT_I64) return KIND == AT_BERNOULLI ? (w <= call.limit ? (at_u64)call.d[0] : 0u) : (at_u64)at_integer64(w, call.from, call.range);
+  if (TYPE == AT_I64)
+    return KIND == AT_BERNOULLI ? (w <= call.limit ? (at_u64)call.d[0] : 0u)
+                                : (at_u64)at_integer64(w, call.from, call.range);
   switch (KIND) {
   case AT_UNIFORM: return AT_BITS64(at_uniform64(w, call.d[0], call.d[1], call.d[2]));
   case AT_EXPONENTIAL: return AT_BITS64(at_exponential64(w, call.d[0]));
@@ -167,8 +181,8 @@ static __device__ __forceinline__ void block64(const at_random_call &call, at_u6
 
 /* What one Philox block gives, as words of the output. */
 template <bool BY_TABLE>
-static __device__ __forceinline__ void block_out(const at_random_call &call, const float *table, at_u64 seed, const at_philox_keys &keys, at_u64 index,
-                                                 at_u32 *out) {
+static __device__ __forceinline__ void block_out(const at_random_call &call, const float *table, at_u64 seed,
+                                                 const at_philox_keys &keys, at_u64 index, at_u32 *out) {
   const at_philox_block block = at_philox_with(&keys, index, 0);
   const at_u64 a = at_join64(block.w[0], block.w[1]), b = at_join64(block.w[2], block.w[3]);
   if (TYPE == AT_F64 || TYPE == AT_I64) {
@@ -209,16 +223,19 @@ typedef union chunk {
 } chunk;
 
 template <bool BY_TABLE>
-static __device__ __forceinline__ chunk make_chunk(const at_random_call &call, const float *table, at_u64 seed, const at_philox_keys &keys, at_u64 first) {
+static __device__ __forceinline__ chunk make_chunk(const at_random_call &call, const float *table, at_u64 seed,
+                                                   const at_philox_keys &keys, at_u64 first) {
   chunk c;
 #pragma unroll
-  for (int b = 0; b < BLOCKS; b++) block_out<BY_TABLE>(call, table, seed, keys, first + (at_u64)b, c.words + b * (4 / BLOCKS));
+  for (int b = 0; b < BLOCKS; b++)
+    block_out<BY_TABLE>(call, table, seed, keys, first + (at_u64)b, c.words + b * (4 / BLOCKS));
   return c;
 }
 
 /* Steps over the chunks by counter and address up to the last whole one; one thread of all stops just there and makes the rest. */
 template <bool BY_TABLE>
-static __device__ __forceinline__ void fill(const at_random_call &call, const float *table, at_u64 seed, const at_philox_keys &keys, at_u64 base) {
+static __device__ __forceinline__ void fill(const at_random_call &call, const float *table, at_u64 seed,
+                                            const at_philox_keys &keys, at_u64 base) {
   const at_u64 stride = (at_u64)gridDim.x * blockDim.x, first = (at_u64)blockIdx.x * blockDim.x + threadIdx.x;
   at_u64 counter = base / 4u + first * BLOCKS;
   const at_u64 end = base / 4u + call.count / ELEMENTS * BLOCKS;
@@ -250,7 +267,9 @@ template <bool BY_TABLE> static __device__ __forceinline__ void start(const at_f
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) at_random_fill(const __grid_constant__ at_fill_call c) { start<false>(c, nullptr); }
+extern "C" __global__ void __launch_bounds__(THREADS) at_random_fill(const __grid_constant__ at_fill_call c) {
+  start<false>(c, nullptr);
+}
 
 #if HALF && KIND == AT_NORMAL
 /* Normal f16 and bf16 for large counts: the medians of all slices in shared memory, 128 KiB, computed by each block first. */

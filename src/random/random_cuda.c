@@ -27,8 +27,8 @@
 
 typedef enum entry { FILL, FILL_BY_TABLE, TORCH, RANK, PERMUTE, STATE } entry;
 
-static const char *const entry_names[] = {"at_random_fill", "at_random_fill_by_table", "at_random_torch", "at_random_rank", "at_random_permute",
-                                          "at_random_state"};
+static const char *const entry_names[] = {"at_random_fill", "at_random_fill_by_table", "at_random_torch",
+                                          "at_random_rank", "at_random_permute",       "at_random_state"};
 
 /* All that a kernel is compiled for. */
 typedef struct variant {
@@ -47,9 +47,7 @@ typedef struct loaded {
 static _Atomic(loaded *) list;
 
 /* The texts, each after the headers that it needs. */
-static struct texts {
-  char *random, *torch, *permutation; /* constant after texts_once; NULL: no memory */
-} texts;
+static struct texts { char *random, *torch, *permutation; /* constant after texts_once; NULL: no memory */ } texts;
 static pthread_once_t texts_once = PTHREAD_ONCE_INIT;
 
 static char *with_headers(const char *text) {
@@ -77,8 +75,8 @@ static void define(char macros[MACROS][MACRO_CHARS], const variant *v) {
   const struct {
     const char *name;
     int value;
-  } all[] = {{"KIND", v->kind}, {"TYPE", v->type}, {"WIDE", v->wide}, {"PLAIN", v->plain}, {"ALIGNED", v->aligned}, {"IN_GRAPH", v->in_graph},
-             {"UNROLL", v->unroll}};
+  } all[] = {{"KIND", v->kind},       {"TYPE", v->type},         {"WIDE", v->wide},    {"PLAIN", v->plain},
+             {"ALIGNED", v->aligned}, {"IN_GRAPH", v->in_graph}, {"UNROLL", v->unroll}};
   for (size_t i = 0; i < AT_COUNT(all); i++) {
     size_t at = 0;
     (void)at_append(macros[i], MACRO_CHARS, &at, "%s=%d", all[i].name, all[i].value);
@@ -91,7 +89,8 @@ static attune_status compile(cudaKernel_t *out, attune_device *device, const var
   pthread_once(&texts_once, make_texts);
   define(macros, v);
   for (int i = 0; i < MACROS - 1; i++) names[i] = macros[i];
-  at_kernel_source source = {.file = "random.cu", .text = texts.random, .entry = entry_names[v->entry], .macros = names};
+  at_kernel_source source = {
+      .file = "random.cu", .text = texts.random, .entry = entry_names[v->entry], .macros = names};
   if (v->entry == TORCH) source.file = "torch.cu", source.text = texts.torch;
   if (v->entry == RANK || v->entry == PERMUTE) source.file = "permutation.cu", source.text = texts.permutation;
   if (!source.text) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
@@ -107,13 +106,14 @@ static attune_status load(const loaded **out, attune_device *device, const varia
   if (status != ATTUNE_OK) return status;
   const bool table = v->entry == FILL_BY_TABLE;
   if (table) {
-    const cudaError_t error = cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)TABLE_BYTES, device->ordinal);
+    const cudaError_t error = cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                              (int)TABLE_BYTES, device->ordinal);
     status = at_cuda_check(device, error, "cudaKernelSetAttributeForDevice");
     if (status != ATTUNE_OK) return status;
   }
   int blocks = 0;
-  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)kernel, table ? TABLE_THREADS : THREADS,
-                                                                          table ? TABLE_BYTES : 0);
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, (const void *)kernel, table ? TABLE_THREADS : THREADS, table ? TABLE_BYTES : 0);
   status = at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   if (status != ATTUNE_OK) return status;
   loaded *made = malloc(sizeof *made);
@@ -126,25 +126,33 @@ static attune_status load(const loaded **out, attune_device *device, const varia
   return ATTUNE_OK;
 }
 
-static attune_status launch(attune_stream *stream, const loaded *kernel, uint64_t blocks, unsigned threads, size_t shared, const void *argument) {
+static attune_status launch(attune_stream *stream, const loaded *kernel, uint64_t blocks, unsigned threads,
+                            size_t shared, const void *argument) {
   void *arguments[] = {(void *)(uintptr_t)argument};
-  const cudaLaunchConfig_t config = {
-      .gridDim = {(unsigned)blocks, 1, 1}, .blockDim = {threads, 1, 1}, .dynamicSmemBytes = shared, .stream = at_cuda_native(stream)};
-  return at_cuda_check(stream->device, cudaLaunchKernelExC(&config, (const void *)kernel->kernel, arguments), "cudaLaunchKernelExC");
+  const cudaLaunchConfig_t config = {.gridDim = {(unsigned)blocks, 1, 1},
+                                     .blockDim = {threads, 1, 1},
+                                     .dynamicSmemBytes = shared,
+                                     .stream = at_cuda_native(stream)};
+  return at_cuda_check(stream->device, cudaLaunchKernelExC(&config, (const void *)kernel->kernel, arguments),
+                       "cudaLaunchKernelExC");
 }
 
 /* A grid that is resident at once and steps over `units`, one a thread and step. */
 static uint64_t grid_of(const attune_device *device, const loaded *kernel, uint64_t units, unsigned threads) {
-  const uint64_t most = (uint64_t)device->properties.processors * (uint64_t)kernel->blocks, needed = units / threads + (units % threads != 0);
+  const uint64_t most = (uint64_t)device->properties.processors * (uint64_t)kernel->blocks,
+                 needed = units / threads + (units % threads != 0);
   return needed < 1 ? 1 : needed < most ? needed : most;
 }
 
-static bool is_half(int type) { return type == AT_F16 || type == AT_BF16; }
+static bool is_half(int type) {
+  return type == AT_F16 || type == AT_BF16;
+}
 
 /* Kernels with the parameters that most calls have are a little faster. */
 static bool is_plain(const at_random_call *call) {
   if (call->distribution == AT_UNIFORM && call->dtype != AT_F64) return call->f[0] == 0.0f && call->f[2] == 1.0f;
-  return (call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL) && call->dtype != AT_F64 && call->f[0] == 0.0f && call->f[1] == 1.0f;
+  return (call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL) && call->dtype != AT_F64 &&
+         call->f[0] == 0.0f && call->f[1] == 1.0f;
 }
 
 static bool has_table_room(attune_device *device) {
@@ -156,22 +164,31 @@ static bool has_table_room(attune_device *device) {
 static attune_status run_fill(attune_stream *stream, const at_random_call *call) {
   attune_device *device = stream->device;
   const loaded *kernel = NULL;
-  variant v = {.entry = FILL, .kind = (uint8_t)call->distribution, .type = (uint8_t)call->dtype, .plain = is_plain(call), .in_graph = call->state != NULL};
+  variant v = {.entry = FILL,
+               .kind = (uint8_t)call->distribution,
+               .type = (uint8_t)call->dtype,
+               .plain = is_plain(call),
+               .in_graph = call->state != NULL};
   v.wide = at_random_wide(call->distribution, call->dtype, call->range) != 0;
   v.aligned = (uintptr_t)call->out % 16 == 0;
-  const bool table = is_half(call->dtype) && call->distribution == AT_NORMAL && call->count >= TABLE_COUNT && has_table_room(device);
+  const bool table =
+      is_half(call->dtype) && call->distribution == AT_NORMAL && call->count >= TABLE_COUNT && has_table_room(device);
   if (table) v.entry = FILL_BY_TABLE;
   attune_status status = load(&kernel, device, &v);
   if (status != ATTUNE_OK) return status;
   const unsigned threads = table ? TABLE_THREADS : THREADS;
-  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype), chunks = call->count / elements + (call->count % elements != 0);
+  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype),
+                 chunks = call->count / elements + (call->count % elements != 0);
   const at_fill_call argument = {.call = *call, .keys = at_philox_key(call->seed)};
   return launch(stream, kernel, grid_of(device, kernel, chunks, threads), threads, table ? TABLE_BYTES : 0, &argument);
 }
 
 static attune_status run_torch(attune_stream *stream, const at_random_call *call) {
   const loaded *kernel = NULL;
-  const variant v = {.entry = TORCH, .kind = (uint8_t)call->distribution, .type = (uint8_t)call->dtype, .unroll = (uint8_t)at_torch_unroll(call)};
+  const variant v = {.entry = TORCH,
+                     .kind = (uint8_t)call->distribution,
+                     .type = (uint8_t)call->dtype,
+                     .unroll = (uint8_t)at_torch_unroll(call)};
   attune_status status = load(&kernel, stream->device, &v);
   return status == ATTUNE_OK ? launch(stream, kernel, call->threads / AT_TORCH_BLOCK, AT_TORCH_BLOCK, 0, call) : status;
 }
@@ -218,7 +235,9 @@ attune_status at_random_state_cuda(attune_stream *stream, uint64_t *state, uint6
 
 int at_random_threads_per_processor_cuda(const attune_device *device) {
   int threads = 0;
-  if (cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device->ordinal) == cudaSuccess && threads > 0) return threads;
+  if (cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device->ordinal) == cudaSuccess &&
+      threads > 0)
+    return threads;
   (void)cudaGetLastError();
   return 2048;
 }

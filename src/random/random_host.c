@@ -14,7 +14,9 @@
 
 _Static_assert(sizeof(at_random_call) <= AT_HOST_ARGS_BYTES, "a call travels by value");
 
-static uint64_t divide_up(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+static uint64_t divide_up(uint64_t a, uint64_t b) {
+  return a / b + (a % b != 0);
+}
 
 /* One thread's share of `units`, in whole groups of 16: first and count. */
 static uint64_t share(const at_team *team, uint64_t units, uint64_t *count) {
@@ -26,7 +28,8 @@ static uint64_t share(const at_team *team, uint64_t units, uint64_t *count) {
 /* Whole blocks go to memory directly; of the last one the part that is asked for is copied. */
 static void fill_share(void *arg, const at_team *team) {
   const at_random_call *call = arg;
-  const uint64_t each = at_random_per_block(call->distribution, call->dtype, call->range), size = attune_dtype_size((attune_dtype)call->dtype);
+  const uint64_t each = at_random_per_block(call->distribution, call->dtype, call->range),
+                 size = attune_dtype_size((attune_dtype)call->dtype);
   const uint64_t whole = call->count / each, rest = call->count % each;
   uint64_t count;
   const uint64_t first = share(team, whole, &count);

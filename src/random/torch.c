@@ -10,7 +10,8 @@
 #define H200_THREADS 2048
 
 int at_torch_unroll(const at_random_call *call) {
-  if (call->distribution == AT_INTEGERS) return call->range - 1u >= AT_TORCH_WIDE_RANGE - 1u ? 2 : 4; /* range 0 is 2^64 */
+  if (call->distribution == AT_INTEGERS)
+    return call->range - 1u >= AT_TORCH_WIDE_RANGE - 1u ? 2 : 4; /* range 0 is 2^64 */
   if (call->dtype == AT_F64) return 2;
   return call->distribution == AT_BERNOULLI && call->dtype == AT_I64 ? 2 : 4;
 }
@@ -32,8 +33,8 @@ static void find_grid(const attune_device *device, const at_generator_view *view
 }
 
 /* One launch over `count` elements from `out`. */
-static attune_status launch(attune_generator *generator, attune_stream *stream, const at_random_call *whole, uint64_t most_threads, void *out,
-                            uint64_t count, bool draw) {
+static attune_status launch(attune_generator *generator, attune_stream *stream, const at_random_call *whole,
+                            uint64_t most_threads, void *out, uint64_t count, bool draw) {
   at_random_call call = *whole;
   const uint64_t unroll = (uint64_t)at_torch_unroll(&call), blocks = (count + AT_TORCH_BLOCK - 1) / AT_TORCH_BLOCK;
   call.out = out;
@@ -48,8 +49,8 @@ static bool fits_in_32_bits(const at_random_call *call, uint64_t count) {
 }
 
 /* Torch's kernels index in 32 bits: it halves what is larger until it fits. */
-static attune_status launch_pieces(attune_generator *generator, attune_stream *stream, const at_random_call *whole, uint64_t most_threads, char *out,
-                                   uint64_t count) {
+static attune_status launch_pieces(attune_generator *generator, attune_stream *stream, const at_random_call *whole,
+                                   uint64_t most_threads, char *out, uint64_t count) {
   if (fits_in_32_bits(whole, count)) return launch(generator, stream, whole, most_threads, out, count, true);
   const uint64_t half = count / 2;
   attune_status status = launch_pieces(generator, stream, whole, most_threads, out, half);
@@ -58,11 +59,13 @@ static attune_status launch_pieces(attune_generator *generator, attune_stream *s
   return launch_pieces(generator, stream, whole, most_threads, out, count - half);
 }
 
-attune_status at_torch_run(attune_generator *generator, attune_stream *stream, const at_generator_view *view, at_random_call *call) {
+attune_status at_torch_run(attune_generator *generator, attune_stream *stream, const at_generator_view *view,
+                           at_random_call *call) {
   int processors, threads;
   find_grid(stream->device, view, &processors, &threads);
   const uint64_t most_threads = (uint64_t)processors * (uint64_t)(threads / (int)AT_TORCH_BLOCK) * AT_TORCH_BLOCK;
   attune_status status = ATTUNE_OK; /* torch takes the offsets of the whole before it looks at the size */
-  if (!fits_in_32_bits(call, call->count)) status = launch(generator, stream, call, most_threads, call->out, call->count, false);
+  if (!fits_in_32_bits(call, call->count))
+    status = launch(generator, stream, call, most_threads, call->out, call->count, false);
   return status == ATTUNE_OK ? launch_pieces(generator, stream, call, most_threads, call->out, call->count) : status;
 }

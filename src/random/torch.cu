@@ -2,9 +2,9 @@
  * torch.cu: the numbers of PyTorch's kernels: its mapping of elements to threads and Philox blocks (torch.h), and the device formulas of cuRAND and
  * PyTorch, with the same intrinsics and the same contraction to fused multiply-adds. Specialised by macros. */
 #ifndef AT_EMBEDDED
+#include "src/random/call.h"
 #include "src/random/philox.h"
 #include "src/random/transforms.h"
-#include "src/random/call.h"
 #endif
 
 #ifndef KIND
@@ -15,8 +15,12 @@
 
 #define NORMAL (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL)
 
-static __device__ __forceinline__ float torch_uniform32(at_u32 w) { return __fmaf_rn((float)w, 0x1p-32f, 0x1p-33f); }
-static __device__ __forceinline__ at_u64 bits53(at_u32 low, at_u32 high) { return low ^ (at_u64)high << 21; }
+static __device__ __forceinline__ float torch_uniform32(at_u32 w) {
+  return __fmaf_rn((float)w, 0x1p-32f, 0x1p-33f);
+}
+static __device__ __forceinline__ at_u64 bits53(at_u32 low, at_u32 high) {
+  return low ^ (at_u64)high << 21;
+}
 static __device__ __forceinline__ double torch_uniform64(at_u32 low, at_u32 high) {
   return __fma_rn((double)bits53(low, high), 0x1p-53, 0x1p-54);
 }
@@ -92,7 +96,8 @@ static __device__ __forceinline__ void store64(const at_random_call &call, at_u6
 }
 
 static __device__ __forceinline__ void store_integer(const at_random_call &call, at_u64 i, at_u64 bits) {
-  const at_u64 rest = UNROLL == 2 ? (call.range ? bits % call.range : bits) : (at_u64)((at_u32)bits % (at_u32)call.range);
+  const at_u64 rest =
+      UNROLL == 2 ? (call.range ? bits % call.range : bits) : (at_u64)((at_u32)bits % (at_u32)call.range);
   const at_i64 value = (at_i64)(rest + (at_u64)call.from);
 #if TYPE == AT_I64
   ((long long *)call.out)[i] = value;
@@ -106,7 +111,8 @@ static __device__ __forceinline__ void store_integer(const at_random_call &call,
 }
 
 /* Sample k of a block to element i. */
-static __device__ __forceinline__ void put(const at_random_call &call, const at_philox_block &block, int k, const float *x, const double *y, at_u64 i) {
+static __device__ __forceinline__ void put(const at_random_call &call, const at_philox_block &block, int k,
+                                           const float *x, const double *y, at_u64 i) {
   if (KIND == AT_INTEGERS)
     store_integer(call, i, UNROLL == 2 ? (at_u64)block.w[2 * k] << 32 | block.w[2 * k + 1] : block.w[k]);
   else if (UNROLL == 2)
@@ -116,7 +122,8 @@ static __device__ __forceinline__ void put(const at_random_call &call, const at_
 }
 
 extern "C" __global__ void __launch_bounds__(256) at_random_torch(const __grid_constant__ at_random_call call) {
-  const at_u64 seed = call.state ? call.state[0] : call.seed, offset = call.state ? call.state[1] + call.offset : call.offset;
+  const at_u64 seed = call.state ? call.state[0] : call.seed,
+               offset = call.state ? call.state[1] + call.offset : call.offset;
   const at_u64 thread = (at_u64)blockIdx.x * blockDim.x + threadIdx.x;
   at_u64 counter = offset / 4u;
   for (at_u64 first = thread; first < call.count; first += call.threads * UNROLL, counter++) {

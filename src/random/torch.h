@@ -14,7 +14,8 @@
 int at_torch_unroll(const at_random_call *call);
 
 /* Runs the call as torch would, in one launch or, beyond 2^31 bytes, several. Fills `threads` of each. */
-attune_status at_torch_run(attune_generator *generator, attune_stream *stream, const at_generator_view *view, at_random_call *call);
+attune_status at_torch_run(attune_generator *generator, attune_stream *stream, const at_generator_view *view,
+                           at_random_call *call);
 
 /* The host's model of the kernel: Philox blocks first to first + count, of blocks numbered by pass, then thread. */
 void at_torch_fill_host(const at_random_call *call, uint64_t first, uint64_t count);

@@ -6,9 +6,15 @@
 #include <math.h>
 
 /* u in (0, 1]. */
-static float uniform32(uint32_t w) { return fmaf((float)w, 0x1p-32f, 0x1p-33f); }
-static uint64_t bits53(uint32_t low, uint32_t high) { return low ^ (uint64_t)high << 21; }
-static double uniform64(uint32_t low, uint32_t high) { return fma((double)bits53(low, high), 0x1p-53, 0x1p-54); }
+static float uniform32(uint32_t w) {
+  return fmaf((float)w, 0x1p-32f, 0x1p-33f);
+}
+static uint64_t bits53(uint32_t low, uint32_t high) {
+  return low ^ (uint64_t)high << 21;
+}
+static double uniform64(uint32_t low, uint32_t high) {
+  return fma((double)bits53(low, high), 0x1p-53, 0x1p-54);
+}
 
 static void normal32(float out[2], uint32_t x, uint32_t y) {
   const float scale = 2.3283064e-10f * 6.2831855f;
@@ -36,7 +42,8 @@ static double transformed(const at_random_call *call, double x) {
   switch (call->distribution) {
   case AT_UNIFORM: return wide ? fma(x, call->d[1], call->d[0]) : (double)fmaf((float)x, call->f[1], call->f[0]);
   case AT_NORMAL: return wide ? fma(x, call->d[1], call->d[0]) : (double)fmaf((float)x, call->f[1], call->f[0]);
-  case AT_LOG_NORMAL: return wide ? exp(fma(x, call->d[1], call->d[0])) : (double)expf(fmaf((float)x, call->f[1], call->f[0]));
+  case AT_LOG_NORMAL:
+    return wide ? exp(fma(x, call->d[1], call->d[0])) : (double)expf(fmaf((float)x, call->f[1], call->f[0]));
   case AT_EXPONENTIAL: return exponential(call, x);
   default: return (call->dtype == AT_F64 || call->dtype == AT_I64 ? x < call->d[1] : (float)x < call->f[1]) ? 1.0 : 0.0;
   }

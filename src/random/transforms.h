@@ -24,8 +24,8 @@
 #define AT_HELD(x) AT_FLOAT(AT_BITS(x) ^ threadIdx.y)
 #define AT_HELD_BITS(bits) ((bits) ^ threadIdx.y)
 #else
-#include "src/random/philox.h"
 #include "src/half.h"
+#include "src/random/philox.h"
 #define AT_FMA(a, b, c) __builtin_fmaf(a, b, c)
 #define AT_MUL(a, b) ((a) * (b))
 #define AT_ADD(a, b) ((a) + (b))
@@ -64,7 +64,9 @@ AT_BOTH float at_sqrt32(float x) {
 /* ---- f32 ---- */
 
 /* (0, 1): 2^-33 to 1 - 2^-24; the factor is a little below 2^-32 so that 1 is not reached and no logarithm is zero. */
-AT_BOTH float at_open32(at_u32 w) { return AT_FMA((float)w, AT_HELD(0x1.fffffep-33f), 0x1p-33f); }
+AT_BOTH float at_open32(at_u32 w) {
+  return AT_FMA((float)w, AT_HELD(0x1.fffffep-33f), 0x1p-33f);
+}
 
 /* -2 ln(u) for a normal u in (0, 1): u = 2^e (1 + f), |f| <= 1/3; relative error below 1.2e-6. */
 AT_BOTH float at_log32(float u) {
@@ -86,7 +88,9 @@ typedef struct at_pair32 {
   float x, y;
 } at_pair32;
 
-AT_BOTH float at_radius32(at_u32 w) { return at_sqrt32(at_log32(at_open32(w))); }
+AT_BOTH float at_radius32(at_u32 w) {
+  return at_sqrt32(at_log32(at_open32(w)));
+}
 
 AT_BOTH at_pair32 at_normal32(float radius, at_u32 w, float mean) {
   const float t = AT_ADD(AT_FLOAT((w & 0x7fffffu) | AT_HELD_BITS(0x40000000u)), -3.0f), q = AT_MUL(t, t);
@@ -123,8 +127,12 @@ AT_BOTH float at_exp32(float x) {
 /* ---- f64 ---- */
 
 /* [0, 1), a multiple of 2^-53, and (0, 1), an odd multiple of 2^-54. */
-AT_BOTH double at_unit64(at_u64 w) { return AT_MUL64((double)(at_i64)(w >> 11), 0x1p-53); }
-AT_BOTH double at_open64(at_u64 w) { return AT_FMA64((double)(at_i64)(w >> 12), 0x1p-52, 0x1p-53); }
+AT_BOTH double at_unit64(at_u64 w) {
+  return AT_MUL64((double)(at_i64)(w >> 11), 0x1p-53);
+}
+AT_BOTH double at_open64(at_u64 w) {
+  return AT_FMA64((double)(at_i64)(w >> 12), 0x1p-52, 0x1p-53);
+}
 
 /* -2 ln(u) for a normal u in (0, 1), by the inverse hyperbolic tangent of f / (2 + f). */
 AT_BOTH double at_log64(double u) {
