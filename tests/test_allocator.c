@@ -288,6 +288,28 @@ static void segments_grow_in_place(void **state) {
   OK(attune_free(d, first));
 }
 
+static attune_status refuse_unmap(attune_device *device, void *address, size_t bytes, uint64_t handle) {
+  (void)device, (void)address, (void)bytes, (void)handle;
+  return at_fail(ATTUNE_DEVICE_ERROR, "refused");
+}
+
+/* A device that does not take memory back keeps it usable. */
+static void memory_that_cannot_go_back_stays(void **state) {
+  (void)state;
+  const at_backend *usual = host->backend;
+  at_backend stubborn = *usual;
+  stubborn.vm_unmap = refuse_unmap;
+  void *p = take(first, 50 * MIB);
+  OK(attune_free(p, first));
+  host->backend = &stubborn;
+  OK(attune_memory_empty_cache(host));
+  host->backend = usual;
+  assert_int_equal(statistics().reserved_bytes[0].current, 60 * MIB);
+  assert_ptr_equal(take(first, 50 * MIB), p);
+  memset(p, 1, 50 * MIB);
+  OK(attune_free(p, first));
+}
+
 static void settings(void **state) {
   (void)state;
   static const char *const bad[][2] = {{"max_split_size_mb:20", "max_split_size_mb"},     {"max_split_size:5", "max_split_size\""},
@@ -576,7 +598,7 @@ int main(void) {
       TEST(freed_memory_is_used_anew),       TEST(another_streams_use_is_waited_for), TEST(a_closed_streams_memory_is_used_by_others),
       TEST(wrong_frees),                     TEST(memory_runs_out),                   TEST(the_program_is_asked_for_memory),
       TEST(old_segments_are_collected),      TEST(oversize_blocks_stay_whole),        TEST(segments_grow_in_place),
-      TEST(settings),                        TEST(without_a_cache),                   TEST(use_after_free_is_seen),
+      TEST(memory_that_cannot_go_back_stays), TEST(settings),                        TEST(without_a_cache),                   TEST(use_after_free_is_seen),
       TEST(the_programs_allocator),          TEST(pools_are_apart),                   TEST(a_capture_has_its_pool),
       TEST(counters_add_up),                 TEST(threads_share_the_device),          TEST(a_child_of_fork_goes_on),
   };

@@ -136,7 +136,11 @@ static attune_status on_event(attune_event *event, cudaError_t (*call)(cudaEvent
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, event->device);
   if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(event->device, call((cudaEvent_t)event->native), what);
+  enum cudaStreamCaptureMode mode; /* the allocator asks at any time: no other thread's capture must break by it */
+  at_cuda_relax(&mode);
+  cudaError_t error = call((cudaEvent_t)event->native);
+  at_cuda_restore(mode);
+  status = at_cuda_check(event->device, error, what);
   at_cuda_leave(&scope);
   return status;
 }

@@ -85,13 +85,25 @@ static attune_status map(attune_device *device, at_segment *segment, const at_bl
   return ATTUNE_OK;
 }
 
-/* Without the lock. */
+/* Without the lock. Stops at the first granule that the device does not take back, as on a lost device: its handle stays. */
 static void unmap(attune_device *device, at_segment *segment, const at_block *block) {
   size_t first = granule_of(segment, block), count = block->size / segment->granule;
   for (size_t i = first; i < first + count; i++) {
-    (void)device->backend->vm_unmap(device, segment->base + i * segment->granule, segment->granule, segment->handles[i]);
+    if (device->backend->vm_unmap(device, segment->base + i * segment->granule, segment->granule, segment->handles[i]) != ATTUNE_OK) return;
     segment->handles[i] = 0;
   }
+}
+
+/* What was not unmapped is free memory again. False: that is all of the block. */
+static bool keep_mapped(at_allocator *allocator, at_block *block) {
+  at_segment *segment = block->segment;
+  size_t first = granule_of(segment, block), count = block->size / segment->granule, gone = 0;
+  while (gone < count && segment->handles[first + gone] == 0) gone++;
+  if (gone == count) return true;
+  at_block *rest = gone > 0 ? at_block_cut(allocator, block, gone * segment->granule) : block;
+  if (!rest) return false; /* no memory to tell the two apart: the block stays out of use */
+  (void)at_block_cache(allocator, rest);
+  return gone > 0;
 }
 
 static void become_unmapped(at_allocator *allocator, at_block *block) {
@@ -191,6 +203,7 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
     at_block *block = list;
     at_segment *segment = block->segment;
     list = block->link;
+    if (!keep_mapped(allocator, block)) continue;
     bytes += block->size;
     segment->bytes -= block->size;
     at_unreserve(allocator, block->size);
