@@ -444,7 +444,10 @@ static char *tune_on_terminal(void) {
   struct winsize size = {.ws_row = 24, .ws_col = 100};
   int terminal = -1;
   pid_t child = forkpty(&terminal, NULL, NULL, &size);
-  assert_true(child >= 0);
+  if (child < 0) { /* a container without /dev/pts */
+    print_message("skipped: no pseudo-terminal here (%s)\n", strerror(errno));
+    skip();
+  }
   if (child == 0) {
     execl(AT_COMMAND, "attune", TUNE, "--force", (char *)NULL);
     _exit(99);

@@ -19,12 +19,12 @@ enum {
 };
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
-static const double AUTO_NS = 330e6, AUTO_CALLS = 300.0;
+static const double AUTO_NS = 330e6, AUTO_CALLS = 400.0;
 
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
 /* How the time is spent: until which fraction of it each stage may go on. */
-static const double SCREEN_UNTIL = 0.60, WIDEN_UNTIL = 0.78, RACE_UNTIL = 0.92;
+static const double SCREEN_UNTIL = 0.70, WIDEN_UNTIL = 0.84, RACE_UNTIL = 0.94;
 
 typedef struct search {
   at_race race;

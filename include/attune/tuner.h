@@ -44,7 +44,7 @@ typedef struct attune_tuner_options {
   const char *system_database;  /* a read-only layer under it; NULL: none */
   attune_mode mode;             /* 0: ATTUNE_MODE, then cached */
   double budget_ms;             /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
-                                   makes sensible: 330 and 300 calls of the default */
+                                   makes sensible: 330 and 400 calls of the default */
   double total_budget_ms;       /* most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
 } attune_tuner_options;

@@ -3,7 +3,7 @@
 
 set(outside_environment
   ${environment} "BUILD=set:${PROJECT_BINARY_DIR}" "SOURCE=set:${PROJECT_SOURCE_DIR}" "CC=set:${CMAKE_C_COMPILER}"
-  "CMAKE=set:${CMAKE_COMMAND}")
+  "CMAKE=set:${CMAKE_COMMAND}" "CMAKE_GENERATOR=set:${CMAKE_GENERATOR}")
 if(ATTUNE_WITH_CUDA)
   list(APPEND outside_environment "CUDA_RPATH=set:-Wl,-rpath,${CUDAToolkit_LIBRARY_DIR}")
 endif()

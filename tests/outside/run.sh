@@ -5,7 +5,8 @@
 #   find_package   by CMake, shared and static
 #   pkg_config     by pkg-config, shared and static
 #   without_cuda   builds and installs the source tree once more with ATTUNE_CUDA=OFF, then both of the above
-# Environment: BUILD (attune's build folder), SOURCE (attune's root), WORK (a folder of its own), CC, CMAKE. Exit 77: skipped.
+# Environment: BUILD (attune's build folder), SOURCE (attune's root), WORK (a folder of its own), CC, CMAKE; CMAKE_GENERATOR, for a machine may
+# have Ninja and no make. Exit 77: skipped.
 set -eu
 
 here=$SOURCE/tests/outside
