@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -38,6 +39,7 @@ static struct {
   unsigned generation; /* changes in a child of fork */
   int64_t spin_ns;
   worker *workers[MEMBERS_MAX]; /* rank 1 first; kept for ever */
+  int cpu;                      /* where the caller of the team runs */
   alignas(64) atomic_int running;
   gate finish; /* changes once a team, by the worker that ends last */
   alignas(64) atomic_int arrived;
@@ -91,6 +93,17 @@ static void open_pool(void) {
   pthread_atfork(NULL, NULL, after_fork_child);
 }
 
+/* The kernel wakes a thread on its waker's CPU, where it would share the time of the caller until the scheduler balances: often longer than the team lives.
+ * Leaving that CPU out of the mask for a moment moves the thread at once. */
+static void step_aside(int cpu) {
+  cpu_set_t all, others;
+  if (cpu < 0 || sched_getcpu() != cpu || sched_getaffinity(0, sizeof all, &all) != 0) return;
+  others = all;
+  CPU_CLR((size_t)cpu, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  (void)sched_setaffinity(0, sizeof all, &all);
+}
+
 static void *run_worker(void *arg) {
   worker *self = arg;
   unsigned seen = 0;
@@ -98,6 +111,7 @@ static void *run_worker(void *arg) {
   inside = true;
   for (;;) {
     seen = gate_wait(&self->start, seen);
+    step_aside(pool.cpu);
     at_team team = {self->rank, pool.size, &pool};
     pool.fn(pool.arg, &team);
     if (pool.generation != generation) return NULL; /* fn forked, and this is the child: no team, no pool */
@@ -142,6 +156,7 @@ static void run_team(int size, void (*fn)(void *arg, const at_team *team), void 
   pool.fn = fn;
   pool.arg = arg;
   pool.size = size;
+  pool.cpu = sched_getcpu();
   atomic_store_explicit(&pool.running, size - 1, memory_order_relaxed);
   for (int rank = 1; rank < size; rank++) gate_open(&pool.workers[rank - 1]->start);
   inside = true;

@@ -12,8 +12,7 @@
 int at_torch_unroll(const at_random_call *call) {
   if (call->distribution == AT_INTEGERS)
     return call->range - 1u >= AT_TORCH_WIDE_RANGE - 1u ? 2 : 4; /* range 0 is 2^64 */
-  if (call->dtype == AT_F64) return 2;
-  return call->distribution == AT_BERNOULLI && call->dtype == AT_I64 ? 2 : 4;
+  return call->dtype == AT_F64 ? 2 : 4;
 }
 
 /* Multiprocessors and their threads of the GPU to draw as. */
