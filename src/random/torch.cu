@@ -115,7 +115,7 @@ static __device__ __forceinline__ void put(const at_random_call &call, const at_
                                            const float *x, const double *y, at_u64 i) {
   if (KIND == AT_INTEGERS)
     store_integer(call, i, UNROLL == 2 ? (at_u64)block.w[2 * k] << 32 | block.w[2 * k + 1] : block.w[k]);
-  else if (UNROLL == 2)
+  else if (TYPE == AT_F64 || TYPE == AT_I64) /* i64 compares its f32 sample in f64 */
     store64(call, i, transform64(call, y[k]));
   else
     store32(call, i, transform32(call, x[k]));
