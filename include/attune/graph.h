@@ -90,6 +90,8 @@ ATTUNE_API attune_status attune_graph_debug_dump(const attune_graph *graph, cons
 /* The cudaGraph_t (only with keep_graph) and the cudaGraphExec_t; NULL on the host, and where there is none. Borrowed, until the graph is captured,
  * updated, instantiated, reset or destroyed. */
 ATTUNE_API void *attune_graph_native(const attune_graph *graph);
+
+/* The cudaGraphExec_t, as above. */
 ATTUNE_API void *attune_graph_native_executable(const attune_graph *graph);
 
 /* The graph's device. Borrowed; NULL for NULL. */

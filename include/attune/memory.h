@@ -65,6 +65,8 @@ ATTUNE_API attune_status attune_memory_empty_cache(attune_device *device);
 /* Limits what the device's allocator takes of the device, cached memory included: `bytes` (0: no limit), or a fraction, above 0 and at most 1, of
  * all its memory. What was taken already stays. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes);
+
+/* The same limit as a fraction of the device's memory. Errors and threads as above. */
 ATTUNE_API attune_status attune_memory_set_fraction(attune_device *device, double fraction);
 
 /* Changes settings of the device's allocator, see above; those not named stay. `backend`, `poison` and `expandable_segments` can change only while
@@ -88,7 +90,11 @@ ATTUNE_API attune_status attune_memory_set_allocator(attune_device *device, cons
  * attune_free. From the thread that allocates, which holds no lock of attune. At most 8 a device. Errors: INVALID_ARGUMENT, BUSY (8 there
  * already); remove: NOT_FOUND. */
 typedef int (*attune_memory_callback)(void *user, attune_device *device, size_t bytes);
+
+/* Adds a callback, as above. */
 ATTUNE_API attune_status attune_memory_add_callback(attune_device *device, attune_memory_callback callback, void *user);
+
+/* Removes a callback, as above. */
 ATTUNE_API attune_status attune_memory_remove_callback(attune_device *device, attune_memory_callback callback, void *user);
 
 /* A counter: now, the most since the last reset, and all that was added and taken away since the last reset. */
@@ -123,6 +129,8 @@ ATTUNE_API attune_status attune_memory_get_statistics(attune_device *device, att
 
 /* Peaks become what is now; `allocated`, `freed` and the plain counters become 0. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_memory_reset_peaks(attune_device *device);
+
+/* `allocated`, `freed` and the plain counters become 0, as above. */
 ATTUNE_API attune_status attune_memory_reset_accumulated(attune_device *device);
 
 /* A table of the statistics for people, of several lines, into *out, which the caller releases with free(). Errors: INVALID_ARGUMENT,
@@ -155,6 +163,8 @@ ATTUNE_API attune_status attune_memory_export(attune_memory_handle *out, const v
 /* Opens another process's memory on `device` into *out; attune_memory_close closes it (DEVICE_ERROR, INVALID_ARGUMENT), not attune_free. The same
  * segment is opened once and counted. Errors: INVALID_ARGUMENT (also a handle of this process), UNSUPPORTED, DEVICE_ERROR, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_memory_import(void **out, attune_device *device, const attune_memory_handle *handle);
+
+/* Closes what attune_memory_import opened, as above. */
 ATTUNE_API attune_status attune_memory_close(void *pointer, attune_device *device);
 
 #ifdef __cplusplus

@@ -37,6 +37,8 @@ ATTUNE_API attune_status attune_pinned_get_statistics(attune_device *device, att
 
 /* Peaks become what is now; `allocated`, `freed` and the plain counters become 0. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_pinned_reset_peaks(attune_device *device);
+
+/* `allocated`, `freed` and the plain counters become 0, as above. */
 ATTUNE_API attune_status attune_pinned_reset_accumulated(attune_device *device);
 
 /* Gives cached pinned memory that is not in use back to the system. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING. Any thread. */

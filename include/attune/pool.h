@@ -29,6 +29,8 @@ ATTUNE_API void attune_pool_destroy(attune_pool *pool);
 /* From now on attune_alloc on `stream` takes from `pool`, until attune_pool_end; begin and end nest up to 8 deep. A capture of attune_graph goes
  * before it. Errors: INVALID_ARGUMENT (another device's pool; end without a begin), BUSY (nested too deep). */
 ATTUNE_API attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream);
+
+/* Ends the latest begin on `stream`, as above. */
 ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *stream);
 
 /* Bytes that the pool has taken, and how much of it the program holds; either may be NULL. Errors: INVALID_ARGUMENT. Any thread. */

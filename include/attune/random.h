@@ -43,10 +43,14 @@ ATTUNE_API void attune_generator_destroy(attune_generator *generator);
 /* Sets the seed, and the offset to 0. Errors of this and the other setters: INVALID_ARGUMENT, CAPTURING (a graph that the generator is registered with is
  * being captured). Any thread. */
 ATTUNE_API attune_status attune_generator_set_seed(attune_generator *generator, uint64_t seed);
+
+/* The seed into *out. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_generator_get_seed(const attune_generator *generator, uint64_t *out);
 
 /* The offset: a multiple of 4 below 2^63. */
 ATTUNE_API attune_status attune_generator_set_offset(attune_generator *generator, uint64_t offset);
+
+/* The offset into *out. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_generator_get_offset(const attune_generator *generator, uint64_t *out);
 
 /* Moves the offset on by `words`, a multiple of 4, as if calls had drawn that much: streams of numbers that start 2^k apart do not meet before 2^k words.
@@ -55,6 +59,8 @@ ATTUNE_API attune_status attune_generator_jump(attune_generator *generator, uint
 
 /* The mode. It is no part of the state; set it before the first draw. */
 ATTUNE_API attune_status attune_generator_set_mode(attune_generator *generator, attune_random_mode mode);
+
+/* The mode into *out. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_generator_get_mode(const attune_generator *generator, attune_random_mode *out);
 
 /* Mode torch: draw as a GPU with `processors` multiprocessors of `threads` threads would. 0 and 0: as the stream's device; the host then takes the first

@@ -117,6 +117,8 @@ typedef enum attune_sync_debug { ATTUNE_SYNC_DEBUG_OFF = 0, ATTUNE_SYNC_DEBUG_WA
 /* Sets it for the process: off (the default), a warning in the log, or an error: the call does nothing and returns BUSY; a call without a status waits
  * and logs an error. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
+
+/* The present setting. Any thread. */
 ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
 
 /* Nanoseconds from `start` to `stop` into *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both must be recorded.
