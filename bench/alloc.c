@@ -175,9 +175,9 @@ static void replay(attune_device *device, const alloc_trace *trace, const char *
   }
   double ns = (now_ns() - start) / (double)trace->count;
   alloc_check(attune_memory_get_statistics(device, &s), "attune_memory_get_statistics");
-  alloc_line("| %s | %s | %zu | %.1f | %.1f | %.3f | %llu | %.0f |", trace->name, settings, trace->count, (double)trace->peak / (1 << 20),
-             (double)s.reserved_bytes[0].peak / (1 << 20), (double)s.reserved_bytes[0].peak / (double)trace->peak,
-             (unsigned long long)s.device_allocs, ns);
+  alloc_line("| %s | %s | %zu | %.1f | %.1f | %.3f | %llu | %.0f |", trace->name, settings, trace->count,
+             (double)trace->peak / (1 << 20), (double)s.reserved_bytes[0].peak / (1 << 20),
+             (double)s.reserved_bytes[0].peak / (double)trace->peak, (unsigned long long)s.device_allocs, ns);
   for (size_t i = 0; i < trace->ids; i++) give(stream, &blocks[i]);
   free(blocks);
   attune_stream_destroy(stream);
@@ -186,7 +186,8 @@ static void replay(attune_device *device, const alloc_trace *trace, const char *
 
 static void report_traces(attune_device *device, const char *folder, const char *settings) {
   static const char *const usual[] = {"expandable_segments:false", "expandable_segments:true"};
-  alloc_line("| trace | settings | operations | peak in use, MiB | reserved, MiB | reserved / peak | taken from the device, times | ns an operation |");
+  alloc_line("| trace | settings | operations | peak in use, MiB | reserved, MiB | reserved / peak | taken from the "
+             "device, times | ns an operation |");
   alloc_line("|---|---|---:|---:|---:|---:|---:|---:|");
   for (int i = 0; i < ALLOC_TRACES; i++) {
     alloc_trace trace;

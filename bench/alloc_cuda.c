@@ -20,7 +20,8 @@ static void *open_peer(attune_device *device) {
   unsigned long long keep = UINT64_MAX;
   if (!p) alloc_die("no memory");
   p->device = ordinal_of(device);
-  if (cudaSetDevice(p->device) != cudaSuccess || cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking) != cudaSuccess ||
+  if (cudaSetDevice(p->device) != cudaSuccess ||
+      cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking) != cudaSuccess ||
       cudaDeviceGetDefaultMemPool(&pool, p->device) != cudaSuccess ||
       cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep) != cudaSuccess)
     alloc_die("CUDA's pool cannot be set up");

@@ -51,7 +51,8 @@ enum { LAYERS = 24, SAVED = 9, STEPS = 130 };
 /* Forward keeps what backward needs, layer by layer; backward makes gradients and frees from the last layer on. Weights, their gradients and the
  * optimiser's two moments stay. Each step has another batch of tokens. */
 static void make_training(alloc_trace *trace) {
-  static const size_t weights[] = {3 * HIDDEN * HIDDEN * 2, HIDDEN *HIDDEN * 2, 4 * HIDDEN *HIDDEN * 2, 4 * HIDDEN *HIDDEN * 2, HIDDEN * 2, HIDDEN * 2};
+  static const size_t weights[] = {3 * HIDDEN * HIDDEN * 2, HIDDEN * HIDDEN * 2, 4 * HIDDEN * HIDDEN * 2,
+                                   4 * HIDDEN * HIDDEN * 2, HIDDEN * 2,          HIDDEN * 2};
   enum { WEIGHTS = sizeof weights / sizeof weights[0] };
   buffer saved[LAYERS][SAVED], kept;
   for (int layer = 0; layer < LAYERS; layer++)

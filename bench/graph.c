@@ -117,7 +117,8 @@ static void report_host(void) {
   graph_check(attune_device_get(&host, "host"), "attune_device_get");
   graph_work_open(&work, host, ATTUNE_F32);
   graph_check(attune_graph_create(&graph, host), "attune_graph_create");
-  graph_check(attune_graph_capture_callback(graph, work.stream, NULL, graph_work_give, &work), "attune_graph_capture_callback");
+  graph_check(attune_graph_capture_callback(graph, work.stream, NULL, graph_work_give, &work),
+              "attune_graph_capture_callback");
   attune_stream *inline_stream = attune_stream_default(host);
   for (int round = 0; round < ROUNDS; round++) {
     times[0][round] = eager_us(&work, work.stream, REPLAYS);
@@ -127,8 +128,8 @@ static void report_host(void) {
   }
   graph_line("| %d GEMMs f32 %d^3 on the host | us, median of %d | of eager |", GRAPH_GEMMS, GRAPH_SIDE, ROUNDS);
   graph_line("|---|---:|---:|");
-  const char *const names[] = {"created stream, one by one", "created stream, attune_graph_replay", "default stream, one by one",
-                               "default stream, attune_graph_replay"};
+  const char *const names[] = {"created stream, one by one", "created stream, attune_graph_replay",
+                               "default stream, one by one", "default stream, attune_graph_replay"};
   double eager = 0.0;
   for (int i = 0; i < 4; i++) {
     const double us = graph_median(times[i], ROUNDS);
@@ -140,13 +141,15 @@ static void report_host(void) {
 }
 
 static void usage(FILE *out) {
-  fputs("bench_graph [--markdown FILE]: 100 small GEMMs as a graph, and given one by one; with a GPU also graphs made by hand.\n"
+  fputs("bench_graph [--markdown FILE]: 100 small GEMMs as a graph, and given one by one; with a GPU also graphs made "
+        "by hand.\n"
         "Exits with 1 when a replay on the GPU takes more than 1.05 times the graph made by hand.\n",
         out);
 }
 
 int main(int argc, char **argv) {
-  static const struct option options[] = {{"markdown", required_argument, NULL, 'm'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+  static const struct option options[] = {
+      {"markdown", required_argument, NULL, 'm'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
   int met = 1;
   for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
     if (c == 'h') {

@@ -27,9 +27,10 @@ typedef struct scene {
 static void give_cublas(scene *s) {
   const float alpha = 1e-3f, beta = 0.0f;
   for (int i = 0; i < GRAPH_GEMMS; i++)
-    if (cublasGemmEx(s->blas, CUBLAS_OP_N, CUBLAS_OP_N, GRAPH_SIDE, GRAPH_SIDE, GRAPH_SIDE, &alpha, s->work.a, CUDA_R_16BF, GRAPH_SIDE,
-                     i % 2 ? s->work.y : s->work.x, CUDA_R_16BF, GRAPH_SIDE, &beta, i % 2 ? s->work.x : s->work.y, CUDA_R_16BF, GRAPH_SIDE,
-                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
+    if (cublasGemmEx(s->blas, CUBLAS_OP_N, CUBLAS_OP_N, GRAPH_SIDE, GRAPH_SIDE, GRAPH_SIDE, &alpha, s->work.a,
+                     CUDA_R_16BF, GRAPH_SIDE, i % 2 ? s->work.y : s->work.x, CUDA_R_16BF, GRAPH_SIDE, &beta,
+                     i % 2 ? s->work.x : s->work.y, CUDA_R_16BF, GRAPH_SIDE, CUBLAS_COMPUTE_32F,
+                     CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
       graph_die("cublasGemmEx failed");
 }
 
@@ -61,7 +62,8 @@ static void open_scene(scene *s, attune_device *device) {
   cuda(cudaEventCreate(&s->start), "cudaEventCreate");
   cuda(cudaEventCreate(&s->stop), "cudaEventCreate");
   graph_check(attune_graph_create(&s->graph, device), "attune_graph_create");
-  graph_check(attune_graph_capture_callback(s->graph, s->work.stream, NULL, graph_work_give, &s->work), "attune_graph_capture_callback");
+  graph_check(attune_graph_capture_callback(s->graph, s->work.stream, NULL, graph_work_give, &s->work),
+              "attune_graph_capture_callback");
   for (int way = 1; way < WAYS; way++) s->by_hand[way] = capture_by_hand(s, way);
 }
 
@@ -98,7 +100,9 @@ static void measure(scene *s, int way, double *out_device_us, double *out_host_u
 }
 
 int graph_report_cuda(void) {
-  static const char *const names[WAYS] = {"attune_graph_replay", "the same calls, cudaStreamBeginCapture and cudaGraphLaunch", "cublasGemmEx, the same way"};
+  static const char *const names[WAYS] = {"attune_graph_replay",
+                                          "the same calls, cudaStreamBeginCapture and cudaGraphLaunch",
+                                          "cublasGemmEx, the same way"};
   static scene s;
   attune_device *device = NULL;
   attune_device_properties properties;
@@ -112,17 +116,20 @@ int graph_report_cuda(void) {
       measure(&s, way, round < 0 ? &unused : &device_us[way][round], round < 0 ? &unused : &host_us[way][round]);
     }
   graph_line("%s", "");
-  graph_line("| graph of %d GEMMs bf16 %d^3 on %s | device us, median of %d | host us | device / by hand |", GRAPH_GEMMS, GRAPH_SIDE, properties.name, ROUNDS);
+  graph_line("| graph of %d GEMMs bf16 %d^3 on %s | device us, median of %d | host us | device / by hand |",
+             GRAPH_GEMMS, GRAPH_SIDE, properties.name, ROUNDS);
   graph_line("|---|---:|---:|---:|");
   for (int way = 0; way < WAYS; way++) {
     device_median[way] = graph_median(device_us[way], ROUNDS);
     host_median[way] = graph_median(host_us[way], ROUNDS);
   }
   for (int way = 0; way < WAYS; way++)
-    graph_line("| %s | %.2f | %.2f | %.3f |", names[way], device_median[way], host_median[way], device_median[way] / device_median[1]);
+    graph_line("| %s | %.2f | %.2f | %.3f |", names[way], device_median[way], host_median[way],
+               device_median[way] / device_median[1]);
   close_scene(&s);
   const double ratio = device_median[0] / device_median[1];
   graph_line("%s", "");
-  graph_line("attune's graph takes %.3f times the one by hand; at most %.2f is the goal: %s", ratio, MOST, ratio <= MOST ? "met" : "MISSED");
+  graph_line("attune's graph takes %.3f times the one by hand; at most %.2f is the goal: %s", ratio, MOST,
+             ratio <= MOST ? "met" : "MISSED");
   return ratio <= MOST;
 }

@@ -202,7 +202,9 @@ static double rate_of_threads(const scene *s, path which, int threads, const int
   return hot_median(runs, REPEATS);
 }
 
-static double time_one(const scene *s, path which, const int *cpus) { return 1e3 / rate_of_threads(s, which, 1, cpus, 1); }
+static double time_one(const scene *s, path which, const int *cpus) {
+  return 1e3 / rate_of_threads(s, which, 1, cpus, 1);
+}
 
 static void report_threads(const scene *s, path which, const char *name, const int *cpus, int cpu_count) {
   static const int counts[] = {1, 2, 4, 8, 16};

@@ -38,8 +38,8 @@ int main(void) {
 
   check(attune_copy(stream, d, device_d, BYTES));
   check(attune_stream_synchronize(stream));
-  printf("%s: d[0] = %g, d[last] = %g; both should be %g\n", attune_device_name(device), (double)d[0], (double)d[SIZE * SIZE - 1],
-         0.5 * 0.25 * SIZE);
+  printf("%s: d[0] = %g, d[last] = %g; both should be %g\n", attune_device_name(device), (double)d[0],
+         (double)d[SIZE * SIZE - 1], 0.5 * 0.25 * SIZE);
 
   check(attune_free(device_a, stream));
   check(attune_free(device_b, stream));

@@ -12,9 +12,9 @@ struct at_random_call;            /* src/random/call.h */
 
 /* What the device's clocks do: measurements taken while `slowed` are thrown away. */
 typedef struct at_clock_state {
-  int clock_mhz;     /* 0: not known */
-  bool slowed;       /* hardware or thermal slowdown (not a mere power cap) */
-  int foreign;       /* other processes that compute on the device; -1: not known */
+  int clock_mhz; /* 0: not known */
+  bool slowed;   /* hardware or thermal slowdown (not a mere power cap) */
+  int foreign;   /* other processes that compute on the device; -1: not known */
 } at_clock_state;
 
 typedef struct at_backend {
@@ -97,13 +97,13 @@ typedef struct at_backend {
 
 struct attune_device {
   const at_backend *backend;
-  int ordinal;              /* among its kind */
-  int index;                /* among all devices of the process */
+  int ordinal; /* among its kind */
+  int index;   /* among all devices of the process */
   char name[16];
   attune_device_properties properties;
   attune_stream *default_stream;
-  int captures;             /* under way on its streams; atomic */
-  void *state;              /* the backend's */
+  int captures;                /* under way on its streams; atomic */
+  void *state;                 /* the backend's */
   struct at_allocator *memory; /* src/memory/'s; made at first use, kept for ever */
 };
 
@@ -114,18 +114,18 @@ struct at_front;
 struct attune_stream {
   attune_device *device;
   struct at_capture *capture; /* under way by attune_graph_capture_begin; NULL: none */
-  void *native;             /* cudaStream_t */
-  void *state;              /* the backend's: host queue (NULL: inline), cuda handles and workspace */
-  bool owned;               /* attune made `native` */
-  bool pooled;              /* stream_pool.c's: never closed */
-  bool doomed;              /* destroyed while it was part of a capture: closed at the capture's end */
-  int priority;             /* given when it is opened */
-  struct at_front *memory;  /* src/memory/'s; made at first use */
+  void *native;               /* cudaStream_t */
+  void *state;                /* the backend's: host queue (NULL: inline), cuda handles and workspace */
+  bool owned;                 /* attune made `native` */
+  bool pooled;                /* stream_pool.c's: never closed */
+  bool doomed;                /* destroyed while it was part of a capture: closed at the capture's end */
+  int priority;               /* given when it is opened */
+  struct at_front *memory;    /* src/memory/'s; made at first use */
 };
 
 struct attune_event {
   attune_device *device;
-  void *native;             /* cudaEvent_t */
+  void *native; /* cudaEvent_t */
   void *state;
   bool owned;
   attune_event_options options;

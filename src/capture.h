@@ -19,29 +19,29 @@ struct attune_generator;
 typedef struct at_graph_generator {
   struct attune_generator *generator;
   attune_device *device;
-  uint64_t *state;      /* device memory: seed, base offset */
-  uint64_t increment;   /* of one replay, summed up during the capture */
+  uint64_t *state;    /* device memory: seed, base offset */
+  uint64_t increment; /* of one replay, summed up during the capture */
   struct at_graph_generator *next;
 } at_graph_generator;
 
 typedef struct at_capture {
   attune_stream *stream;
-  struct attune_pool *pool;         /* what is allocated on the stream meanwhile comes from here */
-  at_graph_generator *generators;   /* those registered with the graph */
+  struct attune_pool *pool;       /* what is allocated on the stream meanwhile comes from here */
+  at_graph_generator *generators; /* those registered with the graph */
 
   /* The rest is graph_capture.c's and the backend's. */
   struct attune_graph *graph;
-  bool called;                      /* a callback gives the work; what called it ends the capture */
+  bool called; /* a callback gives the work; what called it ends the capture */
   attune_capture_mode mode;
-  pthread_t thread;                 /* that began it */
-  atomic_int references;            /* the graph while it is under way, and every event whose latest record lies in it */
-  atomic_bool active;               /* false: it is over */
-  pthread_mutex_t lock;             /* guards the fields below, and the recording */
-  attune_stream **members;          /* streams that joined; not the first one */
+  pthread_t thread;        /* that began it */
+  atomic_int references;   /* the graph while it is under way, and every event whose latest record lies in it */
+  atomic_bool active;      /* false: it is over */
+  pthread_mutex_t lock;    /* guards the fields below, and the recording */
+  attune_stream **members; /* streams that joined; not the first one */
   int member_count;
-  attune_status broken;             /* not OK: end fails with this ... */
-  char reason[192];                 /* ... and says why */
-  void *recording;                  /* the host's */
+  attune_status broken; /* not OK: end fails with this ... */
+  char reason[192];     /* ... and says why */
+  void *recording;      /* the host's */
 } at_capture;
 
 /* The capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as the thread's message. */

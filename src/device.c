@@ -112,7 +112,8 @@ attune_status attune_device_synchronize(attune_device *device) {
 attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {
   uint64_t available = 0, total = 0;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  if (!device->backend->memory_info) return at_fail(ATTUNE_UNSUPPORTED, "device %s does not say what is free", device->name);
+  if (!device->backend->memory_info)
+    return at_fail(ATTUNE_UNSUPPORTED, "device %s does not say what is free", device->name);
   attune_status status = device->backend->memory_info(device, &available, &total);
   if (status != ATTUNE_OK) return status;
   if (out_free) *out_free = available;

@@ -51,7 +51,8 @@ attune_status attune_graph_reset(attune_graph *graph) {
   return ATTUNE_OK;
 }
 
-attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *stream, const attune_capture_options *options) {
+attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *stream,
+                                         const attune_capture_options *options) {
   return at_graph_capture_start(graph, stream, options, false);
 }
 
@@ -62,7 +63,8 @@ static attune_status adopt(attune_graph *graph, at_graph *captured) {
   if (status == ATTUNE_OK) {
     graph->made = captured;
     graph->instantiated = !graph->keep;
-    if (backend->graph_nodes(captured) == 0) at_log(ATTUNE_LOG_WARNING, "an empty graph was captured on %s", graph->device->name);
+    if (backend->graph_nodes(captured) == 0)
+      at_log(ATTUNE_LOG_WARNING, "an empty graph was captured on %s", graph->device->name);
     return ATTUNE_OK;
   }
   backend->graph_destroy(captured);
@@ -78,8 +80,8 @@ attune_status attune_graph_capture_end(attune_graph *graph, attune_stream *strea
   return status == ATTUNE_OK ? adopt(graph, captured) : status;
 }
 
-attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
-                                            attune_capture_fn fn, void *user) {
+attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream,
+                                            const attune_capture_options *options, attune_capture_fn fn, void *user) {
   if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");
   attune_status status = at_graph_capture_start(graph, stream, options, false);
   if (status != ATTUNE_OK) return status;
@@ -91,14 +93,17 @@ attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *
 static attune_status check_made(const attune_graph *graph) {
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
   if (graph->capture) return at_fail(ATTUNE_CAPTURING, "graph is in a capture; should be ended first");
-  if (!graph->made) return at_fail(ATTUNE_INVALID_ARGUMENT, "nothing is captured in the graph; attune_graph_capture_begin should come first");
+  if (!graph->made)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "nothing is captured in the graph; attune_graph_capture_begin should come first");
   return ATTUNE_OK;
 }
 
 static attune_status check_kept(const attune_graph *graph) {
   attune_status status = check_made(graph);
   if (status == ATTUNE_OK && !graph->keep)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "what the graph captured was not kept; should be captured with options.keep_graph");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "what the graph captured was not kept; should be captured with options.keep_graph");
   return status;
 }
 
@@ -112,10 +117,14 @@ attune_status attune_graph_instantiate(attune_graph *graph) {
 attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   attune_status status = check_made(graph);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
   if (stream->device != graph->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, graph of %s; should be of one device", stream->device->name, graph->device->name);
-  if (stream->capture) return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, graph of %s; should be of one device",
+                   stream->device->name, graph->device->name);
+  if (stream->capture)
+    return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
   if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
@@ -124,7 +133,8 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
 
 attune_status attune_graph_register_generator(attune_graph *graph, attune_generator *generator) {
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
-  if (!generator) return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
+  if (!generator)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "generator is NULL; should be one of attune_generator_create");
   for (const at_graph_generator *g = graph->generators; g; g = g->next)
     if (g->generator == generator) return ATTUNE_OK;
   at_graph_generator *joined = calloc(1, sizeof *joined);
@@ -149,7 +159,8 @@ size_t attune_graph_node_count(const attune_graph *graph) {
 
 /* Says which of the ways a file can be refused it was, before the backend tries. */
 static attune_status check_path(const char *path) {
-  if (!path || !*path) return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  if (!path || !*path)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
   FILE *file = fopen(path, "w");
   int error = errno;
   if (file && fclose(file) == 0) return ATTUNE_OK;

@@ -19,17 +19,18 @@ struct attune_graph {
 
 /* graph_capture.c: a capture of the graph's, started and brought to what the backend made of it (not instantiated). `updating`: the graph may have been
  * captured already. finish ends the capture whatever happens, but for INVALID_ARGUMENT with graph->capture still set: then it goes on. */
-attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options, bool updating);
+attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
+                                     bool updating);
 attune_status at_graph_capture_finish(attune_graph *graph, attune_stream *stream, at_graph **out);
 
 /* Ends the capture under way and drops what it wrote down. */
 void at_graph_capture_drop(attune_graph *graph);
 
 /* Runs fn on the stream in a capture already begun and ends the capture: the captured graph or fn's failure. */
-attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user, at_graph **out);
+attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user,
+                                   at_graph **out);
 
 /* The pool that the graph's captures take memory from, made at first use. Borrowed. */
 attune_status at_graph_pool(attune_graph *graph, struct attune_pool **out);
-
 
 #endif

@@ -28,23 +28,33 @@ attune_status at_capture_break(at_capture *capture, attune_status status, const 
   return at_fail(status, "%s", reason);
 }
 
-static attune_status check_begin(const attune_graph *graph, attune_stream *stream, const attune_capture_options *o, bool updating) {
+static attune_status check_begin(const attune_graph *graph, attune_stream *stream, const attune_capture_options *o,
+                                 bool updating) {
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
   if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create");
   if (stream->device != graph->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, graph of %s; should be of one device", stream->device->name, graph->device->name);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, graph of %s; should be of one device",
+                   stream->device->name, graph->device->name);
   if ((int)o->mode < ATTUNE_CAPTURE_THREAD_LOCAL || o->mode > ATTUNE_CAPTURE_RELAXED)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.mode is %d; should be thread-local (0), global (1) or relaxed (2)", (int)o->mode);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.mode is %d; should be thread-local (0), global (1) or relaxed (2)",
+                   (int)o->mode);
   if (o->share && o->share->device != graph->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.share is a graph of %s; should be of %s", o->share->device->name, graph->device->name);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.share is a graph of %s; should be of %s", o->share->device->name,
+                   graph->device->name);
   if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is in a capture already; should be ended first");
   if (stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE))
-    return at_fail(ATTUNE_UNSUPPORTED, "the default stream of %s cannot be captured; should be one of attune_stream_create", stream->device->name);
-  if (at_stream_capturing(stream)) return at_fail(ATTUNE_CAPTURING, "stream is being captured already; captures do not nest");
-  if (updating && !graph->made) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph has nothing to update; should be captured first");
-  if (!updating && graph->made) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is captured already; should be updated, or reset first");
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "the default stream of %s cannot be captured; should be one of attune_stream_create",
+                   stream->device->name);
+  if (at_stream_capturing(stream))
+    return at_fail(ATTUNE_CAPTURING, "stream is being captured already; captures do not nest");
+  if (updating && !graph->made)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph has nothing to update; should be captured first");
+  if (!updating && graph->made)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is captured already; should be updated, or reset first");
   if (!updating && graph->pool && o->share && o->share->pool != graph->pool)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph has a pool already; options.share should be NULL, or the graph reset");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "graph has a pool already; options.share should be NULL, or the graph reset");
   return ATTUNE_OK;
 }
 
@@ -94,7 +104,8 @@ static void release_pool(attune_graph *graph) {
   graph->pool = NULL;
 }
 
-attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options, bool updating) {
+attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
+                                     bool updating) {
   static const attune_capture_options defaults = ATTUNE_CAPTURE_OPTIONS_INIT;
   const attune_capture_options *o = options ? options : &defaults;
   attune_status status = check_begin(graph, stream, o, updating);
@@ -125,11 +136,13 @@ static attune_status check_end(const attune_graph *graph, const attune_stream *s
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
   if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be the one that the capture began on");
   const at_capture *capture = graph->capture;
-  if (!capture) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is in no capture; attune_graph_capture_begin should come first");
+  if (!capture)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is in no capture; attune_graph_capture_begin should come first");
   if (capture->stream != stream)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is not the one that the capture began on; the capture goes on");
   if (capture->mode != ATTUNE_CAPTURE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "another thread began the capture; should be ended there, or be in mode relaxed; it goes on");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "another thread began the capture; should be ended there, or be in mode relaxed; it goes on");
   return ATTUNE_OK;
 }
 
@@ -181,7 +194,8 @@ void at_graph_capture_drop(attune_graph *graph) {
   release_pool(graph);
 }
 
-attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user, at_graph **out) {
+attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user,
+                                   at_graph **out) {
   *out = NULL;
   graph->capture->called = true;
   attune_status status = fn(user, stream);
@@ -223,8 +237,8 @@ attune_status at_capture_record(attune_event *event, attune_stream *stream) {
 /* Room for one more member is made first, so that nothing can fail afterwards. */
 static attune_status join(at_capture *capture, attune_stream *stream) {
   if (stream->device != capture->stream->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, the capture of %s; should be of one device", stream->device->name,
-                   capture->stream->device->name);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of device %s, the capture of %s; should be of one device",
+                   stream->device->name, capture->stream->device->name);
   if (stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE))
     return at_fail(ATTUNE_UNSUPPORTED, "the default stream of %s cannot join a capture", stream->device->name);
   pthread_mutex_lock(&capture->lock);
@@ -252,7 +266,8 @@ attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
   const at_backend *backend = stream->device->backend;
   at_capture *capture = event->capture;
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the event was last recorded in a capture that is over; should be recorded anew");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "the event was last recorded in a capture that is over; should be recorded anew");
   if (!capture || stream->capture) return backend->stream_wait(stream, event);
   attune_status status = join(capture, stream);
   if (status != ATTUNE_OK) return status;

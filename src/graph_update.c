@@ -25,20 +25,23 @@ static attune_status put_aside(const attune_graph *graph, uint64_t **out) {
 /* Those registered in the failed capture stand before those put aside. */
 static void put_back(const attune_graph *graph, const uint64_t *increments, size_t count) {
   size_t later = count_generators(graph) - count, i = 0;
-  for (at_graph_generator *g = graph->generators; g; g = g->next, i++) g->increment = i < later ? 0 : increments[i - later];
+  for (at_graph_generator *g = graph->generators; g; g = g->next, i++)
+    g->increment = i < later ? 0 : increments[i - later];
 }
 
 /* The captured work takes over the executable, or gets one of its own; with keep_graph and none made yet there is nothing to do. */
 static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in_place) {
   const at_backend *backend = graph->device->backend;
-  attune_status status = graph->instantiated ? backend->graph_update(captured, graph->made, graph->keep, in_place) : ATTUNE_OK;
+  attune_status status =
+      graph->instantiated ? backend->graph_update(captured, graph->made, graph->keep, in_place) : ATTUNE_OK;
   at_graph *dropped = status == ATTUNE_OK ? graph->made : captured;
   if (status == ATTUNE_OK) graph->made = captured;
   backend->graph_destroy(dropped);
   return status;
 }
 
-attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user, int *out_in_place) {
+attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user,
+                                  int *out_in_place) {
   if (out_in_place) *out_in_place = 0;
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
   if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");

@@ -25,7 +25,9 @@ static inline uint64_t at_bits_of_f64(double x) {
   return bits;
 }
 
-static inline float at_bf16_to_f32(uint16_t h) { return at_f32_of_bits((uint32_t)h << 16); }
+static inline float at_bf16_to_f32(uint16_t h) {
+  return at_f32_of_bits((uint32_t)h << 16);
+}
 
 static inline float at_f16_to_f32(uint16_t h) {
   uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
@@ -59,15 +61,22 @@ static inline uint16_t at_round_f64(uint64_t bits, int mantissa, int bias) {
   uint64_t rest = whole & ((UINT64_C(1) << shift) - 1);
   uint64_t half = UINT64_C(1) << (shift - 1);
   uint32_t rounded = (uint32_t)(whole >> shift);
-  if (rest > half || (rest == half && (rounded & 1u))) rounded++; /* a carry into the exponent is right, up to infinity */
+  if (rest > half || (rest == half && (rounded & 1u)))
+    rounded++; /* a carry into the exponent is right, up to infinity */
   return (uint16_t)(sign | rounded);
 }
 
-static inline uint16_t at_f64_to_f16(double x) { return at_round_f64(at_bits_of_f64(x), 10, 15); }
-static inline uint16_t at_f64_to_bf16(double x) { return at_round_f64(at_bits_of_f64(x), 7, 127); }
+static inline uint16_t at_f64_to_f16(double x) {
+  return at_round_f64(at_bits_of_f64(x), 10, 15);
+}
+static inline uint16_t at_f64_to_bf16(double x) {
+  return at_round_f64(at_bits_of_f64(x), 7, 127);
+}
 
 /* A float is a double, exactly: still one rounding. */
-static inline uint16_t at_f32_to_f16(float x) { return at_f64_to_f16((double)x); }
+static inline uint16_t at_f32_to_f16(float x) {
+  return at_f64_to_f16((double)x);
+}
 
 static inline uint16_t at_f32_to_bf16(float x) {
   uint32_t bits = at_bits_of_f32(x);

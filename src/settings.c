@@ -103,7 +103,8 @@ attune_status at_settings_read(at_settings *out) {
 attune_status at_settings_alloc(char *out, size_t size) {
   const char *value = variable("ATTUNE_ALLOC");
   if (at_copy_text(out, size, value ? value : "")) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_ALLOC has %zu bytes; should have fewer than %zu", strlen(value), size);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_ALLOC has %zu bytes; should have fewer than %zu", strlen(value),
+                 size);
 }
 
 attune_log_level at_settings_log_level(void) {

@@ -6,10 +6,10 @@
 #include <attune/tuner.h>
 
 typedef struct at_settings {
-  char database[4096];   /* ATTUNE_DB or the XDG default; "" when there is no home */
-  char cache_dir[4096];  /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
-  attune_mode mode;      /* ATTUNE_MODE, else cached */
-  double budget_ms;      /* ATTUNE_BUDGET_MS, else 0: as long as the problem makes sensible */
+  char database[4096];  /* ATTUNE_DB or the XDG default; "" when there is no home */
+  char cache_dir[4096]; /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
+  attune_mode mode;     /* ATTUNE_MODE, else cached */
+  double budget_ms;     /* ATTUNE_BUDGET_MS, else 0: as long as the problem makes sensible */
 } at_settings;
 
 /* Reads the environment anew. INVALID_ARGUMENT names the variable, its value and what would be right. */

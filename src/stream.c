@@ -131,7 +131,8 @@ attune_status attune_stream_wait_event(attune_stream *stream, attune_event *even
   return at_capture_wait(stream, event);
 }
 
-static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned, const attune_event_options *options) {
+static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned,
+                                const attune_event_options *options) {
   if (!device->backend->event_open) return unsupported(device, "events");
   attune_event *event = calloc(1, sizeof *event);
   if (!event) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
@@ -167,7 +168,8 @@ attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_event_ipc");
   if (!event->device->backend->event_export) return unsupported(event->device, "events between processes");
   if (event->owned && !event->options.interprocess)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "event was made for this process only; should be made with options.interprocess");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "event was made for this process only; should be made with options.interprocess");
   return event->device->backend->event_export(event, out);
 }
 

@@ -84,7 +84,9 @@ attune_stream *attune_stream_current(attune_device *device) {
 }
 
 attune_status attune_stream_set_current(attune_stream *stream) {
-  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
   current_stream[stream->device->index] = stream;
   return ATTUNE_OK;
 }

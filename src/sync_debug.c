@@ -25,7 +25,8 @@ attune_status at_sync_check(const attune_device *device, const char *what) {
   const attune_sync_debug mode = attune_get_sync_debug();
   if (AT_LIKELY(mode == ATTUNE_SYNC_DEBUG_OFF)) return ATTUNE_OK;
   if (mode == ATTUNE_SYNC_DEBUG_ERROR)
-    return at_fail(ATTUNE_BUSY, "implicit synchronization on %s: %s; attune_set_sync_debug made it an error", device->name, what);
+    return at_fail(ATTUNE_BUSY, "implicit synchronization on %s: %s; attune_set_sync_debug made it an error",
+                   device->name, what);
   at_log(ATTUNE_LOG_WARNING, "implicit synchronization on %s: %s", device->name, what);
   return ATTUNE_OK;
 }
@@ -33,5 +34,6 @@ attune_status at_sync_check(const attune_device *device, const char *what) {
 void at_sync_waits(const attune_device *device, const char *what) {
   const attune_sync_debug mode = attune_get_sync_debug();
   if (AT_LIKELY(mode == ATTUNE_SYNC_DEBUG_OFF)) return;
-  at_log(mode == ATTUNE_SYNC_DEBUG_ERROR ? ATTUNE_LOG_ERROR : ATTUNE_LOG_WARNING, "implicit synchronization on %s: %s", device->name, what);
+  at_log(mode == ATTUNE_SYNC_DEBUG_ERROR ? ATTUNE_LOG_ERROR : ATTUNE_LOG_WARNING, "implicit synchronization on %s: %s",
+         device->name, what);
 }

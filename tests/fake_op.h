@@ -38,7 +38,8 @@ static inline int fake_base_configurations(const void *problem, attune_device *d
 static inline int fake_spin_configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
   (void)problem, (void)device;
   int count = 0;
-  for (; fake_spins && fake_spins[count] && count < max; count++) at_copy_text(out[count].text, sizeof out[count].text, fake_spins[count]);
+  for (; fake_spins && fake_spins[count] && count < max; count++)
+    at_copy_text(out[count].text, sizeof out[count].text, fake_spins[count]);
   return count;
 }
 
@@ -52,7 +53,8 @@ static inline attune_status fake_prepare(at_plan *plan) {
   fake_plan *p = calloc(1, sizeof *p);
   const bool known = p && at_configuration_get(&plan->configuration, "ns", &p->ns);
   if (known) at_configuration_get_text(&plan->configuration, "fault", p->fault, sizeof p->fault);
-  if (!known || strcmp(p->fault, "prepare") == 0 || (fake_refused && strcmp(plan->configuration.text, fake_refused) == 0)) {
+  if (!known || strcmp(p->fault, "prepare") == 0 ||
+      (fake_refused && strcmp(plan->configuration.text, fake_refused) == 0)) {
     free(p);
     return at_fail(ATTUNE_NOT_FOUND, "no configuration %s", plan->configuration.text);
   }
@@ -60,7 +62,9 @@ static inline attune_status fake_prepare(at_plan *plan) {
   return ATTUNE_OK;
 }
 
-static inline void fake_destroy(at_plan *plan) { free(plan->state); }
+static inline void fake_destroy(at_plan *plan) {
+  free(plan->state);
+}
 
 static inline attune_status fake_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   const int64_t start = at_now_ns();
@@ -79,16 +83,28 @@ static inline attune_status fake_launch(const at_plan *plan, const void *operand
   return strcmp(p->fault, "launch") == 0 ? at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails") : ATTUNE_OK;
 }
 
-static inline attune_status fake_reference_create(void **out, const void *problem, attune_device *device, attune_stream *stream,
-                                                  void *const pointers[AT_MAX_BUFFERS]) {
+static inline attune_status fake_reference_create(void **out, const void *problem, attune_device *device,
+                                                  attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
   fake_searches++;
   return at_gemm_reference_create(out, problem, device, stream, pointers);
 }
 
-static at_implementation fake_base_implementation = {.name = "base", .version = 1, .backend = "host", .supports = fake_supports,
-                                                     .configurations = fake_base_configurations, .prepare = fake_prepare, .launch = fake_launch, .destroy = fake_destroy};
-static at_implementation fake_spin_implementation = {.name = "spin", .version = 1, .backend = "host", .supports = fake_supports,
-                                                     .configurations = fake_spin_configurations, .prepare = fake_prepare, .launch = fake_launch, .destroy = fake_destroy};
+static at_implementation fake_base_implementation = {.name = "base",
+                                                     .version = 1,
+                                                     .backend = "host",
+                                                     .supports = fake_supports,
+                                                     .configurations = fake_base_configurations,
+                                                     .prepare = fake_prepare,
+                                                     .launch = fake_launch,
+                                                     .destroy = fake_destroy};
+static at_implementation fake_spin_implementation = {.name = "spin",
+                                                     .version = 1,
+                                                     .backend = "host",
+                                                     .supports = fake_supports,
+                                                     .configurations = fake_spin_configurations,
+                                                     .prepare = fake_prepare,
+                                                     .launch = fake_launch,
+                                                     .destroy = fake_destroy};
 static const at_implementation *const fake_implementations[] = {&fake_base_implementation, &fake_spin_implementation};
 static at_op fake_op;
 static const at_op *const fake_ops[] = {&fake_op};

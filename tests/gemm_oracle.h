@@ -18,9 +18,12 @@ enum { ORACLE_GUARD = 64 };
 static inline double oracle_half_value(unsigned word, int mantissa, int bias) {
   const int exponent = (int)(word & 0x7fff) >> mantissa, fraction = (int)(word & ((1u << mantissa) - 1));
   double value;
-  if (exponent == 2 * bias + 1) value = fraction ? (double)NAN : (double)INFINITY;
-  else if (exponent == 0) value = ldexp(fraction, 1 - bias - mantissa);
-  else value = ldexp(fraction + (1 << mantissa), exponent - bias - mantissa);
+  if (exponent == 2 * bias + 1)
+    value = fraction ? (double)NAN : (double)INFINITY;
+  else if (exponent == 0)
+    value = ldexp(fraction, 1 - bias - mantissa);
+  else
+    value = ldexp(fraction + (1 << mantissa), exponent - bias - mantissa);
   return word & 0x8000 ? -value : value;
 }
 
@@ -40,13 +43,17 @@ static inline uint16_t oracle_half_word(double x, int mantissa, int bias) {
 static inline double oracle_load(const void *data, attune_dtype dtype, size_t i) {
   if (dtype == ATTUNE_F64) return ((const double *)data)[i];
   if (dtype == ATTUNE_F32) return (double)((const float *)data)[i];
-  return dtype == ATTUNE_F16 ? oracle_half_value(((const uint16_t *)data)[i], 10, 15) : oracle_half_value(((const uint16_t *)data)[i], 7, 127);
+  return dtype == ATTUNE_F16 ? oracle_half_value(((const uint16_t *)data)[i], 10, 15)
+                             : oracle_half_value(((const uint16_t *)data)[i], 7, 127);
 }
 
 static inline void oracle_store(void *data, attune_dtype dtype, size_t i, double x) {
-  if (dtype == ATTUNE_F64) ((double *)data)[i] = x;
-  else if (dtype == ATTUNE_F32) ((float *)data)[i] = (float)x;
-  else ((uint16_t *)data)[i] = dtype == ATTUNE_F16 ? oracle_half_word(x, 10, 15) : oracle_half_word(x, 7, 127);
+  if (dtype == ATTUNE_F64)
+    ((double *)data)[i] = x;
+  else if (dtype == ATTUNE_F32)
+    ((float *)data)[i] = (float)x;
+  else
+    ((uint16_t *)data)[i] = dtype == ATTUNE_F16 ? oracle_half_word(x, 10, 15) : oracle_half_word(x, 7, 127);
 }
 
 /* A matrix as stored. */
@@ -56,8 +63,10 @@ typedef struct oracle_matrix {
   int64_t rows, cols, ld, stride, batch;
 } oracle_matrix;
 
-static inline oracle_matrix oracle_matrix_of(const attune_gemm_problem *p, attune_dtype dtype, int64_t rows, int64_t cols, int64_t ld, int64_t stride) {
-  const int64_t inner = p->layout == ATTUNE_ROW_MAJOR ? cols : rows, outer = p->layout == ATTUNE_ROW_MAJOR ? rows : cols;
+static inline oracle_matrix oracle_matrix_of(const attune_gemm_problem *p, attune_dtype dtype, int64_t rows,
+                                             int64_t cols, int64_t ld, int64_t stride) {
+  const int64_t inner = p->layout == ATTUNE_ROW_MAJOR ? cols : rows,
+                outer = p->layout == ATTUNE_ROW_MAJOR ? rows : cols;
   if (ld == 0) ld = inner > 1 ? inner : 1;
   if (stride == 0) stride = ld * outer;
   if (stride == ATTUNE_BROADCAST) stride = 0;
@@ -106,7 +115,8 @@ static inline double oracle_draw(uint64_t *state, at_gemm_data data, attune_dtyp
   if (data == AT_DATA_UNIFORM) return oracle_uniform(state);
   if (data == AT_DATA_NORMAL) return oracle_normal(state);
   if (data == AT_DATA_WIDE) { /* no product overflows the narrowest output */
-    const double exponent = dtype == ATTUNE_F16 ? -10.0 + 12.0 * oracle_uniform(state) : -20.0 + 40.0 * oracle_uniform(state);
+    const double exponent =
+        dtype == ATTUNE_F16 ? -10.0 + 12.0 * oracle_uniform(state) : -20.0 + 40.0 * oracle_uniform(state);
     return (oracle_uniform(state) < 0.5 ? -1.0 : 1.0) * exp2(exponent);
   }
   const double dice = oracle_uniform(state);
@@ -115,7 +125,9 @@ static inline double oracle_draw(uint64_t *state, at_gemm_data data, attune_dtyp
   return dice < 0.05 ? 0.0 : oracle_normal(state);
 }
 
-static inline void *oracle_pointer(const oracle *o, int which) { return o->block[which].raw + o->block[which].first; }
+static inline void *oracle_pointer(const oracle *o, int which) {
+  return o->block[which].raw + o->block[which].first;
+}
 
 /* Blocks start at multiples of 256, as device memory does; the matrix behind the guard is aligned to the case's class, not better. */
 static inline void oracle_block_open(oracle *o, int which, bool filled, uint64_t *state) {
@@ -133,7 +145,8 @@ static inline void oracle_block_open(oracle *o, int which, bool filled, uint64_t
   for (int64_t b = 0; filled && b < batch; b++)
     for (int64_t j = 0; j < x->cols; j++)
       for (int64_t i = 0; i < x->rows; i++)
-        oracle_store(block->raw + block->first, x->dtype, oracle_at(x, b, i, j), oracle_draw(state, o->c.data, x->dtype));
+        oracle_store(block->raw + block->first, x->dtype, oracle_at(x, b, i, j),
+                     oracle_draw(state, o->c.data, x->dtype));
   memcpy(block->before, block->raw, block->bytes);
 }
 
@@ -146,7 +159,8 @@ static inline double oracle_gamma(const attune_gemm_problem *p) {
 }
 
 /* One element of D: products are exact in double for all but f64, which takes long double. */
-static inline void oracle_element(oracle *o, int64_t b, int64_t i, int64_t j, const double *a, const double *bt, size_t at) {
+static inline void oracle_element(oracle *o, int64_t b, int64_t i, int64_t j, const double *a, const double *bt,
+                                  size_t at) {
   const attune_gemm_problem *p = &o->c.problem;
   const attune_dtype out = o->matrix[ORACLE_D].dtype;
   const bool products = o->c.alpha != 0.0 && p->k > 0;
@@ -166,7 +180,8 @@ static inline void oracle_element(oracle *o, int64_t b, int64_t i, int64_t j, co
   o->product_rounding[at] = unit * fabs((double)result);
   if (o->c.beta != 0.0) {
     const int from = o->c.c == AT_C_INPLACE ? ORACLE_D : ORACLE_C;
-    const double c = oracle_load(o->block[from].before + o->block[from].first, out, oracle_at(&o->matrix[from], b, i, j));
+    const double c =
+        oracle_load(o->block[from].before + o->block[from].first, out, oracle_at(&o->matrix[from], b, i, j));
     result += (long double)o->c.beta * (long double)c;
     magnitude += fabs(o->c.beta * c);
   }
@@ -180,9 +195,11 @@ static inline void oracle_gather(const oracle *o, int64_t b, double *a, double *
   const oracle_matrix *ma = &o->matrix[ORACLE_A], *mb = &o->matrix[ORACLE_B];
   for (int64_t k = 0; k < p->k; k++) {
     for (int64_t i = 0; i < p->m; i++)
-      a[i * p->k + k] = oracle_load(oracle_pointer(o, ORACLE_A), ma->dtype, p->trans_a ? oracle_at(ma, b, k, i) : oracle_at(ma, b, i, k));
+      a[i * p->k + k] = oracle_load(oracle_pointer(o, ORACLE_A), ma->dtype,
+                                    p->trans_a ? oracle_at(ma, b, k, i) : oracle_at(ma, b, i, k));
     for (int64_t j = 0; j < p->n; j++)
-      bt[j * p->k + k] = oracle_load(oracle_pointer(o, ORACLE_B), mb->dtype, p->trans_b ? oracle_at(mb, b, j, k) : oracle_at(mb, b, k, j));
+      bt[j * p->k + k] = oracle_load(oracle_pointer(o, ORACLE_B), mb->dtype,
+                                     p->trans_b ? oracle_at(mb, b, j, k) : oracle_at(mb, b, k, j));
   }
 }
 
@@ -210,8 +227,10 @@ static inline void oracle_open(oracle *o, const at_gemm_case *c) {
   const attune_gemm_problem *p = &o->c.problem;
   const attune_dtype out = p->dtype_out ? p->dtype_out : p->dtype;
   uint64_t state = c->seed;
-  o->matrix[ORACLE_A] = oracle_matrix_of(p, p->dtype, p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->lda, p->stride_a);
-  o->matrix[ORACLE_B] = oracle_matrix_of(p, p->dtype, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb, p->stride_b);
+  o->matrix[ORACLE_A] =
+      oracle_matrix_of(p, p->dtype, p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->lda, p->stride_a);
+  o->matrix[ORACLE_B] =
+      oracle_matrix_of(p, p->dtype, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb, p->stride_b);
   o->matrix[ORACLE_C] = oracle_matrix_of(p, out, p->m, p->n, p->ldc, p->stride_c);
   o->matrix[ORACLE_D] = oracle_matrix_of(p, out, p->m, p->n, p->ldd, p->stride_d);
   const bool products = c->alpha != 0.0, reads_c = c->beta != 0.0;
@@ -238,7 +257,10 @@ static inline void oracle_reset(oracle *o) {
 }
 
 static inline attune_gemm_operands oracle_operands(const oracle *o) {
-  attune_gemm_operands operands = {.alpha = o->c.alpha, .beta = o->c.beta, .a = oracle_pointer(o, ORACLE_A), .b = oracle_pointer(o, ORACLE_B),
+  attune_gemm_operands operands = {.alpha = o->c.alpha,
+                                   .beta = o->c.beta,
+                                   .a = oracle_pointer(o, ORACLE_A),
+                                   .b = oracle_pointer(o, ORACLE_B),
                                    .d = oracle_pointer(o, ORACLE_D)};
   if (o->c.c != AT_C_NONE) operands.c = oracle_pointer(o, o->c.c == AT_C_INPLACE ? ORACLE_D : ORACLE_C);
   if (o->c.alpha == 0.0 && o->c.seed % 2) operands.a = operands.b = NULL; /* may be: they are not read */
@@ -263,14 +285,17 @@ static inline void oracle_check(oracle *o, const char *who) {
         const size_t at = (size_t)((b * p->n + j) * p->m + i), size = attune_dtype_size(d->dtype);
         const double value = oracle_load(output, d->dtype, oracle_at(d, b, i, j));
         if (!oracle_right(value, o->expected[at], o->allowed[at] + (o->rounds_product ? o->product_rounding[at] : 0.0)))
-          fail_msg("%s, %s: D(%d,%d) of matrix %d is %.9g; should be %.9g within %.3g (alpha %g, beta %g, data %d)", o->c.name, who, (int)i, (int)j,
-                   (int)b, value, o->expected[at], o->allowed[at], o->c.alpha, o->c.beta, (int)o->c.data);
+          fail_msg("%s, %s: D(%d,%d) of matrix %d is %.9g; should be %.9g within %.3g (alpha %g, beta %g, data %d)",
+                   o->c.name, who, (int)i, (int)j, (int)b, value, o->expected[at], o->allowed[at], o->c.alpha,
+                   o->c.beta, (int)o->c.data);
         memcpy(output + oracle_at(d, b, i, j) * size, &poison, size);
       }
   for (size_t i = 0; i < o->block[ORACLE_D].bytes; i++)
-    if (o->block[ORACLE_D].raw[i] != 0xFF) fail_msg("%s, %s: wrote outside D, at byte %zd", o->c.name, who, (ssize_t)i - (ssize_t)o->block[ORACLE_D].first);
+    if (o->block[ORACLE_D].raw[i] != 0xFF)
+      fail_msg("%s, %s: wrote outside D, at byte %zd", o->c.name, who, (ssize_t)i - (ssize_t)o->block[ORACLE_D].first);
   for (int i = ORACLE_A; i <= ORACLE_C; i++)
-    if (memcmp(o->block[i].raw, o->block[i].before, o->block[i].bytes) != 0) fail_msg("%s, %s: changed %c", o->c.name, who, 'A' + i);
+    if (memcmp(o->block[i].raw, o->block[i].before, o->block[i].bytes) != 0)
+      fail_msg("%s, %s: changed %c", o->c.name, who, 'A' + i);
 }
 
 #endif

@@ -19,8 +19,9 @@
 
 #define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
-#define DEFAULTS \
-  "backend:caching,expandable_segments:true,poison:false,roundup_power2_divisions:1,max_split_size_mb:1000000,large_segment_size_mb:20"
+#define DEFAULTS                                                                                                      \
+  "backend:caching,expandable_segments:true,poison:false,roundup_power2_divisions:1,max_split_size_mb:1000000,large_" \
+  "segment_size_mb:20"
 
 static attune_device *host;
 static attune_stream *first, *second;
@@ -312,11 +313,16 @@ static void memory_that_cannot_go_back_stays(void **state) {
 
 static void settings(void **state) {
   (void)state;
-  static const char *const bad[][2] = {{"max_split_size_mb:20", "max_split_size_mb"},     {"max_split_size:5", "max_split_size\""},
-                                       {"backend:other", "other"},                        {"expandable_segments:yes", "yes"},
-                                       {"garbage_collection_threshold:1.5", "1.5"},       {"roundup_power2_divisions:3", "3"},
-                                       {"roundup_power2_divisions:[256:1,128:2]", "128"}, {"x", "key:value"},
-                                       {"per_process_memory_fraction:0", "0"},            {"large_segment_size_mb:-1", "-1"}};
+  static const char *const bad[][2] = {{"max_split_size_mb:20", "max_split_size_mb"},
+                                       {"max_split_size:5", "max_split_size\""},
+                                       {"backend:other", "other"},
+                                       {"expandable_segments:yes", "yes"},
+                                       {"garbage_collection_threshold:1.5", "1.5"},
+                                       {"roundup_power2_divisions:3", "3"},
+                                       {"roundup_power2_divisions:[256:1,128:2]", "128"},
+                                       {"x", "key:value"},
+                                       {"per_process_memory_fraction:0", "0"},
+                                       {"large_segment_size_mb:-1", "-1"}};
   for (size_t i = 0; i < AT_COUNT(bad); i++) {
     assert_int_equal(attune_memory_configure(host, bad[i][0]), ATTUNE_INVALID_ARGUMENT);
     says(bad[i][1]);
@@ -485,7 +491,8 @@ static void counters_add_up(void **state) {
   OK(attune_memory_reset_peaks(host));
   OK(attune_memory_reset_accumulated(host));
   s = statistics();
-  assert_true(s.allocation[0].peak == 0 && s.allocation[0].allocated == 0 && s.reserved_bytes[0].peak == s.reserved_bytes[0].current);
+  assert_true(s.allocation[0].peak == 0 && s.allocation[0].allocated == 0 &&
+              s.reserved_bytes[0].peak == s.reserved_bytes[0].current);
   for (int i = 0; i < 10; i++) OK(attune_free(take(first, 1000), first));
   s = statistics();
   assert_true(s.allocation[0].peak == 1 && s.allocation[0].allocated == 10 && s.requested_bytes[0].allocated == 10000);
@@ -522,7 +529,8 @@ static void *churn(void *arg) {
     }
     if (turn % 500 == 499) w->failed |= attune_memory_empty_cache(host) != ATTUNE_OK;
   }
-  for (size_t slot = 0; slot < 32; slot++) w->failed |= attune_free(blocks[slot], slot % 4 ? w->own : attune_stream_default(host)) != ATTUNE_OK;
+  for (size_t slot = 0; slot < 32; slot++)
+    w->failed |= attune_free(blocks[slot], slot % 4 ? w->own : attune_stream_default(host)) != ATTUNE_OK;
   return NULL;
 }
 
@@ -595,12 +603,25 @@ static void a_child_of_fork_goes_on(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(freed_memory_is_used_anew),       TEST(another_streams_use_is_waited_for), TEST(a_closed_streams_memory_is_used_by_others),
-      TEST(wrong_frees),                     TEST(memory_runs_out),                   TEST(the_program_is_asked_for_memory),
-      TEST(old_segments_are_collected),      TEST(oversize_blocks_stay_whole),        TEST(segments_grow_in_place),
-      TEST(memory_that_cannot_go_back_stays), TEST(settings),                        TEST(without_a_cache),                   TEST(use_after_free_is_seen),
-      TEST(the_programs_allocator),          TEST(pools_are_apart),                   TEST(a_capture_has_its_pool),
-      TEST(counters_add_up),                 TEST(threads_share_the_device),          TEST(a_child_of_fork_goes_on),
+      TEST(freed_memory_is_used_anew),
+      TEST(another_streams_use_is_waited_for),
+      TEST(a_closed_streams_memory_is_used_by_others),
+      TEST(wrong_frees),
+      TEST(memory_runs_out),
+      TEST(the_program_is_asked_for_memory),
+      TEST(old_segments_are_collected),
+      TEST(oversize_blocks_stay_whole),
+      TEST(segments_grow_in_place),
+      TEST(memory_that_cannot_go_back_stays),
+      TEST(settings),
+      TEST(without_a_cache),
+      TEST(use_after_free_is_seen),
+      TEST(the_programs_allocator),
+      TEST(pools_are_apart),
+      TEST(a_capture_has_its_pool),
+      TEST(counters_add_up),
+      TEST(threads_share_the_device),
+      TEST(a_child_of_fork_goes_on),
   };
   return cmocka_run_group_tests(tests, open_streams, close_streams);
 }

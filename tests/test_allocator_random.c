@@ -127,13 +127,14 @@ static void forget_finished(void) {
 static void check_interval(const held *h) {
   for (int i = 0; i < live_count; i++)
     if (h->begin < live[i].end && live[i].begin < h->end)
-      die("%zu bytes at %#zx overlap %zu bytes at %#zx, which the program holds", h->bytes, (size_t)h->begin, live[i].bytes, (size_t)live[i].begin);
+      die("%zu bytes at %#zx overlap %zu bytes at %#zx, which the program holds", h->bytes, (size_t)h->begin,
+          live[i].bytes, (size_t)live[i].begin);
   for (int i = 0; i < freed_count; i++) {
     if (h->begin >= freed[i].end || freed[i].begin >= h->end) continue;
     unsigned left = unfinished(&freed[i]);
     if (left & ~(1u << h->owner))
-      die("%zu bytes at %#zx for stream %d overlap memory freed of stream %d, in use by streams %#x", h->bytes, (size_t)h->begin, h->owner,
-          freed[i].owner, left);
+      die("%zu bytes at %#zx for stream %d overlap memory freed of stream %d, in use by streams %#x", h->bytes,
+          (size_t)h->begin, h->owner, freed[i].owner, left);
     if (left) reused_early++;
   }
 }
@@ -224,7 +225,8 @@ static void toggle_capture(lane *l) {
     l->capture = NULL;
     return;
   }
-  if (at_pool_create_private(&l->capture, host) != ATTUNE_OK || at_memory_capture_begin(l->stream, l->capture) != ATTUNE_OK)
+  if (at_pool_create_private(&l->capture, host) != ATTUNE_OK ||
+      at_memory_capture_begin(l->stream, l->capture) != ATTUNE_OK)
     die("a capture cannot begin");
 }
 
@@ -262,9 +264,13 @@ static void check_books(void) {
   uint64_t bytes = 0;
   if (attune_memory_get_statistics(host, &s) != ATTUNE_OK) die("no statistics");
   for (int i = 0; i < live_count; i++) bytes += live[i].bytes;
-  if (s.allocation[0].current != (uint64_t)live_count) die("%llu allocations; should be %d", (unsigned long long)s.allocation[0].current, live_count);
-  if (s.requested_bytes[0].current != bytes) die("%llu requested bytes; should be %llu", (unsigned long long)s.requested_bytes[0].current, (unsigned long long)bytes);
-  if (s.allocation[0].allocated != alloc_total || s.allocation[0].freed != free_total) die("allocations and frees do not add up");
+  if (s.allocation[0].current != (uint64_t)live_count)
+    die("%llu allocations; should be %d", (unsigned long long)s.allocation[0].current, live_count);
+  if (s.requested_bytes[0].current != bytes)
+    die("%llu requested bytes; should be %llu", (unsigned long long)s.requested_bytes[0].current,
+        (unsigned long long)bytes);
+  if (s.allocation[0].allocated != alloc_total || s.allocation[0].freed != free_total)
+    die("allocations and frees do not add up");
   if (s.allocated_bytes[0].current < bytes || s.active_bytes[0].current < s.allocated_bytes[0].current ||
       s.reserved_bytes[0].current < s.active_bytes[0].current)
     die("requested, allocated, active and reserved bytes do not grow");
@@ -277,7 +283,8 @@ static void check_books(void) {
 /* What was taken before stays. */
 static void set_limit(uint64_t limit) {
   attune_memory_statistics s;
-  if (attune_memory_set_limit(host, limit) != ATTUNE_OK || attune_memory_get_statistics(host, &s) != ATTUNE_OK) die("no limit can be set");
+  if (attune_memory_set_limit(host, limit) != ATTUNE_OK || attune_memory_get_statistics(host, &s) != ATTUNE_OK)
+    die("no limit can be set");
   if (limit == 0) limit = UINT64_MAX;
   most_reserved = limit > s.reserved_bytes[0].current ? limit : s.reserved_bytes[0].current;
 }
@@ -286,8 +293,10 @@ static void misuse(void) {
   int index = pick_live();
   uintptr_t p = live[index].begin;
   attune_stream *stream = lanes[draw(STREAMS)].stream;
-  if (live[index].bytes > 1 && attune_free((void *)(p + 1), stream) != ATTUNE_INVALID_ARGUMENT) die("a pointer into memory was freed");
-  if (attune_free_sized((void *)p, stream, live[index].bytes + 1) != ATTUNE_INVALID_ARGUMENT) die("a wrong size was freed");
+  if (live[index].bytes > 1 && attune_free((void *)(p + 1), stream) != ATTUNE_INVALID_ARGUMENT)
+    die("a pointer into memory was freed");
+  if (attune_free_sized((void *)p, stream, live[index].bytes + 1) != ATTUNE_INVALID_ARGUMENT)
+    die("a wrong size was freed");
   if (attune_free(&index, stream) != ATTUNE_NOT_FOUND) die("foreign memory was freed");
 }
 
@@ -325,10 +334,18 @@ static void step(void) {
 
 /* What differs between seeds beyond the operations. */
 static void configure(void) {
-  static const char *const settings[] = {"", "expandable_segments:true", "max_split_size_mb:40", "roundup_power2_divisions:4", "expandable_segments:true",
-                                         "garbage_collection_threshold:0.6", "backend:none", "large_segment_size_mb:64"};
-  static const char defaults[] = "expandable_segments:false,backend:caching,roundup_power2_divisions:1,max_split_size_mb:1000000,large_segment_size_mb:20";
-  if (attune_memory_configure(host, defaults) != ATTUNE_OK || attune_memory_configure(host, settings[seed % AT_COUNT(settings)]) != ATTUNE_OK)
+  static const char *const settings[] = {"",
+                                         "expandable_segments:true",
+                                         "max_split_size_mb:40",
+                                         "roundup_power2_divisions:4",
+                                         "expandable_segments:true",
+                                         "garbage_collection_threshold:0.6",
+                                         "backend:none",
+                                         "large_segment_size_mb:64"};
+  static const char defaults[] = "expandable_segments:false,backend:caching,roundup_power2_divisions:1,max_split_size_"
+                                 "mb:1000000,large_segment_size_mb:20";
+  if (attune_memory_configure(host, defaults) != ATTUNE_OK ||
+      attune_memory_configure(host, settings[seed % AT_COUNT(settings)]) != ATTUNE_OK)
     die("the allocator cannot be configured");
 }
 
@@ -359,7 +376,8 @@ static void run_seed(uint64_t operations) {
   set_limit(0);
   empty_cache();
   attune_memory_statistics s;
-  if (attune_memory_get_statistics(host, &s) != ATTUNE_OK || s.reserved_bytes[0].current != 0 || s.active[0].current != 0 || s.inactive_split[0].current != 0)
+  if (attune_memory_get_statistics(host, &s) != ATTUNE_OK || s.reserved_bytes[0].current != 0 ||
+      s.active[0].current != 0 || s.inactive_split[0].current != 0)
     die("%llu bytes are left", (unsigned long long)s.reserved_bytes[0].current);
   for (int i = 0; i < STREAMS; i++) attune_stream_destroy(lanes[i].stream);
   freed_count = 0;
@@ -375,7 +393,9 @@ int main(int argc, char **argv) {
   uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
   if (attune_device_get(&host, "host") != ATTUNE_OK) die("no host");
   for (seed = first; seed < first + seeds; seed++) run_seed(operations);
-  printf("%llu seeds of %llu operations: no overlap; %llu requests met the limit, %llu times a stream reused its own memory before its work was done\n",
-         (unsigned long long)seeds, (unsigned long long)operations, (unsigned long long)failed_total, (unsigned long long)reused_early);
+  printf("%llu seeds of %llu operations: no overlap; %llu requests met the limit, %llu times a stream reused its own "
+         "memory before its work was done\n",
+         (unsigned long long)seeds, (unsigned long long)operations, (unsigned long long)failed_total,
+         (unsigned long long)reused_early);
   return 0;
 }

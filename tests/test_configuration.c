@@ -45,7 +45,8 @@ static void keys_match_whole(void **state) {
 
 static void broken_text(void **state) {
   (void)state;
-  static const char *const texts[] = {"", ",", "=", "a", "a,=1,", "a=", "a= 1", "a=1x", "a=0x1", "a=9223372036854775808", "a=--1", "a =1"};
+  static const char *const texts[] = {
+      "", ",", "=", "a", "a,=1,", "a=", "a= 1", "a=1x", "a=0x1", "a=9223372036854775808", "a=--1", "a =1"};
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     at_configuration c = {""};
     int64_t number = 77;
@@ -89,8 +90,9 @@ static void small_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(put_and_get), cmocka_unit_test(keys_match_whole), cmocka_unit_test(broken_text),
-    cmocka_unit_test(values_cannot_forge_keys), cmocka_unit_test(too_long), cmocka_unit_test(small_out),
+      cmocka_unit_test(put_and_get), cmocka_unit_test(keys_match_whole),
+      cmocka_unit_test(broken_text), cmocka_unit_test(values_cannot_forge_keys),
+      cmocka_unit_test(too_long),    cmocka_unit_test(small_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ typedef struct mirror {
 } mirror;
 
 static void mirror_write(mirror *m) {
-  for (int i = 0; i < ORACLE_BLOCKS; i++) OK(attune_copy(m->stream, m->raw[i], m->o->block[i].before, m->o->block[i].bytes));
+  for (int i = 0; i < ORACLE_BLOCKS; i++)
+    OK(attune_copy(m->stream, m->raw[i], m->o->block[i].before, m->o->block[i].bytes));
 }
 
 static void mirror_open(mirror *m, oracle *o, attune_stream *on) {
@@ -53,7 +54,9 @@ static void mirror_close(mirror *m) {
   for (int i = 0; i < ORACLE_BLOCKS; i++) OK(attune_free(m->raw[i], m->stream));
 }
 
-static void *mirror_pointer(const mirror *m, int which) { return (char *)m->raw[which] + m->o->block[which].first; }
+static void *mirror_pointer(const mirror *m, int which) {
+  return (char *)m->raw[which] + m->o->block[which].first;
+}
 
 static attune_gemm_operands mirror_operands(const mirror *m) {
   attune_gemm_operands operands = oracle_operands(m->o);
@@ -67,14 +70,21 @@ static attune_gemm_operands mirror_operands(const mirror *m) {
 /* Brings everything back and compares. */
 static void mirror_check(mirror *m, const char *who) {
   attune_status status = ATTUNE_OK;
-  for (int i = 0; i < ORACLE_BLOCKS && status == ATTUNE_OK; i++) status = attune_copy(m->stream, m->o->block[i].raw, m->raw[i], m->o->block[i].bytes);
+  for (int i = 0; i < ORACLE_BLOCKS && status == ATTUNE_OK; i++)
+    status = attune_copy(m->stream, m->o->block[i].raw, m->raw[i], m->o->block[i].bytes);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(m->stream);
   if (status != ATTUNE_OK) fail_msg("%s, %s: %s", m->o->c.name, who, attune_last_message());
   oracle_check(m->o, who);
 }
 
 static at_gemm_case plain_case(attune_dtype in, attune_dtype out, int m_size, int n, int k, int batch) {
-  at_gemm_case c = {.name = "plain", .problem = ATTUNE_GEMM_PROBLEM_INIT, .alpha = -1.5, .c = AT_C_NONE, .alignment = 16, .data = AT_DATA_NORMAL, .seed = 11};
+  at_gemm_case c = {.name = "plain",
+                    .problem = ATTUNE_GEMM_PROBLEM_INIT,
+                    .alpha = -1.5,
+                    .c = AT_C_NONE,
+                    .alignment = 16,
+                    .data = AT_DATA_NORMAL,
+                    .seed = 11};
   c.problem.dtype = in;
   c.problem.dtype_out = out;
   c.problem.m = m_size;
@@ -108,7 +118,9 @@ static attune_tuner *tuner_of(attune_mode mode, const char *path) {
   return tuner;
 }
 
-static void text_of(const at_gemm_case *c, char out[256]) { OK(attune_gemm_problem_format(out, 256, &c->problem, NULL)); }
+static void text_of(const at_gemm_case *c, char out[256]) {
+  OK(attune_gemm_problem_format(out, 256, &c->problem, NULL));
+}
 
 static int refused; /* candidates that verification turned away */
 
@@ -120,13 +132,15 @@ static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_g
   OK(at_verifier_create(&verifier, &at_gemm_op, g, m->stream, data));
   const attune_status status = at_verifier_check(verifier, plan, &error);
   at_verifier_destroy(verifier);
-  if (status != ATTUNE_OK && status != ATTUNE_BAD_DATA) fail_msg("%s, %s: %s", m->o->c.name, who, attune_last_message());
+  if (status != ATTUNE_OK && status != ATTUNE_BAD_DATA)
+    fail_msg("%s, %s: %s", m->o->c.name, who, attune_last_message());
   if (status != ATTUNE_OK) print_message("refused, %s: %s\n", m->o->c.name, attune_last_message());
   refused += status != ATTUNE_OK;
   return status == ATTUNE_OK;
 }
 
-static int run_configurations(mirror *m, const at_implementation *implementation, at_random *data, const at_gemm *g, bool swap, int index) {
+static int run_configurations(mirror *m, const at_implementation *implementation, at_random *data, const at_gemm *g,
+                              bool swap, int index) {
   static at_configuration configurations[MOST];
   const int count = implementation->configurations(g, device, configurations, MOST);
   const int picks[] = {0, count - 1, count > 0 ? index % count : 0};
@@ -207,11 +221,17 @@ static void the_public_call_does_each_case(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static const struct { attune_dtype in, out; int m, n, k, batch; attune_accuracy accuracy; } SHAPES[] = {
-  {ATTUNE_F64, ATTUNE_F64, 192, 160, 224, 1, ATTUNE_STRICT}, {ATTUNE_F32, ATTUNE_F32, 512, 16, 384, 1, ATTUNE_STRICT},
-  {ATTUNE_F32, ATTUNE_F32, 256, 256, 256, 1, ATTUNE_REDUCED}, {ATTUNE_F16, ATTUNE_F16, 64, 64, 64, 16, ATTUNE_STRICT},
-  {ATTUNE_BF16, ATTUNE_BF16, 333, 257, 129, 1, ATTUNE_STRICT}, {ATTUNE_F16, ATTUNE_F32, 128, 1, 512, 1, ATTUNE_STRICT},
-  {ATTUNE_BF16, ATTUNE_F32, 128, 96, 2048, 1, ATTUNE_REDUCED}};
+static const struct {
+  attune_dtype in, out;
+  int m, n, k, batch;
+  attune_accuracy accuracy;
+} SHAPES[] = {{ATTUNE_F64, ATTUNE_F64, 192, 160, 224, 1, ATTUNE_STRICT},
+              {ATTUNE_F32, ATTUNE_F32, 512, 16, 384, 1, ATTUNE_STRICT},
+              {ATTUNE_F32, ATTUNE_F32, 256, 256, 256, 1, ATTUNE_REDUCED},
+              {ATTUNE_F16, ATTUNE_F16, 64, 64, 64, 16, ATTUNE_STRICT},
+              {ATTUNE_BF16, ATTUNE_BF16, 333, 257, 129, 1, ATTUNE_STRICT},
+              {ATTUNE_F16, ATTUNE_F32, 128, 1, 512, 1, ATTUNE_STRICT},
+              {ATTUNE_BF16, ATTUNE_F32, 128, 96, 2048, 1, ATTUNE_REDUCED}};
 
 static at_gemm_case tuned_case(size_t i) {
   at_gemm_case c = plain_case(SHAPES[i].in, SHAPES[i].out, SHAPES[i].m, SHAPES[i].n, SHAPES[i].k, SHAPES[i].batch);
@@ -231,8 +251,9 @@ static void tune_store_and_hit(void **state) {
     OK(attune_explain(first, device, text, &tuned[i]));
     const attune_decision *d = &tuned[i];
     if (d->source != ATTUNE_SOURCE_TUNED) fail_msg("%s: source %d, %s", text, (int)d->source, d->note);
-    print_message("%s: %s %s %.2f us, default %.2f us, %d candidates, %d rejected, %.0f ms\n", text, d->implementation, d->configuration, d->time_ns * 1e-3,
-                  d->default_time_ns * 1e-3, d->candidates, d->rejected, d->tuning_ms);
+    print_message("%s: %s %s %.2f us, default %.2f us, %d candidates, %d rejected, %.0f ms\n", text, d->implementation,
+                  d->configuration, d->time_ns * 1e-3, d->default_time_ns * 1e-3, d->candidates, d->rejected,
+                  d->tuning_ms);
     assert_true(d->time_ns > 500.0 && d->time_ns <= d->default_time_ns * 1.000001);
     assert_true(d->samples >= 4 && d->candidates >= 2 && d->tuned_at > 0 && d->max_error >= 0.0 && d->max_error <= 1.0);
     if (!getenv("ATTUNE_TEST_SLOW")) assert_true(d->tuning_ms < 5.0 * BUDGET_MS); /* a memory checker takes its time */
@@ -262,7 +283,8 @@ static void a_foreign_configuration_is_a_miss(void **state) {
   at_gemm g;
   bool swap;
   OK(at_gemm_normalise(&c.problem, (at_gemm_use){AT_C_NONE, 16}, &g, &swap));
-  static const char *const texts[] = {"", "nonsense", "algo=999999", "algo=", "algo=1,tile=99999,stages=99999", "algo=-1"};
+  static const char *const texts[] = {"",       "nonsense", "algo=999999", "algo=", "algo=1,tile=99999,stages=99999",
+                                      "algo=-1"};
   for (size_t i = 0; i < AT_COUNT(texts); i++) {
     at_configuration configuration;
     at_plan *plan = NULL;
@@ -290,9 +312,11 @@ static void the_programs_own_stream(void **state) {
   for (int again = 0; again < 20; again++) {
     const attune_gemm_operands operands = mirror_operands(&m);
     OK(attune_fill(wrapped, m.raw[ORACLE_D], 0xFF, o.block[ORACLE_D].bytes));
-    CUDA(cudaMemcpyAsync(m.raw[ORACLE_A], o.block[ORACLE_A].before, o.block[ORACLE_A].bytes, cudaMemcpyHostToDevice, native));
+    CUDA(cudaMemcpyAsync(m.raw[ORACLE_A], o.block[ORACLE_A].before, o.block[ORACLE_A].bytes, cudaMemcpyHostToDevice,
+                         native));
     OK(attune_gemm(tuner, wrapped, &c.problem, &operands));
-    CUDA(cudaMemcpyAsync(o.block[ORACLE_D].raw, m.raw[ORACLE_D], o.block[ORACLE_D].bytes, cudaMemcpyDeviceToHost, native));
+    CUDA(cudaMemcpyAsync(o.block[ORACLE_D].raw, m.raw[ORACLE_D], o.block[ORACLE_D].bytes, cudaMemcpyDeviceToHost,
+                         native));
     CUDA(cudaMemsetAsync(m.raw[ORACLE_A], 0xFF, o.block[ORACLE_A].bytes, native));
     CUDA(cudaStreamSynchronize(native));
     oracle_check(&o, "wrapped stream");
@@ -471,16 +495,16 @@ static void threads_tune_and_call(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(each_implementation_does_each_case),
-    cmocka_unit_test(the_public_call_does_each_case),
-    cmocka_unit_test(tune_store_and_hit),
-    cmocka_unit_test(a_foreign_configuration_is_a_miss),
-    cmocka_unit_test(the_programs_own_stream),
-    cmocka_unit_test(capture_never_tunes),
-    cmocka_unit_test(capture_uses_the_winner),
-    cmocka_unit_test(operands_off_16_bytes),
-    cmocka_unit_test(bad_operands),
-    cmocka_unit_test(threads_tune_and_call),
+      cmocka_unit_test(each_implementation_does_each_case),
+      cmocka_unit_test(the_public_call_does_each_case),
+      cmocka_unit_test(tune_store_and_hit),
+      cmocka_unit_test(a_foreign_configuration_is_a_miss),
+      cmocka_unit_test(the_programs_own_stream),
+      cmocka_unit_test(capture_never_tunes),
+      cmocka_unit_test(capture_uses_the_winner),
+      cmocka_unit_test(operands_off_16_bytes),
+      cmocka_unit_test(bad_operands),
+      cmocka_unit_test(threads_tune_and_call),
   };
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());

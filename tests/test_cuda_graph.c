@@ -136,7 +136,6 @@ static attune_status refuse(void *user, attune_stream *stream) {
   return at_fail(ATTUNE_IO_ERROR, "refused");
 }
 
-
 static void updates(void **state) {
   (void)state;
   int in_place = -1;

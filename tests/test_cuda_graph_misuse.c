@@ -96,14 +96,16 @@ static void *capture_and_replay(void *arg) {
   attune_graph *graph = NULL;
   unsigned char *host = malloc(BYTES);
   void *memory = NULL;
-  bool ok = host && attune_stream_create(&stream, device) == ATTUNE_OK && attune_graph_create(&graph, device) == ATTUNE_OK;
+  bool ok =
+      host && attune_stream_create(&stream, device) == ATTUNE_OK && attune_graph_create(&graph, device) == ATTUNE_OK;
   for (int i = 1; i <= 20 && ok; i++) {
     attune_capture_options o = ATTUNE_CAPTURE_OPTIONS_INIT;
     o.mode = modes[i % 2];
-    ok = attune_graph_capture_begin(graph, stream, &o) == ATTUNE_OK && attune_alloc(&memory, stream, BYTES) == ATTUNE_OK &&
-         attune_fill(stream, memory, i, BYTES) == ATTUNE_OK && attune_graph_capture_end(graph, stream) == ATTUNE_OK &&
-         attune_graph_replay(graph, stream) == ATTUNE_OK && attune_copy(stream, host, memory, BYTES) == ATTUNE_OK &&
-         attune_stream_synchronize(stream) == ATTUNE_OK && host[0] == i && host[BYTES - 1] == i && attune_free(memory, stream) == ATTUNE_OK &&
+    ok = attune_graph_capture_begin(graph, stream, &o) == ATTUNE_OK &&
+         attune_alloc(&memory, stream, BYTES) == ATTUNE_OK && attune_fill(stream, memory, i, BYTES) == ATTUNE_OK &&
+         attune_graph_capture_end(graph, stream) == ATTUNE_OK && attune_graph_replay(graph, stream) == ATTUNE_OK &&
+         attune_copy(stream, host, memory, BYTES) == ATTUNE_OK && attune_stream_synchronize(stream) == ATTUNE_OK &&
+         host[0] == i && host[BYTES - 1] == i && attune_free(memory, stream) == ATTUNE_OK &&
          attune_graph_reset(graph) == ATTUNE_OK;
     if (!ok) snprintf(arg, 400, "turn %d: %.300s", i, attune_last_message());
   }

@@ -30,7 +30,8 @@ static attune_stream *first, *second;
 
 static int open_streams(void **state) {
   (void)state;
-  return attune_stream_create(&first, device) == ATTUNE_OK && attune_stream_create(&second, device) == ATTUNE_OK ? 0 : -1;
+  return attune_stream_create(&first, device) == ATTUNE_OK && attune_stream_create(&second, device) == ATTUNE_OK ? 0
+                                                                                                                 : -1;
 }
 
 static int close_streams(void **state) {
@@ -225,7 +226,8 @@ static void *churn(void *arg) {
       w->failed |= attune_free(blocks[slot], stream) != ATTUNE_OK;
       blocks[slot] = NULL;
     } else {
-      w->failed |= attune_alloc(&blocks[slot], stream, bytes) != ATTUNE_OK || attune_fill(stream, blocks[slot], 1, bytes) != ATTUNE_OK;
+      w->failed |= attune_alloc(&blocks[slot], stream, bytes) != ATTUNE_OK ||
+                   attune_fill(stream, blocks[slot], 1, bytes) != ATTUNE_OK;
     }
   }
   for (int i = 0; i < 16; i++) w->failed |= attune_free(blocks[i], stream) != ATTUNE_OK;
@@ -260,8 +262,11 @@ static int other_process(const char *text) {
     raw[i] = (unsigned char)value;
   }
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK || attune_stream_create(&stream, device) != ATTUNE_OK) return 3;
-  if (attune_memory_import(&p, device, &handle) != ATTUNE_OK || attune_memory_import(&again, device, &handle) != ATTUNE_OK || p != again) return 4;
-  if (attune_copy(stream, bytes, p, sizeof bytes) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK) return 5;
+  if (attune_memory_import(&p, device, &handle) != ATTUNE_OK ||
+      attune_memory_import(&again, device, &handle) != ATTUNE_OK || p != again)
+    return 4;
+  if (attune_copy(stream, bytes, p, sizeof bytes) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK)
+    return 5;
   if (bytes[0] != 0x11 || bytes[63] != 0x11) return 6;
   if (attune_fill(stream, p, 0x22, 64) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK) return 7;
   if (attune_memory_close(p, device) != ATTUNE_OK || attune_memory_close(p, device) != ATTUNE_OK) return 8;
@@ -310,9 +315,14 @@ int main(int argc, char **argv) {
     return 77;
   }
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_kind_of_segment), cmocka_unit_test(memory_really_goes_back), cmocka_unit_test(another_streams_use_is_waited_for),
-      cmocka_unit_test(captures),              cmocka_unit_test(memory_runs_out),         cmocka_unit_test(pinned_memory),
-      cmocka_unit_test(threads_share_the_device), cmocka_unit_test(other_processes_see_it),
+      cmocka_unit_test(every_kind_of_segment),
+      cmocka_unit_test(memory_really_goes_back),
+      cmocka_unit_test(another_streams_use_is_waited_for),
+      cmocka_unit_test(captures),
+      cmocka_unit_test(memory_runs_out),
+      cmocka_unit_test(pinned_memory),
+      cmocka_unit_test(threads_share_the_device),
+      cmocka_unit_test(other_processes_see_it),
   };
   return cmocka_run_group_tests(tests, open_streams, close_streams);
 }

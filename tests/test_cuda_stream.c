@@ -50,7 +50,8 @@ static int run_self(const char *what, const char *argument) {
 }
 
 static void assert_exit(int status, int code) {
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != code) fail_msg("wait status %#x; should be the exit with %d", (unsigned)status, code);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != code)
+    fail_msg("wait status %#x; should be the exit with %d", (unsigned)status, code);
 }
 
 /* ---- no context until needed ---- */
@@ -204,7 +205,8 @@ static int use_event(const char *hex) {
     fprintf(stderr, "%s\n", attune_last_message());
     return 2;
   }
-  if (attune_stream_create(&stream, device) != ATTUNE_OK || attune_stream_wait_event(stream, event) != ATTUNE_OK) return 3;
+  if (attune_stream_create(&stream, device) != ATTUNE_OK || attune_stream_wait_event(stream, event) != ATTUNE_OK)
+    return 3;
   if (attune_stream_synchronize(stream) != ATTUNE_OK || attune_event_query(event) != ATTUNE_OK) return 4;
   attune_event_destroy(event);
   attune_stream_destroy(stream);
@@ -268,8 +270,10 @@ static void a_child_of_fork_is_told(void **state) {
     attune_stream *made = NULL;
     attune_event *event = NULL;
     alarm(20);
-    if (attune_stream_create(&made, device) != ATTUNE_DEVICE_ERROR || !strstr(attune_last_message(), "before fork")) _exit(1);
-    if (attune_stream_synchronize(stream) != ATTUNE_DEVICE_ERROR || !strstr(attune_last_message(), "before fork")) _exit(2);
+    if (attune_stream_create(&made, device) != ATTUNE_DEVICE_ERROR || !strstr(attune_last_message(), "before fork"))
+      _exit(1);
+    if (attune_stream_synchronize(stream) != ATTUNE_DEVICE_ERROR || !strstr(attune_last_message(), "before fork"))
+      _exit(2);
     if (attune_event_create(&event, device) != ATTUNE_DEVICE_ERROR) _exit(3);
     if (attune_device_synchronize(device) != ATTUNE_DEVICE_ERROR) _exit(4);
     if (attune_stream_from_pool(&made, device, 0) != ATTUNE_DEVICE_ERROR) _exit(5);
@@ -301,9 +305,11 @@ static void *start_work(void *arg) {
   (void)arg;
   bool ok = true;
   for (int i = 0; i < 4 && ok; i++) ok = attune_stream_from_pool(&streams[i], device, -i) == ATTUNE_OK;
-  ok = ok && attune_stream_create(&streams[3], device) == ATTUNE_OK && attune_alloc(&memory, streams[0], BYTES) == ATTUNE_OK &&
-       attune_graph_create(&graph, device) == ATTUNE_OK && attune_graph_capture_callback(graph, streams[3], NULL, many_fills, memory) == ATTUNE_OK;
-  for (int i = 0; i < 20 && ok; i++) ok = attune_graph_replay(graph, streams[0]) == ATTUNE_OK && many_fills(memory, streams[i % 4]) == ATTUNE_OK;
+  ok = ok && attune_stream_create(&streams[3], device) == ATTUNE_OK &&
+       attune_alloc(&memory, streams[0], BYTES) == ATTUNE_OK && attune_graph_create(&graph, device) == ATTUNE_OK &&
+       attune_graph_capture_callback(graph, streams[3], NULL, many_fills, memory) == ATTUNE_OK;
+  for (int i = 0; i < 20 && ok; i++)
+    ok = attune_graph_replay(graph, streams[0]) == ATTUNE_OK && many_fills(memory, streams[i % 4]) == ATTUNE_OK;
   return ok ? NULL : &worker;
 }
 
@@ -344,10 +350,14 @@ int main(int argc, char **argv) {
   if (argc > 2 && strcmp(argv[1], "--event") == 0) return use_event(argv[2]);
   if (argc > 2 && strcmp(argv[1], "--end") == 0) return end_by(argv[2]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(no_context_until_needed), cmocka_unit_test(pooled_streams),
-      cmocka_unit_test(memory_info),             cmocka_unit_test(peers),
-      cmocka_unit_test(options_of_events),       cmocka_unit_test(events_of_other_processes),
-      cmocka_unit_test(pageable_copies_are_told), cmocka_unit_test(a_child_of_fork_is_told),
+      cmocka_unit_test(no_context_until_needed),
+      cmocka_unit_test(pooled_streams),
+      cmocka_unit_test(memory_info),
+      cmocka_unit_test(peers),
+      cmocka_unit_test(options_of_events),
+      cmocka_unit_test(events_of_other_processes),
+      cmocka_unit_test(pageable_copies_are_told),
+      cmocka_unit_test(a_child_of_fork_is_told),
       cmocka_unit_test(processes_end_with_work_in_flight),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

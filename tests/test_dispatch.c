@@ -60,7 +60,9 @@ static const at_plan *dispatch_on(attune_tuner *tuner, attune_stream *stream, co
   return plan;
 }
 
-static const at_plan *dispatch(attune_tuner *tuner, const char *problem) { return dispatch_on(tuner, attune_stream_default(device), problem); }
+static const at_plan *dispatch(attune_tuner *tuner, const char *problem) {
+  return dispatch_on(tuner, attune_stream_default(device), problem);
+}
 
 static void assert_runs(attune_tuner *tuner, const char *problem, const char *implementation, attune_source source) {
   attune_decision decision;
@@ -260,8 +262,8 @@ static void a_near_problem_lends_its_winner(void **state) {
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_runs(tuner, "gemm f32 nn 10x7x8 strict", "spin", ATTUNE_SOURCE_NEIGHBOUR);
-  assert_runs(tuner, "gemm f32 nn 9x7x64 strict", "base", ATTUNE_SOURCE_DEFAULT);           /* far */
-  assert_runs(tuner, "gemm f32 nt 10x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT);           /* of another family */
+  assert_runs(tuner, "gemm f32 nn 9x7x64 strict", "base", ATTUNE_SOURCE_DEFAULT); /* far */
+  assert_runs(tuner, "gemm f32 nt 10x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT); /* of another family */
   assert_runs(tuner, "gemm f32 nn 10x7x8 reduced", "base", ATTUNE_SOURCE_DEFAULT);
   assert_runs(tuner, "gemm f32 nn 10x7x8 strict align=4", "base", ATTUNE_SOURCE_DEFAULT);
   attune_tuner_destroy(tuner);
@@ -321,14 +323,17 @@ static void a_capturing_stream_never_tunes(void **state) {
   stream.device = &captured;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   capturing = true;
-  for (int i = 0; i < 2; i++) assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name, "base");
+  for (int i = 0; i < 2; i++)
+    assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name, "base");
   assert_int_equal(fake_launches, 0);
   assert_int_equal(fake_searches, 0);
   capturing = false;
-  assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name, "spin"); /* outside it is still tuned */
+  assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name,
+                      "spin"); /* outside it is still tuned */
   assert_int_equal(fake_searches, 1);
   capturing = true;
-  assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name, "spin"); /* and a winner is used inside */
+  assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name,
+                      "spin"); /* and a winner is used inside */
   attune_tuner_destroy(tuner);
   tuner = tuner_of(ATTUNE_MODE_TUNE);
   assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name, "spin"); /* a stored one too */
@@ -455,26 +460,26 @@ static int remove_all(const char *path) {
 int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
   const struct CMUnitTest tests[] = {
-    TEST(tune_measures_once_and_stores),
-    TEST(off_reads_nothing),
-    TEST(cached_takes_the_stored_winner),
-    TEST(record_writes_the_problem_down),
-    TEST(a_mode_change_forgets_guesses),
-    TEST(explain_measures_nothing),
-    TEST(tuning_replaces_a_guess_in_use),
-    TEST(another_version_is_a_miss),
-    TEST(an_unknown_implementation_is_a_miss),
-    TEST(a_broken_configuration_is_a_miss),
-    TEST(another_fingerprint_is_a_miss),
-    TEST(no_database_still_tunes),
-    TEST(no_candidate_at_all),
-    TEST(the_user_layer_is_over_the_system_layer),
-    TEST(a_near_problem_lends_its_winner),
-    TEST(a_winner_by_little_is_not_lent),
-    TEST(a_capturing_stream_never_tunes),
-    TEST(sixteen_threads_tune_once),
-    TEST(tuners_of_one_database_tune_once),
-    TEST(processes_of_one_database_tune_once),
+      TEST(tune_measures_once_and_stores),
+      TEST(off_reads_nothing),
+      TEST(cached_takes_the_stored_winner),
+      TEST(record_writes_the_problem_down),
+      TEST(a_mode_change_forgets_guesses),
+      TEST(explain_measures_nothing),
+      TEST(tuning_replaces_a_guess_in_use),
+      TEST(another_version_is_a_miss),
+      TEST(an_unknown_implementation_is_a_miss),
+      TEST(a_broken_configuration_is_a_miss),
+      TEST(another_fingerprint_is_a_miss),
+      TEST(no_database_still_tunes),
+      TEST(no_candidate_at_all),
+      TEST(the_user_layer_is_over_the_system_layer),
+      TEST(a_near_problem_lends_its_winner),
+      TEST(a_winner_by_little_is_not_lent),
+      TEST(a_capturing_stream_never_tunes),
+      TEST(sixteen_threads_tune_once),
+      TEST(tuners_of_one_database_tune_once),
+      TEST(processes_of_one_database_tune_once),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   if (argc == 3) return child(argv[1], argv[2]);

@@ -27,7 +27,8 @@ static _Alignas(64) double a[64], b[64], c[64], d[64];
 
 static void refused(attune_status status, const char *words, const char *call, int line) {
   if (status != ATTUNE_INVALID_ARGUMENT) fail_msg("line %d, %s: %s", line, call, attune_status_string(status));
-  if (!strstr(attune_last_message(), words)) fail_msg("line %d, %s: the message does not say \"%s\": %s", line, call, words, attune_last_message());
+  if (!strstr(attune_last_message(), words))
+    fail_msg("line %d, %s: the message does not say \"%s\": %s", line, call, words, attune_last_message());
 }
 
 static attune_gemm_problem problem_of(int m, int n, int k) {
@@ -38,7 +39,9 @@ static attune_gemm_problem problem_of(int m, int n, int k) {
   return p;
 }
 
-static attune_gemm_operands operands_of(void) { return (attune_gemm_operands){.alpha = 1.0, .a = a, .b = b, .beta = 0.0, .c = NULL, .d = d}; }
+static attune_gemm_operands operands_of(void) {
+  return (attune_gemm_operands){.alpha = 1.0, .a = a, .b = b, .beta = 0.0, .c = NULL, .d = d};
+}
 
 /* 2 x 2 by hand, so that a call after a refused one is seen to work. */
 static void still_works(void) {
@@ -110,9 +113,16 @@ static void misaligned_operands(void **state) {
         p.dtype = (attune_dtype)dtype;
         const void *pointers[] = {a, b, c, d};
         pointers[which] = (const char *)pointers[which] + offset;
-        const attune_gemm_operands o = {.alpha = 1.0, .a = pointers[0], .b = pointers[1], .beta = 0.5, .c = pointers[2], .d = (void *)(uintptr_t)pointers[3]};
-        if (offset % (int)attune_dtype_size(p.dtype)) REFUSED(attune_gemm(tuner, stream, &p, &o), names[which]);
-        else OK(attune_gemm(tuner, stream, &p, &o));
+        const attune_gemm_operands o = {.alpha = 1.0,
+                                        .a = pointers[0],
+                                        .b = pointers[1],
+                                        .beta = 0.5,
+                                        .c = pointers[2],
+                                        .d = (void *)(uintptr_t)pointers[3]};
+        if (offset % (int)attune_dtype_size(p.dtype))
+          REFUSED(attune_gemm(tuner, stream, &p, &o), names[which]);
+        else
+          OK(attune_gemm(tuner, stream, &p, &o));
       }
   still_works();
 }
@@ -120,29 +130,33 @@ static void misaligned_operands(void **state) {
 /* One field of a good problem set wrong, and the words that must name it. */
 static void bad_problems(void **state) {
   (void)state;
-  static const struct { size_t field; int64_t value; const char *words; } sizes[] = {
-    {offsetof(attune_gemm_problem, m), -1, "problem.m"},
-    {offsetof(attune_gemm_problem, n), -5, "problem.n"},
-    {offsetof(attune_gemm_problem, k), INT64_MIN, "problem.k"},
-    {offsetof(attune_gemm_problem, batch), -1, "problem.batch"},
-    {offsetof(attune_gemm_problem, m), INT64_MAX, "matrix"},
-    {offsetof(attune_gemm_problem, n), INT64_MAX / 2, "matrix"},
-    {offsetof(attune_gemm_problem, k), (int64_t)1 << 61, "matrix"},
-    {offsetof(attune_gemm_problem, batch), INT64_MAX, "matrix"},
-    {offsetof(attune_gemm_problem, lda), 3, "problem.lda is 3"},
-    {offsetof(attune_gemm_problem, ldb), 4, "problem.ldb is 4"},
-    {offsetof(attune_gemm_problem, ldc), 3, "problem.ldc is 3"},
-    {offsetof(attune_gemm_problem, ldd), 1, "problem.ldd is 1"},
-    {offsetof(attune_gemm_problem, lda), -4, "problem.lda is -4"},
-    {offsetof(attune_gemm_problem, ldd), INT64_MIN, "problem.ldd"},
-    {offsetof(attune_gemm_problem, lda), INT64_MAX, "matrix a"},
-    {offsetof(attune_gemm_problem, ldb), INT64_MAX / 2, "matrix b"},
-    {offsetof(attune_gemm_problem, stride_a), -2, "problem.stride_a"},
-    {offsetof(attune_gemm_problem, stride_b), INT64_MIN, "problem.stride_b"},
-    {offsetof(attune_gemm_problem, stride_c), -7, "problem.stride_c"},
-    {offsetof(attune_gemm_problem, stride_d), ATTUNE_BROADCAST, "problem.stride_d"},
-    {offsetof(attune_gemm_problem, stride_d), 5, "overlap"},
-    {offsetof(attune_gemm_problem, stride_a), INT64_MAX, "matrix a"},
+  static const struct {
+    size_t field;
+    int64_t value;
+    const char *words;
+  } sizes[] = {
+      {offsetof(attune_gemm_problem, m), -1, "problem.m"},
+      {offsetof(attune_gemm_problem, n), -5, "problem.n"},
+      {offsetof(attune_gemm_problem, k), INT64_MIN, "problem.k"},
+      {offsetof(attune_gemm_problem, batch), -1, "problem.batch"},
+      {offsetof(attune_gemm_problem, m), INT64_MAX, "matrix"},
+      {offsetof(attune_gemm_problem, n), INT64_MAX / 2, "matrix"},
+      {offsetof(attune_gemm_problem, k), (int64_t)1 << 61, "matrix"},
+      {offsetof(attune_gemm_problem, batch), INT64_MAX, "matrix"},
+      {offsetof(attune_gemm_problem, lda), 3, "problem.lda is 3"},
+      {offsetof(attune_gemm_problem, ldb), 4, "problem.ldb is 4"},
+      {offsetof(attune_gemm_problem, ldc), 3, "problem.ldc is 3"},
+      {offsetof(attune_gemm_problem, ldd), 1, "problem.ldd is 1"},
+      {offsetof(attune_gemm_problem, lda), -4, "problem.lda is -4"},
+      {offsetof(attune_gemm_problem, ldd), INT64_MIN, "problem.ldd"},
+      {offsetof(attune_gemm_problem, lda), INT64_MAX, "matrix a"},
+      {offsetof(attune_gemm_problem, ldb), INT64_MAX / 2, "matrix b"},
+      {offsetof(attune_gemm_problem, stride_a), -2, "problem.stride_a"},
+      {offsetof(attune_gemm_problem, stride_b), INT64_MIN, "problem.stride_b"},
+      {offsetof(attune_gemm_problem, stride_c), -7, "problem.stride_c"},
+      {offsetof(attune_gemm_problem, stride_d), ATTUNE_BROADCAST, "problem.stride_d"},
+      {offsetof(attune_gemm_problem, stride_d), 5, "overlap"},
+      {offsetof(attune_gemm_problem, stride_a), INT64_MAX, "matrix a"},
   };
   for (size_t i = 0; i < AT_COUNT(sizes); i++) {
     attune_gemm_problem p = problem_of(4, 3, 5);
@@ -188,7 +202,11 @@ static void bad_enums(void **state) {
   attune_gemm_problem p = problem_of(2, 2, 2);
   p.dtype = (attune_dtype)0;
   REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
-  static const attune_dtype mixed[][2] = {{ATTUNE_F64, ATTUNE_F32}, {ATTUNE_F32, ATTUNE_F64}, {ATTUNE_F32, ATTUNE_F16}, {ATTUNE_F16, ATTUNE_BF16}, {ATTUNE_BF16, ATTUNE_F64}};
+  static const attune_dtype mixed[][2] = {{ATTUNE_F64, ATTUNE_F32},
+                                          {ATTUNE_F32, ATTUNE_F64},
+                                          {ATTUNE_F32, ATTUNE_F16},
+                                          {ATTUNE_F16, ATTUNE_BF16},
+                                          {ATTUNE_BF16, ATTUNE_F64}};
   for (size_t i = 0; i < AT_COUNT(mixed); i++) {
     p = problem_of(2, 2, 2);
     p.dtype = mixed[i][0];
@@ -418,20 +436,20 @@ static void tuner_options(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(null_arguments),
-    cmocka_unit_test(bad_operands),
-    cmocka_unit_test(misaligned_operands),
-    cmocka_unit_test(bad_problems),
-    cmocka_unit_test(bad_enums),
-    cmocka_unit_test(nothing_to_do),
-    cmocka_unit_test(in_place_needs_one_shape),
-    cmocka_unit_test(row_major_is_column_major_turned),
-    cmocka_unit_test(plan_runs_cases),
-    cmocka_unit_test(plan_refuses_other_operands),
-    cmocka_unit_test(plan_with_zero_scalars),
-    cmocka_unit_test(explain),
-    cmocka_unit_test(implementations),
-    cmocka_unit_test(tuner_options),
+      cmocka_unit_test(null_arguments),
+      cmocka_unit_test(bad_operands),
+      cmocka_unit_test(misaligned_operands),
+      cmocka_unit_test(bad_problems),
+      cmocka_unit_test(bad_enums),
+      cmocka_unit_test(nothing_to_do),
+      cmocka_unit_test(in_place_needs_one_shape),
+      cmocka_unit_test(row_major_is_column_major_turned),
+      cmocka_unit_test(plan_runs_cases),
+      cmocka_unit_test(plan_refuses_other_operands),
+      cmocka_unit_test(plan_with_zero_scalars),
+      cmocka_unit_test(explain),
+      cmocka_unit_test(implementations),
+      cmocka_unit_test(tuner_options),
   };
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";

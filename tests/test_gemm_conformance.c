@@ -11,9 +11,9 @@
 #include "tests/gemm_oracle.h"
 #include "tuning/registry.h"
 
-#define OK(call)                                                                                   \
-  do {                                                                                             \
-    const attune_status ok_status = (call);                                                        \
+#define OK(call)                                                                                                       \
+  do {                                                                                                                 \
+    const attune_status ok_status = (call);                                                                            \
     if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
   } while (0)
 
@@ -22,10 +22,14 @@ enum { MOST = 256, MOST_SEEN = 16 };
 static attune_device *device;
 static attune_stream *made; /* a created stream: asynchronous */
 
-static struct { const at_implementation *implementation; int cases, runs; } seen[MOST_SEEN];
+static struct {
+  const at_implementation *implementation;
+  int cases, runs;
+} seen[MOST_SEEN];
 
 /* Runs one configuration; case by case on the inline and on the asynchronous stream. */
-static void run(oracle *o, const at_implementation *implementation, const at_configuration *configuration, const at_gemm *g, bool swap) {
+static void run(oracle *o, const at_implementation *implementation, const at_configuration *configuration,
+                const at_gemm *g, bool swap) {
   char who[256];
   snprintf(who, sizeof who, "%s %s", implementation->name, configuration->text);
   at_plan *plan = NULL;
@@ -46,7 +50,8 @@ static void run(oracle *o, const at_implementation *implementation, const at_con
 }
 
 /* First and last configuration, and two that wander with the case's number, so that all get their turn. */
-static int run_configurations(oracle *o, const at_implementation *implementation, const at_gemm *g, bool swap, int index) {
+static int run_configurations(oracle *o, const at_implementation *implementation, const at_gemm *g, bool swap,
+                              int index) {
   static at_configuration configurations[MOST];
   const int count = implementation->configurations(g, device, configurations, MOST);
   if (count < 1 || count > MOST) fail_msg("%s, %s: %d configurations", o->c.name, implementation->name, count);
@@ -68,7 +73,8 @@ static void each_implementation_does_each_case(void **state) {
     at_gemm_case c;
     at_gemm_case_at(index, &c);
     const attune_gemm_problem *p = &c.problem;
-    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch == 0 || c.alpha == 0.0) continue; /* never get as far as a plan */
+    if (p->m == 0 || p->n == 0 || p->k == 0 || p->batch == 0 || c.alpha == 0.0)
+      continue; /* never get as far as a plan */
     oracle o;
     oracle_open(&o, &c);
     at_gemm g;
@@ -131,7 +137,10 @@ static void the_public_call_does_each_case(void **state) {
 /* The list has what it promises: each dtype with each other property. */
 static void the_list_is_complete(void **state) {
   (void)state;
-  struct { int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[17], data[AT_DATA_KINDS], batch[2], ld[2], strided[2], broadcast[2], edge[4]; } n;
+  struct {
+    int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[17], data[AT_DATA_KINDS], batch[2], ld[2],
+        strided[2], broadcast[2], edge[4];
+  } n;
   memset(&n, 0, sizeof n);
   for (int index = 0; index < at_gemm_case_count(); index++) {
     at_gemm_case c, again;
@@ -156,7 +165,8 @@ static void the_list_is_complete(void **state) {
   for (int i = 0; i < 6; i++) assert_true(n.kind[i] > 20);
   for (int i = 0; i < 4; i++) assert_true(n.transposes[i] > 20 && n.edge[i] > 20);
   for (int i = 0; i < 3; i++) assert_true(n.c[i] > 20 && n.alpha[i] > 20 && n.beta[i] > 20);
-  for (int i = 0; i < 2; i++) assert_true(n.layout[i] > 20 && n.batch[i] > 20 && n.ld[i] > 20 && n.strided[i] > 20 && n.broadcast[i] > 20);
+  for (int i = 0; i < 2; i++)
+    assert_true(n.layout[i] > 20 && n.batch[i] > 20 && n.ld[i] > 20 && n.strided[i] > 20 && n.broadcast[i] > 20);
   for (int i = 2; i <= 16; i *= 2) assert_true(n.alignment[i] > 10);
   for (int i = 0; i < AT_DATA_KINDS; i++) assert_true(n.data[i] > 20);
 }
@@ -180,11 +190,11 @@ static void the_oracle_converts_halves(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_list_is_complete),
-    cmocka_unit_test(the_oracle_converts_halves),
-    cmocka_unit_test(each_implementation_does_each_case),
-    cmocka_unit_test(each_implementation_had_its_turn),
-    cmocka_unit_test(the_public_call_does_each_case),
+      cmocka_unit_test(the_list_is_complete),
+      cmocka_unit_test(the_oracle_converts_halves),
+      cmocka_unit_test(each_implementation_does_each_case),
+      cmocka_unit_test(each_implementation_had_its_turn),
+      cmocka_unit_test(the_public_call_does_each_case),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK || attune_stream_create(&made, device) != ATTUNE_OK) return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,17 +26,24 @@ static uint64_t draw(uint64_t count) {
 }
 
 /* Small sizes most of the time, so that problems are near each other; now and then large ones. */
-static int64_t draw_size(void) { return 1 + (int64_t)(draw(16) ? draw(9) : draw(1 << 14)); }
+static int64_t draw_size(void) {
+  return 1 + (int64_t)(draw(16) ? draw(9) : draw(1 << 14));
+}
 
 static void draw_matrix(int64_t inner, int64_t outer, int64_t batch, int input, int64_t *ld, int64_t *stride) {
   if (draw(3) == 0) *ld = inner + (int64_t)draw(4);
   const int64_t own = *ld ? *ld : inner;
-  if (batch > 1 && draw(3) == 0) *stride = own * outer + (int64_t)draw(4);
-  else if (batch > 1 && input && draw(4) == 0) *stride = ATTUNE_BROADCAST;
+  if (batch > 1 && draw(3) == 0)
+    *stride = own * outer + (int64_t)draw(4);
+  else if (batch > 1 && input && draw(4) == 0)
+    *stride = ATTUNE_BROADCAST;
 }
 
 static void draw_problem(attune_gemm_problem *p, at_gemm_use *use) {
-  static const struct { attune_dtype in, out; } kinds[] = {{ATTUNE_F64, 0}, {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, 0}, {ATTUNE_BF16, 0}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
+  static const struct {
+    attune_dtype in, out;
+  } kinds[] = {{ATTUNE_F64, 0},  {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, 0},
+               {ATTUNE_BF16, 0}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
   static const size_t caps[] = {0, 0, 0, 1, 4096, SIZE_MAX / 2, SIZE_MAX};
   const size_t kind = (size_t)draw(6);
   *p = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
@@ -50,7 +57,8 @@ static void draw_problem(attune_gemm_problem *p, at_gemm_use *use) {
   p->k = draw_size();
   p->batch = draw(2) ? 1 : draw_size();
   p->contract = (attune_contract){(attune_accuracy)draw(3), (int)draw(2), caps[draw(sizeof caps / sizeof caps[0])]};
-  const int row = p->layout == ATTUNE_ROW_MAJOR, a_k = (p->trans_a == ATTUNE_T) != row, b_n = (p->trans_b == ATTUNE_T) != row;
+  const int row = p->layout == ATTUNE_ROW_MAJOR, a_k = (p->trans_a == ATTUNE_T) != row,
+            b_n = (p->trans_b == ATTUNE_T) != row;
   const int64_t inner = row ? p->n : p->m, outer = row ? p->m : p->n;
   const size_t in = attune_dtype_size(p->dtype), out = p->dtype_out ? attune_dtype_size(p->dtype_out) : in;
   use->c = (at_gemm_c)draw(3);
@@ -70,8 +78,12 @@ typedef struct entry {
   char text[AT_PROBLEM_CHARS];
 } entry;
 
-static int by_bytes(const void *left, const void *right) { return memcmp(&((const entry *)left)->g, &((const entry *)right)->g, sizeof(at_gemm)); }
-static int by_text(const void *left, const void *right) { return strcmp(((const entry *)left)->text, ((const entry *)right)->text); }
+static int by_bytes(const void *left, const void *right) {
+  return memcmp(&((const entry *)left)->g, &((const entry *)right)->g, sizeof(at_gemm));
+}
+static int by_text(const void *left, const void *right) {
+  return strcmp(((const entry *)left)->text, ((const entry *)right)->text);
+}
 
 static void random_problems(void **state) {
   (void)state;
@@ -84,7 +96,8 @@ static void random_problems(void **state) {
     bool swap;
     draw_problem(&p, &use);
     if (at_gemm_normalise(&p, use, &entries[i].g, &swap) != ATTUNE_OK) fail_msg("%s", attune_last_message());
-    if (at_gemm_format(&entries[i].g, entries[i].text, sizeof entries[i].text) != ATTUNE_OK) fail_msg("%s", attune_last_message());
+    if (at_gemm_format(&entries[i].g, entries[i].text, sizeof entries[i].text) != ATTUNE_OK)
+      fail_msg("%s", attune_last_message());
     memset(&back, 0xA5, sizeof back);
     if (at_gemm_parse(entries[i].text, &back) != ATTUNE_OK) fail_msg("%s: %s", entries[i].text, attune_last_message());
     if (memcmp(&back, &entries[i].g, sizeof back) != 0) fail_msg("%s is read as another problem", entries[i].text);
@@ -115,12 +128,31 @@ typedef struct variant {
 } variant;
 
 static size_t variants_of(variant *out) {
-  static const variant base = {{ATTUNE_F16, ATTUNE_F16, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_T, 40, 30, 20, 3, 44, 33, 42, 41, 2000, 900, 1500, 1600,
-                                {ATTUNE_STRICT, 0, 0}}, {AT_C_SEPARATE, 8}};
-  static const size_t numbers[] = {
-    offsetof(attune_gemm_problem, m), offsetof(attune_gemm_problem, n), offsetof(attune_gemm_problem, k), offsetof(attune_gemm_problem, batch),
-    offsetof(attune_gemm_problem, lda), offsetof(attune_gemm_problem, ldb), offsetof(attune_gemm_problem, ldc), offsetof(attune_gemm_problem, ldd),
-    offsetof(attune_gemm_problem, stride_a), offsetof(attune_gemm_problem, stride_b), offsetof(attune_gemm_problem, stride_c), offsetof(attune_gemm_problem, stride_d)};
+  static const variant base = {{ATTUNE_F16,
+                                ATTUNE_F16,
+                                ATTUNE_COLUMN_MAJOR,
+                                ATTUNE_N,
+                                ATTUNE_T,
+                                40,
+                                30,
+                                20,
+                                3,
+                                44,
+                                33,
+                                42,
+                                41,
+                                2000,
+                                900,
+                                1500,
+                                1600,
+                                {ATTUNE_STRICT, 0, 0}},
+                               {AT_C_SEPARATE, 8}};
+  static const size_t numbers[] = {offsetof(attune_gemm_problem, m),        offsetof(attune_gemm_problem, n),
+                                   offsetof(attune_gemm_problem, k),        offsetof(attune_gemm_problem, batch),
+                                   offsetof(attune_gemm_problem, lda),      offsetof(attune_gemm_problem, ldb),
+                                   offsetof(attune_gemm_problem, ldc),      offsetof(attune_gemm_problem, ldd),
+                                   offsetof(attune_gemm_problem, stride_a), offsetof(attune_gemm_problem, stride_b),
+                                   offsetof(attune_gemm_problem, stride_c), offsetof(attune_gemm_problem, stride_d)};
   size_t count = 0;
   out[count++] = base;
   for (size_t i = 0; i < AT_COUNT(numbers); i++) {
@@ -163,21 +195,49 @@ static void each_field_is_in_the_key(void **state) {
   const size_t count = variants_of(variants);
   for (size_t i = 0; i < count; i++) {
     bool swap;
-    if (at_gemm_normalise(&variants[i].problem, variants[i].use, &entries[i].g, &swap) != ATTUNE_OK) fail_msg("variant %zu: %s", i, attune_last_message());
+    if (at_gemm_normalise(&variants[i].problem, variants[i].use, &entries[i].g, &swap) != ATTUNE_OK)
+      fail_msg("variant %zu: %s", i, attune_last_message());
     assert_int_equal(at_gemm_format(&entries[i].g, entries[i].text, AT_PROBLEM_CHARS), ATTUNE_OK);
     for (size_t j = 0; j < i; j++)
-      if (by_bytes(&entries[i], &entries[j]) == 0 || by_text(&entries[i], &entries[j]) == 0) fail_msg("variants %zu and %zu are one: %s", j, i, entries[i].text);
+      if (by_bytes(&entries[i], &entries[j]) == 0 || by_text(&entries[i], &entries[j]) == 0)
+        fail_msg("variants %zu and %zu are one: %s", j, i, entries[i].text);
   }
 }
 
 static void texts(void **state) {
   (void)state;
-  static const struct { attune_gemm_problem problem; const char *text; } samples[] = {
-    {{.dtype = ATTUNE_BF16, .trans_a = ATTUNE_T, .m = 4096, .n = 16, .k = 4096, .batch = 1}, "gemm bf16 tn 4096x16x4096 strict"},
-    {{.dtype = ATTUNE_BF16, .layout = ATTUNE_ROW_MAJOR, .trans_b = ATTUNE_T, .m = 16, .n = 4096, .k = 4096, .batch = 1}, "gemm bf16 tn 4096x16x4096 strict"},
-    {{.dtype = ATTUNE_F16, .dtype_out = ATTUNE_F32, .m = 1, .n = 2, .k = 3, .batch = 4, .contract = {ATTUNE_REDUCED, 1, 0}}, "gemm f16:f32 nn 1x2x3x4 reduced deterministic"},
-    {{.dtype = ATTUNE_F32, .m = 8, .n = 8, .k = 8, .batch = 2, .lda = 9, .stride_b = ATTUNE_BROADCAST, .stride_d = 65}, "gemm f32 nn 8x8x8x2 strict lda=9 stride_b=broadcast stride_d=65"},
-    {{.dtype = ATTUNE_F64, .m = 8, .n = 8, .k = 8, .batch = 1, .stride_a = 99}, "gemm f64 nn 8x8x8 strict"}};
+  static const struct {
+    attune_gemm_problem problem;
+    const char *text;
+  } samples[] = {
+      {{.dtype = ATTUNE_BF16, .trans_a = ATTUNE_T, .m = 4096, .n = 16, .k = 4096, .batch = 1},
+       "gemm bf16 tn 4096x16x4096 strict"},
+      {{.dtype = ATTUNE_BF16,
+        .layout = ATTUNE_ROW_MAJOR,
+        .trans_b = ATTUNE_T,
+        .m = 16,
+        .n = 4096,
+        .k = 4096,
+        .batch = 1},
+       "gemm bf16 tn 4096x16x4096 strict"},
+      {{.dtype = ATTUNE_F16,
+        .dtype_out = ATTUNE_F32,
+        .m = 1,
+        .n = 2,
+        .k = 3,
+        .batch = 4,
+        .contract = {ATTUNE_REDUCED, 1, 0}},
+       "gemm f16:f32 nn 1x2x3x4 reduced deterministic"},
+      {{.dtype = ATTUNE_F32,
+        .m = 8,
+        .n = 8,
+        .k = 8,
+        .batch = 2,
+        .lda = 9,
+        .stride_b = ATTUNE_BROADCAST,
+        .stride_d = 65},
+       "gemm f32 nn 8x8x8x2 strict lda=9 stride_b=broadcast stride_d=65"},
+      {{.dtype = ATTUNE_F64, .m = 8, .n = 8, .k = 8, .batch = 1, .stride_a = 99}, "gemm f64 nn 8x8x8 strict"}};
   for (size_t i = 0; i < AT_COUNT(samples); i++) {
     char text[256];
     assert_int_equal(attune_gemm_problem_format(text, sizeof text, &samples[i].problem, NULL), ATTUNE_OK);
@@ -206,41 +266,44 @@ static void operands_are_in_the_text(void **state) {
 
 static void broken_texts(void **state) {
   (void)state;
-  static const struct { const char *text, *words; } samples[] = {
-    {"", "ends after 0"},
-    {"gemm", "ends after 1"},
-    {"gemv f32 nn 1x1x1 strict", "gemv"},
-    {"gemm f31 nn 1x1x1 strict", "f31"},
-    {"gemm f32:f16 nn 1x1x1 strict", "dtype_out"},
-    {"gemm f32: nn 1x1x1 strict", "f32:"},
-    {"gemm f32 n 1x1x1 strict", "\"n\""},
-    {"gemm f32 nq 1x1x1 strict", "nq"},
-    {"gemm f32 nn 1x1 strict", "1x1"},
-    {"gemm f32 nn 1x1x1x1x1 strict", "1x1x1x1x1"},
-    {"gemm f32 nn 1x1x strict", "1x1x"},
-    {"gemm f32 nn 1x1x-1 strict", "-1"},
-    {"gemm f32 nn 0x1x1 strict", "0"},
-    {"gemm f32 nn 99999999999999999999x1x1 strict", "99999"},
-    {"gemm f32 nn 1x1x1 exact", "exact"},
-    {"gemm f32 nn 1x1x1 strict fast", "fast"},
-    {"gemm f32 nn 1x1x1 strict lda", "lda"},
-    {"gemm f32 nn 4x1x1 strict lda=2", "lda"},
-    {"gemm f32 nn 1x1x1 strict lda=0", "lda=0"},
-    {"gemm f32 nn 1x1x1 strict lda=broadcast", "lda=broadcast"},
-    {"gemm f32 nn 1x1x1x2 strict stride_d=broadcast", "stride_d"},
-    {"gemm f32 nn 1x1x1 strict align=3", "align=3"},
-    {"gemm f32 nn 1x1x1 strict align=32", "align=32"},
-    {"gemm f64 nn 1x1x1 strict align=4", "align=4"},
-    {"gemm f32 nn 1x1x1 strict workspace=-1", "workspace=-1"},
-    {"gemm f32 nn 1x1x1 strict workspace=18446744073709551616", "workspace"},
-    {"gemm f32 nn 9223372036854775807x9223372036854775807x2 strict", "matrix"}};
+  static const struct {
+    const char *text, *words;
+  } samples[] = {{"", "ends after 0"},
+                 {"gemm", "ends after 1"},
+                 {"gemv f32 nn 1x1x1 strict", "gemv"},
+                 {"gemm f31 nn 1x1x1 strict", "f31"},
+                 {"gemm f32:f16 nn 1x1x1 strict", "dtype_out"},
+                 {"gemm f32: nn 1x1x1 strict", "f32:"},
+                 {"gemm f32 n 1x1x1 strict", "\"n\""},
+                 {"gemm f32 nq 1x1x1 strict", "nq"},
+                 {"gemm f32 nn 1x1 strict", "1x1"},
+                 {"gemm f32 nn 1x1x1x1x1 strict", "1x1x1x1x1"},
+                 {"gemm f32 nn 1x1x strict", "1x1x"},
+                 {"gemm f32 nn 1x1x-1 strict", "-1"},
+                 {"gemm f32 nn 0x1x1 strict", "0"},
+                 {"gemm f32 nn 99999999999999999999x1x1 strict", "99999"},
+                 {"gemm f32 nn 1x1x1 exact", "exact"},
+                 {"gemm f32 nn 1x1x1 strict fast", "fast"},
+                 {"gemm f32 nn 1x1x1 strict lda", "lda"},
+                 {"gemm f32 nn 4x1x1 strict lda=2", "lda"},
+                 {"gemm f32 nn 1x1x1 strict lda=0", "lda=0"},
+                 {"gemm f32 nn 1x1x1 strict lda=broadcast", "lda=broadcast"},
+                 {"gemm f32 nn 1x1x1x2 strict stride_d=broadcast", "stride_d"},
+                 {"gemm f32 nn 1x1x1 strict align=3", "align=3"},
+                 {"gemm f32 nn 1x1x1 strict align=32", "align=32"},
+                 {"gemm f64 nn 1x1x1 strict align=4", "align=4"},
+                 {"gemm f32 nn 1x1x1 strict workspace=-1", "workspace=-1"},
+                 {"gemm f32 nn 1x1x1 strict workspace=18446744073709551616", "workspace"},
+                 {"gemm f32 nn 9223372036854775807x9223372036854775807x2 strict", "matrix"}};
   attune_gemm_problem p;
   char letters[400];
   memset(letters, 'x', sizeof letters);
   letters[sizeof letters - 1] = '\0';
   for (size_t i = 0; i < AT_COUNT(samples); i++) {
-    if (attune_gemm_problem_parse(&p, samples[i].text) != ATTUNE_INVALID_ARGUMENT) fail_msg("\"%s\" was read", samples[i].text);
-    if (!strstr(attune_last_message(), samples[i].words)) fail_msg("\"%s\": %s", samples[i].text, attune_last_message());
+    if (attune_gemm_problem_parse(&p, samples[i].text) != ATTUNE_INVALID_ARGUMENT)
+      fail_msg("\"%s\" was read", samples[i].text);
+    if (!strstr(attune_last_message(), samples[i].words))
+      fail_msg("\"%s\": %s", samples[i].text, attune_last_message());
   }
   assert_int_equal(attune_gemm_problem_parse(&p, letters), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "399 characters"));
@@ -252,9 +315,12 @@ static void broken_texts(void **state) {
 static void damaged_texts(void **state) {
   (void)state;
   for (int i = 0; i < 20000; i++) {
-    char text[] = "gemm bf16:f32 tn 40x16x30x2 strict beta align=4 lda=44 stride_a=2000 stride_b=broadcast workspace=99", again[AT_PROBLEM_CHARS];
+    char text[] =
+        "gemm bf16:f32 tn 40x16x30x2 strict beta align=4 lda=44 stride_a=2000 stride_b=broadcast workspace=99",
+         again[AT_PROBLEM_CHARS];
     at_gemm g, back;
-    for (uint64_t changes = draw(3); changes < 3; changes++) text[draw(sizeof text - 1)] = (char)(draw(4) ? 32 + draw(95) : 1 + draw(255));
+    for (uint64_t changes = draw(3); changes < 3; changes++)
+      text[draw(sizeof text - 1)] = (char)(draw(4) ? 32 + draw(95) : 1 + draw(255));
     if (at_gemm_parse(text, &g) != ATTUNE_OK) continue;
     assert_int_equal(at_gemm_format(&g, again, sizeof again), ATTUNE_OK);
     assert_int_equal(at_gemm_parse(again, &back), ATTUNE_OK);
@@ -280,8 +346,10 @@ static void small_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(random_problems),  cmocka_unit_test(each_field_is_in_the_key), cmocka_unit_test(texts),     cmocka_unit_test(operands_are_in_the_text),
-    cmocka_unit_test(broken_texts),     cmocka_unit_test(damaged_texts),            cmocka_unit_test(small_out),
+      cmocka_unit_test(random_problems), cmocka_unit_test(each_field_is_in_the_key),
+      cmocka_unit_test(texts),           cmocka_unit_test(operands_are_in_the_text),
+      cmocka_unit_test(broken_texts),    cmocka_unit_test(damaged_texts),
+      cmocka_unit_test(small_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,8 @@ static void replays_in_stream_order(void **state) {
 }
 
 /* x on one stream and y on another, then both into x: main -> side -> main. */
-static void fork_and_join(attune_stream *main, attune_stream *side, attune_event *out, attune_event *back, unsigned *x) {
+static void fork_and_join(attune_stream *main, attune_stream *side, attune_event *out, attune_event *back,
+                          unsigned *x) {
   give(main, x, 2, 1);
   OK(attune_copy(main, x + COUNT, x, COUNT * sizeof *x));
   OK(attune_event_record(out, main));
@@ -279,9 +280,10 @@ static void *capture_and_replay(void *arg) {
   attune_graph *graph = NULL;
   bool ok = own && attune_stream_create(&stream, host) == ATTUNE_OK && attune_graph_create(&graph, host) == ATTUNE_OK;
   for (int i = 0; i < 20 && ok; i++) {
-    ok = attune_graph_capture_callback(graph, stream, NULL, five_steps, own) == ATTUNE_OK && attune_graph_replay(graph, stream) == ATTUNE_OK &&
-         attune_graph_replay(m->shared, stream) == ATTUNE_OK && attune_stream_synchronize(stream) == ATTUNE_OK &&
-         own[0] == 5 * (3 * 0x01010101u + 1) + 2 && attune_graph_reset(graph) == ATTUNE_OK;
+    ok = attune_graph_capture_callback(graph, stream, NULL, five_steps, own) == ATTUNE_OK &&
+         attune_graph_replay(graph, stream) == ATTUNE_OK && attune_graph_replay(m->shared, stream) == ATTUNE_OK &&
+         attune_stream_synchronize(stream) == ATTUNE_OK && own[0] == 5 * (3 * 0x01010101u + 1) + 2 &&
+         attune_graph_reset(graph) == ATTUNE_OK;
   }
   attune_graph_destroy(graph);
   attune_stream_destroy(stream);
@@ -297,7 +299,8 @@ static void many_threads(void **state) {
   many m = {new_graph(), x};
   memset(x, 0, sizeof x);
   OK(attune_graph_capture_callback(m.shared, stream, NULL, add_five, x));
-  for (size_t i = 0; i < AT_COUNT(threads); i++) assert_int_equal(pthread_create(&threads[i], NULL, capture_and_replay, &m), 0);
+  for (size_t i = 0; i < AT_COUNT(threads); i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, capture_and_replay, &m), 0);
   for (size_t i = 0; i < AT_COUNT(threads); i++) {
     void *failed = NULL;
     pthread_join(threads[i], &failed);

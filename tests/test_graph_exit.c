@@ -45,8 +45,10 @@ static void *start_work(void *arg) {
             attune_graph_capture_callback(graph, busy, NULL, two_sleeps, NULL) == ATTUNE_OK;
   for (int i = 0; i < 100 && ok; i++) ok = attune_graph_replay(graph, busy) == ATTUNE_OK;
   for (int i = 0; i < 4 && ok; i++)
-    ok = attune_stream_from_pool(&pooled[i], host, 0) == ATTUNE_OK && attune_graph_replay(graph, pooled[i]) == ATTUNE_OK;
-  ok = ok && attune_graph_capture_begin(open_graph, captured, NULL) == ATTUNE_OK && two_sleeps(NULL, captured) == ATTUNE_OK;
+    ok =
+        attune_stream_from_pool(&pooled[i], host, 0) == ATTUNE_OK && attune_graph_replay(graph, pooled[i]) == ATTUNE_OK;
+  ok = ok && attune_graph_capture_begin(open_graph, captured, NULL) == ATTUNE_OK &&
+       two_sleeps(NULL, captured) == ATTUNE_OK;
   return ok ? NULL : &worker;
 }
 
@@ -91,7 +93,8 @@ static void ends(void **state) {
   const char *const clean[] = {"return", "exit", "_exit", "thread"};
   for (size_t i = 0; i < AT_COUNT(clean); i++) {
     const int status = end_of(clean[i]);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the end by %s has wait status %#x", clean[i], (unsigned)status);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+      fail_msg("the end by %s has wait status %#x", clean[i], (unsigned)status);
   }
 }
 

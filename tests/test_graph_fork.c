@@ -46,9 +46,11 @@ static int graphs_work(void) {
   value = 0;
   if (attune_stream_create(&stream, host) != ATTUNE_OK || attune_graph_create(&graph, host) != ATTUNE_OK) return 30;
   if (attune_graph_capture_callback(graph, stream, NULL, seven_and_gate, NULL) != ATTUNE_OK) return 31;
-  if (attune_graph_replay(graph, stream) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK || value != 7) return 32;
+  if (attune_graph_replay(graph, stream) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK || value != 7)
+    return 32;
   for (int i = 0; i < 33; i++) {
-    if (attune_stream_from_pool(&pooled, host, 0) != ATTUNE_OK || attune_graph_replay(graph, pooled) != ATTUNE_OK) return 33;
+    if (attune_stream_from_pool(&pooled, host, 0) != ATTUNE_OK || attune_graph_replay(graph, pooled) != ATTUNE_OK)
+      return 33;
     if (attune_stream_synchronize(pooled) != ATTUNE_OK) return 34;
   }
   if (value != 34 * 7) return 35;

@@ -68,7 +68,8 @@ static void sizes_add_up(void **state) {
       if (strcmp(string(block, "state"), "active_allocated") != 0) continue;
       live++;
       requested += number(block, "requested_size");
-      assert_true(number(block, "address") == (json_int_t)(uintptr_t)small || number(block, "address") == (json_int_t)(uintptr_t)large);
+      assert_true(number(block, "address") == (json_int_t)(uintptr_t)small ||
+                  number(block, "address") == (json_int_t)(uintptr_t)large);
     }
     assert_int_equal(inside, number(segment, "total_size"));
     assert_non_null(string(segment, "segment_type"));
@@ -88,7 +89,8 @@ static void sizes_add_up(void **state) {
 
 static void history_is_in_order(void **state) {
   (void)state;
-  static const char *const expected[] = {"segment_map", "alloc", "free_requested", "free_completed", "segment_unmap", "oom", "snapshot"};
+  static const char *const expected[] = {"segment_map",   "alloc", "free_requested", "free_completed",
+                                         "segment_unmap", "oom",   "snapshot"};
   void *p = NULL;
   OK(attune_memory_empty_cache(host));
   OK(attune_memory_record_history(host, 100));
@@ -104,7 +106,8 @@ static void history_is_in_order(void **state) {
     const json_t *entry = json_array_get(trace, i);
     if (seen < sizeof expected / sizeof expected[0] && strcmp(string(entry, "action"), expected[seen]) == 0) seen++;
     assert_true(number(entry, "time_us") > 1600000000000000);
-    if (strcmp(string(entry, "action"), "alloc") == 0) assert_string_equal(string(entry, "user_metadata"), "the \"first\" step");
+    if (strcmp(string(entry, "action"), "alloc") == 0)
+      assert_string_equal(string(entry, "user_metadata"), "the \"first\" step");
     if (strcmp(string(entry, "action"), "oom") == 0) assert_true(number(entry, "device_free") > 0);
   }
   if (seen != sizeof expected / sizeof expected[0]) fail_msg("no %s in its place", expected[seen]);

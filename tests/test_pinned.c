@@ -100,7 +100,8 @@ static void counters(void **state) {
     OK(attune_pinned_free(p));
   }
   OK(attune_pinned_get_statistics(host, &s));
-  assert_true(s.allocation.allocated == 3 && s.allocation.freed == 3 && s.allocation.peak == 1 && s.allocated_bytes.peak == 4096);
+  assert_true(s.allocation.allocated == 3 && s.allocation.freed == 3 && s.allocation.peak == 1 &&
+              s.allocated_bytes.peak == 4096);
   assert_true(s.host_allocs == 1 && s.host_frees == 0 && s.segment.current == 1 && s.reserved_bytes.current == 4096);
   OK(attune_pinned_empty_cache(host));
   OK(attune_pinned_get_statistics(host, &s));

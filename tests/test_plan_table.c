@@ -36,7 +36,13 @@ static void destroy(at_plan *plan) {
   plan->launch = NULL;
   alive--;
 }
-static const at_implementation fake = {.name = "fake", .version = 1, .backend = "host", .supports = supports, .prepare = prepare, .launch = launch, .destroy = destroy};
+static const at_implementation fake = {.name = "fake",
+                                       .version = 1,
+                                       .backend = "host",
+                                       .supports = supports,
+                                       .prepare = prepare,
+                                       .launch = launch,
+                                       .destroy = destroy};
 static const at_implementation *const implementations[] = {&fake};
 static const at_op op = {.name = "fake", .id = 3, .implementations = implementations, .implementation_count = 1};
 
@@ -212,7 +218,8 @@ static void *ask_decisions(void *arg) {
     for (int i = 0; i < KEYS; i += 17) {
       const at_key key = key_of(i);
       attune_decision decision;
-      if (at_plan_table_decision(&w->all->table, &key, &decision) && decision.samples != i) atomic_fetch_add(&w->all->wrong, 1);
+      if (at_plan_table_decision(&w->all->table, &key, &decision) && decision.samples != i)
+        atomic_fetch_add(&w->all->wrong, 1);
     }
   return NULL;
 }
@@ -226,7 +233,12 @@ static void one_round(void) {
   worker workers[READERS + WRITERS + 1];
   for (int i = 0; i < READERS + WRITERS + 1; i++) {
     workers[i] = (worker){&all, i < WRITERS ? i : i - WRITERS};
-    assert_int_equal(pthread_create(&threads[i], NULL, i < WRITERS ? write_keys : i < WRITERS + READERS ? read_keys : ask_decisions, &workers[i]), 0);
+    assert_int_equal(pthread_create(&threads[i], NULL,
+                                    i < WRITERS             ? write_keys
+                                    : i < WRITERS + READERS ? read_keys
+                                                            : ask_decisions,
+                                    &workers[i]),
+                     0);
   }
   for (int i = 0; i < WRITERS; i++) pthread_join(threads[i], NULL);
   atomic_store(&all.done, true);
@@ -245,11 +257,9 @@ static void readers_beside_writers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(hits_and_misses),
-    cmocka_unit_test(keys_differ_in_any_byte),
-    cmocka_unit_test(keep_and_replace),
-    cmocka_unit_test(guesses_are_withdrawn),
-    cmocka_unit_test(readers_beside_writers),
+      cmocka_unit_test(hits_and_misses),        cmocka_unit_test(keys_differ_in_any_byte),
+      cmocka_unit_test(keep_and_replace),       cmocka_unit_test(guesses_are_withdrawn),
+      cmocka_unit_test(readers_beside_writers),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,8 +103,10 @@ static void cold_operands_rotate(void **state) {
   assert_true(profile.cold);
   const size_t bytes = profile.operands->set_bytes * (size_t)profile.operands->copies;
   assert_true(profile.operands->copies > 1 && profile.operands->copies <= AT_MAX_COPIES);
-  assert_true(bytes > 2 * device->properties.cache_bytes || profile.operands->copies == AT_MAX_COPIES || bytes > device->properties.memory_bytes / 8);
-  for (int i = 1; i < profile.operands->copies; i++) assert_ptr_not_equal(profile.operands->pointers[i][0], profile.operands->pointers[i - 1][0]);
+  assert_true(bytes > 2 * device->properties.cache_bytes || profile.operands->copies == AT_MAX_COPIES ||
+              bytes > device->properties.memory_bytes / 8);
+  for (int i = 1; i < profile.operands->copies; i++)
+    assert_ptr_not_equal(profile.operands->pointers[i][0], profile.operands->pointers[i - 1][0]);
   at_profile_close(&profile);
   OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   assert_int_equal(profile.operands->copies, 1);
@@ -117,20 +119,24 @@ static bool is_aligned_exactly(const void *pointer, size_t alignment) {
 
 static void operands_have_their_alignment_class(void **state) {
   (void)state;
-  static const char *const problems[] = {"gemm f32 nn 9x7x8 strict", "gemm bf16 nn 9x7x8 strict align=2", "gemm f32 nn 9x7x8 strict beta align=4", "gemm f64 nn 9x7x8 strict align=8",
+  static const char *const problems[] = {"gemm f32 nn 9x7x8 strict", "gemm bf16 nn 9x7x8 strict align=2",
+                                         "gemm f32 nn 9x7x8 strict beta align=4", "gemm f64 nn 9x7x8 strict align=8",
                                          "gemm f16:f32 nn 9x7x8 strict beta=inplace align=4"};
   static const size_t alignments[] = {16, 2, 4, 8, 4};
   for (size_t i = 0; i < AT_COUNT(problems); i++)
     for (int guarded = 0; guarded < 2; guarded++) {
       const at_key key = fake_key(problems[i], device);
       at_operand_set *set = NULL;
-      OK(at_operand_set_create(&set, &fake_op, key.words + 1, attune_stream_default(device), profiler->random, 3, SIZE_MAX, guarded));
+      OK(at_operand_set_create(&set, &fake_op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+                               SIZE_MAX, guarded));
       assert_int_equal(set->copies, guarded ? 1 : 3);
       for (int copy = 0; copy < set->copies; copy++)
-        for (int j = 0; j < set->buffer_count; j++) assert_true(is_aligned_exactly(set->pointers[copy][j], alignments[i]));
+        for (int j = 0; j < set->buffer_count; j++)
+          assert_true(is_aligned_exactly(set->pointers[copy][j], alignments[i]));
       for (int j = 0; guarded && j < set->buffer_count; j++) {
         const unsigned char *start = set->pointers[0][j], *end = start + set->buffers[j].bytes;
-        for (int byte = 0; byte < AT_GUARD_BYTES; byte++) assert_true(start[-1 - byte] == AT_GUARD_BYTE && end[byte] == AT_GUARD_BYTE);
+        for (int byte = 0; byte < AT_GUARD_BYTES; byte++)
+          assert_true(start[-1 - byte] == AT_GUARD_BYTE && end[byte] == AT_GUARD_BYTE);
       }
       at_operand_set_destroy(set);
     }
@@ -174,12 +180,12 @@ static void random_data(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(known_costs),
-    cmocka_unit_test(a_failing_plan_fails_here),
-    cmocka_unit_test(calls_of_a_sample),
-    cmocka_unit_test(cold_operands_rotate),
-    cmocka_unit_test(operands_have_their_alignment_class),
-    cmocka_unit_test(random_data),
+      cmocka_unit_test(known_costs),
+      cmocka_unit_test(a_failing_plan_fails_here),
+      cmocka_unit_test(calls_of_a_sample),
+      cmocka_unit_test(cold_operands_rotate),
+      cmocka_unit_test(operands_have_their_alignment_class),
+      cmocka_unit_test(random_data),
   };
   fake_reset();
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_profiler_create(&profiler, device) != ATTUNE_OK) return 1;

@@ -21,8 +21,15 @@ typedef struct fixture {
   unsigned char *output; /* D's bytes, poisoned, with the oracle's results */
 } fixture;
 
-static at_gemm_case case_of(attune_dtype in, attune_dtype out, int m, int n, int k, int batch, at_gemm_c c, attune_accuracy accuracy) {
-  at_gemm_case result = {.name = "reference", .problem = ATTUNE_GEMM_PROBLEM_INIT, .alpha = 1.0, .c = c, .alignment = 16, .data = AT_DATA_NORMAL, .seed = 5};
+static at_gemm_case case_of(attune_dtype in, attune_dtype out, int m, int n, int k, int batch, at_gemm_c c,
+                            attune_accuracy accuracy) {
+  at_gemm_case result = {.name = "reference",
+                         .problem = ATTUNE_GEMM_PROBLEM_INIT,
+                         .alpha = 1.0,
+                         .c = c,
+                         .alignment = 16,
+                         .data = AT_DATA_NORMAL,
+                         .seed = 5};
   result.problem.dtype = in;
   result.problem.dtype_out = out;
   result.problem.m = m;
@@ -41,9 +48,10 @@ static void setup(fixture *f, const at_gemm_case *c) {
   oracle_open(&f->o, c);
   bool swap = false;
   assert_int_equal(at_gemm_normalise(&c->problem, (at_gemm_use){c->c, 16}, &f->g, &swap), ATTUNE_OK);
-  void *pointers[AT_MAX_BUFFERS] = {oracle_pointer(&f->o, ORACLE_A), oracle_pointer(&f->o, ORACLE_B), oracle_pointer(&f->o, ORACLE_D),
-                                    oracle_pointer(&f->o, ORACLE_C)};
-  if (at_gemm_reference_create(&f->reference, &f->g, device, stream, pointers) != ATTUNE_OK) fail_msg("%s", attune_last_message());
+  void *pointers[AT_MAX_BUFFERS] = {oracle_pointer(&f->o, ORACLE_A), oracle_pointer(&f->o, ORACLE_B),
+                                    oracle_pointer(&f->o, ORACLE_D), oracle_pointer(&f->o, ORACLE_C)};
+  if (at_gemm_reference_create(&f->reference, &f->g, device, stream, pointers) != ATTUNE_OK)
+    fail_msg("%s", attune_last_message());
   f->output = oracle_pointer(&f->o, ORACLE_D);
 }
 
@@ -52,7 +60,9 @@ static void teardown(fixture *f) {
   oracle_close(&f->o);
 }
 
-static size_t d_at(const fixture *f, int64_t b, int64_t i, int64_t j) { return oracle_at(&f->o.matrix[ORACLE_D], b, i, j); }
+static size_t d_at(const fixture *f, int64_t b, int64_t i, int64_t j) {
+  return oracle_at(&f->o.matrix[ORACLE_D], b, i, j);
+}
 
 static void put_expected(fixture *f) {
   const at_gemm *g = &f->g;
@@ -68,8 +78,10 @@ static double compare(fixture *f) {
   return error;
 }
 
-static const struct { attune_dtype in, out; } KINDS[] = {{ATTUNE_F64, ATTUNE_F64}, {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, ATTUNE_F16},
-                                                         {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
+static const struct {
+  attune_dtype in, out;
+} KINDS[] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, ATTUNE_F16},
+             {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
 /* The rounded exact result of every dtype, shape, transpose and use of C passes, with an error of at most the final rounding. */
 static void the_exact_result_passes(void **state) {
@@ -78,8 +90,8 @@ static void the_exact_result_passes(void **state) {
   for (size_t kind = 0; kind < AT_COUNT(KINDS); kind++)
     for (size_t shape = 0; shape < AT_COUNT(shapes); shape++)
       for (int variant = 0; variant < 12; variant++) {
-        at_gemm_case c = case_of(KINDS[kind].in, KINDS[kind].out, shapes[shape][0], shapes[shape][1], shapes[shape][2], shapes[shape][3],
-                                 (at_gemm_c)(variant / 4), ATTUNE_STRICT);
+        at_gemm_case c = case_of(KINDS[kind].in, KINDS[kind].out, shapes[shape][0], shapes[shape][1], shapes[shape][2],
+                                 shapes[shape][3], (at_gemm_c)(variant / 4), ATTUNE_STRICT);
         c.problem.trans_a = variant & 1 ? ATTUNE_T : ATTUNE_N;
         c.problem.trans_b = variant & 2 ? ATTUNE_T : ATTUNE_N;
         if (c.problem.batch > 1 && variant % 3 == 0) c.problem.stride_a = ATTUNE_BROADCAST;
@@ -87,7 +99,9 @@ static void the_exact_result_passes(void **state) {
         setup(&f, &c);
         put_expected(&f);
         const double error = compare(&f);
-        if (!(error <= 1.0)) fail_msg("dtype %d:%d shape %zu variant %d: error %g", KINDS[kind].in, KINDS[kind].out, shape, variant, error);
+        if (!(error <= 1.0))
+          fail_msg("dtype %d:%d shape %zu variant %d: error %g", KINDS[kind].in, KINDS[kind].out, shape, variant,
+                   error);
         teardown(&f);
       }
 }
@@ -96,7 +110,8 @@ static void the_exact_result_passes(void **state) {
 static void an_error_of_three_tolerances_fails(void **state) {
   (void)state;
   for (size_t kind = 0; kind < AT_COUNT(KINDS); kind++) {
-    const at_gemm_case c = case_of(KINDS[kind].in, KINDS[kind].out, 19, 11, 64, 2, (at_gemm_c)(kind % 3), ATTUNE_STRICT);
+    const at_gemm_case c =
+        case_of(KINDS[kind].in, KINDS[kind].out, 19, 11, 64, 2, (at_gemm_c)(kind % 3), ATTUNE_STRICT);
     fixture f;
     setup(&f, &c);
     for (int64_t b = 0; b < 2; b++)
@@ -108,8 +123,12 @@ static void an_error_of_three_tolerances_fails(void **state) {
           /* the library bounds |A||B| by norms: up to pi/2 of it on normal data, so allow for that and for the output's rounding */
           oracle_store(f.output, KINDS[kind].out, d_at(&f, b, i, j), f.o.expected[at] + 3.0 * f.o.allowed[at] * 2.0);
           const double error = compare(&f);
-          if (!(error > 1.0)) fail_msg("dtype %d:%d: an error of 6 exact tolerances at (%d,%d,%d) passed as %g", KINDS[kind].in, KINDS[kind].out, (int)i, (int)j, (int)b, error);
-          if (!(error < 12.0)) fail_msg("dtype %d:%d: an error of 6 exact tolerances is called %g", KINDS[kind].in, KINDS[kind].out, error);
+          if (!(error > 1.0))
+            fail_msg("dtype %d:%d: an error of 6 exact tolerances at (%d,%d,%d) passed as %g", KINDS[kind].in,
+                     KINDS[kind].out, (int)i, (int)j, (int)b, error);
+          if (!(error < 12.0))
+            fail_msg("dtype %d:%d: an error of 6 exact tolerances is called %g", KINDS[kind].in, KINDS[kind].out,
+                     error);
         }
     teardown(&f);
   }
@@ -127,10 +146,12 @@ static void the_tolerance_is_not_loose(void **state) {
       const size_t at = (size_t)(i * 16 + i);
       const double step = 64.0 * f.o.allowed[at]; /* far above the output's own rounding */
       oracle_store(f.output, KINDS[kind].out, d_at(&f, 0, i, i), f.o.expected[at] + step);
-      const double moved = fabs(oracle_load(f.output, KINDS[kind].out, d_at(&f, 0, i, i)) - f.o.expected[at]), error = compare(&f);
+      const double moved = fabs(oracle_load(f.output, KINDS[kind].out, d_at(&f, 0, i, i)) - f.o.expected[at]),
+                   error = compare(&f);
       const double allowed = moved / error;
       if (!(allowed > 0.95 * f.o.allowed[at] && allowed < 2.0 * f.o.allowed[at]))
-        fail_msg("dtype %d:%d allows %g; the exact bound is %g", KINDS[kind].in, KINDS[kind].out, allowed, f.o.allowed[at]);
+        fail_msg("dtype %d:%d allows %g; the exact bound is %g", KINDS[kind].in, KINDS[kind].out, allowed,
+                 f.o.allowed[at]);
     }
     teardown(&f);
   }
@@ -162,7 +183,8 @@ static void a_write_into_a_gap_fails(void **state) {
     c.problem.stride_c = use == AT_C_INPLACE ? c.problem.stride_d : 0;
     fixture f;
     setup(&f, &c);
-    const size_t gaps[] = {d_at(&f, 0, 9, 0), d_at(&f, 0, 11, 5), d_at(&f, 0, 9, 6), d_at(&f, 1, 0, 0) - 1, d_at(&f, 1, 10, 3)};
+    const size_t gaps[] = {d_at(&f, 0, 9, 0), d_at(&f, 0, 11, 5), d_at(&f, 0, 9, 6), d_at(&f, 1, 0, 0) - 1,
+                           d_at(&f, 1, 10, 3)};
     for (size_t i = 0; i < AT_COUNT(gaps); i++) {
       put_expected(&f);
       assert_true(compare(&f) <= 1.0);
@@ -191,7 +213,8 @@ static double error_with_bits(attune_accuracy accuracy, int bits, int depth) {
   for (int j = 0; j < 24; j++)
     for (int i = 0; i < 24; i++) {
       float sum = 0.0f;
-      for (int k = 0; k < depth; k++) sum = fmaf(rounded_to(a[i + k * 24], bits), rounded_to(b[k + j * depth], bits), sum);
+      for (int k = 0; k < depth; k++)
+        sum = fmaf(rounded_to(a[i + k * 24], bits), rounded_to(b[k + j * depth], bits), sum);
       ((float *)(void *)f.output)[d_at(&f, 0, i, j)] = sum;
     }
   const double error = compare(&f);
@@ -213,12 +236,9 @@ static void arithmetic_of_each_contract(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_exact_result_passes),
-    cmocka_unit_test(an_error_of_three_tolerances_fails),
-    cmocka_unit_test(the_tolerance_is_not_loose),
-    cmocka_unit_test(nan_and_unwritten_elements_fail),
-    cmocka_unit_test(a_write_into_a_gap_fails),
-    cmocka_unit_test(arithmetic_of_each_contract),
+      cmocka_unit_test(the_exact_result_passes),    cmocka_unit_test(an_error_of_three_tolerances_fails),
+      cmocka_unit_test(the_tolerance_is_not_loose), cmocka_unit_test(nan_and_unwritten_elements_fail),
+      cmocka_unit_test(a_write_into_a_gap_fails),   cmocka_unit_test(arithmetic_of_each_contract),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);

@@ -37,7 +37,9 @@ static attune_status search(const char *const *spins, double budget_ms) {
 
 static const at_trial *trial_of(const char *implementation, const char *configuration) {
   for (int i = 0; i < result.trial_count; i++)
-    if (strcmp(result.trials[i].implementation, implementation) == 0 && strcmp(result.trials[i].configuration, configuration) == 0) return &result.trials[i];
+    if (strcmp(result.trials[i].implementation, implementation) == 0 &&
+        strcmp(result.trials[i].configuration, configuration) == 0)
+      return &result.trials[i];
   return NULL;
 }
 
@@ -64,7 +66,8 @@ static void the_fastest_right_one_wins(void **state) {
   assert_true(d->runner_up_time_ns > d->time_ns && d->runner_up_time_ns < d->default_time_ns);
   assert_true(d->spread >= 0.0 && d->spread < 0.5);
   assert_true(d->samples >= 4 && d->samples <= AT_MAX_SAMPLES);
-  assert_true(d->candidates >= 3 && d->candidates <= 4); /* one launch of the slow one shows that it is not worth a sample */
+  assert_true(d->candidates >= 3 &&
+              d->candidates <= 4); /* one launch of the slow one shows that it is not worth a sample */
   assert_int_equal(d->rejected, 0);
   assert_true(d->complete == 1 && d->tuning_ms > 0.0 && d->tuning_ms < 3000.0);
   assert_true(d->max_error >= 0.0 && d->max_error <= 1.0);
@@ -109,7 +112,8 @@ static void a_default_that_is_wrong_is_an_error(void **state) {
 /* Equals and slower ones do not replace the default, however many there are; and so two searches agree. */
 static void the_default_is_kept_within_the_noise(void **state) {
   (void)state;
-  static const char *const equals[] = {"ns=200000,a=1", "ns=200000,a=2", "ns=200000,a=3", "ns=201000", "ns=260000", NULL};
+  static const char *const equals[] = {"ns=200000,a=1", "ns=200000,a=2", "ns=200000,a=3",
+                                       "ns=201000",     "ns=260000",     NULL};
   for (int again = 0; again < 3; again++) {
     OK(search(equals, 3000.0));
     assert_string_equal(result.decision.implementation, "base");
@@ -123,36 +127,46 @@ static void the_default_is_kept_within_the_noise(void **state) {
 
 static void put_samples(at_contender *contender, double ns, double noise, int count) {
   contender->count = count;
-  for (int i = 0; i < count; i++) contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
+  for (int i = 0; i < count; i++)
+    contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
 }
 
 static void beating_the_default_takes_a_margin(void **state) {
   (void)state;
-  static const struct { double ns, noise; int count; bool beats; } rows[] = {
-    {100.0, 0.0, 11, false}, {99.6, 0.0, 11, false}, {99.0, 0.0, 11, true}, {90.0, 0.0, 3, false}, {90.0, 0.0, 4, true},
-    {99.0, 0.05, 11, false}, {60.0, 0.05, 11, true}, {110.0, 0.0, 11, false}};
+  static const struct {
+    double ns, noise;
+    int count;
+    bool beats;
+  } rows[] = {{100.0, 0.0, 11, false}, {99.6, 0.0, 11, false},  {99.0, 0.0, 11, true},  {90.0, 0.0, 3, false},
+              {90.0, 0.0, 4, true},    {99.0, 0.05, 11, false}, {60.0, 0.05, 11, true}, {110.0, 0.0, 11, false}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     static at_contender base, other;
     put_samples(&base, 100.0, 0.0, rows[i].count);
     put_samples(&other, rows[i].ns, rows[i].noise, rows[i].count);
     at_race_judge(&base, &other);
-    if (at_race_beats_default(&other) != rows[i].beats) fail_msg("row %zu: speedup %g, error %g", i, other.speedup, other.error);
+    if (at_race_beats_default(&other) != rows[i].beats)
+      fail_msg("row %zu: speedup %g, error %g", i, other.speedup, other.error);
   }
 }
 
 /* A second thread must win more than a measurement without other work shows: a wake-up a call, a share of the time. */
 static void threads_are_a_cost(void **state) {
   (void)state;
-  static const struct { double base_ns, ns; const char *configuration; bool beats; } rows[] = {
-    {600.0, 500.0, "threads=1", true}, {600.0, 500.0, "threads=2", false}, {60e3, 40e3, "threads=2", true}, {60e3, 59e3, "threads=2", false},
-    {60e3, 50e3, "path=a,threads=16", false}, {60e3, 59e3, "", true}};
+  static const struct {
+    double base_ns, ns;
+    const char *configuration;
+    bool beats;
+  } rows[] = {{600.0, 500.0, "threads=1", true},        {600.0, 500.0, "threads=2", false},
+              {60e3, 40e3, "threads=2", true},          {60e3, 59e3, "threads=2", false},
+              {60e3, 50e3, "path=a,threads=16", false}, {60e3, 59e3, "", true}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     static at_contender base, other;
     at_copy_text(other.configuration.text, sizeof other.configuration.text, rows[i].configuration);
     put_samples(&base, rows[i].base_ns, 0.0, 11);
     put_samples(&other, rows[i].ns, 0.0, 11);
     at_race_judge(&base, &other);
-    if (at_race_beats_default(&other) != rows[i].beats) fail_msg("row %zu: speedup %g, merit %g", i, other.speedup, other.merit);
+    if (at_race_beats_default(&other) != rows[i].beats)
+      fail_msg("row %zu: speedup %g, merit %g", i, other.speedup, other.merit);
   }
 }
 
@@ -250,7 +264,8 @@ static void the_total_budget_holds(void **state) {
     char problem[64];
     snprintf(problem, sizeof problem, "gemm f32 nn %dx7x8 strict", 1 << (i % 12));
     if (i >= 12) snprintf(problem, sizeof problem, "gemm f32 nn 7x%dx8 strict", 1 << (i % 12));
-    if (i >= 24) snprintf(problem, sizeof problem, "gemm f32 t%c %dx7x%d strict", i % 2 ? 't' : 'n', 1 << (i % 12), 3 + i / 12);
+    if (i >= 24)
+      snprintf(problem, sizeof problem, "gemm f32 t%c %dx7x%d strict", i % 2 ? 't' : 'n', 1 << (i % 12), 3 + i / 12);
     const at_key key = fake_key(problem, device);
     const at_plan *plan = NULL;
     OK(at_dispatch(tuner, &fake_op, &key, attune_stream_default(device), &plan));
@@ -294,8 +309,10 @@ static void a_decision_has_all_its_evidence(void **state) {
   assert_string_equal(d.runner_up_configuration, "ns=53000");
   assert_string_equal(d.measure, "hot,eager");
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
-  assert_true(d.implementation_version == 1 && d.samples > 0 && d.candidates >= 3 && d.rejected == 1 && d.complete == 1);
-  assert_true(d.time_ns > 0.0 && d.default_time_ns > d.time_ns && d.runner_up_time_ns > d.time_ns && d.tuning_ms > 0.0 && d.tuned_at > 1600000000);
+  assert_true(d.implementation_version == 1 && d.samples > 0 && d.candidates >= 3 && d.rejected == 1 &&
+              d.complete == 1);
+  assert_true(d.time_ns > 0.0 && d.default_time_ns > d.time_ns && d.runner_up_time_ns > d.time_ns &&
+              d.tuning_ms > 0.0 && d.tuned_at > 1600000000);
   assert_true(d.note[0] != '\0' && d.max_error >= 0.0);
   attune_decision explained;
   OK(attune_explain(tuner, device, FAKE_PROBLEM, &explained));
@@ -320,19 +337,19 @@ static void bad_arguments_of_tune(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
   const struct CMUnitTest tests[] = {
-    TEST(the_fastest_right_one_wins),
-    TEST(the_wrong_ones_are_refused),
-    TEST(a_default_that_is_wrong_is_an_error),
-    TEST(the_default_is_kept_within_the_noise),
-    TEST(beating_the_default_takes_a_margin),
-    TEST(threads_are_a_cost),
-    TEST(equals_are_decided_by_order),
-    TEST(a_candidate_joins_once),
-    TEST(the_budget_holds),
-    TEST(a_budget_too_small_for_the_default),
-    TEST(the_total_budget_holds),
-    TEST(a_decision_has_all_its_evidence),
-    TEST(bad_arguments_of_tune),
+      TEST(the_fastest_right_one_wins),
+      TEST(the_wrong_ones_are_refused),
+      TEST(a_default_that_is_wrong_is_an_error),
+      TEST(the_default_is_kept_within_the_noise),
+      TEST(beating_the_default_takes_a_margin),
+      TEST(threads_are_a_cost),
+      TEST(equals_are_decided_by_order),
+      TEST(a_candidate_joins_once),
+      TEST(the_budget_holds),
+      TEST(a_budget_too_small_for_the_default),
+      TEST(the_total_budget_holds),
+      TEST(a_decision_has_all_its_evidence),
+      TEST(bad_arguments_of_tune),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_profiler_create(&profiler, device) != ATTUNE_OK) return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,14 +123,14 @@ static void paired_ratio_of_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(median),
-    cmocka_unit_test(median_of_the_most_samples),
-    cmocka_unit_test(deviation),
-    cmocka_unit_test(deviation_of_normal_samples),
-    cmocka_unit_test(median_error),
-    cmocka_unit_test(paired_ratio),
-    cmocka_unit_test(paired_ratio_sees_noise),
-    cmocka_unit_test(paired_ratio_of_nothing),
+      cmocka_unit_test(median),
+      cmocka_unit_test(median_of_the_most_samples),
+      cmocka_unit_test(deviation),
+      cmocka_unit_test(deviation_of_normal_samples),
+      cmocka_unit_test(median_error),
+      cmocka_unit_test(paired_ratio),
+      cmocka_unit_test(paired_ratio_sees_noise),
+      cmocka_unit_test(paired_ratio_of_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,8 @@ bool at_configuration_put_text(at_configuration *configuration, const char *key,
   if (strpbrk(value, ",=")) return false;
   size_t at = strlen(configuration->text);
   const size_t before = at;
-  if (at_append(configuration->text, sizeof configuration->text, &at, "%s%s=%s", at ? "," : "", key, value)) return true;
+  if (at_append(configuration->text, sizeof configuration->text, &at, "%s%s=%s", at ? "," : "", key, value))
+    return true;
   configuration->text[before] = '\0';
   return false;
 }

@@ -23,7 +23,8 @@ static int consider(void *user, const char *fingerprint, const attune_decision *
   nearest *n = user;
   uint64_t other[AT_PROBLEM_BYTES / 8];
   (void)fingerprint;
-  if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns && n->op->parse(row->problem, other) == ATTUNE_OK) {
+  if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns &&
+      n->op->parse(row->problem, other) == ATTUNE_OK) {
     const double distance = n->op->distance(n->problem, other);
     if (distance <= n->distance) {
       n->distance = distance;
@@ -34,11 +35,14 @@ static int consider(void *user, const char *fingerprint, const attune_decision *
 }
 
 /* A near problem's winner that can do this problem too. */
-static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out, at_plan **plan) {
+static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                                     attune_decision *out, at_plan **plan) {
   char family[AT_FAMILY_CHARS];
   const char *fingerprint = NULL;
   nearest n = {.op = op, .problem = problem, .distance = NEIGHBOUR_DISTANCE};
-  if (op->family(problem, family, sizeof family) != ATTUNE_OK || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return ATTUNE_NOT_FOUND;
+  if (op->family(problem, family, sizeof family) != ATTUNE_OK ||
+      at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK)
+    return ATTUNE_NOT_FOUND;
   if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, family, out->measure, consider, &n);
   if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, family, out->measure, consider, &n);
   if (!n.decision.problem[0]) return ATTUNE_NOT_FOUND;
@@ -52,11 +56,15 @@ static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const
   return ATTUNE_OK;
 }
 
-static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_decision *out, at_plan **plan) {
+static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_decision *out,
+                                   at_plan **plan) {
   const at_implementation *base = at_registry_default(op, problem, device);
-  if (!base) return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports %s on %s", op->name, out->problem, device->name);
+  if (!base)
+    return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports %s on %s", op->name, out->problem,
+                   device->name);
   at_configuration configuration = {""};
-  if (base->configurations(problem, device, &configuration, 1) < 1) return at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
+  if (base->configurations(problem, device, &configuration, 1) < 1)
+    return at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
   at_copy_text(out->implementation, sizeof out->implementation, base->name);
   out->implementation_version = base->version;
   at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
@@ -65,8 +73,8 @@ static attune_status guess_default(const at_op *op, const void *problem, attune_
   return at_plan_create(plan, op, base, &configuration, problem, device);
 }
 
-static attune_status guess(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_mode mode, attune_decision *out,
-                           at_plan **plan) {
+static attune_status guess(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                           attune_mode mode, attune_decision *out, at_plan **plan) {
   attune_status status = at_decision_begin(tuner, op, problem, device, out);
   if (status != ATTUNE_OK) return status;
   if (mode != ATTUNE_MODE_OFF && guess_neighbour(tuner, op, problem, device, out, plan) == ATTUNE_OK) return ATTUNE_OK;
@@ -81,14 +89,16 @@ static void record(attune_tuner *tuner, attune_device *device, const char *probl
 }
 
 /* Tunes and makes the winner's plan; false: it did not come to a winner. */
-static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out, at_plan **plan) {
+static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                  attune_decision *out, at_plan **plan) {
   attune_status status = at_tune_problem(tuner, op, problem, device, 0.0, false, out);
   if (status == ATTUNE_OK) status = at_plan_of_decision(op, problem, device, out, plan);
   if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "not tuned: %s", attune_last_message());
   return status == ATTUNE_OK;
 }
 
-attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream, const at_plan **out) {
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+                               const at_plan **out) {
   attune_device *device = stream->device;
   const void *problem = key->words + 1;
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
@@ -96,7 +106,8 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
   if (late && (*out = at_plan_table_find(&tuner->captured, key))) return ATTUNE_OK;
   at_plan *plan = NULL;
   attune_decision decision;
-  attune_status status = mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, &decision, &plan);
+  attune_status status =
+      mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, &decision, &plan);
   const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
@@ -113,7 +124,11 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
 
 attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
   if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !device ? "device" : !problem ? "problem" : "out");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+                   !tuner     ? "tuner"
+                   : !device  ? "device"
+                   : !problem ? "problem"
+                              : "out");
   at_key key = {{0}};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
@@ -122,7 +137,8 @@ attune_status attune_explain(attune_tuner *tuner, attune_device *device, const c
   at_key_set(&key, op, device);
   if (at_plan_table_decision(&tuner->plans, &key, out)) return ATTUNE_OK;
   const attune_mode mode = attune_tuner_get_mode(tuner);
-  if (mode != ATTUNE_MODE_OFF && at_find_winner(tuner, op, at_key_problem(&key), device, out, NULL) == ATTUNE_OK) return ATTUNE_OK;
+  if (mode != ATTUNE_MODE_OFF && at_find_winner(tuner, op, at_key_problem(&key), device, out, NULL) == ATTUNE_OK)
+    return ATTUNE_OK;
   at_plan *plan = NULL;
   status = guess(tuner, op, at_key_problem(&key), device, mode, out, &plan);
   at_plan_destroy(plan);

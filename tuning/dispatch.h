@@ -7,10 +7,12 @@
 
 /* The miss: stored winner, else tuning, else the best guess, by the tuner's mode; the plan is in the table afterwards. Errors: UNSUPPORTED (no implementation can do
  * it), OUT_OF_MEMORY, DEVICE_ERROR. */
-attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream, const at_plan **out);
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+                               const at_plan **out);
 
 /* The plan for the key on the stream's device, borrowed for the tuner's life. */
-static inline attune_status at_dispatch(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream, const at_plan **out) {
+static inline attune_status at_dispatch(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+                                        const at_plan **out) {
   *out = at_plan_table_find(&tuner->plans, key);
   return AT_LIKELY(*out != NULL) ? ATTUNE_OK : at_dispatch_miss(tuner, op, key, stream, out);
 }

@@ -12,12 +12,14 @@ attune_status at_fingerprint(attune_device *device, const at_op *const *ops, int
   bool ok = at_append(out, size, &at, "%s; %s; %d processors; %llu KiB cache", p.name, p.features, p.processors,
                       (unsigned long long)(p.cache_bytes >> 10));
   if (p.kind == ATTUNE_DEVICE_CUDA)
-    ok = ok && at_append(out, size, &at, "; cc %d.%d; driver %d", p.capability_major, p.capability_minor, p.driver_version);
+    ok = ok &&
+         at_append(out, size, &at, "; cc %d.%d; driver %d", p.capability_major, p.capability_minor, p.driver_version);
   for (int i = 0; i < op_count; i++) {
     char libraries[512] = "";
     if (ops[i]->libraries && ops[i]->libraries(device, libraries, sizeof libraries) > 0)
       ok = ok && at_append(out, size, &at, "; %s", libraries);
   }
   ok = ok && at_append(out, size, &at, "; attune %d", AT_CODEGEN_VERSION);
-  return ok ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the fingerprint; give 1024", size);
+  return ok ? ATTUNE_OK
+            : at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the fingerprint; give 1024", size);
 }

@@ -43,9 +43,14 @@ attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, voi
   return status;
 }
 
-attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem, attune_implementation_fn fn, void *user) {
+attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
+                                           attune_implementation_fn fn, void *user) {
   if (!tuner || !device || !problem || !fn)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !device ? "device" : !problem ? "problem" : "fn");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+                   !tuner     ? "tuner"
+                   : !device  ? "device"
+                   : !problem ? "problem"
+                              : "fn");
   enum { MOST = 256 };
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
@@ -55,8 +60,11 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   if (status == ATTUNE_OK && !room) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d configurations", MOST);
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, device->backend->name) != 0 || !implementation->supports(bytes, device)) continue;
-    if (fn(user, implementation->name, implementation->version, implementation->configurations(bytes, device, room, MOST))) break;
+    if (strcmp(implementation->backend, device->backend->name) != 0 || !implementation->supports(bytes, device))
+      continue;
+    if (fn(user, implementation->name, implementation->version,
+           implementation->configurations(bytes, device, room, MOST)))
+      break;
   }
   free(room);
   return status;

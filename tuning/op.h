@@ -8,7 +8,8 @@
 
 #include "src/support.h"
 
-#define AT_PROBLEM_BYTES 112     /* a normalised problem: plain bytes, no padding, no pointers; equal bytes = equal problems */
+#define AT_PROBLEM_BYTES \
+  112 /* a normalised problem: plain bytes, no padding, no pointers; equal bytes = equal problems */
 #define AT_PROBLEM_CHARS 256
 #define AT_FAMILY_CHARS 160
 #define AT_OPERANDS_BYTES 64
@@ -33,8 +34,8 @@ typedef struct at_field {
 } at_field;
 
 typedef struct at_op {
-  const char *name;  /* first word of a problem's text */
-  int id;            /* position in the table of ops */
+  const char *name;                                       /* first word of a problem's text */
+  int id;                                                 /* position in the table of ops */
   const struct at_implementation *const *implementations; /* every one, best guess first, plain fallback last */
   size_t implementation_count;
 

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-
-static size_t align_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+static size_t align_up(size_t value, size_t to) {
+  return (value + to - 1) / to * to;
+}
 
 /* Where buffer i starts in a copy that starts at `base`; returns the end. Guarded: guard, then exactly the alignment class. */
 static size_t place(const at_buffer *buffer, size_t base, bool guarded, size_t *start) {
@@ -78,7 +79,8 @@ static attune_status fill(at_operand_set *set, at_random *random, size_t one, bo
 static attune_status lay_out(at_operand_set *set, const void *problem, size_t one, bool guarded) {
   set->pointers = calloc((size_t)set->copies, sizeof *set->pointers);
   set->operands = calloc((size_t)set->copies, sizeof *set->operands);
-  if (!set->pointers || !set->operands) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d operand sets", set->copies);
+  if (!set->pointers || !set->operands)
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d operand sets", set->copies);
   for (int copy = 0; copy < set->copies; copy++) {
     size_t end = (size_t)copy * one, start = 0;
     for (int i = 0; i < set->buffer_count; i++) {
@@ -90,8 +92,8 @@ static attune_status lay_out(at_operand_set *set, const void *problem, size_t on
   return ATTUNE_OK;
 }
 
-attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream, at_random *random,
-                                    int copies, size_t most_bytes, bool guarded) {
+attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream,
+                                    at_random *random, int copies, size_t most_bytes, bool guarded) {
   *out = NULL;
   at_operand_set *set = calloc(1, sizeof *set);
   if (!set) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an operand set");

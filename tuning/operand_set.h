@@ -7,9 +7,8 @@
 #include "tuning/op.h"
 #include "tuning/random_data.h"
 
-
 #define AT_MAX_COPIES 512
-#define AT_GUARD_BYTES 512  /* before and after each buffer of a guarded set */
+#define AT_GUARD_BYTES 512 /* before and after each buffer of a guarded set */
 #define AT_GUARD_BYTE 0xA5
 
 typedef struct at_operand_set {
@@ -18,16 +17,16 @@ typedef struct at_operand_set {
   at_buffer buffers[AT_MAX_BUFFERS];
   int buffer_count;
   int copies;
-  size_t set_bytes;              /* one copy's buffers */
+  size_t set_bytes; /* one copy's buffers */
   char *arena;
-  void *(*pointers)[AT_MAX_BUFFERS];                  /* by copy */
-  uint64_t (*operands)[AT_OPERANDS_BYTES / 8];        /* by copy: what launch takes */
+  void *(*pointers)[AT_MAX_BUFFERS];           /* by copy */
+  uint64_t (*operands)[AT_OPERANDS_BYTES / 8]; /* by copy: what launch takes */
 } at_operand_set;
 
 /* `copies` sets, as many as fit into at least one and at most `most_bytes`. `guarded`: one copy, each buffer at exactly its alignment class between guard
  * zones, for verification; else buffers start at multiples of 256 bytes where the class is 16. Inputs are random; outputs too. */
-attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream, at_random *random,
-                                    int copies, size_t most_bytes, bool guarded);
+attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream,
+                                    at_random *random, int copies, size_t most_bytes, bool guarded);
 void at_operand_set_destroy(at_operand_set *set);
 
 /* Bytes of one set of operands, with no allocation. */

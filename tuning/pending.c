@@ -31,14 +31,17 @@ static attune_status tune_key(attune_tuner *tuner, at_key *key, double budget_ns
   attune_decision decision;
   attune_device *device = NULL;
   const at_op *op = op_of(tuner, key);
-  attune_status status = op ? attune_device_at(&device, (int)(unsigned)key->words[0]) : at_fail(ATTUNE_INTERNAL, "a plan of no operation");
-  return status == ATTUNE_OK ? at_tune_problem(tuner, op, at_key_problem(key), device, budget_ns, false, &decision) : status;
+  attune_status status =
+      op ? attune_device_at(&device, (int)(unsigned)key->words[0]) : at_fail(ATTUNE_INTERNAL, "a plan of no operation");
+  return status == ATTUNE_OK ? at_tune_problem(tuner, op, at_key_problem(key), device, budget_ns, false, &decision)
+                             : status;
 }
 
 attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
   if (out_tuned) *out_tuned = 0;
   if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be one of attune_tuner_create");
-  if (!(budget_ms <= 1e12)) return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be a number of milliseconds, or 0", budget_ms);
+  if (!(budget_ms <= 1e12))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be a number of milliseconds, or 0", budget_ms);
   at_key *keys = NULL;
   size_t count = 0;
   attune_status status = list_keys(&tuner->captured, &keys, &count);

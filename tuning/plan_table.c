@@ -85,7 +85,8 @@ static bool grow(at_plan_table *table) {
   return true;
 }
 
-static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at_plan *plan, const attune_decision *decision) {
+static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at_plan *plan,
+                      const attune_decision *decision) {
   at_plan_entry *entry = grow(table) ? calloc(1, sizeof *entry) : NULL;
   if (!entry) return false;
   entry->key = *key;
@@ -99,7 +100,8 @@ static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at
   return true;
 }
 
-attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan, const attune_decision *decision, bool keep) {
+attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
+                                const attune_decision *decision, bool keep) {
   const uint64_t hash = XXH3_64bits(key, sizeof *key);
   at_plan *given = *plan, *unused = NULL;
   pthread_mutex_lock(&table->lock);

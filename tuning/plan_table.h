@@ -18,7 +18,9 @@ typedef struct at_key {
   uint64_t words[1 + AT_PROBLEM_BYTES / 8];
 } at_key;
 
-static inline void *at_key_problem(at_key *key) { return key->words + 1; }
+static inline void *at_key_problem(at_key *key) {
+  return key->words + 1;
+}
 static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
   key->words[0] = (uint64_t)(unsigned)op->id << 32 | (uint64_t)(unsigned)device->index;
 }
@@ -26,23 +28,23 @@ static inline void at_key_set(at_key *key, const at_op *op, const attune_device 
 typedef struct at_plan_entry {
   at_key key;
   uint64_t hash;
-  _Atomic(at_plan *) plan;        /* NULL: withdrawn, a miss */
-  attune_decision decision;       /* under the table's lock */
-  struct at_plan_entry *next;     /* all entries, under the table's lock */
+  _Atomic(at_plan *) plan;    /* NULL: withdrawn, a miss */
+  attune_decision decision;   /* under the table's lock */
+  struct at_plan_entry *next; /* all entries, under the table's lock */
 } at_plan_entry;
 
 typedef struct at_plan_slots {
   size_t mask;
-  struct at_plan_slots *older;    /* replaced by growth; readers may still be in it */
+  struct at_plan_slots *older; /* replaced by growth; readers may still be in it */
   _Atomic(at_plan_entry *) slot[];
 } at_plan_slots;
 
 typedef struct at_plan_table {
   _Atomic(at_plan_slots *) slots;
   pthread_mutex_t lock;
-  size_t count;                   /* under lock, as all below */
+  size_t count; /* under lock, as all below */
   at_plan_entry *entries;
-  at_plan **retired;              /* replaced or withdrawn plans */
+  at_plan **retired; /* replaced or withdrawn plans */
   size_t retired_count, retired_room;
 } at_plan_table;
 
@@ -72,7 +74,8 @@ static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_k
 
 /* Makes `plan` (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays and *plan is set to it;
  * without, the older one is retired. */
-attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan, const attune_decision *decision, bool keep);
+attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
+                                const attune_decision *decision, bool keep);
 
 /* The decision behind the key's plan; false: none. */
 bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_decision *out);

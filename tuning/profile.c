@@ -11,11 +11,13 @@
 
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = 300e3; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;   /* a sample of the race */
-static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
+static const double GRAPH_BELOW_NS = 400e3;                       /* longer work hides its launch cost */
 static const size_t COLD_BYTES = (size_t)256 << 20;
 enum { MOST_GRAPH_CALLS = 100, MOST_EAGER_CALLS = 20000, MOST_TURNS = 8 };
 
-static bool on_host(const at_profiler *profiler) { return profiler->device->properties.kind == ATTUNE_DEVICE_HOST; }
+static bool on_host(const at_profiler *profiler) {
+  return profiler->device->properties.kind == ATTUNE_DEVICE_HOST;
+}
 
 attune_status at_profiler_create(at_profiler **out, attune_device *device) {
   *out = NULL;
@@ -27,7 +29,8 @@ attune_status at_profiler_create(at_profiler **out, attune_device *device) {
     profiler->stream = attune_stream_default(device);
   } else if (status == ATTUNE_OK) {
     status = attune_stream_create(&profiler->stream, device);
-    for (int i = 0; i <= AT_ROUND_SUBJECTS && status == ATTUNE_OK; i++) status = attune_event_create(&profiler->events[i], device);
+    for (int i = 0; i <= AT_ROUND_SUBJECTS && status == ATTUNE_OK; i++)
+      status = attune_event_create(&profiler->events[i], device);
   }
   if (status != ATTUNE_OK) {
     at_profiler_destroy(profiler);
@@ -45,7 +48,8 @@ void at_profiler_destroy(at_profiler *profiler) {
   free(profiler);
 }
 
-attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure) {
+attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const at_op *op, const void *problem,
+                              attune_measure measure) {
   memset(profile, 0, sizeof *profile);
   profile->profiler = profiler;
   profile->op = op;
@@ -57,7 +61,8 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
   size_t one = 0;
   attune_status status = at_operand_bytes(op, problem, &one);
   if (status != ATTUNE_OK) return status;
-  const size_t cache = (size_t)profiler->device->properties.cache_bytes, memory = (size_t)profiler->device->properties.memory_bytes;
+  const size_t cache = (size_t)profiler->device->properties.cache_bytes,
+               memory = (size_t)profiler->device->properties.memory_bytes;
   const size_t cold = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
   const size_t copies = profile->cold && one ? (cold + one - 1) / one : 1;
   return at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
@@ -95,8 +100,10 @@ void at_profile_calibrate(at_profile *profile, double once_ns) {
   if (profile->graph && once_ns > GRAPH_BELOW_NS) profile->graph = false;
   if (once_ns < 1.0) once_ns = 1.0;
   double calls = (host ? QUICK_NS_HOST : QUICK_NS_CUDA) / once_ns;
-  if (profile->cold && profile->operands->set_bytes) { /* one sample should not find its own first inputs in the cache again */
-    const double turn = 2.0 * (double)profile->profiler->device->properties.cache_bytes / (double)profile->operands->set_bytes;
+  if (profile->cold &&
+      profile->operands->set_bytes) { /* one sample should not find its own first inputs in the cache again */
+    const double turn =
+        2.0 * (double)profile->profiler->device->properties.cache_bytes / (double)profile->operands->set_bytes;
     if (calls < turn) calls = turn;
   }
   const int most = profile->graph ? MOST_GRAPH_CALLS : host ? MOST_EAGER_CALLS : MOST_GRAPH_CALLS;
@@ -118,12 +125,15 @@ attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
   const at_backend *backend = stream->device->backend;
   attune_status status = backend->capture_begin(stream);
   if (status != ATTUNE_OK) return status;
-  for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++) status = launch(profile, subject->plan, subject->first_copy + i);
+  for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++)
+    status = launch(profile, subject->plan, subject->first_copy + i);
   at_graph *graph = NULL;
   const attune_status ended = backend->capture_end(stream, &graph);
   if (status == ATTUNE_OK) status = ended;
-  if (status == ATTUNE_OK) subject->graph = graph;
-  else if (graph) backend->graph_destroy(graph);
+  if (status == ATTUNE_OK)
+    subject->graph = graph;
+  else if (graph)
+    backend->graph_destroy(graph);
   return status;
 }
 
@@ -134,7 +144,8 @@ void at_profile_forget(at_profile *profile, at_subject *subject) {
 
 static attune_status launch_calls(at_profile *profile, const at_subject *subject, int from, int to) {
   attune_status status = ATTUNE_OK;
-  for (int i = from; i < to && status == ATTUNE_OK; i++) status = launch(profile, subject->plan, subject->first_copy + i);
+  for (int i = from; i < to && status == ATTUNE_OK; i++)
+    status = launch(profile, subject->plan, subject->first_copy + i);
   return status;
 }
 
@@ -143,8 +154,10 @@ static attune_status enqueue(at_profile *profile, const at_subject *subject) {
   attune_stream *stream = profile->profiler->stream;
   attune_status status = ATTUNE_OK;
   for (int turn = 0; turn < profile->turns && status == ATTUNE_OK; turn++) {
-    if (subject->graph) status = stream->device->backend->graph_launch(subject->graph, stream);
-    else status = launch_calls(profile, subject, 0, profile->calls);
+    if (subject->graph)
+      status = stream->device->backend->graph_launch(subject->graph, stream);
+    else
+      status = launch_calls(profile, subject, 0, profile->calls);
   }
   return status;
 }
@@ -173,7 +186,8 @@ static attune_status round_host(at_profile *profile, at_subject *const *subjects
 
 static attune_status round_events(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
   at_profiler *profiler = profile->profiler;
-  attune_status status = enqueue(profile, subjects[0]); /* untimed: wakes the device, so that the first is no worse off than the rest */
+  attune_status status =
+      enqueue(profile, subjects[0]); /* untimed: wakes the device, so that the first is no worse off than the rest */
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
     status = enqueue(profile, subjects[i]);
@@ -192,7 +206,8 @@ attune_status at_profile_round(at_profile *profile, at_subject *const *subjects,
   const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
   if (backend->clock_state) backend->clock_state(profiler->device, &before);
-  const attune_status status = on_host(profiler) ? round_host(profile, subjects, count, ns) : round_events(profile, subjects, count, ns);
+  const attune_status status =
+      on_host(profiler) ? round_host(profile, subjects, count, ns) : round_events(profile, subjects, count, ns);
   if (backend->clock_state) backend->clock_state(profiler->device, &after);
   *good = !(before.slowed || after.slowed);
   if (!*good) profile->disturbed += count;

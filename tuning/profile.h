@@ -27,22 +27,23 @@ typedef struct at_profile {
   const void *problem;
   bool cold, graph;
   at_operand_set *operands;
-  int calls;          /* of a graph or of one turn; set by at_profile_calibrate */
-  int turns;          /* of these in a sample: 1 for a quick look, more for a sure one */
-  double once_ns;     /* what calibration took for a call's length */
-  int next_copy;      /* where the next subject's rotation starts */
-  int disturbed;      /* samples thrown away so far */
+  int calls;      /* of a graph or of one turn; set by at_profile_calibrate */
+  int turns;      /* of these in a sample: 1 for a quick look, more for a sure one */
+  double once_ns; /* what calibration took for a call's length */
+  int next_copy;  /* where the next subject's rotation starts */
+  int disturbed;  /* samples thrown away so far */
 } at_profile;
 
 typedef struct at_subject {
-  at_plan *plan;      /* owned by the subject's maker */
-  at_graph *graph;    /* NULL: launched call by call */
+  at_plan *plan;   /* owned by the subject's maker */
+  at_graph *graph; /* NULL: launched call by call */
   int first_copy;
-  double once_ns;     /* the second launch alone */
+  double once_ns; /* the second launch alone */
 } at_subject;
 
 /* Makes the operands. */
-attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure);
+attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const at_op *op, const void *problem,
+                              attune_measure measure);
 void at_profile_close(at_profile *profile);
 
 /* Launches the plan twice (the first loads code and warms up) and notes how long the second took. A plan that fails or leaves

@@ -6,19 +6,19 @@
 #include <string.h>
 
 enum {
-  SCREEN_BATCH = 16,   /* contenders that share a screening round with the default */
+  SCREEN_BATCH = 16, /* contenders that share a screening round with the default */
   SCREEN_ROUNDS = 2,
-  LEAST_ROUNDS = 4,    /* before anything is dropped */
-  ENOUGH_ROUNDS = 11,  /* when the errors are small */
+  LEAST_ROUNDS = 4,   /* before anything is dropped */
+  ENOUGH_ROUNDS = 11, /* when the errors are small */
   MOST_ROUNDS = 41,
-  LEAST_FIELD = 3,     /* challengers who race even when the time is up */
+  LEAST_FIELD = 3, /* challengers who race even when the time is up */
   MOST_FIELD = 20
 };
-static const double KEEP_WITHIN = 1.12;     /* screening: of the best so far */
+static const double KEEP_WITHIN = 1.12;                  /* screening: of the best so far */
 static const double TOO_SLOW = 1.20, TOO_SLOW_NS = 12e3; /* one launch, of the fastest such: not worth a sample */
-static const double ENOUGH_ERROR = 0.0015;  /* relative standard error of a paired ratio */
-static const double SWITCH_MARGIN = 0.005;  /* a challenger must win by this, and by 3 standard errors */
-static const double SAME = 0.003;           /* contenders this close are equals */
+static const double ENOUGH_ERROR = 0.0015;               /* relative standard error of a paired ratio */
+static const double SWITCH_MARGIN = 0.005;               /* a challenger must win by this, and by 3 standard errors */
+static const double SAME = 0.003;                        /* contenders this close are equals */
 
 /* A team of threads measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the CPUs. */
 static const double TEAM_NS = 1500.0, TEAM_SHARE = 0.02; /* once a call; of the time for each thread more */
@@ -29,9 +29,11 @@ static double with_team_cost(const at_contender *contender, double ns) {
   return ns * (1.0 + TEAM_SHARE * (double)(threads - 1)) + TEAM_NS;
 }
 
-at_contender *at_race_add(at_race *race, const at_implementation *implementation, const at_configuration *configuration) {
+at_contender *at_race_add(at_race *race, const at_implementation *implementation,
+                          const at_configuration *configuration) {
   for (int i = 0; i < race->count; i++)
-    if (race->contenders[i]->implementation == implementation && strcmp(race->contenders[i]->configuration.text, configuration->text) == 0)
+    if (race->contenders[i]->implementation == implementation &&
+        strcmp(race->contenders[i]->configuration.text, configuration->text) == 0)
       return NULL;
   if (race->count == race->room) {
     const int room = race->room ? 2 * race->room : 64;
@@ -69,15 +71,17 @@ void at_race_free(at_race *race) {
 static attune_status get_ready(at_race *race, at_contender *contender) {
   at_profile *profile = race->profile;
   const at_contender *base = race->contenders[0];
-  attune_status status = at_plan_create(&contender->plan, profile->op, contender->implementation, &contender->configuration, profile->problem,
-                                        profile->profiler->device);
+  attune_status status = at_plan_create(&contender->plan, profile->op, contender->implementation,
+                                        &contender->configuration, profile->problem, profile->profiler->device);
   if (status == ATTUNE_OK) status = at_profile_try(profile, &contender->subject, contender->plan);
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
-  if (status == ATTUNE_OK && contender != base && contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS) {
+  if (status == ATTUNE_OK && contender != base &&
+      contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
   }
-  if (status == ATTUNE_OK && (contender == base || contender->subject.once_ns < race->best_once_ns)) race->best_once_ns = contender->subject.once_ns;
+  if (status == ATTUNE_OK && (contender == base || contender->subject.once_ns < race->best_once_ns))
+    race->best_once_ns = contender->subject.once_ns;
   if (status == ATTUNE_OK) status = at_profile_ready(profile, &contender->subject);
   if (status == ATTUNE_OK) {
     contender->state = AT_SCREENED;
@@ -118,8 +122,10 @@ static void prune(at_race *race, int keep) {
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
     if (contender->state != AT_SCREENED) continue;
-    if (contender->quick > KEEP_WITHIN * race->best_quick || count == (int)AT_COUNT(left)) at_race_drop(race, contender, AT_SLOWER);
-    else left[count++] = contender;
+    if (contender->quick > KEEP_WITHIN * race->best_quick || count == (int)AT_COUNT(left))
+      at_race_drop(race, contender, AT_SLOWER);
+    else
+      left[count++] = contender;
   }
   qsort(left, (size_t)count, sizeof *left, by_quick);
   for (int i = keep; i < count; i++) at_race_drop(race, left[i], AT_SLOWER);

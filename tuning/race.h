@@ -7,25 +7,25 @@
 #include "tuning/statistics.h"
 
 typedef enum at_contender_state {
-  AT_WAITING, /* not looked at */
+  AT_WAITING,  /* not looked at */
   AT_SCREENED, /* quick samples were good enough; plan and graph are ready */
-  AT_SLOWER,  /* dropped */
-  AT_FAILED,  /* could not be prepared or run */
-  AT_WRONG    /* did not verify */
+  AT_SLOWER,   /* dropped */
+  AT_FAILED,   /* could not be prepared or run */
+  AT_WRONG     /* did not verify */
 } at_contender_state;
 
 typedef struct at_contender {
   const at_implementation *implementation;
   at_configuration configuration;
-  at_plan *plan;           /* with SCREENED; NULL otherwise */
+  at_plan *plan; /* with SCREENED; NULL otherwise */
   at_subject subject;
   at_contender_state state;
-  bool widened;            /* its neighbours were added */
-  double quick;            /* screening: time relative to the default in the same round; 0: none */
+  bool widened;                   /* its neighbours were added */
+  double quick;                   /* screening: time relative to the default in the same round; 0: none */
   double samples[AT_MAX_SAMPLES]; /* race: one a round, the same rounds as the default's */
   int count;
-  double speedup, error;   /* default's time / own time, paired by round, and its standard error */
-  double merit;            /* speedup less what more CPU threads cost a program that does other things between its calls */
+  double speedup, error; /* default's time / own time, paired by round, and its standard error */
+  double merit; /* speedup less what more CPU threads cost a program that does other things between its calls */
 } at_contender;
 
 /* The field of a search: contender 0 is the default and stays in every round. */
@@ -33,12 +33,13 @@ typedef struct at_race {
   at_profile *profile;
   at_contender **contenders;
   int count, room;
-  double best_quick;       /* of the screened */
-  double best_once_ns;     /* of a single launch */
+  double best_quick;   /* of the screened */
+  double best_once_ns; /* of a single launch */
 } at_race;
 
 /* Adds a candidate unless it is there already; NULL when memory is short or it was there. */
-at_contender *at_race_add(at_race *race, const at_implementation *implementation, const at_configuration *configuration);
+at_contender *at_race_add(at_race *race, const at_implementation *implementation,
+                          const at_configuration *configuration);
 void at_race_free(at_race *race);
 
 /* Makes contender 0 ready and sets how many calls make a sample; its time for one call into *once_ns. */

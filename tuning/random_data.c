@@ -35,7 +35,9 @@ static uint64_t next(uint64_t *state) {
 }
 
 /* Uniform in [-1, 1), a multiple of 2^-52. */
-static double uniform(uint64_t *state) { return (double)(int64_t)(next(state) >> 11) * 0x1p-52 - 1.0; }
+static double uniform(uint64_t *state) {
+  return (double)(int64_t)(next(state) >> 11) * 0x1p-52 - 1.0;
+}
 
 static void *make(attune_dtype dtype, uint64_t seed) {
   void *data = malloc(ELEMENTS * attune_dtype_size(dtype));
@@ -43,10 +45,10 @@ static void *make(attune_dtype dtype, uint64_t seed) {
   for (size_t i = 0; i < ELEMENTS; i++) {
     const double value = uniform(&seed);
     switch (dtype) {
-      case ATTUNE_F64: ((double *)data)[i] = value; break;
-      case ATTUNE_F32: ((float *)data)[i] = (float)value; break;
-      case ATTUNE_F16: ((uint16_t *)data)[i] = at_f32_to_f16((float)value); break;
-      case ATTUNE_BF16: ((uint16_t *)data)[i] = at_f32_to_bf16((float)value); break;
+    case ATTUNE_F64: ((double *)data)[i] = value; break;
+    case ATTUNE_F32: ((float *)data)[i] = (float)value; break;
+    case ATTUNE_F16: ((uint16_t *)data)[i] = at_f32_to_f16((float)value); break;
+    case ATTUNE_BF16: ((uint16_t *)data)[i] = at_f32_to_bf16((float)value); break;
     }
   }
   return data;

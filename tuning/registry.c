@@ -18,13 +18,14 @@ const at_implementation *at_registry_default(const at_op *op, const void *proble
 const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device) {
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, device->backend->name) == 0 && strcmp(implementation->name, name) == 0) return implementation;
+    if (strcmp(implementation->backend, device->backend->name) == 0 && strcmp(implementation->name, name) == 0)
+      return implementation;
   }
   return NULL;
 }
 
-attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementation *implementation, const at_configuration *configuration,
-                             const void *problem, attune_device *device) {
+attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementation *implementation,
+                             const at_configuration *configuration, const void *problem, attune_device *device) {
   *out = NULL;
   if (!usable(implementation, problem, device))
     return at_fail(ATTUNE_UNSUPPORTED, "%s does not support this problem on %s", implementation->name, device->name);

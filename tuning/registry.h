@@ -20,15 +20,16 @@ typedef attune_status (*at_launch_fn)(const struct attune_plan *plan, const void
 
 typedef struct at_implementation {
   const char *name;
-  int version;               /* raise it when the same configuration means other code: stored winners become misses */
-  const char *backend;       /* "host", "cuda" */
-  bool fallback;             /* plain and slow: raced only where nothing else can do the problem */
+  int version;         /* raise it when the same configuration means other code: stored winners become misses */
+  const char *backend; /* "host", "cuda" */
+  bool fallback;       /* plain and slow: raced only where nothing else can do the problem */
   /* May this problem, its contract included, run here? Cheap, no allocation. */
   bool (*supports)(const void *problem, attune_device *device);
   /* Up to `max` configurations into out, best guess first; the count. At least one for a supported problem. */
   int (*configurations)(const void *problem, attune_device *device, at_configuration *out, int max);
   /* Optional: more of them around a good one. NULL: configurations() gives all. */
-  int (*neighbours)(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out, int max);
+  int (*neighbours)(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
+                    int max);
   /* Makes plan->state from plan->problem, device and configuration, and sets plan->workspace_bytes. A configuration that this
    * machine's library does not have, or text it cannot read, is NOT_FOUND: a miss. Not in capture unless it touches no device. */
   attune_status (*prepare)(struct attune_plan *plan);
@@ -40,14 +41,14 @@ typedef struct at_implementation {
 /* A candidate prepared for one problem on one device. Immutable once prepared. */
 typedef struct attune_plan at_plan;
 struct attune_plan {
-  at_launch_fn launch;       /* = implementation->launch, first for speed */
+  at_launch_fn launch; /* = implementation->launch, first for speed */
   attune_device *device;
-  void *state;               /* the implementation's */
+  void *state; /* the implementation's */
   const at_implementation *implementation;
   const at_op *op;
   size_t workspace_bytes;
-  int caller_flags;          /* the op's, for plans handed to callers */
-  bool borrowed;             /* handed to a caller: state belongs to the plan table's plan */
+  int caller_flags; /* the op's, for plans handed to callers */
+  bool borrowed;    /* handed to a caller: state belongs to the plan table's plan */
   at_configuration configuration;
   uint64_t problem[AT_PROBLEM_BYTES / 8];
 };
@@ -60,8 +61,8 @@ const at_implementation *at_registry_default(const at_op *op, const void *proble
 const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device);
 
 /* A new prepared plan into *out; at_plan_destroy releases it. UNSUPPORTED, NOT_FOUND (configuration), or what prepare says. */
-attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementation *implementation, const at_configuration *configuration,
-                             const void *problem, attune_device *device);
+attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementation *implementation,
+                             const at_configuration *configuration, const void *problem, attune_device *device);
 void at_plan_destroy(at_plan *plan);
 
 /* configuration.c: "key=value,key=value" text. get returns false when the key is absent or no integer. */

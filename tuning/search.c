@@ -14,7 +14,8 @@ enum {
   FIELD = 20,                /* kept after screening */
   KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
   LEADERS = 2,               /* and in a later one */
-  NEIGHBOURS = 96,           /* of one leader: those that change one tunable come first, and the next wave starts from the best of them */
+  NEIGHBOURS =
+      96, /* of one leader: those that change one tunable come first, and the next wave starts from the best of them */
   WAVES = 16
 };
 
@@ -29,7 +30,7 @@ static const double SCREEN_UNTIL = 0.70, WIDEN_UNTIL = 0.84, RACE_UNTIL = 0.94;
 typedef struct search {
   at_race race;
   at_profile profile;
-  at_verifier *verifier;  /* made when there is a winner to verify */
+  at_verifier *verifier; /* made when there is a winner to verify */
   const at_op *op;
   const void *problem;
   attune_device *device;
@@ -45,24 +46,31 @@ static int64_t until(const search *s, double fraction) {
 /* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short budget sees the best of each. */
 static attune_status collect(search *s) {
   const at_implementation *base = at_registry_default(s->op, s->problem, s->device);
-  if (!base) return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports this problem on %s", s->op->name, s->device->name);
+  if (!base)
+    return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports this problem on %s", s->op->name,
+                   s->device->name);
   at_configuration *lists[16] = {0};
   int counts[16] = {0}, most = 0;
   attune_status status = ATTUNE_OK;
   const size_t n = s->op->implementation_count < AT_COUNT(lists) ? s->op->implementation_count : AT_COUNT(lists);
   for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = s->op->implementations[i];
-    if (strcmp(implementation->backend, s->device->backend->name) != 0 || !implementation->supports(s->problem, s->device)) continue;
+    if (strcmp(implementation->backend, s->device->backend->name) != 0 ||
+        !implementation->supports(s->problem, s->device))
+      continue;
     if (implementation->fallback && implementation != base) continue;
     counts[i] = implementation->configurations(s->problem, s->device, s->room, MOST_CONFIGURATIONS);
     lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
-    if (lists[i]) memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
-    else if (counts[i] > 0) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d candidates", counts[i]);
+    if (lists[i])
+      memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
+    else if (counts[i] > 0)
+      status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d candidates", counts[i]);
     if (counts[i] > most) most = counts[i];
   }
   for (size_t i = 0; i < n && status == ATTUNE_OK; i++)
     if (s->op->implementations[i] == base && counts[i] > 0) at_race_add(&s->race, base, &lists[i][0]);
-  if (status == ATTUNE_OK && s->race.count != 1) status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
+  if (status == ATTUNE_OK && s->race.count != 1)
+    status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
@@ -103,7 +111,8 @@ static attune_status widen(search *s) {
       at_contender *leader = next_leader(s, wave == 0);
       if (!leader) break;
       leader->widened = true;
-      const int count = leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
+      const int count =
+          leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
       for (int j = 0; j < count; j++) added += at_race_add(&s->race, leader->implementation, &s->room[j]) != NULL;
     }
     if (!added && wave) break;
@@ -114,7 +123,9 @@ static attune_status widen(search *s) {
 
 /* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be verified. */
 static at_contender *verified_winner(search *s, at_search_result *out, attune_status *status) {
-  if (!s->verifier) *status = at_verifier_create(&s->verifier, s->op, s->problem, s->profile.profiler->stream, s->profile.profiler->random);
+  if (!s->verifier)
+    *status =
+        at_verifier_create(&s->verifier, s->op, s->problem, s->profile.profiler->stream, s->profile.profiler->random);
   at_contender *winner = NULL;
   while (*status == ATTUNE_OK && !winner) {
     at_contender *contender = at_race_winner(&s->race);
@@ -160,7 +171,9 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
     *status = at_race_run(&s->race, until(s, RACE_UNTIL));
     if (*status != ATTUNE_OK) return NULL;
     at_contender *winner = verified_winner(s, out, status);
-    if (winner != s->race.contenders[0] || wrong_ones(s) == wrong || pass == WAVES || at_now_ns() >= until(s, WIDEN_UNTIL)) return winner;
+    if (winner != s->race.contenders[0] || wrong_ones(s) == wrong || pass == WAVES ||
+        at_now_ns() >= until(s, WIDEN_UNTIL))
+      return winner;
     *status = reopen(s);
     if (*status != ATTUNE_OK) return NULL;
   }
@@ -171,13 +184,16 @@ static const at_contender *runner_up(const search *s, const at_contender *winner
   const at_contender *second = NULL;
   for (int i = 0; i < s->race.count; i++) {
     const at_contender *contender = s->race.contenders[i];
-    if (contender == winner || contender->count == 0 || contender->state == AT_WRONG || contender->state == AT_FAILED) continue;
+    if (contender == winner || contender->count == 0 || contender->state == AT_WRONG || contender->state == AT_FAILED)
+      continue;
     if (!second || contender->speedup > second->speedup) second = contender;
   }
   return second;
 }
 
-static double median_ns(const at_contender *contender) { return at_median(contender->samples, contender->count); }
+static double median_ns(const at_contender *contender) {
+  return at_median(contender->samples, contender->count);
+}
 
 static void describe(const search *s, const at_contender *winner, attune_decision *d) {
   const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
@@ -199,8 +215,11 @@ static void describe(const search *s, const at_contender *winner, attune_decisio
     d->rejected += s->race.contenders[i]->state == AT_FAILED || s->race.contenders[i]->state == AT_WRONG;
   }
   d->disturbed = s->profile.disturbed;
-  if (winner == base) snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
-  else snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0), 100.0 * winner->error);
+  if (winner == base)
+    snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
+  else
+    snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0),
+             100.0 * winner->error);
 }
 
 static int by_speedup(const void *left, const void *right) {
@@ -248,7 +267,8 @@ static attune_status run(search *s, at_search_result *out) {
   if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
   s->deadline_ns = s->start_ns + (int64_t)length_ns;
   if (status == ATTUNE_OK) status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
-  out->decision.complete = !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
+  out->decision.complete =
+      !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
   if (status == ATTUNE_OK) status = widen(s);
   if (status != ATTUNE_OK) return status;
   const at_contender *winner = raced_winner(s, out, &status);
@@ -258,10 +278,15 @@ static attune_status run(search *s, at_search_result *out) {
   return ATTUNE_OK;
 }
 
-attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem, attune_measure measure,
-                        double budget_ns, double most_ns) {
+attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,
+                        attune_measure measure, double budget_ns, double most_ns) {
   memset(out, 0, sizeof *out);
-  search s = {.op = op, .problem = problem, .device = profiler->device, .budget_ns = budget_ns, .most_ns = most_ns, .start_ns = at_now_ns()};
+  search s = {.op = op,
+              .problem = problem,
+              .device = profiler->device,
+              .budget_ns = budget_ns,
+              .most_ns = most_ns,
+              .start_ns = at_now_ns()};
   s.race.profile = &s.profile;
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");

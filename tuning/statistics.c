@@ -27,7 +27,9 @@ double at_deviation(const double *values, int count, double center) {
   return 1.4826 * at_median(distances, count);
 }
 
-double at_median_error(double deviation, int count) { return count > 0 ? 1.2533 * deviation / sqrt((double)count) : 0.0; }
+double at_median_error(double deviation, int count) {
+  return count > 0 ? 1.2533 * deviation / sqrt((double)count) : 0.0;
+}
 
 double at_paired_ratio(const double *a, const double *b, int count, double *error) {
   double ratios[AT_MAX_SAMPLES];

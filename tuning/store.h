@@ -21,13 +21,14 @@ attune_status at_store_open(at_store **out, const char *path, at_store_access ac
 void at_store_close(at_store *store);
 
 /* The winner for the exact key; NOT_FOUND when there is none, it is damaged or its row fails a range check. */
-attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure, attune_decision *out);
+attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure,
+                            attune_decision *out);
 
 /* One measured candidate of a search. */
 typedef struct at_trial {
   char implementation[32];
   char configuration[192];
-  double time_ns;   /* 0: did not run */
+  double time_ns; /* 0: did not run */
   double spread;
   int samples;
   char verdict[24]; /* "winner", "runner-up", "default", "slower", "wrong", "failed" */
@@ -39,7 +40,8 @@ attune_status at_store_put(at_store *store, const char *fingerprint, const char 
                            const at_trial *trials, int trial_count, int wait_ms);
 
 /* Adds `count` calls to the recorded workload. */
-attune_status at_store_record(at_store *store, const char *fingerprint, const char *problem, int64_t count, int wait_ms);
+attune_status at_store_record(at_store *store, const char *fingerprint, const char *problem, int64_t count,
+                              int wait_ms);
 
 /* Walks. fn's nonzero return ends the walk. */
 typedef int (*at_store_winner_fn)(void *user, const char *fingerprint, const attune_decision *decision);
@@ -51,7 +53,8 @@ attune_status at_store_each_recorded(at_store *store, const char *fingerprint, a
 
 /* One tuner of a key among processes. acquire: OK, or BUSY while a live process holds it; a dead holder's or an expired lease
  * is taken over. */
-attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms);
+attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
+                                     int64_t lifetime_ms);
 void at_store_lease_release(at_store *store, const char *fingerprint, const char *problem);
 
 #endif

@@ -33,7 +33,8 @@ static bool known(const job *j, attune_decision *out) {
   at_key key = {{0}};
   at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR && out->complete) return true;
+  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR && out->complete)
+    return true;
   return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
 }
 
@@ -53,7 +54,8 @@ static bool other_process_won(job *j, attune_decision *out) {
   }
   j->leased = true;
   attune_decision found; /* it may have been committed just before the lease was free */
-  if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK || !found.complete) return false;
+  if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK || !found.complete)
+    return false;
   *out = found;
   return true;
 }
@@ -71,7 +73,8 @@ static void commit(const job *j, const at_search_result *result, const attune_de
   const attune_status status =
       at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
-  if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
+  if (status != ATTUNE_OK)
+    at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
 }
 
 /* Under the device's lock. */
@@ -108,12 +111,14 @@ static attune_status bound_budget(job *j) {
   if (j->budget_ns <= 0.0) j->budget_ns = j->tuner->budget_ns;
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;
   j->most_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
-  if (j->most_ns <= 0.0) return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the tuner's total budget of %.0f ms is spent", j->tuner->total_budget_ns * 1e-6);
+  if (j->most_ns <= 0.0)
+    return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the tuner's total budget of %.0f ms is spent",
+                   j->tuner->total_budget_ns * 1e-6);
   return ATTUNE_OK;
 }
 
-attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, double budget_ns, bool force,
-                              attune_decision *out) {
+attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                              double budget_ns, bool force, attune_decision *out) {
   job j = {.tuner = tuner, .op = op, .problem = problem, .device = device, .budget_ns = budget_ns, .force = force};
   at_search_result result = {.warning = ""};
   attune_status status = at_tuner_fingerprint(tuner, device, &j.fingerprint);
@@ -138,7 +143,8 @@ attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *
   return status;
 }
 
-attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force, attune_decision *out) {
+attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
+                          attune_decision *out) {
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !device ? "device" : "problem");
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
@@ -146,7 +152,8 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK) status = at_tune_problem(tuner, op, bytes, device, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, force != 0, &decision);
+  if (status == ATTUNE_OK)
+    status = at_tune_problem(tuner, op, bytes, device, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, force != 0, &decision);
   if (status == ATTUNE_OK && out) *out = decision;
   return status;
 }

@@ -8,16 +8,21 @@
 #include "src/settings.h"
 #include "tuning/fingerprint.h"
 
-static bool mode_known(attune_mode mode) { return mode >= ATTUNE_MODE_OFF && mode <= ATTUNE_MODE_TUNE; }
+static bool mode_known(attune_mode mode) {
+  return mode >= ATTUNE_MODE_OFF && mode <= ATTUNE_MODE_TUNE;
+}
 
 static attune_status check_options(const attune_tuner_options *o) {
   if (o->mode && !mode_known(o->mode))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.mode is %d; should be off (1), cached (2), record (3), tune (4) or 0", (int)o->mode);
-  if (!(o->budget_ms >= 0.0 && o->budget_ms <= 1e12)) return at_fail(ATTUNE_INVALID_ARGUMENT, "options.budget_ms is %g; should be 0 or more", o->budget_ms);
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "options.mode is %d; should be off (1), cached (2), record (3), tune (4) or 0", (int)o->mode);
+  if (!(o->budget_ms >= 0.0 && o->budget_ms <= 1e12))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.budget_ms is %g; should be 0 or more", o->budget_ms);
   if (!(o->total_budget_ms >= 0.0 && o->total_budget_ms <= 1e12))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
   if ((int)o->measure < ATTUNE_MEASURE_AUTO || o->measure > ATTUNE_MEASURE_HOT_EAGER)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.measure is %d; should be an attune_measure, 0 to 4", (int)o->measure);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.measure is %d; should be an attune_measure, 0 to 4",
+                   (int)o->measure);
   return ATTUNE_OK;
 }
 
@@ -28,14 +33,17 @@ static void open_databases(attune_tuner *t, const attune_tuner_options *o, const
     at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
     const bool reading = (t->database_status == ATTUNE_PERMISSION || t->database_status == ATTUNE_UNSUPPORTED) &&
                          at_store_open(&t->user, user, AT_STORE_READ_ONLY) == ATTUNE_OK; /* its winners still serve */
-    at_log(ATTUNE_LOG_WARNING, "working %s: %s", reading ? "with a tuning database that cannot be written" : "without a tuning database",
+    at_log(ATTUNE_LOG_WARNING, "working %s: %s",
+           reading ? "with a tuning database that cannot be written" : "without a tuning database",
            t->database_message);
   }
-  if (o->system_database && o->system_database[0] && at_store_open(&t->system, o->system_database, AT_STORE_READ_ONLY) != ATTUNE_OK)
+  if (o->system_database && o->system_database[0] &&
+      at_store_open(&t->system, o->system_database, AT_STORE_READ_ONLY) != ATTUNE_OK)
     at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", attune_last_message());
 }
 
-attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops, int op_count) {
+attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
+                              int op_count) {
   static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_tuner *");
   *out = NULL;
@@ -99,12 +107,16 @@ attune_status attune_tuner_database_status(attune_tuner *t) {
 
 attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
   if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
-  if (!mode_known(mode)) return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)", (int)mode);
+  if (!mode_known(mode))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)",
+                   (int)mode);
   if (atomic_exchange(&t->mode, (int)mode) != (int)mode) at_plan_table_drop_guesses(&t->plans);
   return ATTUNE_OK;
 }
 
-attune_mode attune_tuner_get_mode(const attune_tuner *t) { return t ? (attune_mode)atomic_load(&((attune_tuner *)(uintptr_t)t)->mode) : (attune_mode)0; }
+attune_mode attune_tuner_get_mode(const attune_tuner *t) {
+  return t ? (attune_mode)atomic_load(&((attune_tuner *)(uintptr_t)t)->mode) : (attune_mode)0;
+}
 
 const at_op *at_tuner_op(const attune_tuner *t, const char *problem) {
   const size_t chars = strcspn(problem, " ");
@@ -114,7 +126,8 @@ const at_op *at_tuner_op(const attune_tuner *t, const char *problem) {
     if (strlen(t->ops[i]->name) == chars && strncmp(t->ops[i]->name, problem, chars) == 0) return t->ops[i];
     at_append(known, sizeof known, &at, "%s%s", i ? ", " : "", t->ops[i]->name);
   }
-  at_fail(ATTUNE_INVALID_ARGUMENT, "problem \"%.60s\" starts with no known operation; should be one of: %s", problem, known);
+  at_fail(ATTUNE_INVALID_ARGUMENT, "problem \"%.60s\" starts with no known operation; should be one of: %s", problem,
+          known);
   return NULL;
 }
 
@@ -124,16 +137,21 @@ attune_status at_tuner_fingerprint(attune_tuner *t, attune_device *device, const
   char **slot = &t->fingerprints[device->index];
   if (!*slot) {
     char *text = malloc(AT_FINGERPRINT_CHARS);
-    status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
-    if (status == ATTUNE_OK) *slot = text;
-    else free(text);
+    status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS)
+                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
+    if (status == ATTUNE_OK)
+      *slot = text;
+    else
+      free(text);
   }
   *out = *slot;
   pthread_mutex_unlock(&t->lock);
   return status;
 }
 
-at_store *at_tuner_store(attune_tuner *t) { return t->user; }
+at_store *at_tuner_store(attune_tuner *t) {
+  return t->user;
+}
 
 attune_measure at_tuner_measure(const attune_tuner *t, const attune_device *device) {
   if (t->measure != ATTUNE_MEASURE_AUTO) return t->measure;

@@ -13,28 +13,30 @@
 #define AT_MAX_DEVICES 64
 
 struct attune_tuner {
-  at_plan_table plans;     /* what calls use: first member, the hot path reads it */
-  at_plan_table captured;  /* guesses made inside a capture in mode tune, or while a database was busy: kept apart, so that a later
+  at_plan_table plans; /* what calls use: first member, the hot path reads it */
+  at_plan_table
+      captured; /* guesses made inside a capture in mode tune, or while a database was busy: kept apart, so that a later
                               call still decides */
-  uint64_t id;             /* constant: no other tuner of the process has or had it */
+  uint64_t id;  /* constant: no other tuner of the process has or had it */
   const at_op *const *ops; /* constant */
   int op_count;
-  _Atomic int mode;        /* attune_mode */
-  double budget_ns;        /* constant: most for one problem */
-  double total_budget_ns;  /* constant: most for all; 0: no limit */
+  _Atomic int mode;       /* attune_mode */
+  double budget_ns;       /* constant: most for one problem */
+  double total_budget_ns; /* constant: most for all; 0: no limit */
   _Atomic int64_t spent_ns;
-  attune_measure measure;  /* constant */
-  at_store *user;          /* NULL: none */
-  at_store *system;        /* NULL: none */
-  attune_status database_status;               /* of opening it, then of the latest commit; with its message under lock */
+  attune_measure measure;        /* constant */
+  at_store *user;                /* NULL: none */
+  at_store *system;              /* NULL: none */
+  attune_status database_status; /* of opening it, then of the latest commit; with its message under lock */
   char database_message[512];
   pthread_mutex_t lock;
-  char *fingerprints[AT_MAX_DEVICES];          /* by device index, made once; under lock */
-  at_profiler *profilers[AT_MAX_DEVICES];      /* by device index; used under tune.c's lock of the device */
+  char *fingerprints[AT_MAX_DEVICES];     /* by device index, made once; under lock */
+  at_profiler *profilers[AT_MAX_DEVICES]; /* by device index; used under tune.c's lock of the device */
 };
 
 /* A tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
-attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops, int op_count);
+attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
+                              int op_count);
 
 /* The op whose name is the first word of `problem`; NULL and a message naming the known ones. */
 const at_op *at_tuner_op(const attune_tuner *tuner, const char *problem);

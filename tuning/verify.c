@@ -14,12 +14,12 @@ struct at_verifier {
   const void *problem;
   at_operand_set *set;
   void *reference;
-  char *host;             /* the arena as it came back from the device */
-  char *pristine;         /* input-and-output buffers as they were first, at their place in the arena; NULL: none */
-  uint64_t input_hash;    /* of all pure inputs */
-  int output;             /* index of the output buffer */
+  char *host;          /* the arena as it came back from the device */
+  char *pristine;      /* input-and-output buffers as they were first, at their place in the arena; NULL: none */
+  uint64_t input_hash; /* of all pure inputs */
+  int output;          /* index of the output buffer */
   at_random *random;
-  bool damaged;           /* a plan wrote where it must not: the operands must be made anew */
+  bool damaged; /* a plan wrote where it must not: the operands must be made anew */
 };
 
 static size_t offset_of(const at_verifier *v, int buffer) {
@@ -34,7 +34,8 @@ static attune_status fetch(at_verifier *v) {
 static uint64_t hash_inputs(const at_verifier *v) {
   uint64_t hash = 0;
   for (int i = 0; i < v->set->buffer_count; i++)
-    if (!v->set->buffers[i].output) hash = XXH3_64bits_withSeed(v->host + offset_of(v, i), v->set->buffers[i].bytes, hash);
+    if (!v->set->buffers[i].output)
+      hash = XXH3_64bits_withSeed(v->host + offset_of(v, i), v->set->buffers[i].bytes, hash);
   return hash;
 }
 
@@ -50,7 +51,8 @@ static bool guards_unchanged(const at_verifier *v) {
   return true;
 }
 
-attune_status at_verifier_create(at_verifier **out, const at_op *op, const void *problem, attune_stream *stream, at_random *random) {
+attune_status at_verifier_create(at_verifier **out, const at_op *op, const void *problem, attune_stream *stream,
+                                 at_random *random) {
   *out = NULL;
   at_verifier *v = calloc(1, sizeof *v);
   if (!v) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a verifier");
@@ -60,7 +62,8 @@ attune_status at_verifier_create(at_verifier **out, const at_op *op, const void 
   attune_status status = at_operand_set_create(&v->set, op, problem, stream, random, 1, SIZE_MAX, true);
   if (status == ATTUNE_OK) {
     v->host = at_alloc_large(v->set->set_bytes);
-    if (!v->host) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", v->set->set_bytes);
+    if (!v->host)
+      status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", v->set->set_bytes);
     for (int i = 0; i < v->set->buffer_count; i++)
       if (v->set->buffers[i].output) v->output = i;
   }
@@ -68,10 +71,13 @@ attune_status at_verifier_create(at_verifier **out, const at_op *op, const void 
   if (status == ATTUNE_OK) v->input_hash = hash_inputs(v);
   if (status == ATTUNE_OK && v->set->buffers[v->output].input) {
     v->pristine = at_alloc_large(v->set->buffers[v->output].bytes);
-    if (!v->pristine) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify an in-place problem");
-    else memcpy(v->pristine, v->host + offset_of(v, v->output), v->set->buffers[v->output].bytes);
+    if (!v->pristine)
+      status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify an in-place problem");
+    else
+      memcpy(v->pristine, v->host + offset_of(v, v->output), v->set->buffers[v->output].bytes);
   }
-  if (status == ATTUNE_OK) status = op->reference_create(&v->reference, problem, stream->device, stream, v->set->pointers[0]);
+  if (status == ATTUNE_OK)
+    status = op->reference_create(&v->reference, problem, stream->device, stream, v->set->pointers[0]);
   if (status != ATTUNE_OK) {
     at_verifier_destroy(v);
     return status;
@@ -92,7 +98,8 @@ void at_verifier_destroy(at_verifier *v) {
 /* The same operands again, as the first plan found them: random data of one source is the same each time. */
 static attune_status renew(at_verifier *v) {
   at_operand_set *set = NULL;
-  const attune_status status = at_operand_set_create(&set, v->op, v->problem, v->set->stream, v->random, 1, SIZE_MAX, true);
+  const attune_status status =
+      at_operand_set_create(&set, v->op, v->problem, v->set->stream, v->random, 1, SIZE_MAX, true);
   if (status != ATTUNE_OK) return status;
   at_operand_set_destroy(v->set);
   v->set = set;
@@ -131,7 +138,8 @@ attune_status at_verifier_check(at_verifier *v, const at_plan *plan, double *max
     const uint64_t first = XXH3_64bits(output, bytes);
     for (int i = 0; i < 3 && status == ATTUNE_OK; i++) {
       status = run(v, plan);
-      if (status == ATTUNE_OK && XXH3_64bits(output, bytes) != first) status = wrong(plan, "gives other bits at each run");
+      if (status == ATTUNE_OK && XXH3_64bits(output, bytes) != first)
+        status = wrong(plan, "gives other bits at each run");
     }
   }
   return status;

@@ -8,7 +8,8 @@
 typedef struct at_verifier at_verifier;
 
 /* Makes guarded operands and the trusted result; used for every plan of one problem. `random` is fresh for each verifier. */
-attune_status at_verifier_create(at_verifier **out, const at_op *op, const void *problem, attune_stream *stream, at_random *random);
+attune_status at_verifier_create(at_verifier **out, const at_op *op, const void *problem, attune_stream *stream,
+                                 at_random *random);
 void at_verifier_destroy(at_verifier *verifier);
 
 /* Runs the plan on NaN-poisoned output between guard zones. OK: within the contract's tolerance, guards and inputs unchanged, and the same bits

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out) {
+attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                                attune_decision *out) {
   memset(out, 0, sizeof *out);
   at_copy_text(out->device, sizeof out->device, device->name);
   at_copy_text(out->measure, sizeof out->measure, at_measure_name(at_tuner_measure(tuner, device)));
@@ -13,16 +14,19 @@ attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void
   return op->format(problem, out->problem, sizeof out->problem);
 }
 
-attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device, const attune_decision *decision, at_plan **plan) {
+attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device,
+                                  const attune_decision *decision, at_plan **plan) {
   at_configuration configuration;
   const at_implementation *implementation = at_registry_find(op, decision->implementation, device);
   if (!implementation || implementation->version != decision->implementation_version ||
       !at_copy_text(configuration.text, sizeof configuration.text, decision->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s version %d is not in this build", decision->implementation, decision->implementation_version);
+    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s version %d is not in this build", decision->implementation,
+                   decision->implementation_version);
   return at_plan_create(plan, op, implementation, &configuration, problem, device);
 }
 
-static attune_status find_in(at_store *store, const char *fingerprint, const attune_decision *key, attune_decision *out) {
+static attune_status find_in(at_store *store, const char *fingerprint, const attune_decision *key,
+                             attune_decision *out) {
   if (!store) return ATTUNE_NOT_FOUND;
   attune_decision row;
   const attune_status status = at_store_find(store, fingerprint, key->problem, key->measure, &row);
@@ -32,14 +36,17 @@ static attune_status find_in(at_store *store, const char *fingerprint, const att
   return ATTUNE_OK;
 }
 
-attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out,
-                             at_plan **plan) {
+attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                             attune_decision *out, at_plan **plan) {
   attune_decision key;
   const char *fingerprint = NULL;
   attune_status status = at_decision_begin(tuner, op, problem, device, &key);
   if (status == ATTUNE_OK) status = at_tuner_fingerprint(tuner, device, &fingerprint);
   if (status != ATTUNE_OK) return status;
-  const struct { at_store *store; attune_source source; } layers[] = {{tuner->user, ATTUNE_SOURCE_STORED}, {tuner->system, ATTUNE_SOURCE_SYSTEM}};
+  const struct {
+    at_store *store;
+    attune_source source;
+  } layers[] = {{tuner->user, ATTUNE_SOURCE_STORED}, {tuner->system, ATTUNE_SOURCE_SYSTEM}};
   status = ATTUNE_NOT_FOUND;
   for (size_t i = 0; i < AT_COUNT(layers); i++) {
     const attune_status found = find_in(layers[i].store, fingerprint, &key, out);
@@ -51,8 +58,10 @@ attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *p
       status = ATTUNE_UNSUPPORTED;
       continue;
     }
-    if (plan) *plan = made;
-    else at_plan_destroy(made);
+    if (plan)
+      *plan = made;
+    else
+      at_plan_destroy(made);
     return ATTUNE_OK;
   }
   return status;

@@ -8,13 +8,15 @@
 /* The stored winner of the layers, usable here: its implementation is known, its version is the same and its plan can be made.
  * *plan (may be NULL) gets that plan. NOT_FOUND: none; UNSUPPORTED: there is one that this build or machine cannot use, the
  * message says why; BUSY: another process kept a database, try again. */
-attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out,
-                             at_plan **plan);
+attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                             attune_decision *out, at_plan **plan);
 
 /* Problem text, device, measure and default's name into a decision. */
-attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device, attune_decision *out);
+attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                                attune_decision *out);
 
 /* A plan of what a decision names; NOT_FOUND when this build or machine does not have it any more. */
-attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device, const attune_decision *decision, at_plan **plan);
+attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device,
+                                  const attune_decision *decision, at_plan **plan);
 
 #endif

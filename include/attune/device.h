@@ -16,14 +16,14 @@ typedef enum attune_device_kind { ATTUNE_DEVICE_HOST = 1, ATTUNE_DEVICE_CUDA = 2
 
 typedef struct attune_device_properties {
   attune_device_kind kind;
-  char name[128];              /* "NVIDIA H200", or the CPU's model name */
-  uint64_t memory_bytes;       /* device memory; on the host physical memory */
-  int processors;              /* streaming multiprocessors; on the host logical CPUs this process may use */
-  int capability_major;        /* CUDA compute capability; 0 on the host */
+  char name[128];        /* "NVIDIA H200", or the CPU's model name */
+  uint64_t memory_bytes; /* device memory; on the host physical memory */
+  int processors;        /* streaming multiprocessors; on the host logical CPUs this process may use */
+  int capability_major;  /* CUDA compute capability; 0 on the host */
   int capability_minor;
-  uint64_t cache_bytes;        /* L2; on the host the last-level cache */
-  int driver_version;          /* CUDA driver, 13000 = 13.0; 0 on the host */
-  char features[128];          /* host: "avx2 fma f16c avx512f ..."; cuda: "sm_90" */
+  uint64_t cache_bytes; /* L2; on the host the last-level cache */
+  int driver_version;   /* CUDA driver, 13000 = 13.0; 0 on the host */
+  char features[128];   /* host: "avx2 fma f16c avx512f ..."; cuda: "sm_90" */
 } attune_device_properties;
 
 /* The number of devices, at least 1: the host is always there. A machine without a CUDA driver has no cuda device and that

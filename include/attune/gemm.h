@@ -23,19 +23,22 @@ typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } att
 
 /* What is asked; no pointers, no scalars. Start from ATTUNE_GEMM_PROBLEM_INIT and set what differs. */
 typedef struct attune_gemm_problem {
-  attune_dtype dtype;          /* of A and B: f64, f32, f16, bf16 */
-  attune_dtype dtype_out;      /* of C and D: 0 = dtype; f16 and bf16 inputs may have f32 out */
+  attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16 */
+  attune_dtype dtype_out; /* of C and D: 0 = dtype; f16 and bf16 inputs may have f32 out */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
-  int64_t m, n, k, batch;      /* >= 0; batch is 1 by default */
-  int64_t lda, ldb, ldc, ldd;  /* in elements; 0 = packed. Column-major lda >= rows of A as stored; row-major >= columns */
-  int64_t stride_a, stride_b, stride_c, stride_d;  /* in elements, between matrices of the batch; 0 = packed */
+  int64_t m, n, k, batch; /* >= 0; batch is 1 by default */
+  int64_t lda, ldb, ldc,
+      ldd; /* in elements; 0 = packed. Column-major lda >= rows of A as stored; row-major >= columns */
+  int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0 = packed */
   attune_contract contract;
 } attune_gemm_problem;
 
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                              \
-  { ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, \
-    ATTUNE_CONTRACT_INIT }
+  {                                                                                                           \
+    ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, \
+        ATTUNE_CONTRACT_INIT                                                                                  \
+  }
 
 /* What changes from call to call. Pointers to memory the device can reach, aligned to their element. C may be NULL when
  * beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); any other overlap of D with A, B, C is not
@@ -63,11 +66,13 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
  * beta is 0 here, with C and D the same memory only if they are so here. m, n, k, batch > 0 and alpha != 0.
  * Errors and threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
-                                                 const attune_gemm_problem *problem, const attune_gemm_operands *operands);
+                                                 const attune_gemm_problem *problem,
+                                                 const attune_gemm_operands *operands);
 
 /* Runs a plan on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null; operands the plan was not
  * made for), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. */
-ATTUNE_API attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *operands);
+ATTUNE_API attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream,
+                                         const attune_gemm_operands *operands);
 
 /* Releases a plan; work it launched must be done. NULL is left alone. */
 ATTUNE_API void attune_plan_destroy(attune_plan *plan);

@@ -23,17 +23,23 @@ typedef struct attune_generator attune_generator;
 /* What other work of the program may do during a CUDA capture (the host takes all as relaxed, but for who may end it): thread-local: calls that could
  * break it (the program's own cudaMalloc ...) are refused in the capturing thread; global: in every thread; relaxed: nowhere, and any thread may end
  * the capture. */
-typedef enum attune_capture_mode { ATTUNE_CAPTURE_THREAD_LOCAL = 0, ATTUNE_CAPTURE_GLOBAL = 1, ATTUNE_CAPTURE_RELAXED = 2 } attune_capture_mode;
+typedef enum attune_capture_mode {
+  ATTUNE_CAPTURE_THREAD_LOCAL = 0,
+  ATTUNE_CAPTURE_GLOBAL = 1,
+  ATTUNE_CAPTURE_RELAXED = 2
+} attune_capture_mode;
 
 /* Options of a capture; start from ATTUNE_CAPTURE_OPTIONS_INIT. */
 typedef struct attune_capture_options {
-  attune_graph *share;        /* take memory from this graph's pool too; NULL: a pool of its own. The two must never run at the same time */
+  attune_graph *
+      share; /* take memory from this graph's pool too; NULL: a pool of its own. The two must never run at the same time */
   attune_capture_mode mode;
-  int keep_graph;             /* nonzero: keep what was captured beside the executable, for attune_graph_debug_dump, attune_graph_native and
+  int keep_graph; /* nonzero: keep what was captured beside the executable, for attune_graph_debug_dump, attune_graph_native and
                                  attune_graph_instantiate; the executable is made at the first replay */
 } attune_capture_options;
 
-#define ATTUNE_CAPTURE_OPTIONS_INIT { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0 }
+#define ATTUNE_CAPTURE_OPTIONS_INIT \
+  { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0 }
 
 /* A new, empty graph of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_graph_create(attune_graph **out, attune_device *device);
@@ -45,7 +51,8 @@ ATTUNE_API void attune_graph_destroy(attune_graph *graph);
 /* Starts to capture `stream` into the graph. options NULL: the defaults. The stream is one of the graph's device and not a default one.
  * Errors, after each of which stream and graph are as before: INVALID_ARGUMENT (also: the graph is captured already), UNSUPPORTED (a default stream),
  * CAPTURING (the stream is being captured already), BUSY (the graph is in a capture), OUT_OF_MEMORY, DEVICE_ERROR. */
-ATTUNE_API attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *stream, const attune_capture_options *options);
+ATTUNE_API attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *stream,
+                                                    const attune_capture_options *options);
 
 /* Ends the capture on the stream that began it, in the thread that began it (but in mode relaxed), and makes the executable. An empty graph is no
  * error and is logged. Errors: INVALID_ARGUMENT (no capture, another stream, another thread: the capture goes on), CAPTURING (something forbidden
@@ -57,13 +64,15 @@ ATTUNE_API attune_status attune_graph_capture_end(attune_graph *graph, attune_st
 typedef attune_status (*attune_capture_fn)(void *user, attune_stream *stream);
 
 /* Captures what fn(user, stream) gives to `stream`, and ends the capture whatever fn returns. Errors: those of begin and end, and fn's own. */
-ATTUNE_API attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
-                                                       attune_capture_fn fn, void *user);
+ATTUNE_API attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream,
+                                                       const attune_capture_options *options, attune_capture_fn fn,
+                                                       void *user);
 
 /* Captures anew what fn gives to `stream` and puts it in the place of what the graph has: into the same executable where the work has the same shape
  * (*out_in_place = 1; cheap), else into a new one (0). Pool and options are the graph's. out_in_place may be NULL. Replays given before must be done.
  * Errors: INVALID_ARGUMENT (also: nothing is captured yet), and those of attune_graph_capture_callback: then the graph replays what it had. */
-ATTUNE_API attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn, void *user, int *out_in_place);
+ATTUNE_API attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn,
+                                             void *user, int *out_in_place);
 
 /* Makes the executable of a graph kept with keep_graph, again if it has one (after the program edited the native graph).
  * Errors: INVALID_ARGUMENT (nothing is captured, or it was not kept), OUT_OF_MEMORY, DEVICE_ERROR. Not allowed in capture. */

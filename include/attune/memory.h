@@ -95,7 +95,8 @@ typedef int (*attune_memory_callback)(void *user, attune_device *device, size_t 
 ATTUNE_API attune_status attune_memory_add_callback(attune_device *device, attune_memory_callback callback, void *user);
 
 /* Removes a callback, as above. */
-ATTUNE_API attune_status attune_memory_remove_callback(attune_device *device, attune_memory_callback callback, void *user);
+ATTUNE_API attune_status attune_memory_remove_callback(attune_device *device, attune_memory_callback callback,
+                                                       void *user);
 
 /* A counter: now, the most since the last reset, and all that was added and taken away since the last reset. */
 typedef struct attune_memory_figure {
@@ -106,21 +107,21 @@ typedef struct attune_memory_figure {
 enum { ATTUNE_MEMORY_ALL = 0, ATTUNE_MEMORY_SMALL = 1, ATTUNE_MEMORY_LARGE = 2 };
 
 typedef struct attune_memory_statistics {
-  attune_memory_figure allocation[3];           /* allocations that the program holds */
-  attune_memory_figure allocated_bytes[3];      /* their blocks */
-  attune_memory_figure requested_bytes[3];      /* what was asked for them */
-  attune_memory_figure active[3];               /* held, or freed but still in use by another stream */
+  attune_memory_figure allocation[3];      /* allocations that the program holds */
+  attune_memory_figure allocated_bytes[3]; /* their blocks */
+  attune_memory_figure requested_bytes[3]; /* what was asked for them */
+  attune_memory_figure active[3];          /* held, or freed but still in use by another stream */
   attune_memory_figure active_bytes[3];
-  attune_memory_figure segment[3];              /* taken from the device */
+  attune_memory_figure segment[3]; /* taken from the device */
   attune_memory_figure reserved_bytes[3];
-  attune_memory_figure inactive_split[3];       /* free pieces of segments that are partly in use: cannot be given back */
+  attune_memory_figure inactive_split[3]; /* free pieces of segments that are partly in use: cannot be given back */
   attune_memory_figure inactive_split_bytes[3];
   attune_memory_figure oversize_allocations, oversize_segments;
-  uint64_t alloc_retries;                       /* the cache was given back and the device asked again */
-  uint64_t out_of_memory;                       /* failed requests */
-  uint64_t synchronizations;                    /* waits for all freed memory that other streams use */
+  uint64_t alloc_retries;    /* the cache was given back and the device asked again */
+  uint64_t out_of_memory;    /* failed requests */
+  uint64_t synchronizations; /* waits for all freed memory that other streams use */
   uint64_t device_allocs, device_frees;
-  uint64_t limit_bytes, max_split_bytes;        /* UINT64_MAX: none */
+  uint64_t limit_bytes, max_split_bytes; /* UINT64_MAX: none */
 } attune_memory_statistics;
 
 /* Fills *out with one consistent state. With one stream peaks are exact; with several that work at the same time, a peak of what the program holds

@@ -26,7 +26,7 @@ typedef struct attune_pinned_statistics {
   attune_memory_figure allocated_bytes; /* their blocks */
   attune_memory_figure active;          /* held, or freed but in use by a stream */
   attune_memory_figure active_bytes;
-  attune_memory_figure segment;         /* taken from the system, cached ones too */
+  attune_memory_figure segment; /* taken from the system, cached ones too */
   attune_memory_figure reserved_bytes;
   uint64_t host_allocs, host_frees;
   uint64_t host_alloc_ns, host_free_ns; /* time spent in the driver */

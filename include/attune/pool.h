@@ -14,13 +14,15 @@ typedef struct attune_pool attune_pool;
 
 typedef struct attune_pool_options {
   const attune_allocator *allocator; /* where segments come from, copied; NULL: the device */
-  int use_on_out_of_memory;          /* 1: when the device has no more, requests of the common pool are served from here */
-  int no_split;                      /* 1: a block serves one request, however small */
+  int use_on_out_of_memory; /* 1: when the device has no more, requests of the common pool are served from here */
+  int no_split;             /* 1: a block serves one request, however small */
 } attune_pool_options;
-#define ATTUNE_POOL_OPTIONS_INIT {NULL, 0, 0}
+#define ATTUNE_POOL_OPTIONS_INIT \
+  { NULL, 0, 0 }
 
 /* A pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
-ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *device, const attune_pool_options *options);
+ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *device,
+                                            const attune_pool_options *options);
 
 /* Releases the handle. Memory from the pool stays valid until it is freed; the pool's segments go back at the next
  * attune_memory_empty_cache or when memory is short. NULL is left alone. Any thread. */

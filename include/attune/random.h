@@ -83,34 +83,34 @@ ATTUNE_API attune_status attune_generator_set_state(attune_generator *generator,
  * registered with the graph that is being captured). Allowed in capture.
  *
  * from <= x < to, all from where the two round to the same; f64, f32, f16, bf16; to - from must be finite. */
-ATTUNE_API attune_status attune_random_uniform(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                               double from, double to);
+ATTUNE_API attune_status attune_random_uniform(attune_generator *generator, attune_stream *stream, void *pointer,
+                                               attune_dtype dtype, size_t count, double from, double to);
 
 /* Mean and deviation >= 0; f64, f32, f16, bf16. */
-ATTUNE_API attune_status attune_random_normal(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                              double mean, double deviation);
+ATTUNE_API attune_status attune_random_normal(attune_generator *generator, attune_stream *stream, void *pointer,
+                                              attune_dtype dtype, size_t count, double mean, double deviation);
 
 /* exp(x), x normal; f64, f32, f16, bf16. */
-ATTUNE_API attune_status attune_random_log_normal(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                                  double mean, double deviation);
+ATTUNE_API attune_status attune_random_log_normal(attune_generator *generator, attune_stream *stream, void *pointer,
+                                                  attune_dtype dtype, size_t count, double mean, double deviation);
 
 /* Density rate exp(-rate x), rate > 0; f64, f32, f16, bf16. */
-ATTUNE_API attune_status attune_random_exponential(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                                   double rate);
+ATTUNE_API attune_status attune_random_exponential(attune_generator *generator, attune_stream *stream, void *pointer,
+                                                   attune_dtype dtype, size_t count, double rate);
 
 /* 1 with probability p, 0 <= p <= 1, else 0; every dtype. */
-ATTUNE_API attune_status attune_random_bernoulli(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                                 double p);
+ATTUNE_API attune_status attune_random_bernoulli(attune_generator *generator, attune_stream *stream, void *pointer,
+                                                 attune_dtype dtype, size_t count, double p);
 
 /* from <= x < to; every dtype; in a floating-point one all integers between must be exact: from -2^53, -2^24, -2^11, -2^8 to the same above. */
-ATTUNE_API attune_status attune_random_integers(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype, size_t count,
-                                                int64_t from, int64_t to);
+ATTUNE_API attune_status attune_random_integers(attune_generator *generator, attune_stream *stream, void *pointer,
+                                                attune_dtype dtype, size_t count, int64_t from, int64_t to);
 
 /* The numbers 0 to count - 1 in random order; i32, i64. Up to 1024: by sorting 64-bit keys, every order equally likely. Beyond: a keyed bijection (a
  * Feistel network of 12 rounds), one of 2^64 orders for a seed and an offset; made for shuffling, not for secrets. The same in both modes, and not
  * torch.randperm. */
-ATTUNE_API attune_status attune_random_permutation(attune_generator *generator, attune_stream *stream, void *pointer, attune_dtype dtype,
-                                                   size_t count);
+ATTUNE_API attune_status attune_random_permutation(attune_generator *generator, attune_stream *stream, void *pointer,
+                                                   attune_dtype dtype, size_t count);
 
 #ifdef __cplusplus
 }

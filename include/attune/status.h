@@ -11,19 +11,19 @@ extern "C" {
 
 typedef enum attune_status {
   ATTUNE_OK = 0,
-  ATTUNE_INVALID_ARGUMENT = 1,   /* the caller's argument is wrong; the message names it and what would be right */
-  ATTUNE_OUT_OF_MEMORY = 2,      /* host or device memory */
-  ATTUNE_UNSUPPORTED = 3,        /* valid, but this device, build or implementation cannot do it */
-  ATTUNE_NOT_FOUND = 4,          /* no such device, file, winner or library */
-  ATTUNE_NOT_READY = 5,          /* a query: work is still in flight */
-  ATTUNE_DEVICE_ERROR = 6,       /* the device or its driver failed; after a sticky error every later call says so */
-  ATTUNE_CAPTURING = 7,          /* not allowed while the stream is being captured */
-  ATTUNE_BAD_DATA = 8,           /* a file is malformed, foreign or damaged; line and column where they exist */
-  ATTUNE_PERMISSION = 9,         /* the system refuses access to a file or directory, or its mode is unsafe */
-  ATTUNE_IO_ERROR = 10,          /* disk full, read or write error */
-  ATTUNE_BUSY = 11,              /* another thread or process holds it; try again */
-  ATTUNE_BUDGET_EXHAUSTED = 12,  /* the tuning budget ended before the work could start */
-  ATTUNE_INTERNAL = 13           /* a defect of attune; please report the message */
+  ATTUNE_INVALID_ARGUMENT = 1,  /* the caller's argument is wrong; the message names it and what would be right */
+  ATTUNE_OUT_OF_MEMORY = 2,     /* host or device memory */
+  ATTUNE_UNSUPPORTED = 3,       /* valid, but this device, build or implementation cannot do it */
+  ATTUNE_NOT_FOUND = 4,         /* no such device, file, winner or library */
+  ATTUNE_NOT_READY = 5,         /* a query: work is still in flight */
+  ATTUNE_DEVICE_ERROR = 6,      /* the device or its driver failed; after a sticky error every later call says so */
+  ATTUNE_CAPTURING = 7,         /* not allowed while the stream is being captured */
+  ATTUNE_BAD_DATA = 8,          /* a file is malformed, foreign or damaged; line and column where they exist */
+  ATTUNE_PERMISSION = 9,        /* the system refuses access to a file or directory, or its mode is unsafe */
+  ATTUNE_IO_ERROR = 10,         /* disk full, read or write error */
+  ATTUNE_BUSY = 11,             /* another thread or process holds it; try again */
+  ATTUNE_BUDGET_EXHAUSTED = 12, /* the tuning budget ended before the work could start */
+  ATTUNE_INTERNAL = 13          /* a defect of attune; please report the message */
 } attune_status;
 
 /* The name of a status, "invalid argument" and so on. Borrowed, never NULL; any thread. */
@@ -33,7 +33,12 @@ ATTUNE_API const char *attune_status_string(attune_status status);
  * the first failure; a successful call leaves it alone. Borrowed until this thread's next failing call; any thread. */
 ATTUNE_API const char *attune_last_message(void);
 
-typedef enum attune_log_level { ATTUNE_LOG_OFF = 0, ATTUNE_LOG_ERROR = 1, ATTUNE_LOG_WARNING = 2, ATTUNE_LOG_INFO = 3 } attune_log_level;
+typedef enum attune_log_level {
+  ATTUNE_LOG_OFF = 0,
+  ATTUNE_LOG_ERROR = 1,
+  ATTUNE_LOG_WARNING = 2,
+  ATTUNE_LOG_INFO = 3
+} attune_log_level;
 
 /* Receives one line without a newline. May be called from any thread, never while attune holds a lock. */
 typedef void (*attune_log_fn)(void *user, attune_log_level level, const char *line);

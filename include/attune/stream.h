@@ -66,16 +66,18 @@ ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *
 
 /* Options of an event; start from ATTUNE_EVENT_OPTIONS_INIT. */
 typedef struct attune_event_options {
-  int no_timing;     /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
-  int blocking;      /* nonzero: attune_event_synchronize sleeps and does not spin */
-  int interprocess;  /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
+  int no_timing;    /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
+  int blocking;     /* nonzero: attune_event_synchronize sleeps and does not spin */
+  int interprocess; /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
 } attune_event_options;
 
-#define ATTUNE_EVENT_OPTIONS_INIT { 0, 0, 0 }
+#define ATTUNE_EVENT_OPTIONS_INIT \
+  { 0, 0, 0 }
 
 /* As attune_event_create, with options (NULL: the defaults). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR, UNSUPPORTED (interprocess on the
  * host). */
-ATTUNE_API attune_status attune_event_create_with(attune_event **out, attune_device *device, const attune_event_options *options);
+ATTUNE_API attune_status attune_event_create_with(attune_event **out, attune_device *device,
+                                                  const attune_event_options *options);
 
 /* An event in words that another process of the machine can open: send it as it is. */
 typedef struct attune_event_ipc {
@@ -88,7 +90,8 @@ ATTUNE_API attune_status attune_event_ipc_export(attune_event *event, attune_eve
 
 /* Another process's event into *out, on the same GPU as there. The caller destroys it. Errors: INVALID_ARGUMENT (also: not a handle, or one of this
  * process), UNSUPPORTED (the host), DEVICE_ERROR. */
-ATTUNE_API attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle);
+ATTUNE_API attune_status attune_event_ipc_open(attune_event **out, attune_device *device,
+                                               const attune_event_ipc *handle);
 
 /* Uses the program's own cudaEvent_t, which must outlive the handle. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host. */
 ATTUNE_API attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native);
@@ -112,7 +115,11 @@ ATTUNE_API attune_status attune_event_synchronize(attune_event *event);
 
 /* What attune does where a call has to wait for a device although nobody asked it to: a copy from or to pageable host memory, memory given back to the
  * system, a stream destroyed with work in flight. */
-typedef enum attune_sync_debug { ATTUNE_SYNC_DEBUG_OFF = 0, ATTUNE_SYNC_DEBUG_WARN = 1, ATTUNE_SYNC_DEBUG_ERROR = 2 } attune_sync_debug;
+typedef enum attune_sync_debug {
+  ATTUNE_SYNC_DEBUG_OFF = 0,
+  ATTUNE_SYNC_DEBUG_WARN = 1,
+  ATTUNE_SYNC_DEBUG_ERROR = 2
+} attune_sync_debug;
 
 /* Sets it for the process: off (the default), a warning in the log, or an error: the call does nothing and returns BUSY; a call without a status waits
  * and logs an error. Errors: INVALID_ARGUMENT. Any thread. */

@@ -16,16 +16,22 @@ typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_
 
 typedef struct attune_contract {
   attune_accuracy accuracy;
-  int deterministic;      /* nonzero: the same bits at each run of the same plan on the same device */
-  size_t workspace_cap;   /* most bytes of workspace an implementation may use; 0 = ATTUNE_WORKSPACE_DEFAULT */
+  int deterministic;    /* nonzero: the same bits at each run of the same plan on the same device */
+  size_t workspace_cap; /* most bytes of workspace an implementation may use; 0 = ATTUNE_WORKSPACE_DEFAULT */
 } attune_contract;
 
-#define ATTUNE_CONTRACT_INIT { ATTUNE_STRICT, 0, 0 }
+#define ATTUNE_CONTRACT_INIT \
+  { ATTUNE_STRICT, 0, 0 }
 #define ATTUNE_WORKSPACE_DEFAULT ((size_t)64 << 20)
 
 /* What a miss does, a problem with no plan yet. off: the vendor default, nothing is read or stored. cached: the stored winner,
  * else the best guess. record: as cached, and the problem is written down for a later tuning run. tune: measure now. */
-typedef enum attune_mode { ATTUNE_MODE_OFF = 1, ATTUNE_MODE_CACHED = 2, ATTUNE_MODE_RECORD = 3, ATTUNE_MODE_TUNE = 4 } attune_mode;
+typedef enum attune_mode {
+  ATTUNE_MODE_OFF = 1,
+  ATTUNE_MODE_CACHED = 2,
+  ATTUNE_MODE_RECORD = 3,
+  ATTUNE_MODE_TUNE = 4
+} attune_mode;
 
 /* How candidates are timed; part of a winner's key. 0 = the device's own: cuda cold and graph, host hot and eager. Cold inputs
  * rotate over more than twice the last-level cache; graph replays short work so that launch cost is left out. */
@@ -39,17 +45,18 @@ typedef enum attune_measure {
 
 /* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. */
 typedef struct attune_tuner_options {
-  const char *database;         /* the user database, read and written; NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db;
+  const char *database; /* the user database, read and written; NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db;
                                    "" or ":memory:": none */
-  const char *system_database;  /* a read-only layer under it; NULL: none */
-  attune_mode mode;             /* 0: ATTUNE_MODE, then cached */
-  double budget_ms;             /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
+  const char *system_database; /* a read-only layer under it; NULL: none */
+  attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
+  double budget_ms;            /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
                                    makes sensible: 330 and 400 calls of the default */
-  double total_budget_ms;       /* most milliseconds to tune in this tuner's life; 0: no limit */
+  double total_budget_ms;      /* most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
 } attune_tuner_options;
 
-#define ATTUNE_TUNER_OPTIONS_INIT { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
+#define ATTUNE_TUNER_OPTIONS_INIT \
+  { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
 
 /* A new tuner into *out; options NULL: all defaults. The caller destroys it. A database that cannot be used does not fail
  * the call: the tuner works without it, the log says why, and attune_tuner_database_status returns the reason.
@@ -88,30 +95,30 @@ typedef struct attune_decision {
   char configuration[192];
   attune_source source;
   double time_ns;
-  double spread;                     /* relative: median absolute deviation / median */
+  double spread; /* relative: median absolute deviation / median */
   int samples;
   char default_implementation[32];
   double default_time_ns;
   char runner_up[32];
   char runner_up_configuration[192];
   double runner_up_time_ns;
-  char measure[16];                  /* "cold,graph" ... */
-  int candidates;                    /* measured */
-  int rejected;                      /* failed to run or to verify */
-  int disturbed;                     /* samples thrown away: throttled or disturbed */
-  double max_error;                  /* of the winner: largest error as a fraction of what the contract allows */
+  char measure[16]; /* "cold,graph" ... */
+  int candidates;   /* measured */
+  int rejected;     /* failed to run or to verify */
+  int disturbed;    /* samples thrown away: throttled or disturbed */
+  double max_error; /* of the winner: largest error as a fraction of what the contract allows */
   double tuning_ms;
-  int complete;                      /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
-  int64_t tuned_at;                  /* seconds since 1970, 0: not tuned */
-  char note[128];                    /* in words: why this one */
+  int complete;     /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
+  int64_t tuned_at; /* seconds since 1970, 0: not tuned */
+  char note[128];   /* in words: why this one */
 } attune_decision;
 
 /* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner and
  * fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0: the
  * tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
  * BUDGET_EXHAUSTED (the tuner's total), DEVICE_ERROR. Any thread; one tuning at a time a device, others wait. */
-ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
-                                     attune_decision *out);
+ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
+                                     int force, attune_decision *out);
 
 /* Tunes now, one after the other, the problems that calls in a capture had to guess at because a capture never tunes (mode tune), and that have no winner
  * since; for at most budget_ms in all (<= 0: as long as each makes sensible). *out_tuned (may be NULL): how many were. A graph keeps the choices that it was
@@ -121,7 +128,8 @@ ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double b
 
 /* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
-ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out);
+ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
+                                        attune_decision *out);
 
 /* Called once a stored winner; a nonzero return ends the walk. `fingerprint` is the measured machine's; `valid` is nonzero
  * when it is that of a device here. No lock is held. */

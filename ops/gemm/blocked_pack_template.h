@@ -31,9 +31,8 @@ SIMD void FN(pack_lines)(const at_pack *p, int64_t first, int64_t width, int64_t
   }
   int64_t line = 0;
   for (; line + LANES <= width; line += LANES)
-    for (int64_t k = 0; k < whole; k += BLOCK)
-      FN(transpose_lanes)
-      (to + k * padded + line, padded, p->from, (first + line) * p->line_step + k, p->line_step, dtype);
+    for (int64_t k = 0; k < whole; k += BLOCK) FN(transpose_lanes)
+  (to + k * padded + line, padded, p->from, (first + line) * p->line_step + k, p->line_step, dtype);
   for (; line + BLOCK <= width; line += BLOCK)
     for (int64_t k = 0; k < whole; k += BLOCK)
       FN(transpose)(to + k * padded + line, padded, p->from, (first + line) * p->line_step + k, p->line_step, dtype);

@@ -97,7 +97,8 @@ SIMD void FN(tile_body)(const FN(tile) * t, const int vectors, const int columns
     EACH_COLUMN(X, 3)                         \
   }
 EACH_COLUMN(TILE, 1)
-EACH_COLUMN(TILE, 2) EACH_COLUMN(TILE, 3)
+EACH_COLUMN(TILE, 2)
+EACH_COLUMN(TILE, 3)
 #elif VECTORS == 2
 #define EACH_TILE(X)     \
   {EACH_COLUMN(X, 1)}, { \

@@ -44,9 +44,13 @@ static bool is_unaligned(const at_gemm *g, const matrix *x) {
   return g->alignment < 16 || (size_t)x->ld * x->element % 16 != 0 || (size_t)x->stride * x->element % 16 != 0;
 }
 
-static size_t grain_of(const at_gemm *g, size_t element) { return element < g->alignment ? element : g->alignment; }
+static size_t grain_of(const at_gemm *g, size_t element) {
+  return element < g->alignment ? element : g->alignment;
+}
 
-static int64_t up(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
+static int64_t up(int64_t size, int64_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
 
 /* A place for a copy of rows x cols behind the others. What can never fit is not computed, for it might overflow. */
 static matrix reserve(padding *p, const matrix *x, int64_t rows, int64_t cols, int64_t batch, size_t *place) {
@@ -62,13 +66,20 @@ static matrix reserve(padding *p, const matrix *x, int64_t rows, int64_t cols, i
 }
 
 static at_pad_copy copy_of(const matrix *from, const matrix *to, int64_t batch, bool fill) {
-  return (at_pad_copy){.rows = from->rows, .cols = from->cols, .batch = from->stride || to->stride ? batch : 1, .ld_source = from->ld,
-                       .ld_destination = to->ld, .stride_source = from->stride, .stride_destination = to->stride, .element = from->element,
+  return (at_pad_copy){.rows = from->rows,
+                       .cols = from->cols,
+                       .batch = from->stride || to->stride ? batch : 1,
+                       .ld_source = from->ld,
+                       .ld_destination = to->ld,
+                       .stride_source = from->stride,
+                       .stride_destination = to->stride,
+                       .element = from->element,
                        .fill = fill};
 }
 
 /* A or B, copied when it is unaligned or has to become larger. Its new columns are zeros, as the new rows are: along k they meet the other matrix. */
-static void pad_input(padding *p, const at_gemm *g, const matrix *x, int64_t rows, int64_t cols, unsigned bit, int64_t *ld, int64_t *stride, size_t *place) {
+static void pad_input(padding *p, const at_gemm *g, const matrix *x, int64_t rows, int64_t cols, unsigned bit,
+                      int64_t *ld, int64_t *stride, size_t *place) {
   if (!is_unaligned(g, x) && rows == x->rows && cols == x->cols) return;
   const matrix wide = reserve(p, x, rows, cols, g->batch, place);
   *ld = wide.ld;
@@ -80,7 +91,8 @@ static void pad_input(padding *p, const at_gemm *g, const matrix *x, int64_t row
 
 /* A C that is read goes where D is made, whether it was apart or not. */
 static void pad_output(padding *p, const at_gemm *g, const matrix *d) {
-  const matrix wide = reserve(p, d, p->gemm.m, p->gemm.n, g->batch, &p->place_d), made = {d->rows, d->cols, wide.ld, wide.stride, d->element};
+  const matrix wide = reserve(p, d, p->gemm.m, p->gemm.n, g->batch, &p->place_d),
+               made = {d->rows, d->cols, wide.ld, wide.stride, d->element};
   const matrix c = {d->rows, d->cols, g->ldc, g->stride_c, d->element};
   p->gemm.ldd = wide.ld;
   p->gemm.stride_d = wide.stride;

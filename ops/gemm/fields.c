@@ -21,10 +21,22 @@ static bool word_of(const char *value, const char *const *words, int count, int 
 }
 
 static attune_status read_number(const at_field *field, attune_gemm_problem *p, bool *known) {
-  const struct { const char *name; int64_t *value; bool size; } numbers[] = {
-    {"m", &p->m, true}, {"n", &p->n, true}, {"k", &p->k, true}, {"batch", &p->batch, true},
-    {"lda", &p->lda, false}, {"ldb", &p->ldb, false}, {"ldc", &p->ldc, false}, {"ldd", &p->ldd, false},
-    {"stride_a", &p->stride_a, false}, {"stride_b", &p->stride_b, false}, {"stride_c", &p->stride_c, false}, {"stride_d", &p->stride_d, false}};
+  const struct {
+    const char *name;
+    int64_t *value;
+    bool size;
+  } numbers[] = {{"m", &p->m, true},
+                 {"n", &p->n, true},
+                 {"k", &p->k, true},
+                 {"batch", &p->batch, true},
+                 {"lda", &p->lda, false},
+                 {"ldb", &p->ldb, false},
+                 {"ldc", &p->ldc, false},
+                 {"ldd", &p->ldd, false},
+                 {"stride_a", &p->stride_a, false},
+                 {"stride_b", &p->stride_b, false},
+                 {"stride_c", &p->stride_c, false},
+                 {"stride_d", &p->stride_d, false}};
   for (size_t i = 0; i < AT_COUNT(numbers); i++) {
     if (strcmp(field->name, numbers[i].name) != 0) continue;
     *known = true;
@@ -41,7 +53,8 @@ static attune_status read_number(const at_field *field, attune_gemm_problem *p, 
 
 static attune_status read_field(const at_field *field, attune_gemm_problem *p) {
   static const char *const dtypes[] = {"f64", "f32", "f16", "bf16"}, *const transposes[] = {"n", "t"},
-                    *const accuracies[] = {"strict", "equivalent", "reduced"}, *const layouts[] = {"column-major", "row-major"};
+                           *const accuracies[] = {"strict", "equivalent", "reduced"},
+                           *const layouts[] = {"column-major", "row-major"};
   int word = 0;
   bool known = false;
   const attune_status status = read_number(field, p, &known);
@@ -59,8 +72,10 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p) {
     if (!word_of(field->value, layouts, 2, ATTUNE_COLUMN_MAJOR, &word)) return bad(field, "column-major or row-major");
     p->layout = (attune_layout)word;
   } else {
-    return at_fail(ATTUNE_BAD_DATA, "%.40s is a column that gemm does not know; should be dtype, dtype_out, contract, layout, transa, "
-                   "transb, m, n, k, batch, lda, ldb, ldc, ldd or stride_a ... stride_d", field->name);
+    return at_fail(ATTUNE_BAD_DATA,
+                   "%.40s is a column that gemm does not know; should be dtype, dtype_out, contract, layout, transa, "
+                   "transb, m, n, k, batch, lda, ldb, ldc, ldd or stride_a ... stride_d",
+                   field->name);
   }
   return ATTUNE_OK;
 }
@@ -78,6 +93,10 @@ attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, 
     const attune_status status = read_field(&fields[i], &p);
     if (status != ATTUNE_OK) return status;
   }
-  if (p.m == 0 || p.n == 0 || p.k == 0) return at_fail(ATTUNE_BAD_DATA, "%s is empty; should be a whole number of 1 or more", !p.m ? "m" : !p.n ? "n" : "k");
+  if (p.m == 0 || p.n == 0 || p.k == 0)
+    return at_fail(ATTUNE_BAD_DATA, "%s is empty; should be a whole number of 1 or more",
+                   !p.m   ? "m"
+                   : !p.n ? "n"
+                          : "k");
   return attune_gemm_problem_format(out, size, &p, NULL);
 }

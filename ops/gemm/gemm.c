@@ -7,12 +7,16 @@
 #include <string.h>
 
 static attune_status fail_null(const void *tuner, const void *stream, const void *problem) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !stream ? "stream" : !problem ? "problem" : "operands");
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+                 !tuner     ? "tuner"
+                 : !stream  ? "stream"
+                 : !problem ? "problem"
+                            : "operands");
 }
 
 /* Checks everything; *g is the normalised problem, *run the normalised operands. */
-static inline attune_status prepare(const attune_gemm_problem *problem, const attune_gemm_operands *operands, at_gemm *g, at_gemm_operands *run,
-                                    bool *swap, at_gemm_use *use) {
+static inline attune_status prepare(const attune_gemm_problem *problem, const attune_gemm_operands *operands,
+                                    at_gemm *g, at_gemm_operands *run, bool *swap, at_gemm_use *use) {
   attune_status status = at_gemm_check_operands(problem, operands, use);
   if (AT_LIKELY(status == ATTUNE_OK)) status = at_gemm_normalise(problem, *use, g, swap);
   *run = *operands;
@@ -55,7 +59,8 @@ static _Thread_local recent recents[RECENT];
 static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {
   static const uint8_t low_bits[] = {0, 7, 3, 1, 1}; /* by dtype: size - 1 */
   if ((unsigned)p->dtype > 4u || (unsigned)p->dtype_out > 4u) return false;
-  const uintptr_t inputs = (uintptr_t)o->a | (uintptr_t)o->b, d = (uintptr_t)o->d, c = o->beta != 0.0 ? (uintptr_t)o->c : d;
+  const uintptr_t inputs = (uintptr_t)o->a | (uintptr_t)o->b, d = (uintptr_t)o->d,
+                  c = o->beta != 0.0 ? (uintptr_t)o->c : d;
   const bool bad = !o->a || !o->b || !d || !c || o->alpha == 0.0 || o->d == o->a || o->d == o->b ||
                    (inputs & low_bits[p->dtype]) || ((d | c) & low_bits[p->dtype_out ? p->dtype_out : p->dtype]);
   const uintptr_t low = ((inputs | d | c) & 15) | 16;
@@ -65,22 +70,23 @@ static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_o
 }
 
 static inline recent *recent_of(const attune_gemm_problem *p) {
-  const uint64_t mix = ((uint64_t)p->m * 0x9E3779B97F4A7C15u) ^ ((uint64_t)p->n * 0xC2B2AE3D27D4EB4Fu) ^ ((uint64_t)p->k * 0x165667B19E3779F9u) ^
-                       (uint64_t)p->dtype << 61;
+  const uint64_t mix = ((uint64_t)p->m * 0x9E3779B97F4A7C15u) ^ ((uint64_t)p->n * 0xC2B2AE3D27D4EB4Fu) ^
+                       ((uint64_t)p->k * 0x165667B19E3779F9u) ^ (uint64_t)p->dtype << 61;
   return &recents[mix >> 59];
 }
 _Static_assert(RECENT == 32, "recent_of takes five bits");
 
 /* The plan of a call just like a recent one; NULL: look it up. */
-static inline const at_plan *plan_of_recent(const recent *r, const attune_tuner *tuner, const attune_stream *stream, const attune_gemm_problem *problem,
-                                            at_gemm_use use) {
+static inline const at_plan *plan_of_recent(const recent *r, const attune_tuner *tuner, const attune_stream *stream,
+                                            const attune_gemm_problem *problem, at_gemm_use use) {
   if (r->tuner != tuner->id || r->device != stream->device || r->use.c != use.c || r->use.alignment != use.alignment ||
       memcmp(&r->problem, problem, sizeof *problem) != 0)
     return NULL;
   return at_plan_entry_plan(r->entry);
 }
 
-static attune_status call(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
+static attune_status call(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
+                          const attune_gemm_operands *operands) {
   if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == 0)) return check_empty(problem);
   at_key key;
   at_gemm *g = at_key_problem(&key);
@@ -93,12 +99,15 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const attu
   at_key_set(&key, &at_gemm_op, stream->device);
   const at_plan_entry *entry = at_plan_table_entry(&tuner->plans, &key);
   const at_plan *plan = entry ? at_plan_entry_plan(entry) : NULL;
-  if (AT_LIKELY(plan != NULL)) *recent_of(problem) = (recent){tuner->id, stream->device, entry, *problem, use, swap};
-  else status = at_dispatch_miss(tuner, &at_gemm_op, &key, stream, &plan);
+  if (AT_LIKELY(plan != NULL))
+    *recent_of(problem) = (recent){tuner->id, stream->device, entry, *problem, use, swap};
+  else
+    status = at_dispatch_miss(tuner, &at_gemm_op, &key, stream, &plan);
   return AT_LIKELY(status == ATTUNE_OK) ? plan->launch(plan, &run, stream) : status;
 }
 
-attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
+attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
+                          const attune_gemm_operands *operands) {
   if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
   at_gemm_use use;
   if (AT_UNLIKELY(!use_at_once(problem, operands, &use))) return call(tuner, stream, problem, operands);
@@ -115,8 +124,8 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
 /* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */
 enum { FLAG_ALIGNMENT = 15, FLAG_C_SHIFT = 4, FLAG_C = 3 << FLAG_C_SHIFT, FLAG_SWAP = 1 << 6 };
 
-attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
-                                      const attune_gemm_operands *operands) {
+attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
+                                      const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_plan *");
   *out = NULL;
   if (!tuner || !stream || !problem || !operands) return fail_null(tuner, stream, problem);
@@ -128,7 +137,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   attune_status status = prepare(problem, operands, g, &run, &swap, &use);
   if (status != ATTUNE_OK) return status;
   if (at_gemm_empty(g) || g->k == 0 || run.alpha == 0.0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "a plan needs m, n, k, batch of 1 or more and alpha other than 0; attune_gemm takes the rest");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "a plan needs m, n, k, batch of 1 or more and alpha other than 0; attune_gemm takes the rest");
   at_key_set(&key, &at_gemm_op, stream->device);
   const at_plan *plan = NULL;
   status = at_dispatch(tuner, &at_gemm_op, &key, stream, &plan);
@@ -145,24 +155,34 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
 static attune_status fail_run(const attune_plan *plan, const attune_stream *stream, const attune_gemm_operands *o) {
   const int c = (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT;
   if (stream->device != plan->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of %s, the plan of %s; should be of the same device", stream->device->name, plan->device->name);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is of %s, the plan of %s; should be of the same device",
+                   stream->device->name, plan->device->name);
   if (!o->a || !o->b || !o->d)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.%s is NULL; should point to the matrix", !o->a ? "a" : !o->b ? "b" : "d");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.%s is NULL; should point to the matrix",
+                   !o->a   ? "a"
+                   : !o->b ? "b"
+                           : "d");
   if (c == AT_C_NONE && o->beta != 0.0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.beta is %g, but the plan was made with beta = 0; make one with beta other than 0", o->beta);
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "operands.beta is %g, but the plan was made with beta = 0; make one with beta other than 0",
+                   o->beta);
   if (c != AT_C_NONE && (c == AT_C_INPLACE) != (o->c == o->d))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c and operands.d are %s memory; the plan was made for %s", o->c == o->d ? "the same" : "separate",
-                   c == AT_C_INPLACE ? "the same" : "separate");
-  if (c != AT_C_NONE && !o->c) return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c is NULL; should point to the matrix");
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "operands are not aligned to %d bytes as those that the plan was made with", (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c and operands.d are %s memory; the plan was made for %s",
+                   o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
+  if (c != AT_C_NONE && !o->c)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c is NULL; should point to the matrix");
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "operands are not aligned to %d bytes as those that the plan was made with",
+                 (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
 attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
-  if (AT_UNLIKELY(!plan || !stream || !o)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !plan ? "plan" : !stream ? "stream" : "operands");
+  if (AT_UNLIKELY(!plan || !stream || !o))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !plan ? "plan" : !stream ? "stream" : "operands");
   const int flags = plan->caller_flags, c = (flags & FLAG_C) >> FLAG_C_SHIFT;
   const uintptr_t bits = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d | (c == AT_C_NONE ? 0 : (uintptr_t)o->c);
   const bool c_fits = c == AT_C_NONE ? o->beta == 0.0 : o->c && (o->c == o->d) == (c == AT_C_INPLACE);
-  if (AT_UNLIKELY((bits & (uintptr_t)(flags & FLAG_ALIGNMENT)) || !c_fits || !o->a || !o->b || !o->d || stream->device != plan->device))
+  if (AT_UNLIKELY((bits & (uintptr_t)(flags & FLAG_ALIGNMENT)) || !c_fits || !o->a || !o->b || !o->d ||
+                  stream->device != plan->device))
     return fail_run(plan, stream, o);
   if (AT_UNLIKELY(o->alpha == 0.0)) return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
   if (AT_LIKELY(!(flags & FLAG_SWAP))) return plan->launch(plan, o, stream);
@@ -172,4 +192,6 @@ attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream, co
   return plan->launch(plan, &run, stream);
 }
 
-void attune_plan_destroy(attune_plan *plan) { at_plan_destroy(plan); }
+void attune_plan_destroy(attune_plan *plan) {
+  at_plan_destroy(plan);
+}

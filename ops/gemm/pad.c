@@ -35,7 +35,8 @@ static bool plan_one(at_pad_matrix *m, const at_pad_copy *copy, size_t grain) {
   if (copy->rows < 1 || copy->cols < 1 || copy->batch < 1 || copy->rows >= INT32_MAX / 16) return false;
   const int64_t pieces = pieces_of(copy, bytes, grain);
   int64_t total, columns;
-  if (!at_add_i64(&columns, copy->cols, copy->zero_cols) || !at_mul_i64(&total, pieces, columns) || !at_mul_i64(&total, total, copy->batch) || total > INT32_MAX)
+  if (!at_add_i64(&columns, copy->cols, copy->zero_cols) || !at_mul_i64(&total, pieces, columns) ||
+      !at_mul_i64(&total, total, copy->batch) || total > INT32_MAX)
     return false;
   m->ld_source = copy->ld_source * element;
   m->ld_destination = copy->ld_destination * element;

@@ -9,29 +9,38 @@ typedef struct matrix {
   int64_t inner, outer, ld, stride;
 } matrix;
 
-static inline bool half(attune_dtype dtype) { return dtype == ATTUNE_F16 || dtype == ATTUNE_BF16; }
+static inline bool half(attune_dtype dtype) {
+  return dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
+}
 
 static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
   if ((unsigned)p->dtype - 1u >= 4u)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype is %d; should be f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)p->dtype);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype is %d; should be f64 (1), f32 (2), f16 (3) or bf16 (4)",
+                   (int)p->dtype);
   if ((unsigned)out - 1u >= 4u)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype_out is %d; should be 0, f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)out);
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "problem.dtype_out is %d; should be 0, f64 (1), f32 (2), f16 (3) or bf16 (4)", (int)out);
   if (out != p->dtype && !(half(p->dtype) && out == ATTUNE_F32))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype_out is %s for %s inputs; should be %s%s", attune_dtype_name(out),
-                   attune_dtype_name(p->dtype), attune_dtype_name(p->dtype), half(p->dtype) ? " or f32" : "");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.dtype_out is %s for %s inputs; should be %s%s",
+                   attune_dtype_name(out), attune_dtype_name(p->dtype), attune_dtype_name(p->dtype),
+                   half(p->dtype) ? " or f32" : "");
   if ((unsigned)p->layout > 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.layout is %d; should be column-major (0) or row-major (1)", (int)p->layout);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.layout is %d; should be column-major (0) or row-major (1)",
+                   (int)p->layout);
   if ((unsigned)p->trans_a > 1 || (unsigned)p->trans_b > 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.trans_%c is %d; should be N (0) or T (1)", (unsigned)p->trans_a > 1 ? 'a' : 'b',
-                   (int)((unsigned)p->trans_a > 1 ? p->trans_a : p->trans_b));
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.contract.accuracy is %d; should be strict (0), equivalent (1) or reduced (2)",
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.trans_%c is %d; should be N (0) or T (1)",
+                   (unsigned)p->trans_a > 1 ? 'a' : 'b', (int)((unsigned)p->trans_a > 1 ? p->trans_a : p->trans_b));
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "problem.contract.accuracy is %d; should be strict (0), equivalent (1) or reduced (2)",
                  (int)p->contract.accuracy);
 }
 
 static inline attune_status check_kind(const attune_gemm_problem *p, attune_dtype *out) {
   *out = p->dtype_out ? p->dtype_out : p->dtype;
-  const bool dtypes = (unsigned)p->dtype - 1u < 4u && (unsigned)*out - 1u < 4u && (*out == p->dtype || (half(p->dtype) && *out == ATTUNE_F32));
-  if (AT_LIKELY(dtypes && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 1 && (unsigned)p->trans_b <= 1 && (unsigned)p->contract.accuracy <= 2))
+  const bool dtypes = (unsigned)p->dtype - 1u < 4u && (unsigned)*out - 1u < 4u &&
+                      (*out == p->dtype || (half(p->dtype) && *out == ATTUNE_F32));
+  if (AT_LIKELY(dtypes && (unsigned)p->layout <= 1 && (unsigned)p->trans_a <= 1 && (unsigned)p->trans_b <= 1 &&
+                (unsigned)p->contract.accuracy <= 2))
     return ATTUNE_OK;
   return fail_kind(p, *out);
 }
@@ -44,15 +53,17 @@ static attune_status fail_size(const attune_gemm_problem *p) {
 
 static attune_status fail_matrix(char name, const matrix *x, int64_t batch, bool output) {
   if (x->ld < (x->inner > 1 ? x->inner : 1))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.ld%c is %lld; should be at least %lld, or 0 for packed", name, (long long)x->ld,
-                   (long long)(x->inner > 1 ? x->inner : 1));
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.ld%c is %lld; should be at least %lld, or 0 for packed", name,
+                   (long long)x->ld, (long long)(x->inner > 1 ? x->inner : 1));
   if (x->stride < 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.stride_%c is %lld; should be positive, 0 for packed%s", name, (long long)x->stride,
-                   output ? "" : ", or ATTUNE_BROADCAST");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.stride_%c is %lld; should be positive, 0 for packed%s", name,
+                   (long long)x->stride, output ? "" : ", or ATTUNE_BROADCAST");
   if (output && batch > 1 && x->stride < x->ld * (x->outer - 1) + x->inner)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.stride_%c is %lld, so that the matrices of the batch overlap; should be at least %lld", name,
-                   (long long)x->stride, (long long)(x->ld * (x->outer - 1) + x->inner));
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "problem: matrix %c of %lld x %lld, ld %lld, stride %lld, batch %lld is larger than 2^62 bytes", name,
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "problem.stride_%c is %lld, so that the matrices of the batch overlap; should be at least %lld",
+                   name, (long long)x->stride, (long long)(x->ld * (x->outer - 1) + x->inner));
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "problem: matrix %c of %lld x %lld, ld %lld, stride %lld, batch %lld is larger than 2^62 bytes", name,
                  (long long)x->inner, (long long)x->outer, (long long)x->ld, (long long)x->stride, (long long)batch);
 }
 
@@ -60,7 +71,8 @@ static attune_status fail_matrix(char name, const matrix *x, int64_t batch, bool
 static inline bool matrix_fits(const matrix *x, int64_t batch) {
   const int64_t limit = (int64_t)1 << 59;
   int64_t one, all;
-  return !__builtin_mul_overflow(x->ld, x->outer, &one) && one < limit && !__builtin_mul_overflow(x->stride, batch, &all) && all < limit;
+  return !__builtin_mul_overflow(x->ld, x->outer, &one) && one < limit &&
+         !__builtin_mul_overflow(x->stride, batch, &all) && all < limit;
 }
 
 /* Fills in packed sizes and checks; a broadcast stride becomes 0, and so does the stride of a batch of one. */
@@ -74,14 +86,17 @@ static inline attune_status check_matrix(char name, matrix *x, int64_t batch, bo
     return fail_matrix(name, x, batch, output);
   }
   if (broadcast) x->stride = 0;
-  if (AT_UNLIKELY(x->stride < 0 || !matrix_fits(x, batch) || (output && batch > 1 && x->stride < x->ld * (x->outer - 1) + x->inner)))
+  if (AT_UNLIKELY(x->stride < 0 || !matrix_fits(x, batch) ||
+                  (output && batch > 1 && x->stride < x->ld * (x->outer - 1) + x->inner)))
     return fail_matrix(name, x, batch, output);
   if (batch == 1) x->stride = 0;
   return ATTUNE_OK;
 }
 
 /* Never 0, and within what the text of a problem can say: SIZE_MAX is a caller's way of "any". */
-static inline uint64_t workspace_cap(size_t asked) { return !asked ? ATTUNE_WORKSPACE_DEFAULT : asked > INT64_MAX ? INT64_MAX : asked; }
+static inline uint64_t workspace_cap(size_t asked) {
+  return !asked ? ATTUNE_WORKSPACE_DEFAULT : asked > INT64_MAX ? INT64_MAX : asked;
+}
 
 attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, at_gemm *g, bool *swap) {
   attune_dtype out;
@@ -99,37 +114,60 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
   if (AT_UNLIKELY((status = check_matrix('a', &a, p->batch, false)) != ATTUNE_OK)) return status;
   if (AT_UNLIKELY((status = check_matrix('b', &b, p->batch, false)) != ATTUNE_OK)) return status;
   if (AT_UNLIKELY((status = check_matrix('d', &d, p->batch, true)) != ATTUNE_OK)) return status;
-  if (use.c == AT_C_NONE) c.ld = c.stride = 0;
-  else if (AT_UNLIKELY((status = check_matrix('c', &c, p->batch, false)) != ATTUNE_OK)) return status;
+  if (use.c == AT_C_NONE)
+    c.ld = c.stride = 0;
+  else if (AT_UNLIKELY((status = check_matrix('c', &c, p->batch, false)) != ATTUNE_OK))
+    return status;
   if (AT_UNLIKELY(use.c == AT_C_INPLACE && (c.ld != d.ld || c.stride != d.stride)))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c is operands.d, but problem.%s; should be the same or another matrix",
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "operands.c is operands.d, but problem.%s; should be the same or another matrix",
                    c.ld != d.ld ? "ldc differs from ldd" : "stride_c differs from stride_d");
   *swap = row;
-  *g = (at_gemm){.m = row ? n : m, .n = row ? m : n, .k = k, .batch = p->batch,
-                 .lda = row ? b.ld : a.ld, .ldb = row ? a.ld : b.ld, .ldc = c.ld, .ldd = d.ld,
-                 .stride_a = row ? b.stride : a.stride, .stride_b = row ? a.stride : b.stride, .stride_c = c.stride, .stride_d = d.stride,
+  *g = (at_gemm){.m = row ? n : m,
+                 .n = row ? m : n,
+                 .k = k,
+                 .batch = p->batch,
+                 .lda = row ? b.ld : a.ld,
+                 .ldb = row ? a.ld : b.ld,
+                 .ldc = c.ld,
+                 .ldd = d.ld,
+                 .stride_a = row ? b.stride : a.stride,
+                 .stride_b = row ? a.stride : b.stride,
+                 .stride_c = c.stride,
+                 .stride_d = d.stride,
                  .workspace_cap = workspace_cap(p->contract.workspace_cap),
-                 .dtype = (uint8_t)p->dtype, .dtype_out = (uint8_t)out,
-                 .trans_a = (uint8_t)(row ? p->trans_b : p->trans_a), .trans_b = (uint8_t)(row ? p->trans_a : p->trans_b),
-                 .accuracy = (uint8_t)p->contract.accuracy, .deterministic = p->contract.deterministic != 0,
-                 .c = (uint8_t)use.c, .alignment = use.alignment};
+                 .dtype = (uint8_t)p->dtype,
+                 .dtype_out = (uint8_t)out,
+                 .trans_a = (uint8_t)(row ? p->trans_b : p->trans_a),
+                 .trans_b = (uint8_t)(row ? p->trans_a : p->trans_b),
+                 .accuracy = (uint8_t)p->contract.accuracy,
+                 .deterministic = p->contract.deterministic != 0,
+                 .c = (uint8_t)use.c,
+                 .alignment = use.alignment};
   return ATTUNE_OK;
 }
 
 static attune_status fail_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, bool products) {
   const size_t in = attune_dtype_size(p->dtype), out = attune_dtype_size(p->dtype_out ? p->dtype_out : p->dtype);
-  const struct { const char *name; const void *pointer; size_t size; bool needed; } each[] = {
-    {"a", o->a, in, products}, {"b", o->b, in, products}, {"c", o->c, out, o->beta != 0.0}, {"d", o->d, out, true}};
+  const struct {
+    const char *name;
+    const void *pointer;
+    size_t size;
+    bool needed;
+  } each[] = {
+      {"a", o->a, in, products}, {"b", o->b, in, products}, {"c", o->c, out, o->beta != 0.0}, {"d", o->d, out, true}};
   for (size_t i = 0; i < AT_COUNT(each); i++) {
     if (!each[i].needed) continue;
     if (!each[i].pointer)
       return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.%s is NULL; should point to the matrix%s", each[i].name,
                      i == 2 ? ", or operands.beta be 0" : "");
     if ((uintptr_t)each[i].pointer % each[i].size)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.%s is %p, not aligned to its elements; should be a multiple of %zu", each[i].name,
+      return at_fail(ATTUNE_INVALID_ARGUMENT,
+                     "operands.%s is %p, not aligned to its elements; should be a multiple of %zu", each[i].name,
                      each[i].pointer, each[i].size);
   }
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is the same memory as operands.%s; should not overlap it", o->d == o->a ? "a" : "b");
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.d is the same memory as operands.%s; should not overlap it",
+                 o->d == o->a ? "a" : "b");
 }
 
 attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {
@@ -139,9 +177,11 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   const bool products = o->alpha != 0.0 && p->k != 0, reads_c = o->beta != 0.0;
   const uintptr_t in = low_bits[p->dtype], out = low_bits[dtype_out];
-  const uintptr_t inputs = products ? (uintptr_t)o->a | (uintptr_t)o->b : 0, outputs = (uintptr_t)o->d | (reads_c ? (uintptr_t)o->c : 0);
+  const uintptr_t inputs = products ? (uintptr_t)o->a | (uintptr_t)o->b : 0,
+                  outputs = (uintptr_t)o->d | (reads_c ? (uintptr_t)o->c : 0);
   const bool nulls = !o->d || (products && (!o->a || !o->b)) || (reads_c && !o->c);
-  if (AT_UNLIKELY(nulls || (inputs & in) || (outputs & out) || (products && (o->d == o->a || o->d == o->b)))) return fail_operands(p, o, products);
+  if (AT_UNLIKELY(nulls || (inputs & in) || (outputs & out) || (products && (o->d == o->a || o->d == o->b))))
+    return fail_operands(p, o, products);
   const uintptr_t low = ((inputs | outputs) & 15) | 16;
   use->alignment = (uint8_t)(low & (~low + 1));
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;

@@ -15,14 +15,14 @@ typedef struct at_gemm {
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d;
-  uint64_t workspace_cap;  /* never 0 */
-  uint8_t dtype;           /* of A and B */
-  uint8_t dtype_out;       /* of C and D */
+  uint64_t workspace_cap; /* never 0 */
+  uint8_t dtype;          /* of A and B */
+  uint8_t dtype_out;      /* of C and D */
   uint8_t trans_a, trans_b;
-  uint8_t accuracy;        /* attune_accuracy */
+  uint8_t accuracy; /* attune_accuracy */
   uint8_t deterministic;
-  uint8_t c;               /* at_gemm_c */
-  uint8_t alignment;       /* all pointers are multiples of this: 1, 2, 4, 8 or 16 bytes */
+  uint8_t c;         /* at_gemm_c */
+  uint8_t alignment; /* all pointers are multiples of this: 1, 2, 4, 8 or 16 bytes */
 } at_gemm;
 _Static_assert(sizeof(at_gemm) == AT_PROBLEM_BYTES, "a normalised problem is the key: no padding, fixed size");
 
@@ -30,13 +30,23 @@ _Static_assert(sizeof(at_gemm) == AT_PROBLEM_BYTES, "a normalised problem is the
  * beta may still be 0 then, and C must not be read. */
 typedef attune_gemm_operands at_gemm_operands;
 
-static inline const at_gemm *at_gemm_of(const void *problem) { return (const at_gemm *)problem; }
+static inline const at_gemm *at_gemm_of(const void *problem) {
+  return (const at_gemm *)problem;
+}
 
 /* Rows and columns of A and B as stored. */
-static inline int64_t at_gemm_rows_a(const at_gemm *g) { return g->trans_a ? g->k : g->m; }
-static inline int64_t at_gemm_cols_a(const at_gemm *g) { return g->trans_a ? g->m : g->k; }
-static inline int64_t at_gemm_rows_b(const at_gemm *g) { return g->trans_b ? g->n : g->k; }
-static inline int64_t at_gemm_cols_b(const at_gemm *g) { return g->trans_b ? g->k : g->n; }
+static inline int64_t at_gemm_rows_a(const at_gemm *g) {
+  return g->trans_a ? g->k : g->m;
+}
+static inline int64_t at_gemm_cols_a(const at_gemm *g) {
+  return g->trans_a ? g->m : g->k;
+}
+static inline int64_t at_gemm_rows_b(const at_gemm *g) {
+  return g->trans_b ? g->n : g->k;
+}
+static inline int64_t at_gemm_cols_b(const at_gemm *g) {
+  return g->trans_b ? g->k : g->n;
+}
 
 /* How a call uses its operands, as far as the problem depends on it. */
 typedef struct at_gemm_use {
@@ -49,10 +59,13 @@ typedef struct at_gemm_use {
 attune_status at_gemm_normalise(const attune_gemm_problem *problem, at_gemm_use use, at_gemm *out, bool *swap);
 
 /* problem.c: checks a caller's operands against the checked problem; says how they are used. */
-attune_status at_gemm_check_operands(const attune_gemm_problem *problem, const attune_gemm_operands *operands, at_gemm_use *use);
+attune_status at_gemm_check_operands(const attune_gemm_problem *problem, const attune_gemm_operands *operands,
+                                     at_gemm_use *use);
 
 /* Nothing to do; only D = beta C to do. */
-static inline bool at_gemm_empty(const at_gemm *g) { return g->m == 0 || g->n == 0 || g->batch == 0; }
+static inline bool at_gemm_empty(const at_gemm *g) {
+  return g->m == 0 || g->n == 0 || g->batch == 0;
+}
 
 /* text.c, fields.c: slots of at_gemm_op. */
 attune_status at_gemm_format(const void *problem, char *out, size_t size);

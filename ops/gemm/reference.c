@@ -20,10 +20,10 @@ enum { SPOT_CHECKS = 64 };
 
 double at_reference_value(const void *data, attune_dtype dtype, size_t i) {
   switch (dtype) {
-    case ATTUNE_F64: return ((const double *)data)[i];
-    case ATTUNE_F32: return (double)((const float *)data)[i];
-    case ATTUNE_F16: return (double)at_f16_to_f32(((const uint16_t *)data)[i]);
-    case ATTUNE_BF16: return (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
+  case ATTUNE_F64: return ((const double *)data)[i];
+  case ATTUNE_F32: return (double)((const float *)data)[i];
+  case ATTUNE_F16: return (double)at_f16_to_f32(((const uint16_t *)data)[i]);
+  case ATTUNE_BF16: return (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
   }
   return NAN;
 }
@@ -34,10 +34,10 @@ static double gamma_of(const at_gemm *g) {
   const double chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));
   const bool reduced = g->accuracy == ATTUNE_REDUCED;
   switch ((attune_dtype)g->dtype) {
-    case ATTUNE_F64: return chain * 0x1p-53;
-    case ATTUNE_F32: return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
-    case ATTUNE_F16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-11 : 0.0);
-    case ATTUNE_BF16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-8 : 0.0);
+  case ATTUNE_F64: return chain * 0x1p-53;
+  case ATTUNE_F32: return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
+  case ATTUNE_F16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-11 : 0.0);
+  case ATTUNE_BF16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-8 : 0.0);
   }
   return 0.0;
 }
@@ -74,7 +74,8 @@ static void norms_share(void *arg, const at_team *team) {
   for (int64_t p = 0; p < (v->trans ? 1 : v->k); p++)
     for (int64_t i = from; i < to; i++)
       for (int64_t q = 0; q < (v->trans ? v->k : 1); q++) {
-        const double x = at_reference_value(v->data, v->dtype, v->first + (size_t)(v->trans ? q + i * v->ld : i + p * v->ld));
+        const double x =
+            at_reference_value(v->data, v->dtype, v->first + (size_t)(v->trans ? q + i * v->ld : i + p * v->ld));
         v->norms[i] += x * x;
       }
   for (int64_t i = from; i < to; i++) v->norms[i] = sqrt(v->norms[i]);
@@ -85,8 +86,10 @@ static void all_norms(at_reference *r) {
   const attune_dtype dtype = (attune_dtype)g->dtype;
   const int threads = (g->m + g->n) * g->k > 65536 ? at_cpu_count() : 1;
   for (int64_t b = 0; b < g->batch; b++) {
-    vectors rows = {r->row_norms + b * g->m, r->a, dtype, g->m, g->k, g->lda, g->trans_a != 0, (size_t)(g->stride_a * b)};
-    vectors columns = {r->column_norms + b * g->n, r->b, dtype, g->n, g->k, g->ldb, g->trans_b == 0, (size_t)(g->stride_b * b)};
+    vectors rows = {r->row_norms + b * g->m,  r->a, dtype, g->m, g->k, g->lda, g->trans_a != 0,
+                    (size_t)(g->stride_a * b)};
+    vectors columns = {r->column_norms + b * g->n, r->b, dtype, g->n, g->k, g->ldb, g->trans_b == 0,
+                       (size_t)(g->stride_b * b)};
     at_parallel(threads, norms_share, &rows);
     at_parallel(threads, norms_share, &columns);
   }
@@ -104,24 +107,31 @@ typedef struct conversion {
 static void convert_share(void *arg, const at_team *team) {
   const conversion *c = arg;
   for (int64_t j = team->rank; j < c->cols; j += team->size)
-    for (int64_t i = 0; i < c->rows; i++) c->to[i + j * c->rows] = at_reference_value(c->from, c->dtype, c->first + (size_t)(i + j * c->ld));
+    for (int64_t i = 0; i < c->rows; i++)
+      c->to[i + j * c->rows] = at_reference_value(c->from, c->dtype, c->first + (size_t)(i + j * c->ld));
 }
 
-void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols, int64_t ld) {
+void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols,
+                          int64_t ld) {
   conversion c = {to, from, dtype, first, rows, cols, ld};
   at_parallel(rows * cols > 65536 ? at_cpu_count() : 1, convert_share, &c);
 }
 
 static attune_status expect_on_host(at_reference *r) {
   const at_gemm *g = &r->g;
-  const int64_t rows_a = at_gemm_rows_a(g), cols_a = at_gemm_cols_a(g), rows_b = at_gemm_rows_b(g), cols_b = at_gemm_cols_b(g);
-  double *a = at_alloc_large((size_t)(rows_a * cols_a) * sizeof *a), *b = at_alloc_large((size_t)(rows_b * cols_b) * sizeof *b);
+  const int64_t rows_a = at_gemm_rows_a(g), cols_a = at_gemm_cols_a(g), rows_b = at_gemm_rows_b(g),
+                cols_b = at_gemm_cols_b(g);
+  double *a = at_alloc_large((size_t)(rows_a * cols_a) * sizeof *a),
+         *b = at_alloc_large((size_t)(rows_b * cols_b) * sizeof *b);
   attune_status status = a && b ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
   const int threads = (double)g->m * (double)g->n * (double)g->k > 1e6 ? at_cpu_count() : 1;
   for (int64_t i = 0; i < g->batch && status == ATTUNE_OK; i++) {
-    if (i == 0 || g->stride_a) at_reference_convert(a, r->a, (attune_dtype)g->dtype, (size_t)(g->stride_a * i), rows_a, cols_a, g->lda);
-    if (i == 0 || g->stride_b) at_reference_convert(b, r->b, (attune_dtype)g->dtype, (size_t)(g->stride_b * i), rows_b, cols_b, g->ldb);
-    status = at_blocked_f64(g->m, g->n, g->k, a, rows_a, g->trans_a != 0, b, rows_b, g->trans_b != 0, r->expected + i * g->m * g->n, g->m, threads);
+    if (i == 0 || g->stride_a)
+      at_reference_convert(a, r->a, (attune_dtype)g->dtype, (size_t)(g->stride_a * i), rows_a, cols_a, g->lda);
+    if (i == 0 || g->stride_b)
+      at_reference_convert(b, r->b, (attune_dtype)g->dtype, (size_t)(g->stride_b * i), rows_b, cols_b, g->ldb);
+    status = at_blocked_f64(g->m, g->n, g->k, a, rows_a, g->trans_a != 0, b, rows_b, g->trans_b != 0,
+                            r->expected + i * g->m * g->n, g->m, threads);
   }
   free(a);
   free(b);
@@ -140,15 +150,19 @@ static attune_status spot_check(const at_reference *r) {
       state ^= state << 17;
       pick[i] = state >> 11;
     }
-    const int64_t i = (int64_t)(pick[0] % (uint64_t)g->m), j = (int64_t)(pick[1] % (uint64_t)g->n), b = (int64_t)(pick[2] % (uint64_t)g->batch);
+    const int64_t i = (int64_t)(pick[0] % (uint64_t)g->m), j = (int64_t)(pick[1] % (uint64_t)g->n),
+                  b = (int64_t)(pick[2] % (uint64_t)g->batch);
     long double sum = 0.0L;
     for (int64_t p = 0; p < g->k; p++)
-      sum += (long double)at_reference_value(r->a, (attune_dtype)g->dtype, at_index(i, p, g->lda, g->trans_a != 0, g->stride_a, b)) *
-             (long double)at_reference_value(r->b, (attune_dtype)g->dtype, at_index(j, p, g->ldb, g->trans_b == 0, g->stride_b, b));
+      sum += (long double)at_reference_value(r->a, (attune_dtype)g->dtype,
+                                             at_index(i, p, g->lda, g->trans_a != 0, g->stride_a, b)) *
+             (long double)at_reference_value(r->b, (attune_dtype)g->dtype,
+                                             at_index(j, p, g->ldb, g->trans_b == 0, g->stride_b, b));
     const double allowed = r->gamma * r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
     const double error = fabs(r->expected[(b * g->n + j) * g->m + i] - (double)sum);
-    if (!(error <= allowed)) return at_fail(ATTUNE_INTERNAL, "the trusted result is wrong at (%lld,%lld,%lld): error %g, allowed %g", (long long)i,
-                                            (long long)j, (long long)b, error, allowed);
+    if (!(error <= allowed))
+      return at_fail(ATTUNE_INTERNAL, "the trusted result is wrong at (%lld,%lld,%lld): error %g, allowed %g",
+                     (long long)i, (long long)j, (long long)b, error, allowed);
   }
   return ATTUNE_OK;
 }
@@ -165,26 +179,31 @@ static attune_status add_c(at_reference *r) {
     for (int64_t j = 0; j < g->n; j++)
       for (int64_t i = 0; i < g->m; i++) {
         const size_t at = (size_t)((b * g->n + j) * g->m + i);
-        r->addend[at] = AT_GEMM_TEST_BETA * at_reference_value(r->c, (attune_dtype)g->dtype_out, (size_t)(g->stride_c * b + j * g->ldc + i));
+        r->addend[at] = AT_GEMM_TEST_BETA * at_reference_value(r->c, (attune_dtype)g->dtype_out,
+                                                               (size_t)(g->stride_c * b + j * g->ldc + i));
         r->expected[at] = AT_GEMM_TEST_ALPHA * r->expected[at] + r->addend[at];
       }
   for (int64_t i = 0; i < g->m * g->batch; i++) r->row_norms[i] *= fabs(AT_GEMM_TEST_ALPHA);
   return ATTUNE_OK;
 }
 
-static attune_status make(at_reference *r, attune_device *device, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
+static attune_status make(at_reference *r, attune_device *device, attune_stream *stream,
+                          void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
   const size_t count = (size_t)(g->m * g->n) * (size_t)g->batch;
-  if (count > MOST_ELEMENTS) return at_fail(ATTUNE_UNSUPPORTED, "%zu output elements are too many to verify; at most %zu", count, MOST_ELEMENTS);
+  if (count > MOST_ELEMENTS)
+    return at_fail(ATTUNE_UNSUPPORTED, "%zu output elements are too many to verify; at most %zu", count, MOST_ELEMENTS);
   r->expected = at_alloc_large(count * sizeof *r->expected);
   r->row_norms = at_alloc_large((size_t)(g->m * g->batch) * sizeof *r->row_norms);
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);
-  if (!r->expected || !r->row_norms || !r->column_norms) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
+  if (!r->expected || !r->row_norms || !r->column_norms)
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
   attune_status status = at_reference_fetch(r, stream, pointers);
   if (status != ATTUNE_OK) return status;
   all_norms(r);
 #ifdef AT_WITH_CUDA
-  if (device->properties.kind == ATTUNE_DEVICE_CUDA) status = at_reference_expect_on_cuda(r, stream, pointers);
+  if (device->properties.kind == ATTUNE_DEVICE_CUDA)
+    status = at_reference_expect_on_cuda(r, stream, pointers);
   else
 #endif
     status = expect_on_host(r);
@@ -208,8 +227,9 @@ attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *c
     seen[i] = pointers[i];
     if (stream->device->properties.kind == ATTUNE_DEVICE_HOST) continue;
     seen[i] = r->fetched[i] = at_alloc_large(buffers[i].bytes);
-    status = r->fetched[i] ? attune_copy(stream, r->fetched[i], pointers[i], buffers[i].bytes)
-                           : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);
+    status = r->fetched[i]
+                 ? attune_copy(stream, r->fetched[i], pointers[i], buffers[i].bytes)
+                 : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);
   }
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
   r->a = seen[0];
@@ -226,8 +246,10 @@ attune_status at_gemm_reference_create(void **out, const void *problem, attune_d
   r->g = *at_gemm_of(problem);
   r->gamma = gamma_of(&r->g);
   const attune_status status = make(r, device, stream, pointers);
-  if (status == ATTUNE_OK) *out = r;
-  else at_gemm_reference_destroy(r);
+  if (status == ATTUNE_OK)
+    *out = r;
+  else
+    at_gemm_reference_destroy(r);
   return status;
 }
 

@@ -9,11 +9,11 @@
 typedef struct at_reference {
   at_gemm g;
   double gamma;
-  double *expected;                /* alpha A B + beta C: m x n x batch, packed */
-  double *addend;                  /* beta C, packed; NULL: none */
+  double *expected;                 /* alpha A B + beta C: m x n x batch, packed */
+  double *addend;                   /* beta C, packed; NULL: none */
   double *row_norms, *column_norms; /* of op(A), op(B): m, n a batch */
-  uint64_t gaps;                   /* of an in-place D, as it was */
-  const void *a, *b, *c;           /* the inputs in host memory, while it is made */
+  uint64_t gaps;                    /* of an in-place D, as it was */
+  const void *a, *b, *c;            /* the inputs in host memory, while it is made */
   void *fetched[AT_MAX_BUFFERS];
 } at_reference;
 
@@ -21,7 +21,8 @@ typedef struct at_reference {
 attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 
 /* reference.c: a matrix of any dtype (column-major, from element `first`) to packed double. */
-void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols, int64_t ld);
+void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols,
+                          int64_t ld);
 
 /* reference_compare.c: hash of all bytes of D that lie between its columns and matrices. */
 uint64_t at_reference_gaps(const at_gemm *g, const void *output);

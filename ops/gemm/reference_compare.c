@@ -21,7 +21,8 @@ typedef struct comparison {
 static double compare_column(const at_reference *r, const void *output, int64_t b, int64_t j) {
   const at_gemm *g = &r->g;
   const attune_dtype dtype = (attune_dtype)g->dtype_out;
-  const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype), column = r->column_norms[b * g->n + j];
+  const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype),
+               column = r->column_norms[b * g->n + j];
   const size_t first = (size_t)(g->stride_d * b + g->ldd * j), at = (size_t)((b * g->n + j) * g->m);
   double worst = 0.0;
   for (int64_t i = 0; i < g->m; i++) {
@@ -43,7 +44,9 @@ static bool poisoned(const unsigned char *bytes, size_t count) {
 static const unsigned char *gap_of(const at_gemm *g, const unsigned char *output, int64_t b, int64_t j, size_t *bytes) {
   const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
   const int64_t end = g->stride_d * b + g->ldd * j + g->m;
-  const int64_t next = j + 1 < g->n ? g->stride_d * b + g->ldd * (j + 1) : b + 1 < g->batch ? g->stride_d * (b + 1) : end;
+  const int64_t next = j + 1 < g->n       ? g->stride_d * b + g->ldd * (j + 1)
+                       : b + 1 < g->batch ? g->stride_d * (b + 1)
+                                          : end;
   *bytes = (size_t)(next - end) * element;
   return output + (size_t)end * element;
 }

@@ -13,16 +13,21 @@ typedef struct device_matrix {
 } device_matrix;
 
 static cudaDataType_t type_of(attune_dtype dtype) {
-  return dtype == ATTUNE_F64 ? CUDA_R_64F : dtype == ATTUNE_F32 ? CUDA_R_32F : dtype == ATTUNE_F16 ? CUDA_R_16F : CUDA_R_16BF;
+  return dtype == ATTUNE_F64   ? CUDA_R_64F
+         : dtype == ATTUNE_F32 ? CUDA_R_32F
+         : dtype == ATTUNE_F16 ? CUDA_R_16F
+                               : CUDA_R_16BF;
 }
 
 /* f32 inputs as f64: converted on the host, packed. */
-static attune_status widen(device_matrix *out, attune_stream *stream, const void *host, int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch) {
+static attune_status widen(device_matrix *out, attune_stream *stream, const void *host, int64_t rows, int64_t cols,
+                           int64_t ld, int64_t stride, int64_t batch) {
   const int64_t copies = stride ? batch : 1;
   const size_t one = (size_t)(rows * cols), bytes = one * (size_t)copies * sizeof(double);
   double *wide = at_alloc_large(bytes);
   if (!wide) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
-  for (int64_t b = 0; b < copies; b++) at_reference_convert(wide + one * (size_t)b, host, ATTUNE_F32, (size_t)(stride * b), rows, cols, ld);
+  for (int64_t b = 0; b < copies; b++)
+    at_reference_convert(wide + one * (size_t)b, host, ATTUNE_F32, (size_t)(stride * b), rows, cols, ld);
   *out = (device_matrix){NULL, rows, stride ? (long long)one : 0};
   attune_status status = attune_alloc(&out->data, stream, bytes);
   if (status == ATTUNE_OK) status = attune_copy(stream, out->data, wide, bytes);
@@ -31,51 +36,59 @@ static attune_status widen(device_matrix *out, attune_stream *stream, const void
   return status;
 }
 
-static attune_status multiply(const at_gemm *g, attune_stream *stream, const device_matrix *a, const device_matrix *b, cudaDataType_t in, void *d,
-                              cudaDataType_t out) {
+static attune_status multiply(const at_gemm *g, attune_stream *stream, const device_matrix *a, const device_matrix *b,
+                              cudaDataType_t in, void *d, cudaDataType_t out) {
   cublasHandle_t handle;
   attune_status status = at_cuda_blas(stream, &handle);
   if (status != ATTUNE_OK) return status;
   const double one = 1.0, zero = 0.0;
   const float one_f = 1.0f, zero_f = 0.0f;
   const bool wide = out == CUDA_R_64F;
-  return at_cublas_check(stream->device,
-                         cublasGemmStridedBatchedEx(handle, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, (int)g->m,
-                                                    (int)g->n, (int)g->k, wide ? (const void *)&one : &one_f, a->data, in, (int)a->ld, a->stride, b->data,
-                                                    in, (int)b->ld, b->stride, wide ? (const void *)&zero : &zero_f, d, out, (int)g->m,
-                                                    (long long)(g->m * g->n), (int)g->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                                    CUBLAS_GEMM_DEFAULT),
-                         "the trusted GEMM");
+  return at_cublas_check(
+      stream->device,
+      cublasGemmStridedBatchedEx(handle, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                 (int)g->m, (int)g->n, (int)g->k, wide ? (const void *)&one : &one_f, a->data, in,
+                                 (int)a->ld, a->stride, b->data, in, (int)b->ld, b->stride,
+                                 wide ? (const void *)&zero : &zero_f, d, out, (int)g->m, (long long)(g->m * g->n),
+                                 (int)g->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      "the trusted GEMM");
 }
 
 /* The result comes back as f64 or f32 and is kept as f64. */
 static attune_status fetch_result(at_reference *r, attune_stream *stream, const void *d, attune_dtype dtype) {
   const size_t count = (size_t)(r->g.m * r->g.n) * (size_t)r->g.batch, bytes = count * attune_dtype_size(dtype);
   void *narrow = dtype == ATTUNE_F64 ? NULL : at_alloc_large(bytes);
-  if (dtype != ATTUNE_F64 && !narrow) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference of %zu elements", count);
+  if (dtype != ATTUNE_F64 && !narrow)
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference of %zu elements", count);
   attune_status status = attune_copy(stream, narrow ? narrow : r->expected, d, bytes);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
-  if (status == ATTUNE_OK && narrow) at_reference_convert(r->expected, narrow, dtype, 0, r->g.m, r->g.n * r->g.batch, r->g.m);
+  if (status == ATTUNE_OK && narrow)
+    at_reference_convert(r->expected, narrow, dtype, 0, r->g.m, r->g.n * r->g.batch, r->g.m);
   free(narrow);
   return status;
 }
 
-attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
+attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream,
+                                          void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
   const bool from_f32 = g->dtype == ATTUNE_F32, halves = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const attune_dtype result = halves ? ATTUNE_F32 : ATTUNE_F64;
   device_matrix a = {pointers[0], g->lda, g->stride_a}, b = {pointers[1], g->ldb, g->stride_b};
   void *d = NULL;
   attune_status status = ATTUNE_OK;
-  if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX || g->lda > INT32_MAX || g->ldb > INT32_MAX)
+  if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX || g->lda > INT32_MAX ||
+      g->ldb > INT32_MAX)
     return at_fail(ATTUNE_UNSUPPORTED, "a size beyond 2^31 cannot be verified on this device");
   if (from_f32) {
     a.data = b.data = NULL;
     status = widen(&a, stream, r->a, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
-    if (status == ATTUNE_OK) status = widen(&b, stream, r->b, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
+    if (status == ATTUNE_OK)
+      status = widen(&b, stream, r->b, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
   }
-  if (status == ATTUNE_OK) status = attune_alloc(&d, stream, (size_t)(g->m * g->n) * (size_t)g->batch * attune_dtype_size(result));
-  if (status == ATTUNE_OK) status = multiply(g, stream, &a, &b, from_f32 ? CUDA_R_64F : type_of((attune_dtype)g->dtype), d, type_of(result));
+  if (status == ATTUNE_OK)
+    status = attune_alloc(&d, stream, (size_t)(g->m * g->n) * (size_t)g->batch * attune_dtype_size(result));
+  if (status == ATTUNE_OK)
+    status = multiply(g, stream, &a, &b, from_f32 ? CUDA_R_64F : type_of((attune_dtype)g->dtype), d, type_of(result));
   if (status == ATTUNE_OK) status = fetch_result(r, stream, d, result);
   attune_free(d, stream);
   if (from_f32) {

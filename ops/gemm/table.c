@@ -36,16 +36,21 @@ static double flops(const void *problem) {
 
 static double bytes(const void *problem) {
   const at_gemm *g = at_gemm_of(problem);
-  const double in = (double)attune_dtype_size((attune_dtype)g->dtype), out = (double)attune_dtype_size((attune_dtype)g->dtype_out);
+  const double in = (double)attune_dtype_size((attune_dtype)g->dtype),
+               out = (double)attune_dtype_size((attune_dtype)g->dtype_out);
   const double a = (double)g->m * (double)g->k * (g->stride_a ? (double)g->batch : 1.0);
   const double b = (double)g->k * (double)g->n * (g->stride_b ? (double)g->batch : 1.0);
   const double d = (double)g->m * (double)g->n * (double)g->batch;
   return in * (a + b) + out * d * (g->c == AT_C_NONE ? 1.0 : 2.0);
 }
 
-static bool deterministic(const void *problem) { return at_gemm_of(problem)->deterministic != 0; }
+static bool deterministic(const void *problem) {
+  return at_gemm_of(problem)->deterministic != 0;
+}
 
-static double log_ratio(int64_t x, int64_t y) { return fabs(log2((double)x / (double)y)); }
+static double log_ratio(int64_t x, int64_t y) {
+  return fabs(log2((double)x / (double)y));
+}
 
 static double distance(const void *problem, const void *other) {
   const at_gemm *g = at_gemm_of(problem), *h = at_gemm_of(other);
@@ -57,19 +62,25 @@ static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int
 }
 
 /* The class is that of the least aligned pointer; each is aligned to its own elements at least. */
-static size_t alignment_of(const at_gemm *g, size_t element) { return g->alignment > element ? g->alignment : element; }
+static size_t alignment_of(const at_gemm *g, size_t element) {
+  return g->alignment > element ? g->alignment : element;
+}
 
 /* A, B, D, and C where it is separate. */
 static attune_status buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count) {
   const at_gemm *g = at_gemm_of(problem);
   const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
   const size_t in = attune_dtype_size(dtype), result = attune_dtype_size(dtype_out);
-  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in), alignment_of(g, in), dtype, true, false};
-  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in), alignment_of(g, in), dtype, true, false};
-  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), alignment_of(g, result), dtype_out, g->c == AT_C_INPLACE, true};
+  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in),
+                       alignment_of(g, in), dtype, true, false};
+  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in),
+                       alignment_of(g, in), dtype, true, false};
+  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), alignment_of(g, result), dtype_out,
+                       g->c == AT_C_INPLACE, true};
   *count = 3;
   if (g->c == AT_C_SEPARATE)
-    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), alignment_of(g, result), dtype_out, true, false};
+    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), alignment_of(g, result),
+                                  dtype_out, true, false};
   return ATTUNE_OK;
 }
 
@@ -100,22 +111,22 @@ static int libraries(attune_device *device, char *out, size_t size) {
 }
 
 const at_op at_gemm_op = {
-  .name = "gemm",
-  .id = 0,
-  .implementations = implementations,
-  .implementation_count = AT_COUNT(implementations),
-  .format = at_gemm_format,
-  .parse = at_gemm_parse,
-  .family = at_gemm_family,
-  .distance = distance,
-  .from_fields = at_gemm_from_fields,
-  .flops = flops,
-  .bytes = bytes,
-  .libraries = libraries,
-  .deterministic = deterministic,
-  .buffers = buffers,
-  .bind = bind,
-  .reference_create = at_gemm_reference_create,
-  .reference_compare = at_gemm_reference_compare,
-  .reference_destroy = at_gemm_reference_destroy,
+    .name = "gemm",
+    .id = 0,
+    .implementations = implementations,
+    .implementation_count = AT_COUNT(implementations),
+    .format = at_gemm_format,
+    .parse = at_gemm_parse,
+    .family = at_gemm_family,
+    .distance = distance,
+    .from_fields = at_gemm_from_fields,
+    .flops = flops,
+    .bytes = bytes,
+    .libraries = libraries,
+    .deterministic = deterministic,
+    .buffers = buffers,
+    .bind = bind,
+    .reference_create = at_gemm_reference_create,
+    .reference_compare = at_gemm_reference_compare,
+    .reference_destroy = at_gemm_reference_destroy,
 };

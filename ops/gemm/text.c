@@ -12,7 +12,8 @@ static const char *const ACCURACY[] = {"strict", "equivalent", "reduced"};
 
 static bool put_kind(const at_gemm *g, char *out, size_t size, size_t *at) {
   bool ok = at_append(out, size, at, "gemm %s", attune_dtype_name((attune_dtype)g->dtype));
-  if (g->dtype_out != g->dtype) ok = ok && at_append(out, size, at, ":%s", attune_dtype_name((attune_dtype)g->dtype_out));
+  if (g->dtype_out != g->dtype)
+    ok = ok && at_append(out, size, at, ":%s", attune_dtype_name((attune_dtype)g->dtype_out));
   return ok && at_append(out, size, at, " %c%c", g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n');
 }
 
@@ -21,7 +22,8 @@ static bool put_contract(const at_gemm *g, char *out, size_t size, size_t *at) {
   if (g->deterministic) ok = ok && at_append(out, size, at, " deterministic");
   if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
   if (g->alignment != 16) ok = ok && at_append(out, size, at, " align=%d", g->alignment);
-  if (g->workspace_cap != ATTUNE_WORKSPACE_DEFAULT) ok = ok && at_append(out, size, at, " workspace=%llu", (unsigned long long)g->workspace_cap);
+  if (g->workspace_cap != ATTUNE_WORKSPACE_DEFAULT)
+    ok = ok && at_append(out, size, at, " workspace=%llu", (unsigned long long)g->workspace_cap);
   return ok;
 }
 
@@ -45,9 +47,11 @@ static bool put_shapes(const at_gemm *g, char *out, size_t size, size_t *at) {
   const int count = shapes(g, each);
   bool ok = true;
   for (int i = 0; i < count; i++)
-    if (each[i].ld != (each[i].rows > 1 ? each[i].rows : 1)) ok = ok && at_append(out, size, at, " ld%c=%lld", each[i].name, (long long)each[i].ld);
+    if (each[i].ld != (each[i].rows > 1 ? each[i].rows : 1))
+      ok = ok && at_append(out, size, at, " ld%c=%lld", each[i].name, (long long)each[i].ld);
   for (int i = 0; i < count && g->batch != 1; i++) {
-    if (each[i].stride == 0) ok = ok && at_append(out, size, at, " stride_%c=broadcast", each[i].name);
+    if (each[i].stride == 0)
+      ok = ok && at_append(out, size, at, " stride_%c=broadcast", each[i].name);
     else if (each[i].stride != each[i].ld * each[i].cols)
       ok = ok && at_append(out, size, at, " stride_%c=%lld", each[i].name, (long long)each[i].stride);
   }
@@ -55,7 +59,8 @@ static bool put_shapes(const at_gemm *g, char *out, size_t size, size_t *at) {
 }
 
 static attune_status too_small(size_t size) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the problem's text; give %d", size, AT_PROBLEM_CHARS);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the problem's text; give %d", size,
+                 AT_PROBLEM_CHARS);
 }
 
 attune_status at_gemm_format(const void *problem, char *out, size_t size) {
@@ -130,13 +135,18 @@ static bool read_accuracy(const char *word, reading *r) {
   return false;
 }
 
-static bool read_number(const char *value, int64_t *out) { return at_parse_i64(out, value) && *out > 0; }
+static bool read_number(const char *value, int64_t *out) {
+  return at_parse_i64(out, value) && *out > 0;
+}
 
 static bool read_option(const char *word, reading *r) {
   attune_gemm_problem *p = &r->problem;
-  const struct { const char *key; int64_t *value; } numbers[] = {
-    {"lda=", &p->lda}, {"ldb=", &p->ldb}, {"ldc=", &p->ldc}, {"ldd=", &p->ldd},
-    {"stride_a=", &p->stride_a}, {"stride_b=", &p->stride_b}, {"stride_c=", &p->stride_c}, {"stride_d=", &p->stride_d}};
+  const struct {
+    const char *key;
+    int64_t *value;
+  } numbers[] = {{"lda=", &p->lda},           {"ldb=", &p->ldb},           {"ldc=", &p->ldc},
+                 {"ldd=", &p->ldd},           {"stride_a=", &p->stride_a}, {"stride_b=", &p->stride_b},
+                 {"stride_c=", &p->stride_c}, {"stride_d=", &p->stride_d}};
   int64_t number = 0;
   for (size_t i = 0; i < AT_COUNT(numbers); i++) {
     const size_t key = strlen(numbers[i].key);
@@ -157,17 +167,25 @@ static bool read_option(const char *word, reading *r) {
     p->contract.workspace_cap = (size_t)number;
     return true;
   }
-  if (strcmp(word, "deterministic") == 0) p->contract.deterministic = 1;
-  else if (strcmp(word, "beta") == 0) r->use.c = AT_C_SEPARATE;
-  else if (strcmp(word, "beta=inplace") == 0) r->use.c = AT_C_INPLACE;
-  else return false;
+  if (strcmp(word, "deterministic") == 0)
+    p->contract.deterministic = 1;
+  else if (strcmp(word, "beta") == 0)
+    r->use.c = AT_C_SEPARATE;
+  else if (strcmp(word, "beta=inplace") == 0)
+    r->use.c = AT_C_INPLACE;
+  else
+    return false;
   return true;
 }
 
 static attune_status read_words(char *text, reading *r) {
-  static const char *const expected[] = {"gemm", "a dtype such as f32 or bf16:f32", "nn, nt, tn or tt", "sizes as MxNxK or MxNxKxBATCH",
-                                         "strict, equivalent or reduced",
-                                         "deterministic, beta, beta=inplace, align=, lda= ... ldd=, stride_a= ... stride_d=, workspace="};
+  static const char *const expected[] = {
+      "gemm",
+      "a dtype such as f32 or bf16:f32",
+      "nn, nt, tn or tt",
+      "sizes as MxNxK or MxNxKxBATCH",
+      "strict, equivalent or reduced",
+      "deterministic, beta, beta=inplace, align=, lda= ... ldd=, stride_a= ... stride_d=, workspace="};
   int index = 0;
   char *rest = NULL;
   for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest), index++) {
@@ -180,9 +198,12 @@ static attune_status read_words(char *text, reading *r) {
                     : index == 4 ? read_accuracy(word, r)
                                  : read_option(word, r);
     if (!ok)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; should be %s", index + 1, shown, expected[index < 5 ? index : 5]);
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; should be %s", index + 1, shown,
+                     expected[index < 5 ? index : 5]);
   }
-  if (index < 5) return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem ends after %d words; should go on with %s", index, expected[index]);
+  if (index < 5)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem ends after %d words; should go on with %s", index,
+                   expected[index]);
   return ATTUNE_OK;
 }
 
@@ -191,7 +212,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .use = {AT_C_NONE, 16}};
   if (!at_copy_text(words, sizeof words, text))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem's text is %zu characters long; should be shorter than %d", strlen(text), AT_PROBLEM_CHARS);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem's text is %zu characters long; should be shorter than %d",
+                   strlen(text), AT_PROBLEM_CHARS);
   attune_status status = read_words(words, r);
   if (status == ATTUNE_OK && r->use.c == AT_C_INPLACE) { /* C is D */
     r->problem.ldc = r->problem.ldd;
@@ -202,7 +224,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
     status = at_fail(ATTUNE_INVALID_ARGUMENT, "a size of the problem is 0; should be 1 or more to be tuned");
   const size_t element = attune_dtype_size((attune_dtype)g->dtype_out), in = attune_dtype_size((attune_dtype)g->dtype);
   if (status == ATTUNE_OK && (g->alignment < element || g->alignment < in))
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "align=%d is below the size of an element; should be %zu or more", g->alignment, element > in ? element : in);
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "align=%d is below the size of an element; should be %zu or more",
+                     g->alignment, element > in ? element : in);
   return status;
 }
 
@@ -220,7 +243,8 @@ attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *te
   return status;
 }
 
-attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
+attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
+                                         const attune_gemm_operands *operands) {
   if (!out || !problem) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", out ? "problem" : "out");
   at_gemm_use use = {AT_C_NONE, 16};
   at_gemm g;

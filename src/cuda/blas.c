@@ -116,14 +116,16 @@ static attune_status handle_in_mode(attune_stream *stream, cublasMath_t math, si
     status = at_cublas_check(stream->device, cublasSetMathMode(state->blas, math), "cublasSetMathMode");
     if (status == ATTUNE_OK) state->math = math;
   }
-  if (status == ATTUNE_OK && (state->blas_bytes != bytes || state->blas_capture != stream->capture)) status = set_workspace(stream, bytes);
+  if (status == ATTUNE_OK && (state->blas_bytes != bytes || state->blas_capture != stream->capture))
+    status = set_workspace(stream, bytes);
   return status;
 }
 
 attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t workspace, cublasHandle_t *out) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
   size_t bytes = workspace < ATTUNE_WORKSPACE_DEFAULT ? workspace : ATTUNE_WORKSPACE_DEFAULT;
-  if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes || state->blas_capture != stream->capture)) {
+  if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes ||
+                  state->blas_capture != stream->capture)) {
     at_cuda_scope scope;
     attune_status status = at_cuda_enter(&scope, stream->device);
     if (status != ATTUNE_OK) return status;

@@ -15,7 +15,9 @@ attune_status at_cuda_check(attune_device *device, cudaError_t error, const char
 attune_status at_cublas_check(attune_device *device, cublasStatus_t status, const char *what);
 
 /* Makes the device current for the calling thread for the time of a scope; restore gives the thread's own device back. */
-typedef struct at_cuda_scope { int previous; } at_cuda_scope;
+typedef struct at_cuda_scope {
+  int previous;
+} at_cuda_scope;
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device);
 void at_cuda_leave(at_cuda_scope *scope);
 

@@ -4,8 +4,8 @@
 
 #include "src/cuda/memory.h"
 #include "src/host/queue.h"
-#include "src/stream.h"
 #include "src/random/random_cuda.h"
+#include "src/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +65,10 @@ attune_status at_cublas_check(attune_device *device, cublasStatus_t status, cons
 
 attune_status at_cuda_check_fork(const attune_device *device) {
   if (AT_LIKELY(at_cuda_device_of(device)->generation == at_fork_generation())) return ATTUNE_OK;
-  return at_fail(ATTUNE_DEVICE_ERROR, "%s was opened before fork and cannot be used in the child; should be a process started anew (posix_spawn, exec)",
-                 device->name);
+  return at_fail(
+      ATTUNE_DEVICE_ERROR,
+      "%s was opened before fork and cannot be used in the child; should be a process started anew (posix_spawn, exec)",
+      device->name);
 }
 
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
@@ -191,7 +193,8 @@ static attune_status check_pageable(attune_stream *stream, const void *destinati
       (void)cudaGetLastError();
       continue;
     }
-    if (found.type == cudaMemoryTypeUnregistered) return at_sync_check(stream->device, "attune_copy waits for pageable host memory");
+    if (found.type == cudaMemoryTypeUnregistered)
+      return at_sync_check(stream->device, "attune_copy waits for pageable host memory");
   }
   return ATTUNE_OK;
 }

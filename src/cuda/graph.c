@@ -48,13 +48,16 @@ attune_status at_cuda_capture_begin(attune_stream *stream) {
 static attune_status make_executable(at_graph *graph, cudaGraphExec_t *out) {
   const unsigned long long flags = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
   *out = NULL;
-  return at_cuda_check(graph->device, cudaGraphInstantiateWithFlags(out, graph->captured, flags), "cudaGraphInstantiateWithFlags");
+  return at_cuda_check(graph->device, cudaGraphInstantiateWithFlags(out, graph->captured, flags),
+                       "cudaGraphInstantiateWithFlags");
 }
 
 /* For a capture without an attune_graph: ready to run at once. */
 static attune_status instantiate_and_upload(at_graph *graph, attune_stream *stream) {
   attune_status status = make_executable(graph, &graph->executable);
-  if (status == ATTUNE_OK) status = at_cuda_check(graph->device, cudaGraphUpload(graph->executable, at_cuda_native(stream)), "cudaGraphUpload");
+  if (status == ATTUNE_OK)
+    status =
+        at_cuda_check(graph->device, cudaGraphUpload(graph->executable, at_cuda_native(stream)), "cudaGraphUpload");
   destroy_captured(graph);
   return status;
 }
@@ -63,8 +66,11 @@ static attune_status instantiate_and_upload(at_graph *graph, attune_stream *stre
 static attune_status end_capture(attune_stream *stream, at_graph *graph) {
   cudaError_t error = cudaStreamEndCapture(at_cuda_native(stream), &graph->captured);
   attune_status status = at_cuda_check(stream->device, error, "cudaStreamEndCapture");
-  if (status == ATTUNE_OK && !graph->captured) return at_fail(ATTUNE_CAPTURING, "the capture on %s was broken", stream->device->name);
-  if (status == ATTUNE_OK) status = at_cuda_check(stream->device, cudaGraphGetNodes(graph->captured, NULL, &graph->nodes), "cudaGraphGetNodes");
+  if (status == ATTUNE_OK && !graph->captured)
+    return at_fail(ATTUNE_CAPTURING, "the capture on %s was broken", stream->device->name);
+  if (status == ATTUNE_OK)
+    status =
+        at_cuda_check(stream->device, cudaGraphGetNodes(graph->captured, NULL, &graph->nodes), "cudaGraphGetNodes");
   if (status == ATTUNE_OK && !stream->capture) status = instantiate_and_upload(graph, stream);
   if (status != ATTUNE_OK) {
     destroy_executable(graph);
@@ -93,7 +99,8 @@ attune_status at_cuda_capture_end(attune_stream *stream, at_graph **out) {
     if (!graph) {
       destroy_executable(&none);
       destroy_captured(&none);
-      if (status == ATTUNE_OK) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph of %s", stream->device->name);
+      if (status == ATTUNE_OK)
+        status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph of %s", stream->device->name);
     }
     at_cuda_leave(&scope);
   }
@@ -113,7 +120,8 @@ attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep) {
   if (status == ATTUNE_OK) {
     destroy_executable(graph);
     graph->executable = made;
-    if (cudaGraphGetNodes(graph->captured, NULL, &graph->nodes) != cudaSuccess) (void)cudaGetLastError(); /* the program may have edited it */
+    if (cudaGraphGetNodes(graph->captured, NULL, &graph->nodes) != cudaSuccess)
+      (void)cudaGetLastError(); /* the program may have edited it */
     if (!keep) destroy_captured(graph);
   }
   at_cuda_leave(&scope);
@@ -170,7 +178,8 @@ size_t at_cuda_graph_nodes(const at_graph *graph) {
 attune_status at_cuda_graph_dump(const at_graph *graph, const char *path) {
   attune_status status = at_cuda_check_fork(graph->device);
   if (status != ATTUNE_OK) return status;
-  return at_cuda_check(graph->device, cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose), "cudaGraphDebugDotPrint");
+  return at_cuda_check(graph->device, cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose),
+                       "cudaGraphDebugDotPrint");
 }
 
 void *at_cuda_graph_native(const at_graph *graph, bool executable) {

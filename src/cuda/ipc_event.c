@@ -11,7 +11,8 @@ attune_status at_cuda_event_export(attune_event *event, attune_event_ipc *out) {
   attune_status status = at_cuda_enter(&scope, event->device);
   if (status != ATTUNE_OK) return status;
   cudaIpcEventHandle_t handle;
-  status = at_cuda_check(event->device, cudaIpcGetEventHandle(&handle, (cudaEvent_t)event->native), "cudaIpcGetEventHandle");
+  status =
+      at_cuda_check(event->device, cudaIpcGetEventHandle(&handle, (cudaEvent_t)event->native), "cudaIpcGetEventHandle");
   if (status == ATTUNE_OK) memcpy(out, &handle, sizeof *out);
   at_cuda_leave(&scope);
   return status;

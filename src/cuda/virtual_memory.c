@@ -12,9 +12,11 @@ typedef struct driver_calls {
   CUresult (*granularity)(size_t *out, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option);
   CUresult (*reserve)(CUdeviceptr *out, size_t size, size_t alignment, CUdeviceptr address, unsigned long long flags);
   CUresult (*release)(CUdeviceptr address, size_t size);
-  CUresult (*create)(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop, unsigned long long flags);
+  CUresult (*create)(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop,
+                     unsigned long long flags);
   CUresult (*destroy)(CUmemGenericAllocationHandle handle);
-  CUresult (*map)(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags);
+  CUresult (*map)(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long flags);
   CUresult (*unmap)(CUdeviceptr address, size_t size);
   CUresult (*access)(CUdeviceptr address, size_t size, const CUmemAccessDesc *desc, size_t count);
 } driver_calls;
@@ -38,9 +40,10 @@ static bool find_call(void *out, const char *name) {
 }
 
 static void find_calls(void) {
-  calls_found = find_call(&calls.granularity, "cuMemGetAllocationGranularity") && find_call(&calls.reserve, "cuMemAddressReserve") &&
-                find_call(&calls.release, "cuMemAddressFree") && find_call(&calls.create, "cuMemCreate") &&
-                find_call(&calls.destroy, "cuMemRelease") && find_call(&calls.map, "cuMemMap") && find_call(&calls.unmap, "cuMemUnmap") &&
+  calls_found = find_call(&calls.granularity, "cuMemGetAllocationGranularity") &&
+                find_call(&calls.reserve, "cuMemAddressReserve") && find_call(&calls.release, "cuMemAddressFree") &&
+                find_call(&calls.create, "cuMemCreate") && find_call(&calls.destroy, "cuMemRelease") &&
+                find_call(&calls.map, "cuMemMap") && find_call(&calls.unmap, "cuMemUnmap") &&
                 find_call(&calls.access, "cuMemSetAccess");
 }
 
@@ -79,7 +82,8 @@ attune_status at_cuda_vm_granularity(attune_device *device, size_t *out) {
   attune_status status = enter(&scope, device);
   if (status != ATTUNE_OK) return status;
   CUmemAllocationProp prop = memory_of(device);
-  status = check(device, calls.granularity(out, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "cuMemGetAllocationGranularity");
+  status = check(device, calls.granularity(out, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+                 "cuMemGetAllocationGranularity");
   leave(&scope);
   return status;
 }

@@ -57,7 +57,8 @@ static void run_graph(const void *args) {
 }
 
 attune_status at_host_graph_launch(at_graph *graph, attune_stream *stream) {
-  if (stale(graph)) return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured anew in the child");
+  if (stale(graph))
+    return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured anew in the child");
   atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
   attune_status status = at_host_submit(stream, run_graph, &graph, sizeof graph);
   if (status != ATTUNE_OK) drop(graph);
@@ -75,8 +76,10 @@ attune_status at_host_graph_instantiate(at_graph *graph, bool keep) {
 attune_status at_host_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
   const at_recording *a = &graph->recording, *b = &older->recording;
   (void)keep;
-  bool same = a->nodes == b->nodes && a->edges == b->edges && (a->edges == 0 || memcmp(a->edge, b->edge, a->edges * sizeof *a->edge) == 0);
-  for (uint32_t i = 0; same && i < a->nodes; i++) same = a->node[i].fn == b->node[i].fn && a->node[i].edges == b->node[i].edges;
+  bool same = a->nodes == b->nodes && a->edges == b->edges &&
+              (a->edges == 0 || memcmp(a->edge, b->edge, a->edges * sizeof *a->edge) == 0);
+  for (uint32_t i = 0; same && i < a->nodes; i++)
+    same = a->node[i].fn == b->node[i].fn && a->node[i].edges == b->node[i].edges;
   *in_place = same;
   return ATTUNE_OK;
 }
@@ -92,11 +95,13 @@ attune_status at_host_graph_dump(const at_graph *graph, const char *path) {
   fprintf(file, "digraph attune {\n  node [shape=box];\n");
   for (uint32_t n = 0; n < r->nodes; n++) {
     const at_node *node = &r->node[n];
-    fprintf(file, "  n%u [label=\"%u: %s\\n%zu bytes of arguments\"];\n", n, n, at_host_work_name(node->fn), node->bytes);
+    fprintf(file, "  n%u [label=\"%u: %s\\n%zu bytes of arguments\"];\n", n, n, at_host_work_name(node->fn),
+            node->bytes);
     for (uint32_t e = 0; e < node->edges; e++) fprintf(file, "  n%u -> n%u;\n", r->edge[node->first_edge + e], n);
   }
   fprintf(file, "}\n");
   const bool failed = ferror(file) != 0;
-  if (fclose(file) != 0 || failed) return at_fail(ATTUNE_IO_ERROR, "%.300s was not written whole: %s", path, strerror(errno));
+  if (fclose(file) != 0 || failed)
+    return at_fail(ATTUNE_IO_ERROR, "%.300s was not written whole: %s", path, strerror(errno));
   return ATTUNE_OK;
 }

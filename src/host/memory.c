@@ -70,9 +70,9 @@ attune_status at_host_vm_granularity(attune_device *device, size_t *out) {
 /* More is mapped than asked for, so that the base can be put on a multiple of the granularity; the edges go back at once. */
 attune_status at_host_vm_reserve(attune_device *device, void **out, size_t bytes) {
   *out = NULL;
-  char *all = bytes > PTRDIFF_MAX - GRANULARITY ? MAP_FAILED
-                                                : mmap(NULL, bytes + GRANULARITY, PROT_NONE,
-                                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char *all = bytes > PTRDIFF_MAX - GRANULARITY
+                  ? MAP_FAILED
+                  : mmap(NULL, bytes + GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no address space for %zu bytes on %s", bytes, device->name);
   size_t before = (GRANULARITY - (uintptr_t)all % GRANULARITY) % GRANULARITY;

@@ -74,7 +74,8 @@ static bool add_point(at_points *points, uint32_t node) {
 
 attune_status at_record_begin(attune_stream *stream) {
   at_capture *capture = stream->capture;
-  if (!stream->state || !capture) return at_fail(ATTUNE_UNSUPPORTED, "the default stream cannot be captured; create a stream");
+  if (!stream->state || !capture)
+    return at_fail(ATTUNE_UNSUPPORTED, "the default stream cannot be captured; create a stream");
   attune_status status = at_queue_check(stream->state);
   if (status != ATTUNE_OK) return status;
   tape *t = calloc(1, sizeof *t);
@@ -107,7 +108,8 @@ static bool add_node(tape *t, const attune_stream *stream, at_node node, const v
   const uint32_t before = f->points.count;
   if (!room_for((void **)&r->edge, r->edges, &r->edge_room, before, sizeof *r->edge) ||
       !room_for((void **)&r->node, r->nodes, &r->node_room, 1, sizeof *r->node) ||
-      !room_for((void **)&f->points.node, 0, &f->points.room, 1, sizeof *f->points.node) || !add_args(r, args, node.bytes, &node.args))
+      !room_for((void **)&f->points.node, 0, &f->points.room, 1, sizeof *f->points.node) ||
+      !add_args(r, args, node.bytes, &node.args))
     return false;
   node.first_edge = r->edges;
   node.edges = before;
@@ -153,10 +155,14 @@ attune_status at_record_wait(attune_stream *stream, attune_event *event) {
   at_capture *capture = stream->capture;
   attune_status status = at_queue_check(stream->state);
   if (status != ATTUNE_OK) return status;
-  if (!event->capture) return at_capture_break(capture, ATTUNE_CAPTURING, "a stream of the capture waited for an event recorded outside of it");
+  if (!event->capture)
+    return at_capture_break(capture, ATTUNE_CAPTURING,
+                            "a stream of the capture waited for an event recorded outside of it");
   if (event->capture != capture) {
-    (void)at_capture_break(event->capture, ATTUNE_CAPTURING, "a stream of another capture waited for one of its events");
-    return at_capture_break(capture, ATTUNE_CAPTURING, "a stream of the capture waited for an event of another capture");
+    (void)at_capture_break(event->capture, ATTUNE_CAPTURING,
+                           "a stream of another capture waited for one of its events");
+    return at_capture_break(capture, ATTUNE_CAPTURING,
+                            "a stream of the capture waited for an event of another capture");
   }
   const at_points *point = event->point;
   pthread_mutex_lock(&capture->lock);
@@ -177,13 +183,16 @@ static attune_status check_joined(at_capture *capture) {
   for (uint32_t i = 0; i < end->count; i++) seen[end->node[i]] = 1;
   uint32_t lost = 0;
   for (uint32_t n = r->nodes; n-- > 0;) {
-    if (!seen[n]) lost++;
+    if (!seen[n])
+      lost++;
     else
       for (uint32_t e = 0; e < r->node[n].edges; e++) seen[r->edge[r->node[n].first_edge + e]] = 1;
   }
   free(seen);
   if (lost == 0) return ATTUNE_OK;
-  return at_fail(ATTUNE_CAPTURING, "%u of %u pieces of work lie on streams that were not joined back to the stream of the capture", lost, r->nodes);
+  return at_fail(ATTUNE_CAPTURING,
+                 "%u of %u pieces of work lie on streams that were not joined back to the stream of the capture", lost,
+                 r->nodes);
 }
 
 attune_status at_record_end(attune_stream *stream, at_graph **out) {

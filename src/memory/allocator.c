@@ -50,7 +50,8 @@ at_allocator *at_allocator_of(attune_device *device) {
 void at_allocator_apply(at_allocator *allocator) {
   const at_memory_options *options = &allocator->options;
   atomic_store(&allocator->plain_rounding, !options->any_division);
-  if (options->fraction > 0.0) allocator->limit = (uint64_t)(options->fraction * (double)allocator->device->properties.memory_bytes);
+  if (options->fraction > 0.0)
+    allocator->limit = (uint64_t)(options->fraction * (double)allocator->device->properties.memory_bytes);
   at_allocator_flag(allocator, AT_FRONT_SLOW,
                     options->no_cache || options->poison || allocator->has_own || allocator->history != NULL);
 }
@@ -75,12 +76,14 @@ void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on) {
 
 attune_status at_allocator_check(at_allocator *allocator) {
   const attune_device *device = allocator->device;
-  if (allocator->options_status != ATTUNE_OK) return at_fail(allocator->options_status, "%s", allocator->options_message);
+  if (allocator->options_status != ATTUNE_OK)
+    return at_fail(allocator->options_status, "%s", allocator->options_message);
   if (atomic_load(&allocator->lost))
     return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost; the process must be started anew", device->name);
   if (allocator->generation == at_fork_generation()) return ATTUNE_OK;
   if (device->backend->kind != ATTUNE_DEVICE_HOST)
-    return at_fail(ATTUNE_DEVICE_ERROR, "%s was used before fork; its memory cannot be used in the child, start a process anew",
+    return at_fail(ATTUNE_DEVICE_ERROR,
+                   "%s was used before fork; its memory cannot be used in the child, start a process anew",
                    device->name);
   at_pending_forget(allocator);
   allocator->generation = at_fork_generation();
@@ -135,7 +138,9 @@ static attune_status route(at_allocator *allocator, at_request *request) {
   else if (front->capture_pool)
     request->pool = front->capture_pool;
   else if (at_stream_capturing(stream))
-    return at_fail(ATTUNE_CAPTURING, "memory cannot be allocated while the program captures the stream; allocate before, or use attune_graph");
+    return at_fail(
+        ATTUNE_CAPTURING,
+        "memory cannot be allocated while the program captures the stream; allocate before, or use attune_graph");
   request->heap = at_heap_of(allocator, request->pool, front);
   return request->heap ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a pool");
 }
@@ -223,7 +228,9 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   uint64_t held = held_now(allocator, AT_COUNT_BYTES), reserved = allocator->reserved, limit = allocator->limit;
   uint64_t waiting = allocator->pending_bytes[0].current, available = 0, total = 0;
   uint64_t front = request->front->id;
-  const char *kind = request->pool == &allocator->common ? "the common pool" : request->pool->id[1] ? "a graph's pool" : "a pool of the program";
+  const char *kind = request->pool == &allocator->common ? "the common pool"
+                     : request->pool->id[1]              ? "a graph's pool"
+                                                         : "a pool of the program";
   attune_device *device = allocator->device;
   char text[64] = "";
   allocator->failures++;
@@ -234,10 +241,12 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   pthread_mutex_lock(&allocator->lock);
   at_history_add(allocator, AT_ACTION_OOM, (uintptr_t)available, request->bytes, request->front);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
-                 "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of them freed but in use by "
+                 "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
+                 "them freed but in use by "
                  "other streams%s; the device has %llu of %llu free",
-                 request->bytes, device->name, (unsigned long long)front, kind, capture ? ", in a capture: nothing cached can be given back" : "",
-                 (unsigned long long)held, (unsigned long long)(reserved > held ? reserved - held : 0), (unsigned long long)waiting, text,
+                 request->bytes, device->name, (unsigned long long)front, kind,
+                 capture ? ", in a capture: nothing cached can be given back" : "", (unsigned long long)held,
+                 (unsigned long long)(reserved > held ? reserved - held : 0), (unsigned long long)waiting, text,
                  (unsigned long long)available, (unsigned long long)total);
 }
 

@@ -19,7 +19,7 @@
 #include <pthread.h>
 
 #define AT_BLOCK_BYTES ((size_t)512)
-#define AT_SMALL_REQUEST AT_MIB        /* requests up to this come from small segments */
+#define AT_SMALL_REQUEST AT_MIB /* requests up to this come from small segments */
 #define AT_SMALL_SEGMENT (2 * AT_MIB)
 #define AT_LARGE_REQUEST (10 * AT_MIB) /* requests from this on get segments of their own size */
 #define AT_SEGMENT_UNIT (2 * AT_MIB)
@@ -37,21 +37,21 @@ typedef struct at_block at_block;
 
 /* Whose a block is, and what may be done with it. */
 typedef enum at_block_state {
-  AT_BLOCK_SPARE,    /* no memory: kept for the next block */
-  AT_BLOCK_LIVE,     /* the program's */
-  AT_BLOCK_FRONT,    /* free, in its front's bins */
-  AT_BLOCK_CACHED,   /* free, in its heap's tree */
-  AT_BLOCK_PENDING,  /* freed, but another stream may still use it */
-  AT_BLOCK_LEAVING,  /* on its way back to the device */
-  AT_BLOCK_UNMAPPED  /* addresses without memory, in an expandable segment */
+  AT_BLOCK_SPARE,   /* no memory: kept for the next block */
+  AT_BLOCK_LIVE,    /* the program's */
+  AT_BLOCK_FRONT,   /* free, in its front's bins */
+  AT_BLOCK_CACHED,  /* free, in its heap's tree */
+  AT_BLOCK_PENDING, /* freed, but another stream may still use it */
+  AT_BLOCK_LEAVING, /* on its way back to the device */
+  AT_BLOCK_UNMAPPED /* addresses without memory, in an expandable segment */
 } at_block_state;
 
 /* A stream that uses a block; after the free the wait for it. */
 typedef struct at_use {
-  struct at_use *next;  /* of the block; while waiting, of the front */
+  struct at_use *next; /* of the block; while waiting, of the front */
   at_front *front;
   at_block *block;
-  attune_event *event;  /* NULL: the front is closing; done once it is closed */
+  attune_event *event; /* NULL: the front is closing; done once it is closed */
 } at_use;
 
 /* Made in chunks and never given back, see at_entry. What the program holds is changed by its holder: with its front's lock, or with the
@@ -64,7 +64,7 @@ struct at_block {
   size_t rounded;            /* the request it serves, rounded: the size that the front's bins know it by */
   size_t requested;
   at_use *uses;
-  at_block *link;            /* next in a bin or another list */
+  at_block *link; /* next in a bin or another list */
   size_t size;
   at_segment *segment;
   at_block *previous, *next; /* neighbours in the segment */
@@ -73,25 +73,27 @@ struct at_block {
   int waits;                 /* uses that are not done */
 };
 
-typedef struct at_tree { at_block *root; } at_tree;
+typedef struct at_tree {
+  at_block *root;
+} at_tree;
 
 struct at_segment {
   at_segment *next, *previous; /* of the heap */
   at_heap *heap;
   char *base;
-  size_t bytes;              /* mapped, for an expandable one */
-  size_t reserved;           /* addresses of an expandable one; 0: a plain segment */
-  size_t granule;            /* of an expandable one */
-  uint64_t *handles;         /* of each granule; 0: not mapped */
+  size_t bytes;      /* mapped, for an expandable one */
+  size_t reserved;   /* addresses of an expandable one; 0: a plain segment */
+  size_t granule;    /* of an expandable one */
+  uint64_t *handles; /* of each granule; 0: not mapped */
   at_block *first;
   bool small;
 };
 
 struct at_heap {
-  at_heap *next;             /* of the pool */
+  at_heap *next; /* of the pool */
   struct attune_pool *pool;
   at_front *front;
-  at_tree trees[2];          /* large, small */
+  at_tree trees[2]; /* large, small */
   at_segment *segments;
 };
 
@@ -99,9 +101,9 @@ struct at_heap {
 struct attune_pool {
   at_allocator *allocator;
   attune_pool *next;
-  int references;            /* 0: what is free of it goes back when there is occasion */
-  int leaving;               /* segments on their way back to the device */
-  uint64_t id[2];            /* {0,0} the common pool, {0,n} a graph's, {n,0} the program's: as PyTorch numbers them */
+  int references; /* 0: what is free of it goes back when there is occasion */
+  int leaving;    /* segments on their way back to the device */
+  uint64_t id[2]; /* {0,0} the common pool, {0,n} a graph's, {n,0} the program's: as PyTorch numbers them */
   bool use_on_oom, no_split, own_allocator;
   attune_allocator raw;
   at_heap *heaps;
@@ -109,18 +111,18 @@ struct attune_pool {
 
 /* Reasons for the slow path. */
 enum {
-  AT_FRONT_CAPTURE = 1,  /* a capture of attune_graph is under way on the device */
-  AT_FRONT_POOL = 2,     /* the stream uses a pool of the program's */
-  AT_FRONT_SLOW = 4,     /* history, poison, no cache, an allocator of the program's */
-  AT_FRONT_FORKED = 8,   /* this is a child of fork, and the front not yet looked at */
-  AT_FRONT_FOREIGN = 16  /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
+  AT_FRONT_CAPTURE = 1, /* a capture of attune_graph is under way on the device */
+  AT_FRONT_POOL = 2,    /* the stream uses a pool of the program's */
+  AT_FRONT_SLOW = 4,    /* history, poison, no cache, an allocator of the program's */
+  AT_FRONT_FORKED = 8,  /* this is a child of fork, and the front not yet looked at */
+  AT_FRONT_FOREIGN = 16 /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
 };
 
 /* What is counted of what the program holds; [pool] is 0 large, 1 small. Written with the front's lock held, read by anybody. */
 enum { AT_COUNT_ALLOCATIONS, AT_COUNT_BYTES, AT_COUNT_REQUESTED, AT_COUNTS };
 typedef struct at_front_counter {
-  _Atomic uint64_t current, total;  /* total: ever allocated */
-  _Atomic uint64_t high;            /* most since the epoch began */
+  _Atomic uint64_t current, total; /* total: ever allocated */
+  _Atomic uint64_t high;           /* most since the epoch began */
 } at_front_counter;
 
 typedef struct at_bin {
@@ -132,25 +134,25 @@ typedef enum at_front_life { AT_FRONT_OPEN, AT_FRONT_CLOSING, AT_FRONT_CLOSED } 
 
 /* What the allocator has for one stream. Never given back: a closed one, whose stream is gone and done, serves the next stream. */
 struct at_front {
-  atomic_int lock;                    /* guards bins, used, counters */
-  atomic_uint flags;                  /* changed with the allocator's lock held */
-  _Atomic uint64_t epoch;             /* the allocator's, when `high` was begun */
+  atomic_int lock;        /* guards bins, used, counters */
+  atomic_uint flags;      /* changed with the allocator's lock held */
+  _Atomic uint64_t epoch; /* the allocator's, when `high` was begun */
   at_front_counter counters[AT_COUNTS][2];
   _Atomic uint64_t high_all[AT_COUNTS];
-  uint64_t used[AT_FRONT_BINS / 64];  /* bins that may have blocks */
+  uint64_t used[AT_FRONT_BINS / 64]; /* bins that may have blocks */
   at_bin bins[AT_FRONT_BINS];
   /* From here on the allocator's lock guards. */
   at_allocator *allocator;
-  at_front *next;                     /* of the allocator */
-  attune_stream *stream;              /* NULL: closed */
+  at_front *next;        /* of the allocator */
+  attune_stream *stream; /* NULL: closed */
   at_front_life life;
-  uint64_t id;                        /* for people: 0, 1, 2, ... */
-  at_heap *heap;                      /* of the common pool */
-  bool capturing;                     /* a capture began on the stream */
+  uint64_t id;    /* for people: 0, 1, 2, ... */
+  at_heap *heap;  /* of the common pool */
+  bool capturing; /* a capture began on the stream */
   attune_pool *capture_pool;
   attune_pool *pools[AT_POOL_DEPTH];
   int depth;
-  at_use *waiting, **waiting_end;     /* events of this stream, in its order */
+  at_use *waiting, **waiting_end; /* events of this stream, in its order */
 };
 
 typedef struct at_figures {
@@ -161,24 +163,24 @@ typedef struct at_history at_history;
 
 struct at_allocator {
   attune_device *device;
-  _Atomic uint64_t epoch;    /* of the peaks; grows; AT_EPOCH_LOST sends every request to the slow path */
+  _Atomic uint64_t epoch;     /* of the peaks; grows; AT_EPOCH_LOST sends every request to the slow path */
   atomic_bool plain_rounding; /* sizes go up to multiples of 512 only */
-  pthread_mutex_t lock;      /* guards all that follows, and what is said to be the allocator's above */
-  unsigned generation;       /* at_fork_generation() */
-  atomic_bool lost;          /* without the lock */
+  pthread_mutex_t lock;       /* guards all that follows, and what is said to be the allocator's above */
+  unsigned generation;        /* at_fork_generation() */
+  atomic_bool lost;           /* without the lock */
   at_memory_options options;
-  attune_status options_status;     /* of ATTUNE_ALLOC */
+  attune_status options_status; /* of ATTUNE_ALLOC */
   char options_message[512];
-  uint64_t limit;                   /* UINT64_MAX: none */
-  attune_allocator own;             /* the program's, when has_own */
+  uint64_t limit;       /* UINT64_MAX: none */
+  attune_allocator own; /* the program's, when has_own */
   bool has_own;
   at_front *fronts;
   uint64_t front_count, pool_count, graph_count;
-  attune_pool common;               /* and the list of all pools */
+  attune_pool common; /* and the list of all pools */
   int captures;
-  at_block *deferred;               /* freed while a capture was under way: their events are recorded after it */
-  at_block *spare;                  /* blocks without memory */
-  attune_event **events;            /* unused ones */
+  at_block *deferred;    /* freed while a capture was under way: their events are recorded after it */
+  at_block *spare;       /* blocks without memory */
+  attune_event **events; /* unused ones */
   size_t event_count, event_room;
   uint64_t reserved, tick;
   attune_memory_callback callbacks[AT_CALLBACKS];
@@ -186,11 +188,11 @@ struct at_allocator {
   int callback_count;
   /* Statistics. [0] all [1] small [2] large */
   attune_memory_figure segments[3], reserved_bytes[3], pieces[3], piece_bytes[3], pending[3], pending_bytes[3];
-  attune_memory_figure held[AT_COUNTS][3];   /* peaks, and what was counted before the last reset (in allocated, freed) */
+  attune_memory_figure held[AT_COUNTS][3]; /* peaks, and what was counted before the last reset (in allocated, freed) */
   attune_memory_figure active[3], active_bytes[3];
   attune_memory_figure oversize_allocations, oversize_segments;
   uint64_t retries, failures, synchronizations, device_allocs, device_frees;
-  at_history *history;              /* NULL: off */
+  at_history *history; /* NULL: off */
 };
 
 static inline uintptr_t at_block_address(const at_block *block) {
@@ -245,7 +247,7 @@ void at_block_swallow(at_allocator *allocator, at_block *first, at_block *second
 bool at_block_may_serve(const at_memory_options *options, const at_block *block, size_t size);
 
 /* fronts.c */
-at_front *at_front_of(attune_stream *stream); /* made at first use; NULL with a message */
+at_front *at_front_of(attune_stream *stream);                  /* made at first use; NULL with a message */
 void at_front_flush(at_allocator *allocator, at_front *front); /* Lock held. */
 void at_front_flush_all(at_allocator *allocator);              /* Lock held. */
 at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool, at_front *front); /* Lock held. NULL: no memory */
@@ -312,8 +314,15 @@ void at_statistics_epoch(at_allocator *allocator);
 
 /* history.c. Lock held. */
 typedef enum at_action {
-  AT_ACTION_ALLOC, AT_ACTION_FREE_REQUESTED, AT_ACTION_FREE_COMPLETED, AT_ACTION_SEGMENT_ALLOC, AT_ACTION_SEGMENT_FREE, AT_ACTION_SEGMENT_MAP,
-  AT_ACTION_SEGMENT_UNMAP, AT_ACTION_OOM, AT_ACTION_SNAPSHOT
+  AT_ACTION_ALLOC,
+  AT_ACTION_FREE_REQUESTED,
+  AT_ACTION_FREE_COMPLETED,
+  AT_ACTION_SEGMENT_ALLOC,
+  AT_ACTION_SEGMENT_FREE,
+  AT_ACTION_SEGMENT_MAP,
+  AT_ACTION_SEGMENT_UNMAP,
+  AT_ACTION_OOM,
+  AT_ACTION_SNAPSHOT
 } at_action;
 void at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes, const at_front *front);
 struct at_text;

@@ -21,7 +21,8 @@ attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes) {
   at_front *front = __atomic_load_n(&stream->memory, __ATOMIC_ACQUIRE);
   if (AT_UNLIKELY(!front) && !(front = at_front_of(stream))) return ATTUNE_OUT_OF_MEMORY;
   at_allocator *allocator = front->allocator;
-  bool usual = AT_LOAD(allocator->plain_rounding) && bytes <= PTRDIFF_MAX && !(AT_LOAD(allocator->epoch) & AT_EPOCH_LOST);
+  bool usual =
+      AT_LOAD(allocator->plain_rounding) && bytes <= PTRDIFF_MAX && !(AT_LOAD(allocator->epoch) & AT_EPOCH_LOST);
   if (AT_LIKELY(usual && is_fast(front, stream))) {
     size_t size = (bytes + AT_BLOCK_BYTES - 1) & ~(AT_BLOCK_BYTES - 1);
     at_front_lock(front);
@@ -43,8 +44,8 @@ attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes) {
 static inline bool free_fast(uintptr_t address, at_front *front, at_block *block, size_t bytes) {
   bool done = false;
   at_front_lock(front);
-  if (AT_LIKELY(at_block_get_state(block) == AT_BLOCK_LIVE && at_block_address(block) == address && block->plain && !block->uses &&
-                (bytes == 0 || bytes == block->requested) && at_front_push(front, block))) {
+  if (AT_LIKELY(at_block_get_state(block) == AT_BLOCK_LIVE && at_block_address(block) == address && block->plain &&
+                !block->uses && (bytes == 0 || bytes == block->requested) && at_front_push(front, block))) {
     at_front_sub(front, block->small, block->size, block->requested);
     at_block_set_state(block, AT_BLOCK_FRONT);
     done = true;
@@ -69,14 +70,16 @@ static attune_status explain(at_allocator *allocator, uintptr_t address) {
   at_segment *segment = segment_around(allocator, address);
   const char *name = allocator->device->name;
   if (!segment)
-    return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune on %s; should be what attune_alloc gave", (void *)address, name);
+    return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune on %s; should be what attune_alloc gave",
+                   (void *)address, name);
   at_block *block = segment->first;
   while (address - at_block_address(block) >= block->size) block = block->next;
   size_t offset = address - at_block_address(block);
   if (at_block_get_state(block) == AT_BLOCK_LIVE && offset > 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p lies %zu bytes inside an allocation of %zu bytes; should be its start", (void *)address, offset,
-                   block->requested);
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, or is inside what was; should be freed once", (void *)address, name);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p lies %zu bytes inside an allocation of %zu bytes; should be its start",
+                   (void *)address, offset, block->requested);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, or is inside what was; should be freed once",
+                 (void *)address, name);
 }
 
 /* The live block of a pointer, with its allocator locked; else nothing is locked. `stream` may be NULL. */
@@ -88,13 +91,15 @@ static attune_status lock_block(at_block **out, const void *pointer, const attun
   at_block *block = (at_block *)entry;
   at_front *front = block ? atomic_load_explicit(&block->front, memory_order_relaxed) : NULL;
   at_allocator *allocator = front ? front->allocator : stream ? at_allocator_of(stream->device) : NULL;
-  if (!allocator) return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune; should be what attune_alloc gave", pointer);
+  if (!allocator)
+    return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune; should be what attune_alloc gave", pointer);
   if (stream && stream->device != allocator->device)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of %s, stream is of %s; should be of one device", pointer, allocator->device->name,
-                   stream->device->name);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of %s, stream is of %s; should be of one device", pointer,
+                   allocator->device->name, stream->device->name);
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
-  if (status == ATTUNE_OK && (!block || at_block_address(block) != address || at_block_get_state(block) != AT_BLOCK_LIVE))
+  if (status == ATTUNE_OK &&
+      (!block || at_block_address(block) != address || at_block_get_state(block) != AT_BLOCK_LIVE))
     status = explain(allocator, address);
   if (status != ATTUNE_OK) {
     pthread_mutex_unlock(&allocator->lock);
@@ -140,11 +145,13 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   at_front *owner = atomic_load_explicit(&block->front, memory_order_relaxed);
   at_allocator *allocator = owner->allocator;
   if (bytes && bytes != block->requested)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be %zu, as %p was allocated", bytes, block->requested, pointer);
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be %zu, as %p was allocated", bytes,
+                     block->requested, pointer);
   if (status == ATTUNE_OK) status = add_use(block, user);
   if (status == ATTUNE_OK) at_statistics_epoch(allocator);
   if (status == ATTUNE_OK && !claim(block, owner))
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, by another thread; should be freed once", pointer, stream->device->name);
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, by another thread; should be freed once",
+                     pointer, stream->device->name);
   if (status == ATTUNE_OK) {
     if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
     at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
@@ -168,7 +175,9 @@ static inline attune_status free_any(void *pointer, attune_stream *stream, size_
   if (AT_LIKELY(front && block && block->entry.kind == AT_ENTRY_BLOCK)) {
     bool own = atomic_load_explicit(&block->front, memory_order_relaxed) == front;
     bool usual = !(AT_LOAD(front->allocator->epoch) & AT_EPOCH_LOST);
-    if (AT_LIKELY(own && usual && is_fast(front, stream)) && AT_LIKELY(free_fast((uintptr_t)pointer, front, block, bytes))) return ATTUNE_OK;
+    if (AT_LIKELY(own && usual && is_fast(front, stream)) &&
+        AT_LIKELY(free_fast((uintptr_t)pointer, front, block, bytes)))
+      return ATTUNE_OK;
   }
   return free_slowly(pointer, stream, bytes);
 }
@@ -179,7 +188,8 @@ attune_status attune_free(void *pointer, attune_stream *stream) {
 
 attune_status attune_free_sized(void *pointer, attune_stream *stream, size_t bytes) {
   if (pointer && bytes == 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is 0; should be what was asked of attune_alloc, which gives NULL for 0");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "bytes is 0; should be what was asked of attune_alloc, which gives NULL for 0");
   return free_any(pointer, stream, bytes);
 }
 

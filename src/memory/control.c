@@ -22,7 +22,9 @@ attune_status attune_memory_empty_cache(attune_device *device) {
   if (status != ATTUNE_OK) return status;
   status = at_allocator_check(allocator);
   if (status == ATTUNE_OK && allocator->captures > 0)
-    status = at_fail(ATTUNE_CAPTURING, "memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
+    status =
+        at_fail(ATTUNE_CAPTURING,
+                "memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
   if (status == ATTUNE_OK) {
     at_pending_process(allocator, true);
     (void)at_segments_release(allocator);
@@ -55,11 +57,15 @@ static attune_status check_change(at_allocator *allocator, const at_memory_optio
   const at_memory_options *now = &allocator->options;
   const char *name = allocator->device->name;
   if (next->expandable && !allocator->device->backend->vm_map)
-    return at_fail(ATTUNE_UNSUPPORTED, "expandable_segments is true; should be false on %s, which has no virtual memory", name);
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "expandable_segments is true; should be false on %s, which has no virtual memory", name);
   bool changes = next->expandable != now->expandable || next->no_cache != now->no_cache || next->poison != now->poison;
   if (!changes || at_allocator_is_empty(allocator)) return ATTUNE_OK;
-  return at_fail(ATTUNE_BUSY, "backend, poison and expandable_segments cannot change while the allocator of %s has %llu bytes; free them and empty "
-                 "the cache first", name, (unsigned long long)allocator->reserved);
+  return at_fail(ATTUNE_BUSY,
+                 "backend, poison and expandable_segments cannot change while the allocator of %s has %llu bytes; free "
+                 "them and empty "
+                 "the cache first",
+                 name, (unsigned long long)allocator->reserved);
 }
 
 attune_status attune_memory_configure(attune_device *device, const char *text) {
@@ -79,13 +85,15 @@ attune_status attune_memory_configure(attune_device *device, const char *text) {
 
 attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *own) {
   if (own && (!own->alloc || !own->free))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both", own->alloc ? "free" : "alloc");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "allocator has no %s function; should have both",
+                   own->alloc ? "free" : "alloc");
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   if (!at_allocator_is_empty(allocator))
-    return leave(allocator, at_fail(ATTUNE_BUSY, "the allocator of %s has %llu bytes; free them and empty the cache first", device->name,
-                                    (unsigned long long)allocator->reserved));
+    return leave(allocator,
+                 at_fail(ATTUNE_BUSY, "the allocator of %s has %llu bytes; free them and empty the cache first",
+                         device->name, (unsigned long long)allocator->reserved));
   allocator->has_own = own != NULL;
   if (own) allocator->own = *own;
   at_allocator_apply(allocator);
@@ -98,7 +106,8 @@ attune_status attune_memory_add_callback(attune_device *device, attune_memory_ca
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
   if (allocator->callback_count == AT_CALLBACKS)
-    return leave(allocator, at_fail(ATTUNE_BUSY, "%s has %d callbacks; should be at most that many", device->name, AT_CALLBACKS));
+    return leave(allocator,
+                 at_fail(ATTUNE_BUSY, "%s has %d callbacks; should be at most that many", device->name, AT_CALLBACKS));
   allocator->callbacks[allocator->callback_count] = callback;
   allocator->callback_users[allocator->callback_count++] = user;
   return leave(allocator, ATTUNE_OK);
@@ -108,7 +117,8 @@ attune_status attune_memory_remove_callback(attune_device *device, attune_memory
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
-  status = at_fail(ATTUNE_NOT_FOUND, "callback is not one of %s; should have been added with the same user pointer", device->name);
+  status = at_fail(ATTUNE_NOT_FOUND, "callback is not one of %s; should have been added with the same user pointer",
+                   device->name);
   for (int i = 0; i < allocator->callback_count; i++) {
     if (allocator->callbacks[i] != callback || allocator->callback_users[i] != user) continue;
     for (allocator->callback_count--; i < allocator->callback_count; i++) {

@@ -31,8 +31,14 @@ static attune_status make_segment(at_allocator *allocator, const at_request *req
     free(segment);
     return status;
   }
-  *segment = (at_segment){.heap = request->heap, .base = base, .reserved = reserved, .granule = granule, .handles = handles, .first = block,
-                          .small = small, .next = request->heap->segments};
+  *segment = (at_segment){.heap = request->heap,
+                          .base = base,
+                          .reserved = reserved,
+                          .granule = granule,
+                          .handles = handles,
+                          .first = block,
+                          .small = small,
+                          .next = request->heap->segments};
   if (segment->next) segment->next->previous = segment;
   request->heap->segments = segment;
   block->small = small;
@@ -72,8 +78,8 @@ static size_t granule_of(const at_segment *segment, const at_block *block) {
 static attune_status map(attune_device *device, at_segment *segment, const at_block *block) {
   size_t first = granule_of(segment, block), count = block->size / segment->granule;
   for (size_t i = 0; i < count; i++) {
-    attune_status status = device->backend->vm_map(device, segment->base + (first + i) * segment->granule, segment->granule,
-                                                   &segment->handles[first + i]);
+    attune_status status = device->backend->vm_map(device, segment->base + (first + i) * segment->granule,
+                                                   segment->granule, &segment->handles[first + i]);
     if (status == ATTUNE_OK) continue;
     while (i-- > 0) {
       (void)device->backend->vm_unmap(device, segment->base + (first + i) * segment->granule, segment->granule,
@@ -89,7 +95,9 @@ static attune_status map(attune_device *device, at_segment *segment, const at_bl
 static void unmap(attune_device *device, at_segment *segment, const at_block *block) {
   size_t first = granule_of(segment, block), count = block->size / segment->granule;
   for (size_t i = first; i < first + count; i++) {
-    if (device->backend->vm_unmap(device, segment->base + i * segment->granule, segment->granule, segment->handles[i]) != ATTUNE_OK) return;
+    if (device->backend->vm_unmap(device, segment->base + i * segment->granule, segment->granule,
+                                  segment->handles[i]) != ATTUNE_OK)
+      return;
     segment->handles[i] = 0;
   }
 }
@@ -109,7 +117,8 @@ static bool keep_mapped(at_allocator *allocator, at_block *block) {
 static void become_unmapped(at_allocator *allocator, at_block *block) {
   at_block *previous = block->previous;
   at_block_set_state(block, AT_BLOCK_UNMAPPED);
-  if (block->next && at_block_get_state(block->next) == AT_BLOCK_UNMAPPED) at_block_swallow(allocator, block, block->next);
+  if (block->next && at_block_get_state(block->next) == AT_BLOCK_UNMAPPED)
+    at_block_swallow(allocator, block, block->next);
   if (previous && at_block_get_state(previous) == AT_BLOCK_UNMAPPED) at_block_swallow(allocator, previous, block);
 }
 
@@ -150,7 +159,8 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
   if (allocator->options.poison) at_poison_fill(block);
   (void)at_block_cache(allocator, block);
   *out = at_heap_take(allocator, request->heap, request->size);
-  return *out ? ATTUNE_OK : ATTUNE_OUT_OF_MEMORY; /* a neighbour was taken meanwhile: the caller's next step tries again */
+  return *out ? ATTUNE_OK
+              : ATTUNE_OUT_OF_MEMORY; /* a neighbour was taken meanwhile: the caller's next step tries again */
 }
 
 /* The whole granules of a cached block leave: it is cut to them, what lies before and after stays. NULL: none, or no memory for the cuts. */

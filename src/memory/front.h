@@ -41,7 +41,8 @@ static inline at_block *at_front_pop(at_front *front, size_t size) {
 static inline bool at_front_push(at_front *front, at_block *block) {
   unsigned index = at_bin_index(block->rounded), other = index ^ 1;
   at_bin *bin = &front->bins[index];
-  if (bin->size != block->rounded && (front->bins[other].size == block->rounded || bin->top)) bin = &front->bins[index = other];
+  if (bin->size != block->rounded && (front->bins[other].size == block->rounded || bin->top))
+    bin = &front->bins[index = other];
   if (bin->size != block->rounded) {
     if (bin->top) return false;
     bin->size = block->rounded;

@@ -13,7 +13,7 @@ typedef struct record {
   uintptr_t address; /* OOM: what the device had free */
   size_t bytes;
   uint64_t front;
-  int64_t time_us;   /* since 1970 */
+  int64_t time_us; /* since 1970 */
   char note[NOTE_BYTES];
 } record;
 
@@ -34,7 +34,10 @@ void at_history_add(at_allocator *allocator, at_action action, uintptr_t address
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   record *r = &history->records[history->begun++ % history->room];
-  *r = (record){.action = action, .address = address, .bytes = bytes, .front = front ? front->id : 0,
+  *r = (record){.action = action,
+                .address = address,
+                .bytes = bytes,
+                .front = front ? front->id : 0,
                 .time_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000};
   (void)at_copy_text(r->note, sizeof r->note, note);
 }
@@ -62,11 +65,12 @@ attune_status attune_memory_record_history(attune_device *device, size_t entries
 }
 
 static void write_record(const record *r, struct at_text *out) {
-  static const char *const names[] = {"alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
-                                      "segment_map", "segment_unmap",  "oom",            "snapshot"};
-  at_text_add(out, "{\"action\":\"%s\",\"%s\":%llu,\"size\":%zu,\"stream\":%llu,\"time_us\":%lld,\"frames\":[]", names[r->action],
-              r->action == AT_ACTION_OOM ? "device_free" : "addr", (unsigned long long)r->address, r->bytes, (unsigned long long)r->front,
-              (long long)r->time_us);
+  static const char *const names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
+                                      "segment_free", "segment_map",    "segment_unmap",  "oom",
+                                      "snapshot"};
+  at_text_add(out, "{\"action\":\"%s\",\"%s\":%llu,\"size\":%zu,\"stream\":%llu,\"time_us\":%lld,\"frames\":[]",
+              names[r->action], r->action == AT_ACTION_OOM ? "device_free" : "addr", (unsigned long long)r->address,
+              r->bytes, (unsigned long long)r->front, (long long)r->time_us);
   at_text_add(out, ",\"user_metadata\":");
   at_text_quote(out, r->note);
   at_text_add(out, "}");

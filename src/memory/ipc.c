@@ -29,7 +29,8 @@ attune_status attune_memory_export(attune_memory_handle *out, const void *pointe
   const at_segment *segment = block->segment; /* the caller holds the memory, so the segment stays */
   attune_device *device = segment->heap->pool->allocator->device;
   if (!device->backend->ipc_export)
-    return at_fail(ATTUNE_UNSUPPORTED, "memory of %s cannot be given to other processes; should be of a CUDA device", device->name);
+    return at_fail(ATTUNE_UNSUPPORTED, "memory of %s cannot be given to other processes; should be of a CUDA device",
+                   device->name);
   if (at_segment_expandable(segment) || segment->heap->pool->own_allocator || segment->heap->pool->allocator->has_own)
     return at_fail(ATTUNE_UNSUPPORTED, "%p lies in %s; should be in a plain segment of the device", pointer,
                    at_segment_expandable(segment) ? "an expandable segment" : "memory of the program's allocator");
@@ -68,10 +69,12 @@ attune_status attune_memory_import(void **out, attune_device *device, const attu
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   if (!handle) return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is NULL; should be one of attune_memory_export");
   if (handle->offset > PTRDIFF_MAX || handle->bytes == 0 || handle->bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "handle has offset %llu and %llu bytes; should be as attune_memory_export made it",
                    (unsigned long long)handle->offset, (unsigned long long)handle->bytes);
   if (!device->backend->ipc_open)
-    return at_fail(ATTUNE_UNSUPPORTED, "memory of other processes cannot be opened on %s; should be a CUDA device", device->name);
+    return at_fail(ATTUNE_UNSUPPORTED, "memory of other processes cannot be opened on %s; should be a CUDA device",
+                   device->name);
   pthread_mutex_lock(&lock);
   attune_status status = open_base(device, handle, &segment);
   if (status == ATTUNE_OK) {
@@ -86,8 +89,8 @@ attune_status attune_memory_import(void **out, attune_device *device, const attu
 attune_status attune_memory_close(void *pointer, attune_device *device) {
   if (!pointer) return ATTUNE_OK;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  attune_status status =
-      at_fail(ATTUNE_INVALID_ARGUMENT, "%p is not open on %s; should be what attune_memory_import gave", pointer, device->name);
+  attune_status status = at_fail(
+      ATTUNE_INVALID_ARGUMENT, "%p is not open on %s; should be what attune_memory_import gave", pointer, device->name);
   pthread_mutex_lock(&lock);
   for (opened **link = &list; *link; link = &(*link)->next) {
     opened *segment = *link;

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS \
-  "backend, max_split_size_mb, max_non_split_rounding_mb, roundup_power2_divisions, garbage_collection_threshold, expandable_segments, " \
+#define KEYS                                                                                                        \
+  "backend, max_split_size_mb, max_non_split_rounding_mb, roundup_power2_divisions, garbage_collection_threshold, " \
+  "expandable_segments, "                                                                                           \
   "large_segment_size_mb, per_process_memory_fraction, poison"
 #define TOKEN_BYTES 64
 #define MB_MAX ((int64_t)1 << 30)
@@ -153,7 +154,8 @@ attune_status at_memory_options_parse(at_memory_options *out, const char *text, 
   while (*at) {
     at = take(s.key, sizeof s.key, at, ":,");
     if (!at || *at != ':' || !s.key[0])
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is \"%.150s\"; should be key:value,key:value with keys " KEYS, name, text);
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is \"%.150s\"; should be key:value,key:value with keys " KEYS, name,
+                     text);
     at = take(s.value, sizeof s.value, at + 1, ",");
     if (!at) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: the value of %s is longer than any", name, s.key);
     attune_status status = apply(&s);

@@ -191,7 +191,9 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
 static attune_status find(pinned_block **out, void *pointer) {
   at_entry *entry = at_table_find_surely((uintptr_t)pointer);
   pinned_block *block = (pinned_block *)entry;
-  if (!entry) return at_fail(ATTUNE_NOT_FOUND, "%p is not pinned memory of attune; should be what attune_pinned_alloc gave", pointer);
+  if (!entry)
+    return at_fail(ATTUNE_NOT_FOUND, "%p is not pinned memory of attune; should be what attune_pinned_alloc gave",
+                   pointer);
   if (entry->kind != AT_ENTRY_PINNED)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of a device; should be given to attune_free", pointer);
   if (!block->live) return at_fail(ATTUNE_INVALID_ARGUMENT, "%p was freed already; should be freed once", pointer);
@@ -202,7 +204,8 @@ static attune_status find(pinned_block **out, void *pointer) {
 attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   pinned_block *block = NULL;
   if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
   if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_pinned_alloc gave");
   at_front *user = at_front_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
@@ -210,9 +213,10 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   attune_status status = find(&block, pointer);
   bool known = false;
   if (status == ATTUNE_OK && block->device != stream->device)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned for %s, stream is of %s; should be of one device", pointer, block->device->name,
-                     stream->device->name);
-  for (const pinned_use *use = status == ATTUNE_OK ? block->uses : NULL; use; use = use->next) known |= use->front == user;
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned for %s, stream is of %s; should be of one device", pointer,
+                     block->device->name, stream->device->name);
+  for (const pinned_use *use = status == ATTUNE_OK ? block->uses : NULL; use; use = use->next)
+    known |= use->front == user;
   if (status == ATTUNE_OK && !known) {
     pinned_use *use = calloc(1, sizeof *use);
     attune_event_options options = {.no_timing = 1};
@@ -266,7 +270,8 @@ static attune_status reset(attune_device *device, bool peaks) {
   if (status != ATTUNE_OK) return status;
   pthread_mutex_lock(&lock);
   attune_pinned_statistics *s = &caches[device->index].statistics;
-  attune_memory_figure *const figures[] = {&s->allocation, &s->allocated_bytes, &s->active, &s->active_bytes, &s->segment, &s->reserved_bytes};
+  attune_memory_figure *const figures[] = {&s->allocation,   &s->allocated_bytes, &s->active,
+                                           &s->active_bytes, &s->segment,         &s->reserved_bytes};
   for (size_t i = 0; i < AT_COUNT(figures); i++) {
     if (peaks)
       figures[i]->peak = figures[i]->current;
@@ -314,7 +319,9 @@ attune_status attune_pinned_empty_cache(attune_device *device) {
   attune_status status = check_device(device);
   if (status != ATTUNE_OK) return status;
   if (__atomic_load_n(&device->captures, __ATOMIC_RELAXED) > 0)
-    return at_fail(ATTUNE_CAPTURING, "pinned memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
+    return at_fail(ATTUNE_CAPTURING,
+                   "pinned memory of %s cannot be given back while a capture is under way; end the capture first",
+                   device->name);
   pinned_cache *cache = &caches[device->index];
   pinned_block *list = NULL;
   pthread_mutex_lock(&lock);

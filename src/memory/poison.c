@@ -23,6 +23,8 @@ attune_status at_poison_check(const at_block *block, attune_stream *stream) {
   if (bytes[0] == AT_POISON && memcmp(bytes, bytes + 1, block->size - 1) == 0) return ATTUNE_OK;
   size_t at = 0;
   while (bytes[at] == AT_POISON) at++;
-  return at_fail(ATTUNE_BAD_DATA, "byte %zu of %zu at %p on %s was written to after the memory was freed; it is 0x%02x, should be 0x%02x", at,
-                 block->size, at_block_pointer(block), stream->device->name, bytes[at], AT_POISON);
+  return at_fail(
+      ATTUNE_BAD_DATA,
+      "byte %zu of %zu at %p on %s was written to after the memory was freed; it is 0x%02x, should be 0x%02x", at,
+      block->size, at_block_pointer(block), stream->device->name, bytes[at], AT_POISON);
 }

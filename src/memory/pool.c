@@ -69,7 +69,8 @@ void attune_pool_destroy(attune_pool *pool) {
 }
 
 static bool is_unmapped(const at_segment *segment) {
-  return at_segment_expandable(segment) && at_block_get_state(segment->first) == AT_BLOCK_UNMAPPED && !segment->first->next;
+  return at_segment_expandable(segment) && at_block_get_state(segment->first) == AT_BLOCK_UNMAPPED &&
+         !segment->first->next;
 }
 
 static bool is_empty(const attune_pool *pool) {
@@ -107,7 +108,8 @@ void at_pools_reap(at_allocator *allocator) {
 static attune_status check_pair(const attune_pool *pool, const attune_stream *stream) {
   if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
   if (!stream)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
   if (stream->device == pool->allocator->device) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is of device %s, stream of %s; should be of one device",
                  pool->allocator->device->name, stream->device->name);
@@ -135,7 +137,8 @@ attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream) {
   }
   pthread_mutex_unlock(&allocator->lock);
   if (fits) return ATTUNE_OK;
-  return at_fail(ATTUNE_BUSY, "the stream uses %d pools already; should be at most %d, one in another", AT_POOL_DEPTH, AT_POOL_DEPTH);
+  return at_fail(ATTUNE_BUSY, "the stream uses %d pools already; should be at most %d, one in another", AT_POOL_DEPTH,
+                 AT_POOL_DEPTH);
 }
 
 attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
@@ -153,7 +156,8 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
   }
   pthread_mutex_unlock(&allocator->lock);
   if (begun) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is not what the stream uses; should be that of the latest attune_pool_begin");
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "pool is not what the stream uses; should be that of the latest attune_pool_begin");
 }
 
 attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated) {

@@ -42,7 +42,8 @@ static attune_status take_raw(at_allocator *allocator, const at_request *request
   if (!own) return device->backend->alloc(device, out, bytes);
   *out = own->alloc(own->user, bytes, device, request->stream);
   if (*out) return ATTUNE_OK;
-  return at_fail(ATTUNE_OUT_OF_MEMORY, "the program's allocator gave no memory for %zu bytes on %s", bytes, device->name);
+  return at_fail(ATTUNE_OUT_OF_MEMORY, "the program's allocator gave no memory for %zu bytes on %s", bytes,
+                 device->name);
 }
 
 static void link_segment(at_heap *heap, at_segment *segment) {
@@ -112,7 +113,8 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
 
 attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out) {
   *out = NULL;
-  if (!allocator->options.expandable || request->pool->own_allocator || is_direct(allocator)) return add_plain(allocator, request, out);
+  if (!allocator->options.expandable || request->pool->own_allocator || is_direct(allocator))
+    return add_plain(allocator, request, out);
   bool possible = true;
   attune_status status = at_expandable_grow(allocator, request, out, &possible);
   return possible ? status : add_plain(allocator, request, out);
@@ -216,7 +218,8 @@ static at_segment *oldest_free(at_allocator *allocator) {
   for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
     for (at_heap *heap = pool->heaps; heap; heap = heap->next)
       for (at_segment *segment = heap->segments; segment; segment = segment->next)
-        if (is_free_segment(segment) && (!oldest || segment->first->freed_at < oldest->first->freed_at)) oldest = segment;
+        if (is_free_segment(segment) && (!oldest || segment->first->freed_at < oldest->first->freed_at))
+          oldest = segment;
   return oldest;
 }
 

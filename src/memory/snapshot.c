@@ -27,9 +27,12 @@ static void write_blocks(const at_segment *segment, at_text *out) {
   for (at_block *block = segment->first; block; block = block->next) {
     at_block_state state = at_block_get_state(block);
     if (state == AT_BLOCK_UNMAPPED) continue;
-    const char *word = state == AT_BLOCK_LIVE ? "active_allocated" : state == AT_BLOCK_PENDING ? "active_pending_free" : "inactive";
+    const char *word = state == AT_BLOCK_LIVE      ? "active_allocated"
+                       : state == AT_BLOCK_PENDING ? "active_pending_free"
+                                                   : "inactive";
     at_text_add(out, "%s{\"address\":%llu,\"size\":%zu,\"requested_size\":%zu,\"state\":\"%s\",\"frames\":[]}", comma,
-                (unsigned long long)at_block_address(block), block->size, state == AT_BLOCK_LIVE ? block->requested : 0, word);
+                (unsigned long long)at_block_address(block), block->size, state == AT_BLOCK_LIVE ? block->requested : 0,
+                word);
     comma = ",";
   }
 }
@@ -38,11 +41,14 @@ static void write_segment(const at_segment *segment, const attune_device *device
   segment_sums sums = sum_up(segment);
   const attune_pool *pool = segment->heap->pool;
   at_text_add(out,
-              "{\"device\":%d,\"address\":%llu,\"total_size\":%zu,\"allocated_size\":%zu,\"active_size\":%zu,\"requested_size\":%zu,"
-              "\"stream\":%llu,\"segment_type\":\"%s\",\"segment_pool_id\":[%llu,%llu],\"is_expandable\":%s,\"frames\":[],\"blocks\":[",
-              device->ordinal, (unsigned long long)(uintptr_t)segment->base, segment->bytes, sums.allocated, sums.active, sums.requested,
-              (unsigned long long)segment->heap->front->id, segment->small ? "small" : "large", (unsigned long long)pool->id[0],
-              (unsigned long long)pool->id[1], at_segment_expandable(segment) ? "true" : "false");
+              "{\"device\":%d,\"address\":%llu,\"total_size\":%zu,\"allocated_size\":%zu,\"active_size\":%zu,"
+              "\"requested_size\":%zu,"
+              "\"stream\":%llu,\"segment_type\":\"%s\",\"segment_pool_id\":[%llu,%llu],\"is_expandable\":%s,\"frames\":"
+              "[],\"blocks\":[",
+              device->ordinal, (unsigned long long)(uintptr_t)segment->base, segment->bytes, sums.allocated,
+              sums.active, sums.requested, (unsigned long long)segment->heap->front->id,
+              segment->small ? "small" : "large", (unsigned long long)pool->id[0], (unsigned long long)pool->id[1],
+              at_segment_expandable(segment) ? "true" : "false");
   write_blocks(segment, out);
   at_text_add(out, "]}");
 }
@@ -63,10 +69,12 @@ static void write_settings(const at_allocator *allocator, at_text *out) {
   const at_memory_options *options = &allocator->options;
   long long max_split = options->max_split == SIZE_MAX ? -1 : (long long)options->max_split;
   at_text_add(out,
-              "{\"max_split_size\":%lld,\"max_non_split_rounding_size\":%zu,\"garbage_collection_threshold\":%.6f,\"expandable_segments\":%s,"
+              "{\"max_split_size\":%lld,\"max_non_split_rounding_size\":%zu,\"garbage_collection_threshold\":%.6f,"
+              "\"expandable_segments\":%s,"
               "\"large_segment_size\":%zu,\"backend\":\"%s\",\"poison\":%s}",
-              max_split, options->max_non_split_rounding, options->collect_above, options->expandable ? "true" : "false",
-              options->large_segment, options->no_cache ? "none" : "caching", options->poison ? "true" : "false");
+              max_split, options->max_non_split_rounding, options->collect_above,
+              options->expandable ? "true" : "false", options->large_segment, options->no_cache ? "none" : "caching",
+              options->poison ? "true" : "false");
 }
 
 /* One list of history for each device up to this one, as the visualiser expects to find it under the device's number. */
@@ -126,9 +134,9 @@ attune_status attune_memory_summary(char **out, attune_device *device) {
   attune_status status = attune_memory_get_statistics(device, &s);
   if (status != ATTUNE_OK) return status;
   at_text text = {0};
-  at_text_add(&text, "memory of %s: %llu failed requests, %llu retries, %llu segments taken, %llu given back\n", device->name,
-              (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries, (unsigned long long)s.device_allocs,
-              (unsigned long long)s.device_frees);
+  at_text_add(&text, "memory of %s: %llu failed requests, %llu retries, %llu segments taken, %llu given back\n",
+              device->name, (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries,
+              (unsigned long long)s.device_allocs, (unsigned long long)s.device_frees);
   at_text_add(&text, "| %-22s | %12s | %12s | %12s | %12s |\n", "", "now", "peak", "allocated", "freed");
   at_text_add(&text, "|------------------------|--------------|--------------|--------------|--------------|\n");
   write_rows(&text, "allocated memory", s.allocated_bytes, true);

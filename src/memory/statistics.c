@@ -64,7 +64,8 @@ void at_statistics_epoch(at_allocator *allocator) {
     for (int i = 0; i < 3; i++) {
       raise_peak(&allocator->held[which][i], s.high[i]);
       if (which == AT_COUNT_ALLOCATIONS) raise_peak(&allocator->active[i], s.high[i] + allocator->pending[i].current);
-      if (which == AT_COUNT_BYTES) raise_peak(&allocator->active_bytes[i], s.high[i] + allocator->pending_bytes[i].current);
+      if (which == AT_COUNT_BYTES)
+        raise_peak(&allocator->active_bytes[i], s.high[i] + allocator->pending_bytes[i].current);
     }
   }
   atomic_fetch_add_explicit(&allocator->epoch, 1, memory_order_relaxed);
@@ -83,9 +84,10 @@ static void gather_held(const at_allocator *allocator, attune_memory_statistics 
   for (int i = 0; i < 3; i++) {
     const attune_memory_figure *held = &out->allocation[i], *bytes = &out->allocated_bytes[i];
     uint64_t wait = allocator->pending[i].current, wait_bytes = allocator->pending_bytes[i].current;
-    out->active[i] = (attune_memory_figure){held->current + wait, allocator->active[i].peak, held->allocated, held->freed - wait};
-    out->active_bytes[i] = (attune_memory_figure){bytes->current + wait_bytes, allocator->active_bytes[i].peak, bytes->allocated,
-                                                  bytes->freed - wait_bytes};
+    out->active[i] =
+        (attune_memory_figure){held->current + wait, allocator->active[i].peak, held->allocated, held->freed - wait};
+    out->active_bytes[i] = (attune_memory_figure){bytes->current + wait_bytes, allocator->active_bytes[i].peak,
+                                                  bytes->allocated, bytes->freed - wait_bytes};
   }
 }
 
@@ -133,7 +135,9 @@ attune_status attune_memory_get_statistics(attune_device *device, attune_memory_
   if (status != ATTUNE_OK) return status;
   gather(allocator, out);
   for (int which = 0; which < AT_COUNTS; which++)
-    subtract(which == AT_COUNT_ALLOCATIONS ? out->allocation : which == AT_COUNT_BYTES ? out->allocated_bytes : out->requested_bytes,
+    subtract(which == AT_COUNT_ALLOCATIONS ? out->allocation
+             : which == AT_COUNT_BYTES     ? out->allocated_bytes
+                                           : out->requested_bytes,
              allocator->held[which]);
   subtract(out->active, allocator->active);
   subtract(out->active_bytes, allocator->active_bytes);
