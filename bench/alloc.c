@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc.c: the caching allocator. Time of alloc + free by threads, beside the C library (host) or cudaMallocAsync (CUDA); memory that it reserves on
- * traces of a training step and of LLM serving, against the most that was in use.
+ * alloc.c: the caching allocator. Time of alloc + free by threads, beside the C library (host) or cudaMallocAsync
+ * (CUDA); memory that it reserves on traces of a training step and of LLM serving, against the most that was in use.
  *   bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]
  * --traces also writes the traces there as text, "a ID BYTES" and "f ID", for torch_alloc.py to replay. */
 #include "bench/alloc.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc_cuda.c: the peer on CUDA: cudaMallocAsync and cudaFreeAsync from the device's default pool, which keeps what is freed. */
+ * alloc_cuda.c: the peer on CUDA: cudaMallocAsync and cudaFreeAsync from the device's default pool, which keeps what is
+ * freed. */
 #include "bench/alloc.h"
 
 #include <cuda_runtime_api.h>

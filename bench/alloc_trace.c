@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc_trace.c: what two kinds of programs ask of an allocator: the training of a transformer with varying sequence lengths, and an LLM server with
- * requests that come, grow and go. */
+ * alloc_trace.c: what two kinds of programs ask of an allocator: the training of a transformer with varying sequence
+ * lengths, and an LLM server with requests that come, grow and go. */
 #include "bench/alloc.h"
 
 #include <stdlib.h>
@@ -48,8 +48,8 @@ static void give(alloc_trace *trace, buffer b) {
 enum { LAYERS = 24, SAVED = 9, STEPS = 130 };
 #define HIDDEN ((size_t)1024)
 
-/* Forward keeps what backward needs, layer by layer; backward makes gradients and frees from the last layer on. Weights, their gradients and the
- * optimiser's two moments stay. Each step has another batch of tokens. */
+/* Forward keeps what backward needs, layer by layer; backward makes gradients and frees from the last layer on.
+ * Weights, their gradients and the optimiser's two moments stay. Each step has another batch of tokens. */
 static void make_training(alloc_trace *trace) {
   static const size_t weights[] = {3 * HIDDEN * HIDDEN * 2, HIDDEN * HIDDEN * 2, 4 * HIDDEN * HIDDEN * 2,
                                    4 * HIDDEN * HIDDEN * 2, HIDDEN * 2,          HIDDEN * 2};
@@ -95,8 +95,8 @@ static void make_training(alloc_trace *trace) {
 
 enum { REQUESTS = 48, SLOTS = 24, TICKS = 2600 };
 
-/* Each request has a cache of keys and values that grows by doubling until its answer ends; a step makes and frees activations for the tokens
- * of all requests. */
+/* Each request has a cache of keys and values that grows by doubling until its answer ends; a step makes and frees
+ * activations for the tokens of all requests. */
 typedef struct request {
   buffer cache[SLOTS];
   buffer state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph.c: bench_graph: 100 small GEMMs as a graph against the same given one by one, on the host; on CUDA also against graphs made by hand with the CUDA
- * API. torch_graph.py measures PyTorch's in the same way. */
+ * graph.c: bench_graph: 100 small GEMMs as a graph against the same given one by one, on the host; on CUDA also against
+ * graphs made by hand with the CUDA API. torch_graph.py measures PyTorch's in the same way. */
 #include "bench/graph.h"
 
 #include <getopt.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_cuda.c: a graph of 100 bf16 GEMMs on the GPU: attune's; the same calls captured by hand with the CUDA API, so the same kernels; cublasGemmEx
- * captured by hand. Two times each: on the device, from replay to replay, and of the host's call. The ways are interleaved. */
+ * graph_cuda.c: a graph of 100 bf16 GEMMs on the GPU: attune's; the same calls captured by hand with the CUDA API, so
+ * the same kernels; cublasGemmEx captured by hand. Two times each: on the device, from replay to replay, and of the
+ * host's call. The ways are interleaved. */
 #include "bench/graph.h"
 
 #include <cublas_v2.h>
@@ -85,7 +86,8 @@ static void launch(scene *s, int way) {
     cuda(cudaGraphLaunch(s->by_hand[way], s->native), "cudaGraphLaunch");
 }
 
-/* The device's time from replay to replay and the host's time of a call, in us. One replay goes first, so that the device never waits for the host. */
+/* The device's time from replay to replay and the host's time of a call, in us. One replay goes first, so that the
+ * device never waits for the host. */
 static void measure(scene *s, int way, double *out_device_us, double *out_host_us) {
   float ms = 0.0f;
   launch(s, way);

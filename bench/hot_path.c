@@ -178,8 +178,8 @@ static int find_cpus(int cpus[MAX_THREADS]) {
   return count;
 }
 
-/* Million calls a second of `threads` threads at once, each on a CPU of its own, spread evenly over those there are (neighbours may share a core's
- * hardware): the sum of the threads' own rates, the median of several runs. */
+/* Million calls a second of `threads` threads at once, each on a CPU of its own, spread evenly over those there are
+ * (neighbours may share a core's hardware): the sum of the threads' own rates, the median of several runs. */
 static double rate_of_threads(const scene *s, path which, int threads, const int *cpus, int cpu_count) {
   double runs[REPEATS];
   for (int run = -1; run < REPEATS; run++) {

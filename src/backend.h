@@ -28,16 +28,17 @@ typedef struct at_backend {
   attune_status (*device_synchronize)(attune_device *device);
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
 
-  /* Raw memory, aligned to 512 bytes at least; what programs are given comes out of it by src/memory/. `free` first waits for the work of the
-   * whole device; not to be called while a capture is under way. */
+  /* Raw memory, aligned to 512 bytes at least; what programs are given comes out of it by src/memory/. `free` first
+   * waits for the work of the whole device; not to be called while a capture is under way. */
   attune_status (*alloc)(attune_device *device, void **out, size_t bytes);
   attune_status (*free)(attune_device *device, void *pointer);
   attune_status (*memory_info)(attune_device *device, uint64_t *out_free, uint64_t *out_total);
   attune_status (*pinned_alloc)(attune_device *device, void **out, size_t bytes);
   attune_status (*pinned_free)(attune_device *device, void *pointer);
 
-  /* Virtual memory: addresses are reserved once, and memory is mapped to stretches of them and taken away again; both are multiples of the
-   * granularity. What is unmapped is not in use by any work: vm_unmap waits for it. All NULL: the device has none. */
+  /* Virtual memory: addresses are reserved once, and memory is mapped to stretches of them and taken away again; both
+   * are multiples of the granularity. What is unmapped is not in use by any work: vm_unmap waits for it. All NULL: the
+   * device has none. */
   attune_status (*vm_granularity)(attune_device *device, size_t *out);
   attune_status (*vm_reserve)(attune_device *device, void **out, size_t bytes);
   void (*vm_release)(attune_device *device, void *base, size_t bytes);
@@ -67,7 +68,8 @@ typedef struct at_backend {
   attune_status (*event_synchronize)(attune_event *event);
   attune_status (*event_elapsed)(double *out_ns, attune_event *start, attune_event *stop);
 
-  /* Random numbers: runs a call in stream order; writes {seed, offset} in stream order; threads that a multiprocessor of the GPU has. */
+  /* Random numbers: runs a call in stream order; writes {seed, offset} in stream order; threads that a multiprocessor
+   * of the GPU has. */
   attune_status (*random_run)(attune_stream *stream, const struct at_random_call *call);
   attune_status (*random_state)(attune_stream *stream, uint64_t *state, uint64_t seed, uint64_t offset);
   int (*threads_per_processor)(const attune_device *device);
@@ -79,16 +81,17 @@ typedef struct at_backend {
   attune_status (*peer_query)(int *out, attune_device *device, attune_device *peer);  /* two devices of this kind */
   attune_status (*peer_enable)(attune_device *device, attune_device *peer);
 
-  /* Capture what `stream` is given between begin and end. Without stream->capture the graph is instantiated and uploaded; with it
-   * (attune_graph_capture_begin) graph_instantiate does that. A failed end leaves the stream usable. */
+  /* Capture what `stream` is given between begin and end. Without stream->capture the graph is instantiated and
+   * uploaded; with it (attune_graph_capture_begin) graph_instantiate does that. A failed end leaves the stream usable.
+   */
   attune_status (*capture_begin)(attune_stream *stream);
   attune_status (*capture_end)(attune_stream *stream, at_graph **out);
   attune_status (*graph_launch)(at_graph *graph, attune_stream *stream);
   void (*graph_destroy)(at_graph *graph);
   /* Makes the executable anew. `keep`: what was captured stays beside it. */
   attune_status (*graph_instantiate)(at_graph *graph, bool keep);
-  /* Gives `graph` (captured, no executable yet) an executable: that of `older` changed in place where the shape allows (*in_place), else a new one.
-   * After a failure `older` is as before. */
+  /* Gives `graph` (captured, no executable yet) an executable: that of `older` changed in place where the shape allows
+   * (*in_place), else a new one. After a failure `older` is as before. */
   attune_status (*graph_update)(at_graph *graph, at_graph *older, bool keep, bool *in_place);
   size_t (*graph_nodes)(const at_graph *graph);
   attune_status (*graph_dump)(const at_graph *graph, const char *path);
@@ -136,7 +139,8 @@ struct attune_event {
 extern const at_backend at_host_backend;
 extern const at_backend at_cuda_backend; /* only in a build with CUDA (AT_WITH_CUDA) */
 
-/* src/memory/: around the closing of a stream, and when a device is lost: its memory is not handed out any more. Any thread. */
+/* src/memory/: around the closing of a stream, and when a device is lost: its memory is not handed out any more. Any
+ * thread. */
 void at_memory_stream_closing(attune_stream *stream);
 void at_memory_stream_closed(struct at_front *front);
 void at_memory_device_lost(attune_device *device);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * capture.h: a capture under way, as the allocator and the generators see it. graph.c makes one for the time between begin and end and hangs it
- * on the stream; stream->capture is NULL otherwise, also while the program itself captures its own CUDA stream. */
+ * capture.h: a capture under way, as the allocator and the generators see it. graph.c makes one for the time between
+ * begin and end and hangs it on the stream; stream->capture is NULL otherwise, also while the program itself captures
+ * its own CUDA stream. */
 #ifndef AT_CAPTURE_H
 #define AT_CAPTURE_H
 
@@ -14,8 +15,9 @@
 struct attune_pool;
 struct attune_generator;
 
-/* A generator registered with a graph: kernels of the graph read {seed, base offset} from `state` in device memory and add the offset they were given
- * at capture; a replay writes both first and then moves the generator on by `increment`. */
+/* A generator registered with a graph: kernels of the graph read {seed, base offset} from `state` in device memory and
+ * add the offset they were given at capture; a replay writes both first and then moves the generator on by `increment`.
+ */
 typedef struct at_graph_generator {
   struct attune_generator *generator;
   attune_device *device;
@@ -44,26 +46,29 @@ typedef struct at_capture {
   void *recording;      /* the host's */
 } at_capture;
 
-/* The capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as the thread's message. */
+/* The capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as the thread's
+ * message. */
 attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason);
 
-/* What stream.c asks and tells. check_event: CAPTURING when the latest record lies in a capture. wait and record do the backend's part too. leave: the
- * stream is being destroyed; true: its capture's end will close it. */
+/* What stream.c asks and tells. check_event: CAPTURING when the latest record lies in a capture. wait and record do the
+ * backend's part too. leave: the stream is being destroyed; true: its capture's end will close it. */
 attune_status at_capture_check_event(const attune_event *event);
 attune_status at_capture_wait(attune_stream *stream, attune_event *event);
 attune_status at_capture_record(attune_event *event, attune_stream *stream);
 void at_capture_forget_event(attune_event *event);
 bool at_capture_leave(attune_stream *stream);
 
-/* src/random/: a generator joins a graph (makes state), is replayed (in stream order, before the graph), leaves (frees state). */
+/* src/random/: a generator joins a graph (makes state), is replayed (in stream order, before the graph), leaves (frees
+ * state). */
 attune_status at_generator_join(struct attune_generator *generator, attune_device *device, at_graph_generator *out);
 attune_status at_generator_replay(at_graph_generator *joined, attune_stream *stream);
 void at_generator_leave(at_graph_generator *joined);
 /* A capture of the graph begins (+1) or is over (-1): seed and offset must not be set meanwhile. */
 void at_generator_capturing(at_graph_generator *joined, int change);
 
-/* src/memory/: a pool for one graph or several (counted), and the moments the allocator must know of. begin: allocations on the stream go to the
- * pool, no event is recorded and nothing is given back to the system by anybody on the device until end (also a failed one). */
+/* src/memory/: a pool for one graph or several (counted), and the moments the allocator must know of. begin:
+ * allocations on the stream go to the pool, no event is recorded and nothing is given back to the system by anybody on
+ * the device until end (also a failed one). */
 attune_status at_pool_create_private(struct attune_pool **out, attune_device *device);
 void at_pool_retain(struct attune_pool *pool);
 void at_pool_release(struct attune_pool *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph.c: graphs as a program sees them: captured, made executable, replayed. Arguments are checked here and in graph_capture.c, the backend does
- * the rest. */
+ * graph.c: graphs as a program sees them: captured, made executable, replayed. Arguments are checked here and in
+ * graph_capture.c, the backend does the rest. */
 #include "src/graph.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_capture.c: a capture from begin to end: which streams are in it, where their memory comes from, and how all of it is undone. */
+ * graph_capture.c: a capture from begin to end: which streams are in it, where their memory comes from, and how all of
+ * it is undone. */
 #include "src/graph.h"
 #include "src/stream.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_update.c: a graph captured anew in the place of what it has. Until the new work has its executable, the old one stays whole. */
+ * graph_update.c: a graph captured anew in the place of what it has. Until the new work has its executable, the old one
+ * stays whole. */
 #include "src/graph.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static void put_back(const attune_graph *graph, const uint64_t *increments, size
     g->increment = i < later ? 0 : increments[i - later];
 }
 
-/* The captured work takes over the executable, or gets one of its own; with keep_graph and none made yet there is nothing to do. */
+/* The captured work takes over the executable, or gets one of its own; with keep_graph and none made yet there is
+ * nothing to do. */
 static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in_place) {
   const at_backend *backend = graph->device->backend;
   attune_status status =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * half.h: IEEE binary16 and bfloat16 to and from f32 and f64, rounded once, to nearest even. NaN stays NaN (quiet, with its sign),
- * overflow gives infinity, subnormals are kept. */
+ * half.h: IEEE binary16 and bfloat16 to and from f32 and f64, rounded once, to nearest even. NaN stays NaN (quiet, with
+ * its sign), overflow gives infinity, subnormals are kept. */
 #ifndef AT_GEMM_HALF_H
 #define AT_GEMM_HALF_H
 
@@ -39,7 +39,8 @@ static inline float at_f16_to_f32(uint16_t h) {
   return at_f32_of_bits(sign | at_bits_of_f32(subnormal));
 }
 
-/* |x| of `bits` rounded to a format with `mantissa` stored bits and the largest exponent `bias` (= its exponent bias). */
+/* |x| of `bits` rounded to a format with `mantissa` stored bits and the largest exponent `bias` (= its exponent bias).
+ */
 static inline uint16_t at_round_f64(uint64_t bits, int mantissa, int bias) {
   uint16_t sign = (uint16_t)((bits >> 48) & 0x8000u);
   uint64_t fraction = bits & 0xfffffffffffffu;

@@ -12,8 +12,9 @@ void at_stream_close(attune_stream *stream);
 /* The stream is being destroyed: it is the calling thread's current one no more. */
 void at_stream_forget_current(const attune_stream *stream);
 
-/* A call is about to wait for the device although nobody asked it to (attune_set_sync_debug). at_sync_check: BUSY when that is to be an error; `what` is
- * the call and its reason, "attune_copy waits for pageable host memory". at_sync_waits: for calls that cannot fail. Not under a lock: it logs. */
+/* A call is about to wait for the device although nobody asked it to (attune_set_sync_debug). at_sync_check: BUSY when
+ * that is to be an error; `what` is the call and its reason, "attune_copy waits for pageable host memory".
+ * at_sync_waits: for calls that cannot fail. Not under a lock: it logs. */
 attune_status at_sync_check(const attune_device *device, const char *what);
 void at_sync_waits(const attune_device *device, const char *what);
 

@@ -28,7 +28,8 @@ static void lock_pools(void) {
 static void unlock_pools(void) {
   pthread_mutex_unlock(&pool_lock);
 }
-/* The queues' handlers come first: before a fork they then run last, in the order in which the locks are taken elsewhere. */
+/* The queues' handlers come first: before a fork they then run last, in the order in which the locks are taken
+ * elsewhere. */
 static void watch_fork(void) {
   (void)at_fork_generation();
   pthread_atfork(lock_pools, unlock_pools, unlock_pools);

@@ -15,7 +15,8 @@
 #define AT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define AT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Sets the thread's message and returns `status`: `return at_fail(ATTUNE_INVALID_ARGUMENT, "lda is %lld; ...", ...)`. */
+/* Sets the thread's message and returns `status`: `return at_fail(ATTUNE_INVALID_ARGUMENT, "lda is %lld; ...", ...)`.
+ */
 attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
 
 /* Puts a word before the thread's message ("workload.csv:3:5: ") and returns `status`. */
@@ -40,8 +41,8 @@ bool at_copy_text(char *out, size_t size, const char *text);
 /* snprintf at out+*at, moving *at; false when it did not fit (out stays terminated, *at stays inside). */
 bool at_append(char *out, size_t size, size_t *at, const char *format, ...) AT_PRINTF(4, 5);
 
-/* Memory for large data that is touched soon, in huge pages where the system has them (a page fault each 2 MiB, not each 4 KiB). Release it with
- * free(). NULL when memory is short; bytes = 0 gives a pointer too. */
+/* Memory for large data that is touched soon, in huge pages where the system has them (a page fault each 2 MiB, not
+ * each 4 KiB). Release it with free(). NULL when memory is short; bytes = 0 gives a pointer too. */
 void *at_alloc_large(size_t bytes);
 
 /* Parses a whole decimal int64; false on anything else (spaces, empty, overflow, trailing text). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_op.h: gemm with implementations whose cost and faults a test decides: "base", the default, and "spin", with as many configurations
- * as the test gives it. Both compute the right result by plain loops and then spin until "ns" nanoseconds have passed. */
+ * fake_op.h: gemm with implementations whose cost and faults a test decides: "base", the default, and "spin", with as
+ * many configurations as the test gives it. Both compute the right result by plain loops and then spin until "ns"
+ * nanoseconds have passed. */
 #ifndef AT_TEST_FAKE_OP_H
 #define AT_TEST_FAKE_OP_H
 

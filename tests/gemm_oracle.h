@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * gemm_oracle.h: one GEMM case as memory to run it on, and the right answer by loops that share no code with the library: conversions of
- * halves, layouts, strides and tolerances are written anew here. Include after cmocka.h. */
+ * gemm_oracle.h: one GEMM case as memory to run it on, and the right answer by loops that share no code with the
+ * library: conversions of halves, layouts, strides and tolerances are written anew here. Include after cmocka.h. */
 #ifndef AT_TEST_GEMM_ORACLE_H
 #define AT_TEST_GEMM_ORACLE_H
 
@@ -129,7 +129,8 @@ static inline void *oracle_pointer(const oracle *o, int which) {
   return o->block[which].raw + o->block[which].first;
 }
 
-/* Blocks start at multiples of 256, as device memory does; the matrix behind the guard is aligned to the case's class, not better. */
+/* Blocks start at multiples of 256, as device memory does; the matrix behind the guard is aligned to the case's class,
+ * not better. */
 static inline void oracle_block_open(oracle *o, int which, bool filled, uint64_t *state) {
   const oracle_matrix *x = &o->matrix[which];
   oracle_block *block = &o->block[which];
@@ -220,7 +221,8 @@ static inline void oracle_expect(oracle *o) {
   free(bt);
 }
 
-/* Memory and right answer of a case. What must not be read holds NaN: A and B with alpha = 0, C with beta = 0, every gap and guard. */
+/* Memory and right answer of a case. What must not be read holds NaN: A and B with alpha = 0, C with beta = 0, every
+ * gap and guard. */
 static inline void oracle_open(oracle *o, const at_gemm_case *c) {
   memset(o, 0, sizeof *o);
   o->c = *c;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * random_golden.h: hashes of the first 1001 numbers of each distribution and type, in the order of test_random.c. They never change. */
+ * random_golden.h: hashes of the first 1001 numbers of each distribution and type, in the order of test_random.c. They
+ * never change. */
 [UNIFORM] = {0x8f82d2569af6cba8, 0x6d96800f703eaad8, 0x3f386cbff41d6322, 0xa9c56e9f303384bd, 0, 0},
     [NORMAL] = {0x126e6fd155a86bd8, 0xb33b5cf5c6e809ef, 0xaf809a987fb8cbcb, 0xc9cc6419f3350ee6, 0, 0},
     [LOG_NORMAL] = {0x846833a173c3f49b, 0x8de8ac93cf99cbc1, 0xa68c3e0023e345e4, 0x3ba033da71cc8e5b, 0, 0},

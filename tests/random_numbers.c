@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * random_numbers.c: random_numbers FILE SEED OFFSET KIND DTYPE COUNT A B: writes what mode torch draws on cuda:0, and then the generator's state, to FILE.
- * torch_random_check.py compares it with PyTorch. Exit 77: no CUDA device. */
+ * random_numbers.c: random_numbers FILE SEED OFFSET KIND DTYPE COUNT A B: writes what mode torch draws on cuda:0, and
+ * then the generator's state, to FILE. torch_random_check.py compares it with PyTorch. Exit 77: no CUDA device. */
 #include <attune/attune.h>
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_allocator.c: the caching allocator on the host: reuse, order among streams, what is refused, limits, settings, pools, the program's own
- * functions, counters, threads, fork. */
+ * test_allocator.c: the caching allocator on the host: reuse, order among streams, what is refused, limits, settings,
+ * pools, the program's own functions, counters, threads, fork. */
 #include <attune/pinned.h>
 
 #include "src/capture.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_allocator_random.c: the allocator against an oracle of intervals. Random operations on the host device; whatever is handed out must overlap
- * nothing that the program holds, and nothing freed that another stream may still use. Work is gates that the test opens, so it knows what can
- * be done and what cannot.
- *   test_allocator_random [OPERATIONS [SEEDS [FIRST_SEED]]]   operations of each seed (ATTUNE_TEST_OPERATIONS or 3000), seeds (100) */
+ * test_allocator_random.c: the allocator against an oracle of intervals. Random operations on the host device; whatever
+ * is handed out must overlap nothing that the program holds, and nothing freed that another stream may still use. Work
+ * is gates that the test opens, so it knows what can be done and what cannot.
+ *   test_allocator_random [OPERATIONS [SEEDS [FIRST_SEED]]]   operations of each seed (ATTUNE_TEST_OPERATIONS or 3000),
+ *                                                             seeds (100) */
 #include "src/capture.h"
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
@@ -123,7 +124,8 @@ static void forget_finished(void) {
   freed_count = kept;
 }
 
-/* What is handed out to `owner` may be memory that only the owner's earlier work uses: its own order keeps them apart. */
+/* What is handed out to `owner` may be memory that only the owner's earlier work uses: its own order keeps them apart.
+ */
 static void check_interval(const held *h) {
   for (int i = 0; i < live_count; i++)
     if (h->begin < live[i].end && live[i].begin < h->end)

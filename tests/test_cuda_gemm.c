@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_gemm.c: GEMM on a GPU, the whole path: every implementation on the case list, tuning, the database, capture, the program's
- * own streams, threads. Exits 77 where there is no GPU. */
+ * test_cuda_gemm.c: GEMM on a GPU, the whole path: every implementation on the case list, tuning, the database,
+ * capture, the program's own streams, threads. Exits 77 where there is no GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,8 +124,9 @@ static void text_of(const at_gemm_case *c, char out[256]) {
 
 static int refused; /* candidates that verification turned away */
 
-/* A candidate that is not the default must pass verification first, as in a search: then it may run, and must be right here too. One thing is
- * allowed beside: with beta = 1 some of cuBLASLt's kernels round alpha A B to D's type and add that to memory. */
+/* A candidate that is not the default must pass verification first, as in a search: then it may run, and must be right
+ * here too. One thing is allowed beside: with beta = 1 some of cuBLASLt's kernels round alpha A B to D's type and add
+ * that to memory. */
 static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_gemm *g, const char *who) {
   at_verifier *verifier = NULL;
   double error = 0.0;
@@ -328,8 +329,8 @@ static void the_programs_own_stream(void **state) {
   CUDA(cudaStreamDestroy(native));
 }
 
-/* attune_gemm in the program's own capture, in mode tune: the default is captured, nothing is tuned, replays are right; the next
- * call outside tunes. */
+/* attune_gemm in the program's own capture, in mode tune: the default is captured, nothing is tuned, replays are right;
+ * the next call outside tunes. */
 static void capture_never_tunes(void **state) {
   (void)state;
   cudaStream_t native = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own, GEMMs, copies, random numbers and
- * streams that fork. */
+ * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own,
+ * GEMMs, copies, random numbers and streams that fork. */
 #include "tests/cuda_graph.h"
 
 static void replay_is_eager(void **state) {
@@ -35,7 +35,8 @@ static void replay_is_eager(void **state) {
   end_scene(&s);
 }
 
-/* The stream of the capture is gone, and eager work allocates and multiplies beside the replays: neither disturbs the other. */
+/* The stream of the capture is gone, and eager work allocates and multiplies beside the replays: neither disturbs the
+ * other. */
 static void a_graph_stands_alone(void **state) {
   (void)state;
   static float eager[COUNT], replayed[COUNT];

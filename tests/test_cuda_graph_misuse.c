@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_graph_misuse.c: captures on the GPU that go wrong, that the program begins itself, and of many threads at once. */
+ * test_cuda_graph_misuse.c: captures on the GPU that go wrong, that the program begins itself, and of many threads at
+ * once. */
 #include "tests/cuda_graph.h"
 
 static void usable_after(attune_graph *graph, scene *s) {

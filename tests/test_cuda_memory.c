@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_memory.c: the allocator on a GPU: both kinds of segments, order among streams, captures, pinned memory, limits, other processes. */
+ * test_cuda_memory.c: the allocator on a GPU: both kinds of segments, order among streams, captures, pinned memory,
+ * limits, other processes. */
 #include <attune/attune.h>
 
 #include <setjmp.h>

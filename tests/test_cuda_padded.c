@@ -23,7 +23,8 @@ extern const at_implementation at_gemm_cublaslt_padded;
 static attune_device *device;
 static attune_stream *stream;
 
-/* beta is not 1 with halves out: some kernels then round alpha A B to the output's type first, and a search refuses them. */
+/* beta is not 1 with halves out: some kernels then round alpha A B to the output's type first, and a search refuses
+ * them. */
 static const shape shapes[] = {
     {ATTUNE_BF16, .m = 99, .n = 101, .k = 103, .alpha = 1},
     {ATTUNE_BF16, .ta = 1, .m = 99, .n = 101, .k = 104, .alpha = 1},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_random.c: the GPU's random numbers are the host's: mode portable bit for bit, every distribution, type, alignment and length; mode torch
- * bit for bit where no logarithm or sine is involved. And the square root by hand is the correctly rounded one. */
+ * test_cuda_random.c: the GPU's random numbers are the host's: mode portable bit for bit, every distribution, type,
+ * alignment and length; mode torch bit for bit where no logarithm or sine is involved. And the square root by hand is
+ * the correctly rounded one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cuda_stream.c: streams, events and devices on the GPU: no context until needed, pools and priorities, events of other processes, implicit
- * synchronization told, fork, and every way for a process to end. The test starts itself anew for what needs a process of its own. */
+ * test_cuda_stream.c: streams, events and devices on the GPU: no context until needed, pools and priorities, events of
+ * other processes, implicit synchronization told, fork, and every way for a process to end. The test starts itself anew
+ * for what needs a process of its own. */
 #include <attune/attune.h>
 #include <attune/graph.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_dispatch.c: what runs for a problem, in each mode: the stored winner, the measured one, a guess; once among threads and processes;
- * and that whatever fails on the way leaves the default running. */
+ * test_dispatch.c: what runs for a problem, in each mode: the stored winner, the measured one, a guess; once among
+ * threads and processes; and that whatever fails on the way leaves the default running. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_call.c: the public calls of GEMM: each bad argument has its status and a message that names it, and the next call works;
- * plans refuse operands they were not made for; row-major, pointers off alignment, explain. */
+ * test_gemm_call.c: the public calls of GEMM: each bad argument has its status and a message that names it, and the
+ * next call works; plans refuse operands they were not made for; row-major, pointers off alignment, explain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_conformance.c: every implementation, several of its configurations, on every case of the list, against plain loops. */
+ * test_gemm_conformance.c: every implementation, several of its configurations, on every case of the list, against
+ * plain loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_text.c: a problem's text is its identity: there and back for random problems, no two problems with one text, and each
- * field that differs gives another text. */
+ * test_gemm_text.c: a problem's text is its identity: there and back for random problems, no two problems with one
+ * text, and each field that differs gives another text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

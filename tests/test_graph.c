@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_graph.c: graphs of the host: what is captured does not run, a replay does what the work does eagerly, streams fork and join, graphs are updated
- * and written down. */
+ * test_graph.c: graphs of the host: what is captured does not run, a replay does what the work does eagerly, streams
+ * fork and join, graphs are updated and written down. */
 #include "tests/graph_host.h"
 
 static void replay_is_eager(void **state) {
@@ -29,7 +29,8 @@ static void replay_is_eager(void **state) {
   attune_stream_destroy(stream);
 }
 
-/* A replay stands in the order of its stream, also when the graph is destroyed before it runs, and the stream of the capture long before. */
+/* A replay stands in the order of its stream, also when the graph is destroyed before it runs, and the stream of the
+ * capture long before. */
 static void replays_in_stream_order(void **state) {
   (void)state;
   static unsigned x[COUNT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_graph_exit.c: a process ends, in every way there is, with replays in flight, a capture under way and pooled streams at work: it ends at once and as
- * asked. The test starts itself anew with the way as its argument. */
+ * test_graph_exit.c: a process ends, in every way there is, with replays in flight, a capture under way and pooled
+ * streams at work: it ends at once and as asked. The test starts itself anew with the way as its argument. */
 #include "src/host/host.h"
 
 #include <attune/graph.h>

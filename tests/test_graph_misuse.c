@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_graph_misuse.c: captures that go wrong on the host: each misuse has its own status, and after it stream and graph work. */
+ * test_graph_misuse.c: captures that go wrong on the host: each misuse has its own status, and after it stream and
+ * graph work. */
 #include "tests/graph_host.h"
 
 /* After the failure both streams and the graph work. */

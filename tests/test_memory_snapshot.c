@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_memory_snapshot.c: the snapshot is JSON of the documented form, its sizes add up, and the history has what happened in order. */
+ * test_memory_snapshot.c: the snapshot is JSON of the documented form, its sizes add up, and the history has what
+ * happened in order. */
 #include <attune/memory.h>
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_philox.c: Philox4x32-10 against the known answers that Random123 publishes, and the vector versions against the plain one. */
+ * test_philox.c: Philox4x32-10 against the known answers that Random123 publishes, and the vector versions against the
+ * plain one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

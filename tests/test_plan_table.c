@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_plan_table.c: hits and misses, replacement, growth, withdrawal of guesses; readers without a lock beside writers. */
+ * test_plan_table.c: hits and misses, replacement, growth, withdrawal of guesses; readers without a lock beside
+ * writers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,7 +173,8 @@ typedef struct worker {
   int index;
 } worker;
 
-/* Writer w puts the keys w, w + WRITERS, ...: stored ones, that stay, and guesses in a range of their own, that are withdrawn. */
+/* Writer w puts the keys w, w + WRITERS, ...: stored ones, that stay, and guesses in a range of their own, that are
+ * withdrawn. */
 static void *write_keys(void *arg) {
   worker *w = arg;
   for (int i = w->index; i < KEYS; i += WRITERS) {

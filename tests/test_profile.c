@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_profile.c: timings on the host are those of plans whose cost is known; operands are random, rotate where inputs are to be cold,
- * and lie exactly at their alignment class between guards where they are to be verified. */
+ * test_profile.c: timings on the host are those of plans whose cost is known; operands are random, rotate where inputs
+ * are to be cold, and lie exactly at their alignment class between guards where they are to be verified. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,7 +142,8 @@ static void operands_have_their_alignment_class(void **state) {
     }
 }
 
-/* Uniform in [-1, 1): mean 0, variance 1/3, no zeros, no repeats at a row's length; every dtype; the same for one seed. */
+/* Uniform in [-1, 1): mean 0, variance 1/3, no zeros, no repeats at a row's length; every dtype; the same for one seed.
+ */
 static void random_data(void **state) {
   (void)state;
   at_random *one = NULL, *same = NULL, *other = NULL;

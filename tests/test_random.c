@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_random.c: generators: state, offsets, order, bad input; and that every instruction set, thread count and split of a call gives the same bits. */
+ * test_random.c: generators: state, offsets, order, bad input; and that every instruction set, thread count and split
+ * of a call gives the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

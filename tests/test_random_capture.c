@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_random_capture.c: random numbers in graphs, on every device of the machine: replays draw what eager calls would, and misuse is refused. */
+ * test_random_capture.c: random numbers in graphs, on every device of the machine: replays draw what eager calls would,
+ * and misuse is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +135,8 @@ static void permutations_replay(void **state) {
   free(replayed);
 }
 
-/* An unregistered generator breaks nothing, and a registered one keeps its seed and offset until the capture is over, also one that failed. */
+/* An unregistered generator breaks nothing, and a registered one keeps its seed and offset until the capture is over,
+ * also one that failed. */
 static void misuse_is_refused(void **state) {
   (void)state;
   scene s = open_scene(ATTUNE_RANDOM_PORTABLE);

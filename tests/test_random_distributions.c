@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_random_distributions.c: what is drawn has the distribution that was asked for: chi-square over cells of known probability, Kolmogorov-Smirnov
- * for continuous types, for each distribution and type; fixed seeds, thresholds that chance passes but once in a million. */
+ * test_random_distributions.c: what is drawn has the distribution that was asked for: chi-square over cells of known
+ * probability, Kolmogorov-Smirnov for continuous types, for each distribution and type; fixed seeds, thresholds that
+ * chance passes but once in a million. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,8 +58,9 @@ static double chi_bound(double freedom) {
 
 typedef double (*distribution)(double x);
 
-/* Cells bounded by quantiles that a type may not hit: each bound is put between two values of a type, where the distribution of the rounded values is
- * known: P(X rounded < bound) = F(the middle of the two values around the bound), for rounding to nearest. So cells are made of values that occur. */
+/* Cells bounded by quantiles that a type may not hit: each bound is put between two values of a type, where the
+ * distribution of the rounded values is known: P(X rounded < bound) = F(the middle of the two values around the bound),
+ * for rounding to nearest. So cells are made of values that occur. */
 static double middle(attune_dtype dtype, double x) { /* of x and the next smaller value of the type */
   if (dtype == ATTUNE_F16) {
     const uint16_t h = at_f64_to_f16(x);
@@ -73,8 +75,8 @@ static double middle(attune_dtype dtype, double x) { /* of x and the next smalle
   return x;
 }
 
-/* Chi-square of the sorted values: cells of about 1024 samples each, bounded at values that occur. `truncated`: rounded toward zero from above zero, so
- * P(value < bound) = F(bound). */
+/* Chi-square of the sorted values: cells of about 1024 samples each, bounded at values that occur. `truncated`: rounded
+ * toward zero from above zero, so P(value < bound) = F(bound). */
 static void check_chi_square(const char *what, attune_dtype dtype, distribution f, int truncated) {
   double chi = 0.0, last = 0.0;
   size_t start = 0, cells = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_random_kernels.c: every kernel of random numbers compiles for every architecture that we care for, without spilling. Needs no GPU. */
+ * test_random_kernels.c: every kernel of random numbers compiles for every architecture that we care for, without
+ * spilling. Needs no GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_random_torch.c: mode torch on the host: numbers that PyTorch prints on a GPU, and its kernel's loops written down as they are: threads with a
- * generator each, several samples a step. */
+ * test_random_torch.c: mode torch on the host: numbers that PyTorch prints on a GPU, and its kernel's loops written
+ * down as they are: threads with a generator each, several samples a step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,8 @@
 static attune_stream *stream;
 static attune_generator *generator;
 
-/* What torch.rand and torch.randn print after torch.manual_seed, on any CUDA device: see the documentation and forum of PyTorch. */
+/* What torch.rand and torch.randn print after torch.manual_seed, on any CUDA device: see the documentation and forum of
+ * PyTorch. */
 static void known_numbers(void **state) {
   (void)state;
   static const struct {
@@ -139,9 +140,8 @@ static void normal_samples_follow_the_words(void **state) {
   OK(attune_random_normal(generator, stream, x, ATTUNE_F32, COUNT, 2, 3));
   OK(attune_generator_set_seed(generator, 7));
   OK(attune_random_normal(generator, stream, y, ATTUNE_F64, COUNT, 2, 3));
-  for (
-      size_t i = 0; i < 256;
-      i++) { /* one block of threads each, the fewest that hold 1024 elements: 4 blocks, one sample a thread and pass */
+  for (size_t i = 0; i < 256; i++) { /* one block of threads each, the fewest that hold 1024 elements: 4 blocks, one
+                                        sample a thread and pass */
     const at_philox_block b = at_philox(7, 0, i);
     const double u = ((double)b.w[0] + 0.5) * 0x1p-32, v = ((double)b.w[1] + 0.5) * 0x1p-32;
     assert_true(fabs(x[i] - (2 + 3 * sqrt(-2 * log(u)) * sin(2 * 3.14159265358979323846 * v))) < 2e-5);

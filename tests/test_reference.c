@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_reference.c: the trusted result of verification: right for every dtype, and its tolerance neither too tight nor too loose. */
+ * test_reference.c: the trusted result of verification: right for every dtype, and its tolerance neither too tight nor
+ * too loose. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +84,8 @@ static const struct {
 } KINDS[] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, ATTUNE_F16},
              {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
-/* The rounded exact result of every dtype, shape, transpose and use of C passes, with an error of at most the final rounding. */
+/* The rounded exact result of every dtype, shape, transpose and use of C passes, with an error of at most the final
+ * rounding. */
 static void the_exact_result_passes(void **state) {
   (void)state;
   static const int shapes[][4] = {{1, 1, 1, 1}, {37, 29, 41, 1}, {5, 3, 300, 3}, {130, 7, 64, 2}};
@@ -106,7 +108,8 @@ static void the_exact_result_passes(void **state) {
       }
 }
 
-/* One element off by a multiple of its tolerance: three times fails, and the figure says three; no element is overlooked. */
+/* One element off by a multiple of its tolerance: three times fails, and the figure says three; no element is
+ * overlooked. */
 static void an_error_of_three_tolerances_fails(void **state) {
   (void)state;
   for (size_t kind = 0; kind < AT_COUNT(KINDS); kind++) {
@@ -120,7 +123,8 @@ static void an_error_of_three_tolerances_fails(void **state) {
           if ((i + j * 19 + b * 209) % 13 && (i != 18 || j != 10)) continue; /* a sample, and the last of each matrix */
           put_expected(&f);
           const size_t at = (size_t)((b * 11 + j) * 19 + i);
-          /* the library bounds |A||B| by norms: up to pi/2 of it on normal data, so allow for that and for the output's rounding */
+          /* the library bounds |A||B| by norms: up to pi/2 of it on normal data, so allow for that and for the output's
+           * rounding */
           oracle_store(f.output, KINDS[kind].out, d_at(&f, b, i, j), f.o.expected[at] + 3.0 * f.o.allowed[at] * 2.0);
           const double error = compare(&f);
           if (!(error > 1.0))

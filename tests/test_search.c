@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_search.c: the search takes the fastest candidate that is right, keeps the default within the noise, holds its budget, and says why. */
+ * test_search.c: the search takes the fastest candidate that is right, keeps the default within the noise, holds its
+ * budget, and says why. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +79,8 @@ static void the_fastest_right_one_wins(void **state) {
   assert_string_equal(result.warning, "");
 }
 
-/* Fast and wrong in each way: none wins, each that got that far is counted, and the default or a slower right one runs. */
+/* Fast and wrong in each way: none wins, each that got that far is counted, and the default or a slower right one runs.
+ */
 static void the_wrong_ones_are_refused(void **state) {
   (void)state;
   static const char *const faults[] = {"wrong", "outside", "launch", "prepare"};

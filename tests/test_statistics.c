@@ -53,7 +53,8 @@ static double normal(uint64_t *state) {
   return sum;
 }
 
-/* The deviation of normal samples is their standard deviation; the error of the median shrinks with the root of the count. */
+/* The deviation of normal samples is their standard deviation; the error of the median shrinks with the root of the
+ * count. */
 static void deviation_of_normal_samples(void **state) {
   (void)state;
   uint64_t random = 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_stream_pool.c: pooled streams, each thread's current stream and device, options of events, implicit synchronization told. */
+ * test_stream_pool.c: pooled streams, each thread's current stream and device, options of events, implicit
+ * synchronization told. */
 #include "src/backend.h"
 #include "src/host/host.h"
 #include "src/stream.h"

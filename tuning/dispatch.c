@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dispatch.c: decides what runs: stored winner, tuning, or the best guess. Whatever fails on the way is a miss, never a failed call. */
+ * dispatch.c: decides what runs: stored winner, tuning, or the best guess. Whatever fails on the way is a miss, never a
+ * failed call. */
 #include "tuning/dispatch.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
 
 #include "tuning/winner.h"
 
-/* The miss: stored winner, else tuning, else the best guess, by the tuner's mode; the plan is in the table afterwards. Errors: UNSUPPORTED (no implementation can do
- * it), OUT_OF_MEMORY, DEVICE_ERROR. */
+/* The miss: stored winner, else tuning, else the best guess, by the tuner's mode; the plan is in the table afterwards.
+ * Errors: UNSUPPORTED (no implementation can do it), OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
                                const at_plan **out);
 

@@ -51,7 +51,8 @@ typedef struct at_op {
   /* Arithmetic and memory traffic of one call. */
   double (*flops)(const void *problem);
   double (*bytes)(const void *problem);
-  /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters written. */
+  /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters
+   * written. */
   int (*libraries)(attune_device *device, char *out, size_t size);
   /* Nonzero when the winner must give the same bits at each run. */
   bool (*deterministic)(const void *problem);
@@ -60,9 +61,10 @@ typedef struct at_op {
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
   void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands);
 
-  /* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless they are inputs
-   * too, and then read before). compare reads the output buffer's bytes from host memory: *max_error is the largest error as a
-   * fraction of what the contract allows (> 1 fails; infinity for a NaN, an unwritten element or a changed gap). */
+  /* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless
+   * they are inputs too, and then read before). compare reads the output buffer's bytes from host memory: *max_error is
+   * the largest error as a fraction of what the contract allows (> 1 fails; infinity for a NaN, an unwritten element or
+   * a changed gap). */
   attune_status (*reference_create)(void **out, const void *problem, attune_device *device, attune_stream *stream,
                                     void *const pointers[AT_MAX_BUFFERS]);
   attune_status (*reference_compare)(void *reference, const void *output_bytes, double *max_error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * operand_set.c: lays buffers out in one arena, fills them with random data.
  *
- * Random data is made once on the host (a prime number of elements, so that no row length divides it) and copied to the first buffer of each
- * dtype; device copies do the rest, which takes a memory-bandwidth's time and no kernel. */
+ * Random data is made once on the host (a prime number of elements, so that no row length divides it) and copied to the
+ * first buffer of each dtype; device copies do the rest, which takes a memory-bandwidth's time and no kernel. */
 #include "tuning/operand_set.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@ static size_t align_up(size_t value, size_t to) {
   return (value + to - 1) / to * to;
 }
 
-/* Where buffer i starts in a copy that starts at `base`; returns the end. Guarded: guard, then exactly the alignment class. */
+/* Where buffer i starts in a copy that starts at `base`; returns the end. Guarded: guard, then exactly the alignment
+ * class. */
 static size_t place(const at_buffer *buffer, size_t base, bool guarded, size_t *start) {
   base = align_up(base, 256);
   if (!guarded) {

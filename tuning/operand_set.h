@@ -23,8 +23,9 @@ typedef struct at_operand_set {
   uint64_t (*operands)[AT_OPERANDS_BYTES / 8]; /* by copy: what launch takes */
 } at_operand_set;
 
-/* `copies` sets, as many as fit into at least one and at most `most_bytes`. `guarded`: one copy, each buffer at exactly its alignment class between guard
- * zones, for verification; else buffers start at multiples of 256 bytes where the class is 16. Inputs are random; outputs too. */
+/* `copies` sets, as many as fit into at least one and at most `most_bytes`. `guarded`: one copy, each buffer at exactly
+ * its alignment class between guard zones, for verification; else buffers start at multiples of 256 bytes where the
+ * class is 16. Inputs are random; outputs too. */
 attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream,
                                     at_random *random, int copies, size_t most_bytes, bool guarded);
 void at_operand_set_destroy(at_operand_set *set);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plan_table.c: open addressing with linear probing. Slots go from empty to an entry once and never back; growth publishes a new
- * array of slots over the same entries. */
+ * plan_table.c: open addressing with linear probing. Slots go from empty to an entry once and never back; growth
+ * publishes a new array of slots over the same entries. */
 #include "tuning/plan_table.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@ static at_plan_slots *slots_new(size_t count) {
   return slots;
 }
 
-/* Publishes the entry in the first empty slot of its probe sequence; the caller holds the lock or owns the slots alone. */
+/* Publishes the entry in the first empty slot of its probe sequence; the caller holds the lock or owns the slots alone.
+ */
 static void slots_add(at_plan_slots *slots, at_plan_entry *entry) {
   size_t i = (size_t)entry->hash & slots->mask;
   while (atomic_load_explicit(&slots->slot[i], memory_order_relaxed)) i = (i + 1) & slots->mask;

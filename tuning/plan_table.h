@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * plan_table.h: from a problem on a device to its plan. Readers take no lock and write nothing shared, so that threads scale; writers
- * hold the table's mutex. Nothing that a reader may still see is freed before the table is closed. */
+ * plan_table.h: from a problem on a device to its plan. Readers take no lock and write nothing shared, so that threads
+ * scale; writers hold the table's mutex. Nothing that a reader may still see is freed before the table is closed. */
 #ifndef AT_PLAN_TABLE_H
 #define AT_PLAN_TABLE_H
 
@@ -72,8 +72,8 @@ static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_k
   return entry ? at_plan_entry_plan(entry) : NULL;
 }
 
-/* Makes `plan` (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays and *plan is set to it;
- * without, the older one is retired. */
+/* Makes `plan` (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan
+ * stays and *plan is set to it; without, the older one is retired. */
 attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
                                 const attune_decision *decision, bool keep);
 

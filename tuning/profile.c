@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profile.c: how a sample is taken.
  *
- * CUDA: a round gives the stream event, graph, event, graph, event ... at once and waits at the end, so that the device never idles between
- * subjects and host cost is not in the times. Each graph replays `calls` launches over operand copies of its own, so that a replay does not find its
- * inputs in the cache. Host: the default stream runs inline, so the clock around `calls` launches is the time. */
+ * CUDA: a round gives the stream event, graph, event, graph, event ... at once and waits at the end, so that the device
+ * never idles between subjects and host cost is not in the times. Each graph replays `calls` launches over operand
+ * copies of its own, so that a replay does not find its inputs in the cache. Host: the default stream runs inline, so
+ * the clock around `calls` launches is the time. */
 #include "tuning/profile.h"
 
 #include <stdlib.h>
@@ -162,7 +163,8 @@ static attune_status enqueue(at_profile *profile, const at_subject *subject) {
   return status;
 }
 
-/* One sample in parts; a subject that takes far longer than the default (a library whose threads wait for a busy CPU) is stopped after one. */
+/* One sample in parts; a subject that takes far longer than the default (a library whose threads wait for a busy CPU)
+ * is stopped after one. */
 static attune_status sample_host(at_profile *profile, const at_subject *subject, double *ns) {
   enum { PARTS = 8 };
   const int calls = profile->calls * profile->turns, part = (calls + PARTS - 1) / PARTS;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profile.h: times plans of one problem on one device, side by side.
  *
- * A profiler is what a device needs for all its searches: a stream and events of its own, random data. A profile is the setting of one problem:
- * operands that rotate, how many calls make a sample. A subject is a plan made ready to be timed. One thread at a time. */
+ * A profiler is what a device needs for all its searches: a stream and events of its own, random data. A profile is the
+ * setting of one problem: operands that rotate, how many calls make a sample. A subject is a plan made ready to be
+ * timed. One thread at a time. */
 #ifndef AT_PROFILE_H
 #define AT_PROFILE_H
 
@@ -46,22 +47,24 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
                               attune_measure measure);
 void at_profile_close(at_profile *profile);
 
-/* Launches the plan twice (the first loads code and warms up) and notes how long the second took. A plan that fails or leaves
- * an error behind fails here. */
+/* Launches the plan twice (the first loads code and warms up) and notes how long the second took. A plan that fails or
+ * leaves an error behind fails here. */
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan);
 
-/* Sets profile->calls for work that takes `once_ns` a call; then every subject's graph can be made. Samples are quick ones. */
+/* Sets profile->calls for work that takes `once_ns` a call; then every subject's graph can be made. Samples are quick
+ * ones. */
 void at_profile_calibrate(at_profile *profile, double once_ns);
 
-/* From now on samples are long enough that what happens between two subjects (a launch, a colder cache) does not count. */
+/* From now on samples are long enough that what happens between two subjects (a launch, a colder cache) does not count.
+ */
 void at_profile_be_sure(at_profile *profile);
 
 /* Makes the subject ready for rounds: records its graph. */
 attune_status at_profile_ready(at_profile *profile, at_subject *subject);
 void at_profile_forget(at_profile *profile, at_subject *subject);
 
-/* One sample of each subject, one after the other without a gap, into ns[count] (per call). *good is false when the device was throttled or
- * disturbed meanwhile: throw the round away. */
+/* One sample of each subject, one after the other without a gap, into ns[count] (per call). *good is false when the
+ * device was throttled or disturbed meanwhile: throw the round away. */
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good);
 
 #endif

@@ -20,7 +20,8 @@ static const double ENOUGH_ERROR = 0.0015;               /* relative standard er
 static const double SWITCH_MARGIN = 0.005;               /* a challenger must win by this, and by 3 standard errors */
 static const double SAME = 0.003;                        /* contenders this close are equals */
 
-/* A team of threads measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the CPUs. */
+/* A team of threads measured back to back is awake and has the CPUs to itself; in a program it must be woken, and
+ * others want the CPUs. */
 static const double TEAM_NS = 1500.0, TEAM_SHARE = 0.02; /* once a call; of the time for each thread more */
 
 static double with_team_cost(const at_contender *contender, double ns) {
@@ -67,7 +68,8 @@ void at_race_free(at_race *race) {
   race->count = race->room = 0;
 }
 
-/* Prepares and tries one contender. What is wrong with it is its own affair, unless the device itself no longer answers. */
+/* Prepares and tries one contender. What is wrong with it is its own affair, unless the device itself no longer
+ * answers. */
 static attune_status get_ready(at_race *race, at_contender *contender) {
   at_profile *profile = race->profile;
   const at_contender *base = race->contenders[0];

@@ -45,11 +45,12 @@ void at_race_free(at_race *race);
 /* Makes contender 0 ready and sets how many calls make a sample; its time for one call into *once_ns. */
 attune_status at_race_start(at_race *race, double *once_ns);
 
-/* Prepares, tries and quickly measures the waiting contenders in their order until `until_ns`; keeps the best `keep`. */
+/* Prepares, tries and quickly measures the waiting contenders in their order until `until_ns`; keeps the best `keep`.
+ */
 attune_status at_race_screen(at_race *race, int64_t until_ns, int keep);
 
-/* Rounds among the screened ones until the order of the best is clear, `until_ns`, or the rounds are used up; at least a few among the very best, so that
- * there is a result. */
+/* Rounds among the screened ones until the order of the best is clear, `until_ns`, or the rounds are used up; at least
+ * a few among the very best, so that there is a result. */
 attune_status at_race_run(at_race *race, int64_t until_ns);
 
 /* Releases a contender's plan and graph and gives it the state. */
@@ -61,8 +62,8 @@ void at_race_judge(const at_contender *base, at_contender *contender);
 /* Does the contender beat the default beyond the noise? */
 bool at_race_beats_default(const at_contender *contender);
 
-/* The screened contender that wins: the fastest, or of those that are as fast within the noise the first in order, so that two searches agree;
- * the default when none beats it. */
+/* The screened contender that wins: the fastest, or of those that are as fast within the noise the first in order, so
+ * that two searches agree; the default when none beats it. */
 at_contender *at_race_winner(at_race *race);
 
 #endif

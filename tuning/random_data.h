@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * random_data.h: random numbers to measure and verify with. Never zeros: they hide errors and run faster than real data. */
+ * random_data.h: random numbers to measure and verify with. Never zeros: they hide errors and run faster than real
+ * data. */
 #ifndef AT_RANDOM_DATA_H
 #define AT_RANDOM_DATA_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * registry.h: implementations, configurations and plans. An implementation is one static at_implementation; the ops' table
- * files list them all. `problem` is the op's normalised problem. */
+ * registry.h: implementations, configurations and plans. An implementation is one static at_implementation; the ops'
+ * table files list them all. `problem` is the op's normalised problem. */
 #ifndef AT_REGISTRY_H
 #define AT_REGISTRY_H
 
@@ -9,8 +9,8 @@
 
 #define AT_CONFIGURATION_CHARS 192
 
-/* The tunables of an implementation as text, "tile=128x128,stages=4"; "" when it has none. The first names the algorithm or path; "threads" is the number of
- * CPU threads, which a search counts as a cost. */
+/* The tunables of an implementation as text, "tile=128x128,stages=4"; "" when it has none. The first names the
+ * algorithm or path; "threads" is the number of CPU threads, which a search counts as a cost. */
 typedef struct at_configuration {
   char text[AT_CONFIGURATION_CHARS];
 } at_configuration;
@@ -30,8 +30,9 @@ typedef struct at_implementation {
   /* Optional: more of them around a good one. NULL: configurations() gives all. */
   int (*neighbours)(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
                     int max);
-  /* Makes plan->state from plan->problem, device and configuration, and sets plan->workspace_bytes. A configuration that this
-   * machine's library does not have, or text it cannot read, is NOT_FOUND: a miss. Not in capture unless it touches no device. */
+  /* Makes plan->state from plan->problem, device and configuration, and sets plan->workspace_bytes. A configuration
+   * that this machine's library does not have, or text it cannot read, is NOT_FOUND: a miss. Not in capture unless it
+   * touches no device. */
   attune_status (*prepare)(struct attune_plan *plan);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch;
@@ -60,7 +61,8 @@ const at_implementation *at_registry_default(const at_op *op, const void *proble
 /* The implementation called `name` of the device's backend; NULL: none. */
 const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device);
 
-/* A new prepared plan into *out; at_plan_destroy releases it. UNSUPPORTED, NOT_FOUND (configuration), or what prepare says. */
+/* A new prepared plan into *out; at_plan_destroy releases it. UNSUPPORTED, NOT_FOUND (configuration), or what prepare
+ * says. */
 attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementation *implementation,
                              const at_configuration *configuration, const void *problem, attune_device *device);
 void at_plan_destroy(at_plan *plan);

@@ -43,7 +43,8 @@ static int64_t until(const search *s, double fraction) {
   return s->start_ns + (int64_t)(fraction * (double)(s->deadline_ns - s->start_ns));
 }
 
-/* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short budget sees the best of each. */
+/* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
+ * budget sees the best of each. */
 static attune_status collect(search *s) {
   const at_implementation *base = at_registry_default(s->op, s->problem, s->device);
   if (!base)
@@ -91,7 +92,8 @@ static bool kind_widened(const search *s, const at_contender *contender) {
   return false;
 }
 
-/* The fastest contender whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL: none worth it. */
+/* The fastest contender whose neighbours were not looked at yet, in the first wave of a kind that was not either; NULL:
+ * none worth it. */
 static at_contender *next_leader(search *s, bool new_kind) {
   at_contender *leader = NULL;
   for (int i = 0; i < s->race.count; i++) {
@@ -121,7 +123,8 @@ static attune_status widen(search *s) {
   return status;
 }
 
-/* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be verified. */
+/* Verifies the winner, and the next one when it is wrong, down to the default. NULL: not even the default could be
+ * verified. */
 static at_contender *verified_winner(search *s, at_search_result *out, attune_status *status) {
   if (!s->verifier)
     *status =

@@ -7,7 +7,8 @@
 
 #define AT_MAX_SAMPLES 64
 
-/* The median of values[count], count >= 1 (the mean of the middle two when even); values stay as they are. count <= AT_MAX_SAMPLES. */
+/* The median of values[count], count >= 1 (the mean of the middle two when even); values stay as they are. count <=
+ * AT_MAX_SAMPLES. */
 double at_median(const double *values, int count);
 
 /* Median absolute deviation from `center`, times 1.4826: the standard deviation of normal samples. */
@@ -16,8 +17,8 @@ double at_deviation(const double *values, int count, double center);
 /* Standard error of the median of `count` samples with that deviation: 1.2533 deviation / sqrt(count). */
 double at_median_error(double deviation, int count);
 
-/* How many times faster b is than a, from samples taken side by side (a[i] and b[i] in the same round): the median of a[i] / b[i] and its
- * standard error. The pairing cancels what both share: clocks, temperature, a neighbour's load. */
+/* How many times faster b is than a, from samples taken side by side (a[i] and b[i] in the same round): the median of
+ * a[i] / b[i] and its standard error. The pairing cancels what both share: clocks, temperature, a neighbour's load. */
 double at_paired_ratio(const double *a, const double *b, int count, double *error);
 
 #endif

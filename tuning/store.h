@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store.h: a tuning database: winners, trials, recorded workload, leases. Layers are separate stores; tuner.c stacks them.
- * Every call is safe from any thread; none keeps a lock or a transaction open when it returns or while it calls back. */
+ * store.h: a tuning database: winners, trials, recorded workload, leases. Layers are separate stores; tuner.c stacks
+ * them. Every call is safe from any thread; none keeps a lock or a transaction open when it returns or while it calls
+ * back. */
 #ifndef AT_STORE_H
 #define AT_STORE_H
 
@@ -14,9 +15,9 @@ typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY } at_stor
 
 #define AT_FINGERPRINT_CHARS 1024
 
-/* Opens `path`, making the file (0600) and its parent folder (0700) when it may write. Refuses what is not ours, with a status and
- * a message that names the path and the remedy: a directory, another program's database, a newer schema, unsafe owner or mode,
- * a symbolic link, a damaged file. */
+/* Opens `path`, making the file (0600) and its parent folder (0700) when it may write. Refuses what is not ours, with a
+ * status and a message that names the path and the remedy: a directory, another program's database, a newer schema,
+ * unsafe owner or mode, a symbolic link, a damaged file. */
 attune_status at_store_open(at_store **out, const char *path, at_store_access access);
 void at_store_close(at_store *store);
 
@@ -34,8 +35,9 @@ typedef struct at_trial {
   char verdict[24]; /* "winner", "runner-up", "default", "slower", "wrong", "failed" */
 } at_trial;
 
-/* Stores a winner and its trials in one transaction, replacing an older row of the same key. Waits at most `wait_ms` for
- * other writers; on BUSY or IO_ERROR the row is kept in memory, found by at_store_find, and written with the next put or at close. */
+/* Stores a winner and its trials in one transaction, replacing an older row of the same key. Waits at most `wait_ms`
+ * for other writers; on BUSY or IO_ERROR the row is kept in memory, found by at_store_find, and written with the next
+ * put or at close. */
 attune_status at_store_put(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner,
                            const at_trial *trials, int trial_count, int wait_ms);
 
@@ -51,8 +53,8 @@ attune_status at_store_each_of_family(at_store *store, const char *fingerprint, 
 typedef int (*at_store_recorded_fn)(void *user, const char *problem, int64_t count);
 attune_status at_store_each_recorded(at_store *store, const char *fingerprint, at_store_recorded_fn fn, void *user);
 
-/* One tuner of a key among processes. acquire: OK, or BUSY while a live process holds it; a dead holder's or an expired lease
- * is taken over. */
+/* One tuner of a key among processes. acquire: OK, or BUSY while a live process holds it; a dead holder's or an expired
+ * lease is taken over. */
 attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
                                      int64_t lifetime_ms);
 void at_store_lease_release(at_store *store, const char *fingerprint, const char *problem);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tune.c: one problem's tuning from start to commit: one at a time a device in the process, one a problem among processes. */
+ * tune.c: one problem's tuning from start to commit: one at a time a device in the process, one a problem among
+ * processes. */
 #include "tuning/tune.h"
 
 #include <string.h>
@@ -38,7 +39,8 @@ static bool known(const job *j, attune_decision *out) {
   return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
 }
 
-/* Among processes, one tunes and the others wait for its winner, twice as long as they would tune themselves; then they tune after all. */
+/* Among processes, one tunes and the others wait for its winner, twice as long as they would tune themselves; then they
+ * tune after all. */
 static bool other_process_won(job *j, attune_decision *out) {
   at_store *store = j->tuner->user;
   if (!store) return false;

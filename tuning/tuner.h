@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuner.h: the inside of a tuner. Dispatch reads `plans` without a lock; everything else here is guarded by `lock` or constant. */
+ * tuner.h: the inside of a tuner. Dispatch reads `plans` without a lock; everything else here is guarded by `lock` or
+ * constant. */
 #ifndef AT_TUNER_H
 #define AT_TUNER_H
 
@@ -13,11 +14,10 @@
 #define AT_MAX_DEVICES 64
 
 struct attune_tuner {
-  at_plan_table plans; /* what calls use: first member, the hot path reads it */
-  at_plan_table
-      captured; /* guesses made inside a capture in mode tune, or while a database was busy: kept apart, so that a later
-                              call still decides */
-  uint64_t id;  /* constant: no other tuner of the process has or had it */
+  at_plan_table plans;     /* what calls use: first member, the hot path reads it */
+  at_plan_table captured;  /* guesses made inside a capture in mode tune, or while a database was busy: kept apart, so
+                              that a later  call still decides */
+  uint64_t id;             /* constant: no other tuner of the process has or had it */
   const at_op *const *ops; /* constant */
   int op_count;
   _Atomic int mode;       /* attune_mode */

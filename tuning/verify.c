@@ -107,7 +107,8 @@ static attune_status renew(at_verifier *v) {
   return ATTUNE_OK;
 }
 
-/* Poisons the output (all bits set: a NaN in each dtype), or restores it where it is an input too; runs the plan; fetches everything. */
+/* Poisons the output (all bits set: a NaN in each dtype), or restores it where it is an input too; runs the plan;
+ * fetches everything. */
 static attune_status run(at_verifier *v, const at_plan *plan) {
   attune_status status = v->damaged ? renew(v) : ATTUNE_OK;
   if (status != ATTUNE_OK) return status;

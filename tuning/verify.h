@@ -7,14 +7,15 @@
 
 typedef struct at_verifier at_verifier;
 
-/* Makes guarded operands and the trusted result; used for every plan of one problem. `random` is fresh for each verifier. */
+/* Makes guarded operands and the trusted result; used for every plan of one problem. `random` is fresh for each
+ * verifier. */
 attune_status at_verifier_create(at_verifier **out, const at_op *op, const void *problem, attune_stream *stream,
                                  at_random *random);
 void at_verifier_destroy(at_verifier *verifier);
 
-/* Runs the plan on NaN-poisoned output between guard zones. OK: within the contract's tolerance, guards and inputs unchanged, and the same bits
- * twice where the contract is deterministic; *max_error is the largest error as a fraction of what is allowed. BAD_DATA: the plan is wrong, the
- * message says how. Another status: it could not be run. */
+/* Runs the plan on NaN-poisoned output between guard zones. OK: within the contract's tolerance, guards and inputs
+ * unchanged, and the same bits twice where the contract is deterministic; *max_error is the largest error as a fraction
+ * of what is allowed. BAD_DATA: the plan is wrong, the message says how. Another status: it could not be run. */
 attune_status at_verifier_check(at_verifier *verifier, const at_plan *plan, double *max_error);
 
 #endif

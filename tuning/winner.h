@@ -5,9 +5,9 @@
 
 #include "tuning/tuner.h"
 
-/* The stored winner of the layers, usable here: its implementation is known, its version is the same and its plan can be made.
- * *plan (may be NULL) gets that plan. NOT_FOUND: none; UNSUPPORTED: there is one that this build or machine cannot use, the
- * message says why; BUSY: another process kept a database, try again. */
+/* The stored winner of the layers, usable here: its implementation is known, its version is the same and its plan can
+ * be made. *plan (may be NULL) gets that plan. NOT_FOUND: none; UNSUPPORTED: there is one that this build or machine
+ * cannot use, the message says why; BUSY: another process kept a database, try again. */
 attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                              attune_decision *out, at_plan **plan);
 

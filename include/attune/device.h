@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device.h: the devices of this process: "host", which every machine has, and "cuda:0", "cuda:1", ...
  *
- * A child of fork may use the host anew. If the parent had looked for devices before the fork, cuda devices fail in the child with DEVICE_ERROR: CUDA
- * does not survive a fork; start the process anew (posix_spawn, exec) or look for devices in the child first. */
+ * A child of fork may use the host anew. If the parent had looked for devices before the fork, cuda devices fail in the
+ * child with DEVICE_ERROR: CUDA does not survive a fork; start the process anew (posix_spawn, exec) or look for devices
+ * in the child first. */
 #ifndef ATTUNE_DEVICE_H
 #define ATTUNE_DEVICE_H
 
@@ -26,16 +27,16 @@ typedef struct attune_device_properties {
   char features[128];   /* host: "avx2 fma f16c avx512f ..."; cuda: "sm_90" */
 } attune_device_properties;
 
-/* The number of devices, at least 1: the host is always there. A machine without a CUDA driver has no cuda device and that
- * is no error. Initialises the CUDA driver, creates no context. Any thread. */
+/* The number of devices, at least 1: the host is always there. A machine without a CUDA driver has no cuda device and
+ * that is no error. Initialises the CUDA driver, creates no context. Any thread. */
 ATTUNE_API int attune_device_count(void);
 
 /* Device number `index`, 0 <= index < attune_device_count(), into *out: cuda devices in their order, then the host.
  * Errors: INVALID_ARGUMENT. Borrowed; any thread. */
 ATTUNE_API attune_status attune_device_at(attune_device **out, int index);
 
-/* The device called `name`: "host", "cuda" (= "cuda:0"), "cuda:N"; NULL or "best" is the first cuda device, else the host.
- * Errors: INVALID_ARGUMENT (not a device name), NOT_FOUND (no such device here). Borrowed; any thread. */
+/* The device called `name`: "host", "cuda" (= "cuda:0"), "cuda:N"; NULL or "best" is the first cuda device, else the
+ * host. Errors: INVALID_ARGUMENT (not a device name), NOT_FOUND (no such device here). Borrowed; any thread. */
 ATTUNE_API attune_status attune_device_get(attune_device **out, const char *name);
 
 /* "host" or "cuda:N". Borrowed; any thread; allowed in capture. NULL gives "none". */
@@ -44,23 +45,25 @@ ATTUNE_API const char *attune_device_name(const attune_device *device);
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out);
 
-/* The calling thread's current device: the one it set, else the one called "best". attune itself never looks at it, and CUDA's own current device
- * (cudaSetDevice) is left alone: it lets the parts of a program agree. Borrowed. */
+/* The calling thread's current device: the one it set, else the one called "best". attune itself never looks at it, and
+ * CUDA's own current device (cudaSetDevice) is left alone: it lets the parts of a program agree. Borrowed. */
 ATTUNE_API attune_device *attune_device_current(void);
 
 /* Makes `device` the calling thread's current one. Creates no context. Errors: INVALID_ARGUMENT. */
 ATTUNE_API attune_status attune_device_set_current(attune_device *device);
 
-/* Bytes that are free on `device` and bytes that it has, into *out_free and *out_total, either may be NULL. On the host: what the system could give without
- * swapping. Creates a context on CUDA. Errors: INVALID_ARGUMENT, DEVICE_ERROR, UNSUPPORTED. Any thread; allowed in capture. */
+/* Bytes that are free on `device` and bytes that it has, into *out_free and *out_total, either may be NULL. On the
+ * host: what the system could give without swapping. Creates a context on CUDA. Errors: INVALID_ARGUMENT, DEVICE_ERROR,
+ * UNSUPPORTED. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total);
 
-/* 1 into *out when work of `device` may use memory of `peer` directly, once attune_device_enable_peer was called; else 0. A device reaches its own memory;
- * the host reaches the host's. Creates no context. Errors: INVALID_ARGUMENT, DEVICE_ERROR. Any thread. */
+/* 1 into *out when work of `device` may use memory of `peer` directly, once attune_device_enable_peer was called; else
+ * 0. A device reaches its own memory; the host reaches the host's. Creates no context. Errors: INVALID_ARGUMENT,
+ * DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_device_can_access_peer(int *out, attune_device *device, attune_device *peer);
 
-/* Lets work of `device` use memory of `peer` from now on, for the whole process; a second time is no error. Errors: INVALID_ARGUMENT, UNSUPPORTED (it
- * cannot), DEVICE_ERROR. Any thread; not in capture. */
+/* Lets work of `device` use memory of `peer` from now on, for the whole process; a second time is no error. Errors:
+ * INVALID_ARGUMENT, UNSUPPORTED (it cannot), DEVICE_ERROR. Any thread; not in capture. */
 ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune_device *peer);
 
 /* Waits for all work of all streams of `device`, the program's own CUDA streams too, and returns what failed in it.

@@ -3,9 +3,9 @@
  *
  * Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
  * Layout: column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j].
- * Edges (BLAS semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor B;
- * beta = 0 never reads C, so that NaN there does not spread.
- * Accumulation is f64 for f64, else f32; see attune_accuracy for what each level permits. */
+ * Edges (BLAS semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor
+ * B; beta = 0 never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32; see
+ * attune_accuracy for what each level permits. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
@@ -52,19 +52,19 @@ typedef struct attune_gemm_operands {
   void *d;
 } attune_gemm_operands;
 
-/* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what a miss does.
- * Asynchronous, except while it tunes. The operands' memory stays the caller's and is used until the stream reaches
- * the call's end. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride too small, pointer not
- * aligned to its element, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing database, cache or budget is
- * never an error here: the default implementation runs and the log says why.
- * Threads: tuner any, stream one at a time. In capture: uses the stored winner or the default, never tunes. */
+/* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what a miss
+ * does. Asynchronous, except while it tunes. The operands' memory stays the caller's and is used until the stream
+ * reaches the call's end. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride too
+ * small, pointer not aligned to its element, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
+ * database, cache or budget is never an error here: the default implementation runs and the log says why. Threads:
+ * tuner any, stream one at a time. In capture: uses the stored winner or the default, never tunes. */
 ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands);
 
-/* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the tuner. `operands`
- * stands for the later ones: the plan takes operands aligned at least as well (up to 16 bytes), and with beta = 0 only if
- * beta is 0 here, with C and D the same memory only if they are so here. m, n, k, batch > 0 and alpha != 0.
- * Errors and threads as attune_gemm. */
+/* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
+ * tuner. `operands` stands for the later ones: the plan takes operands aligned at least as well (up to 16 bytes), and
+ * with beta = 0 only if beta is 0 here, with C and D the same memory only if they are so here. m, n, k, batch > 0 and
+ * alpha != 0. Errors and threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);
@@ -78,12 +78,14 @@ ATTUNE_API attune_status attune_plan_run(const attune_plan *plan, attune_stream 
 ATTUNE_API void attune_plan_destroy(attune_plan *plan);
 
 /* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated: row-major is
- * turned to column-major; sizes that differ from packed, alignment below 16 bytes and the use of C are added. `operands`
- * NULL: aligned to 16 bytes and beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: 256 bytes do). Any thread. */
+ * turned to column-major; sizes that differ from packed, alignment below 16 bytes and the use of C are added.
+ * `operands` NULL: aligned to 16 bytes and beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: 256 bytes
+ * do). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
-/* The reverse: a stored problem's text into *out (column-major). Errors: INVALID_ARGUMENT naming the word it cannot read. */
+/* The reverse: a stored problem's text into *out (column-major). Errors: INVALID_ARGUMENT naming the word it cannot
+ * read. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pinned.h: page-locked host memory, which the device copies from and to at full speed and without waiting. Cached: freed memory serves the next
- * request of about its size. For the host device it is plain memory with the same rules. */
+ * pinned.h: page-locked host memory, which the device copies from and to at full speed and without waiting. Cached:
+ * freed memory serves the next request of about its size. For the host device it is plain memory with the same rules.
+ */
 #ifndef ATTUNE_PINNED_H
 #define ATTUNE_PINNED_H
 
@@ -10,15 +11,18 @@
 extern "C" {
 #endif
 
-/* `bytes` of host memory, rounded up to a power of two from 512 on, aligned to 512 bytes, for copies to and from `device`; bytes = 0 gives NULL.
- * The caller frees it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread; allowed in capture. */
+/* `bytes` of host memory, rounded up to a power of two from 512 on, aligned to 512 bytes, for copies to and from
+ * `device`; bytes = 0 gives NULL. The caller frees it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any
+ * thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_alloc(void **out, attune_device *device, size_t bytes);
 
-/* Tells that work on `stream` of the same device uses the memory: after attune_pinned_free it is used anew only when the stream is done with what
- * it was given until then. Errors: INVALID_ARGUMENT, NOT_FOUND (not pinned memory of attune), OUT_OF_MEMORY. Any thread; allowed in capture. */
+/* Tells that work on `stream` of the same device uses the memory: after attune_pinned_free it is used anew only when
+ * the stream is done with what it was given until then. Errors: INVALID_ARGUMENT, NOT_FOUND (not pinned memory of
+ * attune), OUT_OF_MEMORY. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_record_use(void *pointer, attune_stream *stream);
 
-/* Frees it; never waits. NULL is left alone. Errors: INVALID_ARGUMENT (freed before), NOT_FOUND, DEVICE_ERROR. Any thread; allowed in capture. */
+/* Frees it; never waits. NULL is left alone. Errors: INVALID_ARGUMENT (freed before), NOT_FOUND, DEVICE_ERROR. Any
+ * thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_free(void *pointer);
 
 typedef struct attune_pinned_statistics {
@@ -35,13 +39,15 @@ typedef struct attune_pinned_statistics {
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out);
 
-/* Peaks become what is now; `allocated`, `freed` and the plain counters become 0. Errors: INVALID_ARGUMENT. Any thread. */
+/* Peaks become what is now; `allocated`, `freed` and the plain counters become 0. Errors: INVALID_ARGUMENT. Any thread.
+ */
 ATTUNE_API attune_status attune_pinned_reset_peaks(attune_device *device);
 
 /* `allocated`, `freed` and the plain counters become 0, as above. */
 ATTUNE_API attune_status attune_pinned_reset_accumulated(attune_device *device);
 
-/* Gives cached pinned memory that is not in use back to the system. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING. Any thread. */
+/* Gives cached pinned memory that is not in use back to the system. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING.
+ * Any thread. */
 ATTUNE_API attune_status attune_pinned_empty_cache(attune_device *device);
 
 #ifdef __cplusplus

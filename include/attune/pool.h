@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool.h: pools of memory apart from a device's common one: what is allocated while a stream uses a pool comes from segments of that pool alone,
- * and goes back to it. A graph has a pool for what is allocated in its capture. */
+ * pool.h: pools of memory apart from a device's common one: what is allocated while a stream uses a pool comes from
+ * segments of that pool alone, and goes back to it. A graph has a pool for what is allocated in its capture. */
 #ifndef ATTUNE_POOL_H
 #define ATTUNE_POOL_H
 
@@ -20,7 +20,8 @@ typedef struct attune_pool_options {
 #define ATTUNE_POOL_OPTIONS_INIT \
   { NULL, 0, 0 }
 
-/* A pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+/* A pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT,
+ * OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *device,
                                             const attune_pool_options *options);
 
@@ -28,14 +29,16 @@ ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *de
  * attune_memory_empty_cache or when memory is short. NULL is left alone. Any thread. */
 ATTUNE_API void attune_pool_destroy(attune_pool *pool);
 
-/* From now on attune_alloc on `stream` takes from `pool`, until attune_pool_end; begin and end nest up to 8 deep. A capture of attune_graph goes
- * before it. Errors: INVALID_ARGUMENT (another device's pool; end without a begin), BUSY (nested too deep). */
+/* From now on attune_alloc on `stream` takes from `pool`, until attune_pool_end; begin and end nest up to 8 deep. A
+ * capture of attune_graph goes before it. Errors: INVALID_ARGUMENT (another device's pool; end without a begin), BUSY
+ * (nested too deep). */
 ATTUNE_API attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream);
 
 /* Ends the latest begin on `stream`, as above. */
 ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *stream);
 
-/* Bytes that the pool has taken, and how much of it the program holds; either may be NULL. Errors: INVALID_ARGUMENT. Any thread. */
+/* Bytes that the pool has taken, and how much of it the program holds; either may be NULL. Errors: INVALID_ARGUMENT.
+ * Any thread. */
 ATTUNE_API attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated);
 
 #ifdef __cplusplus

@@ -29,8 +29,9 @@ typedef enum attune_status {
 /* The name of a status, "invalid argument" and so on. Borrowed, never NULL; any thread. */
 ATTUNE_API const char *attune_status_string(attune_status status);
 
-/* One line on the calling thread's latest failed call: what was wrong, which argument, what would be right. Empty before
- * the first failure; a successful call leaves it alone. Borrowed until this thread's next failing call; any thread. */
+/* One line on the calling thread's latest failed call: what was wrong, which argument, what would be right. Empty
+ * before the first failure; a successful call leaves it alone. Borrowed until this thread's next failing call; any
+ * thread. */
 ATTUNE_API const char *attune_last_message(void);
 
 typedef enum attune_log_level {
@@ -43,8 +44,9 @@ typedef enum attune_log_level {
 /* Receives one line without a newline. May be called from any thread, never while attune holds a lock. */
 typedef void (*attune_log_fn)(void *user, attune_log_level level, const char *line);
 
-/* Sends messages of `level` and more urgent ones to `fn` (NULL: the default, standard error, used only when the environment
- * variable ATTUNE_LOG is error, warning or info). Without either, attune prints nothing. Process-wide; any thread. */
+/* Sends messages of `level` and more urgent ones to `fn` (NULL: the default, standard error, used only when the
+ * environment variable ATTUNE_LOG is error, warning or info). Without either, attune prints nothing. Process-wide; any
+ * thread. */
 ATTUNE_API void attune_set_log(attune_log_fn fn, void *user, attune_log_level level);
 
 #ifdef __cplusplus

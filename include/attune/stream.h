@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream.h: streams (work in order) and events (points in a stream), with the meaning they have in CUDA.
  *
- * A stream is used by one thread at a time; the host's default stream may be used by many at once. On the host the default
- * stream runs work inline in the calling thread; a created stream runs it in order on a thread of its own. */
+ * A stream is used by one thread at a time; the host's default stream may be used by many at once. On the host the
+ * default stream runs work inline in the calling thread; a created stream runs it in order on a thread of its own. */
 #ifndef ATTUNE_STREAM_H
 #define ATTUNE_STREAM_H
 
@@ -16,31 +16,35 @@ extern "C" {
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_stream_create(attune_stream **out, attune_device *device);
 
-/* Uses the program's own stream: `native` is a cudaStream_t of `device` (NULL: the legacy default stream). attune does not
- * own it; it must outlive the handle, which the caller destroys. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host. */
+/* Uses the program's own stream: `native` is a cudaStream_t of `device` (NULL: the legacy default stream). attune does
+ * not own it; it must outlive the handle, which the caller destroys. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host.
+ */
 ATTUNE_API attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native);
 
-/* The default stream of `device` (CUDA: the legacy default stream). Borrowed, never destroyed; NULL for a NULL device. */
+/* The default stream of `device` (CUDA: the legacy default stream). Borrowed, never destroyed; NULL for a NULL device.
+ */
 ATTUNE_API attune_stream *attune_stream_default(attune_device *device);
 
-/* A stream of the device's pool into *out: 32 for each device and priority, made when first needed and handed out in turn, so that two takers may get
- * the same one. priority 0 is the normal one, lower numbers come first (CUDA: clamped to what the device has; the host has one thread for each and no
- * order among them). Borrowed: never destroyed. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
+/* A stream of the device's pool into *out: 32 for each device and priority, made when first needed and handed out in
+ * turn, so that two takers may get the same one. priority 0 is the normal one, lower numbers come first (CUDA: clamped
+ * to what the device has; the host has one thread for each and no order among them). Borrowed: never destroyed. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_stream_from_pool(attune_stream **out, attune_device *device, int priority);
 
 /* The stream's priority: 0 normal, lower first; 0 for NULL and for a stream of the program. */
 ATTUNE_API int attune_stream_priority(const attune_stream *stream);
 
-/* The calling thread's current stream of `device`: the one it set, else the default stream. attune itself never looks at it: it lets the parts of a
- * program agree. Borrowed; NULL for a NULL device. */
+/* The calling thread's current stream of `device`: the one it set, else the default stream. attune itself never looks
+ * at it: it lets the parts of a program agree. Borrowed; NULL for a NULL device. */
 ATTUNE_API attune_stream *attune_stream_current(attune_device *device);
 
-/* Makes `stream` the calling thread's current one of its device. It must outlive that (destroying it in this thread sets the default stream back).
- * Errors: INVALID_ARGUMENT. */
+/* Makes `stream` the calling thread's current one of its device. It must outlive that (destroying it in this thread
+ * sets the default stream back). Errors: INVALID_ARGUMENT. */
 ATTUNE_API attune_status attune_stream_set_current(attune_stream *stream);
 
-/* Waits for the stream's work, then releases the handle (and the CUDA stream, if attune made it). NULL, a default stream and a stream of the pool are
- * left alone. A capture that began on the stream ends, what it wrote down is dropped; a stream that joined a capture is released at its end. */
+/* Waits for the stream's work, then releases the handle (and the CUDA stream, if attune made it). NULL, a default
+ * stream and a stream of the pool are left alone. A capture that began on the stream ends, what it wrote down is
+ * dropped; a stream that joined a capture is released at its end. */
 ATTUNE_API void attune_stream_destroy(attune_stream *stream);
 
 /* The cudaStream_t; NULL on the host. Borrowed. */
@@ -49,19 +53,21 @@ ATTUNE_API void *attune_stream_native(const attune_stream *stream);
 /* The stream's device. Borrowed; NULL for NULL. */
 ATTUNE_API attune_device *attune_stream_device(const attune_stream *stream);
 
-/* OK when all work given to the stream is done, NOT_READY when not. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING. */
+/* OK when all work given to the stream is done, NOT_READY when not. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING.
+ */
 ATTUNE_API attune_status attune_stream_query(attune_stream *stream);
 
 /* Waits for all work given to the stream. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING. */
 ATTUNE_API attune_status attune_stream_synchronize(attune_stream *stream);
 
 /* Work given to `stream` from now on waits for `event` (its latest record; none: no wait). The two share a device kind.
- * In capture: an event recorded in a capture makes the stream join it; any other event breaks the capture of the stream.
- * Errors: INVALID_ARGUMENT (also: recorded in a capture that is over), DEVICE_ERROR, CAPTURING (it broke a capture), UNSUPPORTED (a default stream
- * cannot join). Allowed in capture. */
+ * In capture: an event recorded in a capture makes the stream join it; any other event breaks the capture of the
+ * stream. Errors: INVALID_ARGUMENT (also: recorded in a capture that is over), DEVICE_ERROR, CAPTURING (it broke a
+ * capture), UNSUPPORTED (a default stream cannot join). Allowed in capture. */
 ATTUNE_API attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event);
 
-/* A new timing event of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. */
+/* A new timing event of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
+ * DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *device);
 
 /* Options of an event; start from ATTUNE_EVENT_OPTIONS_INIT. */
@@ -74,8 +80,8 @@ typedef struct attune_event_options {
 #define ATTUNE_EVENT_OPTIONS_INIT \
   { 0, 0, 0 }
 
-/* As attune_event_create, with options (NULL: the defaults). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR, UNSUPPORTED (interprocess on the
- * host). */
+/* As attune_event_create, with options (NULL: the defaults). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR,
+ * UNSUPPORTED (interprocess on the host). */
 ATTUNE_API attune_status attune_event_create_with(attune_event **out, attune_device *device,
                                                   const attune_event_options *options);
 
@@ -84,16 +90,17 @@ typedef struct attune_event_ipc {
   unsigned char bytes[64];
 } attune_event_ipc;
 
-/* Fills *out for an event made with `interprocess`. The event must live as long as other processes use it. Errors: INVALID_ARGUMENT, UNSUPPORTED (the
- * host), DEVICE_ERROR. */
+/* Fills *out for an event made with `interprocess`. The event must live as long as other processes use it. Errors:
+ * INVALID_ARGUMENT, UNSUPPORTED (the host), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out);
 
-/* Another process's event into *out, on the same GPU as there. The caller destroys it. Errors: INVALID_ARGUMENT (also: not a handle, or one of this
- * process), UNSUPPORTED (the host), DEVICE_ERROR. */
+/* Another process's event into *out, on the same GPU as there. The caller destroys it. Errors: INVALID_ARGUMENT (also:
+ * not a handle, or one of this process), UNSUPPORTED (the host), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_ipc_open(attune_event **out, attune_device *device,
                                                const attune_event_ipc *handle);
 
-/* Uses the program's own cudaEvent_t, which must outlive the handle. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host. */
+/* Uses the program's own cudaEvent_t, which must outlive the handle. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host.
+ */
 ATTUNE_API attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native);
 
 /* Releases the handle; waits that were already given to streams stay valid. NULL is left alone. */
@@ -106,30 +113,31 @@ ATTUNE_API void *attune_event_native(const attune_event *event);
  * Allowed in capture. */
 ATTUNE_API attune_status attune_event_record(attune_event *event, attune_stream *stream);
 
-/* OK when the latest record was reached (or none was made), NOT_READY when not. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (the latest record lies
- * in a capture: it stands for an order, not for a moment). */
+/* OK when the latest record was reached (or none was made), NOT_READY when not. Errors: INVALID_ARGUMENT, DEVICE_ERROR,
+ * CAPTURING (the latest record lies in a capture: it stands for an order, not for a moment). */
 ATTUNE_API attune_status attune_event_query(attune_event *event);
 
 /* Waits until the latest record is reached. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (as above). */
 ATTUNE_API attune_status attune_event_synchronize(attune_event *event);
 
-/* What attune does where a call has to wait for a device although nobody asked it to: a copy from or to pageable host memory, memory given back to the
- * system, a stream destroyed with work in flight. */
+/* What attune does where a call has to wait for a device although nobody asked it to: a copy from or to pageable host
+ * memory, memory given back to the system, a stream destroyed with work in flight. */
 typedef enum attune_sync_debug {
   ATTUNE_SYNC_DEBUG_OFF = 0,
   ATTUNE_SYNC_DEBUG_WARN = 1,
   ATTUNE_SYNC_DEBUG_ERROR = 2
 } attune_sync_debug;
 
-/* Sets it for the process: off (the default), a warning in the log, or an error: the call does nothing and returns BUSY; a call without a status waits
- * and logs an error. Errors: INVALID_ARGUMENT. Any thread. */
+/* Sets it for the process: off (the default), a warning in the log, or an error: the call does nothing and returns
+ * BUSY; a call without a status waits and logs an error. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
 
 /* The present setting. Any thread. */
 ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
 
-/* Nanoseconds from `start` to `stop` into *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both must be recorded.
- * Errors: INVALID_ARGUMENT (not recorded, or without timing), NOT_READY (not reached), DEVICE_ERROR, CAPTURING (recorded in a capture). */
+/* Nanoseconds from `start` to `stop` into *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both must be
+ * recorded. Errors: INVALID_ARGUMENT (not recorded, or without timing), NOT_READY (not reached), DEVICE_ERROR,
+ * CAPTURING (recorded in a capture). */
 ATTUNE_API attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop);
 
 #ifdef __cplusplus

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Accuracy levels. strict: IEEE FMA arithmetic of the accumulation type (split-K allowed when its partial sums are kept in
- * that type). equivalent: other arithmetic with an error bound as good as strict's. reduced: TF32 for f32, partial
+/* Accuracy levels. strict: IEEE FMA arithmetic of the accumulation type (split-K allowed when its partial sums are kept
+ * in that type). equivalent: other arithmetic with an error bound as good as strict's. reduced: TF32 for f32, partial
  * sums in the output type. Each level permits what the one before it permits. */
 typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_REDUCED = 2 } attune_accuracy;
 
@@ -24,8 +24,9 @@ typedef struct attune_contract {
   { ATTUNE_STRICT, 0, 0 }
 #define ATTUNE_WORKSPACE_DEFAULT ((size_t)64 << 20)
 
-/* What a miss does, a problem with no plan yet. off: the vendor default, nothing is read or stored. cached: the stored winner,
- * else the best guess. record: as cached, and the problem is written down for a later tuning run. tune: measure now. */
+/* What a miss does, a problem with no plan yet. off: the vendor default, nothing is read or stored. cached: the stored
+ * winner, else the best guess. record: as cached, and the problem is written down for a later tuning run. tune: measure
+ * now. */
 typedef enum attune_mode {
   ATTUNE_MODE_OFF = 1,
   ATTUNE_MODE_CACHED = 2,
@@ -33,8 +34,8 @@ typedef enum attune_mode {
   ATTUNE_MODE_TUNE = 4
 } attune_mode;
 
-/* How candidates are timed; part of a winner's key. 0 = the device's own: cuda cold and graph, host hot and eager. Cold inputs
- * rotate over more than twice the last-level cache; graph replays short work so that launch cost is left out. */
+/* How candidates are timed; part of a winner's key. 0 = the device's own: cuda cold and graph, host hot and eager. Cold
+ * inputs rotate over more than twice the last-level cache; graph replays short work so that launch cost is left out. */
 typedef enum attune_measure {
   ATTUNE_MEASURE_AUTO = 0,
   ATTUNE_MEASURE_COLD_GRAPH = 1,
@@ -58,8 +59,8 @@ typedef struct attune_tuner_options {
 #define ATTUNE_TUNER_OPTIONS_INIT \
   { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
 
-/* A new tuner into *out; options NULL: all defaults. The caller destroys it. A database that cannot be used does not fail
- * the call: the tuner works without it, the log says why, and attune_tuner_database_status returns the reason.
+/* A new tuner into *out; options NULL: all defaults. The caller destroys it. A database that cannot be used does not
+ * fail the call: the tuner works without it, the log says why, and attune_tuner_database_status returns the reason.
  * Errors: INVALID_ARGUMENT (a bad option or environment variable, named), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);
 
@@ -67,8 +68,9 @@ ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tu
  * NULL is left alone. */
 ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 
-/* OK, or why the user database is not in use, or why the latest winner is not in it but in memory only (NOT_FOUND, PERMISSION, BAD_DATA,
- * IO_ERROR, BUSY ...), with the message of attune_last_message set. OK too when no database was asked for. Any thread. */
+/* OK, or why the user database is not in use, or why the latest winner is not in it but in memory only (NOT_FOUND,
+ * PERMISSION, BAD_DATA, IO_ERROR, BUSY ...), with the message of attune_last_message set. OK too when no database was
+ * asked for. Any thread. */
 ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
 
 /* Changes what a miss does from now on. Errors: INVALID_ARGUMENT. Any thread. */
@@ -113,16 +115,17 @@ typedef struct attune_decision {
   char note[128];   /* in words: why this one */
 } attune_decision;
 
-/* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner and
- * fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0: the
- * tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
+/* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner
+ * and fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0:
+ * the tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
  * BUDGET_EXHAUSTED (the tuner's total), DEVICE_ERROR. Any thread; one tuning at a time a device, others wait. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);
 
-/* Tunes now, one after the other, the problems that calls in a capture had to guess at because a capture never tunes (mode tune), and that have no winner
- * since; for at most budget_ms in all (<= 0: as long as each makes sensible). *out_tuned (may be NULL): how many were. A graph keeps the choices that it was
- * captured with: capture it anew, or attune_graph_update. Errors: INVALID_ARGUMENT, BUDGET_EXHAUSTED (some are left), and those of attune_tune, at the
+/* Tunes now, one after the other, the problems that calls in a capture had to guess at because a capture never tunes
+ * (mode tune), and that have no winner since; for at most budget_ms in all (<= 0: as long as each makes sensible).
+ * *out_tuned (may be NULL): how many were. A graph keeps the choices that it was captured with: capture it anew, or
+ * attune_graph_update. Errors: INVALID_ARGUMENT, BUDGET_EXHAUSTED (some are left), and those of attune_tune, at the
  * first problem that fails. Any thread; not in capture. */
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
@@ -131,19 +134,21 @@ ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double b
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
 
-/* Called once a stored winner; a nonzero return ends the walk. `fingerprint` is the measured machine's; `valid` is nonzero
- * when it is that of a device here. No lock is held. */
+/* Called once a stored winner; a nonzero return ends the walk. `fingerprint` is the measured machine's; `valid` is
+ * nonzero when it is that of a device here. No lock is held. */
 typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, const char *fingerprint, int valid);
 
-/* Walks the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR. Any thread. */
+/* Walks the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR. Any
+ * thread. */
 ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user);
 
-/* The identity of `device` that measurements are valid for: device, driver, libraries, attune's code generation; one line into
- * out[size], terminated. Errors: INVALID_ARGUMENT (1024 bytes do). Any thread. */
+/* The identity of `device` that measurements are valid for: device, driver, libraries, attune's code generation; one
+ * line into out[size], terminated. Errors: INVALID_ARGUMENT (1024 bytes do). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
 
-/* The implementations known for the operation of `problem` that can do it on `device`, best guess first, one a call of `fn` with
- * the number of configurations it offers; a nonzero return ends the walk. Errors: INVALID_ARGUMENT. Any thread. */
+/* The implementations known for the operation of `problem` that can do it on `device`, best guess first, one a call of
+ * `fn` with the number of configurations it offers; a nonzero return ends the walk. Errors: INVALID_ARGUMENT. Any
+ * thread. */
 typedef int (*attune_implementation_fn)(void *user, const char *implementation, int version, int configurations);
 ATTUNE_API attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
                                                       attune_implementation_fn fn, void *user);

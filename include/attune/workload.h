@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * workload.h: a list of problems with names and counts, read from CSV or from what a tuner recorded.
  *
- * CSV: '#' starts a comment line; the first other line names the columns: name, dtype, contract, transa, transb, m, n, k, batch
- * (needed: dtype, m, n, k) and, optionally, dtype_out, layout, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, count. Column
- * order is free; an empty field is one not given; a column `op` names the operation (gemm). Or a column `problem` with the text of attune_gemm_problem_format. */
+ * CSV: '#' starts a comment line; the first other line names the columns: name, dtype, contract, transa, transb, m, n,
+ * k, batch (needed: dtype, m, n, k) and, optionally, dtype_out, layout, lda, ldb, ldc, ldd, stride_a, stride_b,
+ * stride_c, stride_d, count. Column order is free; an empty field is one not given; a column `op` names the operation
+ * (gemm). Or a column `problem` with the text of attune_gemm_problem_format. */
 #ifndef ATTUNE_WORKLOAD_H
 #define ATTUNE_WORKLOAD_H
 
@@ -19,12 +20,12 @@ typedef struct attune_workload_entry {
   int64_t count;     /* how often it is called, 1 if not known */
 } attune_workload_entry;
 
-/* Reads the CSV file `path` into *out; the caller destroys it. Errors: NOT_FOUND, PERMISSION, IO_ERROR, BAD_DATA with file,
- * line and column in the message, OUT_OF_MEMORY, INVALID_ARGUMENT. Any thread. */
+/* Reads the CSV file `path` into *out; the caller destroys it. Errors: NOT_FOUND, PERMISSION, IO_ERROR, BAD_DATA with
+ * file, line and column in the message, OUT_OF_MEMORY, INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_workload_read(attune_workload **out, const char *path);
 
-/* The problems that tuners in mode record wrote into `tuner`'s database for `device`, most called first. Errors: INVALID_ARGUMENT, NOT_FOUND
- * (no database), IO_ERROR, OUT_OF_MEMORY. */
+/* The problems that tuners in mode record wrote into `tuner`'s database for `device`, most called first. Errors:
+ * INVALID_ARGUMENT, NOT_FOUND (no database), IO_ERROR, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device);
 
 /* The number of entries; 0 for NULL. */

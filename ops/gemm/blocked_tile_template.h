@@ -108,7 +108,7 @@ EACH_COLUMN(TILE, 1)
 EACH_COLUMN(TILE, 2)
 #endif
 
-    typedef void (*FN(tile_fn))(const FN(tile) * t);
+typedef void (*FN(tile_fn))(const FN(tile) * t);
 /* By: last vector ends early, columns of B apart; then vectors - 1, columns - 1. */
 static const FN(tile_fn) FN(tiles)[2][2][VECTORS][COLUMNS] = {
     {{EACH_TILE(NAME_RUNS)}, {EACH_TILE(NAME_LINES)}}, {{EACH_TILE(NAME_PART_RUNS)}, {EACH_TILE(NAME_PART_LINES)}}};

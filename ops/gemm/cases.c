@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cases.c: every dtype x transposes x layout x shape; what else can differ is drawn from the case's number, so that each pair of
- * values meets many times without a list of all products. */
+ * cases.c: every dtype x transposes x layout x shape; what else can differ is drawn from the case's number, so that
+ * each pair of values meets many times without a list of all products. */
 #include "ops/gemm/cases.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@ typedef struct dtypes {
 static const dtypes KINDS[] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, ATTUNE_F16},
                                {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
-/* Tiny, odd, one below and above the vector and tile widths, skinny in each direction, k = 1, longer than the blocks of a blocked
- * product; and the sizes of nothing. The last column: matrices in a batch, 0 draws it. */
+/* Tiny, odd, one below and above the vector and tile widths, skinny in each direction, k = 1, longer than the blocks of
+ * a blocked product; and the sizes of nothing. The last column: matrices in a batch, 0 draws it. */
 static const struct {
   int m, n, k, batch;
 } SHAPES[] = {{1, 1, 1, 0},   {2, 3, 1, 0},    {7, 5, 3, 0},    {16, 16, 16, 0}, {17, 31, 13, 0},  {33, 1, 65, 0},
@@ -38,7 +38,8 @@ static int draw(uint64_t *state, int count) {
   return (int)(next(state) % (uint64_t)count);
 }
 
-/* Leading dimension and stride of one matrix, `inner` elements side by side, `outer` of them: packed, padded, or the same matrix. */
+/* Leading dimension and stride of one matrix, `inner` elements side by side, `outer` of them: packed, padded, or the
+ * same matrix. */
 static void draw_matrix(uint64_t *state, int64_t inner, int64_t outer, int64_t batch, bool input, int64_t *ld,
                         int64_t *stride) {
   static const int pads[] = {0, 0, 1, 3, 8};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cases.h: the one list of GEMM cases that every implementation has to get right. Tests, and whatever else wants problems of every kind, walk
- * it; a new implementation is tested by it without new test code. */
+ * cases.h: the one list of GEMM cases that every implementation has to get right. Tests, and whatever else wants
+ * problems of every kind, walk it; a new implementation is tested by it without new test code. */
 #ifndef AT_GEMM_CASES_H
 #define AT_GEMM_CASES_H
 

@@ -27,8 +27,9 @@ static uint32_t permitted_reductions(const at_gemm *g) {
                                                       : CUBLASLT_REDUCTION_SCHEME_MASK;
 }
 
-/* The alignment that every column of every matrix of a batch has: the pointers', the leading dimension's and the stride's. An algorithm's minimum
- * binds all three, and AlgoCheck does not look at them (seen: bf16 with an odd ldd, kernels that store two elements at once, misaligned address). */
+/* The alignment that every column of every matrix of a batch has: the pointers', the leading dimension's and the
+ * stride's. An algorithm's minimum binds all three, and AlgoCheck does not look at them (seen: bf16 with an odd ldd,
+ * kernels that store two elements at once, misaligned address). */
 static uint32_t alignment_of(const at_gemm *g, bool copied, uint8_t dtype, int64_t columns, int64_t ld,
                              int64_t stride) {
   const uint64_t element = attune_dtype_size((attune_dtype)dtype);
@@ -119,7 +120,8 @@ attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned c
   out->alignment[1] = alignment_of(g, copied & AT_LT_COPIED_B, g->dtype, at_gemm_cols_b(g), g->ldb, g->stride_b);
   out->alignment[2] = alignment_of(g, copied & AT_LT_COPIED_CD, g->dtype_out, g->n, ldc, stride_c);
   out->alignment[3] = alignment_of(g, copied & AT_LT_COPIED_CD, g->dtype_out, g->n, g->ldd, g->stride_d);
-  /* Some kernels store D as widely as C allows (seen: bf16, ldc 138, ldd 131): both count as aligned no better than the worse. */
+  /* Some kernels store D as widely as C allows (seen: bf16, ldc 138, ldd 131): both count as aligned no better than the
+   * worse. */
   if (out->alignment[2] < out->alignment[3])
     out->alignment[3] = out->alignment[2];
   else

@@ -77,7 +77,8 @@ static at_pad_copy copy_of(const matrix *from, const matrix *to, int64_t batch, 
                        .fill = fill};
 }
 
-/* A or B, copied when it is unaligned or has to become larger. Its new columns are zeros, as the new rows are: along k they meet the other matrix. */
+/* A or B, copied when it is unaligned or has to become larger. Its new columns are zeros, as the new rows are: along k
+ * they meet the other matrix. */
 static void pad_input(padding *p, const at_gemm *g, const matrix *x, int64_t rows, int64_t cols, unsigned bit,
                       int64_t *ld, int64_t *stride, size_t *place) {
   if (!is_unaligned(g, x) && rows == x->rows && cols == x->cols) return;
@@ -105,8 +106,8 @@ static void pad_output(padding *p, const at_gemm *g, const matrix *d) {
   p->in[p->in_count++] = copy_of(&c, &wide, g->batch, true);
 }
 
-/* The fast kernels also want what lies contiguous to be whole pieces of 16 bytes: m or k of A, k or n of B, m of D (cuBLAS: Tensor Core Usage). k can
- * grow by zeros; m and n only where D is made in the workspace. */
+/* The fast kernels also want what lies contiguous to be whole pieces of 16 bytes: m or k of A, k or n of B, m of D
+ * (cuBLAS: Tensor Core Usage). k can grow by zeros; m and n only where D is made in the workspace. */
 static void pad_sizes(padding *p, const at_gemm *g, int64_t unit_in, int64_t unit_out, bool with_d) {
   if (g->trans_a || !g->trans_b) p->gemm.k = up(g->k, unit_in);
   if (!with_d) return;

@@ -41,8 +41,9 @@ static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gem
   return at_gemm_scale_host(stream, g, run);
 }
 
-/* What this thread called lately: the same problem again needs no checking, normalising or hashing. The entry's plan is read anew at each call, so a newer
- * winner is used at once; an entry of a destroyed tuner is never touched, for its id does not come again. */
+/* What this thread called lately: the same problem again needs no checking, normalising or hashing. The entry's plan is
+ * read anew at each call, so a newer winner is used at once; an entry of a destroyed tuner is never touched, for its id
+ * does not come again. */
 typedef struct recent {
   uint64_t tuner;
   const attune_device *device;
@@ -55,7 +56,8 @@ typedef struct recent {
 enum { RECENT = 32 };
 static _Thread_local recent recents[RECENT];
 
-/* How the operands are used, if nothing about them needs a second look; false sends the call the long way, which also says what is wrong. */
+/* How the operands are used, if nothing about them needs a second look; false sends the call the long way, which also
+ * says what is wrong. */
 static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use *use) {
   static const uint8_t low_bits[] = {0, 7, 3, 1, 1}; /* by dtype: size - 1 */
   if ((unsigned)p->dtype > 4u || (unsigned)p->dtype_out > 4u) return false;

@@ -9,8 +9,9 @@
 
 typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
 
-/* D = alpha op(A) op(B) + beta C. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when batch is 1).
- * With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc = ldd and stride_c = stride_d. */
+/* D = alpha op(A) op(B) + beta C. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when
+ * batch is 1). With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc = ldd and stride_c =
+ * stride_d. */
 typedef struct at_gemm {
   int64_t m, n, k, batch;
   int64_t lda, ldb, ldc, ldd;
@@ -26,8 +27,8 @@ typedef struct at_gemm {
 } at_gemm;
 _Static_assert(sizeof(at_gemm) == AT_PROBLEM_BYTES, "a normalised problem is the key: no padding, fixed size");
 
-/* The operands of a normalised problem: the public struct with A and B swapped for row-major. c is valid only when problem.c is not NONE;
- * beta may still be 0 then, and C must not be read. */
+/* The operands of a normalised problem: the public struct with A and B swapped for row-major. c is valid only when
+ * problem.c is not NONE; beta may still be 0 then, and C must not be read. */
 typedef attune_gemm_operands at_gemm_operands;
 
 static inline const at_gemm *at_gemm_of(const void *problem) {
@@ -54,8 +55,8 @@ typedef struct at_gemm_use {
   uint8_t alignment; /* as in at_gemm */
 } at_gemm_use;
 
-/* problem.c: checks a caller's problem and normalises it; *swap is true for row-major (A and B change places). Zero sizes pass: the caller
- * looks for them. The messages name the caller's own arguments. */
+/* problem.c: checks a caller's problem and normalises it; *swap is true for row-major (A and B change places). Zero
+ * sizes pass: the caller looks for them. The messages name the caller's own arguments. */
 attune_status at_gemm_normalise(const attune_gemm_problem *problem, at_gemm_use use, at_gemm *out, bool *swap);
 
 /* problem.c: checks a caller's operands against the checked problem; says how they are used. */
@@ -79,12 +80,14 @@ attune_status at_gemm_reference_create(void **out, const void *problem, attune_d
 attune_status at_gemm_reference_compare(void *reference, const void *output_bytes, double *max_error);
 void at_gemm_reference_destroy(void *reference);
 
-/* The scalars that measuring and verification use with a problem that reads C. beta = 1 is what accumulating programs use, and the strictest: some
- * kernels then round alpha A B to the output's type before they add C (seen: cublasLt 13.1, f16 and bf16), which a strict contract does not allow. */
+/* The scalars that measuring and verification use with a problem that reads C. beta = 1 is what accumulating programs
+ * use, and the strictest: some kernels then round alpha A B to the output's type before they add C (seen:
+ * cublasLt 13.1, f16 and bf16), which a strict contract does not allow. */
 #define AT_GEMM_TEST_ALPHA (-1.5)
 #define AT_GEMM_TEST_BETA 1.0
 
-/* D = beta C for k = 0 or alpha = 0, in stream order; beta = 0 writes zeros and does not read C. `g` has k >= 0 here. */
+/* D = beta C for k = 0 or alpha = 0, in stream order; beta = 0 writes zeros and does not read C. `g` has k >= 0 here.
+ */
 attune_status at_gemm_scale_host(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands);
 attune_status at_gemm_scale_cuda(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands);
 

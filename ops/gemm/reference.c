@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reference.c: the trusted result and the tolerance of a GEMM.
  *
- * Tolerance of an element: u |R| + gamma (|A||B| + |beta C|), with u the unit roundoff of the output and gamma by contract and k. |A||B| is bounded by the
- * product of the 2-norms of A's row and B's column (Cauchy-Schwarz), which costs O(mk + kn) and is at most 4/3 of it on uniform data.
- * The trusted result: on the host a float64 GEMM of attune's own; on CUDA cuBLAS in float64 (for halves: from the halves into float32), checked on
- * random elements against long double dot products made here. */
+ * Tolerance of an element: u |R| + gamma (|A||B| + |beta C|), with u the unit roundoff of the output and gamma by
+ * contract and k. |A||B| is bounded by the product of the 2-norms of A's row and B's column (Cauchy-Schwarz), which
+ * costs O(mk + kn) and is at most 4/3 of it on uniform data. The trusted result: on the host a float64 GEMM of attune's
+ * own; on CUDA cuBLAS in float64 (for halves: from the halves into float32), checked on random elements against long
+ * double dot products made here. */
 #include "ops/gemm/reference.h"
 
 #include <math.h>
@@ -28,7 +29,8 @@ double at_reference_value(const void *data, attune_dtype dtype, size_t i) {
   return NAN;
 }
 
-/* gamma of the contract, in the reference "Numerics" of the design: FMA chains of f32 and f64; f32 accumulation of halves; TF32. */
+/* gamma of the contract, in the reference "Numerics" of the design: FMA chains of f32 and f64; f32 accumulation of
+ * halves; TF32. */
 static double gamma_of(const at_gemm *g) {
   const double k = (double)g->k;
   const double chain = fmax(8.0, fmax(2.0 * sqrt(k), k / 64.0));
@@ -56,7 +58,8 @@ static size_t at_index(int64_t i, int64_t p, int64_t ld, bool trans, int64_t str
   return (size_t)(stride * batch + (trans ? p + i * ld : i + p * ld));
 }
 
-/* Vectors of k elements whose 2-norms are wanted: the rows of op(A), or the columns of op(B) as rows of its transpose. */
+/* Vectors of k elements whose 2-norms are wanted: the rows of op(A), or the columns of op(B) as rows of its transpose.
+ */
 typedef struct vectors {
   double *norms;
   const void *data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reference_compare.c: every element of an output against the trusted result, every byte between columns against the poison. */
+ * reference_compare.c: every element of an output against the trusted result, every byte between columns against the
+ * poison. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

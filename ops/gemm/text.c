@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text.c: a problem as text: "gemm bf16 tn 4096x16x4096 strict", then what differs from the plain case:
- * deterministic, beta (C separate) or beta=inplace, align=1..8, lda= ldb= ldc= ldd=, stride_a= ... (elements or "broadcast"), workspace=bytes.
- * "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. */
+ * deterministic, beta (C separate) or beta=inplace, align=1..8, lda= ldb= ldc= ldd=, stride_a= ... (elements or
+ * "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

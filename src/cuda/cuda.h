@@ -9,27 +9,28 @@
 
 #include "src/backend.h"
 
-/* Turns a failed runtime or library call into a status with the error's name and `what` in the message. Each of these latches
- * the device DEAD on a sticky error (700, 702, 710, 715-719, 721): every later call then fails at once. */
+/* Turns a failed runtime or library call into a status with the error's name and `what` in the message. Each of these
+ * latches the device DEAD on a sticky error (700, 702, 710, 715-719, 721): every later call then fails at once. */
 attune_status at_cuda_check(attune_device *device, cudaError_t error, const char *what);
 attune_status at_cublas_check(attune_device *device, cublasStatus_t status, const char *what);
 
-/* Makes the device current for the calling thread for the time of a scope; restore gives the thread's own device back. */
+/* Makes the device current for the calling thread for the time of a scope; restore gives the thread's own device back.
+ */
 typedef struct at_cuda_scope {
   int previous;
 } at_cuda_scope;
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device);
 void at_cuda_leave(at_cuda_scope *scope);
 
-/* The stream's cuBLAS handle: stream and workspace set, host pointer mode. Made at first use (also inside a capture: in relaxed
- * capture mode, so that nothing is captured). Borrowed. */
+/* The stream's cuBLAS handle: stream and workspace set, host pointer mode. Made at first use (also inside a capture: in
+ * relaxed capture mode, so that nothing is captured). Borrowed. */
 attune_status at_cuda_blas(attune_stream *stream, cublasHandle_t *out);
 
 /* The device's cuBLASLt handle, shared by all threads. Borrowed. */
 attune_status at_cuda_blaslt(attune_device *device, cublasLtHandle_t *out);
 
-/* The stream's workspace of at least `bytes` (<= ATTUNE_WORKSPACE_DEFAULT: allocated once at that size; larger ones grow it,
- * not in capture), aligned to 256 bytes. bytes = 0 gives NULL. Borrowed; used in stream order. */
+/* The stream's workspace of at least `bytes` (<= ATTUNE_WORKSPACE_DEFAULT: allocated once at that size; larger ones
+ * grow it, not in capture), aligned to 256 bytes. bytes = 0 gives NULL. Borrowed; used in stream order. */
 attune_status at_cuda_workspace(attune_stream *stream, size_t bytes, void **out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph.c: a stretch of a CUDA stream's work captured into an executable graph. A graph captured without an attune_graph (tuning does) uses the workspace
- * of the stream that it was captured from: it is destroyed before that stream, and its launches do not run beside that stream's own work. */
+ * graph.c: a stretch of a CUDA stream's work captured into an executable graph. A graph captured without an
+ * attune_graph (tuning does) uses the workspace of the stream that it was captured from: it is destroyed before that
+ * stream, and its launches do not run beside that stream's own work. */
 #include "src/cuda/state.h"
 
 #include "src/capture.h"
@@ -44,7 +45,8 @@ attune_status at_cuda_capture_begin(attune_stream *stream) {
   return status;
 }
 
-/* Memory that the program allocated in the capture with cudaMallocAsync and did not free is freed by the next launch, as graphs of other libraries do. */
+/* Memory that the program allocated in the capture with cudaMallocAsync and did not free is freed by the next launch,
+ * as graphs of other libraries do. */
 static attune_status make_executable(at_graph *graph, cudaGraphExec_t *out) {
   const unsigned long long flags = cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
   *out = NULL;

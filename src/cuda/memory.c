@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * memory.c: how much memory a device has, page-locked host memory, memory of other processes. Each call is made in the relaxed capture mode:
- * another thread's capture is not broken by it. */
+ * memory.c: how much memory a device has, page-locked host memory, memory of other processes. Each call is made in the
+ * relaxed capture mode: another thread's capture is not broken by it. */
 #include "src/cuda/memory.h"
 
 #include <string.h>

@@ -231,8 +231,8 @@ static attune_status event_record(attune_event *handle, attune_stream *stream) {
     (void)replace_record(event, (record){.time_ns = at_now_ns()});
     return ATTUNE_OK;
   }
-  /* The mark is given without the event's lock: the ring may be full of marks that need it. Its position is known only then: the allocator
-   * records events on streams that another thread gives work to. */
+  /* The mark is given without the event's lock: the ring may be full of marks that need it. Its position is known only
+   * then: the allocator records events on streams that another thread gives work to. */
   at_queue_hold(queue);
   atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
   mark m = {event, replace_record(event, (record){.queue = queue, .position = at_queue_end(queue) + 1})};

@@ -72,7 +72,8 @@ attune_status at_host_graph_instantiate(at_graph *graph, bool keep) {
   return ATTUNE_OK;
 }
 
-/* In place where CUDA would change its executable in place too: the same pieces of work in the same order, whatever their arguments. */
+/* In place where CUDA would change its executable in place too: the same pieces of work in the same order, whatever
+ * their arguments. */
 attune_status at_host_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
   const at_recording *a = &graph->recording, *b = &older->recording;
   (void)keep;

@@ -12,8 +12,8 @@
  * args[bytes], bytes <= AT_HOST_ARGS_BYTES. Allocates nothing; waits while the queue is full. */
 attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes);
 
-/* Scratch memory of the calling thread, 64-byte aligned, at least `bytes`, valid until its next call; kept and grown, freed when the
- * thread ends. NULL when memory is short. */
+/* Scratch memory of the calling thread, 64-byte aligned, at least `bytes`, valid until its next call; kept and grown,
+ * freed when the thread ends. NULL when memory is short. */
 void *at_host_scratch(size_t bytes);
 
 /* The CPU as found at run time, constant for the process. */

@@ -67,7 +67,8 @@ attune_status at_host_vm_granularity(attune_device *device, size_t *out) {
   return ATTUNE_OK;
 }
 
-/* More is mapped than asked for, so that the base can be put on a multiple of the granularity; the edges go back at once. */
+/* More is mapped than asked for, so that the base can be put on a multiple of the granularity; the edges go back at
+ * once. */
 attune_status at_host_vm_reserve(attune_device *device, void **out, size_t bytes) {
   *out = NULL;
   char *all = bytes > PTRDIFF_MAX - GRANULARITY

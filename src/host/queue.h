@@ -19,7 +19,8 @@ void at_queue_close(at_queue *queue);
  * at_queue_submit and at_queue_wait, which would wait for ever. */
 attune_status at_queue_check(const at_queue *queue);
 
-/* Puts fn(copy of args[bytes]) at the end; waits while the ring is full. Returns the position that is reached when it is done. */
+/* Puts fn(copy of args[bytes]) at the end; waits while the ring is full. Returns the position that is reached when it
+ * is done. */
 uint64_t at_queue_submit(at_queue *queue, void (*fn)(const void *args), const void *args, size_t bytes);
 
 /* The number of items given so far: the position that is reached when all of them are done. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record.c: writes a capture down. Every stream of it has a front: the nodes that its next work waits for. Work becomes a node that waits for the front and
- * then is the front; an event takes a copy of it, a wait adds the event's to it. */
+ * record.c: writes a capture down. Every stream of it has a front: the nodes that its next work waits for. Work becomes
+ * a node that waits for the front and then is the front; an event takes a copy of it, a wait adds the event's to it. */
 #include "src/host/record.h"
 
 #include "src/host/queue.h"
@@ -173,7 +173,8 @@ attune_status at_record_wait(attune_stream *stream, attune_event *event) {
   return done ? ATTUNE_OK : no_memory(capture);
 }
 
-/* Every node must come before the end of the first stream: what a stream that joined was given after its last joining back would be lost. */
+/* Every node must come before the end of the first stream: what a stream that joined was given after its last joining
+ * back would be lost. */
 static attune_status check_joined(at_capture *capture) {
   const tape *t = capture->recording;
   const at_recording *r = &t->recording;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record.h: captures and graphs of the host. Work given to a stream in a capture is written down with a copy of its arguments; a replay is one item of a
- * queue that runs all of it in the order it was given. That order keeps to every wait, so a replay needs none. */
+ * record.h: captures and graphs of the host. Work given to a stream in a capture is written down with a copy of its
+ * arguments; a replay is one item of a queue that runs all of it in the order it was given. That order keeps to every
+ * wait, so a replay needs none. */
 #ifndef AT_HOST_RECORD_H
 #define AT_HOST_RECORD_H
 

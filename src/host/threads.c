@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #define MEMBERS_MAX 1024
-/* Longer than waking a halted virtual CPU takes (70 us were seen): else caller and worker put each other to sleep in turns, and each call of a few
- * microseconds takes a wake-up. */
+/* Longer than waking a halted virtual CPU takes (70 us were seen): else caller and worker put each other to sleep in
+ * turns, and each call of a few microseconds takes a wake-up. */
 #define SPIN_NS 200000
 
 /* A word that others wait for to change: they spin for a while, then sleep. */
@@ -95,8 +95,9 @@ static void open_pool(void) {
   pthread_atfork(NULL, NULL, after_fork_child);
 }
 
-/* The kernel wakes a thread on its waker's CPU, where it would share the time of the caller until the scheduler balances: often longer than the team lives.
- * Leaving that CPU out of the mask for a moment moves the thread at once. */
+/* The kernel wakes a thread on its waker's CPU, where it would share the time of the caller until the scheduler
+ * balances: often longer than the team lives. Leaving that CPU out of the mask for a moment moves the thread at once.
+ */
 static void step_aside(int cpu) {
   cpu_set_t all, others;
   if (cpu < 0 || sched_getcpu() != cpu || sched_getaffinity(0, sizeof all, &all) != 0) return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * threads.h: the process's pool of CPU threads, for work that is split in the moment. Fork-safe: a child starts a pool of its own. */
+ * threads.h: the process's pool of CPU threads, for work that is split in the moment. Fork-safe: a child starts a pool
+ * of its own. */
 #ifndef AT_HOST_THREADS_H
 #define AT_HOST_THREADS_H
 
@@ -9,9 +10,9 @@ typedef struct at_team {
   void *shared; /* private to threads.c */
 } at_team;
 
-/* Runs fn(arg, team) on `wanted` threads at once, the caller's included, and returns when all are done. `team->size` may be
- * smaller than wanted (the pool is busy, a thread could not start): fn must work for any size >= 1. Never allocates once the
- * pool has grown to `wanted`. Any thread; calls from inside fn get size 1. */
+/* Runs fn(arg, team) on `wanted` threads at once, the caller's included, and returns when all are done. `team->size`
+ * may be smaller than wanted (the pool is busy, a thread could not start): fn must work for any size >= 1. Never
+ * allocates once the pool has grown to `wanted`. Any thread; calls from inside fn get size 1. */
 void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg);
 
 /* Every member waits for all others of its team. */

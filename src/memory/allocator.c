@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * allocator.c: the allocator of a device: made at first use, its settings, the slow path of a request and what is tried in turn. */
+ * allocator.c: the allocator of a device: made at first use, its settings, the slow path of a request and what is tried
+ * in turn. */
 #include "src/memory/tree.h"
 
 #include "src/capture.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * allocator.h: the caching allocator of one device, as its parts see it.
  *
- * A segment is memory of the device, cut into blocks in order of address. A heap has the segments of one pool for one stream, a front stands
- * before the heap of a stream's common pool and keeps what was just freed by exact size, so that the usual alloc and free take the front's lock
- * only. When a front has no block of a size it is emptied into the heap, where neighbours merge and best fit finds: nothing is lost by the delay.
+ * A segment is memory of the device, cut into blocks in order of address. A heap has the segments of one pool for one
+ * stream, a front stands before the heap of a stream's common pool and keeps what was just freed by exact size, so that
+ * the usual alloc and free take the front's lock only. When a front has no block of a size it is emptied into the heap,
+ * where neighbours merge and best fit finds: nothing is lost by the delay.
  *
- * Locks, in order: allocator->lock, then front->lock, then the table's. No lock is held while the device is asked for memory, while memory is
- * given back, or while a function of the program runs. */
+ * Locks, in order: allocator->lock, then front->lock, then the table's. No lock is held while the device is asked for
+ * memory, while memory is given back, or while a function of the program runs. */
 #ifndef AT_MEMORY_ALLOCATOR_H
 #define AT_MEMORY_ALLOCATOR_H
 
@@ -54,8 +55,8 @@ typedef struct at_use {
   attune_event *event; /* NULL: the front is closing; done once it is closed */
 } at_use;
 
-/* Made in chunks and never given back, see at_entry. What the program holds is changed by its holder: with its front's lock, or with the
- * allocator's while it is not LIVE or FRONT. */
+/* Made in chunks and never given back, see at_entry. What the program holds is changed by its holder: with its front's
+ * lock, or with the allocator's while it is not LIVE or FRONT. */
 struct at_block {
   at_entry entry;
   _Atomic(at_front *) front; /* the stream that it belongs to */
@@ -118,7 +119,8 @@ enum {
   AT_FRONT_FOREIGN = 16 /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
 };
 
-/* What is counted of what the program holds; [pool] is 0 large, 1 small. Written with the front's lock held, read by anybody. */
+/* What is counted of what the program holds; [pool] is 0 large, 1 small. Written with the front's lock held, read by
+ * anybody. */
 enum { AT_COUNT_ALLOCATIONS, AT_COUNT_BYTES, AT_COUNT_REQUESTED, AT_COUNTS };
 typedef struct at_front_counter {
   _Atomic uint64_t current, total; /* total: ever allocated */
@@ -132,7 +134,8 @@ typedef struct at_bin {
 
 typedef enum at_front_life { AT_FRONT_OPEN, AT_FRONT_CLOSING, AT_FRONT_CLOSED } at_front_life;
 
-/* What the allocator has for one stream. Never given back: a closed one, whose stream is gone and done, serves the next stream. */
+/* What the allocator has for one stream. Never given back: a closed one, whose stream is gone and done, serves the next
+ * stream. */
 struct at_front {
   atomic_int lock;        /* guards bins, used, counters */
   atomic_uint flags;      /* changed with the allocator's lock held */
@@ -213,7 +216,8 @@ static inline bool at_segment_expandable(const at_segment *segment) {
 
 /* allocator.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
 at_allocator *at_allocator_of(attune_device *device);
-/* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock held. */
+/* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock
+ * held. */
 attune_status at_allocator_check(at_allocator *allocator);
 size_t at_allocator_round(const at_memory_options *options, size_t bytes);
 /* Sets or clears a reason for the slow path on every front. Lock held. */
@@ -234,9 +238,11 @@ void at_block_drop(at_allocator *allocator, at_block *block); /* out of the tabl
 at_block *at_block_cache(at_allocator *allocator, at_block *block);
 /* Out of the tree. */
 void at_block_uncache(at_allocator *allocator, at_block *block);
-/* Cuts what is beyond `size` off a block that is in no tree; the rest becomes a block of the same state, in no tree. NULL: no memory. */
+/* Cuts what is beyond `size` off a block that is in no tree; the rest becomes a block of the same state, in no tree.
+ * NULL: no memory. */
 at_block *at_block_cut(at_allocator *allocator, at_block *block, size_t size);
-/* The best free block of the heap for a request, out of the tree and cut to size; NULL: none, or no memory for the rest. */
+/* The best free block of the heap for a request, out of the tree and cut to size; NULL: none, or no memory for the
+ * rest. */
 at_block *at_heap_take(at_allocator *allocator, at_heap *heap, size_t size);
 bool at_block_is_piece(const at_block *block); /* of a segment with other blocks */
 /* Puts what is beyond `size` bytes back, where it is worth it. The block is in no tree. */
@@ -255,8 +261,8 @@ at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool, at_front *front)
 void at_front_count_alloc(at_front *front, bool small, size_t size, size_t requested);
 void at_front_count_free(at_front *front, bool small, size_t size, size_t requested);
 
-/* A graph replays into its pool's memory whenever it likes, also into what is free between its pieces of work: nothing of it goes while a graph holds
- * it. */
+/* A graph replays into its pool's memory whenever it likes, also into what is free between its pieces of work: nothing
+ * of it goes while a graph holds it. */
 static inline bool at_pool_is_held(const attune_pool *pool) {
   return pool->id[1] != 0 && pool->references > 0;
 }
@@ -269,7 +275,8 @@ typedef struct at_request {
   at_heap *heap;
   size_t bytes, size; /* asked; rounded */
 } at_request;
-/* A segment for the request; *out is a block of it that is large enough, in no tree. OUT_OF_MEMORY: also when the limit is met. */
+/* A segment for the request; *out is a block of it that is large enough, in no tree. OUT_OF_MEMORY: also when the limit
+ * is met. */
 attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out);
 /* Takes a whole free segment of a closed stream into the request's heap, as a block in no tree; NULL: none fits. */
 at_block *at_segment_adopt(at_allocator *allocator, const at_request *request);
@@ -309,7 +316,8 @@ void at_figure_add(attune_memory_figure figures[3], bool small, uint64_t amount)
 void at_figure_sub(attune_memory_figure figures[3], bool small, uint64_t amount);
 void at_figure_add_one(attune_memory_figure *figure, uint64_t amount);
 void at_figure_sub_one(attune_memory_figure *figure, uint64_t amount);
-/* Ends the epoch: what the fronts counted since the last one goes into the peaks. Before anything that the slow path counts. */
+/* Ends the epoch: what the fronts counted since the last one goes into the peaks. Before anything that the slow path
+ * counts. */
 void at_statistics_epoch(at_allocator *allocator);
 
 /* history.c. Lock held. */

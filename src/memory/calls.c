@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * calls.c: attune_alloc and attune_free: the fast path through the stream's front, and what a free pointer can be wrong about. */
+ * calls.c: attune_alloc and attune_free: the fast path through the stream's front, and what a free pointer can be wrong
+ * about. */
 #include "src/memory/front.h"
 
 #include <stdlib.h>
 
 #define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
 
-/* True when the front may serve the stream: nothing asks for the slow path, and the program does not capture its own stream behind our back. */
+/* True when the front may serve the stream: nothing asks for the slow path, and the program does not capture its own
+ * stream behind our back. */
 static inline bool is_fast(at_front *front, attune_stream *stream) {
   unsigned flags = atomic_load_explicit(&front->flags, memory_order_relaxed);
   if (AT_LIKELY(flags == 0)) return true;
@@ -40,7 +42,8 @@ attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes) {
   return at_allocator_alloc(out, stream, front, bytes);
 }
 
-/* Into the front it came from; false: the slow path must look at it. A pointer that is wrong fails one of the conditions. */
+/* Into the front it came from; false: the slow path must look at it. A pointer that is wrong fails one of the
+ * conditions. */
 static inline bool free_fast(uintptr_t address, at_front *front, at_block *block, size_t bytes) {
   bool done = false;
   at_front_lock(front);

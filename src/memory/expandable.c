@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expandable.c: segments that grow and shrink in place: addresses are reserved once, memory is mapped where requests need it, so that freed
- * neighbours of any age merge. Each stretch without memory is an UNMAPPED block of the segment. */
+ * expandable.c: segments that grow and shrink in place: addresses are reserved once, memory is mapped where requests
+ * need it, so that freed neighbours of any age merge. Each stretch without memory is an UNMAPPED block of the segment.
+ */
 #include "src/memory/allocator.h"
 #include "src/stream.h"
 
@@ -91,7 +92,8 @@ static attune_status map(attune_device *device, at_segment *segment, const at_bl
   return ATTUNE_OK;
 }
 
-/* Without the lock. Stops at the first granule that the device does not take back, as on a lost device: its handle stays. */
+/* Without the lock. Stops at the first granule that the device does not take back, as on a lost device: its handle
+ * stays. */
 static void unmap(attune_device *device, at_segment *segment, const at_block *block) {
   size_t first = granule_of(segment, block), count = block->size / segment->granule;
   for (size_t i = first; i < first + count; i++) {
@@ -163,7 +165,8 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
               : ATTUNE_OUT_OF_MEMORY; /* a neighbour was taken meanwhile: the caller's next step tries again */
 }
 
-/* The whole granules of a cached block leave: it is cut to them, what lies before and after stays. NULL: none, or no memory for the cuts. */
+/* The whole granules of a cached block leave: it is cut to them, what lies before and after stays. NULL: none, or no
+ * memory for the cuts. */
 static at_block *take_granules(at_allocator *allocator, at_block *block) {
   at_segment *segment = block->segment;
   size_t offset = at_block_address(block) - (uintptr_t)segment->base;

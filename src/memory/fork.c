@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork.c: the allocators over a fork. All their locks are held meanwhile, so the child finds every list whole. There the host's memory is its own
- * copy and goes on; a CUDA device's calls fail. */
+ * fork.c: the allocators over a fork. All their locks are held meanwhile, so the child finds every list whole. There
+ * the host's memory is its own copy and goes on; a CUDA device's calls fail. */
 #include "src/memory/front.h"
 
 /* device.c's table: cuda devices, then the host. */

@@ -115,7 +115,8 @@ void at_front_count_free(at_front *front, bool small, size_t size, size_t reques
   at_front_unlock(front);
 }
 
-/* From here on no event is recorded on the stream; what is freed while its last work runs waits for the end of the closing. */
+/* From here on no event is recorded on the stream; what is freed while its last work runs waits for the end of the
+ * closing. */
 void at_memory_stream_closing(attune_stream *stream) {
   at_front *front = stream->memory;
   if (!front) return;

@@ -28,7 +28,8 @@ static inline unsigned at_bin_index(size_t size) {
   return (unsigned)(((uint64_t)(size / AT_BLOCK_BYTES) * UINT64_C(0x9e3779b97f4a7c15)) >> 57);
 }
 
-/* Takes a block of exactly this size; NULL: none. Two bins may have the size, side by side in a line of the cache. Front locked. */
+/* Takes a block of exactly this size; NULL: none. Two bins may have the size, side by side in a line of the cache.
+ * Front locked. */
 static inline at_block *at_front_pop(at_front *front, size_t size) {
   at_bin *bin = &front->bins[at_bin_index(size)];
   if (bin->size != size) bin = &front->bins[at_bin_index(size) ^ 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ipc.c: memory of this process for others, and of others for this one. A segment is exported as a whole, the memory lies at an offset in it; a
- * segment of another process is opened once and counted. */
+ * ipc.c: memory of this process for others, and of others for this one. A segment is exported as a whole, the memory
+ * lies at an offset in it; a segment of another process is opened once and counted. */
 #include "src/memory/allocator.h"
 
 #include <stdlib.h>

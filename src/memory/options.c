@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * options.c: parses the keys of ATTUNE_ALLOC, which have the names that PyTorch's PYTORCH_CUDA_ALLOC_CONF gives them. */
+ * options.c: parses the keys of ATTUNE_ALLOC, which have the names that PyTorch's PYTORCH_CUDA_ALLOC_CONF gives them.
+ */
 #include "src/memory/options.h"
 
 #include <stdlib.h>

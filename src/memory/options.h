@@ -12,8 +12,8 @@ typedef struct at_memory_options {
       max_split; /* blocks of this size and more are oversize: not split, and kept for requests of about their size */
   size_t max_non_split_rounding; /* how much larger than the request an oversize block may be */
   size_t large_segment;          /* what is asked of the device for requests of 1 to 10 MiB */
-  unsigned char divisions
-      [48]; /* [i]: for sizes of [2^i, 2^(i+1)) bytes round up to a 1/n of 2^i; 0 and 1: multiples of 512 bytes only */
+  unsigned char divisions[48]; /* [i]: for sizes of [2^i, 2^(i+1)) bytes round up to a 1/n of 2^i; 0 and 1: multiples of
+                                  512 bytes only */
   bool any_division;
   double collect_above; /* fraction of the limit from which cached memory is given back by age; 0: never */
   double fraction;      /* of the device's memory that may be taken; 0: all */
@@ -22,8 +22,8 @@ typedef struct at_memory_options {
 
 void at_memory_options_default(at_memory_options *out);
 
-/* Sets the keys in `text`, "key:value,key:value"; INVALID_ARGUMENT names the key or the value that is wrong, and `name`, where the text is from;
- * *out is then as before. */
+/* Sets the keys in `text`, "key:value,key:value"; INVALID_ARGUMENT names the key or the value that is wrong, and
+ * `name`, where the text is from; *out is then as before. */
 attune_status at_memory_options_parse(at_memory_options *out, const char *text, const char *name);
 
 #endif

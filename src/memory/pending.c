@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pending.c: freed blocks that other streams may still use. Each of those streams gets an event; the block is free when all are reached. */
+ * pending.c: freed blocks that other streams may still use. Each of those streams gets an event; the block is free when
+ * all are reached. */
 #include "src/memory/allocator.h"
 
 #include <stdlib.h>
@@ -77,7 +78,8 @@ static void record_events(at_allocator *allocator, at_block *block) {
   if (block->waits == 0) leave_pending(allocator, block);
 }
 
-/* Events recorded in a capture would become part of the graph and never be reached, so the block waits for the capture's end first. */
+/* Events recorded in a capture would become part of the graph and never be reached, so the block waits for the
+ * capture's end first. */
 void at_pending_add(at_allocator *allocator, at_block *block) {
   at_block_set_state(block, AT_BLOCK_PENDING);
   at_figure_add(allocator->pending, block->small, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pinned.c: page-locked host memory, cached by powers of two. A freed block that streams use waits for an event of each. */
+ * pinned.c: page-locked host memory, cached by powers of two. A freed block that streams use waits for an event of
+ * each. */
 #include <attune/pinned.h>
 
 #include "src/memory/allocator.h"
@@ -74,8 +75,8 @@ static void drop_uses(pinned_block *block) {
   }
 }
 
-/* True when the stream is done with what it was given until the free, as far as is known. A stream that is gone is done; one being captured gets
- * its event later. Lock held. */
+/* True when the stream is done with what it was given until the free, as far as is known. A stream that is gone is
+ * done; one being captured gets its event later. Lock held. */
 static bool is_reached(pinned_use *use) {
   at_allocator *allocator = use->front->allocator;
   pthread_mutex_lock(&allocator->lock);

@@ -152,8 +152,8 @@ static at_segment *take_out(at_allocator *allocator, at_block *block, at_segment
   return segment;
 }
 
-/* Without the lock. What a pool of the program's own got is given back after the device's work; the device's allocator of the program works in
- * stream order; the backend waits by itself. */
+/* Without the lock. What a pool of the program's own got is given back after the device's work; the device's allocator
+ * of the program works in stream order; the backend waits by itself. */
 static void give_raw(at_allocator *allocator, const at_segment *segment, bool *waited) {
   attune_device *device = allocator->device;
   const attune_pool *pool = segment->heap->pool;

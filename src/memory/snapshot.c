@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * snapshot.c: what the memory of a device looks like: as JSON with the words of PyTorch's snapshots, and as a table for people. */
+ * snapshot.c: what the memory of a device looks like: as JSON with the words of PyTorch's snapshots, and as a table for
+ * people. */
 #include "src/memory/allocator.h"
 #include "src/memory/text.h"
 
@@ -77,7 +78,8 @@ static void write_settings(const at_allocator *allocator, at_text *out) {
               options->poison ? "true" : "false");
 }
 
-/* One list of history for each device up to this one, as the visualiser expects to find it under the device's number. */
+/* One list of history for each device up to this one, as the visualiser expects to find it under the device's number.
+ */
 attune_status attune_memory_snapshot(char **out, attune_device *device) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * statistics.c: the counters. What programs hold is counted by the fronts, without a shared line of the cache. Their sums are exact; for the peaks
- * time is cut into epochs, each ended by a slow path: a front keeps its most in the epoch, and the sum of those, at least the true peak and
- * exact for one stream, counts. */
+ * statistics.c: the counters. What programs hold is counted by the fronts, without a shared line of the cache. Their
+ * sums are exact; for the peaks time is cut into epochs, each ended by a slow path: a front keeps its most in the
+ * epoch, and the sum of those, at least the true peak and exact for one stream, counts. */
 #include "src/memory/front.h"
 
 #include <string.h>

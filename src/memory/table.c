@@ -14,8 +14,8 @@ static inline _Atomic(at_entry *) *bucket_of(uintptr_t address) {
   return &buckets[((uint64_t)(address >> 9) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - BUCKET_BITS)];
 }
 
-/* An entry that is moved to another chain under the reader leads it astray: it finds nothing or, its own address being out of reach of
- * others, the right entry. The walk ends, as chains do. */
+/* An entry that is moved to another chain under the reader leads it astray: it finds nothing or, its own address being
+ * out of reach of others, the right entry. The walk ends, as chains do. */
 at_entry *at_table_find(uintptr_t address) {
   at_entry *entry = atomic_load_explicit(bucket_of(address), memory_order_acquire);
   while (entry && atomic_load_explicit(&entry->address, memory_order_relaxed) != address)

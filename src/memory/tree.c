@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tree.c: a treap: a search tree by (size, address) that is a heap by a number drawn from the address, so it stays flat. */
+ * tree.c: a treap: a search tree by (size, address) that is a heap by a number drawn from the address, so it stays
+ * flat. */
 #include "src/memory/tree.h"
 
 static uint64_t priority_of(const at_block *block) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * call.h: one call for random numbers, as the host's code and the kernels get it, and the samples of the portable mode. C and CUDA read this file.
+ * call.h: one call for random numbers, as the host's code and the kernels get it, and the samples of the portable mode.
+ * C and CUDA read this file.
  *
- * Portable mode: block b of a call is Philox block offset / 4 + b; element i is sample i % E of block i / E, E samples a block (at_random_per_block).
- * A sample takes its words in order: 16 bits, the low half of a word first; 32; or 64, the low word first. */
+ * Portable mode: block b of a call is Philox block offset / 4 + b; element i is sample i % E of block i / E, E samples
+ * a block (at_random_per_block). A sample takes its words in order: 16 bits, the low half of a word first; 32; or 64,
+ * the low word first. */
 #ifndef AT_RANDOM_CALL_H
 #define AT_RANDOM_CALL_H
 
@@ -41,13 +43,14 @@ typedef struct at_random_call {
   at_i64 from;    /* integers: from <= x < from + range; range 0 is 2^64 */
   at_u64 range;
   at_u64 limit; /* Bernoulli: 1 when the sample's bits are <= limit ... */
-  double d
-      [3]; /* uniform: from, to - from, to; normal: mean, deviation; exponential: 1 / (2 rate) and rate; Bernoulli: ... x d[0], p */
-  float f[3]; /* the same, rounded */
+  double d[3];  /* uniform: from, to - from, to; normal: mean, deviation; exponential: 1 / (2 rate) and rate; Bernoulli:
+                   ... x d[0], p */
+  float f[3];   /* the same, rounded */
   int distribution, dtype;
 } at_random_call;
 
-/* The same with its round keys, which a kernel reads as constants; unused in a graph, where the seed is not known before. */
+/* The same with its round keys, which a kernel reads as constants; unused in a graph, where the seed is not known
+ * before. */
 typedef struct at_fill_call {
   at_random_call call;
   at_philox_keys keys;
@@ -107,7 +110,8 @@ AT_BOTH at_u64 at_mix64(at_u64 x) {
   return x ^ x >> 32;
 }
 
-/* Where i < count goes: an unbalanced Feistel network over the next power of two, walked until it is back below count. `bits` >= 2. */
+/* Where i < count goes: an unbalanced Feistel network over the next power of two, walked until it is back below count.
+ * `bits` >= 2. */
 AT_BOTH at_u64 at_permute(at_u64 i, at_u64 count, int bits, const at_u64 *keys) {
   const int low_bits = bits / 2, high_bits = bits - low_bits;
   const at_u64 low_mask = (1ull << low_bits) - 1u, high_mask = (1ull << high_bits) - 1u;

@@ -9,7 +9,8 @@ typedef struct at_fill_isa {
   const char *name;
   /* Philox blocks low, low + 1, ... at `high` into words[4 * count]. */
   void (*philox)(at_u32 *words, at_u64 seed, at_u64 low, at_u64 high, size_t count);
-  /* The samples of blocks first, first + 1, ... of the call (whose state is resolved) into out: whole blocks. Not for permutations. */
+  /* The samples of blocks first, first + 1, ... of the call (whose state is resolved) into out: whole blocks. Not for
+   * permutations. */
   void (*fill)(const at_random_call *call, at_u64 first, size_t count, void *out);
 } at_fill_isa;
 

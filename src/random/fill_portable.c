@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fill_portable.c: the host's portable mode in plain C, which the others are tested against, and the choice among them. */
+ * fill_portable.c: the host's portable mode in plain C, which the others are tested against, and the choice among them.
+ */
 #include "src/random/fill.h"
 
 #include "src/host/host.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fill_template.h: words to samples, compiled once for each instruction set by a file that defines philox_blocks() and f16_of() first. Loops over
- * samples without branches: the compiler makes vectors of them. */
+ * fill_template.h: words to samples, compiled once for each instruction set by a file that defines philox_blocks() and
+ * f16_of() first. Loops over samples without branches: the compiler makes vectors of them. */
 #include <string.h>
 
 #define CHUNK 128 /* Philox blocks at a time: words and samples stay in the L1 cache */

@@ -15,8 +15,8 @@ typedef struct at_generator_view {
 
 void at_generator_look(attune_generator *generator, at_generator_view *out);
 
-/* Takes `words` (a multiple of 4) for a call on `stream`: fills seed, offset and state of *call and moves the generator on, or in a capture the
- * generator's increment in the graph. */
+/* Takes `words` (a multiple of 4) for a call on `stream`: fills seed, offset and state of *call and moves the generator
+ * on, or in a capture the generator's increment in the graph. */
 attune_status at_generator_take(attune_generator *generator, attune_stream *stream, uint64_t words,
                                 at_random_call *call);
 

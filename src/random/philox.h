@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * philox.h: Philox4x32-10, the generator of all random numbers: a counter of 128 bits and a key of 64 give 128 random bits (Salmon, Moraes, Dror,
- * Shaw: Parallel random numbers: as easy as 1, 2, 3). C and CUDA read this file. */
+ * philox.h: Philox4x32-10, the generator of all random numbers: a counter of 128 bits and a key of 64 give 128 random
+ * bits (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3). C and CUDA read this file. */
 #ifndef AT_RANDOM_PHILOX_H
 #define AT_RANDOM_PHILOX_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * random.cu: the kernels of the portable mode, and of permutations. Specialised by macros; the values here make it compile alone.
+ * random.cu: the kernels of the portable mode, and of permutations. Specialised by macros; the values here make it
+ * compile alone.
  *
- * A thread makes chunks of 16 bytes, each of one Philox block (two where a sample takes more bits than its element has) and one store, and steps over
- * the output with the whole grid. Instructions a chunk (sm_90): 20 wide multiplications, 20 three-input logic operations, and the samples. */
+ * A thread makes chunks of 16 bytes, each of one Philox block (two where a sample takes more bits than its element has)
+ * and one store, and steps over the output with the whole grid. Instructions a chunk (sm_90): 20 wide multiplications,
+ * 20 three-input logic operations, and the samples. */
 #ifndef AT_EMBEDDED
 #include "src/random/call.h"
 #include "src/random/philox.h"
@@ -232,7 +234,8 @@ static __device__ __forceinline__ chunk make_chunk(const at_random_call &call, c
   return c;
 }
 
-/* Steps over the chunks by counter and address up to the last whole one; one thread of all stops just there and makes the rest. */
+/* Steps over the chunks by counter and address up to the last whole one; one thread of all stops just there and makes
+ * the rest. */
 template <bool BY_TABLE>
 static __device__ __forceinline__ void fill(const at_random_call &call, const float *table, at_u64 seed,
                                             const at_philox_keys &keys, at_u64 base) {
@@ -272,7 +275,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_random_fill(const __gri
 }
 
 #if HALF && KIND == AT_NORMAL
-/* Normal f16 and bf16 for large counts: the medians of all slices in shared memory, 128 KiB, computed by each block first. */
+/* Normal f16 and bf16 for large counts: the medians of all slices in shared memory, 128 KiB, computed by each block
+ * first. */
 extern "C" __global__ void __launch_bounds__(1024) at_random_fill_by_table(const __grid_constant__ at_fill_call c) {
   extern __shared__ float table[];
   for (at_u32 slice = threadIdx.x; slice < AT_SLICES; slice += blockDim.x) table[slice] = at_slice16(slice);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * torch.cu: the numbers of PyTorch's kernels: its mapping of elements to threads and Philox blocks (torch.h), and the device formulas of cuRAND and
- * PyTorch, with the same intrinsics and the same contraction to fused multiply-adds. Specialised by macros. */
+ * torch.cu: the numbers of PyTorch's kernels: its mapping of elements to threads and Philox blocks (torch.h), and the
+ * device formulas of cuRAND and PyTorch, with the same intrinsics and the same contraction to fused multiply-adds.
+ * Specialised by macros. */
 #ifndef AT_EMBEDDED
 #include "src/random/call.h"
 #include "src/random/philox.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * torch.h: how PyTorch spreads a call over the threads of a GPU: block 256, as many blocks as fit, each thread its own sequence of Philox blocks.
- * Element i of a launch over T threads with u samples a Philox block lies in pass p = i / (T u); r = i mod (T u); it is sample r / T of the block at
- * counter offset / 4 + p of sequence r mod T. */
+ * torch.h: how PyTorch spreads a call over the threads of a GPU: block 256, as many blocks as fit, each thread its own
+ * sequence of Philox blocks. Element i of a launch over T threads with u samples a Philox block lies in pass p = i / (T
+ * u); r = i mod (T u); it is sample r / T of the block at counter offset / 4 + p of sequence r mod T. */
 #ifndef AT_RANDOM_TORCH_H
 #define AT_RANDOM_TORCH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * torch_host.c: the numbers of PyTorch's kernels, computed by the host: cuRAND's device formulas with the C library's functions. */
+ * torch_host.c: the numbers of PyTorch's kernels, computed by the host: cuRAND's device formulas with the C library's
+ * functions. */
 #include "src/random/torch.h"
 
 #include <float.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * transforms.h: from random words to samples, in the portable mode. C and CUDA read this file and must give the same bits: it uses nothing but
- * IEEE additions, multiplications, fused multiply-adds, square roots, divisions and conversions, each rounded to nearest even once, in the order
- * written; no library function. C files that include it are compiled with -ffp-contract=off. */
+ * transforms.h: from random words to samples, in the portable mode. C and CUDA read this file and must give the same
+ * bits: it uses nothing but IEEE additions, multiplications, fused multiply-adds, square roots, divisions and
+ * conversions, each rounded to nearest even once, in the order written; no library function. C files that include it
+ * are compiled with -ffp-contract=off. */
 #ifndef AT_RANDOM_TRANSFORMS_H
 #define AT_RANDOM_TRANSFORMS_H
 
@@ -19,8 +20,9 @@
 #define AT_BITS64(x) ((at_u64)__double_as_longlong(x))
 #define AT_DOUBLE(bits) __longlong_as_double((at_i64)(bits))
 #define AT_HIGH64(a, b) __umul64hi(a, b)
-/* A constant that stays in a register: an instruction takes one constant operand, and for a second the compiler would spend another instruction each time.
- * Blocks have one dimension, so threadIdx.y is 0, which the compiler cannot know. */
+/* A constant that stays in a register: an instruction takes one constant operand, and for a second the compiler would
+ * spend another instruction each time. Blocks have one dimension, so threadIdx.y is 0, which the compiler cannot know.
+ */
 #define AT_HELD(x) AT_FLOAT(AT_BITS(x) ^ threadIdx.y)
 #define AT_HELD_BITS(bits) ((bits) ^ threadIdx.y)
 #else
@@ -49,7 +51,8 @@ static inline double at_f64_of_bits(at_u64 bits) {
 }
 #endif
 
-/* The square root of x, 2^-60 < x < 2^60, correctly rounded. On CUDA by hand: the compiler's own has a branch for operands outside. */
+/* The square root of x, 2^-60 < x < 2^60, correctly rounded. On CUDA by hand: the compiler's own has a branch for
+ * operands outside. */
 AT_BOTH float at_sqrt32(float x) {
 #ifdef __CUDACC__
   float y;
@@ -82,7 +85,8 @@ AT_BOTH float at_log32(float u) {
   return AT_FMA(e, -0x1.62e43p-23f, AT_MUL(f, p));
 }
 
-/* Two normal samples of two words (Box and Muller): the first gives the radius, up to 6.7; of the second 23 bits give the angle, pi/2 t with t in
+/* Two normal samples of two words (Box and Muller): the first gives the radius, up to 6.7; of the second 23 bits give
+ * the angle, pi/2 t with t in
  * [-1, 1), and the highest the side. Relative errors of radius and sides below 1e-6. */
 typedef struct at_pair32 {
   float x, y;
@@ -205,8 +209,8 @@ AT_BOTH double at_exp64(double x) {
 
 /* ---- normal samples of 16 bits ---- */
 
-/* 16 bits are a side and one of 32768 equal slices of the half line's probability; a sample is the slice's median. The last AT_TAIL slices, beyond
- * 3.67, are refined by a word of the blocks 2^64 and 2^65 further on, up to 8.0. */
+/* 16 bits are a side and one of 32768 equal slices of the half line's probability; a sample is the slice's median. The
+ * last AT_TAIL slices, beyond 3.67, are refined by a word of the blocks 2^64 and 2^65 further on, up to 8.0. */
 #define AT_SLICES 32768u
 #define AT_TAIL 8u
 

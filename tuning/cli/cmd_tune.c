@@ -144,8 +144,9 @@ static void look_up(tune_run *run) {
   tdestroy(seen, keep_node);
 }
 
-/* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A share is given only where it is short:
- * elsewhere a problem takes what it needs, for most need less than an even share and a few need more. */
+/* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A
+ * share is given only where it is short: elsewhere a problem takes what it needs, for most need less than an even share
+ * and a few need more. */
 static double share_ms(const tune_run *run) {
   static const double enough_ms = 400;
   const options *o = run->options;
