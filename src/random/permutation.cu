@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * permutation.cu: the numbers 0 to count - 1 in random order; one pass, each thread finds where its element goes. */
 #ifndef AT_EMBEDDED
-#include "src/random/call.h"
+/* in this order */
 #include "src/random/philox.h"
+
 #include "src/random/transforms.h"
+
+#include "src/random/call.h"
 #endif
 
 #ifndef TYPE

@@ -6,9 +6,12 @@
  * and one store, and steps over the output with the whole grid. Instructions a chunk (sm_90): 20 wide multiplications,
  * 20 three-input logic operations, and the samples. */
 #ifndef AT_EMBEDDED
-#include "src/random/call.h"
+/* in this order */
 #include "src/random/philox.h"
+
 #include "src/random/transforms.h"
+
+#include "src/random/call.h"
 #endif
 
 #ifndef KIND

@@ -3,9 +3,12 @@
  * device formulas of cuRAND and PyTorch, with the same intrinsics and the same contraction to fused multiply-adds.
  * Specialised by macros. */
 #ifndef AT_EMBEDDED
-#include "src/random/call.h"
+/* in this order */
 #include "src/random/philox.h"
+
 #include "src/random/transforms.h"
+
+#include "src/random/call.h"
 #endif
 
 #ifndef KIND
