@@ -20,7 +20,9 @@
 
 #define THREADS 256
 #define TABLE_THREADS 1024
-#define TABLE_BYTES (AT_SLICES * sizeof(float))
+#define TABLE_BYTES (2 * AT_SLICES * sizeof(uint16_t))
+#define UNROLL 2 /* chunks a thread and tile, as in random.cu */
+#define TABLE_UNROLL 4
 #define TABLE_COUNT ((uint64_t)1 << 20) /* elements from which the table is worth its making */
 #define MACROS 8
 #define MACRO_CHARS 24
@@ -144,6 +146,20 @@ static uint64_t grid_of(const attune_device *device, const loaded *kernel, uint6
   return needed < 1 ? 1 : needed < most ? needed : most;
 }
 
+/* Samples that cost more instructions than the memory takes time: a resident grid is faster then, else a block a tile
+ * is (random.cu). */
+static bool is_heavy(const at_random_call *call) {
+  return call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL || call->distribution == AT_EXPONENTIAL;
+}
+
+/* The kernel has the last block make what is no whole tile. */
+static uint64_t fill_grid(const attune_device *device, const loaded *kernel, const at_random_call *call, bool table) {
+  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype), chunks = call->count / elements,
+                 tiles = chunks / (table ? TABLE_UNROLL * TABLE_THREADS : UNROLL * THREADS);
+  const uint64_t most = is_heavy(call) ? (uint64_t)device->properties.processors * (uint64_t)kernel->blocks : INT32_MAX;
+  return tiles < 1 ? 1 : tiles < most ? tiles : most;
+}
+
 static bool is_half(int type) {
   return type == AT_F16 || type == AT_BF16;
 }
@@ -177,10 +193,8 @@ static attune_status run_fill(attune_stream *stream, const at_random_call *call)
   attune_status status = load(&kernel, device, &v);
   if (status != ATTUNE_OK) return status;
   const unsigned threads = table ? TABLE_THREADS : THREADS;
-  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype),
-                 chunks = call->count / elements + (call->count % elements != 0);
   const at_fill_call argument = {.call = *call, .keys = at_philox_key(call->seed)};
-  return launch(stream, kernel, grid_of(device, kernel, chunks, threads), threads, table ? TABLE_BYTES : 0, &argument);
+  return launch(stream, kernel, fill_grid(device, kernel, call, table), threads, table ? TABLE_BYTES : 0, &argument);
 }
 
 static attune_status run_torch(attune_stream *stream, const at_random_call *call) {

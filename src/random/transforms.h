@@ -210,9 +210,9 @@ AT_BOTH double at_exp64(double x) {
 /* ---- normal samples of 16 bits ---- */
 
 /* 16 bits are a side and one of 32768 equal slices of the half line's probability; a sample is the slice's median. The
- * last AT_TAIL slices, beyond 3.67, are refined by a word of the blocks 2^64 and 2^65 further on, up to 8.0. */
+ * last AT_TAIL slices, beyond 3.84, are refined by a word of the blocks 2^64 and 2^65 further on, up to 8.0. */
 #define AT_SLICES 32768u
-#define AT_TAIL 8u
+#define AT_TAIL 4u /* a power of two */
 
 /* The z > 0 that is exceeded with probability (rest + (w + 1/2) / 2^32) / 2^16, 0 <= rest < 4096. */
 AT_BOTH float at_tail16(at_u32 rest, at_u32 w) {
