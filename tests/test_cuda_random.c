@@ -21,7 +21,7 @@
 #include "src/random/transforms.h"
 
 #define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define MOST ((size_t)3 << 20)
+#define MOST ((size_t)5 << 20)
 #define GUARD 64
 
 static attune_device *gpu;

@@ -43,6 +43,8 @@ typedef unsigned short element;
 #define PER_BLOCK \
   (WIDE || TYPE == AT_F64 || TYPE == AT_I64 ? 2 : HALF && (KIND == AT_UNIFORM || KIND == AT_NORMAL) ? 8 : 4)
 #define BLOCKS (ELEMENTS / PER_BLOCK)
+/* More time goes into the samples than into the memory. */
+#define RESIDENT (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL || KIND == AT_EXPONENTIAL)
 #define THREADS 256
 #define TABLE_THREADS 1024
 #define UNROLL 2
@@ -311,31 +313,39 @@ static __device__ __forceinline__ void fill_slowly(const at_random_call &call, c
   }
 }
 
-/* The block's tiles; the last block also makes what is no whole tile. Within a tile the counter's high half is the same
- * (the tile where it is not is made slowly), so that rounds that depend on it alone are computed once. */
+/* Within a tile the counter's high half is the same, so that rounds that depend on it alone are computed once; the tile
+ * where it is not is made slowly. */
+template <bool BY_TABLE, int PER_THREAD, at_u32 SIZE>
+static __device__ __forceinline__ void fill_tile(const at_random_call &call, const char *table, at_u64 seed,
+                                                 const at_philox_keys &keys, at_u64 base, at_u32 tile) {
+  const at_u32 chunks = PER_THREAD * SIZE;
+  const at_u64 counter = base / 4u + (at_u64)tile * (chunks * BLOCKS);
+  const at_u32 low = (at_u32)counter + threadIdx.x * BLOCKS, high = (at_u32)(counter >> 32);
+  char *at = (char *)call.out + (at_u64)tile * (chunks * 16u) + threadIdx.x * 16u;
+  if ((at_u32)counter > 0xffffffffu - chunks * BLOCKS) {
+    fill_slowly<BY_TABLE>(call, table, seed, keys, base, (at_u64)tile * chunks, ((at_u64)tile + 1u) * chunks);
+    return;
+  }
+#pragma unroll
+  for (at_u32 u = 0; u < PER_THREAD; u++)
+    put(at + u * SIZE * 16u,
+        make_chunk<BY_TABLE>(call, table, seed, keys, (at_u64)high << 32 | (low + u * SIZE * BLOCKS)));
+}
+
+/* A block a tile, and one for what is no whole tile; or, where RESIDENT, the blocks step over the tiles. */
 template <bool BY_TABLE, int PER_THREAD, at_u32 SIZE>
 static __device__ __forceinline__ void fill(const at_random_call &call, const char *table, at_u64 seed,
                                             const at_philox_keys &keys, at_u64 base) {
-  const at_u32 tile_chunks = PER_THREAD * SIZE;
-  const at_u64 tiles = call.count / ELEMENTS / tile_chunks;
+  const at_u32 chunks = PER_THREAD * SIZE, tiles = (at_u32)(call.count / ELEMENTS / chunks);
+  at_u32 tile = blockIdx.x;
 #pragma unroll 1
-  for (at_u64 tile = blockIdx.x;; tile += gridDim.x) {
-    const at_u64 counter = base / 4u + tile * (tile_chunks * BLOCKS);
-    const at_u32 low = (at_u32)counter, high = (at_u32)(counter >> 32);
-    if (tile < tiles && low <= 0xffffffffu - tile_chunks * BLOCKS) {
-      char *at = (char *)call.out + tile * (tile_chunks * 16u) + threadIdx.x * 16u;
-#pragma unroll
-      for (at_u32 u = 0; u < PER_THREAD; u++)
-        put(at + u * SIZE * 16u, make_chunk<BY_TABLE>(call, table, seed, keys,
-                                                      (at_u64)high << 32 | (low + (threadIdx.x + u * SIZE) * BLOCKS)));
-      continue;
-    }
-    const bool last = tile >= tiles;
-    if (last && blockIdx.x != gridDim.x - 1u) return;
-    const at_u64 end = last ? (call.count + ELEMENTS - 1u) / ELEMENTS : (tile + 1u) * tile_chunks;
-    fill_slowly<BY_TABLE>(call, table, seed, keys, base, (last ? tiles : tile) * tile_chunks, end);
-    if (last) return;
-  }
+  for (; RESIDENT && tile < tiles; tile += gridDim.x)
+    fill_tile<BY_TABLE, PER_THREAD, SIZE>(call, table, seed, keys, base, tile);
+  if (!RESIDENT && tile < tiles)
+    fill_tile<BY_TABLE, PER_THREAD, SIZE>(call, table, seed, keys, base, tile);
+  else if (!RESIDENT || blockIdx.x == gridDim.x - 1u)
+    fill_slowly<BY_TABLE>(call, table, seed, keys, base, (at_u64)tiles * chunks,
+                          (call.count + ELEMENTS - 1u) / ELEMENTS);
 }
 
 template <bool BY_TABLE, int PER_THREAD, at_u32 SIZE>
@@ -348,14 +358,16 @@ static __device__ __forceinline__ void start(const at_fill_call &c, const char *
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) at_random_fill(const __grid_constant__ at_fill_call c) {
+/* With "at least 1 block a multiprocessor" the compiler takes the registers that it needs to interleave the chunks;
+ * without, as many as a full multiprocessor allows, and normal f32 takes 10 % longer. */
+extern "C" __global__ void __launch_bounds__(THREADS, 1) at_random_fill(const __grid_constant__ at_fill_call c) {
   start<false, UNROLL, THREADS>(c, nullptr);
 }
 
 #if HALF && KIND == AT_NORMAL
 /* Normal f16 and bf16 for large counts: the elements of all 16-bit words in shared memory, 128 KiB, computed by each
  * block first. */
-extern "C" __global__ void __launch_bounds__(TABLE_THREADS)
+extern "C" __global__ void __launch_bounds__(TABLE_THREADS, 1)
     at_random_fill_by_table(const __grid_constant__ at_fill_call c) {
   extern __shared__ unsigned short table[];
   make_table(c.call, table);

@@ -23,7 +23,7 @@
 #define TABLE_BYTES (2 * AT_SLICES * sizeof(uint16_t))
 #define UNROLL 2 /* chunks a thread and tile, as in random.cu */
 #define TABLE_UNROLL 4
-#define TABLE_COUNT ((uint64_t)1 << 20) /* elements from which the table is worth its making */
+#define TABLE_COUNT ((uint64_t)1 << 22) /* elements from which the table is worth its making */
 #define MACROS 8
 #define MACRO_CHARS 24
 
@@ -146,18 +146,17 @@ static uint64_t grid_of(const attune_device *device, const loaded *kernel, uint6
   return needed < 1 ? 1 : needed < most ? needed : most;
 }
 
-/* Samples that cost more instructions than the memory takes time: a resident grid is faster then, else a block a tile
- * is (random.cu). */
-static bool is_heavy(const at_random_call *call) {
-  return call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL || call->distribution == AT_EXPONENTIAL;
-}
-
-/* The kernel has the last block make what is no whole tile. */
+/* As random.cu divides the work: where the samples cost more time than the memory, a grid that is resident at once and
+ * steps over the tiles; else a block a tile, and one for the rest. */
 static uint64_t fill_grid(const attune_device *device, const loaded *kernel, const at_random_call *call, bool table) {
-  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype), chunks = call->count / elements,
-                 tiles = chunks / (table ? TABLE_UNROLL * TABLE_THREADS : UNROLL * THREADS);
-  const uint64_t most = is_heavy(call) ? (uint64_t)device->properties.processors * (uint64_t)kernel->blocks : INT32_MAX;
-  return tiles < 1 ? 1 : tiles < most ? tiles : most;
+  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype),
+                 chunks = table ? TABLE_UNROLL * TABLE_THREADS : UNROLL * THREADS,
+                 tiles = call->count / elements / chunks, rest = call->count % (elements * chunks) != 0,
+                 resident = (uint64_t)device->properties.processors * (uint64_t)kernel->blocks;
+  const bool heavy =
+      call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL || call->distribution == AT_EXPONENTIAL;
+  if (!heavy) return tiles + rest;
+  return tiles < 1 ? 1 : tiles < resident ? tiles : resident;
 }
 
 static bool is_half(int type) {
