@@ -2,14 +2,10 @@
  * random.c: bench_random: bytes a second of random numbers, on the host and on CUDA, where cuRAND's Philox and a fill
  * of the same memory are timed beside. torch_random.py measures PyTorch's in the same way.
  *
- * What the kernels should reach on an H200 (132 multiprocessors, 128 instructions a clock each; 1.755 GHz held, 1.98
- * GHz at best; a fill writes 4.55 TB/s), from their instructions for 16 bytes, of which Philox takes 39 and the loop 9:
- *   uniform f32 65, bf16 75, Bernoulli f32 61   issue would allow 5.9 to 8.2 TB/s, wide multiplications (19, at 32 a
- *                                               clock) 6.2: so memory, 4.2 to 4.4
- *   normal f32 123                              issue 3.9 TB/s at 1.755 GHz, 4.3 at 1.98: so 3.6 to 4.0
- *   normal bf16 about 110, 8 table look-ups     32 random look-ups take 3.5 clocks, and the store 4: 32 clocks for 512
- *                                               bytes, 3.7 TB/s, less 3 % for the making of the tables: so 3.4 to
- *                                               3.7 */
+ * What the kernels should reach on an H200: uniform and Bernoulli what a fill does, 4.5 TB/s. Normal f32: 114
+ * instructions for 16 bytes, of which Philox takes 39; wide multiplications, logic operations and conversions take two
+ * issue slots, so about 160 clocks a warp and multiprocessor's quarter: at 1.96 GHz 3.3 TB/s. Normal bf16: about 140
+ * clocks, 3.5 TB/s, where its 8 table look-ups would allow 3.9. */
 #include <attune/attune.h>
 
 #include <dlfcn.h>

@@ -19,11 +19,12 @@
 #include "philox_h.h"
 #include "random_call_h.h"
 #include "random_cu.h"
+#include "random_samples_h.h"
 #include "torch_cu.h"
 #include "transforms_h.h"
 
-static char *with_headers(const char *text) {
-  const char *parts[] = {"#define AT_EMBEDDED 1\n", at_philox_h, at_transforms_h, at_random_call_h, text};
+static char *with_headers(const char *samples, const char *text) {
+  const char *parts[] = {"#define AT_EMBEDDED 1\n", at_philox_h, at_transforms_h, at_random_call_h, samples, text};
   char *all = calloc(1, 1 << 18);
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) strcat(all, parts[i]);
   return all;
@@ -63,7 +64,7 @@ static int compile_fill(const char *text, const char *entry, const char *archite
 
 static void portable_kernels(void **state) {
   (void)state;
-  char *text = with_headers(at_random_cu);
+  char *text = with_headers(at_random_samples_h, at_random_cu);
   for (int kind = AT_UNIFORM; kind <= AT_INTEGERS; kind++)
     for (int type = AT_F64; type <= AT_I64; type++) {
       if (!makes_sense(kind, type)) continue;
@@ -76,8 +77,8 @@ static void portable_kernels(void **state) {
 static void all_architectures(void **state) {
   (void)state;
   const char *all[] = {"sm_80", "sm_90a", "sm_100", "sm_120", "compute_80"};
-  char *text = with_headers(at_random_cu), *torch = with_headers(at_torch_cu),
-       *permutation = with_headers(at_permutation_cu);
+  char *text = with_headers(at_random_samples_h, at_random_cu), *torch = with_headers("", at_torch_cu),
+       *permutation = with_headers("", at_permutation_cu);
   for (size_t a = 0; a < sizeof all / sizeof *all; a++) {
     if (!compile_fill(text, "at_random_fill", all[a], AT_NORMAL, AT_F32, 0, 1, 1, 0)) {
       print_message("%s: not known to this compiler\n", all[a]);
@@ -101,7 +102,7 @@ static void all_architectures(void **state) {
 
 static void torch_kernels(void **state) {
   (void)state;
-  char *text = with_headers(at_torch_cu);
+  char *text = with_headers("", at_torch_cu);
   for (int kind = AT_UNIFORM; kind <= AT_INTEGERS; kind++)
     for (int type = AT_F64; type <= AT_I64; type++)
       for (int unroll = 2; unroll <= 4; unroll += 2) {

@@ -15,6 +15,7 @@
 #include "philox_h.h"
 #include "random_call_h.h"
 #include "random_cu.h"
+#include "random_samples_h.h"
 #include "torch_cu.h"
 #include "transforms_h.h"
 
@@ -52,8 +53,8 @@ static _Atomic(loaded *) list;
 static struct texts { char *random, *torch, *permutation; /* constant after texts_once; NULL: no memory */ } texts;
 static pthread_once_t texts_once = PTHREAD_ONCE_INIT;
 
-static char *with_headers(const char *text) {
-  const char *parts[] = {"#define AT_EMBEDDED 1\n", at_philox_h, at_transforms_h, at_random_call_h, text};
+static char *with_headers(const char *samples, const char *text) {
+  const char *parts[] = {"#define AT_EMBEDDED 1\n", at_philox_h, at_transforms_h, at_random_call_h, samples, text};
   size_t size = 1;
   for (size_t i = 0; i < AT_COUNT(parts); i++) size += strlen(parts[i]);
   char *all = calloc(1, size);
@@ -62,9 +63,9 @@ static char *with_headers(const char *text) {
 }
 
 static void make_texts(void) {
-  texts.random = with_headers(at_random_cu);
-  texts.torch = with_headers(at_torch_cu);
-  texts.permutation = with_headers(at_permutation_cu);
+  texts.random = with_headers(at_random_samples_h, at_random_cu);
+  texts.torch = with_headers("", at_torch_cu);
+  texts.permutation = with_headers("", at_permutation_cu);
 }
 
 static loaded *find(const attune_device *device, const variant *v) {
