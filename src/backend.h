@@ -45,6 +45,11 @@ typedef struct at_backend {
   attune_status (*vm_map)(attune_device *device, void *address, size_t bytes, uint64_t *out_handle);
   attune_status (*vm_unmap)(attune_device *device, void *address, size_t bytes, uint64_t handle);
 
+  /* Mapped memory for another process, as a descriptor that the caller closes; and, as vm_map, a mapping of what such a
+   * descriptor, which stays the caller's, is of. vm_unmap ends that too. NULL: others cannot have it. */
+  attune_status (*vm_export)(attune_device *device, uint64_t handle, int *out_descriptor);
+  attune_status (*vm_import)(attune_device *device, void *address, size_t bytes, int descriptor, uint64_t *out_handle);
+
   /* Memory of another process: `base` is what `alloc` gave. */
   attune_status (*ipc_export)(attune_device *device, void *base, unsigned char out_handle[64]);
   attune_status (*ipc_open)(attune_device *device, const unsigned char handle[64], void **out_base);

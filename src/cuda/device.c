@@ -125,6 +125,7 @@ static attune_status device_open(attune_device *device) {
   at_cuda_device *state = calloc(1, sizeof *state);
   if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the state of %s", device->name);
   pthread_mutex_init(&state->lock, NULL);
+  pthread_mutex_init(&state->pages_lock, NULL);
   state->generation = at_fork_generation();
   device->state = state;
   struct cudaDeviceProp found;
@@ -134,6 +135,7 @@ static attune_status device_open(attune_device *device) {
   if (status == ATTUNE_OK) status = at_cuda_check(device, cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   if (status != ATTUNE_OK) {
     device->state = NULL;
+    pthread_mutex_destroy(&state->pages_lock);
     pthread_mutex_destroy(&state->lock);
     free(state);
     return status;
@@ -241,6 +243,8 @@ const at_backend at_cuda_backend = {
     .vm_release = at_cuda_vm_release,
     .vm_map = at_cuda_vm_map,
     .vm_unmap = at_cuda_vm_unmap,
+    .vm_export = at_cuda_vm_export,
+    .vm_import = at_cuda_vm_import,
     .ipc_export = at_cuda_ipc_export,
     .ipc_open = at_cuda_ipc_open,
     .ipc_close = at_cuda_ipc_close,

@@ -19,5 +19,11 @@ attune_status at_cuda_vm_reserve(attune_device *device, void **out, size_t bytes
 void at_cuda_vm_release(attune_device *device, void *base, size_t bytes);
 attune_status at_cuda_vm_map(attune_device *device, void *address, size_t bytes, uint64_t *out_handle);
 attune_status at_cuda_vm_unmap(attune_device *device, void *address, size_t bytes, uint64_t handle);
+attune_status at_cuda_vm_export(attune_device *device, uint64_t handle, int *out_descriptor);
+attune_status at_cuda_vm_import(attune_device *device, void *address, size_t bytes, int descriptor,
+                                uint64_t *out_handle);
+
+/* Work of `reader` may use what is mapped on `device` from now on, and what will be. */
+attune_status at_cuda_vm_let_in(attune_device *device, const attune_device *reader);
 
 #endif
