@@ -59,7 +59,7 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
   return (cudaStream_t)stream->native;
 }
 
-/* Calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and are not
+/* scope.c. Calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and are not
  * captured. */
 void at_cuda_relax(enum cudaStreamCaptureMode *saved);
 void at_cuda_restore(enum cudaStreamCaptureMode saved);
