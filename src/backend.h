@@ -55,6 +55,13 @@ typedef struct at_backend {
   attune_status (*ipc_open)(attune_device *device, const unsigned char handle[64], void **out_base);
   attune_status (*ipc_close)(attune_device *device, void *base);
 
+  /* Tells tools that look at memory of a piece of it that blocks are taken from (NULL: no tool is there), and of blocks
+   * in it that may be used. All NULL: no tool can be. */
+  void *(*note_segment)(attune_device *device, const void *base, size_t bytes);
+  void (*forget_segment)(attune_device *device, void *note);
+  void (*note_block)(attune_device *device, void *note, const void *address, size_t bytes);
+  void (*forget_block)(attune_device *device, void *note, const void *address);
+
   attune_status (*copy)(attune_stream *stream, void *destination, const void *source, size_t bytes);
   attune_status (*fill)(attune_stream *stream, void *destination, int value, size_t bytes);
 

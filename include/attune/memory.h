@@ -25,7 +25,11 @@
  *                                  first; default: never
  *   per_process_memory_fraction    how much of the device's memory may be taken; default: all
  *   poison                         true: freed memory is filled with 0xfa and, on the host, checked when it is used
- *                                  anew; default false */
+ *                                  anew; default false
+ *   nvtx                           true: tools that know NVTX's memory extension are told of segments and of what the
+ *                                  program holds in them, so that compute-sanitizer finds a use after free inside the
+ *                                  cache. Segments are plain ones then, every call takes the slow path, a free waits
+ *                                  for its stream, and poison must be off. CUDA only; default false */
 #ifndef ATTUNE_MEMORY_H
 #define ATTUNE_MEMORY_H
 
@@ -80,9 +84,9 @@ ATTUNE_API attune_status attune_memory_set_limit(attune_device *device, uint64_t
 /* The same limit as a fraction of the device's memory. Errors and threads as above. */
 ATTUNE_API attune_status attune_memory_set_fraction(attune_device *device, double fraction);
 
-/* Changes settings of the device's allocator, see above; those not named stay. `backend`, `poison` and
+/* Changes settings of the device's allocator, see above; those not named stay. `backend`, `poison`, `nvtx` and
  * `expandable_segments` can change only while the allocator holds no memory. Errors: INVALID_ARGUMENT (names key and
- * value), BUSY, UNSUPPORTED (no virtual memory). Any thread. */
+ * value), BUSY, UNSUPPORTED (no virtual memory, no tools). Any thread. */
 ATTUNE_API attune_status attune_memory_configure(attune_device *device, const char *text);
 
 /* The program's own way to get memory. `alloc` returns NULL on failure; `free` is called once it may be given away: in

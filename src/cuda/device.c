@@ -159,6 +159,12 @@ const at_backend at_cuda_backend = {
     .ipc_export = at_cuda_ipc_export,
     .ipc_open = at_cuda_ipc_open,
     .ipc_close = at_cuda_ipc_close,
+#ifdef AT_CUDA_NVTX
+    .note_segment = at_cuda_note_segment,
+    .forget_segment = at_cuda_forget_segment,
+    .note_block = at_cuda_note_block,
+    .forget_block = at_cuda_forget_block,
+#endif
     .copy = device_copy,
     .fill = device_fill,
     .stream_priorities = at_cuda_stream_priorities,

@@ -13,6 +13,15 @@ attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned cha
 attune_status at_cuda_ipc_open(attune_device *device, const unsigned char handle[64], void **out_base);
 attune_status at_cuda_ipc_close(attune_device *device, void *base);
 
+/* annotate.c: in a toolkit that has NVTX's memory extension */
+#if __has_include(<nvtx3/nvToolsExtMem.h>)
+#define AT_CUDA_NVTX
+void *at_cuda_note_segment(attune_device *device, const void *base, size_t bytes);
+void at_cuda_forget_segment(attune_device *device, void *note);
+void at_cuda_note_block(attune_device *device, void *note, const void *address, size_t bytes);
+void at_cuda_forget_block(attune_device *device, void *note, const void *address);
+#endif
+
 /* virtual_memory.c */
 attune_status at_cuda_vm_granularity(attune_device *device, size_t *out);
 attune_status at_cuda_vm_reserve(attune_device *device, void **out, size_t bytes);
