@@ -208,6 +208,11 @@ static void a_process_refuses_its_own(void **state) {
   empty();
 }
 
+static attune_status refuse_unmap(attune_device *device, void *address, size_t bytes, uint64_t handle) {
+  (void)address, (void)bytes, (void)handle;
+  return at_fail(ATTUNE_CAPTURING, "%s is being captured", device->name);
+}
+
 typedef struct exporter_process {
   pid_t id;
   int in;
@@ -245,6 +250,13 @@ static void an_exporter_that_ends(void **state) {
   close(other.in);
   finish_other(other.id);
   assert_int_equal(*(unsigned char *)p, 9); /* what is open stays */
+  const at_backend *usual = host->backend;
+  at_backend stubborn = *usual;
+  stubborn.vm_unmap = refuse_unmap;
+  host->backend = &stubborn;
+  assert_int_equal(attune_memory_close(p, host), ATTUNE_CAPTURING);
+  host->backend = usual;
+  assert_int_equal(*(unsigned char *)p, 9); /* closed below */
   assert_int_equal(attune_memory_import(&again, host, &other.handle), ATTUNE_NOT_FOUND);
   says("has ended");
   assert_null(again);

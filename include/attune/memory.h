@@ -185,14 +185,15 @@ typedef struct attune_memory_handle {
  * driver without such descriptors), IO_ERROR, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_memory_export(attune_memory_handle *out, const void *pointer);
 
-/* Opens another process's memory on `device` into *out; attune_memory_close closes it (DEVICE_ERROR, INVALID_ARGUMENT),
- * not attune_free. The same segment, or pages of an expandable one, is opened once and counted. Errors:
+/* Opens another process's memory on `device` into *out; attune_memory_close closes it (DEVICE_ERROR, INVALID_ARGUMENT,
+ * CAPTURING), not attune_free. The same segment, or pages of an expandable one, is opened once and counted. Errors:
  * INVALID_ARGUMENT (also a handle that is damaged or of this process), NOT_FOUND (the memory was freed, or the process
  * has ended or is in another network namespace), PERMISSION (it is of another user), BUSY (it does not answer for 20
  * seconds), UNSUPPORTED, DEVICE_ERROR, OUT_OF_MEMORY, IO_ERROR. Any thread. */
 ATTUNE_API attune_status attune_memory_import(void **out, attune_device *device, const attune_memory_handle *handle);
 
-/* Closes what attune_memory_import opened, as above. */
+/* Closes what attune_memory_import opened, as above; the last time waits for the device's work. After a failure other
+ * than INVALID_ARGUMENT it is open still. */
 ATTUNE_API attune_status attune_memory_close(void *pointer, attune_device *device);
 
 #ifdef __cplusplus

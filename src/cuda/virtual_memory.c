@@ -7,6 +7,7 @@
 #include "src/cuda/memory.h"
 #include "src/cuda/state.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -271,6 +272,7 @@ attune_status at_cuda_vm_export(attune_device *device, uint64_t handle, int *out
   else
     status = check(device, calls.share(out_descriptor, page->memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
                    "cuMemExportToShareableHandle");
+  if (status == ATTUNE_OK) (void)fcntl(*out_descriptor, F_SETFD, FD_CLOEXEC); /* no program started now keeps memory */
   leave(&scope);
   return status;
 }

@@ -102,23 +102,31 @@ attune_status attune_memory_export(attune_memory_handle *out, const void *pointe
 
 /* ---- import. Lock held. ---- */
 
-static opened *find_opened(const attune_device *device, const attune_memory_handle *handle) {
-  opened *o = list;
-  while (o && (o->device != device || memcmp(o->handle, handle->base, sizeof o->handle) != 0)) o = o->next;
-  return o;
+/* One that could not be closed to the end is not opened again. */
+static bool is_whole(const opened *o) {
+  return !o->pages || o->page_count * o->page_bytes == o->bytes;
 }
 
-/* A page that the device does not take back keeps its addresses. */
+static opened *find_opened(const attune_device *device, const attune_memory_handle *handle) {
+  for (opened *o = list; o; o = o->next)
+    if (o->device == device && is_whole(o) && memcmp(o->handle, handle->base, sizeof o->handle) == 0) return o;
+  return NULL;
+}
+
+/* Fails at the first page that the device does not take back, as in a capture: it and those before it stay open. */
 static attune_status close_pages(opened *o) {
   const at_backend *backend = o->device->backend;
   attune_status status = ATTUNE_OK;
-  for (; o->page_count > 0 && status == ATTUNE_OK; o->page_count--) {
+  while (o->page_count > 0) {
     char *address = o->base + (o->page_count - 1) * o->page_bytes;
     status = backend->vm_unmap(o->device, address, o->page_bytes, o->pages[o->page_count - 1]);
+    if (status != ATTUNE_OK) return status;
+    o->page_count--;
   }
-  if (status == ATTUNE_OK) backend->vm_release(o->device, o->base, o->bytes);
+  backend->vm_release(o->device, o->base, o->bytes);
   free(o->pages);
-  return status;
+  o->pages = NULL;
+  return ATTUNE_OK;
 }
 
 /* Maps what an answer brought, behind what is there; closes the descriptors whatever happens. */
@@ -177,7 +185,7 @@ static attune_status open_pages(opened *made, int socket, at_ipc_question *quest
   if (status != ATTUNE_OK && made->pages) {
     char why[512]; /* closing may fail too, and say less */
     (void)at_copy_text(why, sizeof why, attune_last_message());
-    (void)close_pages(made);
+    if (close_pages(made) != ATTUNE_OK) free(made->pages); /* their memory is lost, as the device is */
     (void)at_fail(status, "%s", why);
   }
   return status;
@@ -278,9 +286,13 @@ attune_status attune_memory_close(void *pointer, attune_device *device) {
     opened *o = *link;
     if (o->device != device || (uintptr_t)pointer - (uintptr_t)o->base >= o->bytes) continue;
     status = ATTUNE_OK;
-    if (--o->count > 0) break;
-    *link = o->next;
+    if (o->count > 1) {
+      o->count--;
+      break;
+    }
     status = o->pages ? close_pages(o) : device->backend->ipc_close(device, o->base);
+    if (status != ATTUNE_OK) break; /* it may be closed later */
+    *link = o->next;
     free(o);
     break;
   }
