@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# test_cuda_use_after_free.sh PROGRAM SANITIZER: with nvtx:true compute-sanitizer finds a use after free inside the cache, and
-# finds nothing where there is nothing; without it the cache hides the same error.
+# test_cuda_use_after_free.sh PROGRAM SANITIZER: with nvtx:true compute-sanitizer finds a use after free inside the
+# cache, and finds nothing where there is nothing; without it the cache hides the same error.
 program=$1
 sanitizer=$2
-[ -x "$sanitizer" ] || sanitizer=$(command -v compute-sanitizer) || { echo "skipped: compute-sanitizer is not here"; exit 77; }
+[ -x "$sanitizer" ] || sanitizer=$(command -v compute-sanitizer) || {
+  echo "skipped: compute-sanitizer is not here"
+  exit 77
+}
 "$program" held nvtx:true || exit $? # 77 without a GPU, or in a build without NVTX's memory extension
 
 failed=0

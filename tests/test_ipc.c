@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_ipc.c: memory of expandable segments between processes, with the host in the place of a GPU. The other process is
- * this program with arguments. */
+ * test_ipc.c: memory of expandable segments between processes, with the host in the place of a GPU. The other process
+ * is this program with arguments. */
 #include "tests/memfd_backend.h"
 
 #include <signal.h>

@@ -59,8 +59,8 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
   return (cudaStream_t)stream->native;
 }
 
-/* scope.c. Calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and are not
- * captured. */
+/* scope.c: calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and
+ * are not captured. */
 void at_cuda_relax(enum cudaStreamCaptureMode *saved);
 void at_cuda_restore(enum cudaStreamCaptureMode saved);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * virtual_memory.c: addresses reserved apart from the memory behind them, which other devices and processes may use. The driver's own calls, got from it at run
- * time: a program with attune starts on a machine without a driver. Their results have the numbers of the runtime's
- * errors. */
+ * virtual_memory.c: addresses reserved apart from the memory behind them, which other devices and processes may use.
+ * The driver's own calls, got from it at run time: a program with attune starts on a machine without a driver. Their
+ * results have the numbers of the runtime's errors. */
 #include <cuda.h>
 
 #include "src/cuda/memory.h"

@@ -58,7 +58,8 @@ bool at_ipc_is_ticket(const unsigned char base[64]);
 /* INVALID_ARGUMENT for a ticket that is damaged or of another version. */
 attune_status at_ipc_check_ticket(const at_ipc_ticket *ticket);
 
-/* ipc_service.c: the thread that answers. Started by the first call; *out_name is its name. A child of fork has none. */
+/* ipc_service.c: the thread that answers. Started by the first call; *out_name is its name. A child of fork has none.
+ */
 attune_status at_ipc_serve(unsigned char out_name[AT_IPC_NAME_BYTES]);
 bool at_ipc_is_served_here(const unsigned char name[AT_IPC_NAME_BYTES]);
 

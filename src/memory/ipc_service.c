@@ -13,8 +13,8 @@
 
 #define CONNECTIONS 64 /* at the same time; more wait to be accepted */
 
-/* Held by the thread whenever it has a descriptor that is in no field here: a child of fork closes all there are. Guards
- * the fields. */
+/* Guards the fields, and is held by the thread whenever it has a descriptor that is in none of them: so a child of fork
+ * can close all there are. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool running;
 static unsigned char service_name[AT_IPC_NAME_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_state.c: where the graphs' generators keep {seed, base offset} on the device: slots of memory that is taken once
- * and never given back. So a generator leaves a graph without waiting for the device, which giving memory back does,
- * and in the middle of any capture; and most join without asking it. */
+ * graph_state.c: where the graphs' generators keep {seed, base offset} on the device: slots of memory that is taken
+ * once and never given back. So a generator leaves a graph without waiting for the device, which giving memory back
+ * does, and in the middle of any capture; and most join without asking it. */
 #include "src/random/generator.h"
 
 #include "src/backend.h"
