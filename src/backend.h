@@ -45,10 +45,22 @@ typedef struct at_backend {
   attune_status (*vm_map)(attune_device *device, void *address, size_t bytes, uint64_t *out_handle);
   attune_status (*vm_unmap)(attune_device *device, void *address, size_t bytes, uint64_t handle);
 
+  /* Mapped memory for another process, as a descriptor that the caller closes; and, as vm_map, a mapping of what such a
+   * descriptor, which stays the caller's, is of. vm_unmap ends that too. NULL: others cannot have it. */
+  attune_status (*vm_export)(attune_device *device, uint64_t handle, int *out_descriptor);
+  attune_status (*vm_import)(attune_device *device, void *address, size_t bytes, int descriptor, uint64_t *out_handle);
+
   /* Memory of another process: `base` is what `alloc` gave. */
   attune_status (*ipc_export)(attune_device *device, void *base, unsigned char out_handle[64]);
   attune_status (*ipc_open)(attune_device *device, const unsigned char handle[64], void **out_base);
   attune_status (*ipc_close)(attune_device *device, void *base);
+
+  /* Tells tools that look at memory of a piece of it that blocks are taken from (NULL: no tool is there), and of blocks
+   * in it that may be used. All NULL: no tool can be. */
+  void *(*note_segment)(attune_device *device, const void *base, size_t bytes);
+  void (*forget_segment)(attune_device *device, void *note);
+  void (*note_block)(attune_device *device, void *note, const void *address, size_t bytes);
+  void (*forget_block)(attune_device *device, void *note, const void *address);
 
   attune_status (*copy)(attune_stream *stream, void *destination, const void *source, size_t bytes);
   attune_status (*fill)(attune_stream *stream, void *destination, int value, size_t bytes);

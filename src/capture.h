@@ -58,8 +58,8 @@ attune_status at_capture_record(attune_event *event, attune_stream *stream);
 void at_capture_forget_event(attune_event *event);
 bool at_capture_leave(attune_stream *stream);
 
-/* src/random/: a generator joins a graph (makes state), is replayed (in stream order, before the graph), leaves (frees
- * state). */
+/* src/random/: a generator joins a graph (makes state), is replayed (in stream order, before the graph), leaves (state
+ * is free for the next one). */
 attune_status at_generator_join(struct attune_generator *generator, attune_device *device, at_graph_generator *out);
 attune_status at_generator_replay(at_graph_generator *joined, attune_stream *stream);
 void at_generator_leave(at_graph_generator *joined);

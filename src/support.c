@@ -22,6 +22,13 @@ bool at_add_i64(int64_t *out, int64_t a, int64_t b) {
   return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
 }
 
+void at_one_line(char *text) {
+  for (; *text; text++) {
+    unsigned char c = (unsigned char)*text;
+    if (c < 0x20 || c == 0x7f) *text = ' ';
+  }
+}
+
 bool at_copy_text(char *out, size_t size, const char *text) {
   if (size == 0) return false;
   size_t length = strnlen(text, size);

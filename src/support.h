@@ -35,6 +35,9 @@ int64_t at_now_ns(void);
 bool at_mul_i64(int64_t *out, int64_t a, int64_t b);
 bool at_add_i64(int64_t *out, int64_t a, int64_t b);
 
+/* Control characters become blanks: a message stays one line whatever a file name or a driver put into it. */
+void at_one_line(char *text);
+
 /* Copies text into out[size], always terminated; false when it did not fit. */
 bool at_copy_text(char *out, size_t size, const char *text);
 

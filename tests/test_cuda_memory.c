@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_memory.c: the allocator on a GPU: both kinds of segments, order among streams, captures, pinned memory,
- * limits, other processes. */
+ * limits. */
 #include <attune/attune.h>
 
 #include <setjmp.h>
@@ -12,12 +12,9 @@
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/cuda/cuda.h"
 
@@ -25,7 +22,6 @@
 #define MIB ((size_t)1 << 20)
 #define LONG_BYTES ((size_t)1 << 30)
 
-extern char **environ;
 static attune_device *device;
 static attune_stream *first, *second;
 
@@ -251,66 +247,7 @@ static void threads_share_the_device(void **state) {
   assert_int_equal(statistics().allocation[0].current, 0);
 }
 
-/* The other process: opens the memory, checks it and writes to it. Its exit status says what failed. */
-static int other_process(const char *text) {
-  attune_memory_handle handle;
-  unsigned char bytes[64], *raw = (unsigned char *)&handle;
-  void *p = NULL, *again = NULL;
-  attune_stream *stream = NULL;
-  for (size_t i = 0; i < sizeof handle; i++) {
-    unsigned value = 0;
-    if (sscanf(text + 2 * i, "%2x", &value) != 1) return 2;
-    raw[i] = (unsigned char)value;
-  }
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK || attune_stream_create(&stream, device) != ATTUNE_OK) return 3;
-  if (attune_memory_import(&p, device, &handle) != ATTUNE_OK ||
-      attune_memory_import(&again, device, &handle) != ATTUNE_OK || p != again)
-    return 4;
-  if (attune_copy(stream, bytes, p, sizeof bytes) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK)
-    return 5;
-  if (bytes[0] != 0x11 || bytes[63] != 0x11) return 6;
-  if (attune_fill(stream, p, 0x22, 64) != ATTUNE_OK || attune_stream_synchronize(stream) != ATTUNE_OK) return 7;
-  if (attune_memory_close(p, device) != ATTUNE_OK || attune_memory_close(p, device) != ATTUNE_OK) return 8;
-  if (attune_memory_close(p, device) != ATTUNE_INVALID_ARGUMENT) return 9;
-  attune_stream_destroy(stream);
-  return 0;
-}
-
-static void other_processes_see_it(void **state) {
-  (void)state;
-  attune_memory_handle handle;
-  char text[2 * sizeof handle + 1], self[4096];
-  void *before = NULL, *p = NULL;
-  pid_t child = 0;
-  int end = 0;
-  set("expandable_segments:true");
-  OK(attune_alloc(&p, first, 4096));
-  assert_int_equal(attune_memory_export(&handle, p), ATTUNE_UNSUPPORTED);
-  OK(attune_free(p, first));
-  set("expandable_segments:false");
-  OK(attune_alloc(&before, first, 4096));
-  OK(attune_alloc(&p, first, 4096));
-  OK(attune_fill(first, p, 0x11, 4096));
-  OK(attune_stream_synchronize(first));
-  OK(attune_memory_export(&handle, p));
-  assert_int_equal(handle.offset, 4096);
-  for (size_t i = 0; i < sizeof handle; i++) snprintf(text + 2 * i, 3, "%02x", ((unsigned char *)&handle)[i]);
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  assert_true(length > 0);
-  self[length] = '\0';
-  char *const arguments[] = {self, text, NULL};
-  assert_int_equal(posix_spawn(&child, self, NULL, NULL, arguments, environ), 0);
-  assert_int_equal(waitpid(child, &end, 0), child);
-  assert_true(WIFEXITED(end));
-  assert_int_equal(WEXITSTATUS(end), 0);
-  assert_bytes(first, p, 0x22, 64);
-  OK(attune_free(p, first));
-  OK(attune_free(before, first));
-  set("expandable_segments:true");
-}
-
-int main(int argc, char **argv) {
-  if (argc > 1) return other_process(argv[1]);
+int main(void) {
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());
     return 77;
@@ -323,7 +260,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(memory_runs_out),
       cmocka_unit_test(pinned_memory),
       cmocka_unit_test(threads_share_the_device),
-      cmocka_unit_test(other_processes_see_it),
   };
   return cmocka_run_group_tests(tests, open_streams, close_streams);
 }

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/backend.h"
+
 #define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define COUNT 10001
 
@@ -183,6 +185,61 @@ static void a_graph_outlives_the_programs_hold(void **state) {
   close_scene(&s);
 }
 
+static int device_allocs, device_frees;
+static const at_backend *usual;
+
+static attune_status count_alloc(attune_device *of, void **out, size_t bytes) {
+  device_allocs++;
+  return usual->alloc(of, out, bytes);
+}
+
+static attune_status count_free(attune_device *of, void *pointer) {
+  device_frees++;
+  return usual->free(of, pointer);
+}
+
+/* The device is not asked, which waits for its work and which a capture forbids; the next generator takes the place. */
+static void generators_leave_in_a_capture(void **state) {
+  (void)state;
+  scene s = open_scene(ATTUNE_RANDOM_PORTABLE), other = open_scene(ATTUNE_RANDOM_PORTABLE);
+  attune_graph *graphs[100], *captured = NULL;
+  float numbers[2][2 * COUNT];
+  at_backend counting = *device->backend;
+  usual = device->backend;
+  counting.alloc = count_alloc;
+  counting.free = count_free;
+  OK(draw(&s, s.stream));
+  take(&s, numbers[0]);
+  for (int i = 0; i < 100; i++) {
+    OK(attune_graph_create(&graphs[i], device));
+    OK(attune_graph_register_generator(graphs[i], s.generator));
+  }
+  OK(attune_graph_create(&captured, device));
+  OK(attune_graph_capture_begin(captured, other.stream, NULL));
+  device->backend = &counting;
+  device_allocs = device_frees = 0;
+  for (int i = 0; i < 100; i++) attune_graph_destroy(graphs[i]);
+  for (int i = 0; i < 100; i++) {
+    OK(attune_graph_create(&graphs[i], device));
+    OK(attune_graph_register_generator(graphs[i], s.generator));
+  }
+  for (int i = 1; i < 100; i++) attune_graph_destroy(graphs[i]);
+  device->backend = usual;
+  assert_int_equal(device_allocs, 0);
+  assert_int_equal(device_frees, 0);
+  OK(attune_fill(other.stream, other.x, 0, COUNT));
+  OK(attune_graph_capture_end(captured, other.stream));
+  OK(attune_generator_set_seed(s.generator, 99));
+  OK(attune_graph_capture_callback(graphs[0], s.stream, NULL, draw, &s));
+  OK(attune_graph_replay(graphs[0], s.stream));
+  take(&s, numbers[1]);
+  assert_memory_equal(numbers[0], numbers[1], sizeof numbers[0]);
+  attune_graph_destroy(graphs[0]);
+  attune_graph_destroy(captured);
+  close_scene(&other);
+  close_scene(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replays_in_mode_portable),
@@ -190,6 +247,7 @@ int main(void) {
       cmocka_unit_test(permutations_replay),
       cmocka_unit_test(misuse_is_refused),
       cmocka_unit_test(a_graph_outlives_the_programs_hold),
+      cmocka_unit_test(generators_leave_in_a_capture),
   };
   int failed = 0;
   for (int i = 0; i < attune_device_count(); i++) {

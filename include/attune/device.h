@@ -62,8 +62,9 @@ ATTUNE_API attune_status attune_device_memory_info(attune_device *device, uint64
  * DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_device_can_access_peer(int *out, attune_device *device, attune_device *peer);
 
-/* Lets work of `device` use memory of `peer` from now on, for the whole process; a second time is no error. Errors:
- * INVALID_ARGUMENT, UNSUPPORTED (it cannot), DEVICE_ERROR. Any thread; not in capture. */
+/* Lets work of `device` use memory of `peer`, what is allocated and what will be, from now on, for the whole process; a
+ * second time is no error. Errors: INVALID_ARGUMENT, UNSUPPORTED (it cannot), DEVICE_ERROR. Any thread; not in capture.
+ */
 ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune_device *peer);
 
 /* Waits for all work of all streams of `device`, the program's own CUDA streams too, and returns what failed in it.

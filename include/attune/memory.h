@@ -15,8 +15,7 @@
  * The environment variable ATTUNE_ALLOC and attune_memory_configure take "key:value,key:value":
  *   backend                        caching, or none: every call goes to the device, for memory checkers
  *   expandable_segments            segments grow and shrink in place in reserved addresses, so that little is lost to
- *                                  gaps; false for memory that other processes open (attune_memory_export). Default:
- *                                  true where the device has virtual memory
+ *                                  gaps; default: true where the device has virtual memory
  *   max_split_size_mb              blocks from this size on are never split; default: none
  *   max_non_split_rounding_mb      how much larger than a request such a block may be; default 20
  *   large_segment_size_mb          what is taken from the device for requests of 1 to 10 MB; default 20
@@ -26,7 +25,11 @@
  *                                  first; default: never
  *   per_process_memory_fraction    how much of the device's memory may be taken; default: all
  *   poison                         true: freed memory is filled with 0xfa and, on the host, checked when it is used
- *                                  anew; default false */
+ *                                  anew; default false
+ *   nvtx                           true: tools that know NVTX's memory extension are told of segments and of what the
+ *                                  program holds in them, so that compute-sanitizer finds a use after free inside the
+ *                                  cache. Segments are plain ones then, every call takes the slow path, a free waits
+ *                                  for its stream, and poison must be off. CUDA only; default false */
 #ifndef ATTUNE_MEMORY_H
 #define ATTUNE_MEMORY_H
 
@@ -81,9 +84,9 @@ ATTUNE_API attune_status attune_memory_set_limit(attune_device *device, uint64_t
 /* The same limit as a fraction of the device's memory. Errors and threads as above. */
 ATTUNE_API attune_status attune_memory_set_fraction(attune_device *device, double fraction);
 
-/* Changes settings of the device's allocator, see above; those not named stay. `backend`, `poison` and
+/* Changes settings of the device's allocator, see above; those not named stay. `backend`, `poison`, `nvtx` and
  * `expandable_segments` can change only while the allocator holds no memory. Errors: INVALID_ARGUMENT (names key and
- * value), BUSY, UNSUPPORTED (no virtual memory). Any thread. */
+ * value), BUSY, UNSUPPORTED (no virtual memory, no tools). Any thread. */
 ATTUNE_API attune_status attune_memory_configure(attune_device *device, const char *text);
 
 /* The program's own way to get memory. `alloc` returns NULL on failure; `free` is called once it may be given away: in
@@ -168,23 +171,29 @@ ATTUNE_API attune_status attune_memory_record_history(attune_device *device, siz
  * nothing. Any thread. */
 ATTUNE_API void attune_memory_annotate(const char *text);
 
-/* Memory of this process for another one, which may live in it: CUDA only. */
+/* Memory of this process for another one, which may live in it: CUDA only. Plain bytes, to be sent in any way. */
 typedef struct attune_memory_handle {
-  unsigned char base[64]; /* the segment's */
+  unsigned char base[64]; /* the segment's, or the pages' */
   uint64_t offset, bytes; /* of the memory in it */
 } attune_memory_handle;
 
 /* Makes *out from memory of attune_alloc, to be sent to another process of this user and machine. The memory must stay
- * allocated as long as others use it. Errors: as attune_free, UNSUPPORTED (the host, a pool of the program's own, an
- * expandable segment). */
+ * allocated as long as others use it. Memory of expandable segments is opened through this process, which must run and
+ * not be stopped meanwhile: the first export starts a thread that hands file descriptors to processes of the same user,
+ * over an abstract Unix socket, so both need the same network namespace (containers: the same one, or one pod). What is
+ * open stays open when this process ends. Errors: as attune_free, UNSUPPORTED (the host, a pool of the program's own, a
+ * driver without such descriptors), IO_ERROR, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_memory_export(attune_memory_handle *out, const void *pointer);
 
-/* Opens another process's memory on `device` into *out; attune_memory_close closes it (DEVICE_ERROR, INVALID_ARGUMENT),
- * not attune_free. The same segment is opened once and counted. Errors: INVALID_ARGUMENT (also a handle of this
- * process), UNSUPPORTED, DEVICE_ERROR, OUT_OF_MEMORY. */
+/* Opens another process's memory on `device` into *out; attune_memory_close closes it (DEVICE_ERROR, INVALID_ARGUMENT,
+ * CAPTURING), not attune_free. The same segment, or pages of an expandable one, is opened once and counted. Errors:
+ * INVALID_ARGUMENT (also a handle that is damaged or of this process), NOT_FOUND (the memory was freed, or the process
+ * has ended or is in another network namespace), PERMISSION (it is of another user), BUSY (it does not answer for 20
+ * seconds), UNSUPPORTED, DEVICE_ERROR, OUT_OF_MEMORY, IO_ERROR. Any thread. */
 ATTUNE_API attune_status attune_memory_import(void **out, attune_device *device, const attune_memory_handle *handle);
 
-/* Closes what attune_memory_import opened, as above. */
+/* Closes what attune_memory_import opened, as above; the last time waits for the device's work. After a failure other
+ * than INVALID_ARGUMENT it is open still. */
 ATTUNE_API attune_status attune_memory_close(void *pointer, attune_device *device);
 
 #ifdef __cplusplus

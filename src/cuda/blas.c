@@ -12,7 +12,7 @@
 
 static attune_status new_workspace(attune_stream *stream, size_t bytes) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
-  if (state->workspace && at_cuda_stream_capturing(stream))
+  if (state->workspace && stream->device->backend->stream_capturing(stream))
     return at_fail(ATTUNE_CAPTURING,
                    "a workspace of %zu bytes cannot be made in a capture; run the call once before it", bytes);
   at_cuda_retired *old = NULL;

@@ -13,11 +13,26 @@ attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned cha
 attune_status at_cuda_ipc_open(attune_device *device, const unsigned char handle[64], void **out_base);
 attune_status at_cuda_ipc_close(attune_device *device, void *base);
 
+/* annotate.c: in a toolkit that has NVTX's memory extension */
+#if __has_include(<nvtx3/nvToolsExtMem.h>)
+#define AT_CUDA_NVTX
+void *at_cuda_note_segment(attune_device *device, const void *base, size_t bytes);
+void at_cuda_forget_segment(attune_device *device, void *note);
+void at_cuda_note_block(attune_device *device, void *note, const void *address, size_t bytes);
+void at_cuda_forget_block(attune_device *device, void *note, const void *address);
+#endif
+
 /* virtual_memory.c */
 attune_status at_cuda_vm_granularity(attune_device *device, size_t *out);
 attune_status at_cuda_vm_reserve(attune_device *device, void **out, size_t bytes);
 void at_cuda_vm_release(attune_device *device, void *base, size_t bytes);
 attune_status at_cuda_vm_map(attune_device *device, void *address, size_t bytes, uint64_t *out_handle);
 attune_status at_cuda_vm_unmap(attune_device *device, void *address, size_t bytes, uint64_t handle);
+attune_status at_cuda_vm_export(attune_device *device, uint64_t handle, int *out_descriptor);
+attune_status at_cuda_vm_import(attune_device *device, void *address, size_t bytes, int descriptor,
+                                uint64_t *out_handle);
+
+/* Work of `reader` may use what is mapped on `device` from now on, and what will be. */
+attune_status at_cuda_vm_let_in(attune_device *device, const attune_device *reader);
 
 #endif

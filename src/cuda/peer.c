@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * peer.c: memory of one CUDA device used by work of another. */
+#include "src/cuda/memory.h"
 #include "src/cuda/state.h"
 
 attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device *peer) {
@@ -8,6 +9,7 @@ attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device 
   return at_cuda_check(device, cudaDeviceCanAccessPeer(out, device->ordinal, peer->ordinal), "cudaDeviceCanAccessPeer");
 }
 
+/* CUDA's own call is for what cudaMalloc gave; mapped memory knows its readers page by page. */
 attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, device);
@@ -19,5 +21,5 @@ attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer) {
   }
   status = at_cuda_check(device, error, "cudaDeviceEnablePeerAccess");
   at_cuda_leave(&scope);
-  return status;
+  return status == ATTUNE_OK ? at_cuda_vm_let_in(peer, device) : status;
 }

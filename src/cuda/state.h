@@ -8,6 +8,11 @@
 
 #include "src/cuda/cuda.h"
 
+typedef struct at_cuda_page at_cuda_page; /* virtual_memory.c's */
+
+/* Whether mapped memory of a device can be opened by other processes. */
+enum { AT_CUDA_SHAREABLE_UNKNOWN, AT_CUDA_SHAREABLE, AT_CUDA_NOT_SHAREABLE };
+
 /* device->state, made by device_open and never freed: the device is the process's. */
 typedef struct at_cuda_device {
   atomic_int dead;              /* the sticky error that killed the context; 0 while it lives */
@@ -18,6 +23,10 @@ typedef struct at_cuda_device {
   bool nvml_sought;
   int foreign; /* the latest count of foreign processes, taken at foreign_ns */
   int64_t foreign_ns;
+  atomic_int shareable;       /* AT_CUDA_SHAREABLE_... */
+  pthread_mutex_t pages_lock; /* guards the fields below; no other lock is taken under it */
+  at_cuda_page *pages;        /* mapped memory of the device */
+  uint64_t readers;           /* other devices that may use it, a bit for each ordinal */
 } at_cuda_device;
 
 /* stream->state. A stream is used by one thread at a time, the legacy default stream too; so nothing here is locked. */
@@ -50,8 +59,8 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
   return (cudaStream_t)stream->native;
 }
 
-/* Calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and are not
- * captured. */
+/* scope.c: calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and
+ * are not captured. */
 void at_cuda_relax(enum cudaStreamCaptureMode *saved);
 void at_cuda_restore(enum cudaStreamCaptureMode saved);
 

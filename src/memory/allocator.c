@@ -19,6 +19,7 @@ static void read_settings(at_allocator *allocator) {
   if (allocator->options_status == ATTUNE_OK)
     allocator->options_status = at_memory_options_parse(&allocator->options, text, "ATTUNE_ALLOC");
   if (!allocator->device->backend->vm_map) allocator->options.expandable = false;
+  if (!allocator->device->backend->note_segment) allocator->options.nvtx = false;
   if (allocator->options_status != ATTUNE_OK)
     (void)at_copy_text(allocator->options_message, sizeof allocator->options_message, attune_last_message());
 }
@@ -54,13 +55,15 @@ void at_allocator_apply(at_allocator *allocator) {
   if (options->fraction > 0.0)
     allocator->limit = (uint64_t)(options->fraction * (double)allocator->device->properties.memory_bytes);
   at_allocator_flag(allocator, AT_FRONT_SLOW,
-                    options->no_cache || options->poison || allocator->has_own || allocator->history != NULL);
+                    options->no_cache || options->poison || options->nvtx || allocator->has_own ||
+                        allocator->history != NULL);
 }
 
 unsigned at_allocator_flags(const at_allocator *allocator) {
   const at_memory_options *options = &allocator->options;
   unsigned flags = 0;
-  if (options->no_cache || options->poison || allocator->has_own || allocator->history) flags |= AT_FRONT_SLOW;
+  if (options->no_cache || options->poison || options->nvtx || allocator->has_own || allocator->history)
+    flags |= AT_FRONT_SLOW;
   if (allocator->captures > 0) flags |= AT_FRONT_CAPTURE;
   if (allocator->options_status != ATTUNE_OK || allocator->generation != at_fork_generation()) flags |= AT_FRONT_SLOW;
   return flags;
@@ -260,6 +263,7 @@ static void hand_out(at_allocator *allocator, const at_request *request, at_bloc
     at_figure_add_one(&allocator->oversize_allocations, 1);
     block->plain = false; /* so that the slow path sees its end too */
   }
+  at_annotate_block(allocator, block);
   at_history_add(allocator, AT_ACTION_ALLOC, at_block_address(block), request->size, request->front);
   at_block_set_state(block, AT_BLOCK_LIVE);
 }

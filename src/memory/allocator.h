@@ -87,6 +87,7 @@ struct at_segment {
   size_t granule;    /* of an expandable one */
   uint64_t *handles; /* of each granule; 0: not mapped */
   at_block *first;
+  void *note; /* the backend's, for tools; NULL: none is told of the segment */
   bool small;
 };
 
@@ -114,7 +115,7 @@ struct attune_pool {
 enum {
   AT_FRONT_CAPTURE = 1, /* a capture of attune_graph is under way on the device */
   AT_FRONT_POOL = 2,    /* the stream uses a pool of the program's */
-  AT_FRONT_SLOW = 4,    /* history, poison, no cache, an allocator of the program's */
+  AT_FRONT_SLOW = 4,    /* history, poison, nvtx, no cache, an allocator of the program's */
   AT_FRONT_FORKED = 8,  /* this is a child of fork, and the front not yet looked at */
   AT_FRONT_FOREIGN = 16 /* the program's own stream: it may be captured without attune's knowing; the fast path asks */
 };
@@ -340,6 +341,12 @@ void at_history_write(const at_allocator *allocator, struct at_text *out);
  * used anew (on the host): BAD_DATA names the byte that was changed. The check is made without the lock. */
 void at_poison_fill(at_block *block);
 attune_status at_poison_check(const at_block *block, attune_stream *stream);
+
+/* annotate.c. Lock held. */
+void at_annotate_segment(at_allocator *allocator, at_segment *segment);
+void at_annotate_segment_gone(at_allocator *allocator, at_segment *segment); /* its memory is about to go */
+void at_annotate_block(at_allocator *allocator, const at_block *block);
+void at_annotate_block_gone(at_allocator *allocator, const at_block *block);
 
 /* pinned.c: around fork. */
 void at_pinned_lock(void);

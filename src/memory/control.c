@@ -59,13 +59,17 @@ static attune_status check_change(at_allocator *allocator, const at_memory_optio
   if (next->expandable && !allocator->device->backend->vm_map)
     return at_fail(ATTUNE_UNSUPPORTED,
                    "expandable_segments is true; should be false on %s, which has no virtual memory", name);
-  bool changes = next->expandable != now->expandable || next->no_cache != now->no_cache || next->poison != now->poison;
+  if (next->nvtx && !allocator->device->backend->note_segment)
+    return at_fail(ATTUNE_UNSUPPORTED, "nvtx is true; should be false on %s, of which no tool is told", name);
+  bool changes = next->expandable != now->expandable || next->no_cache != now->no_cache ||
+                 next->poison != now->poison || next->nvtx != now->nvtx;
   if (!changes || at_allocator_is_empty(allocator)) return ATTUNE_OK;
-  return at_fail(ATTUNE_BUSY,
-                 "backend, poison and expandable_segments cannot change while the allocator of %s has %llu bytes; free "
-                 "them and empty "
-                 "the cache first",
-                 name, (unsigned long long)allocator->reserved);
+  return at_fail(
+      ATTUNE_BUSY,
+      "backend, poison, nvtx and expandable_segments cannot change while the allocator of %s has %llu bytes; free "
+      "them and empty "
+      "the cache first",
+      name, (unsigned long long)allocator->reserved);
 }
 
 attune_status attune_memory_configure(attune_device *device, const char *text) {

@@ -2,7 +2,7 @@
  * expandable.c: segments that grow and shrink in place: addresses are reserved once, memory is mapped where requests
  * need it, so that freed neighbours of any age merge. Each stretch without memory is an UNMAPPED block of the segment.
  */
-#include "src/memory/allocator.h"
+#include "src/memory/ipc.h"
 #include "src/stream.h"
 
 #include <stdlib.h>
@@ -96,6 +96,7 @@ static attune_status map(attune_device *device, at_segment *segment, const at_bl
  * stays. */
 static void unmap(attune_device *device, at_segment *segment, const at_block *block) {
   size_t first = granule_of(segment, block), count = block->size / segment->granule;
+  at_ipc_forget(segment, first, count);
   for (size_t i = first; i < first + count; i++) {
     if (device->backend->vm_unmap(device, segment->base + i * segment->granule, segment->granule,
                                   segment->handles[i]) != ATTUNE_OK)

@@ -9,7 +9,7 @@
 #define KEYS                                                                                                        \
   "backend, max_split_size_mb, max_non_split_rounding_mb, roundup_power2_divisions, garbage_collection_threshold, " \
   "expandable_segments, "                                                                                           \
-  "large_segment_size_mb, per_process_memory_fraction, poison"
+  "large_segment_size_mb, per_process_memory_fraction, poison, nvtx"
 #define TOKEN_BYTES 64
 #define MB_MAX ((int64_t)1 << 30)
 
@@ -131,6 +131,7 @@ static attune_status apply(setting *s) {
   if (strcmp(s->key, "per_process_memory_fraction") == 0) return read_fraction(s, &o->fraction);
   if (strcmp(s->key, "expandable_segments") == 0) return read_bool(s, &o->expandable);
   if (strcmp(s->key, "poison") == 0) return read_bool(s, &o->poison);
+  if (strcmp(s->key, "nvtx") == 0) return read_bool(s, &o->nvtx);
   return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has no key \"%s\"; should be one of " KEYS, s->source, s->key);
 }
 
@@ -163,6 +164,9 @@ attune_status at_memory_options_parse(at_memory_options *out, const char *text, 
     if (status != ATTUNE_OK) return status;
     if (*at == ',') at++;
   }
+  if (options.nvtx && options.poison)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "%s: nvtx and poison are both true; should be one: poison writes into freed memory", name);
   *out = options;
   return ATTUNE_OK;
 }

@@ -18,6 +18,7 @@ typedef struct at_memory_options {
   double collect_above; /* fraction of the limit from which cached memory is given back by age; 0: never */
   double fraction;      /* of the device's memory that may be taken; 0: all */
   bool expandable, no_cache, poison;
+  bool nvtx; /* tools are told of blocks; segments are plain ones then, as tools know them */
 } at_memory_options;
 
 void at_memory_options_default(at_memory_options *out);

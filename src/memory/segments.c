@@ -71,6 +71,7 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
   at_block_set_state(block, AT_BLOCK_LEAVING);
   segment->first = block;
   link_segment(request->heap, segment);
+  at_annotate_segment(allocator, segment);
   at_table_insert(&block->entry, (uintptr_t)segment->base);
   at_figure_add(allocator->segments, segment->small, 1);
   at_figure_add(allocator->reserved_bytes, segment->small, segment->bytes);
@@ -113,7 +114,7 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
 
 attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out) {
   *out = NULL;
-  if (!allocator->options.expandable || request->pool->own_allocator || is_direct(allocator))
+  if (!allocator->options.expandable || allocator->options.nvtx || request->pool->own_allocator || is_direct(allocator))
     return add_plain(allocator, request, out);
   bool possible = true;
   attune_status status = at_expandable_grow(allocator, request, out, &possible);
@@ -171,7 +172,10 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
   bool waited = false;
   uint64_t bytes = 0;
   if (!list) return 0;
-  for (at_segment *segment = list; segment; segment = segment->next) at_table_remove(&segment->first->entry);
+  for (at_segment *segment = list; segment; segment = segment->next) {
+    at_annotate_segment_gone(allocator, segment);
+    at_table_remove(&segment->first->entry);
+  }
   pthread_mutex_unlock(&allocator->lock);
   at_sync_waits(allocator->device, "memory given back to the device waits for its work");
   for (at_segment *segment = list; segment; segment = segment->next) give_raw(allocator, segment, &waited);

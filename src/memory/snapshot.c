@@ -72,10 +72,10 @@ static void write_settings(const at_allocator *allocator, at_text *out) {
   at_text_add(out,
               "{\"max_split_size\":%lld,\"max_non_split_rounding_size\":%zu,\"garbage_collection_threshold\":%.6f,"
               "\"expandable_segments\":%s,"
-              "\"large_segment_size\":%zu,\"backend\":\"%s\",\"poison\":%s}",
+              "\"large_segment_size\":%zu,\"backend\":\"%s\",\"poison\":%s,\"nvtx\":%s}",
               max_split, options->max_non_split_rounding, options->collect_above,
               options->expandable ? "true" : "false", options->large_segment, options->no_cache ? "none" : "caching",
-              options->poison ? "true" : "false");
+              options->poison ? "true" : "false", options->nvtx ? "true" : "false");
 }
 
 /* One list of history for each device up to this one, as the visualiser expects to find it under the device's number.

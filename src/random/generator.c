@@ -229,12 +229,10 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
 attune_status at_generator_join(attune_generator *generator, attune_device *device, at_graph_generator *out) {
   *out = (at_graph_generator){.generator = generator, .device = device};
   if (!generator) return check(generator, "", "generator");
-  void *state = NULL;
   if (!device->backend->random_state)
     return at_fail(ATTUNE_UNSUPPORTED, "device %s has no random numbers", device->name);
-  attune_status status = device->backend->alloc(device, &state, 2 * sizeof(uint64_t));
+  attune_status status = at_graph_state_take(&out->state, device);
   if (status != ATTUNE_OK) return status;
-  out->state = state;
   LOCK(generator);
   generator->references++;
   UNLOCK(generator);
@@ -254,7 +252,7 @@ attune_status at_generator_replay(at_graph_generator *joined, attune_stream *str
 }
 
 void at_generator_leave(at_graph_generator *joined) {
-  if (joined->state) (void)joined->device->backend->free(joined->device, joined->state);
+  if (joined->state) at_graph_state_give(joined->state);
   if (joined->state) drop(joined->generator);
   joined->state = NULL;
   joined->generator = NULL;

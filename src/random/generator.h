@@ -20,4 +20,9 @@ void at_generator_look(attune_generator *generator, at_generator_view *out);
 attune_status at_generator_take(attune_generator *generator, attune_stream *stream, uint64_t words,
                                 at_random_call *call);
 
+/* graph_state.c: room on the device for {seed, base offset}, and back: no replay may be under way that reads it. Any
+ * thread; neither waits for the device, and both may be called in a capture. */
+attune_status at_graph_state_take(uint64_t **out, attune_device *device);
+void at_graph_state_give(uint64_t *state);
+
 #endif

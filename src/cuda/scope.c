@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scope.c: around every call of CUDA: the device made current and given back, what a capture forbids allowed for a
+ * moment, and errors turned into statuses. */
+#include "src/cuda/state.h"
+
+#include "src/host/queue.h"
+
+/* After one of these every call of the process on the device fails: the context is lost. Numbers, because the name of
+ * the last one is newer than the oldest toolkit. */
+static bool is_sticky(cudaError_t error) {
+  static const int sticky[] = {700, 702, 710, 714, 715, 716, 717, 718, 719, 721};
+  for (size_t i = 0; i < AT_COUNT(sticky); i++)
+    if ((int)error == sticky[i]) return true;
+  return false;
+}
+
+static attune_status status_of(cudaError_t error) {
+  if (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread) return ATTUNE_CAPTURING;
+  switch ((int)error) {
+  case cudaErrorMemoryAllocation: return ATTUNE_OUT_OF_MEMORY;
+  case cudaErrorNotReady: return ATTUNE_NOT_READY;
+  case cudaErrorInvalidValue:
+  case cudaErrorInvalidResourceHandle:
+  case cudaErrorInvalidDevicePointer: return ATTUNE_INVALID_ARGUMENT;
+  case cudaErrorNotSupported: return ATTUNE_UNSUPPORTED;
+  default: return ATTUNE_DEVICE_ERROR;
+  }
+}
+
+static attune_status fail_dead(const attune_device *device, int error) {
+  return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost since %s; the process must be started anew", device->name,
+                 cudaGetErrorName((cudaError_t)error));
+}
+
+attune_status at_cuda_check(attune_device *device, cudaError_t error, const char *what) {
+  if (AT_LIKELY(error == cudaSuccess)) return ATTUNE_OK;
+  (void)cudaGetLastError(); /* leave no stale error behind in the caller's thread */
+  if (is_sticky(error)) {
+    int alive = 0;
+    if (!atomic_compare_exchange_strong(&at_cuda_device_of(device)->dead, &alive, (int)error))
+      return fail_dead(device, alive);
+    at_memory_device_lost(device);
+    at_log(ATTUNE_LOG_ERROR, "%s: %s ends the use of %s in this process", what, cudaGetErrorName(error), device->name);
+  }
+  return at_fail(status_of(error), "%s on %s: %s (%s)", what, device->name, cudaGetErrorName(error),
+                 cudaGetErrorString(error));
+}
+
+attune_status at_cublas_check(attune_device *device, cublasStatus_t status, const char *what) {
+  if (AT_LIKELY(status == CUBLAS_STATUS_SUCCESS)) return ATTUNE_OK;
+  cudaError_t error = cudaGetLastError();
+  if (is_sticky(error)) return at_cuda_check(device, error, what);
+  attune_status result = ATTUNE_DEVICE_ERROR;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) result = ATTUNE_OUT_OF_MEMORY;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
+      status == CUBLAS_STATUS_INVALID_VALUE)
+    result = ATTUNE_UNSUPPORTED;
+  return at_fail(result, "%s on %s: %s", what, device->name, cublasGetStatusName(status));
+}
+
+attune_status at_cuda_check_fork(const attune_device *device) {
+  if (AT_LIKELY(at_cuda_device_of(device)->generation == at_fork_generation())) return ATTUNE_OK;
+  return at_fail(
+      ATTUNE_DEVICE_ERROR,
+      "%s was opened before fork and cannot be used in the child; should be a process started anew (posix_spawn, exec)",
+      device->name);
+}
+
+attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
+  scope->previous = -1;
+  attune_status status = at_cuda_check_fork(device);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  int dead = atomic_load_explicit(&at_cuda_device_of(device)->dead, memory_order_relaxed);
+  if (AT_UNLIKELY(dead != 0)) return fail_dead(device, dead);
+  int current = -1;
+  cudaError_t error = cudaGetDevice(&current);
+  if (error == cudaSuccess && current == device->ordinal) return ATTUNE_OK;
+  if (error == cudaSuccess) error = cudaSetDevice(device->ordinal);
+  if (error == cudaSuccess) scope->previous = current;
+  return at_cuda_check(device, error, "cudaSetDevice");
+}
+
+void at_cuda_leave(at_cuda_scope *scope) {
+  if (AT_LIKELY(scope->previous < 0)) return;
+  if (cudaSetDevice(scope->previous) != cudaSuccess) (void)cudaGetLastError();
+}
+
+void at_cuda_relax(enum cudaStreamCaptureMode *saved) {
+  *saved = cudaStreamCaptureModeRelaxed;
+  if (cudaThreadExchangeStreamCaptureMode(saved) != cudaSuccess) (void)cudaGetLastError();
+}
+
+void at_cuda_restore(enum cudaStreamCaptureMode saved) {
+  if (cudaThreadExchangeStreamCaptureMode(&saved) != cudaSuccess) (void)cudaGetLastError();
+}

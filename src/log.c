@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * log.c: lines for whoever listens: the program's function, or standard error when the environment asks for it. */
+#include "src/settings.h"
+#include "src/support.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define LINE_BYTES 1024
+
+typedef struct log_sink {
+  attune_log_fn fn; /* NULL: standard error */
+  void *user;
+  attune_log_level level;
+} log_sink;
+
+/* This thread is inside a log callback: what that logs is dropped, it would never end. */
+static _Thread_local bool logging;
+
+static pthread_once_t log_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `sink`; held for a copy only */
+static log_sink sink = {NULL, NULL, ATTUNE_LOG_INFO};
+static atomic_int log_level;               /* what `sink` lets through, to be read without the lock */
+static attune_log_level environment_level; /* constant after log_once */
+
+/* Standard error listens only when both the environment and the program's level want it. */
+static attune_log_level effective_level(const log_sink *s) {
+  if (s->fn || s->level < environment_level) return s->level;
+  return environment_level;
+}
+
+static void lock_log(void) {
+  pthread_mutex_lock(&log_lock);
+}
+static void unlock_log(void) {
+  pthread_mutex_unlock(&log_lock);
+}
+
+/* A child of fork must not find the lock held by a thread that it does not have. */
+static void open_log(void) {
+  environment_level = at_settings_log_level();
+  atomic_store_explicit(&log_level, (int)effective_level(&sink), memory_order_relaxed);
+  pthread_atfork(lock_log, unlock_log, unlock_log);
+}
+
+void attune_set_log(attune_log_fn fn, void *user, attune_log_level level) {
+  pthread_once(&log_once, open_log);
+  lock_log();
+  sink = (log_sink){fn, user, level};
+  atomic_store_explicit(&log_level, (int)effective_level(&sink), memory_order_relaxed);
+  unlock_log();
+}
+
+bool at_log_wanted(attune_log_level level) {
+  pthread_once(&log_once, open_log);
+  return level > ATTUNE_LOG_OFF && (int)level <= atomic_load_explicit(&log_level, memory_order_relaxed) && !logging;
+}
+
+static void write_standard_error(attune_log_level level, const char *line) {
+  const char *word = level == ATTUNE_LOG_ERROR ? "error" : level == ATTUNE_LOG_WARNING ? "warning" : "info";
+  fprintf(stderr, "attune: %s: %s\n", word, line);
+}
+
+void at_log(attune_log_level level, const char *format, ...) {
+  if (!at_log_wanted(level)) return;
+  int saved = errno;
+  char line[LINE_BYTES];
+  va_list args;
+  va_start(args, format);
+  if (vsnprintf(line, sizeof line, format, args) < 0) line[0] = '\0';
+  va_end(args);
+  at_one_line(line);
+  lock_log();
+  log_sink to = sink;
+  unlock_log();
+  if (level <= effective_level(&to)) {
+    logging = true;
+    if (to.fn)
+      to.fn(to.user, level, line);
+    else
+      write_standard_error(level, line);
+    logging = false;
+  }
+  errno = saved;
+}
