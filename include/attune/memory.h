@@ -19,7 +19,9 @@
  *                                  true where the device has virtual memory
  *   max_split_size_mb              blocks from this size on are never split; default: none
  *   max_non_split_rounding_mb      how much larger than a request such a block may be; default 20
- *   large_segment_size_mb          what is taken from the device for requests of 1 to 10 MB; default 20
+ *   large_segment_size_mb          what is taken from the device for requests of 1 to 10 MB; default 20. Without
+ *                                  expandable segments a stream that has more than 8 times as much takes an eighth of
+ *                                  it at a time, at most 64 MB, where the device has it
  *   roundup_power2_divisions       n, or [256:1,512:2,>:4]: sizes are rounded up to an n-th of a power of two, from
  *                                  that many MB on
  *   garbage_collection_threshold   fraction of the limit from which on unused segments are given back, the oldest
@@ -117,7 +119,8 @@ typedef struct attune_memory_figure {
   uint64_t current, peak, allocated, freed;
 } attune_memory_figure;
 
-/* The places of a figure's array: all, requests up to 1 MiB, larger ones. */
+/* The places of a figure's array: all; segments for requests up to 1 MiB, or 256 KiB once a stream's expandable segment
+ * for large ones has 320 MiB; the others. */
 enum { ATTUNE_MEMORY_ALL = 0, ATTUNE_MEMORY_SMALL = 1, ATTUNE_MEMORY_LARGE = 2 };
 
 typedef struct attune_memory_statistics {

@@ -20,10 +20,13 @@
 #include <pthread.h>
 
 #define AT_BLOCK_BYTES ((size_t)512)
-#define AT_SMALL_REQUEST AT_MIB /* requests up to this come from small segments */
+#define AT_SMALL_REQUEST AT_MIB             /* requests up to this come from small segments */
+#define AT_TINY_REQUEST ((size_t)256 << 10) /* and only these, once a heap has a wide expandable one */
+#define AT_WIDE_GRANULES ((size_t)16)
 #define AT_SMALL_SEGMENT (2 * AT_MIB)
 #define AT_LARGE_REQUEST (10 * AT_MIB) /* requests from this on get segments of their own size */
 #define AT_SEGMENT_UNIT (2 * AT_MIB)
+#define AT_GROWN_SEGMENT (64 * AT_MIB) /* plain segments grow with their heap up to this */
 #define AT_FRONT_BINS 128
 #define AT_POOL_DEPTH 8
 #define AT_CALLBACKS 8
@@ -96,6 +99,8 @@ struct at_heap {
   at_front *front;
   at_tree trees[2]; /* large, small */
   at_segment *segments;
+  size_t large_bytes; /* of large segments */
+  bool wide;          /* has an expandable segment of AT_WIDE_GRANULES for large requests */
 };
 
 /* Guarded by the allocator's lock. */
@@ -209,6 +214,11 @@ static inline void at_block_set_state(at_block *block, at_block_state state) {
 }
 static inline void *at_block_pointer(const at_block *block) {
   return (void *)at_block_address(block);
+}
+/* Which tree a request looks in first, and which kind of segment it makes grow. In an expandable segment all free
+ * neighbours merge, so what is not tiny leaves no lasting holes there, and a second range for it would be waste. */
+static inline bool at_heap_prefers_small(const at_heap *heap, size_t size) {
+  return size <= (heap->wide ? AT_TINY_REQUEST : AT_SMALL_REQUEST);
 }
 static inline bool at_segment_expandable(const at_segment *segment) {
   return segment->reserved != 0;
