@@ -31,6 +31,7 @@ typedef struct held {
   uintptr_t begin, end;
   size_t bytes;
   int owner;     /* -1: its stream is gone */
+  bool waited;   /* another stream's work was not done at the free */
   unsigned uses; /* bit per lane, the owner's too */
   uint64_t until[STREAMS];
 } held;
@@ -41,7 +42,24 @@ static int live_count, freed_count;
 static attune_device *host;
 static uint64_t seed, operation, random_state;
 static uint64_t most_reserved = UINT64_MAX;
-static uint64_t alloc_total, free_total, failed_total, reused_early;
+static uint64_t alloc_total, free_total;
+static held done[64]; /* waited for and reached: the latest ones, a ring */
+static unsigned done_next;
+
+/* What happened, over all seeds: a run in which some of it never did proves little. */
+enum { ALLOCATIONS, FREES, FOREIGN_USES, WAITED, REACHED, REUSED, IN_CAPTURE, REFUSED, EARLY, COUNTS };
+static const char *const counted[COUNTS] = {
+    "allocations",
+    "frees",
+    "uses on another stream",
+    "frees that had to wait for one",
+    "of them reached",
+    "used anew",
+    "allocations and frees in a capture",
+    "requests that met the limit",
+    "reuses by the same stream before its work was done",
+};
+static uint64_t counts[COUNTS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint64_t beat; /* with the mutex: grows with each operation */
@@ -119,8 +137,14 @@ static unsigned unfinished(const held *h) {
 
 static void forget_finished(void) {
   int kept = 0;
-  for (int i = 0; i < freed_count; i++)
-    if (unfinished(&freed[i])) freed[kept++] = freed[i];
+  for (int i = 0; i < freed_count; i++) {
+    if (unfinished(&freed[i])) {
+      freed[kept++] = freed[i];
+    } else if (freed[i].waited) {
+      counts[REACHED]++;
+      done[done_next++ % AT_COUNT(done)] = freed[i];
+    }
+  }
   freed_count = kept;
 }
 
@@ -137,8 +161,17 @@ static void check_interval(const held *h) {
     if (left & ~(1u << h->owner))
       die("%zu bytes at %#zx for stream %d overlap memory freed of stream %d, in use by streams %#x", h->bytes,
           (size_t)h->begin, h->owner, freed[i].owner, left);
-    if (left) reused_early++;
+    if (left) counts[EARLY]++;
   }
+  for (size_t i = 0; i < AT_COUNT(done); i++) {
+    if (h->begin >= done[i].end || done[i].begin >= h->end) continue;
+    counts[REUSED]++;
+    done[i] = (held){0};
+  }
+}
+
+static bool is_captured(int which) {
+  return which >= 0 && lanes[which].capture;
 }
 
 static size_t draw_size(void) {
@@ -163,7 +196,7 @@ static void allocate(void) {
   attune_status status = attune_alloc(&p, lanes[owner].stream, h.bytes);
   if (status == ATTUNE_OUT_OF_MEMORY) {
     if (p || !strstr(attune_last_message(), "cached")) die("a failed request gave %p", p);
-    failed_total++;
+    counts[REFUSED]++;
     return;
   }
   if (status != ATTUNE_OK) die("attune_alloc gave %d", (int)status);
@@ -173,6 +206,8 @@ static void allocate(void) {
   check_interval(&h);
   live[live_count++] = h;
   alloc_total++;
+  counts[ALLOCATIONS]++;
+  counts[IN_CAPTURE] += is_captured(owner);
 }
 
 static int pick_live(void) {
@@ -188,6 +223,10 @@ static void release(int index, int from) {
   h.uses |= 1u << from;
   for (int i = 0; i < STREAMS; i++) h.until[i] = lanes[i].given;
   live[index] = live[--live_count];
+  h.waited = (unfinished(&h) & ~(h.owner >= 0 ? 1u << h.owner : 0)) != 0;
+  counts[FREES]++;
+  counts[WAITED] += h.waited;
+  counts[IN_CAPTURE] += is_captured(from);
   forget_finished();
   if (freed_count == FREED_MAX) {
     for (int i = 0; i < STREAMS; i++) open_gates(i, lanes[i].given);
@@ -201,6 +240,7 @@ static void use_elsewhere(void) {
   int index = pick_live(), user = (int)draw(STREAMS);
   if (attune_record_use((void *)live[index].begin, lanes[user].stream) != ATTUNE_OK) die("attune_record_use failed");
   live[index].uses |= 1u << user;
+  counts[FOREIGN_USES] += user != live[index].owner;
 }
 
 static void add_gate(int which) {
@@ -304,7 +344,8 @@ static void misuse(void) {
 
 static void step(void) {
   uint64_t what = draw(1000);
-  if (what < 420 || live_count == 0)
+  bool wants_memory = (what >= 420 && what < 780) || what >= 992;
+  if (what < 420 || (live_count == 0 && wants_memory))
     allocate();
   else if (what < 640) {
     int index = pick_live();
@@ -383,6 +424,7 @@ static void run_seed(uint64_t operations) {
     die("%llu bytes are left", (unsigned long long)s.reserved_bytes[0].current);
   for (int i = 0; i < STREAMS; i++) attune_stream_destroy(lanes[i].stream);
   freed_count = 0;
+  memset(done, 0, sizeof done);
   pthread_mutex_lock(&mutex);
   over = true;
   pthread_mutex_unlock(&mutex);
@@ -395,9 +437,10 @@ int main(int argc, char **argv) {
   uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
   if (attune_device_get(&host, "host") != ATTUNE_OK) die("no host");
   for (seed = first; seed < first + seeds; seed++) run_seed(operations);
-  printf("%llu seeds of %llu operations: no overlap; %llu requests met the limit, %llu times a stream reused its own "
-         "memory before its work was done\n",
-         (unsigned long long)seeds, (unsigned long long)operations, (unsigned long long)failed_total,
-         (unsigned long long)reused_early);
+  printf("%llu seeds of %llu operations: no overlap\n", (unsigned long long)seeds, (unsigned long long)operations);
+  for (int i = 0; i < COUNTS; i++) {
+    printf("  %12llu %s\n", (unsigned long long)counts[i], counted[i]);
+    if (counts[i] == 0 && seeds * operations >= 100000) die("no %s", counted[i]);
+  }
   return 0;
 }
