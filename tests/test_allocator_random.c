@@ -4,7 +4,8 @@
  * is gates that the test opens, so it knows what can be done and what cannot.
  *   test_allocator_random [OPERATIONS [SEEDS [FIRST_SEED]]]   operations of each seed (ATTUNE_TEST_OPERATIONS or 3000),
  *                                                             seeds (100) */
-#include "src/capture.h"
+#include <attune/graph.h>
+
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
 
@@ -22,7 +23,7 @@ enum { STREAMS = 4, LIVE_MAX = 600, FREED_MAX = 300 };
 typedef struct lane {
   attune_stream *stream;
   uint64_t given, opened; /* opened: with the mutex of gates */
-  attune_pool *capture;   /* under way on the stream */
+  attune_graph *capture;  /* under way on the stream */
   attune_pool *using;
 } lane;
 
@@ -244,6 +245,7 @@ static void use_elsewhere(void) {
 }
 
 static void add_gate(int which) {
+  if (lanes[which].capture) return; /* would be work of the graph, which never runs */
   if (lanes[which].given - opened_of(which) > 20) open_gates(which, lanes[which].given);
   gate g = {which, lanes[which].given + 1};
   pthread_mutex_lock(&mutex);
@@ -262,13 +264,13 @@ static void empty_cache(void) {
 
 static void toggle_capture(lane *l) {
   if (l->capture) {
-    at_memory_capture_end(l->stream);
-    at_pool_release(l->capture);
+    if (draw(2) && attune_graph_capture_end(l->capture, l->stream) != ATTUNE_OK) die("a capture cannot end");
+    attune_graph_destroy(l->capture);
     l->capture = NULL;
     return;
   }
-  if (at_pool_create_private(&l->capture, host) != ATTUNE_OK ||
-      at_memory_capture_begin(l->stream, l->capture) != ATTUNE_OK)
+  if (attune_graph_create(&l->capture, host) != ATTUNE_OK ||
+      attune_graph_capture_begin(l->capture, l->stream, NULL) != ATTUNE_OK)
     die("a capture cannot begin");
 }
 
