@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_allocator.c: the caching allocator on the host: reuse, order among streams, what is refused, limits, settings,
  * pools, the program's own functions, counters, threads, fork. */
-#include <attune/pinned.h>
-
 #include "src/capture.h"
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
@@ -146,42 +144,6 @@ static void a_closed_streams_memory_is_used_by_others(void **state) {
   OK(attune_free(freed, second));
   OK(attune_free(held, first));
   assert_int_equal(statistics().allocation[0].current, 0);
-}
-
-static void wrong_frees(void **state) {
-  (void)state;
-  char local[64] = {0};
-  char *p = take(first, 5000), *small = take(first, 100);
-  void *pinned = NULL;
-  assert_int_equal(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT);
-  says("512 bytes inside an allocation of 5000");
-  assert_int_equal(attune_free_sized(p, first, 4999), ATTUNE_INVALID_ARGUMENT);
-  says("should be 5000");
-  assert_int_equal(attune_free_sized(p, first, 0), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_free(local, first), ATTUNE_NOT_FOUND);
-  says("not memory of attune");
-  assert_int_equal(attune_free(p, NULL), ATTUNE_INVALID_ARGUMENT);
-  OK(attune_free(p, first));
-  assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the front */
-  says("freed already");
-  assert_int_equal(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
-  (void)statistics(); /* empties the front: merged with its neighbours */
-  assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT);
-  says("freed already");
-  assert_int_equal(attune_free(p, second), ATTUNE_INVALID_ARGUMENT);
-  OK(attune_pinned_alloc(&pinned, host, 100));
-  assert_int_equal(attune_free(pinned, first), ATTUNE_INVALID_ARGUMENT);
-  says("attune_pinned_free");
-  OK(attune_pinned_free(pinned));
-  void *base = NULL;
-  size_t bytes = 0;
-  OK(attune_memory_range(small, &base, &bytes));
-  assert_ptr_equal(base, small);
-  assert_int_equal(bytes, 512);
-  OK(attune_free(small, second));
-  assert_int_equal(attune_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_record_use(small, NULL), ATTUNE_INVALID_ARGUMENT);
 }
 
 /* The ladder up to its end, and that the end is not final. */
@@ -606,7 +568,6 @@ int main(void) {
       TEST(freed_memory_is_used_anew),
       TEST(another_streams_use_is_waited_for),
       TEST(a_closed_streams_memory_is_used_by_others),
-      TEST(wrong_frees),
       TEST(memory_runs_out),
       TEST(the_program_is_asked_for_memory),
       TEST(old_segments_are_collected),

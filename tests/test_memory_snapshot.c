@@ -99,7 +99,9 @@ static void history_is_in_order(void **state) {
   OK(attune_alloc(&p, stream, 3 * MIB));
   attune_memory_annotate(NULL);
   OK(attune_free(p, stream));
-  assert_int_equal(attune_alloc(&p, stream, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY);
+  OK(attune_memory_set_limit(host, 100 * MIB));
+  assert_int_equal(attune_alloc(&p, stream, 101 * MIB), ATTUNE_OUT_OF_MEMORY);
+  OK(attune_memory_set_limit(host, 0));
   OK(attune_memory_empty_cache(host));
   json_t *root = snapshot(), *trace = json_array_get(json_object_get(root, "device_traces"), 0);
   size_t seen = 0;

@@ -40,9 +40,9 @@ extern "C" {
 
 /* `bytes` of memory of the stream's device into *out, aligned to 256 bytes, contents undefined; bytes = 0 gives NULL.
  * Ready for work given to `stream` from now on. The caller frees it. Errors: INVALID_ARGUMENT (also a bad
- * ATTUNE_ALLOC), OUT_OF_MEMORY (the message says what is allocated, cached and free), DEVICE_ERROR, CAPTURING (a
- * capture that the program itself began; one of attune_graph is fine: the memory then comes from the graph's pool). Any
- * thread that may use the stream. */
+ * ATTUNE_ALLOC, and a negative number made a size), OUT_OF_MEMORY (the message says what is allocated, cached and free,
+ * or that the device never has as much), DEVICE_ERROR, CAPTURING (a capture that the program itself began; one of
+ * attune_graph is fine: the memory then comes from the graph's pool). Any thread that may use the stream. */
 ATTUNE_API attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes);
 
 /* Frees memory of attune_alloc, from any stream of its device: it is used anew after the work given so far to its own

@@ -24,8 +24,10 @@ static attune_status make_segment(at_allocator *allocator, const at_request *req
   uint64_t *handles = calloc(reserved / granule, sizeof *handles);
   at_block *block = at_block_new(allocator);
   void *base = NULL;
-  status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a segment");
-  if (segment && handles && block) status = device->backend->vm_reserve(device, &base, reserved);
+  if (segment && handles && block)
+    status = device->backend->vm_reserve(device, &base, reserved);
+  else
+    status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a segment");
   if (status != ATTUNE_OK) {
     if (block) at_block_drop(allocator, block);
     free(handles);
