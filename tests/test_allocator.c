@@ -320,26 +320,6 @@ static void without_a_cache(void **state) {
   assert_int_equal(attune_free(p, first), ATTUNE_NOT_FOUND);
 }
 
-static void use_after_free_is_seen(void **state) {
-  (void)state;
-  OK(attune_memory_configure(host, "poison:true"));
-  unsigned char *p = take(first, 3000);
-  memset(p, 1, 3000);
-  OK(attune_free(p, first));
-  OK(attune_stream_synchronize(first));
-  assert_int_equal(p[2999], AT_POISON);
-  p = take(first, 3000);
-  OK(attune_free(p, first));
-  OK(attune_stream_synchronize(first));
-  p[17] = 3;
-  void *q = NULL;
-  assert_int_equal(attune_alloc(&q, first, 3000), ATTUNE_BAD_DATA);
-  says("byte 17");
-  assert_null(q);
-  q = take(first, 3000); /* seen once */
-  OK(attune_free(q, first));
-}
-
 typedef struct own_memory {
   int allocs, frees;
   size_t bytes;
@@ -576,7 +556,6 @@ int main(void) {
       TEST(memory_that_cannot_go_back_stays),
       TEST(settings),
       TEST(without_a_cache),
-      TEST(use_after_free_is_seen),
       TEST(the_programs_allocator),
       TEST(pools_are_apart),
       TEST(a_capture_has_its_pool),

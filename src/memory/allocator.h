@@ -351,9 +351,14 @@ void at_history_add(at_allocator *allocator, at_action action, uintptr_t address
 struct at_text;
 void at_history_write(const at_allocator *allocator, struct at_text *out);
 
-/* poison.c. Fills a freed block in stream order; checks one that is
- * used anew (on the host): BAD_DATA names the byte that was changed. The check is made without the lock. */
+/* poison.c. Lock held but for the check. */
+/* True while a freed block must not be filled: its stream is in a capture, and the fill would become work of a graph
+ * that the memory is not of, or the stream is closing. Memory of the graph's own pool is filled by each replay. */
+bool at_poison_waits(const at_block *block);
+/* Fills a block in the order of its stream. Not what is mapped anew in a capture: each replay would fill all of it,
+ * what other graphs of the pool hold there too. */
 void at_poison_fill(at_block *block);
+/* Looks at one that is used anew, on the host: BAD_DATA names the byte that was changed. */
 attune_status at_poison_check(const at_block *block, attune_stream *stream);
 
 /* pinned.c: around fork. */

@@ -169,7 +169,7 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
   at_figure_add(allocator->reserved_bytes, segment->small, bytes);
   allocator->device_allocs++;
   at_history_add(allocator, AT_ACTION_SEGMENT_MAP, at_block_address(block), bytes, request->front);
-  if (allocator->options.poison) at_poison_fill(block);
+  if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
   (void)at_block_cache(allocator, block);
   *out = at_heap_take(allocator, request->heap, request->size);
   return *out ? ATTUNE_OK

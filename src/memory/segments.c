@@ -129,7 +129,7 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
   *segment = (at_segment){.base = base, .bytes = bytes, .small = request->size <= AT_SMALL_REQUEST};
   enter_segment(allocator, request, segment, block);
   if (!is_direct(allocator)) {
-    if (allocator->options.poison) at_poison_fill(block);
+    if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
     at_block_trim(allocator, block, request->size);
   }
   *out = block;
