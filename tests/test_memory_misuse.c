@@ -76,7 +76,7 @@ static int close_all(void **state) {
 static int begin(void **state) {
   (void)state;
   if (attune_memory_empty_cache(host) != ATTUNE_OK) return -1;
-  return attune_memory_configure(host, "expandable_segments:true,backend:caching");
+  return attune_memory_configure(host, "expandable_segments:true,backend:caching") == ATTUNE_OK ? 0 : -1;
 }
 
 static void freed_twice(void **state) {

@@ -32,7 +32,7 @@ static int close_all(void **state) {
 static int begin(void **state) {
   (void)state;
   if (attune_memory_empty_cache(host) != ATTUNE_OK) return -1;
-  return attune_memory_configure(host, "expandable_segments:true,poison:true");
+  return attune_memory_configure(host, "expandable_segments:true,poison:true") == ATTUNE_OK ? 0 : -1;
 }
 
 static unsigned char *take(size_t bytes) {

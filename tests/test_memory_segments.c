@@ -55,14 +55,14 @@ static int begin(void **state) {
   (void)state;
   if (!host && attune_device_get(&host, "host") != ATTUNE_OK) return -1;
   if (!stream && attune_stream_create(&stream, host) != ATTUNE_OK) return -1;
-  return attune_memory_configure(host, "max_split_size_mb:1000000,expandable_segments:true");
+  return attune_memory_configure(host, "max_split_size_mb:1000000,expandable_segments:true") == ATTUNE_OK ? 0 : -1;
 }
 
 static int end(void **state) {
   (void)state;
   drop_all();
   if (attune_memory_set_limit(host, 0) != ATTUNE_OK) return -1;
-  return attune_memory_empty_cache(host);
+  return attune_memory_empty_cache(host) == ATTUNE_OK ? 0 : -1;
 }
 
 static int close_stream(void **state) {

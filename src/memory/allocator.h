@@ -306,8 +306,8 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
 uint64_t at_expandable_shrink(at_allocator *allocator);
 void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* without mapped memory */
 
-/* explain.c. Lock not held. Fails with what a pointer is that is no live allocation of the allocator; NOT_FOUND, without
- * a message: not its memory, then at_explain_foreign says whose; `device` is the stream's, or NULL. */
+/* explain.c. Lock not held. Fails with what a pointer is that is no live allocation of the allocator; NOT_FOUND,
+ * without a message: not its memory, then at_explain_foreign says whose; `device` is the stream's, or NULL. */
 attune_status at_explain_pointer(at_allocator *allocator, uintptr_t address);
 attune_status at_explain_foreign(const attune_device *device, uintptr_t address);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * explain.c: what a pointer is that no call can take: inside an allocation, freed before, another device's, nobody's. */
+ * explain.c: what a pointer is that no call can take: inside an allocation, freed before, another device's, nobody's.
+ */
 #include "src/memory/allocator.h"
 
 /* The segment that the address lies in. Lock held. */

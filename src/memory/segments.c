@@ -34,8 +34,9 @@ static size_t segment_bytes(const at_memory_options *options, size_t size) {
   return round_up(size, AT_SEGMENT_UNIT);
 }
 
-/* A heap that has much already gets more at a time: in few and large segments more neighbours merge, so less of them is
- * lost in pieces. Not where blocks are not split, nor for the program's allocator, which is asked for what is needed. */
+/* A heap that has much already gets more at a time: in few and large segments more neighbours merge, so less of them
+ * is lost in pieces. Not where blocks are not split, nor for the program's allocator, which is asked for what is
+ * needed. */
 static size_t grown_bytes(const at_allocator *allocator, const at_request *request, size_t least) {
   size_t grown = request->heap->large_bytes / 8 / AT_SEGMENT_UNIT * AT_SEGMENT_UNIT;
   if (grown > AT_GROWN_SEGMENT) grown = AT_GROWN_SEGMENT;

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* Blocks side by side that have memory: all of a plain segment, or one of the mapped stretches of an expandable one. The
- * visualiser counts the blocks' addresses from the start of their segment, so each stretch is a segment to it. */
+/* Blocks side by side that have memory: all of a plain segment, or one of the mapped stretches of an expandable one.
+ * The visualiser counts the blocks' addresses from the start of their segment, so each stretch is a segment to it. */
 typedef struct stretch {
   at_block *first, *end; /* end: behind the last one, or NULL */
   size_t total, allocated, active, requested;
