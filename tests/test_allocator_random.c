@@ -43,6 +43,7 @@ static int live_count, freed_count;
 static attune_device *host;
 static uint64_t seed, operation, random_state;
 static uint64_t most_reserved = UINT64_MAX;
+static size_t smaller; /* all sizes are divided by it: memory that is poisoned is touched */
 static uint64_t alloc_total, free_total;
 static held done[64]; /* waited for and reached: the latest ones, a ring */
 static unsigned done_next;
@@ -192,7 +193,7 @@ static size_t draw_size(void) {
 static void allocate(void) {
   int owner = (int)draw(STREAMS);
   void *p = NULL;
-  held h = {.owner = owner, .bytes = draw_size()};
+  held h = {.owner = owner, .bytes = (draw_size() + smaller - 1) / smaller};
   if (live_count == LIVE_MAX) return;
   attune_status status = attune_alloc(&p, lanes[owner].stream, h.bytes);
   if (status == ATTUNE_OUT_OF_MEMORY) {
@@ -368,7 +369,7 @@ static void step(void) {
   else if (what < 975)
     empty_cache();
   else if (what < 980)
-    set_limit(draw(3) ? 600 * MIB + draw(400 * MIB) : 0);
+    set_limit(draw(3) ? (600 * MIB + draw(400 * MIB)) / smaller : 0);
   else if (what < 984)
     renew_stream((int)draw(STREAMS));
   else if (what < 992)
@@ -383,14 +384,16 @@ static void configure(void) {
                                          "expandable_segments:true",
                                          "max_split_size_mb:40",
                                          "roundup_power2_divisions:4",
-                                         "expandable_segments:true",
+                                         "expandable_segments:true,poison:true",
                                          "garbage_collection_threshold:0.6",
                                          "backend:none",
                                          "large_segment_size_mb:64"};
-  static const char defaults[] = "expandable_segments:false,backend:caching,roundup_power2_divisions:1,max_split_size_"
-                                 "mb:1000000,large_segment_size_mb:20";
-  if (attune_memory_configure(host, defaults) != ATTUNE_OK ||
-      attune_memory_configure(host, settings[seed % AT_COUNT(settings)]) != ATTUNE_OK)
+  static const char defaults[] =
+      "expandable_segments:false,poison:false,backend:caching,roundup_power2_divisions:1,max_split_size_"
+      "mb:1000000,large_segment_size_mb:20";
+  const char *chosen = settings[seed % AT_COUNT(settings)];
+  smaller = strstr(chosen, "poison") ? 6 : 1;
+  if (attune_memory_configure(host, defaults) != ATTUNE_OK || attune_memory_configure(host, chosen) != ATTUNE_OK)
     die("the allocator cannot be configured");
 }
 

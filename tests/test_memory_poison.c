@@ -127,6 +127,30 @@ static void memory_freed_in_a_capture_is_not_the_graphs(void **state) {
   OK(attune_free(out, first));
 }
 
+/* Waits for the capture's end, also when the other stream is gone by then, and is filled at once: the graph is complete
+ * and takes no more work. */
+static void the_graphs_memory_used_by_another_stream(void **state) {
+  (void)state;
+  for (int gone = 0; gone < 2; gone++) {
+    attune_stream *other = NULL;
+    OK(attune_stream_create(&other, host));
+    attune_graph *graph = begin_capture(NULL);
+    unsigned char *p = take(BYTES);
+    OK(attune_fill(first, p, 1, BYTES));
+    OK(attune_record_use(p, other));
+    OK(attune_free(p, first));
+    if (gone) attune_stream_destroy(other);
+    end_capture(graph, 1);
+    OK(attune_memory_empty_cache(host)); /* asks for the other stream's event; the pool stays, a graph holds it */
+    OK(attune_stream_synchronize(first));
+    all_are(p, POISON);
+    replay(graph);
+    all_are(p, 1);
+    attune_graph_destroy(graph);
+    if (!gone) attune_stream_destroy(other);
+  }
+}
+
 static void memory_freed_in_a_failed_capture(void **state) {
   (void)state;
   unsigned char *p = take(BYTES);
@@ -217,6 +241,7 @@ int main(void) {
       TEST(use_after_free_is_seen),
       TEST(a_replay_poisons_what_the_graph_freed),
       TEST(memory_freed_in_a_capture_is_not_the_graphs),
+      TEST(the_graphs_memory_used_by_another_stream),
       TEST(memory_freed_in_a_failed_capture),
       TEST(a_replay_leaves_other_graphs_memory_alone),
       TEST(memory_of_another_graphs_pool),
