@@ -92,9 +92,10 @@ static attune_status enter(at_capture *capture, attune_stream *stream) {
   return status;
 }
 
+/* The allocator then gives the stream what had to wait for the end: that must run, and not be recorded. */
 static void leave(attune_stream *stream) {
-  at_memory_capture_end(stream);
   stream->capture = NULL;
+  at_memory_capture_end(stream);
   if (stream->doomed) at_stream_close(stream);
 }
 

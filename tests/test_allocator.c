@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_allocator.c: the caching allocator on the host: reuse, order among streams, what is refused, limits, settings,
  * pools, the program's own functions, counters, threads, fork. */
-#include <attune/pinned.h>
-
 #include "src/capture.h"
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
@@ -146,42 +144,6 @@ static void a_closed_streams_memory_is_used_by_others(void **state) {
   OK(attune_free(freed, second));
   OK(attune_free(held, first));
   assert_int_equal(statistics().allocation[0].current, 0);
-}
-
-static void wrong_frees(void **state) {
-  (void)state;
-  char local[64] = {0};
-  char *p = take(first, 5000), *small = take(first, 100);
-  void *pinned = NULL;
-  assert_int_equal(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT);
-  says("512 bytes inside an allocation of 5000");
-  assert_int_equal(attune_free_sized(p, first, 4999), ATTUNE_INVALID_ARGUMENT);
-  says("should be 5000");
-  assert_int_equal(attune_free_sized(p, first, 0), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_free(local, first), ATTUNE_NOT_FOUND);
-  says("not memory of attune");
-  assert_int_equal(attune_free(p, NULL), ATTUNE_INVALID_ARGUMENT);
-  OK(attune_free(p, first));
-  assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT); /* in the front */
-  says("freed already");
-  assert_int_equal(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
-  (void)statistics(); /* empties the front: merged with its neighbours */
-  assert_int_equal(attune_free(p, first), ATTUNE_INVALID_ARGUMENT);
-  says("freed already");
-  assert_int_equal(attune_free(p, second), ATTUNE_INVALID_ARGUMENT);
-  OK(attune_pinned_alloc(&pinned, host, 100));
-  assert_int_equal(attune_free(pinned, first), ATTUNE_INVALID_ARGUMENT);
-  says("attune_pinned_free");
-  OK(attune_pinned_free(pinned));
-  void *base = NULL;
-  size_t bytes = 0;
-  OK(attune_memory_range(small, &base, &bytes));
-  assert_ptr_equal(base, small);
-  assert_int_equal(bytes, 512);
-  OK(attune_free(small, second));
-  assert_int_equal(attune_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_record_use(small, NULL), ATTUNE_INVALID_ARGUMENT);
 }
 
 /* The ladder up to its end, and that the end is not final. */
@@ -356,26 +318,6 @@ static void without_a_cache(void **state) {
   attune_memory_statistics s = statistics();
   assert_true(s.reserved_bytes[0].current == 0 && s.device_frees == 1);
   assert_int_equal(attune_free(p, first), ATTUNE_NOT_FOUND);
-}
-
-static void use_after_free_is_seen(void **state) {
-  (void)state;
-  OK(attune_memory_configure(host, "poison:true"));
-  unsigned char *p = take(first, 3000);
-  memset(p, 1, 3000);
-  OK(attune_free(p, first));
-  OK(attune_stream_synchronize(first));
-  assert_int_equal(p[2999], AT_POISON);
-  p = take(first, 3000);
-  OK(attune_free(p, first));
-  OK(attune_stream_synchronize(first));
-  p[17] = 3;
-  void *q = NULL;
-  assert_int_equal(attune_alloc(&q, first, 3000), ATTUNE_BAD_DATA);
-  says("byte 17");
-  assert_null(q);
-  q = take(first, 3000); /* seen once */
-  OK(attune_free(q, first));
 }
 
 typedef struct own_memory {
@@ -606,7 +548,6 @@ int main(void) {
       TEST(freed_memory_is_used_anew),
       TEST(another_streams_use_is_waited_for),
       TEST(a_closed_streams_memory_is_used_by_others),
-      TEST(wrong_frees),
       TEST(memory_runs_out),
       TEST(the_program_is_asked_for_memory),
       TEST(old_segments_are_collected),
@@ -615,7 +556,6 @@ int main(void) {
       TEST(memory_that_cannot_go_back_stays),
       TEST(settings),
       TEST(without_a_cache),
-      TEST(use_after_free_is_seen),
       TEST(the_programs_allocator),
       TEST(pools_are_apart),
       TEST(a_capture_has_its_pool),

@@ -4,7 +4,8 @@
  * is gates that the test opens, so it knows what can be done and what cannot.
  *   test_allocator_random [OPERATIONS [SEEDS [FIRST_SEED]]]   operations of each seed (ATTUNE_TEST_OPERATIONS or 3000),
  *                                                             seeds (100) */
-#include "src/capture.h"
+#include <attune/graph.h>
+
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
 
@@ -22,7 +23,7 @@ enum { STREAMS = 4, LIVE_MAX = 600, FREED_MAX = 300 };
 typedef struct lane {
   attune_stream *stream;
   uint64_t given, opened; /* opened: with the mutex of gates */
-  attune_pool *capture;   /* under way on the stream */
+  attune_graph *capture;  /* under way on the stream */
   attune_pool *using;
 } lane;
 
@@ -31,6 +32,7 @@ typedef struct held {
   uintptr_t begin, end;
   size_t bytes;
   int owner;     /* -1: its stream is gone */
+  bool waited;   /* another stream's work was not done at the free */
   unsigned uses; /* bit per lane, the owner's too */
   uint64_t until[STREAMS];
 } held;
@@ -41,7 +43,25 @@ static int live_count, freed_count;
 static attune_device *host;
 static uint64_t seed, operation, random_state;
 static uint64_t most_reserved = UINT64_MAX;
-static uint64_t alloc_total, free_total, failed_total, reused_early;
+static size_t smaller; /* all sizes are divided by it: memory that is poisoned is touched */
+static uint64_t alloc_total, free_total;
+static held done[64]; /* waited for and reached: the latest ones, a ring */
+static unsigned done_next;
+
+/* What happened, over all seeds: a run in which some of it never did proves little. */
+enum { ALLOCATIONS, FREES, FOREIGN_USES, WAITED, REACHED, REUSED, IN_CAPTURE, REFUSED, EARLY, COUNTS };
+static const char *const counted[COUNTS] = {
+    "allocations",
+    "frees",
+    "uses on another stream",
+    "frees that had to wait for one",
+    "of them reached",
+    "used anew",
+    "allocations and frees in a capture",
+    "requests that met the limit",
+    "reuses by the same stream before its work was done",
+};
+static uint64_t counts[COUNTS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint64_t beat; /* with the mutex: grows with each operation */
@@ -119,8 +139,14 @@ static unsigned unfinished(const held *h) {
 
 static void forget_finished(void) {
   int kept = 0;
-  for (int i = 0; i < freed_count; i++)
-    if (unfinished(&freed[i])) freed[kept++] = freed[i];
+  for (int i = 0; i < freed_count; i++) {
+    if (unfinished(&freed[i])) {
+      freed[kept++] = freed[i];
+    } else if (freed[i].waited) {
+      counts[REACHED]++;
+      done[done_next++ % AT_COUNT(done)] = freed[i];
+    }
+  }
   freed_count = kept;
 }
 
@@ -137,8 +163,17 @@ static void check_interval(const held *h) {
     if (left & ~(1u << h->owner))
       die("%zu bytes at %#zx for stream %d overlap memory freed of stream %d, in use by streams %#x", h->bytes,
           (size_t)h->begin, h->owner, freed[i].owner, left);
-    if (left) reused_early++;
+    if (left) counts[EARLY]++;
   }
+  for (size_t i = 0; i < AT_COUNT(done); i++) {
+    if (h->begin >= done[i].end || done[i].begin >= h->end) continue;
+    counts[REUSED]++;
+    done[i] = (held){0};
+  }
+}
+
+static bool is_captured(int which) {
+  return which >= 0 && lanes[which].capture;
 }
 
 static size_t draw_size(void) {
@@ -158,12 +193,12 @@ static size_t draw_size(void) {
 static void allocate(void) {
   int owner = (int)draw(STREAMS);
   void *p = NULL;
-  held h = {.owner = owner, .bytes = draw_size()};
+  held h = {.owner = owner, .bytes = (draw_size() + smaller - 1) / smaller};
   if (live_count == LIVE_MAX) return;
   attune_status status = attune_alloc(&p, lanes[owner].stream, h.bytes);
   if (status == ATTUNE_OUT_OF_MEMORY) {
     if (p || !strstr(attune_last_message(), "cached")) die("a failed request gave %p", p);
-    failed_total++;
+    counts[REFUSED]++;
     return;
   }
   if (status != ATTUNE_OK) die("attune_alloc gave %d", (int)status);
@@ -173,6 +208,8 @@ static void allocate(void) {
   check_interval(&h);
   live[live_count++] = h;
   alloc_total++;
+  counts[ALLOCATIONS]++;
+  counts[IN_CAPTURE] += is_captured(owner);
 }
 
 static int pick_live(void) {
@@ -188,6 +225,10 @@ static void release(int index, int from) {
   h.uses |= 1u << from;
   for (int i = 0; i < STREAMS; i++) h.until[i] = lanes[i].given;
   live[index] = live[--live_count];
+  h.waited = (unfinished(&h) & ~(h.owner >= 0 ? 1u << h.owner : 0)) != 0;
+  counts[FREES]++;
+  counts[WAITED] += h.waited;
+  counts[IN_CAPTURE] += is_captured(from);
   forget_finished();
   if (freed_count == FREED_MAX) {
     for (int i = 0; i < STREAMS; i++) open_gates(i, lanes[i].given);
@@ -201,9 +242,11 @@ static void use_elsewhere(void) {
   int index = pick_live(), user = (int)draw(STREAMS);
   if (attune_record_use((void *)live[index].begin, lanes[user].stream) != ATTUNE_OK) die("attune_record_use failed");
   live[index].uses |= 1u << user;
+  counts[FOREIGN_USES] += user != live[index].owner;
 }
 
 static void add_gate(int which) {
+  if (lanes[which].capture) return; /* would be work of the graph, which never runs */
   if (lanes[which].given - opened_of(which) > 20) open_gates(which, lanes[which].given);
   gate g = {which, lanes[which].given + 1};
   pthread_mutex_lock(&mutex);
@@ -222,13 +265,13 @@ static void empty_cache(void) {
 
 static void toggle_capture(lane *l) {
   if (l->capture) {
-    at_memory_capture_end(l->stream);
-    at_pool_release(l->capture);
+    if (draw(2) && attune_graph_capture_end(l->capture, l->stream) != ATTUNE_OK) die("a capture cannot end");
+    attune_graph_destroy(l->capture);
     l->capture = NULL;
     return;
   }
-  if (at_pool_create_private(&l->capture, host) != ATTUNE_OK ||
-      at_memory_capture_begin(l->stream, l->capture) != ATTUNE_OK)
+  if (attune_graph_create(&l->capture, host) != ATTUNE_OK ||
+      attune_graph_capture_begin(l->capture, l->stream, NULL) != ATTUNE_OK)
     die("a capture cannot begin");
 }
 
@@ -304,7 +347,8 @@ static void misuse(void) {
 
 static void step(void) {
   uint64_t what = draw(1000);
-  if (what < 420 || live_count == 0)
+  bool wants_memory = (what >= 420 && what < 780) || what >= 992;
+  if (what < 420 || (live_count == 0 && wants_memory))
     allocate();
   else if (what < 640) {
     int index = pick_live();
@@ -325,7 +369,7 @@ static void step(void) {
   else if (what < 975)
     empty_cache();
   else if (what < 980)
-    set_limit(draw(3) ? 600 * MIB + draw(400 * MIB) : 0);
+    set_limit(draw(3) ? (600 * MIB + draw(400 * MIB)) / smaller : 0);
   else if (what < 984)
     renew_stream((int)draw(STREAMS));
   else if (what < 992)
@@ -340,14 +384,16 @@ static void configure(void) {
                                          "expandable_segments:true",
                                          "max_split_size_mb:40",
                                          "roundup_power2_divisions:4",
-                                         "expandable_segments:true",
+                                         "expandable_segments:true,poison:true",
                                          "garbage_collection_threshold:0.6",
                                          "backend:none",
                                          "large_segment_size_mb:64"};
-  static const char defaults[] = "expandable_segments:false,backend:caching,roundup_power2_divisions:1,max_split_size_"
-                                 "mb:1000000,large_segment_size_mb:20";
-  if (attune_memory_configure(host, defaults) != ATTUNE_OK ||
-      attune_memory_configure(host, settings[seed % AT_COUNT(settings)]) != ATTUNE_OK)
+  static const char defaults[] =
+      "expandable_segments:false,poison:false,backend:caching,roundup_power2_divisions:1,max_split_size_"
+      "mb:1000000,large_segment_size_mb:20";
+  const char *chosen = settings[seed % AT_COUNT(settings)];
+  smaller = strstr(chosen, "poison") ? 6 : 1;
+  if (attune_memory_configure(host, defaults) != ATTUNE_OK || attune_memory_configure(host, chosen) != ATTUNE_OK)
     die("the allocator cannot be configured");
 }
 
@@ -383,6 +429,7 @@ static void run_seed(uint64_t operations) {
     die("%llu bytes are left", (unsigned long long)s.reserved_bytes[0].current);
   for (int i = 0; i < STREAMS; i++) attune_stream_destroy(lanes[i].stream);
   freed_count = 0;
+  memset(done, 0, sizeof done);
   pthread_mutex_lock(&mutex);
   over = true;
   pthread_mutex_unlock(&mutex);
@@ -395,9 +442,10 @@ int main(int argc, char **argv) {
   uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
   if (attune_device_get(&host, "host") != ATTUNE_OK) die("no host");
   for (seed = first; seed < first + seeds; seed++) run_seed(operations);
-  printf("%llu seeds of %llu operations: no overlap; %llu requests met the limit, %llu times a stream reused its own "
-         "memory before its work was done\n",
-         (unsigned long long)seeds, (unsigned long long)operations, (unsigned long long)failed_total,
-         (unsigned long long)reused_early);
+  printf("%llu seeds of %llu operations: no overlap\n", (unsigned long long)seeds, (unsigned long long)operations);
+  for (int i = 0; i < COUNTS; i++) {
+    printf("  %12llu %s\n", (unsigned long long)counts[i], counted[i]);
+    if (counts[i] == 0 && seeds * operations >= 100000) die("no %s", counted[i]);
+  }
   return 0;
 }

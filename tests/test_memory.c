@@ -47,7 +47,7 @@ static void memory_is_aligned(void **state) {
 static void memory_ends(void **state) {
   (void)state;
   void *p = &p;
-  assert_int_equal(attune_alloc(&p, inline_stream, SIZE_MAX), ATTUNE_OUT_OF_MEMORY);
+  assert_int_equal(attune_alloc(&p, inline_stream, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY);
   assert_null(p);
   assert_non_null(strstr(attune_last_message(), "host"));
 }

@@ -114,7 +114,7 @@ static void wrong_arguments(void **state) {
   char local[8];
   assert_int_equal(attune_pinned_alloc(NULL, host, 1), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_pinned_alloc(&p, NULL, 1), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_pinned_alloc(&p, host, SIZE_MAX), ATTUNE_OUT_OF_MEMORY);
+  assert_int_equal(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY);
   assert_int_equal(attune_pinned_free(local), ATTUNE_NOT_FOUND);
   OK(attune_alloc(&device, stream, 100));
   assert_int_equal(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT);

@@ -18,7 +18,9 @@
  *                                  gaps; default: true where the device has virtual memory
  *   max_split_size_mb              blocks from this size on are never split; default: none
  *   max_non_split_rounding_mb      how much larger than a request such a block may be; default 20
- *   large_segment_size_mb          what is taken from the device for requests of 1 to 10 MB; default 20
+ *   large_segment_size_mb          what is taken from the device for requests of 1 to 10 MB; default 20. Without
+ *                                  expandable segments a stream that has more than 8 times as much takes an eighth of
+ *                                  it at a time, at most 64 MB, where the device has it
  *   roundup_power2_divisions       n, or [256:1,512:2,>:4]: sizes are rounded up to an n-th of a power of two, from
  *                                  that many MB on
  *   garbage_collection_threshold   fraction of the limit from which on unused segments are given back, the oldest
@@ -41,9 +43,9 @@ extern "C" {
 
 /* `bytes` of memory of the stream's device into *out, aligned to 256 bytes, contents undefined; bytes = 0 gives NULL.
  * Ready for work given to `stream` from now on. The caller frees it. Errors: INVALID_ARGUMENT (also a bad
- * ATTUNE_ALLOC), OUT_OF_MEMORY (the message says what is allocated, cached and free), DEVICE_ERROR, CAPTURING (a
- * capture that the program itself began; one of attune_graph is fine: the memory then comes from the graph's pool). Any
- * thread that may use the stream. */
+ * ATTUNE_ALLOC, and a negative number made a size), OUT_OF_MEMORY (the message says what is allocated, cached and free,
+ * or that the device never has as much), DEVICE_ERROR, CAPTURING (a capture that the program itself began; one of
+ * attune_graph is fine: the memory then comes from the graph's pool). Any thread that may use the stream. */
 ATTUNE_API attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes);
 
 /* Frees memory of attune_alloc, from any stream of its device: it is used anew after the work given so far to its own
@@ -120,7 +122,8 @@ typedef struct attune_memory_figure {
   uint64_t current, peak, allocated, freed;
 } attune_memory_figure;
 
-/* The places of a figure's array: all, requests up to 1 MiB, larger ones. */
+/* The places of a figure's array: all; segments for requests up to 1 MiB, or 256 KiB once a stream's expandable segment
+ * for large ones has 320 MiB; the others. */
 enum { ATTUNE_MEMORY_ALL = 0, ATTUNE_MEMORY_SMALL = 1, ATTUNE_MEMORY_LARGE = 2 };
 
 typedef struct attune_memory_statistics {

@@ -21,8 +21,8 @@ ATTUNE_API attune_status attune_pinned_alloc(void **out, attune_device *device, 
  * attune), OUT_OF_MEMORY. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_record_use(void *pointer, attune_stream *stream);
 
-/* Frees it; never waits. NULL is left alone. Errors: INVALID_ARGUMENT (freed before), NOT_FOUND, DEVICE_ERROR. Any
- * thread; allowed in capture. */
+/* Frees it; never waits. NULL is left alone. Errors: INVALID_ARGUMENT (freed before, or inside an allocation),
+ * NOT_FOUND, DEVICE_ERROR. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_free(void *pointer);
 
 typedef struct attune_pinned_statistics {

@@ -220,6 +220,14 @@ static attune_status find_block(at_allocator *allocator, const at_request *reque
   return *out ? ATTUNE_OK : add_or_make_room(allocator, request, out);
 }
 
+/* What is more than all of the device's memory is not tried: it would cost the cache and get nothing. */
+static bool can_ever_fit(const at_allocator *allocator, const at_request *request) {
+  if (request->bytes > PTRDIFF_MAX / 4) return false;
+  if (allocator->has_own || request->pool->own_allocator) return true;
+  uint64_t most = allocator->device->properties.memory_bytes; /* 0: not known */
+  return most == 0 || request->size <= most;
+}
+
 static uint64_t held_now(const at_allocator *allocator, int which) {
   uint64_t sum = 0;
   for (const at_front *front = allocator->fronts; front; front = front->next)
@@ -244,6 +252,10 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   if (device->backend->memory_info) (void)device->backend->memory_info(device, &available, &total);
   pthread_mutex_lock(&allocator->lock);
   at_history_add(allocator, AT_ACTION_OOM, (uintptr_t)available, request->bytes, request->front);
+  if (!can_ever_fit(allocator, request))
+    return at_fail(ATTUNE_OUT_OF_MEMORY,
+                   "bytes is %zu, more than the %llu that %s has in all; nothing was given back for it", request->bytes,
+                   (unsigned long long)device->properties.memory_bytes, device->name);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
                  "them freed but in use by "
@@ -284,17 +296,18 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
   at_allocator *allocator = front->allocator;
   at_request request = {.stream = stream, .front = front, .pool = &allocator->common, .bytes = bytes};
   at_block *block = NULL;
+  if (bytes > PTRDIFF_MAX)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "bytes is %zu, which is the negative number %zd made a size; should be 0 or more", bytes,
+                   (ssize_t)bytes);
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
   if (status == ATTUNE_OK) status = check_front(front);
   if (status == ATTUNE_OK) status = route(allocator, &request);
   if (status == ATTUNE_OK) {
     at_statistics_epoch(allocator);
-    status = ATTUNE_OUT_OF_MEMORY;
-    if (bytes <= PTRDIFF_MAX / 4) {
-      request.size = at_allocator_round(&allocator->options, bytes);
-      status = find_block(allocator, &request, &block);
-    }
+    request.size = bytes <= PTRDIFF_MAX / 4 ? at_allocator_round(&allocator->options, bytes) : bytes;
+    status = can_ever_fit(allocator, &request) ? find_block(allocator, &request, &block) : ATTUNE_OUT_OF_MEMORY;
     if (status == ATTUNE_OUT_OF_MEMORY) status = fail_request(allocator, &request);
   }
   if (status == ATTUNE_OK) status = check_poison(allocator, &request, block);

@@ -20,10 +20,13 @@
 #include <pthread.h>
 
 #define AT_BLOCK_BYTES ((size_t)512)
-#define AT_SMALL_REQUEST AT_MIB /* requests up to this come from small segments */
+#define AT_SMALL_REQUEST AT_MIB             /* requests up to this come from small segments */
+#define AT_TINY_REQUEST ((size_t)256 << 10) /* and only these, once a heap has a wide expandable one */
+#define AT_WIDE_GRANULES ((size_t)16)
 #define AT_SMALL_SEGMENT (2 * AT_MIB)
 #define AT_LARGE_REQUEST (10 * AT_MIB) /* requests from this on get segments of their own size */
 #define AT_SEGMENT_UNIT (2 * AT_MIB)
+#define AT_GROWN_SEGMENT (64 * AT_MIB) /* plain segments grow with their heap up to this */
 #define AT_FRONT_BINS 128
 #define AT_POOL_DEPTH 8
 #define AT_CALLBACKS 8
@@ -97,6 +100,8 @@ struct at_heap {
   at_front *front;
   at_tree trees[2]; /* large, small */
   at_segment *segments;
+  size_t large_bytes; /* of large segments */
+  bool wide;          /* has an expandable segment of AT_WIDE_GRANULES for large requests */
 };
 
 /* Guarded by the allocator's lock. */
@@ -211,6 +216,11 @@ static inline void at_block_set_state(at_block *block, at_block_state state) {
 static inline void *at_block_pointer(const at_block *block) {
   return (void *)at_block_address(block);
 }
+/* Which tree a request looks in first, and which kind of segment it makes grow. In an expandable segment all free
+ * neighbours merge, so what is not tiny leaves no lasting holes there, and a second range for it would be waste. */
+static inline bool at_heap_prefers_small(const at_heap *heap, size_t size) {
+  return size <= (heap->wide ? AT_TINY_REQUEST : AT_SMALL_REQUEST);
+}
 static inline bool at_segment_expandable(const at_segment *segment) {
   return segment->reserved != 0;
 }
@@ -297,6 +307,11 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
 uint64_t at_expandable_shrink(at_allocator *allocator);
 void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* without mapped memory */
 
+/* explain.c. Lock not held. Fails with what a pointer is that is no live allocation of the allocator; NOT_FOUND,
+ * without a message: not its memory, then at_explain_foreign says whose; `device` is the stream's, or NULL. */
+attune_status at_explain_pointer(at_allocator *allocator, uintptr_t address);
+attune_status at_explain_foreign(const attune_device *device, uintptr_t address);
+
 /* pool.c. Lock held: drops released pools that have no segments. */
 void at_pools_reap(at_allocator *allocator);
 
@@ -337,9 +352,14 @@ void at_history_add(at_allocator *allocator, at_action action, uintptr_t address
 struct at_text;
 void at_history_write(const at_allocator *allocator, struct at_text *out);
 
-/* poison.c. Fills a freed block in stream order; checks one that is
- * used anew (on the host): BAD_DATA names the byte that was changed. The check is made without the lock. */
+/* poison.c. Lock held but for the check. */
+/* True while a freed block must not be filled: its stream is in a capture, and the fill would become work of a graph
+ * that the memory is not of, or the stream is closing. Memory of the graph's own pool is filled by each replay. */
+bool at_poison_waits(const at_block *block);
+/* Fills a block in the order of its stream. Not what is mapped anew in a capture: each replay would fill all of it,
+ * what other graphs of the pool hold there too. */
 void at_poison_fill(at_block *block);
+/* Looks at one that is used anew, on the host: BAD_DATA names the byte that was changed. */
 attune_status at_poison_check(const at_block *block, attune_stream *stream);
 
 /* annotate.c. Lock held. */

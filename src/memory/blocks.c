@@ -127,10 +127,17 @@ void at_block_trim(at_allocator *allocator, at_block *block, size_t size) {
   if (rest) (void)at_block_cache(allocator, rest); /* without memory for the rest the block is served whole */
 }
 
-at_block *at_heap_take(at_allocator *allocator, at_heap *heap, size_t size) {
-  bool small = size <= AT_SMALL_REQUEST;
+static at_block *find(const at_allocator *allocator, const at_heap *heap, bool small, size_t size) {
   at_block *block = at_tree_find(&heap->trees[small], size);
-  if (!block || !at_block_may_serve(&allocator->options, block, size)) return NULL;
+  return block && at_block_may_serve(&allocator->options, block, size) ? block : NULL;
+}
+
+at_block *at_heap_take(at_allocator *allocator, at_heap *heap, size_t size) {
+  bool small = at_heap_prefers_small(heap, size);
+  bool either = allocator->options.expandable && size > AT_TINY_REQUEST && size <= AT_SMALL_REQUEST;
+  at_block *block = find(allocator, heap, small, size);
+  if (!block && either) block = find(allocator, heap, !small, size);
+  if (!block) return NULL;
   at_block_uncache(allocator, block);
   at_block_set_state(block, AT_BLOCK_LEAVING); /* in no tree, and nobody's: neighbours do not merge with it */
   at_block_trim(allocator, block, size);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * calls.c: attune_alloc and attune_free: the fast path through the stream's front, and what a free pointer can be wrong
- * about. */
+ * calls.c: attune_alloc and attune_free: the fast path through the stream's front, the slow path of a free. */
 #include "src/memory/front.h"
 
 #include <stdlib.h>
@@ -57,34 +56,6 @@ static inline bool free_fast(uintptr_t address, at_front *front, at_block *block
   return done;
 }
 
-/* The segment that the address lies in. Lock held. */
-static at_segment *segment_around(at_allocator *allocator, uintptr_t address) {
-  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
-    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
-      for (at_segment *segment = heap->segments; segment; segment = segment->next) {
-        size_t bytes = at_segment_expandable(segment) ? segment->reserved : segment->bytes;
-        if (address - (uintptr_t)segment->base < bytes) return segment;
-      }
-  return NULL;
-}
-
-/* Why the pointer is none that can be freed. Lock held. */
-static attune_status explain(at_allocator *allocator, uintptr_t address) {
-  at_segment *segment = segment_around(allocator, address);
-  const char *name = allocator->device->name;
-  if (!segment)
-    return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune on %s; should be what attune_alloc gave",
-                   (void *)address, name);
-  at_block *block = segment->first;
-  while (address - at_block_address(block) >= block->size) block = block->next;
-  size_t offset = address - at_block_address(block);
-  if (at_block_get_state(block) == AT_BLOCK_LIVE && offset > 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p lies %zu bytes inside an allocation of %zu bytes; should be its start",
-                   (void *)address, offset, block->requested);
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, or is inside what was; should be freed once",
-                 (void *)address, name);
-}
-
 /* The live block of a pointer, with its allocator locked; else nothing is locked. `stream` may be NULL. */
 static attune_status lock_block(at_block **out, const void *pointer, const attune_stream *stream) {
   uintptr_t address = (uintptr_t)pointer;
@@ -94,22 +65,20 @@ static attune_status lock_block(at_block **out, const void *pointer, const attun
   at_block *block = (at_block *)entry;
   at_front *front = block ? atomic_load_explicit(&block->front, memory_order_relaxed) : NULL;
   at_allocator *allocator = front ? front->allocator : stream ? at_allocator_of(stream->device) : NULL;
-  if (!allocator)
-    return at_fail(ATTUNE_NOT_FOUND, "%p is not memory of attune; should be what attune_alloc gave", pointer);
+  if (!allocator) return at_explain_foreign(NULL, address);
   if (stream && stream->device != allocator->device)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of %s, stream is of %s; should be of one device", pointer,
                    allocator->device->name, stream->device->name);
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
-  if (status == ATTUNE_OK &&
-      (!block || at_block_address(block) != address || at_block_get_state(block) != AT_BLOCK_LIVE))
-    status = explain(allocator, address);
-  if (status != ATTUNE_OK) {
-    pthread_mutex_unlock(&allocator->lock);
-    return status;
+  bool live = block && at_block_address(block) == address && at_block_get_state(block) == AT_BLOCK_LIVE;
+  if (status == ATTUNE_OK && live) {
+    *out = block;
+    return ATTUNE_OK;
   }
-  *out = block;
-  return ATTUNE_OK;
+  pthread_mutex_unlock(&allocator->lock);
+  if (status == ATTUNE_OK) status = at_explain_pointer(allocator, address);
+  return status == ATTUNE_NOT_FOUND ? at_explain_foreign(allocator->device, address) : status;
 }
 
 /* Lock held; the front's is taken, for the fast path reads the list. Its own stream needs no entry. */
@@ -158,7 +127,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   if (status == ATTUNE_OK) {
     if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
     at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
-    if (block->uses)
+    if (block->uses || at_poison_waits(block))
       at_pending_add(allocator, block);
     else
       at_pending_complete(allocator, block);

@@ -14,7 +14,7 @@ static size_t round_up(size_t bytes, size_t unit) {
 /* Addresses for a bit more than the whole device, since no two blocks of a segment lie apart. */
 static attune_status make_segment(at_allocator *allocator, const at_request *request, at_segment **out) {
   attune_device *device = allocator->device;
-  bool small = request->size <= AT_SMALL_REQUEST;
+  bool small = at_heap_prefers_small(request->heap, request->size);
   size_t granularity = 0;
   attune_status status = device->backend->vm_granularity(device, &granularity);
   if (status != ATTUNE_OK) return status;
@@ -24,8 +24,10 @@ static attune_status make_segment(at_allocator *allocator, const at_request *req
   uint64_t *handles = calloc(reserved / granule, sizeof *handles);
   at_block *block = at_block_new(allocator);
   void *base = NULL;
-  status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a segment");
-  if (segment && handles && block) status = device->backend->vm_reserve(device, &base, reserved);
+  if (segment && handles && block)
+    status = device->backend->vm_reserve(device, &base, reserved);
+  else
+    status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a segment");
   if (status != ATTUNE_OK) {
     if (block) at_block_drop(allocator, block);
     free(handles);
@@ -60,7 +62,7 @@ static size_t cached_size(at_block *block) {
 
 /* The first stretch without memory that makes, with the free blocks beside it, room for the request. */
 static at_block *find_room(const at_request *request) {
-  bool small = request->size <= AT_SMALL_REQUEST;
+  bool small = at_heap_prefers_small(request->heap, request->size);
   for (at_segment *segment = request->heap->segments; segment; segment = segment->next) {
     if (!at_segment_expandable(segment) || segment->small != small) continue;
     for (at_block *block = segment->first; block; block = block->next)
@@ -73,6 +75,15 @@ static at_block *find_room(const at_request *request) {
 
 static size_t granule_of(const at_segment *segment, const at_block *block) {
   return (at_block_address(block) - (uintptr_t)segment->base) / segment->granule;
+}
+
+/* The segment has this much more, or less. */
+static void count_mapped(at_segment *segment, size_t more, size_t less) {
+  at_heap *heap = segment->heap;
+  segment->bytes = segment->bytes + more - less;
+  if (segment->small) return;
+  heap->large_bytes = heap->large_bytes + more - less;
+  heap->wide = segment->bytes >= AT_WIDE_GRANULES * segment->granule;
 }
 
 /* Without the lock; the block is LEAVING, so only this thread has its granules. */
@@ -155,11 +166,11 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
     become_unmapped(allocator, block);
     return status;
   }
-  segment->bytes += bytes;
+  count_mapped(segment, bytes, 0);
   at_figure_add(allocator->reserved_bytes, segment->small, bytes);
   allocator->device_allocs++;
   at_history_add(allocator, AT_ACTION_SEGMENT_MAP, at_block_address(block), bytes, request->front);
-  if (allocator->options.poison) at_poison_fill(block);
+  if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
   (void)at_block_cache(allocator, block);
   *out = at_heap_take(allocator, request->heap, request->size);
   return *out ? ATTUNE_OK
@@ -219,7 +230,7 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
     list = block->link;
     if (!keep_mapped(allocator, block)) continue;
     bytes += block->size;
-    segment->bytes -= block->size;
+    count_mapped(segment, 0, block->size);
     at_unreserve(allocator, block->size);
     at_figure_sub(allocator->reserved_bytes, block->small, block->size);
     allocator->device_frees++;

@@ -35,7 +35,16 @@ void at_pending_complete(at_allocator *allocator, at_block *block) {
   (void)at_block_cache(allocator, block);
 }
 
+static void defer(at_allocator *allocator, at_block *block) {
+  block->link = allocator->deferred;
+  allocator->deferred = block;
+}
+
 static void leave_pending(at_allocator *allocator, at_block *block) {
+  if (at_poison_waits(block)) {
+    defer(allocator, block);
+    return;
+  }
   at_figure_sub(allocator->pending, block->small, 1);
   at_figure_sub(allocator->pending_bytes, block->small, block->size);
   at_pending_complete(allocator, block);
@@ -58,11 +67,6 @@ static bool is_captured(const at_use *uses) {
   for (const at_use *use = uses; use; use = use->next)
     if (use->front->life == AT_FRONT_OPEN && at_stream_capturing(use->front->stream)) return true;
   return false;
-}
-
-static void defer(at_allocator *allocator, at_block *block) {
-  block->link = allocator->deferred;
-  allocator->deferred = block;
 }
 
 static void record_events(at_allocator *allocator, at_block *block) {
@@ -152,12 +156,15 @@ void at_pending_process(at_allocator *allocator, bool all) {
 void at_pending_forget(at_allocator *allocator) {
   for (at_front *front = allocator->fronts; front; front = front->next)
     while (front->waiting) finish(allocator, front);
-  for (at_block *block = allocator->deferred; block; block = allocator->deferred) {
-    allocator->deferred = block->link;
+  at_block *block = allocator->deferred;
+  allocator->deferred = NULL;
+  while (block) {
+    at_block *next = block->link;
     for (at_use *use = block->uses; use; use = block->uses) {
       block->uses = use->next;
       free(use);
     }
     leave_pending(allocator, block);
+    block = next;
   }
 }

@@ -21,6 +21,7 @@ typedef struct pinned_use {
 typedef struct pinned_block {
   at_entry entry;
   struct pinned_block *next; /* of one list: free of its class, waiting, spare */
+  struct pinned_block *made; /* the one made before */
   attune_device *device;
   size_t size;
   bool live;
@@ -37,6 +38,7 @@ typedef struct pinned_cache {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pinned_cache caches[DEVICES_MAX];
 static pinned_block *spare;
+static pinned_block *last_made; /* all of them */
 
 void at_pinned_lock(void) {
   pthread_mutex_lock(&lock);
@@ -128,12 +130,15 @@ static void process(pinned_cache *cache) {
 
 static pinned_block *new_block(void) {
   pinned_block *block = spare;
-  if (block)
+  if (block) {
     spare = block->next;
-  else
-    block = calloc(1, sizeof *block);
-  if (block) block->entry.kind = AT_ENTRY_PINNED;
-  return block;
+    return block;
+  }
+  block = calloc(1, sizeof *block);
+  if (!block) return NULL;
+  block->entry.kind = AT_ENTRY_PINNED;
+  block->made = last_made;
+  return last_made = block;
 }
 
 /* Asks the system. Lock held, but not meanwhile. */
@@ -166,6 +171,10 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
   *out = NULL;
   attune_status status = check_device(device);
   if (status != ATTUNE_OK || bytes == 0) return status;
+  if (bytes > PTRDIFF_MAX)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "bytes is %zu, which is the negative number %zd made a size; should be 0 or more", bytes,
+                   (ssize_t)bytes);
   if (bytes > (size_t)1 << (CLASSES - 1))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no pinned memory for %zu bytes; there is no machine with as much", bytes);
   size_t size = AT_BLOCK_BYTES;
@@ -188,16 +197,29 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
   return status;
 }
 
+/* Why the pointer is in no entry of the table. Lock held. */
+static attune_status explain(uintptr_t address) {
+  for (const pinned_block *block = last_made; block; block = block->made) {
+    uintptr_t begin = atomic_load(&block->entry.address);
+    if (begin == 0 || address - begin >= block->size) continue;
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "%p lies %zu bytes inside the pinned memory that begins at %p; should be its start", (void *)address,
+                   address - begin, (void *)begin);
+  }
+  return at_fail(ATTUNE_NOT_FOUND, "%p is not pinned memory of attune; should be what attune_pinned_alloc gave",
+                 (void *)address);
+}
+
 /* The live block of a pointer; the lock is held, also after a failure. */
 static attune_status find(pinned_block **out, void *pointer) {
   at_entry *entry = at_table_find_surely((uintptr_t)pointer);
   pinned_block *block = (pinned_block *)entry;
-  if (!entry)
-    return at_fail(ATTUNE_NOT_FOUND, "%p is not pinned memory of attune; should be what attune_pinned_alloc gave",
-                   pointer);
+  if (!entry) return explain((uintptr_t)pointer);
   if (entry->kind != AT_ENTRY_PINNED)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of a device; should be given to attune_free", pointer);
-  if (!block->live) return at_fail(ATTUNE_INVALID_ARGUMENT, "%p was freed already; should be freed once", pointer);
+  if (!block->live)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned memory that was freed already; should be freed once",
+                   pointer);
   *out = block;
   return ATTUNE_OK;
 }

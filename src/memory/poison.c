@@ -3,7 +3,18 @@
  * used anew, on any device by the nonsense it computes. */
 #include "src/memory/allocator.h"
 
+#include "src/capture.h"
+
 #include <string.h>
+
+bool at_poison_waits(const at_block *block) {
+  const at_front *front = atomic_load_explicit(&((at_block *)(uintptr_t)block)->front, memory_order_relaxed);
+  if (!front->allocator->options.poison || front->life == AT_FRONT_CLOSED) return false;
+  if (front->life == AT_FRONT_CLOSING) return true;
+  if (!at_stream_capturing(front->stream)) return false;
+  const at_capture *capture = front->stream->capture;
+  return !capture || capture->pool != block->segment->heap->pool;
+}
 
 /* After the block's own stream is done with it. Memory of a stream that is gone is idle: the host writes it at once. */
 void at_poison_fill(at_block *block) {

@@ -148,7 +148,8 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
   if (!front) return ATTUNE_OUT_OF_MEMORY;
   at_allocator *allocator = front->allocator;
   pthread_mutex_lock(&allocator->lock);
-  bool begun = front->depth > 0 && front->pools[front->depth - 1] == pool;
+  int depth = front->depth;
+  bool begun = depth > 0 && front->pools[depth - 1] == pool;
   if (begun) {
     pool->references--;
     if (--front->depth == 0) set_flag(front, AT_FRONT_POOL, false);
@@ -156,6 +157,9 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
   }
   pthread_mutex_unlock(&allocator->lock);
   if (begun) return ATTUNE_OK;
+  if (depth == 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream uses no pool; attune_pool_begin should come first, once for each end");
   return at_fail(ATTUNE_INVALID_ARGUMENT,
                  "pool is not what the stream uses; should be that of the latest attune_pool_begin");
 }

@@ -19,12 +19,6 @@ static size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-static size_t segment_bytes(const at_memory_options *options, size_t size) {
-  if (size <= AT_SMALL_REQUEST) return AT_SMALL_SEGMENT;
-  if (size < AT_LARGE_REQUEST && size <= options->large_segment) return options->large_segment;
-  return round_up(size, AT_SEGMENT_UNIT);
-}
-
 static bool is_direct(const at_allocator *allocator) {
   return allocator->options.no_cache || allocator->has_own;
 }
@@ -32,6 +26,23 @@ static bool is_direct(const at_allocator *allocator) {
 static const attune_allocator *own_allocator(const at_allocator *allocator, const attune_pool *pool) {
   if (pool->own_allocator) return &pool->raw;
   return allocator->has_own ? &allocator->own : NULL;
+}
+
+static size_t segment_bytes(const at_memory_options *options, size_t size) {
+  if (size <= AT_SMALL_REQUEST) return AT_SMALL_SEGMENT;
+  if (size < AT_LARGE_REQUEST && size <= options->large_segment) return options->large_segment;
+  return round_up(size, AT_SEGMENT_UNIT);
+}
+
+/* A heap that has much already gets more at a time: in few and large segments more neighbours merge, so less of them
+ * is lost in pieces. Not where blocks are not split, nor for the program's allocator, which is asked for what is
+ * needed. */
+static size_t grown_bytes(const at_allocator *allocator, const at_request *request, size_t least) {
+  size_t grown = request->heap->large_bytes / 8 / AT_SEGMENT_UNIT * AT_SEGMENT_UNIT;
+  if (grown > AT_GROWN_SEGMENT) grown = AT_GROWN_SEGMENT;
+  bool split = grown < allocator->options.max_split && !request->pool->no_split;
+  if (!split || own_allocator(allocator, request->pool) || request->size <= AT_SMALL_REQUEST) return least;
+  return grown > least ? grown : least;
 }
 
 /* Without the lock. */
@@ -52,6 +63,7 @@ static void link_segment(at_heap *heap, at_segment *segment) {
   segment->next = heap->segments;
   if (segment->next) segment->next->previous = segment;
   heap->segments = segment;
+  if (!segment->small) heap->large_bytes += segment->bytes;
 }
 
 static void unlink_segment(at_segment *segment) {
@@ -60,6 +72,7 @@ static void unlink_segment(at_segment *segment) {
     segment->previous->next = segment->next;
   else
     segment->heap->segments = segment->next;
+  if (!segment->small) segment->heap->large_bytes -= segment->bytes;
 }
 
 static void enter_segment(at_allocator *allocator, const at_request *request, at_segment *segment, at_block *block) {
@@ -80,23 +93,36 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
   at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->front);
 }
 
-static attune_status add_plain(at_allocator *allocator, const at_request *request, at_block **out) {
-  size_t bytes = is_direct(allocator) ? request->size : segment_bytes(&allocator->options, request->size);
+/* Lock held, but not while the device is asked. */
+static attune_status take_reserved(at_allocator *allocator, const at_request *request, size_t bytes, void **out) {
   size_t asked = is_direct(allocator) ? request->bytes : bytes;
+  if (!at_reserve(allocator, bytes)) return ATTUNE_OUT_OF_MEMORY;
+  pthread_mutex_unlock(&allocator->lock);
+  attune_status status = take_raw(allocator, request, asked, out);
+  pthread_mutex_lock(&allocator->lock);
+  if (status != ATTUNE_OK) at_unreserve(allocator, bytes);
+  return status;
+}
+
+static attune_status take_segment(at_allocator *allocator, const at_request *request, void **out, size_t *out_bytes) {
+  size_t least = is_direct(allocator) ? request->size : segment_bytes(&allocator->options, request->size);
+  size_t bytes = is_direct(allocator) ? least : grown_bytes(allocator, request, least);
+  attune_status status = take_reserved(allocator, request, bytes, out);
+  if (status == ATTUNE_OUT_OF_MEMORY && bytes > least) status = take_reserved(allocator, request, bytes = least, out);
+  *out_bytes = bytes;
+  return status;
+}
+
+static attune_status add_plain(at_allocator *allocator, const at_request *request, at_block **out) {
   at_segment *segment = calloc(1, sizeof *segment);
   at_block *block = segment ? at_block_new(allocator) : NULL;
   if (!block) {
     free(segment);
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of a segment");
   }
-  attune_status status = ATTUNE_OUT_OF_MEMORY;
   void *base = NULL;
-  if (at_reserve(allocator, bytes)) {
-    pthread_mutex_unlock(&allocator->lock);
-    status = take_raw(allocator, request, asked, &base);
-    pthread_mutex_lock(&allocator->lock);
-    if (status != ATTUNE_OK) at_unreserve(allocator, bytes);
-  }
+  size_t bytes = 0;
+  attune_status status = take_segment(allocator, request, &base, &bytes);
   if (status != ATTUNE_OK) {
     at_block_drop(allocator, block);
     free(segment);
@@ -105,7 +131,7 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
   *segment = (at_segment){.base = base, .bytes = bytes, .small = request->size <= AT_SMALL_REQUEST};
   enter_segment(allocator, request, segment, block);
   if (!is_direct(allocator)) {
-    if (allocator->options.poison) at_poison_fill(block);
+    if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
     at_block_trim(allocator, block, request->size);
   }
   *out = block;

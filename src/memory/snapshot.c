@@ -6,51 +6,58 @@
 
 #include <stdio.h>
 
-typedef struct segment_sums {
-  size_t allocated, active, requested;
-} segment_sums;
+/* Blocks side by side that have memory: all of a plain segment, or one of the mapped stretches of an expandable one.
+ * The visualiser counts the blocks' addresses from the start of their segment, so each stretch is a segment to it. */
+typedef struct stretch {
+  at_block *first, *end; /* end: behind the last one, or NULL */
+  size_t total, allocated, active, requested;
+} stretch;
 
-static segment_sums sum_up(const at_segment *segment) {
-  segment_sums sums = {0, 0, 0};
-  for (at_block *block = segment->first; block; block = block->next) {
-    at_block_state state = at_block_get_state(block);
-    if (state == AT_BLOCK_LIVE) {
-      sums.allocated += block->size;
-      sums.requested += block->requested;
-    }
-    if (state == AT_BLOCK_LIVE || state == AT_BLOCK_PENDING) sums.active += block->size;
-  }
-  return sums;
+static bool is_active(at_block_state state) {
+  return state == AT_BLOCK_LIVE || state == AT_BLOCK_PENDING;
 }
 
-static void write_blocks(const at_segment *segment, at_text *out) {
-  const char *comma = "";
-  for (at_block *block = segment->first; block; block = block->next) {
+/* The first stretch from `block` on; false: there is none. */
+static bool find_stretch(at_block *block, stretch *out) {
+  while (block && at_block_get_state(block) == AT_BLOCK_UNMAPPED) block = block->next;
+  *out = (stretch){.first = block};
+  for (; block && at_block_get_state(block) != AT_BLOCK_UNMAPPED; block = block->next) {
     at_block_state state = at_block_get_state(block);
-    if (state == AT_BLOCK_UNMAPPED) continue;
+    out->total += block->size;
+    if (state == AT_BLOCK_LIVE) out->allocated += block->size;
+    if (!is_active(state)) continue;
+    out->active += block->size;
+    out->requested += block->requested;
+  }
+  out->end = block;
+  return out->first != NULL;
+}
+
+static void write_blocks(const stretch *blocks, at_text *out) {
+  const char *comma = "";
+  for (at_block *block = blocks->first; block != blocks->end; block = block->next) {
+    at_block_state state = at_block_get_state(block);
     const char *word = state == AT_BLOCK_LIVE      ? "active_allocated"
                        : state == AT_BLOCK_PENDING ? "active_pending_free"
                                                    : "inactive";
     at_text_add(out, "%s{\"address\":%llu,\"size\":%zu,\"requested_size\":%zu,\"state\":\"%s\",\"frames\":[]}", comma,
-                (unsigned long long)at_block_address(block), block->size, state == AT_BLOCK_LIVE ? block->requested : 0,
+                (unsigned long long)at_block_address(block), block->size, is_active(state) ? block->requested : 0,
                 word);
     comma = ",";
   }
 }
 
-static void write_segment(const at_segment *segment, const attune_device *device, at_text *out) {
-  segment_sums sums = sum_up(segment);
+static void write_stretch(const at_segment *segment, const stretch *blocks, int device, at_text *out) {
   const attune_pool *pool = segment->heap->pool;
   at_text_add(out,
               "{\"device\":%d,\"address\":%llu,\"total_size\":%zu,\"allocated_size\":%zu,\"active_size\":%zu,"
-              "\"requested_size\":%zu,"
-              "\"stream\":%llu,\"segment_type\":\"%s\",\"segment_pool_id\":[%llu,%llu],\"is_expandable\":%s,\"frames\":"
-              "[],\"blocks\":[",
-              device->ordinal, (unsigned long long)(uintptr_t)segment->base, segment->bytes, sums.allocated,
-              sums.active, sums.requested, (unsigned long long)segment->heap->front->id,
+              "\"requested_size\":%zu,\"stream\":%llu,\"segment_type\":\"%s\",\"segment_pool_id\":[%llu,%llu],"
+              "\"is_expandable\":%s,\"frames\":[],\"blocks\":[",
+              device, (unsigned long long)at_block_address(blocks->first), blocks->total, blocks->allocated,
+              blocks->active, blocks->requested, (unsigned long long)segment->heap->front->id,
               segment->small ? "small" : "large", (unsigned long long)pool->id[0], (unsigned long long)pool->id[1],
               at_segment_expandable(segment) ? "true" : "false");
-  write_blocks(segment, out);
+  write_blocks(blocks, out);
   at_text_add(out, "]}");
 }
 
@@ -59,9 +66,12 @@ static void write_segments(const at_allocator *allocator, at_text *out) {
   for (const attune_pool *pool = &allocator->common; pool; pool = pool->next)
     for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
       for (const at_segment *segment = heap->segments; segment; segment = segment->next) {
-        at_text_add(out, "%s", comma);
-        write_segment(segment, allocator->device, out);
-        comma = ",\n";
+        stretch blocks;
+        for (at_block *block = segment->first; find_stretch(block, &blocks); block = blocks.end) {
+          at_text_add(out, "%s", comma);
+          write_stretch(segment, &blocks, allocator->device->ordinal, out);
+          comma = ",\n";
+        }
       }
 }
 
