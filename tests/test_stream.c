@@ -163,6 +163,30 @@ static void a_stream_waits_for_anothers_event(void **state) {
   attune_stream_destroy(second);
 }
 
+static void a_stream_waits_for_another(void **state) {
+  (void)state;
+  int log[3] = {0};
+  atomic_int at = 0;
+  atomic_bool gate = false;
+  attune_stream *first = new_stream(), *second = new_stream();
+  assert_int_equal(attune_stream_wait_stream(second, first), ATTUNE_OK); /* nothing to wait for */
+  give_held(first, &gate);
+  give_step(first, log, &at, 1);
+  assert_int_equal(attune_stream_wait_stream(second, first), ATTUNE_OK);
+  assert_int_equal(attune_stream_wait_stream(second, second), ATTUNE_OK);
+  give_step(second, log, &at, 2);
+  usleep(2000);
+  assert_int_equal(attune_stream_query(second), ATTUNE_NOT_READY);
+  atomic_store(&gate, true);
+  give_step(second, log, &at, 3);
+  assert_int_equal(attune_stream_wait_stream(attune_stream_default(host), second), ATTUNE_OK); /* inline: waits now */
+  assert_true(log[0] == 1 && log[1] == 2 && log[2] == 3);
+  assert_int_equal(attune_stream_wait_stream(first, attune_stream_default(host)), ATTUNE_OK);
+  assert_int_equal(attune_stream_synchronize(first), ATTUNE_OK);
+  attune_stream_destroy(first);
+  attune_stream_destroy(second);
+}
+
 /* The wait is for the record at the time of the wait, though a later one on another stream is reached at once. */
 static void a_later_record_does_not_move_a_wait(void **state) {
   (void)state;
@@ -371,11 +395,33 @@ static void wrong_arguments(void **state) {
   attune_event *event = NULL, *made = new_event();
   double ns;
   assert_int_equal(attune_stream_create(NULL, host), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_stream_create(&stream, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_stream_wrap(&stream, host, &ns), ATTUNE_UNSUPPORTED);
-  assert_int_equal(attune_event_wrap(&event, host, &ns), ATTUNE_UNSUPPORTED);
   assert_int_equal(attune_event_create(NULL, host), ATTUNE_INVALID_ARGUMENT);
+  attune_stream *const trash = (attune_stream *)(void *)&stream;
+  attune_event *const rubbish = (attune_event *)(void *)&event;
+  /* What a failed call made is nothing, so that destroying it is harmless. */
+  stream = trash;
+  assert_int_equal(attune_stream_create(&stream, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_null(stream);
+  stream = trash;
+  assert_int_equal(attune_stream_wrap(&stream, NULL, &ns), ATTUNE_INVALID_ARGUMENT);
+  assert_null(stream);
+  stream = trash;
+  assert_int_equal(attune_stream_wrap(&stream, host, &ns), ATTUNE_UNSUPPORTED);
+  assert_null(stream);
+  event = rubbish;
+  assert_int_equal(attune_event_wrap(&event, host, &ns), ATTUNE_UNSUPPORTED);
+  assert_null(event);
+  event = rubbish;
+  assert_int_equal(attune_event_wrap(&event, NULL, &ns), ATTUNE_INVALID_ARGUMENT);
+  assert_null(event);
+  event = rubbish;
   assert_int_equal(attune_event_create(&event, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_null(event);
+  event = rubbish;
+  assert_int_equal(attune_event_ipc_open(&event, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_null(event);
+  assert_int_equal(attune_event_ipc_export(NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_event_ipc_export(made, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_null(attune_stream_default(NULL));
   assert_null(attune_stream_native(NULL));
   assert_null(attune_event_native(NULL));
@@ -386,6 +432,10 @@ static void wrong_arguments(void **state) {
   assert_int_equal(attune_stream_synchronize(NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_stream_wait_event(NULL, made), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_stream_wait_event(attune_stream_default(host), NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_stream_wait_stream(NULL, attune_stream_default(host)), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "stream is NULL"));
+  assert_int_equal(attune_stream_wait_stream(attune_stream_default(host), NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "other is NULL"));
   assert_int_equal(attune_event_record(NULL, attune_stream_default(host)), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_event_record(made, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_event_query(NULL), ATTUNE_INVALID_ARGUMENT);
@@ -427,6 +477,7 @@ int main(void) {
       cmocka_unit_test(arguments_are_copied),
       cmocka_unit_test(work_is_asynchronous_and_destroy_waits),
       cmocka_unit_test(a_stream_waits_for_anothers_event),
+      cmocka_unit_test(a_stream_waits_for_another),
       cmocka_unit_test(a_later_record_does_not_move_a_wait),
       cmocka_unit_test(a_later_record_is_waited_for),
       cmocka_unit_test(an_event_outlives_its_stream),
