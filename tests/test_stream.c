@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -389,6 +390,77 @@ static void threads_with_streams_of_their_own(void **state) {
   }
 }
 
+/* The allocator records events on streams that another thread gives work to: the record lies where its mark does. */
+typedef struct giver {
+  attune_stream *stream;
+  atomic_bool ended;
+} giver;
+
+static void nothing(const void *args) {
+  (void)args;
+}
+
+static void *keep_giving(void *arg) {
+  giver *g = arg;
+  while (!atomic_load(&g->ended))
+    if (at_host_submit(g->stream, nothing, NULL, 0) != ATTUNE_OK) return arg;
+  return NULL;
+}
+
+static void records_beside_a_giver(void **state) {
+  (void)state;
+  giver g = {.stream = new_stream()};
+  attune_event *start = new_event(), *stop = new_event();
+  pthread_t thread;
+  void *failed = NULL;
+  assert_int_equal(pthread_create(&thread, NULL, keep_giving, &g), 0);
+  for (int i = 0; i < 3000; i++) {
+    double ns = -1;
+    assert_int_equal(attune_event_record(start, attune_stream_default(host)), ATTUNE_OK);
+    assert_int_equal(attune_event_record(stop, g.stream), ATTUNE_OK);
+    assert_int_equal(attune_event_synchronize(stop), ATTUNE_OK);
+    assert_int_equal(attune_event_elapsed_ns(&ns, start, stop), ATTUNE_OK);
+    if (!(ns >= 0)) fail_msg("record %d was reached before its mark ran: %g ns", i, ns);
+  }
+  atomic_store(&g.ended, true);
+  pthread_join(thread, &failed);
+  assert_null(failed);
+  attune_event_destroy(start);
+  attune_event_destroy(stop);
+  attune_stream_destroy(g.stream);
+}
+
+/* A signal to the process, which the program's thread blocks for a while, is not handled by a stream's thread. */
+static _Atomic(int) signals;
+static void count_signal(int number) {
+  (void)number;
+  atomic_fetch_add(&signals, 1);
+}
+
+static void signals_stay_with_the_program(void **state) {
+  (void)state;
+  struct sigaction count = {.sa_handler = count_signal}, before;
+  sigset_t mine, old;
+  attune_stream *stream = new_stream();
+  assert_int_equal(attune_stream_synchronize(stream), ATTUNE_OK);
+  assert_int_equal(sigaction(SIGUSR1, &count, &before), 0);
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGUSR1);
+  assert_int_equal(pthread_sigmask(SIG_BLOCK, &mine, &old), 0);
+  assert_int_equal(kill(getpid(), SIGUSR1), 0);
+  for (int i = 0; i < 20; i++) {
+    assert_int_equal(at_host_submit(stream, nothing, NULL, 0), ATTUNE_OK);
+    assert_int_equal(attune_stream_synchronize(stream), ATTUNE_OK);
+    usleep(100);
+  }
+  assert_int_equal(atomic_load(&signals), 0);
+  assert_int_equal(pthread_sigmask(SIG_SETMASK, &old, NULL), 0);
+  usleep(100);
+  assert_int_equal(atomic_load(&signals), 1);
+  assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+  attune_stream_destroy(stream);
+}
+
 static void wrong_arguments(void **state) {
   (void)state;
   attune_stream *stream = NULL;
@@ -488,6 +560,8 @@ int main(void) {
       cmocka_unit_test(the_inline_stream_waits_for_an_event),
       cmocka_unit_test(the_device_waits_for_all_streams),
       cmocka_unit_test(threads_with_streams_of_their_own),
+      cmocka_unit_test(records_beside_a_giver),
+      cmocka_unit_test(signals_stay_with_the_program),
       cmocka_unit_test(wrong_arguments),
       cmocka_unit_test(other_kinds_and_empty_slots),
   };
