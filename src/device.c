@@ -45,6 +45,7 @@ int attune_device_count(void) {
 
 attune_status attune_device_at(attune_device **out, int index) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device *");
+  *out = NULL;
   int count = attune_device_count();
   if (index < 0 || index >= count)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "index is %d; should be from 0 to %d", index, count - 1);

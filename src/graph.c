@@ -33,6 +33,10 @@ static void drop_made(attune_graph *graph) {
 
 void attune_graph_destroy(attune_graph *graph) {
   if (!graph) return;
+  if (graph->capture && graph->capture->called) {
+    at_log(ATTUNE_LOG_ERROR, "attune_graph_destroy: the graph's callback is running; the graph is left alone");
+    return;
+  }
   if (graph->capture) at_graph_capture_drop(graph);
   drop_made(graph);
   while (graph->generators) {
@@ -114,7 +118,7 @@ attune_status attune_graph_instantiate(attune_graph *graph) {
   return status;
 }
 
-attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
+static attune_status check_replay(const attune_graph *graph, attune_stream *stream) {
   attune_status status = check_made(graph);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (!stream)
@@ -125,6 +129,15 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
                    stream->device->name, graph->device->name);
   if (stream->capture)
     return at_fail(ATTUNE_CAPTURING, "stream is being captured; a graph cannot be replayed into another");
+  if (graph->generators && at_stream_capturing(stream))
+    return at_fail(ATTUNE_CAPTURING,
+                   "the program captures stream; a graph with generators would draw the same numbers in every replay");
+  return ATTUNE_OK;
+}
+
+attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
+  attune_status status = check_replay(graph, stream);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;

@@ -43,16 +43,16 @@ void at_stream_close(attune_stream *stream) {
 }
 
 attune_status attune_stream_create(attune_stream **out, attune_device *device) {
+  if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  *out = NULL;
   return at_stream_open(out, device, NULL, true, 0);
 }
 
 attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native) {
+  if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  *out = NULL;
   if (device->backend->kind == ATTUNE_DEVICE_HOST)
     return unsupported(device, "native streams; use attune_stream_create");
   return at_stream_open(out, device, native, false, 0);
@@ -78,7 +78,7 @@ void attune_stream_destroy(attune_stream *stream) {
   if (!stream || stream->pooled || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
   at_stream_forget_current(stream);
   if (at_capture_leave(stream)) return;
-  if (at_sync_debug_on() && stream->owned && attune_stream_query(stream) == ATTUNE_NOT_READY)
+  if (at_sync_debug_on() && attune_stream_query(stream) == ATTUNE_NOT_READY)
     at_sync_waits(stream->device, "attune_stream_destroy waits for the stream's work");
   at_stream_close(stream);
 }
@@ -131,6 +131,19 @@ attune_status attune_stream_wait_event(attune_stream *stream, attune_event *even
   return at_capture_wait(stream, event);
 }
 
+attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other) {
+  const attune_event_options options = {.no_timing = 1};
+  if (!stream || !other)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be a stream", stream ? "other" : "stream");
+  if (stream == other) return ATTUNE_OK;
+  attune_event *event = NULL;
+  attune_status status = attune_event_create_with(&event, other->device, &options);
+  if (status == ATTUNE_OK) status = attune_event_record(event, other);
+  if (status == ATTUNE_OK) status = attune_stream_wait_event(stream, event);
+  attune_event_destroy(event);
+  return status;
+}
+
 static attune_status open_event(attune_event **out, attune_device *device, void *native, bool owned,
                                 const attune_event_options *options) {
   if (!device->backend->event_open) return unsupported(device, "events");
@@ -149,9 +162,9 @@ static attune_status open_event(attune_event **out, attune_device *device, void 
 static const attune_event_options event_defaults = ATTUNE_EVENT_OPTIONS_INIT;
 
 attune_status attune_event_create_with(attune_event **out, attune_device *device, const attune_event_options *options) {
+  if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  *out = NULL;
   if (!options) options = &event_defaults;
   if (options->interprocess && !device->backend->event_export) return unsupported(device, "events between processes");
   if (options->interprocess && !options->no_timing)
@@ -174,9 +187,9 @@ attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out
 }
 
 attune_status attune_event_ipc_open(attune_event **out, attune_device *device, const attune_event_ipc *handle) {
+  if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  *out = NULL;
   if (!handle) return at_fail(ATTUNE_INVALID_ARGUMENT, "handle is NULL; should be one of attune_event_ipc_export");
   if (!device->backend->event_import) return unsupported(device, "events between processes");
   attune_event *event = calloc(1, sizeof *event);
@@ -191,9 +204,9 @@ attune_status attune_event_ipc_open(attune_event **out, attune_device *device, c
 }
 
 attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native) {
+  if (out) *out = NULL;
   attune_status status = check_new(out, device);
   if (status != ATTUNE_OK) return status;
-  *out = NULL;
   if (device->backend->kind == ATTUNE_DEVICE_HOST) return unsupported(device, "native events; use attune_event_create");
   if (!native) return at_fail(ATTUNE_INVALID_ARGUMENT, "native is NULL; should be an event of the program");
   return open_event(out, device, native, false, &event_defaults);

@@ -5,6 +5,7 @@
 #include "src/host/queue.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 enum { POOL_STREAMS = 32, POOL_PRIORITIES = 8, DEVICES_MOST = 65 };
 
@@ -13,6 +14,7 @@ typedef struct pool {
   unsigned generation; /* at_fork_generation() of the process that made them: a child of fork starts anew */
   unsigned next;
   attune_stream *stream[POOL_STREAMS];
+  struct pool *inherited; /* a parent's: the program may still hold them; they answer with an error, and are kept */
 } pool;
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `pools`; held over fork */
@@ -49,7 +51,11 @@ static attune_status clamp(int *priority, attune_device *device) {
 /* The next slot, filled or not; a child of fork has none of its parent's. Under the lock. */
 static attune_stream **next_slot(pool *p) {
   const unsigned generation = at_fork_generation();
-  if (p->generation != generation) *p = (pool){.generation = generation};
+  if (p->generation != generation) {
+    pool *inherited = p->next > 0 ? malloc(sizeof *inherited) : NULL;
+    if (inherited) *inherited = *p;
+    *p = (pool){.generation = generation, .inherited = inherited ? inherited : p->inherited};
+  }
   return &p->stream[p->next++ % POOL_STREAMS];
 }
 

@@ -90,6 +90,30 @@ static void a_capture_of_the_program(void **state) {
   end_scene(&s);
 }
 
+/* The program's own capture takes a graph in, but not one whose numbers would be the same in every replay. */
+static void replays_into_the_programs_capture(void **state) {
+  (void)state;
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  attune_generator *generator = NULL;
+  cudaStream_t native = (cudaStream_t)attune_stream_native(s.stream);
+  cudaGraph_t captured = NULL;
+  s.value = 3;
+  OK(attune_generator_create(&generator, 1));
+  OK(attune_graph_capture_callback(graph, s.stream, NULL, fill_one, &s));
+  assert_int_equal(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  OK(attune_graph_replay(graph, s.stream));
+  OK(attune_graph_register_generator(graph, generator));
+  FAILS(attune_graph_replay(graph, s.stream), ATTUNE_CAPTURING);
+  assert_int_equal(cudaStreamEndCapture(native, &captured), cudaSuccess);
+  assert_int_equal(cudaGraphDestroy(captured), cudaSuccess);
+  OK(attune_graph_replay(graph, s.stream));
+  assert_filled(&s, 3);
+  attune_graph_destroy(graph);
+  attune_generator_destroy(generator);
+  end_scene(&s);
+}
+
 /* Threads that capture at the same time, in every mode but global. */
 static void *capture_and_replay(void *arg) {
   static const attune_capture_mode modes[] = {ATTUNE_CAPTURE_THREAD_LOCAL, ATTUNE_CAPTURE_RELAXED};
@@ -138,6 +162,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(misuse),
       cmocka_unit_test(a_capture_of_the_program),
+      cmocka_unit_test(replays_into_the_programs_capture),
       cmocka_unit_test(threads_capture_at_once),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

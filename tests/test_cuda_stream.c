@@ -179,6 +179,11 @@ static void options_of_events(void **state) {
   OK(attune_event_synchronize(event));
   OK(attune_event_synchronize(timed));
   FAILS(attune_event_elapsed_ns(&ns, timed, event), ATTUNE_INVALID_ARGUMENT);
+  attune_event *never = NULL;
+  OK(attune_event_create(&never, device));
+  FAILS(attune_event_elapsed_ns(&ns, timed, never), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "never recorded"));
+  attune_event_destroy(never);
   FAILS(attune_event_ipc_export(event, &words), ATTUNE_INVALID_ARGUMENT);
   attune_event_destroy(event);
   options.no_timing = 0;
@@ -255,6 +260,36 @@ static void pageable_copies_are_told(void **state) {
   OK(attune_free(memory, stream));
   assert_int_equal(cudaFreeHost(pinned), cudaSuccess);
   attune_stream_destroy(stream);
+  assert_no_stale_error();
+}
+
+static void count_wait(void *user, attune_log_level level, const char *line) {
+  if (level == ATTUNE_LOG_WARNING && strstr(line, "implicit synchronization")) ++*(int *)user;
+}
+
+/* The program's stream is waited for too, and page-locked memory goes back after the device's work. */
+static void waits_are_told(void **state) {
+  (void)state;
+  int told = 0;
+  cudaStream_t native = NULL;
+  attune_stream *wrapped = NULL;
+  void *memory = NULL, *pinned = NULL;
+  assert_int_equal(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), cudaSuccess);
+  OK(attune_stream_wrap(&wrapped, device, native));
+  OK(attune_alloc(&memory, wrapped, (size_t)1 << 30));
+  OK(attune_pinned_alloc(&pinned, device, 1 << 20));
+  attune_set_log(count_wait, &told, ATTUNE_LOG_WARNING);
+  OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_WARN));
+  for (int i = 0; i < 100; i++) OK(attune_fill(wrapped, memory, i, (size_t)1 << 30));
+  OK(attune_free(memory, wrapped));
+  attune_stream_destroy(wrapped);
+  assert_int_equal(told, 1);
+  OK(attune_pinned_free(pinned));
+  OK(attune_pinned_empty_cache(device));
+  assert_true(told >= 2);
+  OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_OFF));
+  attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
+  assert_int_equal(cudaStreamDestroy(native), cudaSuccess);
   assert_no_stale_error();
 }
 
@@ -358,6 +393,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(options_of_events),
       cmocka_unit_test(events_of_other_processes),
       cmocka_unit_test(pageable_copies_are_told),
+      cmocka_unit_test(waits_are_told),
       cmocka_unit_test(a_child_of_fork_is_told),
       cmocka_unit_test(processes_end_with_work_in_flight),
   };

@@ -78,7 +78,9 @@ static void wrong_arguments(void **state) {
   attune_device *device = NULL;
   attune_device_properties properties;
   assert_int_equal(attune_device_at(NULL, 0), ATTUNE_INVALID_ARGUMENT);
+  device = (attune_device *)(void *)&device;
   assert_int_equal(attune_device_at(&device, -1), ATTUNE_INVALID_ARGUMENT);
+  assert_null(device);
   assert_int_equal(attune_device_at(&device, attune_device_count()), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_device_get(NULL, "host"), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_device_get_properties(NULL, &properties), ATTUNE_INVALID_ARGUMENT);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_fork.c: a child of fork has a working host; the streams and events that it inherited fail and do not hang. */
+ * test_fork.c: a child of fork has a working host; the streams and events that it inherited fail and do not hang,
+ * its generators go on. */
+#include <attune/random.h>
+
 #include "src/backend.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
@@ -190,6 +193,48 @@ static void forks_at_any_time(void **state) {
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
 }
 
+/* Another thread draws all the time while this one forks: the child has the generator, whoever held its lock. */
+static attune_generator *generator;
+
+static void *keep_drawing(void *arg) {
+  float x[4];
+  (void)arg;
+  while (!atomic_load(&ended))
+    (void)attune_random_uniform(generator, attune_stream_default(host), x, ATTUNE_F32, 4, 0, 1);
+  return NULL;
+}
+
+/* The numbers go on where the parent's were at the fork. */
+static int draw_on(void *arg) {
+  (void)arg;
+  float x[4], again[4];
+  uint64_t offset = 0;
+  if (attune_generator_get_offset(generator, &offset) != ATTUNE_OK || offset % 4 != 0) return 1;
+  if (attune_random_uniform(generator, attune_stream_default(host), x, ATTUNE_F32, 4, 0, 1) != ATTUNE_OK) return 2;
+  if (attune_generator_set_offset(generator, offset) != ATTUNE_OK) return 3;
+  if (attune_random_uniform(generator, attune_stream_default(host), again, ATTUNE_F32, 4, 0, 1) != ATTUNE_OK) return 4;
+  if (memcmp(x, again, sizeof x) != 0) return 5;
+  attune_generator_destroy(generator);
+  return 0;
+}
+
+static void generators_survive_a_fork(void **state) {
+  (void)state;
+  if (!ALLOCATOR_SURVIVES_FORK) skip();
+  pthread_t drawers[3];
+  atomic_store(&ended, false);
+  assert_int_equal(attune_generator_create(&generator, 7), ATTUNE_OK);
+  for (size_t i = 0; i < AT_COUNT(drawers); i++)
+    assert_int_equal(pthread_create(&drawers[i], NULL, keep_drawing, NULL), 0);
+  for (int i = 0; i < 100; i++) {
+    usleep((useconds_t)(i * 7));
+    in_child(draw_on, NULL);
+  }
+  atomic_store(&ended, true);
+  for (size_t i = 0; i < AT_COUNT(drawers); i++) pthread_join(drawers[i], NULL);
+  attune_generator_destroy(generator);
+}
+
 /* A fork from inside a team: the child leaves the team alone and then has a pool of its own. */
 typedef struct forked {
   pid_t child;
@@ -217,9 +262,8 @@ static void a_member_may_fork(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_child_has_a_working_host),
-      cmocka_unit_test(inherited_streams_fail),
-      cmocka_unit_test(forks_at_any_time),
+      cmocka_unit_test(a_child_has_a_working_host), cmocka_unit_test(inherited_streams_fail),
+      cmocka_unit_test(forks_at_any_time),          cmocka_unit_test(generators_survive_a_fork),
       cmocka_unit_test(a_member_may_fork),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);

@@ -312,6 +312,37 @@ static void many_threads(void **state) {
   attune_stream_destroy(stream);
 }
 
+/* Two streams replay one graph at once: the second replay waits for the first, as on CUDA. */
+typedef struct alone {
+  atomic_int *inside, *most;
+} alone;
+
+static void be_inside(const void *args) {
+  const alone *a = args;
+  const int now = atomic_fetch_add(a->inside, 1) + 1;
+  if (now > atomic_load(a->most)) atomic_store(a->most, now);
+  usleep(2000);
+  atomic_fetch_sub(a->inside, 1);
+}
+
+static attune_status give_inside(void *user, attune_stream *stream) {
+  return at_host_submit(stream, be_inside, user, sizeof(alone));
+}
+
+static void replays_do_not_overlap(void **state) {
+  (void)state;
+  atomic_int inside = 0, most = 0;
+  alone a = {&inside, &most};
+  attune_stream *streams[] = {new_stream(), new_stream(), new_stream()};
+  attune_graph *graph = new_graph();
+  OK(attune_graph_capture_callback(graph, streams[0], NULL, give_inside, &a));
+  for (int i = 0; i < 9; i++) OK(attune_graph_replay(graph, streams[i % 3]));
+  for (int i = 0; i < 3; i++) OK(attune_stream_synchronize(streams[i]));
+  assert_int_equal(atomic_load(&most), 1);
+  attune_graph_destroy(graph);
+  for (int i = 0; i < 3; i++) attune_stream_destroy(streams[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replay_is_eager),
@@ -322,6 +353,7 @@ int main(void) {
       cmocka_unit_test(dumps),
       cmocka_unit_test(many_sizes),
       cmocka_unit_test(many_threads),
+      cmocka_unit_test(replays_do_not_overlap),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);
 }

@@ -88,12 +88,14 @@ static void replay_is_eager(void **state) {
   OK(attune_memory_empty_cache(host));
   for (int turn = 0; turn < 20; turn++) {
     memset(d, 0, BYTES);
-    OK(attune_graph_replay(graph, stream));
-    void *noise[8]; /* eager memory never meets the graph's */
-    for (int i = 0; i < 8; i++) OK(attune_alloc(&noise[i], stream, BYTES));
+    unsigned char *noise[8]; /* eager memory never meets the graph's: a replay leaves it as it is */
+    for (int i = 0; i < 8; i++) OK(attune_alloc((void **)&noise[i], stream, BYTES));
     for (int i = 0; i < 8; i++) OK(attune_fill(stream, noise[i], 0x7f, BYTES));
-    for (int i = 0; i < 8; i++) OK(attune_free(noise[i], stream));
+    OK(attune_graph_replay(graph, stream));
     OK(attune_stream_synchronize(stream));
+    for (int i = 0; i < 8; i++)
+      for (size_t byte = 0; byte < BYTES; byte++) assert_int_equal(noise[i][byte], 0x7f);
+    for (int i = 0; i < 8; i++) OK(attune_free(noise[i], stream));
     assert_memory_equal(d, eager, BYTES);
   }
   attune_graph_destroy(graph);
@@ -127,11 +129,12 @@ static void memory_goes_with_the_last_graph(void **state) {
   OK(attune_graph_replay(second, stream));
   OK(attune_stream_synchronize(stream));
   assert_int_equal(((unsigned char *)d)[BYTES - 1], 5);
+  OK(attune_free(kept, stream)); /* the graphs still hold it */
   attune_graph_destroy(first);
+  OK(attune_stream_synchronize(stream));
   assert_int_equal(reserved(), during);
   OK(attune_graph_replay(second, stream));
   OK(attune_stream_synchronize(stream));
-  OK(attune_free(kept, stream));
   attune_graph_destroy(second);
   OK(attune_stream_synchronize(stream));
   assert_int_equal(reserved(), before);
@@ -253,7 +256,7 @@ static attune_status with_twice_the_numbers(void *user, attune_stream *on) {
 }
 
 static attune_status with_numbers_and_refuse(void *user, attune_stream *on) {
-  attune_status status = with_numbers(user, on);
+  attune_status status = with_twice_the_numbers(user, on);
   return status == ATTUNE_OK ? attune_fill(on, d, 300, 1) : status;
 }
 
@@ -313,6 +316,43 @@ static void random_numbers_go_on(void **state) {
   attune_graph_destroy(graph);
 }
 
+/* What a capture drew does not count for the next one, whether it was reset, dropped or broken. */
+static void draws_are_counted_anew(void **state) {
+  (void)state;
+  static float eager[2][COUNT];
+  attune_graph *graph = new_graph();
+  attune_stream *other = NULL;
+  OK(attune_stream_create(&other, host));
+  OK(attune_generator_create(&generator, 8));
+  OK(attune_graph_register_generator(graph, generator));
+  for (int i = 0; i < 2; i++) {
+    OK(with_numbers(NULL, stream));
+    OK(attune_stream_synchronize(stream));
+    memcpy(eager[i], d, BYTES);
+  }
+  for (int way = 0; way < 3; way++) {
+    if (way == 0) {
+      OK(attune_graph_capture_callback(graph, stream, NULL, with_numbers, NULL));
+      OK(attune_graph_reset(graph));
+    } else if (way == 1) {
+      FAILS(attune_graph_capture_callback(graph, stream, NULL, with_numbers_and_refuse, NULL), ATTUNE_INVALID_ARGUMENT);
+    } else {
+      OK(attune_graph_capture_begin(graph, stream, NULL));
+      OK(with_numbers(NULL, stream));
+      FAILS(attune_stream_wait_stream(stream, other), ATTUNE_CAPTURING);
+      FAILS(attune_graph_capture_end(graph, stream), ATTUNE_CAPTURING);
+    }
+    OK(attune_generator_set_offset(generator, 0));
+    OK(attune_graph_capture_callback(graph, stream, NULL, with_numbers, NULL));
+    assert_next(eager[0], graph);
+    assert_next(eager[1], graph);
+    OK(attune_graph_reset(graph));
+  }
+  attune_graph_destroy(graph);
+  attune_generator_destroy(generator);
+  attune_stream_destroy(other);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replay_is_eager),
@@ -321,6 +361,7 @@ int main(void) {
       cmocka_unit_test(a_joined_stream_allocates),
       cmocka_unit_test(gemms_are_tuned_afterwards),
       cmocka_unit_test(random_numbers_go_on),
+      cmocka_unit_test(draws_are_counted_anew),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -226,6 +226,95 @@ static void callbacks(void **state) {
   attune_stream_destroy(stream);
 }
 
+/* What a callback must not do to its own graph: it is refused, and the capture goes on. */
+static attune_status against_its_graph(void *user, attune_stream *stream) {
+  called *c = user;
+  give(stream, c->x, 1, 2);
+  attune_graph_destroy(c->graph);
+  FAILS(attune_graph_reset(c->graph), ATTUNE_BUSY);
+  FAILS(attune_graph_capture_begin(c->graph, stream, NULL), ATTUNE_BUSY);
+  FAILS(attune_graph_replay(c->graph, stream), ATTUNE_CAPTURING);
+  FAILS(attune_graph_instantiate(c->graph), ATTUNE_CAPTURING);
+  FAILS(attune_graph_update(c->graph, stream, five_steps, c->x, NULL), ATTUNE_BUSY);
+  return ATTUNE_OK;
+}
+
+static void count_line(void *user, attune_log_level level, const char *line) {
+  if (level == ATTUNE_LOG_ERROR && strstr(line, "left alone")) ++*(int *)user;
+}
+
+static void callbacks_leave_their_graph(void **state) {
+  (void)state;
+  static unsigned x[2 * COUNT];
+  int lines = 0;
+  attune_stream *stream = new_stream();
+  attune_graph *graph = new_graph();
+  called c = {.graph = graph, .x = x};
+  attune_set_log(count_line, &lines, ATTUNE_LOG_ERROR);
+  OK(attune_graph_capture_callback(graph, stream, NULL, against_its_graph, &c));
+  OK(attune_graph_update(graph, stream, against_its_graph, &c, NULL));
+  attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
+  assert_int_equal(lines, 2);
+  memset(x, 0, sizeof x);
+  OK(attune_graph_replay(graph, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_numbers(x, 2);
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+}
+
+/* A callback that destroys its stream: the capture goes with it, the graph stays usable. */
+static attune_status destroy_stream(void *user, attune_stream *stream) {
+  give(stream, user, 1, 1);
+  attune_stream_destroy(stream);
+  return ATTUNE_OK;
+}
+
+static void callbacks_that_destroy_their_stream(void **state) {
+  (void)state;
+  static unsigned x[2 * COUNT];
+  attune_graph *graph = new_graph();
+  FAILS(attune_graph_capture_callback(graph, new_stream(), NULL, destroy_stream, x), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "destroyed the stream"));
+  attune_stream *stream = new_stream();
+  assert_usable(graph, stream, NULL);
+  OK(attune_graph_capture_callback(graph, stream, NULL, five_steps, x));
+  FAILS(attune_graph_update(graph, new_stream(), destroy_stream, x, NULL), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_graph_replay(graph, stream)); /* what it had */
+  OK(attune_stream_synchronize(stream));
+  assert_int_equal(attune_graph_node_count(graph), 5);
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+}
+
+static void streams_join_by_waiting(void **state) {
+  (void)state;
+  static unsigned x[COUNT];
+  attune_stream *main = new_stream(), *side = new_stream();
+  attune_graph *graph = new_graph();
+  memset(x, 0, sizeof x);
+  OK(attune_graph_capture_begin(graph, main, NULL));
+  give(main, x, 1, 1);
+  FAILS(attune_stream_wait_stream(attune_stream_default(host), main), ATTUNE_UNSUPPORTED);
+  OK(attune_stream_wait_stream(side, main));
+  assert_true(at_stream_capturing(side));
+  give(side, x, 3, 1);
+  OK(attune_stream_wait_stream(main, side));
+  OK(attune_graph_capture_end(graph, main));
+  OK(attune_graph_replay(graph, side));
+  OK(attune_stream_synchronize(side));
+  assert_numbers(x, 4);
+  OK(attune_graph_reset(graph));
+  OK(attune_graph_capture_begin(graph, main, NULL)); /* a stream outside of the capture cannot be waited for */
+  give(side, x, 1, 1);
+  FAILS(attune_stream_wait_stream(main, side), ATTUNE_CAPTURING);
+  FAILS(attune_graph_capture_end(graph, main), ATTUNE_CAPTURING);
+  assert_usable(graph, main, side);
+  attune_graph_destroy(graph);
+  attune_stream_destroy(main);
+  attune_stream_destroy(side);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stream_not_joined_back),
@@ -234,6 +323,9 @@ int main(void) {
       cmocka_unit_test(the_wrong_end),
       cmocka_unit_test(streams_destroyed_in_a_capture),
       cmocka_unit_test(callbacks),
+      cmocka_unit_test(callbacks_leave_their_graph),
+      cmocka_unit_test(callbacks_that_destroy_their_stream),
+      cmocka_unit_test(streams_join_by_waiting),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);
 }

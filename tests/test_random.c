@@ -215,6 +215,21 @@ static void bad_input(void **state) {
   BAD(attune_generator_set_offset(g, 3));
   BAD(attune_generator_set_offset(g, (uint64_t)1 << 63));
   BAD(attune_generator_jump(g, 2));
+  BAD(attune_generator_jump(NULL, 4));
+  BAD(attune_generator_set_offset(NULL, 4));
+  BAD(attune_generator_get_offset(NULL, &value));
+  BAD(attune_generator_get_offset(g, NULL));
+  BAD(attune_generator_set_mode(NULL, ATTUNE_RANDOM_TORCH));
+  BAD(attune_generator_get_mode(g, NULL));
+  BAD(attune_generator_set_torch_grid(NULL, 132, 2048));
+  BAD(attune_generator_get_state(NULL, saved, 16));
+  BAD(attune_generator_get_state(g, NULL, 16));
+  BAD(attune_generator_set_state(NULL, saved, 16));
+  BAD(attune_generator_set_state(g, saved, 0));
+  OK(attune_generator_set_offset(g, INT64_MAX - 3));
+  BAD(attune_generator_jump(g, 4)); /* past the last offset */
+  assert_true(offset_of(g) == INT64_MAX - 3);
+  OK(attune_generator_set_offset(g, 0));
   BAD(attune_generator_get_state(g, saved, 15));
   BAD(attune_generator_set_state(g, saved, 15));
   BAD(attune_generator_set_state(g, saved, 24));
@@ -257,6 +272,96 @@ static void bad_input(void **state) {
   for (int i = 0; i < 8; i++) assert_true(x[i] == 3.0f);
   attune_generator_destroy(g);
   attune_generator_destroy(NULL);
+}
+
+/* Each call takes its wrong parameter through every type, and says which one it was; what is in memory stays. */
+typedef struct parameter {
+  kind k;
+  double a, b;
+  const char *said;
+} parameter;
+
+static attune_status draw_with(const parameter *p, attune_generator *g, void *out, attune_dtype dtype) {
+  switch (p->k) {
+  case UNIFORM: return attune_random_uniform(g, inline_stream, out, dtype, 8, p->a, p->b);
+  case NORMAL: return attune_random_normal(g, inline_stream, out, dtype, 8, p->a, p->b);
+  case LOG_NORMAL: return attune_random_log_normal(g, inline_stream, out, dtype, 8, p->a, p->b);
+  case EXPONENTIAL: return attune_random_exponential(g, inline_stream, out, dtype, 8, p->a);
+  case BERNOULLI: return attune_random_bernoulli(g, inline_stream, out, dtype, 8, p->a);
+  default: return attune_random_integers(g, inline_stream, out, dtype, 8, (int64_t)p->a, (int64_t)p->b);
+  }
+}
+
+static void bad_parameters(void **state) {
+  (void)state;
+  const double nan = (double)NAN, infinite = (double)INFINITY;
+  const parameter wrong[] = {
+      {UNIFORM, nan, 1, "from is "},        {UNIFORM, 0, nan, "to "},
+      {UNIFORM, -infinite, 0, "from is "},  {UNIFORM, 0, infinite, "to inf"},
+      {UNIFORM, 2, 1, "from <= to"},        {UNIFORM, -1.7e308, 1.7e308, "difference"},
+      {NORMAL, nan, 1, "mean is "},         {NORMAL, 0, nan, "deviation is "},
+      {NORMAL, infinite, 1, "mean is "},    {NORMAL, 0, infinite, "deviation is "},
+      {NORMAL, 0, -1e-300, "deviation is"}, {LOG_NORMAL, nan, 1, "mean is "},
+      {LOG_NORMAL, 0, nan, "deviation is"}, {LOG_NORMAL, 0, -1, "deviation is "},
+      {EXPONENTIAL, nan, 0, "rate is "},    {EXPONENTIAL, infinite, 0, "rate is inf"},
+      {EXPONENTIAL, 0, 0, "rate is 0"},     {EXPONENTIAL, -1, 0, "rate is -1"},
+      {BERNOULLI, nan, 0, "p is "},         {BERNOULLI, 1.0000001, 0, "should be from 0 to 1"},
+      {BERNOULLI, -1e-300, 0, "p is "},     {BERNOULLI, infinite, 0, "p is inf"},
+      {INTEGERS, 3, 3, "from < to"},        {INTEGERS, 4, 3, "from < to"},
+  };
+  attune_generator *g = new_generator();
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t d = 0; d < DTYPES; d++) {
+      _Alignas(16) unsigned char out[64], before[64];
+      if (!makes_sense(wrong[i].k, dtypes[d])) continue;
+      memset(out, 0x5a, sizeof out);
+      memcpy(before, out, sizeof out);
+      BAD(draw_with(&wrong[i], g, out, dtypes[d]));
+      if (!strstr(attune_last_message(), wrong[i].said))
+        fail_msg("case %zu, %s: \"%s\" does not say \"%s\"", i, attune_dtype_name(dtypes[d]), attune_last_message(),
+                 wrong[i].said);
+      assert_memory_equal(out, before, sizeof out);
+      assert_int_equal(offset_of(g), 0);
+      OK(draw(wrong[i].k, g, inline_stream, out, dtypes[d], 8)); /* the next call works */
+      assert_true(memcmp(out, before, sizeof out) != 0);
+      OK(attune_generator_set_offset(g, 0));
+    }
+  attune_generator_destroy(g);
+}
+
+/* What no type of a kind can hold, wrong places in memory, wrong counts. */
+static void bad_places(void **state) {
+  (void)state;
+  attune_generator *g = new_generator();
+  _Alignas(16) unsigned char out[64];
+  for (int k = 0; k < KINDS; k++)
+    for (size_t d = 0; d < DTYPES; d++) {
+      const size_t size = attune_dtype_size(dtypes[d]);
+      if (k == WIDE_INTEGERS && !makes_sense((kind)k, dtypes[d])) continue; /* a matter of the bounds */
+      if (!makes_sense((kind)k, dtypes[d])) {
+        BAD(draw((kind)k, g, inline_stream, out, dtypes[d], 4));
+        assert_non_null(strstr(attune_last_message(), "dtype is "));
+        continue;
+      }
+      BAD(draw((kind)k, NULL, inline_stream, out, dtypes[d], 4));
+      assert_non_null(strstr(attune_last_message(), "generator is NULL"));
+      BAD(draw((kind)k, g, NULL, out, dtypes[d], 4));
+      assert_non_null(strstr(attune_last_message(), "stream is NULL"));
+      BAD(draw((kind)k, g, inline_stream, NULL, dtypes[d], 4));
+      assert_non_null(strstr(attune_last_message(), "pointer is NULL"));
+      BAD(draw((kind)k, g, inline_stream, out + size / 2, dtypes[d], 4));
+      assert_non_null(strstr(attune_last_message(), "aligned"));
+      BAD(draw((kind)k, g, inline_stream, out, dtypes[d], (size_t)-1));
+      assert_non_null(strstr(attune_last_message(), "count is "));
+      BAD(draw((kind)k, g, inline_stream, out, (attune_dtype)99, 4));
+      OK(draw((kind)k, g, inline_stream, NULL, dtypes[d], 0));
+      assert_int_equal(offset_of(g), 0);
+      OK(draw((kind)k, g, inline_stream, out, dtypes[d], 4));
+      OK(attune_generator_set_offset(g, 0));
+    }
+  BAD(attune_random_permutation(g, inline_stream, out, ATTUNE_I32, ((size_t)1 << 31) + 1));
+  assert_non_null(strstr(attune_last_message(), "2^31"));
+  attune_generator_destroy(g);
 }
 
 /* Every number once, for all small counts and some beyond the change of method. */
@@ -342,6 +447,8 @@ int main(void) {
       cmocka_unit_test(parts_make_the_whole),
       cmocka_unit_test(state_is_saved_and_restored),
       cmocka_unit_test(bad_input),
+      cmocka_unit_test(bad_parameters),
+      cmocka_unit_test(bad_places),
       cmocka_unit_test(permutations_are_permutations),
       cmocka_unit_test(threads_share_a_generator),
   };

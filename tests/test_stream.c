@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -159,6 +160,30 @@ static void a_stream_waits_for_anothers_event(void **state) {
   assert_int_equal(attune_event_query(event), ATTUNE_OK);
   assert_true(log[0] == 1 && log[1] == 2);
   attune_event_destroy(event);
+  attune_stream_destroy(first);
+  attune_stream_destroy(second);
+}
+
+static void a_stream_waits_for_another(void **state) {
+  (void)state;
+  int log[3] = {0};
+  atomic_int at = 0;
+  atomic_bool gate = false;
+  attune_stream *first = new_stream(), *second = new_stream();
+  assert_int_equal(attune_stream_wait_stream(second, first), ATTUNE_OK); /* nothing to wait for */
+  give_held(first, &gate);
+  give_step(first, log, &at, 1);
+  assert_int_equal(attune_stream_wait_stream(second, first), ATTUNE_OK);
+  assert_int_equal(attune_stream_wait_stream(second, second), ATTUNE_OK);
+  give_step(second, log, &at, 2);
+  usleep(2000);
+  assert_int_equal(attune_stream_query(second), ATTUNE_NOT_READY);
+  atomic_store(&gate, true);
+  give_step(second, log, &at, 3);
+  assert_int_equal(attune_stream_wait_stream(attune_stream_default(host), second), ATTUNE_OK); /* inline: waits now */
+  assert_true(log[0] == 1 && log[1] == 2 && log[2] == 3);
+  assert_int_equal(attune_stream_wait_stream(first, attune_stream_default(host)), ATTUNE_OK);
+  assert_int_equal(attune_stream_synchronize(first), ATTUNE_OK);
   attune_stream_destroy(first);
   attune_stream_destroy(second);
 }
@@ -365,17 +390,110 @@ static void threads_with_streams_of_their_own(void **state) {
   }
 }
 
+/* The allocator records events on streams that another thread gives work to: the record lies where its mark does. */
+typedef struct giver {
+  attune_stream *stream;
+  atomic_bool ended;
+} giver;
+
+static void nothing(const void *args) {
+  (void)args;
+}
+
+static void *keep_giving(void *arg) {
+  giver *g = arg;
+  while (!atomic_load(&g->ended))
+    if (at_host_submit(g->stream, nothing, NULL, 0) != ATTUNE_OK) return arg;
+  return NULL;
+}
+
+static void records_beside_a_giver(void **state) {
+  (void)state;
+  giver g = {.stream = new_stream()};
+  attune_event *start = new_event(), *stop = new_event();
+  pthread_t thread;
+  void *failed = NULL;
+  assert_int_equal(pthread_create(&thread, NULL, keep_giving, &g), 0);
+  for (int i = 0; i < 3000; i++) {
+    double ns = -1;
+    assert_int_equal(attune_event_record(start, attune_stream_default(host)), ATTUNE_OK);
+    assert_int_equal(attune_event_record(stop, g.stream), ATTUNE_OK);
+    assert_int_equal(attune_event_synchronize(stop), ATTUNE_OK);
+    assert_int_equal(attune_event_elapsed_ns(&ns, start, stop), ATTUNE_OK);
+    if (!(ns >= 0)) fail_msg("record %d was reached before its mark ran: %g ns", i, ns);
+  }
+  atomic_store(&g.ended, true);
+  pthread_join(thread, &failed);
+  assert_null(failed);
+  attune_event_destroy(start);
+  attune_event_destroy(stop);
+  attune_stream_destroy(g.stream);
+}
+
+/* A signal to the process, which the program's thread blocks for a while, is not handled by a stream's thread. */
+static _Atomic(int) signals;
+static void count_signal(int number) {
+  (void)number;
+  atomic_fetch_add(&signals, 1);
+}
+
+static void signals_stay_with_the_program(void **state) {
+  (void)state;
+  struct sigaction count = {.sa_handler = count_signal}, before;
+  sigset_t mine, old;
+  attune_stream *stream = new_stream();
+  assert_int_equal(attune_stream_synchronize(stream), ATTUNE_OK);
+  assert_int_equal(sigaction(SIGUSR1, &count, &before), 0);
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGUSR1);
+  assert_int_equal(pthread_sigmask(SIG_BLOCK, &mine, &old), 0);
+  assert_int_equal(kill(getpid(), SIGUSR1), 0);
+  for (int i = 0; i < 20; i++) {
+    assert_int_equal(at_host_submit(stream, nothing, NULL, 0), ATTUNE_OK);
+    assert_int_equal(attune_stream_synchronize(stream), ATTUNE_OK);
+    usleep(100);
+  }
+  assert_int_equal(atomic_load(&signals), 0);
+  assert_int_equal(pthread_sigmask(SIG_SETMASK, &old, NULL), 0);
+  usleep(100);
+  assert_int_equal(atomic_load(&signals), 1);
+  assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+  attune_stream_destroy(stream);
+}
+
 static void wrong_arguments(void **state) {
   (void)state;
   attune_stream *stream = NULL;
   attune_event *event = NULL, *made = new_event();
   double ns;
   assert_int_equal(attune_stream_create(NULL, host), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_stream_create(&stream, NULL), ATTUNE_INVALID_ARGUMENT);
-  assert_int_equal(attune_stream_wrap(&stream, host, &ns), ATTUNE_UNSUPPORTED);
-  assert_int_equal(attune_event_wrap(&event, host, &ns), ATTUNE_UNSUPPORTED);
   assert_int_equal(attune_event_create(NULL, host), ATTUNE_INVALID_ARGUMENT);
+  attune_stream *const trash = (attune_stream *)(void *)&stream;
+  attune_event *const rubbish = (attune_event *)(void *)&event;
+  /* What a failed call made is nothing, so that destroying it is harmless. */
+  stream = trash;
+  assert_int_equal(attune_stream_create(&stream, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_null(stream);
+  stream = trash;
+  assert_int_equal(attune_stream_wrap(&stream, NULL, &ns), ATTUNE_INVALID_ARGUMENT);
+  assert_null(stream);
+  stream = trash;
+  assert_int_equal(attune_stream_wrap(&stream, host, &ns), ATTUNE_UNSUPPORTED);
+  assert_null(stream);
+  event = rubbish;
+  assert_int_equal(attune_event_wrap(&event, host, &ns), ATTUNE_UNSUPPORTED);
+  assert_null(event);
+  event = rubbish;
+  assert_int_equal(attune_event_wrap(&event, NULL, &ns), ATTUNE_INVALID_ARGUMENT);
+  assert_null(event);
+  event = rubbish;
   assert_int_equal(attune_event_create(&event, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_null(event);
+  event = rubbish;
+  assert_int_equal(attune_event_ipc_open(&event, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_null(event);
+  assert_int_equal(attune_event_ipc_export(NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_event_ipc_export(made, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_null(attune_stream_default(NULL));
   assert_null(attune_stream_native(NULL));
   assert_null(attune_event_native(NULL));
@@ -386,6 +504,10 @@ static void wrong_arguments(void **state) {
   assert_int_equal(attune_stream_synchronize(NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_stream_wait_event(NULL, made), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_stream_wait_event(attune_stream_default(host), NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_stream_wait_stream(NULL, attune_stream_default(host)), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "stream is NULL"));
+  assert_int_equal(attune_stream_wait_stream(attune_stream_default(host), NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "other is NULL"));
   assert_int_equal(attune_event_record(NULL, attune_stream_default(host)), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_event_record(made, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_event_query(NULL), ATTUNE_INVALID_ARGUMENT);
@@ -427,6 +549,7 @@ int main(void) {
       cmocka_unit_test(arguments_are_copied),
       cmocka_unit_test(work_is_asynchronous_and_destroy_waits),
       cmocka_unit_test(a_stream_waits_for_anothers_event),
+      cmocka_unit_test(a_stream_waits_for_another),
       cmocka_unit_test(a_later_record_does_not_move_a_wait),
       cmocka_unit_test(a_later_record_is_waited_for),
       cmocka_unit_test(an_event_outlives_its_stream),
@@ -437,6 +560,8 @@ int main(void) {
       cmocka_unit_test(the_inline_stream_waits_for_an_event),
       cmocka_unit_test(the_device_waits_for_all_streams),
       cmocka_unit_test(threads_with_streams_of_their_own),
+      cmocka_unit_test(records_beside_a_giver),
+      cmocka_unit_test(signals_stay_with_the_program),
       cmocka_unit_test(wrong_arguments),
       cmocka_unit_test(other_kinds_and_empty_slots),
   };

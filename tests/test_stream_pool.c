@@ -5,6 +5,9 @@
 #include "src/host/host.h"
 #include "src/stream.h"
 
+#include <attune/graph.h>
+#include <attune/random.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
@@ -221,6 +224,40 @@ static void memory_given_back_is_told(void **state) {
   attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
 }
 
+/* Memory that another stream uses, and what a graph holds for its generators. */
+static void other_waits_are_told(void **state) {
+  (void)state;
+  heard h = {0};
+  void *memory = NULL;
+  attune_stream *owner = NULL, *user = NULL;
+  attune_graph *graph = NULL;
+  attune_generator *generator = NULL;
+  OK(attune_stream_create(&owner, host));
+  OK(attune_stream_create(&user, host));
+  OK(attune_graph_create(&graph, host));
+  OK(attune_generator_create(&generator, 1));
+  OK(attune_graph_register_generator(graph, generator));
+  OK(attune_alloc(&memory, owner, 1 << 20));
+  OK(attune_memory_empty_cache(host));
+  OK(attune_record_use(memory, user));
+  OK(at_host_submit(user, sleep_20ms, NULL, 0));
+  OK(attune_free(memory, owner));
+  attune_set_log(hear, &h, ATTUNE_LOG_INFO);
+  OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_WARN));
+  OK(attune_memory_empty_cache(host));
+  assert_int_equal(h.warnings, 2); /* for the other stream's use, and when the memory goes */
+  attune_graph_destroy(graph);
+  assert_int_equal(h.warnings, 3);
+  OK(attune_graph_create(&graph, host));
+  attune_graph_destroy(graph); /* nothing to give back */
+  assert_int_equal(h.warnings, 3);
+  OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_OFF));
+  attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
+  attune_generator_destroy(generator);
+  attune_stream_destroy(owner);
+  attune_stream_destroy(user);
+}
+
 static void *leave_streams_behind(void *arg) {
   attune_stream **streams = arg;
   for (int i = 0; i < 4; i++) {
@@ -258,6 +295,7 @@ int main(void) {
       cmocka_unit_test(options_of_events),
       cmocka_unit_test(implicit_synchronization_is_told),
       cmocka_unit_test(memory_given_back_is_told),
+      cmocka_unit_test(other_waits_are_told),
       cmocka_unit_test(a_thread_ends_and_its_streams_live),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -183,6 +184,33 @@ static void a_busy_pool_makes_nobody_wait(void **state) {
   assert_int_equal(c.size, 2);
 }
 
+/* A signal to the process, which the program's thread blocks for a while, is not handled by a worker. */
+static atomic_int signals;
+static void count_signal(int number) {
+  (void)number;
+  atomic_fetch_add(&signals, 1);
+}
+
+static void signals_stay_with_the_program(void **state) {
+  (void)state;
+  struct sigaction count = {.sa_handler = count_signal}, before;
+  sigset_t mine, old;
+  census c = {0};
+  at_parallel(MOST, count_rank, &c);
+  assert_int_equal(sigaction(SIGUSR1, &count, &before), 0);
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGUSR1);
+  assert_int_equal(pthread_sigmask(SIG_BLOCK, &mine, &old), 0);
+  assert_int_equal(kill(getpid(), SIGUSR1), 0);
+  usleep(2000);
+  at_parallel(MOST, count_rank, &c);
+  assert_int_equal(atomic_load(&signals), 0);
+  assert_int_equal(pthread_sigmask(SIG_SETMASK, &old, NULL), 0);
+  usleep(100);
+  assert_int_equal(atomic_load(&signals), 1);
+  assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+}
+
 static void cpus_are_ours(void **state) {
   (void)state;
   assert_true(at_cpu_count() >= 1 && at_cpu_count() <= sysconf(_SC_NPROCESSORS_CONF));
@@ -194,7 +222,7 @@ int main(void) {
       cmocka_unit_test(rank_0_is_the_caller),   cmocka_unit_test(a_barrier_waits_for_all),
       cmocka_unit_test(sleepers_wake),          cmocka_unit_test(a_nested_call_runs_alone),
       cmocka_unit_test(callers_share_the_pool), cmocka_unit_test(a_busy_pool_makes_nobody_wait),
-      cmocka_unit_test(cpus_are_ours),
+      cmocka_unit_test(cpus_are_ours),          cmocka_unit_test(signals_stay_with_the_program),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,8 @@ typedef struct attune_capture_options {
 ATTUNE_API attune_status attune_graph_create(attune_graph **out, attune_device *device);
 
 /* Ends a capture that is under way (what it wrote down is dropped), releases the graph, its executable, its hold on the
- * pool and its generators. Its replays must be done. NULL is left alone. */
+ * pool and its generators. Its replays must be done. NULL is left alone; so is, with an error in the log, a graph whose
+ * own callback calls this. */
 ATTUNE_API void attune_graph_destroy(attune_graph *graph);
 
 /* Starts to capture `stream` into the graph. options NULL: the defaults. The stream is one of the graph's device and
@@ -88,7 +89,8 @@ ATTUNE_API attune_status attune_graph_instantiate(attune_graph *graph);
 
 /* Gives one replay to `stream`, any of the graph's device, also the default one (on the host that runs it inline).
  * Registered generators move on by what one replay draws. Errors: INVALID_ARGUMENT (nothing is captured), CAPTURING
- * (the graph or the stream is in a capture), DEVICE_ERROR. */
+ * (the graph or the stream is in a capture; but the program's own capture of a CUDA stream takes a graph without
+ * generators in), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream);
 
 /* Drops what is captured and the hold on the pool; generators stay registered. Replays must be done. Errors:

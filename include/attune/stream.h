@@ -66,6 +66,11 @@ ATTUNE_API attune_status attune_stream_synchronize(attune_stream *stream);
  * capture), UNSUPPORTED (a default stream cannot join). Allowed in capture. */
 ATTUNE_API attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event);
 
+/* Work given to `stream` from now on waits for all work that `other` was given so far: an event recorded there and
+ * waited for here. One stream twice: nothing to wait for. Errors: those of attune_event_create, attune_event_record and
+ * attune_stream_wait_event. Allowed in capture: `stream` joins the one that `other` is in. */
+ATTUNE_API attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other);
+
 /* A new timing event of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
  * DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *device);
@@ -121,15 +126,17 @@ ATTUNE_API attune_status attune_event_query(attune_event *event);
 ATTUNE_API attune_status attune_event_synchronize(attune_event *event);
 
 /* What attune does where a call has to wait for a device although nobody asked it to: a copy from or to pageable host
- * memory, memory given back to the system, a stream destroyed with work in flight. */
+ * memory, memory given back to the system (also by attune_graph_destroy, what registered generators had there), memory
+ * that several streams use looked for when there is no other, a stream destroyed with work in flight. Tuning waits too:
+ * that is what its mode asks for. */
 typedef enum attune_sync_debug {
   ATTUNE_SYNC_DEBUG_OFF = 0,
   ATTUNE_SYNC_DEBUG_WARN = 1,
   ATTUNE_SYNC_DEBUG_ERROR = 2
 } attune_sync_debug;
 
-/* Sets it for the process: off (the default), a warning in the log, or an error: the call does nothing and returns
- * BUSY; a call without a status waits and logs an error. Errors: INVALID_ARGUMENT. Any thread. */
+/* Sets it for the process: off (the default), a warning in the log, or an error: a copy does nothing and returns BUSY;
+ * all others wait and log an error. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
 
 /* The present setting. Any thread. */

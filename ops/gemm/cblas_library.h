@@ -4,6 +4,7 @@
 #ifndef AT_GEMM_CBLAS_LIBRARY_H
 #define AT_GEMM_CBLAS_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ops/gemm/cblas_gate.h"
@@ -17,6 +18,7 @@ typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, i
 typedef struct at_cblas {
   char id[64];         /* "openblas-0.3.21" */
   int default_threads; /* the setting when it was found, at least 1 */
+  bool f32_overreads;  /* its f32 kernels read beyond the end of matrices, into pages that may not be there */
   at_cblas_sgemm_fn sgemm;
   at_cblas_dgemm_fn dgemm;
   at_cblas_gate gate;

@@ -78,11 +78,24 @@ static inline recent *recent_of(const attune_gemm_problem *p) {
 }
 _Static_assert(RECENT == 32, "recent_of takes five bits");
 
+/* All but the padding before the sizes, which the caller's compiler fills as it likes. */
+static inline bool same_problem(const attune_gemm_problem *x, const attune_gemm_problem *y) {
+  enum {
+    HEAD = offsetof(attune_gemm_problem, trans_b) + sizeof(attune_transpose),
+    TAIL = offsetof(attune_gemm_problem, m)
+  };
+  return memcmp(x, y, HEAD) == 0 && memcmp(&x->m, &y->m, sizeof *x - TAIL) == 0;
+}
+_Static_assert(sizeof(attune_contract) == 2 * sizeof(int) + sizeof(size_t) &&
+                   sizeof(attune_gemm_problem) ==
+                       offsetof(attune_gemm_problem, m) + 12 * sizeof(int64_t) + sizeof(attune_contract),
+               "same_problem knows all padding");
+
 /* The plan of a call just like a recent one; NULL: look it up. */
 static inline const at_plan *plan_of_recent(const recent *r, const attune_tuner *tuner, const attune_stream *stream,
                                             const attune_gemm_problem *problem, at_gemm_use use) {
   if (r->tuner != tuner->id || r->device != stream->device || r->use.c != use.c || r->use.alignment != use.alignment ||
-      memcmp(&r->problem, problem, sizeof *problem) != 0)
+      !same_problem(&r->problem, problem))
     return NULL;
   return at_plan_entry_plan(r->entry);
 }

@@ -68,6 +68,10 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return at_host_submit(stream, run, &w, sizeof w);
 }
 
+static bool can_use(const at_cblas *library, const at_gemm *g) {
+  return g->dtype == ATTUNE_F64 || !library->f32_overreads;
+}
+
 static bool supports(const void *problem, attune_device *device) {
   const at_gemm *g = at_gemm_of(problem);
   if (device->backend->kind != ATTUNE_DEVICE_HOST || g->dtype != g->dtype_out) return false;
@@ -75,7 +79,9 @@ static bool supports(const void *problem, attune_device *device) {
   int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldd};
   for (size_t i = 0; i < AT_COUNT(sizes); i++)
     if (sizes[i] > INT_MAX) return false;
-  return at_cblas_count() > 0;
+  for (int i = 0; i < at_cblas_count(); i++)
+    if (can_use(at_cblas_at(i), g)) return true;
+  return false;
 }
 
 static void add(at_configuration *out, int *count, int max, const at_cblas *library, int threads) {
@@ -89,12 +95,13 @@ static void add(at_configuration *out, int *count, int max, const at_cblas *libr
 
 /* Each library with its default threads, then with one, all, and the powers of two between. */
 static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  (void)problem;
+  const at_gemm *g = at_gemm_of(problem);
   (void)device;
   int count = 0, cpus = at_cpu_count();
-  for (int i = 0; i < at_cblas_count(); i++) add(out, &count, max, at_cblas_at(i), at_cblas_at(i)->default_threads);
+  for (int i = 0; i < at_cblas_count(); i++)
+    if (can_use(at_cblas_at(i), g)) add(out, &count, max, at_cblas_at(i), at_cblas_at(i)->default_threads);
   for (int i = 0; i < at_cblas_count(); i++) {
-    if (at_cblas_at(i)->gate.set_threads == NULL) continue;
+    if (at_cblas_at(i)->gate.set_threads == NULL || !can_use(at_cblas_at(i), g)) continue;
     add(out, &count, max, at_cblas_at(i), cpus);
     for (int threads = 1; threads < cpus; threads *= 2) add(out, &count, max, at_cblas_at(i), threads);
   }
@@ -110,6 +117,8 @@ static attune_status prepare(at_plan *plan) {
                    plan->configuration.text);
   at_cblas *library = at_cblas_find(id);
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", id);
+  if (!can_use(library, at_gemm_of(plan->problem)))
+    return at_fail(ATTUNE_NOT_FOUND, "%s is not used for f32: its kernels read beyond the end of matrices", id);
   if (library->gate.set_threads == NULL && threads != library->default_threads)
     return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id,
                    library->default_threads);

@@ -222,11 +222,11 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   if (status == ATTUNE_OK) status = at_gemm_normalise(&r->problem, r->use, g, &swap);
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
     status = at_fail(ATTUNE_INVALID_ARGUMENT, "a size of the problem is 0; should be 1 or more to be tuned");
+  if (status != ATTUNE_OK) return status;
   const size_t element = attune_dtype_size((attune_dtype)g->dtype_out), in = attune_dtype_size((attune_dtype)g->dtype);
-  if (status == ATTUNE_OK && (g->alignment < element || g->alignment < in))
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "align=%d is below the size of an element; should be %zu or more",
-                     g->alignment, element > in ? element : in);
-  return status;
+  if (g->alignment >= element && g->alignment >= in) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "align=%d is below the size of an element; should be %zu or more",
+                 g->alignment, element > in ? element : in);
 }
 
 attune_status at_gemm_parse(const char *text, void *problem) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/cuda/state.h"
+#include "src/stream.h"
 
 _Static_assert(sizeof(cudaIpcMemHandle_t) == 64, "attune_memory_handle has room for a handle of CUDA");
 
@@ -52,6 +53,7 @@ attune_status at_cuda_pinned_free(attune_device *device, void *pointer) {
   relaxed_scope scope;
   attune_status status = enter(&scope, device);
   if (status != ATTUNE_OK) return status;
+  at_sync_waits(device, "pinned memory given back waits for the device's work");
   return leave(&scope, device, cudaFreeHost(pointer), "cudaFreeHost");
 }
 

@@ -160,6 +160,10 @@ attune_status at_cuda_event_elapsed(double *out_ns, attune_event *start, attune_
   float milliseconds = 0;
   cudaError_t error = cudaEventElapsedTime(&milliseconds, (cudaEvent_t)start->native, (cudaEvent_t)stop->native);
   status = at_cuda_check(start->device, error, "cudaEventElapsedTime");
+  if (error == cudaErrorInvalidResourceHandle)
+    status = at_fail(ATTUNE_INVALID_ARGUMENT,
+                     "start or stop was never recorded, or is the program's and has no timing; should be recorded on a "
+                     "stream, and made without cudaEventDisableTiming");
   if (status == ATTUNE_OK) *out_ns = (double)milliseconds * 1e6;
   at_cuda_leave(&scope);
   return status;

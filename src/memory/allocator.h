@@ -187,9 +187,10 @@ struct at_allocator {
   uint64_t front_count, pool_count, graph_count;
   attune_pool common; /* and the list of all pools */
   int captures;
-  at_block *deferred;    /* freed while a capture was under way: their events are recorded after it */
-  at_block *spare;       /* blocks without memory */
-  attune_event **events; /* unused ones */
+  at_block *deferred;      /* freed while a capture was under way: their events are recorded after it */
+  at_block *spare;         /* blocks without memory */
+  struct at_chunk *chunks; /* all that blocks were ever made of */
+  attune_event **events;   /* unused ones */
   size_t event_count, event_room;
   uint64_t reserved, tick;
   attune_memory_callback callbacks[AT_CALLBACKS];

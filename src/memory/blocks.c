@@ -6,16 +6,27 @@
 
 #define CHUNK_BLOCKS 256
 
+/* Listed, so that checkers of leaks find the start of each. */
+typedef struct at_chunk {
+  struct at_chunk *next;
+  _Alignas(64) at_block blocks[CHUNK_BLOCKS];
+} at_chunk;
+
+static bool add_chunk(at_allocator *allocator) {
+  at_chunk *chunk = NULL;
+  if (posix_memalign((void **)&chunk, _Alignof(at_chunk), sizeof *chunk) != 0) return false;
+  chunk->next = allocator->chunks;
+  allocator->chunks = chunk;
+  for (int i = 0; i < CHUNK_BLOCKS; i++) {
+    chunk->blocks[i] = (at_block){.entry.kind = AT_ENTRY_BLOCK, .link = allocator->spare};
+    allocator->spare = &chunk->blocks[i];
+  }
+  return true;
+}
+
 /* Chunks are never freed: a thread that frees a wrong pointer may look at a block at any time. */
 at_block *at_block_new(at_allocator *allocator) {
-  if (!allocator->spare) {
-    at_block *chunk = NULL;
-    if (posix_memalign((void **)&chunk, 64, CHUNK_BLOCKS * sizeof *chunk) != 0) return NULL;
-    for (int i = 0; i < CHUNK_BLOCKS; i++) {
-      chunk[i] = (at_block){.entry.kind = AT_ENTRY_BLOCK, .link = allocator->spare};
-      allocator->spare = &chunk[i];
-    }
-  }
+  if (!allocator->spare && !add_chunk(allocator)) return NULL;
   at_block *block = allocator->spare;
   allocator->spare = block->link;
   block->small = block->plain = false;

@@ -2,6 +2,7 @@
  * pending.c: freed blocks that other streams may still use. Each of those streams gets an event; the block is free when
  * all are reached. */
 #include "src/memory/allocator.h"
+#include "src/stream.h"
 
 #include <stdlib.h>
 
@@ -146,6 +147,7 @@ void at_pending_process(at_allocator *allocator, bool all) {
   if (all) {
     attune_device *device = allocator->device;
     pthread_mutex_unlock(&allocator->lock);
+    at_sync_waits(device, "memory that other streams use is waited for");
     (void)device->backend->device_synchronize(device); /* a device that fails says so to its next user */
     pthread_mutex_lock(&allocator->lock);
     allocator->synchronizations++;

@@ -3,8 +3,11 @@
 #include "src/random/generator.h"
 
 #include "src/capture.h"
+#include "src/host/queue.h"
+#include "src/stream.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +18,45 @@ struct attune_generator {
   uint64_t seed, offset;
   attune_random_mode mode;
   int processors, threads;
-  int references; /* the program's and one for each graph */
-  int captures;   /* under way, of graphs that it has joined */
+  int references;         /* the program's and one for each graph */
+  int captures;           /* under way, of graphs that it has joined */
+  atomic_uint generation; /* at_fork_generation() of the process that made `lock` */
 };
 
-#define LOCK(generator) pthread_mutex_lock((pthread_mutex_t *)(uintptr_t) & (generator)->lock)
-#define UNLOCK(generator) pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t) & (generator)->lock)
+static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER; /* guards renew(); held over fork */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void hold_renewal(void) {
+  pthread_mutex_lock(&renewal);
+}
+static void release_renewal(void) {
+  pthread_mutex_unlock(&renewal);
+}
+static void watch_fork(void) {
+  pthread_atfork(hold_renewal, release_renewal, release_renewal);
+}
+
+/* In a child of fork the lock may be held by a thread that stayed in the parent: the first user makes it anew. */
+static void renew(attune_generator *generator, unsigned generation) {
+  pthread_mutex_lock(&renewal);
+  if (atomic_load(&generator->generation) != generation) {
+    pthread_mutex_init(&generator->lock, NULL);
+    atomic_store_explicit(&generator->generation, generation, memory_order_release);
+  }
+  pthread_mutex_unlock(&renewal);
+}
+
+static void lock(const attune_generator *constant) {
+  attune_generator *generator = (attune_generator *)(uintptr_t)constant;
+  const unsigned generation = at_fork_generation();
+  if (AT_UNLIKELY(atomic_load_explicit(&generator->generation, memory_order_acquire) != generation))
+    renew(generator, generation);
+  pthread_mutex_lock(&generator->lock);
+}
+
+static void unlock(const attune_generator *generator) {
+  pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t)&generator->lock);
+}
 
 static attune_status check(const attune_generator *generator, const void *pointer, const char *name) {
   if (!generator)
@@ -38,9 +74,9 @@ static attune_status check_offset(uint64_t offset) {
 /* Locks for a change; fails unlocked. */
 static attune_status begin_change(attune_generator *generator) {
   if (!generator) return check(generator, "", "generator");
-  LOCK(generator);
+  lock(generator);
   if (generator->captures == 0) return ATTUNE_OK;
-  UNLOCK(generator);
+  unlock(generator);
   return at_fail(ATTUNE_CAPTURING,
                  "a graph that the generator is registered with is being captured; should be set before or after");
 }
@@ -50,7 +86,9 @@ attune_status attune_generator_create(attune_generator **out, uint64_t seed) {
   *out = NULL;
   attune_generator *generator = calloc(1, sizeof *generator);
   if (!generator) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a generator");
+  pthread_once(&fork_once, watch_fork);
   pthread_mutex_init(&generator->lock, NULL);
+  atomic_init(&generator->generation, at_fork_generation());
   generator->seed = seed;
   generator->references = 1;
   *out = generator;
@@ -58,9 +96,9 @@ attune_status attune_generator_create(attune_generator **out, uint64_t seed) {
 }
 
 static void drop(attune_generator *generator) {
-  LOCK(generator);
+  lock(generator);
   const int left = --generator->references;
-  UNLOCK(generator);
+  unlock(generator);
   if (left > 0) return;
   pthread_mutex_destroy(&generator->lock);
   free(generator);
@@ -75,16 +113,16 @@ attune_status attune_generator_set_seed(attune_generator *generator, uint64_t se
   if (status != ATTUNE_OK) return status;
   generator->seed = seed;
   generator->offset = 0;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
 attune_status attune_generator_get_seed(const attune_generator *generator, uint64_t *out) {
   attune_status status = check(generator, out, "out");
   if (status != ATTUNE_OK) return status;
-  LOCK(generator);
+  lock(generator);
   *out = generator->seed;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
@@ -93,16 +131,16 @@ attune_status attune_generator_set_offset(attune_generator *generator, uint64_t 
   if (status == ATTUNE_OK) status = begin_change(generator);
   if (status != ATTUNE_OK) return status;
   generator->offset = offset;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
 attune_status attune_generator_get_offset(const attune_generator *generator, uint64_t *out) {
   attune_status status = check(generator, out, "out");
   if (status != ATTUNE_OK) return status;
-  LOCK(generator);
+  lock(generator);
   *out = generator->offset;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
@@ -119,7 +157,7 @@ attune_status attune_generator_jump(attune_generator *generator, uint64_t words)
   const uint64_t offset = generator->offset;
   const bool fits = words <= OFFSET_MAX - offset;
   if (fits) generator->offset += words;
-  UNLOCK(generator);
+  unlock(generator);
   return fits ? ATTUNE_OK : fail_exhausted(words, offset);
 }
 
@@ -129,16 +167,16 @@ attune_status attune_generator_set_mode(attune_generator *generator, attune_rand
   attune_status status = begin_change(generator);
   if (status != ATTUNE_OK) return status;
   generator->mode = mode;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
 attune_status attune_generator_get_mode(const attune_generator *generator, attune_random_mode *out) {
   attune_status status = check(generator, out, "out");
   if (status != ATTUNE_OK) return status;
-  LOCK(generator);
+  lock(generator);
   *out = generator->mode;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
@@ -152,7 +190,7 @@ attune_status attune_generator_set_torch_grid(attune_generator *generator, int p
   if (status != ATTUNE_OK) return status;
   generator->processors = processors;
   generator->threads = threads;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
@@ -171,10 +209,10 @@ attune_status attune_generator_get_state(const attune_generator *generator, void
   if (status != ATTUNE_OK) return status;
   if (bytes < ATTUNE_GENERATOR_STATE_BYTES)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be at least %d", bytes, ATTUNE_GENERATOR_STATE_BYTES);
-  LOCK(generator);
+  lock(generator);
   put64(state, generator->seed);
   put64((unsigned char *)state + 8, generator->offset);
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
@@ -189,14 +227,14 @@ attune_status attune_generator_set_state(attune_generator *generator, const void
   if (status != ATTUNE_OK) return status;
   generator->seed = seed;
   generator->offset = offset;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
 void at_generator_look(attune_generator *generator, at_generator_view *out) {
-  LOCK(generator);
+  lock(generator);
   *out = (at_generator_view){generator->mode, generator->processors, generator->threads};
-  UNLOCK(generator);
+  unlock(generator);
 }
 
 static at_graph_generator *find_joined(const attune_generator *generator, const attune_stream *stream) {
@@ -212,7 +250,7 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
     return at_fail(ATTUNE_CAPTURING,
                    "every replay would draw the same numbers; the generator should be registered with the graph "
                    "(attune_graph_register_generator)");
-  LOCK(generator);
+  lock(generator);
   uint64_t *position = joined ? &joined->increment : &generator->offset;
   const uint64_t offset = *position;
   const bool fits = words <= OFFSET_MAX - offset;
@@ -220,7 +258,7 @@ attune_status at_generator_take(attune_generator *generator, attune_stream *stre
   call->seed = generator->seed;
   call->offset = offset;
   call->state = joined ? (const at_u64 *)joined->state : NULL;
-  UNLOCK(generator);
+  unlock(generator);
   return fits ? ATTUNE_OK : fail_exhausted(words, offset);
 }
 
@@ -233,20 +271,20 @@ attune_status at_generator_join(attune_generator *generator, attune_device *devi
     return at_fail(ATTUNE_UNSUPPORTED, "device %s has no random numbers", device->name);
   attune_status status = at_graph_state_take(&out->state, device);
   if (status != ATTUNE_OK) return status;
-  LOCK(generator);
+  lock(generator);
   generator->references++;
-  UNLOCK(generator);
+  unlock(generator);
   return ATTUNE_OK;
 }
 
 /* The state goes to the device by value, in stream order: several replays may be under way. */
 attune_status at_generator_replay(at_graph_generator *joined, attune_stream *stream) {
   attune_generator *generator = joined->generator;
-  LOCK(generator);
+  lock(generator);
   const uint64_t seed = generator->seed, offset = generator->offset;
   const bool fits = joined->increment <= OFFSET_MAX - offset;
   if (fits) generator->offset += joined->increment;
-  UNLOCK(generator);
+  unlock(generator);
   if (!fits) return fail_exhausted(joined->increment, offset);
   return joined->device->backend->random_state(stream, joined->state, seed, offset);
 }
@@ -259,7 +297,7 @@ void at_generator_leave(at_graph_generator *joined) {
 }
 
 void at_generator_capturing(at_graph_generator *joined, int change) {
-  LOCK(joined->generator);
+  lock(joined->generator);
   joined->generator->captures += change;
-  UNLOCK(joined->generator);
+  unlock(joined->generator);
 }
