@@ -21,7 +21,7 @@
 #include "src/random/transforms.h"
 
 #define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define MOST ((size_t)5 << 20)
+#define MOST ((size_t)9 << 20)
 #define GUARD 64
 
 static attune_device *gpu;
@@ -106,6 +106,19 @@ static void portable_numbers_are_the_hosts(void **state) {
           check_equal((kind)k, dtypes[d], counts[n], shift * attune_dtype_size(dtypes[d]), offsets[n]);
       print_message("%s %s\n", names[k], attune_dtype_name(dtypes[d]));
     }
+}
+
+/* From 2^24 on, kernels with larger tiles; the counter wraps around in one. */
+static void large_calls_are_the_hosts(void **state) {
+  (void)state;
+  const size_t large = ((size_t)1 << 24) + 4099;
+  const kind kinds[] = {NORMAL, STANDARD, LOG_NORMAL, EXPONENTIAL};
+  OK(attune_generator_set_mode(generator, ATTUNE_RANDOM_PORTABLE));
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    check_equal(kinds[k], ATTUNE_F32, large, 0, 4 * (((uint64_t)1 << 32) - 54321));
+    check_equal(kinds[k], ATTUNE_BF16, large, 0, 4 * (((uint64_t)1 << 33) - 7654321));
+    check_equal(kinds[k], ATTUNE_F16, large, 2, 0);
+  }
 }
 
 /* The host's model of torch's kernels, for this GPU's size. */
@@ -212,6 +225,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(square_roots_are_correctly_rounded),
       cmocka_unit_test(portable_numbers_are_the_hosts),
+      cmocka_unit_test(large_calls_are_the_hosts),
       cmocka_unit_test(torch_numbers_are_the_models),
       cmocka_unit_test(torch_transforms_are_close_to_the_models),
   };

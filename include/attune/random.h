@@ -15,7 +15,7 @@
  * What a sample can be, in the portable mode:
  *   uniform      f64 multiples of 2^-53, f32 of 2^-24, f16 and bf16 of 2^-16 rounded toward zero; then from + u (to -
  *                from), `to` excluded
- *   normal       Box and Muller with 32-bit (f64: 52-bit) arguments: up to 6.7 (f64 8.5) deviations. f16, bf16: inverse
+ *   normal       Box and Muller with 32-bit (f64: 52-bit) arguments: up to 6.8 (f64 8.5) deviations. f16, bf16: inverse
  *                distribution function of 65536 slices, the outer 8 of them resolved to 2^-48: medians up to 3.84,
  *                then all, up to 8.0 deviations; rounded to nearest
  *   log-normal   the exponential of a normal sample of 32 bits (f64: 64) a number exponential  -ln(u) / rate, u from

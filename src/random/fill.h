@@ -27,4 +27,7 @@ void at_fill_all(const at_fill_isa *out[4]);
 /* The medians of the slices of 16-bit normal samples; made at the first call. */
 const float *at_normal_slices(void);
 
+/* The table of logarithms of normal f32 samples; made at the first call. */
+const at_log_row *at_log_rows(void);
+
 #endif

@@ -42,6 +42,18 @@ const float *at_normal_slices(void) {
   return slices;
 }
 
+static at_log_row rows[AT_LOG_ROWS];
+static pthread_once_t rows_once = PTHREAD_ONCE_INIT;
+
+static void make_rows(void) {
+  for (at_u32 i = 0; i < AT_LOG_ROWS; i++) rows[i] = at_make_log_row(i);
+}
+
+const at_log_row *at_log_rows(void) {
+  pthread_once(&rows_once, make_rows);
+  return rows;
+}
+
 void at_fill_all(const at_fill_isa *out[4]) {
   int count = 0;
 #if defined(__x86_64__)

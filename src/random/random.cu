@@ -24,6 +24,7 @@
 #define PLAIN 1    /* uniform from 0 to 1; normal of mean 0 and deviation 1 */
 #define ALIGNED 1  /* out is aligned to 16 bytes */
 #define IN_GRAPH 0 /* seed and base offset are read from call.state */
+#define UNROLL 2   /* chunks a thread and tile */
 #endif
 
 #ifndef AT_EMBEDDED
@@ -34,8 +35,9 @@
 #define RESIDENT (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL || KIND == AT_EXPONENTIAL)
 #define THREADS 256
 #define TABLE_THREADS 1024
-#define UNROLL 2
 #define TABLE_UNROLL 4
+/* f32 samples of Box and Muller, which want the table of logarithms. */
+#define LOGARITHMS ((KIND == AT_NORMAL && TYPE == AT_F32) || (KIND == AT_LOG_NORMAL && TYPE != AT_F64))
 
 typedef union chunk {
   uint4 all;
@@ -155,7 +157,14 @@ static __device__ __forceinline__ void start(const at_fill_call &c, const char *
 /* With "at least 1 block a multiprocessor" the compiler takes the registers that it needs to interleave the chunks;
  * without, as many as a full multiprocessor allows, and normal f32 takes 10 % longer. */
 extern "C" __global__ void __launch_bounds__(THREADS, 1) at_random_fill(const __grid_constant__ at_fill_call c) {
+#if LOGARITHMS
+  __shared__ at_log_row rows[AT_LOG_ROWS];
+  for (at_u32 i = threadIdx.x; i < AT_LOG_ROWS; i += THREADS) rows[i] = at_make_log_row(i);
+  __syncthreads();
+  start<false, UNROLL, THREADS>(c, (const char *)rows);
+#else
   start<false, UNROLL, THREADS>(c, nullptr);
+#endif
 }
 
 #if HALF && KIND == AT_NORMAL

@@ -22,8 +22,10 @@
 #define THREADS 256
 #define TABLE_THREADS 1024
 #define TABLE_BYTES (2 * AT_SLICES * sizeof(uint16_t))
-#define UNROLL 2 /* chunks a thread and tile, as in random.cu */
-#define TABLE_UNROLL 4
+#define UNROLL 2       /* chunks a thread and tile */
+#define LARGE_UNROLL 6 /* of large calls where the samples cost most: their latencies hide each other */
+#define LARGE_COUNT ((uint64_t)1 << 24)
+#define TABLE_UNROLL 4                  /* as in random.cu */
 #define TABLE_COUNT ((uint64_t)1 << 22) /* elements from which the table is worth its making */
 #define MACROS 8
 #define MACRO_CHARS 24
@@ -147,17 +149,19 @@ static uint64_t grid_of(const attune_device *device, const loaded *kernel, uint6
   return needed < 1 ? 1 : needed < most ? needed : most;
 }
 
-/* As random.cu divides the work: where the samples cost more time than the memory, a grid that is resident at once and
- * steps over the tiles; else a block a tile, and one for the rest. */
-static uint64_t fill_grid(const attune_device *device, const loaded *kernel, const at_random_call *call, bool table) {
-  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype),
-                 chunks = table ? TABLE_UNROLL * TABLE_THREADS : UNROLL * THREADS,
-                 tiles = call->count / elements / chunks, rest = call->count % (elements * chunks) != 0,
-                 resident = (uint64_t)device->properties.processors * (uint64_t)kernel->blocks;
-  const bool heavy =
-      call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL || call->distribution == AT_EXPONENTIAL;
-  if (!heavy) return tiles + rest;
-  return tiles < 1 ? 1 : tiles < resident ? tiles : resident;
+/* The samples cost more time than the memory: a grid that is resident at once and steps over the tiles. */
+static bool is_resident(const at_random_call *call) {
+  return call->distribution == AT_NORMAL || call->distribution == AT_LOG_NORMAL || call->distribution == AT_EXPONENTIAL;
+}
+
+/* As random.cu divides the work: if not resident, a block a tile and one for the rest. */
+static uint64_t fill_grid(const attune_device *device, const loaded *kernel, const at_random_call *call,
+                          uint64_t tile_chunks) {
+  const uint64_t elements = 16 / attune_dtype_size((attune_dtype)call->dtype) * tile_chunks,
+                 tiles = call->count / elements, rest = call->count % elements != 0,
+                 most = (uint64_t)device->properties.processors * (uint64_t)kernel->blocks;
+  if (!is_resident(call)) return tiles + rest;
+  return tiles < 1 ? 1 : tiles < most ? tiles : most;
 }
 
 static bool is_half(int type) {
@@ -177,6 +181,11 @@ static bool has_table_room(attune_device *device) {
   return at_cuda_check(device, error, "cudaDeviceGetAttribute") == ATTUNE_OK && (size_t)bytes >= TABLE_BYTES;
 }
 
+static unsigned unroll_of(const at_random_call *call) {
+  if (!is_resident(call) || call->dtype == AT_F64 || call->count < LARGE_COUNT) return UNROLL;
+  return is_half(call->dtype) ? LARGE_UNROLL / 2 : LARGE_UNROLL; /* a chunk of halves takes two Philox blocks */
+}
+
 static attune_status run_fill(attune_stream *stream, const at_random_call *call) {
   attune_device *device = stream->device;
   const loaded *kernel = NULL;
@@ -187,14 +196,15 @@ static attune_status run_fill(attune_stream *stream, const at_random_call *call)
                .in_graph = call->state != NULL};
   v.wide = at_random_wide(call->distribution, call->dtype, call->range) != 0;
   v.aligned = (uintptr_t)call->out % 16 == 0;
+  v.unroll = (uint8_t)unroll_of(call);
   const bool table =
       is_half(call->dtype) && call->distribution == AT_NORMAL && call->count >= TABLE_COUNT && has_table_room(device);
   if (table) v.entry = FILL_BY_TABLE;
   attune_status status = load(&kernel, device, &v);
   if (status != ATTUNE_OK) return status;
-  const unsigned threads = table ? TABLE_THREADS : THREADS;
+  const unsigned threads = table ? TABLE_THREADS : THREADS, tile = threads * (table ? TABLE_UNROLL : v.unroll);
   const at_fill_call argument = {.call = *call, .keys = at_philox_key(call->seed)};
-  return launch(stream, kernel, fill_grid(device, kernel, call, table), threads, table ? TABLE_BYTES : 0, &argument);
+  return launch(stream, kernel, fill_grid(device, kernel, call, tile), threads, table ? TABLE_BYTES : 0, &argument);
 }
 
 static attune_status run_torch(attune_stream *stream, const at_random_call *call) {

@@ -46,10 +46,6 @@ static __device__ __forceinline__ float unpack16(at_u32 bits) {
 
 /* ---- samples of a Philox block ---- */
 
-static __device__ __forceinline__ float mean_of(const at_random_call &call) {
-  return PLAIN ? 0.0f : call.f[0];
-}
-
 static __device__ __forceinline__ float sample32(const at_random_call &call, at_u32 w) {
   switch (KIND) {
   case AT_UNIFORM:
@@ -60,13 +56,20 @@ static __device__ __forceinline__ float sample32(const at_random_call &call, at_
   }
 }
 
-static __device__ __forceinline__ void samples32(const at_random_call &call, const at_philox_block &block,
-                                                 float out[4]) {
+static __device__ __forceinline__ at_pair32 normal_pair(const at_random_call &call, const char *table, at_u32 v,
+                                                        at_u32 w) {
+  const float radius = at_radius32(((const at_log_row *)table)[at_log_index(v)], v);
+  at_pair32 pair = at_normal32(PLAIN ? radius : AT_MUL(radius, call.f[1]), w);
+  if (!PLAIN) pair.x = AT_ADD(pair.x, call.f[0]), pair.y = AT_ADD(pair.y, call.f[0]);
+  return pair;
+}
+
+static __device__ __forceinline__ void samples32(const at_random_call &call, const char *table,
+                                                 const at_philox_block &block, float out[4]) {
   if (KIND == AT_NORMAL || KIND == AT_LOG_NORMAL) {
 #pragma unroll
     for (int k = 0; k < 4; k += 2) {
-      const float radius = at_radius32(block.w[k]);
-      const at_pair32 pair = at_normal32(PLAIN ? radius : AT_MUL(radius, call.f[1]), block.w[k + 1], mean_of(call));
+      const at_pair32 pair = normal_pair(call, table, block.w[k], block.w[k + 1]);
       out[k] = KIND == AT_NORMAL ? pair.x : at_exp32(pair.x);
       out[k + 1] = KIND == AT_NORMAL ? pair.y : at_exp32(pair.y);
     }
@@ -226,7 +229,7 @@ static __device__ __forceinline__ void block_out(const at_random_call &call, con
                                     : (at_u32)at_integer32(block.w[k], call.from, call.range);
   } else {
     float x[4];
-    samples32(call, block, x);
+    samples32(call, table, block, x);
     if (HALF) {
       out[0] = pack16(x[0], x[1], false);
       out[1] = pack16(x[2], x[3], false);

@@ -23,6 +23,8 @@
 /* A constant that stays in a register: an instruction takes one constant operand, and for a second the compiler would
  * spend another instruction each time. Blocks have one dimension, so threadIdx.y is 0, which the compiler cannot know.
  */
+#define AT_TABLE __device__ const
+#define AT_ALIGN8 __attribute__((aligned(8)))
 #define AT_HELD(x) AT_FLOAT(AT_BITS(x) ^ threadIdx.y)
 #define AT_HELD_BITS(bits) ((bits) ^ threadIdx.y)
 #else
@@ -40,6 +42,8 @@
 #define AT_FLOAT(bits) at_f32_of_bits(bits)
 #define AT_BITS64(x) at_bits_of_f64(x)
 #define AT_DOUBLE(bits) at_f64_of_bits(bits)
+#define AT_TABLE const
+#define AT_ALIGN8
 #define AT_HELD(x) (x)
 #define AT_HELD_BITS(bits) (bits)
 #define AT_HIGH64(a, b) ((at_u64)(((at_u128)(a) * (b)) >> 64))
@@ -85,29 +89,73 @@ AT_BOTH float at_log32(float u) {
   return AT_FMA(e, -0x1.62e43p-23f, AT_MUL(f, p));
 }
 
-/* Two normal samples of two words (Box and Muller): the first gives the radius, up to 6.7; of the second 23 bits give
- * the angle, pi/2 t with t in
- * [-1, 1), and the highest the side. Relative errors of radius and sides below 1e-6. */
+/* -2 ln(u) of normal f32 samples, u = w / 2^32, by a table that the caller makes once: a row for each exponent and the
+ * highest five bits of the fraction of (float)w, which selects c near u with u / c - 1 = r, |r| <= 1/64, and gives 1 / c
+ * and -2 ln(c); c is 1 just below u = 1, so that what is near zero is exact. Relative error below 1.2e-6. On CUDA it lies
+ * in shared memory: look-ups take few issue slots from the arithmetic. */
+#define AT_LOG_SEGMENTS 32u
+#define AT_LOG_ROWS (64u * AT_LOG_SEGMENTS)
+typedef struct AT_ALIGN8 at_log_row {
+  float inverse, base;
+} at_log_row;
+
+/* 1 / c and -2 ln(c) for c in [1, 2]. */
+static AT_TABLE float at_log_segments[AT_LOG_SEGMENTS][2] = {
+    {0x1.f82ec8p-1f, -0x1.f829d2p-6f}, {0x1.e9210ep-1f, -0x1.765be8p-4f}, {0x1.daf2ccp-1f, -0x1.33af5cp-3f},
+    {0x1.cd9122p-1f, -0x1.a8bec8p-3f}, {0x1.c0eb38p-1f, -0x1.0d46b8p-2f}, {0x1.b4f20cp-1f, -0x1.44a42p-2f},
+    {0x1.a99826p-1f, -0x1.7a8c5ap-2f}, {0x1.9ed16cp-1f, -0x1.af129p-2f},  {0x1.9492f4p-1f, -0x1.e24884p-2f},
+    {0x1.8ad2e8p-1f, -0x1.0a1f44p-1f}, {0x1.818856p-1f, -0x1.2281fcp-1f}, {0x1.78ab26p-1f, -0x1.3a5376p-1f},
+    {0x1.7033fap-1f, -0x1.519a4ap-1f}, {0x1.681c12p-1f, -0x1.685caep-1f}, {0x1.605d4ep-1f, -0x1.7ea05ap-1f},
+    {0x1.58f208p-1f, -0x1.946abap-1f}, {0x1.51d518p-1f, -0x1.a9c0dap-1f}, {0x1.4b01bcp-1f, -0x1.bea77cp-1f},
+    {0x1.447398p-1f, -0x1.d3231p-1f},  {0x1.3e26a2p-1f, -0x1.e737ccp-1f}, {0x1.38172p-1f, -0x1.fae9a8p-1f},
+    {0x1.3241a2p-1f, -0x1.071e2ap+0f}, {0x1.2ca2f2p-1f, -0x1.1099b6p+0f}, {0x1.27381cp-1f, -0x1.19e91ap+0f},
+    {0x1.21fe6p-1f, -0x1.230decp+0f},  {0x1.1cf32cp-1f, -0x1.2c09acp+0f}, {0x1.18142p-1f, -0x1.34ddcp+0f},
+    {0x1.135efep-1f, -0x1.3d8b86p+0f}, {0x1.0ed1b4p-1f, -0x1.461444p+0f}, {0x1.0a6a52p-1f, -0x1.4e792cp+0f},
+    {0x1.062702p-1f, -0x1.56bb6ep+0f}, {0x1.0p-1f, -0x1.62e43p+0f}};
+
+/* Row i: the lowest six bits of the exponent, which tell 0 (w = 1) to 32 (w rounded to 2^32) apart, and the segment. For
+ * w = 0 the row of exponent 1 gives 46.6: u between 2^-33 and 2^-34. */
+AT_BOTH at_log_row at_make_log_row(at_u32 i) {
+  const int high = (int)(i / AT_LOG_SEGMENTS), e = high == 63 ? 0 : high + 1;
+  const float *segment = at_log_segments[i % AT_LOG_SEGMENTS];
+  at_log_row row = {0x1p-32f, 0x1p-25f};
+  if (e >= 32) return row;
+  row.inverse = AT_MUL(segment[0], AT_FLOAT((at_u32)(127 - e) << 23));
+  row.base = AT_FMA((float)(e - 32), -0x1.62e43p+0f, segment[1]);
+  return row;
+}
+
+/* Two normal samples of two words (Box and Muller): the first gives the radius, up to 6.83. */
 typedef struct at_pair32 {
   float x, y;
 } at_pair32;
 
-AT_BOTH float at_radius32(at_u32 w) {
-  return at_sqrt32(at_log32(at_open32(w)));
+AT_BOTH at_u32 at_log_index(at_u32 w) {
+  return AT_BITS((float)w) >> 18 & (AT_LOG_ROWS - 1u);
 }
 
-AT_BOTH at_pair32 at_normal32(float radius, at_u32 w, float mean) {
-  const float t = AT_ADD(AT_FLOAT((w & 0x7fffffu) | AT_HELD_BITS(0x40000000u)), -3.0f), q = AT_MUL(t, t);
-  float s = AT_HELD(-0x1.1e7576p-8f), c = AT_HELD(0x1.c1f066p-11f);
-  s = AT_FMA(s, q, 0x1.45a27ap-4f);
-  c = AT_FMA(c, q, -0x1.54f61ap-6f);
-  s = AT_FMA(s, q, -0x1.4ab6cep-1f);
-  c = AT_FMA(c, q, 0x1.03bd06p-2f);
-  s = AT_FMA(s, q, 0x1.921fa2p+0f);
-  c = AT_FMA(c, q, -0x1.3bd3a6p+0f);
-  c = AT_FMA(c, q, 0x1.fffffep-1f);
-  const float side = AT_FLOAT(AT_BITS(radius) ^ (w & 0x80000000u));
-  const at_pair32 pair = {AT_FMA(side, c, mean), AT_FMA(radius, AT_MUL(t, s), mean)};
+/* `row` is the one of at_log_index(w). */
+AT_BOTH float at_radius32(at_log_row row, at_u32 w) {
+  const float r = AT_FMA((float)w, row.inverse, -1.0f);
+  float p = AT_FMA(r, -0x1.555556p-1f, 1.0f);
+  p = AT_FMA(p, r, -2.0f);
+  return at_sqrt32(AT_FMA(p, r, row.base));
+}
+
+/* The second gives the angle: sine s and cosine c, each times the square root of 2, of its half, pi/2 t with t in
+ * [-1, 1]; the angle's are s c and c^2 - 1. Errors below 1.3e-6 of the radius. */
+AT_BOTH at_pair32 at_normal32(float radius, at_u32 w) {
+  const float t = AT_MUL((float)(int)w, 0x1p-31f), q = AT_MUL(t, t);
+  float s = AT_HELD(-0x1.951d2cp-8f), c = AT_HELD(0x1.3e27acp-10f);
+  s = AT_FMA(s, q, 0x1.cc8458p-4f);
+  c = AT_FMA(c, q, -0x1.e2313p-6f);
+  s = AT_FMA(s, q, -0x1.d3b34ap-1f);
+  c = AT_FMA(c, q, 0x1.6f5356p-2f);
+  s = AT_FMA(s, q, 0x1.1c5824p+1f);
+  c = AT_FMA(c, q, -0x1.bea58p+0f);
+  c = AT_FMA(c, q, 0x1.6a09e4p+0f);
+  const float along = AT_MUL(radius, c);
+  const at_pair32 pair = {AT_FMA(along, c, -radius), AT_MUL(along, AT_MUL(t, s))};
   return pair;
 }
 
