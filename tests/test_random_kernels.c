@@ -54,11 +54,15 @@ static int makes_sense(int kind, int type) {
 
 static int compile_fill(const char *text, const char *entry, const char *architecture, int kind, int type, int wide,
                         int plain, int aligned, int in_graph) {
-  char words[6][24];
-  const char *macros[7] = {words[0], words[1], words[2], words[3], words[4], words[5], NULL};
-  const char *names[] = {"KIND", "TYPE", "WIDE", "PLAIN", "ALIGNED", "IN_GRAPH"};
-  const int values[] = {kind, type, wide, plain, aligned, in_graph};
-  for (int i = 0; i < 6; i++) snprintf(words[i], sizeof words[i], "%s=%d", names[i], values[i]);
+  char words[7][24];
+  const char *macros[8] = {words[0], words[1], words[2], words[3], words[4], words[5], words[6], NULL};
+  const char *names[] = {"KIND", "TYPE", "WIDE", "PLAIN", "ALIGNED", "IN_GRAPH", "UNROLL"};
+  const int large = aligned && (kind == AT_NORMAL || kind == AT_LOG_NORMAL || kind == AT_EXPONENTIAL),
+            unroll = !large || type == AT_F64 ? 2
+                     : type == AT_F32         ? 6
+                                              : 3; /* random_cuda.c: unroll_of */
+  const int values[] = {kind, type, wide, plain, aligned, in_graph, unroll};
+  for (int i = 0; i < 7; i++) snprintf(words[i], sizeof words[i], "%s=%d", names[i], values[i]);
   return compile(text, entry, architecture, macros);
 }
 
