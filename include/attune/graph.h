@@ -89,8 +89,7 @@ ATTUNE_API attune_status attune_graph_instantiate(attune_graph *graph);
 
 /* Gives one replay to `stream`, any of the graph's device, also the default one (on the host that runs it inline).
  * Registered generators move on by what one replay draws. Errors: INVALID_ARGUMENT (nothing is captured), CAPTURING
- * (the graph or the stream is in a capture; but the program's own capture of a CUDA stream takes a graph without
- * generators in), DEVICE_ERROR. */
+ * (the graph or the stream is in a capture, also one of the program's own: it goes on), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream);
 
 /* Drops what is captured and the hold on the pool; generators stay registered. Replays must be done. Errors:

@@ -36,8 +36,8 @@
 #define THREADS 256
 #define TABLE_THREADS 1024
 #define TABLE_UNROLL 4
-/* f32 samples of Box and Muller, which want the table of logarithms. */
-#define LOGARITHMS ((KIND == AT_NORMAL && TYPE == AT_F32) || (KIND == AT_LOG_NORMAL && TYPE != AT_F64))
+/* f32 samples of Box and Muller by a table of logarithms; not in small calls, where its making takes longer. */
+#define LOGARITHMS (UNROLL > 2 && ((KIND == AT_NORMAL && TYPE == AT_F32) || (KIND == AT_LOG_NORMAL && TYPE != AT_F64)))
 
 typedef union chunk {
   uint4 all;

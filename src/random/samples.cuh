@@ -58,7 +58,8 @@ static __device__ __forceinline__ float sample32(const at_random_call &call, at_
 
 static __device__ __forceinline__ at_pair32 normal_pair(const at_random_call &call, const char *table, at_u32 v,
                                                         at_u32 w) {
-  const float radius = at_radius32(((const at_log_row *)table)[at_log_index(v)], v);
+  const at_u32 i = at_log_index(v);
+  const float radius = at_radius32(table ? ((const at_log_row *)table)[i] : at_make_log_row(i), v);
   at_pair32 pair = at_normal32(PLAIN ? radius : AT_MUL(radius, call.f[1]), w);
   if (!PLAIN) pair.x = AT_ADD(pair.x, call.f[0]), pair.y = AT_ADD(pair.y, call.f[0]);
   return pair;
