@@ -56,10 +56,11 @@ static __device__ __forceinline__ float sample32(const at_random_call &call, at_
   }
 }
 
+/* The table of logarithms, if there is one (random.cu: LOGARITHMS). */
 static __device__ __forceinline__ at_pair32 normal_pair(const at_random_call &call, const char *table, at_u32 v,
                                                         at_u32 w) {
   const at_u32 i = at_log_index(v);
-  const float radius = at_radius32(table ? ((const at_log_row *)table)[i] : at_make_log_row(i), v);
+  const float radius = at_radius32(UNROLL > 2 ? ((const at_log_row *)table)[i] : at_make_log_row(i), v);
   at_pair32 pair = at_normal32(PLAIN ? radius : AT_MUL(radius, call.f[1]), w);
   if (!PLAIN) pair.x = AT_ADD(pair.x, call.f[0]), pair.y = AT_ADD(pair.y, call.f[0]);
   return pair;
