@@ -12,6 +12,7 @@ static attune_device *host;
 typedef struct exchange {
   attune_memory_handle handle; /* the parent's */
   int to_child, from_child;
+  int sockets; /* of the process before it exports */
 } exchange;
 
 static int export_in(attune_memory_handle *out, unsigned char value) {
@@ -28,7 +29,7 @@ static int in_child(const exchange *with) {
   void *p = NULL;
   char byte;
   alarm(30);
-  if (count_descriptors(true) != 0) return 10;
+  if (count_descriptors(true) != with->sockets) return 10;
   if (attune_memory_import(&p, host, &with->handle) != ATTUNE_OK || *(unsigned char *)p != 5) return 11;
   if (attune_memory_close(p, host) != ATTUNE_OK) return 12;
   if (export_in(&own, 6) != 0) return 13;
@@ -45,8 +46,9 @@ static void the_child_has_no_service(void **state) {
   int to[2], from[2], end = 0;
   assert_int_equal(pipe2(to, O_CLOEXEC), 0);
   assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+  with.sockets = count_descriptors(true); /* a driver may have its own */
   assert_int_equal(export_in(&with.handle, 5), 0);
-  assert_int_equal(count_descriptors(true), 1);
+  assert_int_equal(count_descriptors(true), with.sockets + 1);
   with.to_child = to[0];
   with.from_child = from[1];
   pid_t child = fork();
