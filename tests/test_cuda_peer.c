@@ -78,6 +78,7 @@ static void memory_of_a_peer(void **state) {
     OK(attune_free(own, reading));
     assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
   }
+  OK(attune_memory_empty_cache(owner));
   OK(attune_memory_configure(owner, kinds[0]));
   free(values);
   free(copy);
