@@ -4,6 +4,8 @@
  * things. */
 #include "bench/bench.h"
 
+#include "bench/tool.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

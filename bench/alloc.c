@@ -3,48 +3,15 @@
  * (CUDA); memory that it reserves on traces of a training step and of LLM serving, against the most that was in use.
  *   bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]
  * --traces also writes the traces there as text, "a ID BYTES" and "f ID", for torch_alloc.py to replay. */
-#include "bench/alloc.h"
+#include "bench/alloc_trace.h"
+#include "bench/alloc_way.h"
+#include "bench/tool.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 2000, REPEATS = 25, THREADS_MAX = 16 };
-
-static FILE *markdown;
-
-void alloc_die(const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  fprintf(stderr, "bench_alloc: ");
-  vfprintf(stderr, format, args);
-  fprintf(stderr, "\n");
-  va_end(args);
-  exit(1);
-}
-
-void alloc_check(attune_status status, const char *what) {
-  if (status != ATTUNE_OK) alloc_die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
-}
-
-void alloc_line(const char *format, ...) {
-  FILE *const files[] = {stdout, markdown};
-  for (int i = 0; i < 2 && files[i]; i++) {
-    va_list args;
-    va_start(args, format);
-    vfprintf(files[i], format, args);
-    va_end(args);
-    fputc('\n', files[i]);
-  }
-}
-
-static double now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 typedef struct worker {
   const alloc_way *way;
@@ -55,11 +22,6 @@ typedef struct worker {
   int failed;
 } worker;
 
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Nanoseconds of one alloc and one free of a block that is cached. */
 static void *measure(void *arg) {
   worker *w = arg;
@@ -67,13 +29,12 @@ static void *measure(void *arg) {
   for (int i = 0; i < 100; i++) w->failed |= w->way->pair(w->context, w->bytes);
   pthread_barrier_wait(w->start);
   for (int run = 0; run < REPEATS; run++) {
-    double start = now_ns();
+    double start = bench_now_ns();
     for (int i = 0; i < ROUNDS; i++) w->failed |= w->way->pair(w->context, w->bytes);
-    runs[run] = (now_ns() - start) / ROUNDS;
+    runs[run] = (bench_now_ns() - start) / ROUNDS;
   }
-  qsort(runs, REPEATS, sizeof runs[0], compare);
+  w->median = bench_median(runs, REPEATS); /* sorts */
   w->least = runs[0];
-  w->median = runs[REPEATS / 2];
   return NULL;
 }
 
@@ -86,7 +47,7 @@ static void report_way(const alloc_way *way, attune_device *device, size_t bytes
   pthread_barrier_init(&start, NULL, (unsigned)threads);
   for (int i = 0; i < threads; i++) {
     workers[i] = (worker){.way = way, .context = way->open(device), .bytes = bytes, .start = &start};
-    if (pthread_create(&handles[i], NULL, measure, &workers[i]) != 0) alloc_die("a thread cannot start");
+    if (pthread_create(&handles[i], NULL, measure, &workers[i]) != 0) bench_die("a thread cannot start");
   }
   for (int i = 0; i < threads; i++) {
     pthread_join(handles[i], NULL);
@@ -96,13 +57,13 @@ static void report_way(const alloc_way *way, attune_device *device, size_t bytes
     if (workers[i].median > median) median = workers[i].median;
   }
   pthread_barrier_destroy(&start);
-  if (failed) alloc_die("%s failed", way->name);
-  alloc_line("| %s | %zu | %d | %.0f | %.0f |", way->name, bytes, threads, least, median);
+  if (failed) bench_die("%s failed", way->name);
+  bench_line("| %s | %zu | %d | %.0f | %.0f |", way->name, bytes, threads, least, median);
 }
 
 static void *open_stream(attune_device *device) {
   attune_stream *stream = NULL;
-  alloc_check(attune_stream_create(&stream, device), "attune_stream_create");
+  bench_check(attune_stream_create(&stream, device), "attune_stream_create");
   return stream;
 }
 
@@ -136,8 +97,8 @@ static void report_times(attune_device *device) {
   static const alloc_way ours = {"attune_alloc + attune_free", open_stream, attune_pair, close_stream};
   static const alloc_way libc = {"malloc + free", open_nothing, malloc_pair, close_nothing};
   static const size_t sizes[] = {4096, (size_t)1 << 20, (size_t)64 << 20};
-  alloc_line("| way | bytes | threads, a stream each | ns a pair, least | median |");
-  alloc_line("|---|---:|---:|---:|---:|");
+  bench_line("| way | bytes | threads, a stream each | ns a pair, least | median |");
+  bench_line("|---|---:|---:|---:|---:|");
   for (int threads = 1; threads <= 8; threads *= 8)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
       report_way(&ours, device, sizes[i], threads);
@@ -146,11 +107,11 @@ static void report_times(attune_device *device) {
       if (strncmp(attune_device_name(device), "cuda", 4) == 0) report_way(&alloc_cuda_way, device, sizes[i], threads);
 #endif
     }
-  alloc_line("%s", "");
+  bench_line("%s", "");
 }
 
 static void give(attune_stream *stream, void **block) {
-  alloc_check(attune_free(*block, stream), "attune_free");
+  bench_check(attune_free(*block, stream), "attune_free");
   *block = NULL;
 }
 
@@ -159,36 +120,36 @@ static void replay(attune_device *device, const alloc_trace *trace, const char *
   attune_stream *stream = NULL;
   attune_memory_statistics s;
   void **blocks = calloc(trace->ids, sizeof *blocks);
-  if (!blocks) alloc_die("no memory to replay");
-  alloc_check(attune_memory_empty_cache(device), "attune_memory_empty_cache");
-  alloc_check(attune_memory_configure(device, settings), "attune_memory_configure");
-  alloc_check(attune_stream_create(&stream, device), "attune_stream_create");
-  alloc_check(attune_memory_reset_peaks(device), "attune_memory_reset_peaks");
-  alloc_check(attune_memory_reset_accumulated(device), "attune_memory_reset_accumulated");
-  double start = now_ns();
+  if (!blocks) bench_die("no memory to replay");
+  bench_check(attune_memory_empty_cache(device), "attune_memory_empty_cache");
+  bench_check(attune_memory_configure(device, settings), "attune_memory_configure");
+  bench_check(attune_stream_create(&stream, device), "attune_stream_create");
+  bench_check(attune_memory_reset_peaks(device), "attune_memory_reset_peaks");
+  bench_check(attune_memory_reset_accumulated(device), "attune_memory_reset_accumulated");
+  double start = bench_now_ns();
   for (size_t i = 0; i < trace->count; i++) {
     const alloc_operation *op = &trace->operations[i];
     if (op->bytes)
-      alloc_check(attune_alloc(&blocks[op->id], stream, op->bytes), "attune_alloc");
+      bench_check(attune_alloc(&blocks[op->id], stream, op->bytes), "attune_alloc");
     else
       give(stream, &blocks[op->id]);
   }
-  double ns = (now_ns() - start) / (double)trace->count;
-  alloc_check(attune_memory_get_statistics(device, &s), "attune_memory_get_statistics");
-  alloc_line("| %s | %s | %zu | %.1f | %.1f | %.3f | %llu | %.0f |", trace->name, settings, trace->count,
+  double ns = (bench_now_ns() - start) / (double)trace->count;
+  bench_check(attune_memory_get_statistics(device, &s), "attune_memory_get_statistics");
+  bench_line("| %s | %s | %zu | %.1f | %.1f | %.3f | %llu | %.0f |", trace->name, settings, trace->count,
              (double)trace->peak / (1 << 20), (double)s.reserved_bytes[0].peak / (1 << 20),
              (double)s.reserved_bytes[0].peak / (double)trace->peak, (unsigned long long)s.device_allocs, ns);
   for (size_t i = 0; i < trace->ids; i++) give(stream, &blocks[i]);
   free(blocks);
   attune_stream_destroy(stream);
-  alloc_check(attune_memory_empty_cache(device), "attune_memory_empty_cache");
+  bench_check(attune_memory_empty_cache(device), "attune_memory_empty_cache");
 }
 
 static void report_traces(attune_device *device, const char *folder, const char *settings) {
   static const char *const usual[] = {"expandable_segments:false", "expandable_segments:true"};
-  alloc_line("| trace | settings | operations | peak in use, MiB | reserved, MiB | reserved / peak | taken from the "
+  bench_line("| trace | settings | operations | peak in use, MiB | reserved, MiB | reserved / peak | taken from the "
              "device, times | ns an operation |");
-  alloc_line("|---|---|---:|---:|---:|---:|---:|---:|");
+  bench_line("|---|---|---:|---:|---:|---:|---:|---:|");
   for (int i = 0; i < ALLOC_TRACES; i++) {
     alloc_trace trace;
     alloc_trace_make(&trace, i);
@@ -203,24 +164,24 @@ int main(int argc, char **argv) {
   attune_device *device = NULL;
   attune_device_properties properties;
   for (int i = 1; i < argc; i++) {
-    if (i + 1 == argc) alloc_die("%s wants a value, or is no option", argv[i]);
+    if (i + 1 == argc) bench_die("%s wants a value, or is no option", argv[i]);
     if (strcmp(argv[i], "--device") == 0)
       name = argv[++i];
     else if (strcmp(argv[i], "--markdown") == 0)
-      markdown = fopen(argv[++i], "w");
+      bench_markdown_open(argv[++i]);
     else if (strcmp(argv[i], "--traces") == 0)
       folder = argv[++i];
     else if (strcmp(argv[i], "--settings") == 0)
       settings = argv[++i];
     else
-      alloc_die("no option %s", argv[i]);
+      bench_die("no option %s", argv[i]);
   }
-  alloc_check(attune_device_get(&device, name), "attune_device_get");
-  alloc_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
-  alloc_line("Allocator of %s, %s; attune %s", attune_device_name(device), properties.name, attune_version());
-  alloc_line("%s", "");
+  bench_check(attune_device_get(&device, name), "attune_device_get");
+  bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
+  bench_line("Allocator of %s, %s; attune %s", attune_device_name(device), properties.name, attune_version());
+  bench_line("%s", "");
   report_times(device);
   report_traces(device, folder, settings);
-  if (markdown) fclose(markdown);
+  bench_markdown_close();
   return 0;
 }

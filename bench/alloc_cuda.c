@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * alloc_cuda.c: the peer on CUDA: cudaMallocAsync and cudaFreeAsync from the device's default pool, which keeps what is
  * freed. */
-#include "bench/alloc.h"
+#include "bench/alloc_way.h"
+#include "bench/tool.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -19,13 +20,13 @@ static void *open_peer(attune_device *device) {
   peer *p = malloc(sizeof *p);
   cudaMemPool_t pool = NULL;
   unsigned long long keep = UINT64_MAX;
-  if (!p) alloc_die("no memory");
+  if (!p) bench_die("no memory");
   p->device = ordinal_of(device);
   if (cudaSetDevice(p->device) != cudaSuccess ||
       cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking) != cudaSuccess ||
       cudaDeviceGetDefaultMemPool(&pool, p->device) != cudaSuccess ||
       cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep) != cudaSuccess)
-    alloc_die("CUDA's pool cannot be set up");
+    bench_die("CUDA's pool cannot be set up");
   return p;
 }
 

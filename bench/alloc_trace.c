@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * alloc_trace.c: what two kinds of programs ask of an allocator: the training of a transformer with varying sequence
  * lengths, and an LLM server with requests that come, grow and go. */
-#include "bench/alloc.h"
+#include "bench/alloc_trace.h"
 
+#include "bench/tool.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +28,7 @@ static alloc_operation *next_operation(alloc_trace *trace) {
   if (trace->count == trace->room) {
     trace->room = trace->room ? 2 * trace->room : 65536;
     trace->operations = realloc(trace->operations, trace->room * sizeof *trace->operations);
-    if (!trace->operations) alloc_die("no memory for a trace");
+    if (!trace->operations) bench_die("no memory for a trace");
   }
   return &trace->operations[trace->count++];
 }
@@ -176,7 +181,7 @@ void alloc_trace_write(const alloc_trace *trace, const char *folder) {
   char path[4096];
   snprintf(path, sizeof path, "%s/alloc-%s.txt", folder, trace->name);
   FILE *file = fopen(path, "w");
-  if (!file) alloc_die("%s cannot be written", path);
+  if (!file) bench_die("%s cannot be written", path);
   for (size_t i = 0; i < trace->count; i++) {
     const alloc_operation *op = &trace->operations[i];
     if (op->bytes)
@@ -184,7 +189,7 @@ void alloc_trace_write(const alloc_trace *trace, const char *folder) {
     else
       fprintf(file, "f %zu\n", op->id);
   }
-  if (fclose(file) != 0) alloc_die("%s cannot be written", path);
+  if (fclose(file) != 0) bench_die("%s cannot be written", path);
 }
 
 void alloc_trace_drop(alloc_trace *trace) {

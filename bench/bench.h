@@ -41,7 +41,8 @@ typedef struct bench_way {
                   const bench_set *example);
   /* Gives one call to the stream; false: it failed. */
   bool (*enqueue)(bench_platform *platform, struct bench_way *way, const bench_set *set);
-  int variant;      /* the platform's */
+  void *state;      /* the peer's ... */
+  int variant;      /* ... and which of its ways this is */
   bool active;      /* prepared for the present problem */
   const char *note; /* how it was timed, where that differs: "eager" */
 } bench_way;
@@ -103,7 +104,6 @@ bool bench_agree(bench_platform *platform, bench_way *way, bench_way *peer, cons
 
 /* measure.c */
 bench_way bench_attune_way(void);
-double bench_median(double *values, int count); /* sorts */
 double bench_spread(const double *values, int count, double median);
 void bench_measure(bench_platform *platform, const bench_problem *problem, int rounds, bench_row *row);
 
@@ -121,11 +121,5 @@ void bench_report_row(FILE *file, const bench_platform *platform, const bench_ro
 void bench_report_summary(FILE *file, const bench_platform *platform, const bench_summary *summary, bool markdown);
 void bench_report_csv_head(FILE *file);
 void bench_report_csv_row(FILE *file, const bench_platform *platform, const bench_row *row);
-
-/* Prints "bench_gemm: ..." on standard error and ends the program with 1. */
-void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Ends the program when attune failed. */
-void bench_check(attune_status status, const char *what);
-double bench_now_ns(void);
 
 #endif

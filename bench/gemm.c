@@ -2,6 +2,8 @@
  * gemm.c: bench_gemm, attune's choice beside its peers for every problem of a workload, in one run, interleaved. */
 #include "bench/bench.h"
 
+#include "bench/tool.h"
+
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>

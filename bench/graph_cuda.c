@@ -2,7 +2,12 @@
  * graph_cuda.c: a graph of 100 bf16 GEMMs on the GPU: attune's; the same calls captured by hand with the CUDA API, so
  * the same kernels; cublasGemmEx captured by hand. Two times each: on the device, from replay to replay, and of the
  * host's call. The ways are interleaved. */
-#include "bench/graph.h"
+#include "bench/graph_cuda.h"
+
+#include <attune/graph.h>
+
+#include "bench/graph_work.h"
+#include "bench/tool.h"
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -12,7 +17,7 @@
 enum { ROUNDS = 61, REPLAYS = 20, WAYS = 3, WARMUPS = 3 };
 
 static void cuda(cudaError_t error, const char *what) {
-  if (error != cudaSuccess) graph_die("%s: %s", what, cudaGetErrorString(error));
+  if (error != cudaSuccess) bench_die("%s: %s", what, cudaGetErrorString(error));
 }
 
 typedef struct scene {
@@ -32,7 +37,7 @@ static void give_cublas(scene *s) {
                      CUDA_R_16BF, GRAPH_SIDE, i % 2 ? s->work.y : s->work.x, CUDA_R_16BF, GRAPH_SIDE, &beta,
                      i % 2 ? s->work.x : s->work.y, CUDA_R_16BF, GRAPH_SIDE, CUBLAS_COMPUTE_32F,
                      CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
-      graph_die("cublasGemmEx failed");
+      bench_die("cublasGemmEx failed");
 }
 
 static cudaGraphExec_t capture_by_hand(scene *s, int way) {
@@ -40,7 +45,7 @@ static cudaGraphExec_t capture_by_hand(scene *s, int way) {
   cudaGraphExec_t executable = NULL;
   cuda(cudaStreamBeginCapture(s->native, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   if (way == 1)
-    graph_check(graph_work_give(&s->work, s->work.stream), "attune_gemm");
+    bench_check(graph_work_give(&s->work, s->work.stream), "attune_gemm");
   else
     give_cublas(s);
   cuda(cudaStreamEndCapture(s->native, &captured), "cudaStreamEndCapture");
@@ -54,16 +59,16 @@ static void open_scene(scene *s, attune_device *device) {
   const size_t workspace = (size_t)32 << 20;
   graph_work_open(&s->work, device, ATTUNE_BF16);
   s->native = (cudaStream_t)attune_stream_native(s->work.stream);
-  graph_check(attune_alloc(&s->workspace, s->work.stream, workspace), "attune_alloc");
+  bench_check(attune_alloc(&s->workspace, s->work.stream, workspace), "attune_alloc");
   if (cublasCreate(&s->blas) != CUBLAS_STATUS_SUCCESS || cublasSetStream(s->blas, s->native) != CUBLAS_STATUS_SUCCESS ||
       cublasSetWorkspace(s->blas, s->workspace, workspace) != CUBLAS_STATUS_SUCCESS)
-    graph_die("cuBLAS could not be opened");
+    bench_die("cuBLAS could not be opened");
   give_cublas(s);
   cuda(cudaStreamSynchronize(s->native), "cudaStreamSynchronize");
   cuda(cudaEventCreate(&s->start), "cudaEventCreate");
   cuda(cudaEventCreate(&s->stop), "cudaEventCreate");
-  graph_check(attune_graph_create(&s->graph, device), "attune_graph_create");
-  graph_check(attune_graph_capture_callback(s->graph, s->work.stream, NULL, graph_work_give, &s->work),
+  bench_check(attune_graph_create(&s->graph, device), "attune_graph_create");
+  bench_check(attune_graph_capture_callback(s->graph, s->work.stream, NULL, graph_work_give, &s->work),
               "attune_graph_capture_callback");
   for (int way = 1; way < WAYS; way++) s->by_hand[way] = capture_by_hand(s, way);
 }
@@ -75,13 +80,13 @@ static void close_scene(scene *s) {
   cuda(cudaEventDestroy(s->start), "cudaEventDestroy");
   cuda(cudaEventDestroy(s->stop), "cudaEventDestroy");
   cublasDestroy(s->blas);
-  graph_check(attune_free(s->workspace, s->work.stream), "attune_free");
+  bench_check(attune_free(s->workspace, s->work.stream), "attune_free");
   graph_work_close(&s->work);
 }
 
 static void launch(scene *s, int way) {
   if (way == 0)
-    graph_check(attune_graph_replay(s->graph, s->work.stream), "attune_graph_replay");
+    bench_check(attune_graph_replay(s->graph, s->work.stream), "attune_graph_replay");
   else
     cuda(cudaGraphLaunch(s->by_hand[way], s->native), "cudaGraphLaunch");
 }
@@ -92,16 +97,16 @@ static void measure(scene *s, int way, double *out_device_us, double *out_host_u
   float ms = 0.0f;
   launch(s, way);
   cuda(cudaEventRecord(s->start, s->native), "cudaEventRecord");
-  const double start = graph_now_us();
+  const double start = bench_now_ns();
   for (int i = 0; i < REPLAYS; i++) launch(s, way);
-  *out_host_us = (graph_now_us() - start) / REPLAYS;
+  *out_host_us = (bench_now_ns() - start) * 1e-3 / REPLAYS;
   cuda(cudaEventRecord(s->stop, s->native), "cudaEventRecord");
   cuda(cudaEventSynchronize(s->stop), "cudaEventSynchronize");
   cuda(cudaEventElapsedTime(&ms, s->start, s->stop), "cudaEventElapsedTime");
   *out_device_us = 1e3 * (double)ms / REPLAYS;
 }
 
-int graph_report_cuda(void) {
+bool graph_report_cuda(void) {
   static const char *const names[WAYS] = {"attune_graph_replay",
                                           "the same calls, cudaStreamBeginCapture and cudaGraphLaunch",
                                           "cublasGemmEx, the same way"};
@@ -109,29 +114,29 @@ int graph_report_cuda(void) {
   attune_device *device = NULL;
   attune_device_properties properties;
   double device_us[WAYS][ROUNDS], host_us[WAYS][ROUNDS], device_median[WAYS], host_median[WAYS], unused;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return 1;
-  graph_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return true;
+  bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
   open_scene(&s, device);
   for (int round = -WARMUPS; round < ROUNDS; round++)
     for (int i = 0; i < WAYS; i++) {
       const int way = (i + round + WARMUPS) % WAYS; /* each way comes first as often as the others */
       measure(&s, way, round < 0 ? &unused : &device_us[way][round], round < 0 ? &unused : &host_us[way][round]);
     }
-  graph_line("%s", "");
-  graph_line("| graph of %d GEMMs bf16 %d^3 on %s | device us, median of %d | host us | device / by hand |",
+  bench_line("%s", "");
+  bench_line("| graph of %d GEMMs bf16 %d^3 on %s | device us, median of %d | host us | device / by hand |",
              GRAPH_GEMMS, GRAPH_SIDE, properties.name, ROUNDS);
-  graph_line("|---|---:|---:|---:|");
+  bench_line("|---|---:|---:|---:|");
   for (int way = 0; way < WAYS; way++) {
-    device_median[way] = graph_median(device_us[way], ROUNDS);
-    host_median[way] = graph_median(host_us[way], ROUNDS);
+    device_median[way] = bench_median(device_us[way], ROUNDS);
+    host_median[way] = bench_median(host_us[way], ROUNDS);
   }
   for (int way = 0; way < WAYS; way++)
-    graph_line("| %s | %.2f | %.2f | %.3f |", names[way], device_median[way], host_median[way],
+    bench_line("| %s | %.2f | %.2f | %.3f |", names[way], device_median[way], host_median[way],
                device_median[way] / device_median[1]);
   close_scene(&s);
   const double ratio = device_median[0] / device_median[1];
-  graph_line("%s", "");
-  graph_line("attune's graph takes %.3f times the one by hand; at most %.2f is the goal: %s", ratio, MOST,
+  bench_line("%s", "");
+  bench_line("attune's graph takes %.3f times the one by hand; at most %.2f is the goal: %s", ratio, MOST,
              ratio <= MOST ? "met" : "MISSED");
   return ratio <= MOST;
 }

@@ -2,12 +2,13 @@
  * host_blocked.c: attune's own host_blocked beside OpenBLAS, both on one thread, interleaved: by default the f32 1024^3
  * product, the figure that attune is held to (0.6 of OpenBLAS or better). It looks inside the library to run that one
  * implementation. */
+#include "bench/tool.h"
+
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ops/gemm/problem.h"
 #include "tuning/registry.h"
@@ -30,14 +31,8 @@ typedef struct scene {
   int size, calls;
 } scene;
 
-static void check(attune_status status, const char *what) {
-  if (status == ATTUNE_OK) return;
-  fprintf(stderr, "bench_host_blocked: %s: %s: %s\n", what, attune_status_string(status), attune_last_message());
-  exit(1);
-}
-
 static void call_attune(const scene *s) {
-  check(s->plan->launch(s->plan, &s->operands, s->stream), "host_blocked");
+  bench_check(s->plan->launch(s->plan, &s->operands, s->stream), "host_blocked");
 }
 
 static void call_peer(const scene *s) {
@@ -68,10 +63,7 @@ static void load_peer(scene *s) {
 
 static void *random_matrix(size_t count, bool wide) {
   void *out = aligned_alloc(64, (count * (wide ? 8u : 4u) + 63u) / 64u * 64u);
-  if (out == NULL) {
-    fprintf(stderr, "bench_host_blocked: out of memory\n");
-    exit(1);
-  }
+  if (out == NULL) bench_die("out of memory");
   for (size_t i = 0; i < count; i++) {
     double value = 2.0 * drand48() - 1.0;
     if (wide)
@@ -82,14 +74,11 @@ static void *random_matrix(size_t count, bool wide) {
   return out;
 }
 
-static double seconds(void) {
-  return (double)at_now_ns() * 1e-9;
-}
-
+/* Seconds of a call. */
 static double sample(const scene *s, void (*call)(const scene *)) {
-  double start = seconds();
+  double start = bench_now_ns();
   for (int i = 0; i < s->calls; i++) call(s);
-  return (seconds() - start) / s->calls;
+  return (bench_now_ns() - start) * 1e-9 / s->calls;
 }
 
 /* Calls that take about `wanted` seconds. */
@@ -118,17 +107,17 @@ static void make_plan(scene *s) {
   at_gemm g;
   double least = 0.0;
   static at_configuration all[256];
-  check(attune_device_get(&host, "host"), "attune_device_get");
+  bench_check(attune_device_get(&host, "host"), "attune_device_get");
   s->stream = attune_stream_default(host);
   snprintf(text, sizeof text, "gemm %s nn %dx%dx%d strict", s->wide ? "f64" : "f32", s->size, s->size, s->size);
-  check(at_gemm_op.parse(text, &g), text);
+  bench_check(at_gemm_op.parse(text, &g), text);
   const at_implementation *blocked = at_registry_find(&at_gemm_op, "host_blocked", host);
   int count = blocked != NULL ? blocked->configurations(&g, host, all, 256) : 0;
   at_plan *best = NULL;
   for (int i = 0; i < count; i++) {
     int64_t threads = 0;
     if (!at_configuration_get(&all[i], "threads", &threads) || threads != 1) continue;
-    check(at_plan_create(&s->plan, &at_gemm_op, blocked, &all[i], &g, host), "at_plan_create");
+    bench_check(at_plan_create(&s->plan, &at_gemm_op, blocked, &all[i], &g, host), "at_plan_create");
     double took = quick_time(s);
     bool better = best == NULL || took < least;
     at_plan_destroy(better ? best : s->plan);
@@ -137,15 +126,7 @@ static void make_plan(scene *s) {
     least = took;
   }
   s->plan = best;
-  if (best == NULL) {
-    fprintf(stderr, "bench_host_blocked: host_blocked offers no configuration with threads=1\n");
-    exit(1);
-  }
-}
-
-static int by_value(const void *x, const void *y) {
-  double a = *(const double *)x, b = *(const double *)y;
-  return (a > b) - (a < b);
+  if (best == NULL) bench_die("host_blocked offers no configuration with threads=1");
 }
 
 static double largest_difference(const scene *s) {
@@ -159,26 +140,20 @@ static double largest_difference(const scene *s) {
 }
 
 static void measure(scene *s) {
-  double mine[ROUNDS], theirs[ROUNDS], ratio[ROUNDS], flops = 2.0 * s->size * (double)s->size * s->size;
+  double mine[ROUNDS], theirs[ROUNDS], ratio[ROUNDS], gflop = 2e-9 * s->size * (double)s->size * s->size;
   call_attune(s);
   call_peer(s);
   double worst = largest_difference(s);
-  if (!(worst < 1e-3)) {
-    fprintf(stderr, "bench_host_blocked: the results differ by %g\n", worst);
-    exit(1);
-  }
+  if (!(worst < 1e-3)) bench_die("the results differ by %g", worst);
   s->calls = calls_for(s, call_peer, 0.01);
   for (int r = 0; r < ROUNDS; r++) {
     mine[r] = sample(s, call_attune);
     theirs[r] = sample(s, call_peer);
     ratio[r] = theirs[r] / mine[r];
   }
-  qsort(mine, ROUNDS, sizeof *mine, by_value);
-  qsort(theirs, ROUNDS, sizeof *theirs, by_value);
-  qsort(ratio, ROUNDS, sizeof *ratio, by_value);
   printf("%s %d^3, one thread: host_blocked %s %.1f GFLOP/s, OpenBLAS %.1f GFLOP/s, ratio %.3f (median of %d rounds)\n",
-         s->wide ? "f64" : "f32", s->size, s->plan->configuration.text, flops / mine[ROUNDS / 2] * 1e-9,
-         flops / theirs[ROUNDS / 2] * 1e-9, ratio[ROUNDS / 2], ROUNDS);
+         s->wide ? "f64" : "f32", s->size, s->plan->configuration.text, gflop / bench_median(mine, ROUNDS),
+         gflop / bench_median(theirs, ROUNDS), bench_median(ratio, ROUNDS), ROUNDS);
 }
 
 int main(int argc, char **argv) {

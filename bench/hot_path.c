@@ -4,11 +4,14 @@
  * looks inside the library. */
 #include "bench/hot_path.h"
 
+#include "bench/tool.h"
+
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "ops/gemm/problem.h"
 #include "tuning/tuner.h"
@@ -79,19 +82,20 @@ static void plant(scene *s, const attune_gemm_problem *problem) {
   at_plan *plan = NULL;
   at_configuration configuration = {""};
   attune_decision decision = {.source = ATTUNE_SOURCE_TUNED};
-  hot_check(attune_gemm_problem_format(text, sizeof text, problem, &s->operands), "attune_gemm_problem_format");
-  hot_check(at_gemm_op.parse(text, at_key_problem(&key)), text);
+  bench_check(attune_gemm_problem_format(text, sizeof text, problem, &s->operands), "attune_gemm_problem_format");
+  bench_check(at_gemm_op.parse(text, at_key_problem(&key)), text);
   at_key_set(&key, &at_gemm_op, device);
-  hot_check(at_plan_create(&plan, &at_gemm_op, &no_op, &configuration, at_key_problem(&key), device), "at_plan_create");
-  hot_check(at_plan_table_put(&s->tuner->plans, &key, &plan, &decision, false), "at_plan_table_put");
+  bench_check(at_plan_create(&plan, &at_gemm_op, &no_op, &configuration, at_key_problem(&key), device),
+              "at_plan_create");
+  bench_check(at_plan_table_put(&s->tuner->plans, &key, &plan, &decision, false), "at_plan_table_put");
 }
 
 static void open_scene(scene *s) {
   attune_device *host = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
-  hot_check(attune_device_get(&host, "host"), "attune_device_get");
-  hot_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
+  bench_check(attune_device_get(&host, "host"), "attune_device_get");
+  bench_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
   s->stream = attune_stream_default(host);
   s->launch = no_op_launch;
   s->operands = (attune_gemm_operands){1.0, data, data + 4, 0.0, NULL, data + 8};
@@ -101,8 +105,8 @@ static void open_scene(scene *s) {
     s->problems[i].n = s->problems[i].k = 64;
     plant(s, &s->problems[i]);
   }
-  hot_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problems[0], &s->operands),
-            "attune_gemm_plan_create");
+  bench_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problems[0], &s->operands),
+              "attune_gemm_plan_create");
 }
 
 static void close_scene(scene *s) {
@@ -145,7 +149,7 @@ static double run_path(const scene *s, path which) {
                : which == PATH_HIT_MANY ? run_hit_many(s, &operands)
                                         : run_plan(s, &operands);
   double took = (double)(at_now_ns() - start);
-  if (failed != 0) hot_die("a call failed: %s", attune_last_message());
+  if (failed != 0) bench_die("a call failed: %s", attune_last_message());
   return took / (which == PATH_LAUNCH || which == PATH_PLAN ? FAST_CALLS : CALLS);
 }
 
@@ -189,7 +193,7 @@ static double rate_of_threads(const scene *s, path which, int threads, const int
     pthread_barrier_init(&barrier, NULL, (unsigned)threads);
     for (int t = 0; t < threads; t++) {
       workers[t] = (worker){s, which, cpus[t * cpu_count / threads], &barrier, 0.0};
-      if (pthread_create(&ids[t], NULL, work, &workers[t]) != 0) hot_die("a thread could not start");
+      if (pthread_create(&ids[t], NULL, work, &workers[t]) != 0) bench_die("a thread could not start");
     }
     double rate = 0.0;
     for (int t = 0; t < threads; t++) {
@@ -199,7 +203,7 @@ static double rate_of_threads(const scene *s, path which, int threads, const int
     pthread_barrier_destroy(&barrier);
     if (run >= 0) runs[run] = rate;
   }
-  return hot_median(runs, REPEATS);
+  return bench_median(runs, REPEATS);
 }
 
 static double time_one(const scene *s, path which, const int *cpus) {
@@ -209,13 +213,13 @@ static double time_one(const scene *s, path which, const int *cpus) {
 static void report_threads(const scene *s, path which, const char *name, const int *cpus, int cpu_count) {
   static const int counts[] = {1, 2, 4, 8, 16};
   double alone = 0.0;
-  hot_line("%s", "");
-  hot_line("| %s: threads | ns a call of a thread | million calls/s in all | scaling |", name);
-  hot_line("|---:|---:|---:|---:|");
+  bench_line("%s", "");
+  bench_line("| %s: threads | ns a call of a thread | million calls/s in all | scaling |", name);
+  bench_line("|---:|---:|---:|---:|");
   for (size_t i = 0; i < AT_COUNT(counts) && counts[i] <= cpu_count; i++) {
     const double rate = rate_of_threads(s, which, counts[i], cpus, cpu_count);
     if (i == 0) alone = rate;
-    hot_line("| %d | %.1f | %.1f | %.2f |", counts[i], 1e3 * counts[i] / rate, rate, rate / alone);
+    bench_line("| %d | %.1f | %.1f | %.2f |", counts[i], 1e3 * counts[i] / rate, rate, rate / alone);
   }
 }
 
@@ -225,12 +229,12 @@ static void report_calls(void) {
   open_scene(&s);
   double launch = time_one(&s, PATH_LAUNCH, cpus), hit = time_one(&s, PATH_HIT, cpus);
   double many = time_one(&s, PATH_HIT_MANY, cpus), plan = time_one(&s, PATH_PLAN, cpus);
-  hot_line("| one thread, an implementation that does nothing | ns a call | above the launch |");
-  hot_line("|---|---:|---:|");
-  hot_line("| the launch alone, through its pointer | %.1f | |", launch);
-  hot_line("| attune_plan_run | %.1f | %.1f |", plan, plan - launch);
-  hot_line("| attune_gemm, a hit, one problem | %.1f | %.1f |", hit, hit - launch);
-  hot_line("| attune_gemm, a hit, %d problems in turn | %.1f | %.1f |", MANY_PROBLEMS, many, many - launch);
+  bench_line("| one thread, an implementation that does nothing | ns a call | above the launch |");
+  bench_line("|---|---:|---:|");
+  bench_line("| the launch alone, through its pointer | %.1f | |", launch);
+  bench_line("| attune_plan_run | %.1f | %.1f |", plan, plan - launch);
+  bench_line("| attune_gemm, a hit, one problem | %.1f | %.1f |", hit, hit - launch);
+  bench_line("| attune_gemm, a hit, %d problems in turn | %.1f | %.1f |", MANY_PROBLEMS, many, many - launch);
   report_threads(&s, PATH_HIT, "attune_gemm, a hit", cpus, cpu_count);
   report_threads(&s, PATH_PLAN, "attune_plan_run", cpus, cpu_count);
   report_threads(&s, PATH_LAUNCH, "the launch alone (what the machine's cores allow)", cpus, cpu_count);
@@ -244,19 +248,19 @@ static void report_machine(int argc, char **argv) {
   time_t now = time(NULL);
   struct tm utc;
   strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
-  hot_check(attune_device_get(&host, "host"), "attune_device_get");
-  hot_check(attune_device_get_properties(host, &cpu), "attune_device_get_properties");
+  bench_check(attune_device_get(&host, "host"), "attune_device_get");
+  bench_check(attune_device_get_properties(host, &cpu), "attune_device_get_properties");
   size_t at = 0;
   at_append(command, sizeof command, &at, "bench_hot_path");
   for (int i = 1; i < argc; i++) at_append(command, sizeof command, &at, " %s", argv[i]);
-  hot_line("# The cost of attune itself\n");
-  hot_line("- CPU: %s, %d CPUs (%s)", cpu.name, cpu.processors, cpu.features);
-  hot_line("- attune %s", attune_version());
-  hot_line("- command: %s", command);
-  hot_line("- date: %s", date);
-  hot_line("- method: runs of %d calls (%d for the launch and the plan) in pinned threads, median of %d runs; the "
-           "sum of the threads' rates\n",
-           CALLS, FAST_CALLS, REPEATS);
+  bench_line("# The cost of attune itself\n");
+  bench_line("- CPU: %s, %d CPUs (%s)", cpu.name, cpu.processors, cpu.features);
+  bench_line("- attune %s", attune_version());
+  bench_line("- command: %s", command);
+  bench_line("- date: %s", date);
+  bench_line("- method: runs of %d calls (%d for the launch and the plan) in pinned threads, median of %d runs; the "
+             "sum of the threads' rates\n",
+             CALLS, FAST_CALLS, REPEATS);
 }
 
 static const char usage[] =
@@ -276,7 +280,7 @@ int main(int argc, char **argv) {
       fputs(usage, stdout);
       return 0;
     }
-    if (letter == 'm') hot_write_to(optarg);
+    if (letter == 'm') bench_markdown_open(optarg);
     if (letter == '?' || (letter == 'w' && (!at_parse_i64(&winners, optarg) || winners < 1))) {
       fputs(usage, stderr);
       return 2;
@@ -288,6 +292,6 @@ int main(int argc, char **argv) {
 #ifdef BENCH_WITH_CUDA
   hot_report_cuda();
 #endif
-  hot_close();
+  bench_markdown_close();
   return 0;
 }

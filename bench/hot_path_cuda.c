@@ -2,8 +2,11 @@
  * hot_path_cuda.c: host time to enqueue a 64^3 bf16 GEMM: cublasGemmEx, attune_gemm, attune_plan_run. */
 #include "bench/hot_path.h"
 
+#include "bench/tool.h"
+
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 
 #include "src/support.h"
 
@@ -39,27 +42,28 @@ static void report(const scene *s, const char *name, call_fn call) {
   double runs[REPEATS], least = 0.0;
   for (int run = -2; run < REPEATS; run++) {
     int failed = 0;
-    hot_check(attune_stream_synchronize(s->stream), "attune_stream_synchronize");
+    bench_check(attune_stream_synchronize(s->stream), "attune_stream_synchronize");
     int64_t start = at_now_ns();
     for (int i = 0; i < CALLS; i++) failed |= call(s);
     double ns = (double)(at_now_ns() - start) / CALLS;
-    if (failed != 0) hot_die("%s failed", name);
+    if (failed != 0) bench_die("%s failed", name);
     if (run < 0) continue;
     runs[run] = ns;
     if (run == 0 || ns < least) least = ns;
   }
-  hot_line("| %s | %.0f | %.0f |", name, least, hot_median(runs, REPEATS));
+  bench_line("| %s | %.0f | %.0f |", name, least, bench_median(runs, REPEATS));
 }
 
 static void open_scene(scene *s) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   void *buffers[3];
   options.database = "";
-  hot_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
-  hot_check(attune_stream_create(&s->stream, s->device), "attune_stream_create");
+  bench_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
+  bench_check(attune_stream_create(&s->stream, s->device), "attune_stream_create");
   for (int i = 0; i < 3; i++) {
-    hot_check(attune_alloc(&buffers[i], s->stream, SIZE * SIZE * 2), "attune_alloc");
-    hot_check(attune_fill(s->stream, buffers[i], 0x3c, SIZE * SIZE * 2), "attune_fill"); /* a small number, not zero */
+    bench_check(attune_alloc(&buffers[i], s->stream, SIZE * SIZE * 2), "attune_alloc");
+    bench_check(attune_fill(s->stream, buffers[i], 0x3c, SIZE * SIZE * 2),
+                "attune_fill"); /* a small number, not zero */
   }
   s->problem = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
   s->problem.dtype = ATTUNE_BF16;
@@ -67,14 +71,14 @@ static void open_scene(scene *s) {
   s->operands = (attune_gemm_operands){1.0, buffers[0], buffers[1], 0.0, NULL, buffers[2]};
   if (cublasCreate(&s->blas) != CUBLAS_STATUS_SUCCESS ||
       cublasSetStream(s->blas, (cudaStream_t)attune_stream_native(s->stream)) != CUBLAS_STATUS_SUCCESS)
-    hot_die("cuBLAS could not be opened");
+    bench_die("cuBLAS could not be opened");
 }
 
 static void close_scene(scene *s) {
   cublasDestroy(s->blas);
-  hot_check(attune_free((void *)(uintptr_t)s->operands.a, s->stream), "attune_free");
-  hot_check(attune_free((void *)(uintptr_t)s->operands.b, s->stream), "attune_free");
-  hot_check(attune_free(s->operands.d, s->stream), "attune_free");
+  bench_check(attune_free((void *)(uintptr_t)s->operands.a, s->stream), "attune_free");
+  bench_check(attune_free((void *)(uintptr_t)s->operands.b, s->stream), "attune_free");
+  bench_check(attune_free(s->operands.d, s->stream), "attune_free");
   attune_stream_destroy(s->stream);
   attune_tuner_destroy(s->tuner);
 }
@@ -83,10 +87,10 @@ static void close_scene(scene *s) {
 static void report_attune(scene *s, const char *state) {
   char text[256], name[512];
   attune_decision decision;
-  hot_check(attune_gemm_problem_format(text, sizeof text, &s->problem, &s->operands), "attune_gemm_problem_format");
-  hot_check(attune_explain(s->tuner, s->device, text, &decision), "attune_explain");
-  hot_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problem, &s->operands),
-            "attune_gemm_plan_create");
+  bench_check(attune_gemm_problem_format(text, sizeof text, &s->problem, &s->operands), "attune_gemm_problem_format");
+  bench_check(attune_explain(s->tuner, s->device, text, &decision), "attune_explain");
+  bench_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problem, &s->operands),
+              "attune_gemm_plan_create");
   snprintf(name, sizeof name, "attune_gemm, %s (%s %s)", state, decision.implementation, decision.configuration);
   report(s, name, call_gemm);
   snprintf(name, sizeof name, "attune_plan_run, %s", state);
@@ -99,14 +103,14 @@ void hot_report_cuda(void) {
   char text[256];
   if (attune_device_get(&s.device, "cuda:0") != ATTUNE_OK) return;
   attune_device_properties properties;
-  hot_check(attune_device_get_properties(s.device, &properties), "attune_device_get_properties");
+  bench_check(attune_device_get_properties(s.device, &properties), "attune_device_get_properties");
   open_scene(&s);
-  hot_line("%s", "");
-  hot_line("| enqueue bf16 64^3 on %s | ns a call, least of %d | median |", properties.name, REPEATS);
-  hot_line("|---|---:|---:|");
+  bench_line("%s", "");
+  bench_line("| enqueue bf16 64^3 on %s | ns a call, least of %d | median |", properties.name, REPEATS);
+  bench_line("|---|---:|---:|");
   report(&s, "cublasGemmEx", call_cublas);
   report_attune(&s, "not tuned");
-  hot_check(attune_gemm_problem_format(text, sizeof text, &s.problem, &s.operands), "attune_gemm_problem_format");
+  bench_check(attune_gemm_problem_format(text, sizeof text, &s.problem, &s.operands), "attune_gemm_problem_format");
   if (attune_tune(s.tuner, s.device, text, 0.0, 0, NULL) == ATTUNE_OK) report_attune(&s, "tuned");
   close_scene(&s);
 }

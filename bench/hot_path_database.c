@@ -2,7 +2,10 @@
  * hot_path_database.c: opening a tuner on a database with many winners, and the first look-up in it. */
 #include "bench/hot_path.h"
 
+#include "bench/tool.h"
+
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,10 +22,10 @@ static void tune_one(const char *path) {
   attune_device *host = NULL;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = path;
-  hot_check(attune_device_get(&host, "host"), "attune_device_get");
-  hot_check(attune_tuner_create(&tuner, &options), "attune_tuner_create");
-  hot_check(attune_tuner_database_status(tuner), path);
-  hot_check(attune_tune(tuner, host, problem, 10000.0, 0, NULL), problem);
+  bench_check(attune_device_get(&host, "host"), "attune_device_get");
+  bench_check(attune_tuner_create(&tuner, &options), "attune_tuner_create");
+  bench_check(attune_tuner_database_status(tuner), path);
+  bench_check(attune_tune(tuner, host, problem, 10000.0, 0, NULL), problem);
   attune_tuner_destroy(tuner);
 }
 
@@ -31,11 +34,12 @@ static void list_columns(sqlite3 *database, char *out, size_t size) {
   sqlite3_stmt *columns = NULL;
   size_t at = 0;
   if (sqlite3_prepare_v2(database, "PRAGMA table_info(winner)", -1, &columns, NULL) != SQLITE_OK)
-    hot_die("%s", sqlite3_errmsg(database));
+    bench_die("%s", sqlite3_errmsg(database));
   while (sqlite3_step(columns) == SQLITE_ROW) {
     const char *name = (const char *)sqlite3_column_text(columns, 1);
     const char *value = strcmp(name, "problem") == 0 ? "'gemm f32 nn 17x' || value || 'x16 strict'" : name;
-    if (!at_append(out, size, &at, "%s%s", at > 0 ? ", " : "", value)) hot_die("the table winner has too many columns");
+    if (!at_append(out, size, &at, "%s%s", at > 0 ? ", " : "", value))
+      bench_die("the table winner has too many columns");
   }
   sqlite3_finalize(columns);
 }
@@ -45,13 +49,13 @@ static void list_columns(sqlite3 *database, char *out, size_t size) {
 static void multiply(const char *path, int64_t count) {
   sqlite3 *database = NULL;
   char columns[2048] = "", sql[4096], *message = NULL;
-  if (sqlite3_open(path, &database) != SQLITE_OK) hot_die("%s: %s", path, sqlite3_errmsg(database));
+  if (sqlite3_open(path, &database) != SQLITE_OK) bench_die("%s: %s", path, sqlite3_errmsg(database));
   list_columns(database, columns, sizeof columns);
   snprintf(sql, sizeof sql,
            "WITH RECURSIVE series(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM series WHERE value < %lld) "
            "INSERT INTO winner SELECT %s FROM series, winner",
            (long long)count, columns);
-  if (sqlite3_exec(database, sql, NULL, NULL, &message) != SQLITE_OK) hot_die("%s: %s", path, message);
+  if (sqlite3_exec(database, sql, NULL, NULL, &message) != SQLITE_OK) bench_die("%s: %s", path, message);
   sqlite3_close(database);
 }
 
@@ -62,21 +66,21 @@ static void time_open(const char *path, double *open_ms, double *look_ms) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = path;
   options.mode = ATTUNE_MODE_CACHED;
-  hot_check(attune_device_get(&host, "host"), "attune_device_get");
+  bench_check(attune_device_get(&host, "host"), "attune_device_get");
   int64_t start = at_now_ns();
-  hot_check(attune_tuner_create(&tuner, &options), "attune_tuner_create");
+  bench_check(attune_tuner_create(&tuner, &options), "attune_tuner_create");
   int64_t opened = at_now_ns();
-  hot_check(attune_explain(tuner, host, problem, &decision), "attune_explain");
+  bench_check(attune_explain(tuner, host, problem, &decision), "attune_explain");
   *look_ms = (double)(at_now_ns() - opened) * 1e-6;
   *open_ms = (double)(opened - start) * 1e-6;
-  if (decision.source != ATTUNE_SOURCE_STORED) hot_die("the stored winner was not found: %s", decision.note);
+  if (decision.source != ATTUNE_SOURCE_STORED) bench_die("the stored winner was not found: %s", decision.note);
   attune_tuner_destroy(tuner);
 }
 
 void hot_report_database(int64_t winners) {
   char folder[] = "/tmp/attune-bench-XXXXXX", path[64];
   double open_ms[OPENS], look_ms[OPENS], both_ms[OPENS];
-  if (mkdtemp(folder) == NULL) hot_die("no temporary folder could be made in /tmp");
+  if (mkdtemp(folder) == NULL) bench_die("no temporary folder could be made in /tmp");
   snprintf(path, sizeof path, "%s/tuning.db", folder);
   tune_one(path);
   multiply(path, winners - 1);
@@ -84,12 +88,12 @@ void hot_report_database(int64_t winners) {
     time_open(path, &open_ms[i], &look_ms[i]);
     both_ms[i] = open_ms[i] + look_ms[i];
   }
-  hot_line("%s", "");
-  hot_line("| database with %lld winners | ms, median of %d |", (long long)winners, OPENS);
-  hot_line("|---|---:|");
-  hot_line("| attune_tuner_create | %.3f |", hot_median(open_ms, OPENS));
-  hot_line("| the first look-up | %.3f |", hot_median(look_ms, OPENS));
-  hot_line("| both | %.3f |", hot_median(both_ms, OPENS));
+  bench_line("%s", "");
+  bench_line("| database with %lld winners | ms, median of %d |", (long long)winners, OPENS);
+  bench_line("|---|---:|");
+  bench_line("| attune_tuner_create | %.3f |", bench_median(open_ms, OPENS));
+  bench_line("| the first look-up | %.3f |", bench_median(look_ms, OPENS));
+  bench_line("| both | %.3f |", bench_median(both_ms, OPENS));
   unlink(path);
   rmdir(folder);
 }

@@ -3,22 +3,11 @@
  * all alike. */
 #include "bench/bench.h"
 
+#include "bench/tool.h"
+
 #include <math.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define MAX_SETS 4096
-
-static int by_value(const void *x, const void *y) {
-  double a = *(const double *)x, b = *(const double *)y;
-  return (a > b) - (a < b);
-}
-
-double bench_median(double *values, int count) {
-  if (count == 0) return 0.0;
-  qsort(values, (size_t)count, sizeof *values, by_value);
-  return count % 2 != 0 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
-}
 
 double bench_spread(const double *values, int count, double median) {
   double away[BENCH_MAX_ROUNDS];

@@ -3,6 +3,8 @@
  * numbers. */
 #include "bench/bench.h"
 
+#include "bench/tool.h"
+
 #include <stdlib.h>
 #include <string.h>
 

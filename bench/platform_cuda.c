@@ -2,32 +2,44 @@
  * platform_cuda.c: timing on CUDA. A sample is one replay of a graph of several calls over cold inputs, between events,
  * queued behind an untimed replay of the same way so that no launch cost shows. What cannot be captured is timed
  * eagerly behind a gate. */
-#include "bench/platform_cuda.h"
+#include "bench/bench.h"
 
+#include "bench/peers_cuda.h"
+#include "bench/tool.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #define GATE_LIMIT_NS 50e6
+#define MAX_WINDOWS 128
 
-bool bench_cuda_ok(cudaError_t error, const char *what) {
+typedef struct cuda_state {
+  cudaStream_t stream; /* the program's own, wrapped for attune */
+  cudaEvent_t start, stop;
+  bench_cuda_peers *peers;
+  cudaGraphExec_t graphs[BENCH_WAYS][MAX_WINDOWS];
+  int windows[BENCH_WAYS]; /* 0: timed eagerly */
+  const bench_sets *sets;
+  int calls;
+  unsigned turn; /* the next window, over all ways, so that consecutive samples never meet the same sets */
+} cuda_state;
+
+/* False, with a message on standard error, when a call failed. */
+static bool cuda_ok(cudaError_t error, const char *what) {
   if (error == cudaSuccess) return true;
   fprintf(stderr, "bench_gemm: %s: %s (%s)\n", what, cudaGetErrorName(error), cudaGetErrorString(error));
   return false;
 }
 
-bool bench_blas_ok(cublasStatus_t status, const char *what) {
-  if (status == CUBLAS_STATUS_SUCCESS) return true;
-  fprintf(stderr, "bench_gemm: %s: %s\n", what, cublasGetStatusString(status));
-  return false;
-}
-
 static void must(cudaError_t error, const char *what) {
-  if (!bench_cuda_ok(error, what)) exit(1);
+  if (!cuda_ok(error, what)) exit(1);
 }
 
 /* A graph of `calls` calls over the sets from `first` on; NULL: the way cannot be captured. */
 static cudaGraphExec_t capture(bench_platform *platform, bench_way *way, const bench_sets *sets, int first, int calls) {
-  bench_cuda *cuda = platform->state;
+  cuda_state *cuda = platform->state;
   cudaGraph_t graph = NULL;
   cudaGraphExec_t exec = NULL;
   bool good = true;
@@ -42,7 +54,7 @@ static cudaGraphExec_t capture(bench_platform *platform, bench_way *way, const b
 }
 
 static bool cuda_ready(bench_platform *platform, int index, const bench_sets *sets, int calls) {
-  bench_cuda *cuda = platform->state;
+  cuda_state *cuda = platform->state;
   bench_way *way = &platform->ways[index];
   cuda->sets = sets;
   cuda->calls = calls;
@@ -51,7 +63,7 @@ static bool cuda_ready(bench_platform *platform, int index, const bench_sets *se
     if (!way->enqueue(platform, way, &sets->items[i % sets->count])) return false;
   must(cudaStreamSynchronize(cuda->stream), way->name);
   int windows = sets->count <= calls ? 1 : sets->count / calls;
-  if (windows > BENCH_MAX_WINDOWS) windows = BENCH_MAX_WINDOWS;
+  if (windows > MAX_WINDOWS) windows = MAX_WINDOWS;
   cuda->windows[index] = 0;
   for (int w = 0; w < windows; w++) {
     cuda->graphs[index][w] = capture(platform, way, sets, w * calls, calls);
@@ -73,7 +85,7 @@ static void CUDART_CB gate(void *unused) {
 }
 
 static bool queue_eager(bench_platform *platform, int index) {
-  bench_cuda *cuda = platform->state;
+  cuda_state *cuda = platform->state;
   bench_way *way = &platform->ways[index];
   bool good = true;
   int first = (int)(cuda->turn++ % 1024u) * cuda->calls;
@@ -83,13 +95,13 @@ static bool queue_eager(bench_platform *platform, int index) {
 }
 
 static bool queue_graph(bench_platform *platform, int index) {
-  bench_cuda *cuda = platform->state;
+  cuda_state *cuda = platform->state;
   cudaGraphExec_t exec = cuda->graphs[index][cuda->turn++ % (unsigned)cuda->windows[index]];
-  return bench_cuda_ok(cudaGraphLaunch(exec, cuda->stream), "cudaGraphLaunch");
+  return cuda_ok(cudaGraphLaunch(exec, cuda->stream), "cudaGraphLaunch");
 }
 
 static double cuda_sample(bench_platform *platform, int index) {
-  bench_cuda *cuda = platform->state;
+  cuda_state *cuda = platform->state;
   bool eager = platform->ways[index].note != NULL;
   if (eager) {
     atomic_store(&gate_open, 0);
@@ -107,9 +119,9 @@ static double cuda_sample(bench_platform *platform, int index) {
 }
 
 static void cuda_unready(bench_platform *platform) {
-  bench_cuda *cuda = platform->state;
+  cuda_state *cuda = platform->state;
   for (int way = 0; way < BENCH_WAYS; way++) {
-    for (int w = 0; w < BENCH_MAX_WINDOWS; w++) {
+    for (int w = 0; w < MAX_WINDOWS; w++) {
       if (cuda->graphs[way][w] != NULL) must(cudaGraphExecDestroy(cuda->graphs[way][w]), "cudaGraphExecDestroy");
       cuda->graphs[way][w] = NULL;
     }
@@ -118,8 +130,8 @@ static void cuda_unready(bench_platform *platform) {
 }
 
 static void cuda_close(bench_platform *platform) {
-  bench_cuda *cuda = platform->state;
-  bench_cuda_peers_close(platform);
+  cuda_state *cuda = platform->state;
+  bench_cuda_peers_close(cuda->peers, platform->stream);
   attune_stream_destroy(platform->stream);
   cudaEventDestroy(cuda->start);
   cudaEventDestroy(cuda->stop);
@@ -136,7 +148,7 @@ static void name_libraries(bench_platform *platform) {
 }
 
 void bench_cuda_open(bench_platform *platform) {
-  bench_cuda *cuda = calloc(1, sizeof *cuda);
+  cuda_state *cuda = calloc(1, sizeof *cuda);
   if (cuda == NULL) bench_die("out of memory");
   platform->state = cuda;
   attune_device_properties properties;
@@ -150,7 +162,7 @@ void bench_cuda_open(bench_platform *platform) {
   bench_check(attune_stream_wrap(&platform->stream, platform->device, cuda->stream), "attune_stream_wrap");
   name_libraries(platform);
   platform->ways[platform->way_count++] = bench_attune_way();
-  bench_cuda_peers_open(platform);
+  bench_cuda_peers_open(&cuda->peers, platform);
   size_t rotate = 2 * (size_t)properties.cache_bytes;
   platform->rotate_bytes = rotate > ((size_t)256 << 20) ? rotate : (size_t)256 << 20;
   platform->target_ns = 1.5e6;

@@ -3,6 +3,8 @@
  * threads it starts by default. Inputs are hot and calls eager, as the tuner measures on the host. */
 #include "bench/bench.h"
 
+#include "bench/tool.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,53 +6,17 @@
  * instructions for 16 bytes, of which Philox takes 39; wide multiplications, logic operations and conversions take two
  * issue slots, so about 160 clocks a warp and multiprocessor's quarter: at 1.96 GHz 3.3 TB/s. Normal bf16: about 140
  * clocks, 3.5 TB/s, where its 8 table look-ups would allow 3.9. */
-#include <attune/attune.h>
+#include "bench/tool.h"
 
 #include <dlfcn.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 21, KINDS = 4 };
 #define CURAND_PHILOX 161
-
-static FILE *markdown;
-
-static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-static void die(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("bench_random: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
-  va_end(arguments);
-  exit(1);
-}
-
-static void check(attune_status status, const char *what) {
-  if (status != ATTUNE_OK) die("%s: %s: %s", what, attune_status_string(status), attune_last_message());
-}
-
-static void line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void line(const char *format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  puts(text);
-  fflush(stdout);
-  if (markdown) fprintf(markdown, "%s\n", text);
-}
-
-static int by_value(const void *x, const void *y) {
-  const double a = *(const double *)x, b = *(const double *)y;
-  return (a > b) - (a < b);
-}
 
 typedef enum kind { UNIFORM, NORMAL, BERNOULLI, EXPONENTIAL } kind;
 static const char *const kind_names[KINDS] = {"uniform", "normal", "Bernoulli", "exponential"};
@@ -66,7 +30,7 @@ typedef struct curand {
 
 static void *symbol(void *library, const char *name) {
   void *found = dlsym(library, name);
-  if (!found) die("cuRAND has no %s", name);
+  if (!found) bench_die("cuRAND has no %s", name);
   return found;
 }
 
@@ -94,7 +58,7 @@ typedef struct bench {
 /* One draw; way 0 attune, 1 cuRAND, 2 a fill. False: there is none. */
 static bool give(bench *b, int way, kind k, attune_dtype dtype) {
   if (way == 2) {
-    check(attune_fill(b->stream, b->memory, 1, b->count * attune_dtype_size(dtype)), "attune_fill");
+    bench_check(attune_fill(b->stream, b->memory, 1, b->count * attune_dtype_size(dtype)), "attune_fill");
     return true;
   }
   if (way == 1) {
@@ -103,26 +67,29 @@ static bool give(bench *b, int way, kind k, attune_dtype dtype) {
                          : b->peer.normal(b->peer.generator, b->memory, b->count, 0.0f, 1.0f)) == 0;
   }
   if (k == UNIFORM)
-    check(attune_random_uniform(b->generator, b->stream, b->memory, dtype, b->count, 0, 1), "attune_random_uniform");
+    bench_check(attune_random_uniform(b->generator, b->stream, b->memory, dtype, b->count, 0, 1),
+                "attune_random_uniform");
   if (k == NORMAL)
-    check(attune_random_normal(b->generator, b->stream, b->memory, dtype, b->count, 0, 1), "attune_random_normal");
+    bench_check(attune_random_normal(b->generator, b->stream, b->memory, dtype, b->count, 0, 1),
+                "attune_random_normal");
   if (k == BERNOULLI)
-    check(attune_random_bernoulli(b->generator, b->stream, b->memory, dtype, b->count, 0.5), "attune_random_bernoulli");
+    bench_check(attune_random_bernoulli(b->generator, b->stream, b->memory, dtype, b->count, 0.5),
+                "attune_random_bernoulli");
   if (k == EXPONENTIAL)
-    check(attune_random_exponential(b->generator, b->stream, b->memory, dtype, b->count, 1),
-          "attune_random_exponential");
+    bench_check(attune_random_exponential(b->generator, b->stream, b->memory, dtype, b->count, 1),
+                "attune_random_exponential");
   return true;
 }
 
 /* Nanoseconds of one draw, of `calls` between two events. */
 static double sample(bench *b, int way, kind k, attune_dtype dtype, int calls) {
   double ns = 0;
-  check(attune_event_record(b->start, b->stream), "attune_event_record");
+  bench_check(attune_event_record(b->start, b->stream), "attune_event_record");
   for (int i = 0; i < calls; i++)
     if (!give(b, way, k, dtype)) return 0;
-  check(attune_event_record(b->stop, b->stream), "attune_event_record");
-  check(attune_event_synchronize(b->stop), "attune_event_synchronize");
-  check(attune_event_elapsed_ns(&ns, b->start, b->stop), "attune_event_elapsed_ns");
+  bench_check(attune_event_record(b->stop, b->stream), "attune_event_record");
+  bench_check(attune_event_synchronize(b->stop), "attune_event_synchronize");
+  bench_check(attune_event_elapsed_ns(&ns, b->start, b->stop), "attune_event_elapsed_ns");
   return ns / calls;
 }
 
@@ -140,13 +107,10 @@ static void report_row(bench *b, kind k, attune_dtype dtype, int ways, int calls
   for (int way = 0; way < ways; way++) (void)sample(b, way, k, dtype, 1); /* compiles, and warms */
   for (int r = 0; r < ROUNDS; r++)
     for (int way = 0; way < ways; way++) times[way][r] = sample(b, way, k, dtype, calls);
-  for (int way = 0; way < ways; way++) {
-    qsort(times[way], ROUNDS, sizeof(double), by_value);
-    medians[way] = times[way][ROUNDS / 2];
-  }
+  for (int way = 0; way < ways; way++) medians[way] = bench_median(times[way], ROUNDS);
   for (int way = 0; way < 3; way++) cell(cells[way], b, dtype, medians[way]);
-  line("| %s %s | %zu | %s | %s | %s |", kind_names[k], attune_dtype_name(dtype), b->count, cells[0], cells[1],
-       cells[2]);
+  bench_line("| %s %s | %zu | %s | %s | %s |", kind_names[k], attune_dtype_name(dtype), b->count, cells[0], cells[1],
+             cells[2]);
 }
 
 static void open_bench(bench *b, attune_device *device, size_t count) {
@@ -154,20 +118,21 @@ static void open_bench(bench *b, attune_device *device, size_t count) {
   b->count = count;
   b->stream = attune_stream_default(device);
   attune_device_properties properties;
-  check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
-  if (properties.kind == ATTUNE_DEVICE_CUDA) check(attune_stream_create(&b->stream, device), "attune_stream_create");
-  check(attune_event_create(&b->start, device), "attune_event_create");
-  check(attune_event_create(&b->stop, device), "attune_event_create");
-  check(attune_generator_create(&b->generator, 1), "attune_generator_create");
-  check(attune_alloc(&b->memory, b->stream, count * 8), "attune_alloc");
+  bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
+  if (properties.kind == ATTUNE_DEVICE_CUDA)
+    bench_check(attune_stream_create(&b->stream, device), "attune_stream_create");
+  bench_check(attune_event_create(&b->start, device), "attune_event_create");
+  bench_check(attune_event_create(&b->stop, device), "attune_event_create");
+  bench_check(attune_generator_create(&b->generator, 1), "attune_generator_create");
+  bench_check(attune_alloc(&b->memory, b->stream, count * 8), "attune_alloc");
   if (properties.kind == ATTUNE_DEVICE_CUDA) b->has_peer = open_curand(&b->peer, attune_stream_native(b->stream));
-  line("### %s: %s, GB/s, median of %d", attune_device_name(device), properties.name, ROUNDS);
-  line("| numbers | count | attune | cuRAND Philox | fill |");
-  line("|---|---|---|---|---|");
+  bench_line("### %s: %s, GB/s, median of %d", attune_device_name(device), properties.name, ROUNDS);
+  bench_line("| numbers | count | attune | cuRAND Philox | fill |");
+  bench_line("|---|---|---|---|---|");
 }
 
 static void close_bench(bench *b) {
-  check(attune_free(b->memory, b->stream), "attune_free");
+  bench_check(attune_free(b->memory, b->stream), "attune_free");
   attune_generator_destroy(b->generator);
   attune_event_destroy(b->start);
   attune_event_destroy(b->stop);
@@ -188,15 +153,15 @@ int main(int argc, char **argv) {
       {"markdown", required_argument, NULL, 'm'}, {"count", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0}};
   size_t count = (size_t)1 << 28;
   for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-    if (c == 'm' && !(markdown = fopen(optarg, "w"))) die("%s cannot be written", optarg);
+    if (c == 'm') bench_markdown_open(optarg);
     if (c == 'c') count = (size_t)strtoull(optarg, NULL, 10);
-    if (c == '?' || count == 0) die("usage: bench_random [--markdown FILE] [--count ELEMENTS]");
+    if (c == '?' || count == 0) bench_die("usage: bench_random [--markdown FILE] [--count ELEMENTS]");
   }
   for (int i = 0; i < attune_device_count(); i++) {
     attune_device *device = NULL;
     attune_device_properties properties;
-    check(attune_device_at(&device, i), "attune_device_at");
-    check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
+    bench_check(attune_device_at(&device, i), "attune_device_at");
+    bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
     if (properties.kind == ATTUNE_DEVICE_CUDA) {
       report(device, count, 5);
       report(device, (size_t)1 << 20, 20);
@@ -205,6 +170,6 @@ int main(int argc, char **argv) {
       report(device, (size_t)1 << 24, 2);   /* all threads */
     }
   }
-  if (markdown) fclose(markdown);
+  bench_markdown_close();
   return 0;
 }

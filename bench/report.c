@@ -2,6 +2,8 @@
  * report.c: the tables of bench_gemm: aligned text, markdown, and CSV (one line a way, joined by join.py). */
 #include "bench/bench.h"
 
+#include "bench/tool.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
