@@ -100,7 +100,17 @@ static double quick_time(scene *s) {
   return least;
 }
 
-/* The plan of host_blocked on one thread: its fastest configuration that says so, as the tuner would choose. */
+/* The configuration with one thread instead of its own number: large problems are not offered that on several CPUs. */
+static void take_one_thread(at_configuration *configuration) {
+  char *number = strstr(configuration->text, "threads=");
+  if (number == NULL) return;
+  number += strlen("threads=");
+  char *rest = number + strspn(number, "0123456789");
+  *number = '1';
+  memmove(number + 1, rest, strlen(rest) + 1);
+}
+
+/* The plan of host_blocked on one thread: its fastest configuration, as the tuner would choose. */
 static void make_plan(scene *s) {
   attune_device *host = NULL;
   char text[AT_PROBLEM_CHARS];
@@ -115,8 +125,7 @@ static void make_plan(scene *s) {
   int count = blocked != NULL ? blocked->configurations(&g, host, all, 256) : 0;
   at_plan *best = NULL;
   for (int i = 0; i < count; i++) {
-    int64_t threads = 0;
-    if (!at_configuration_get(&all[i], "threads", &threads) || threads != 1) continue;
+    take_one_thread(&all[i]);
     bench_check(at_plan_create(&s->plan, &at_gemm_op, blocked, &all[i], &g, host), "at_plan_create");
     double took = quick_time(s);
     bool better = best == NULL || took < least;
@@ -126,7 +135,7 @@ static void make_plan(scene *s) {
     least = took;
   }
   s->plan = best;
-  if (best == NULL) bench_die("host_blocked offers no configuration with threads=1");
+  if (best == NULL) bench_die("host_blocked offers no configuration");
 }
 
 static double largest_difference(const scene *s) {

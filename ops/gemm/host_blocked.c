@@ -119,7 +119,7 @@ static void add_threads(list *l, at_blocked_options o, const at_gemm *g) {
   for (o.threads = power; o.threads > 1; o.threads /= 2)
     if (flops(g) >= FLOPS_PER_THREAD * o.threads) add_splits(l, o, g);
   o.threads = 1;
-  if (flops(g) < 1e9) add(l, &o); /* beyond, fewer threads than there are cannot win */
+  if (cpus == 1 || flops(g) < 1e9) add(l, &o); /* beyond, fewer threads than there are cannot win */
 }
 
 static int64_t l2_bytes(void) {
