@@ -44,7 +44,7 @@ int main(void) {
   cpu_set_t one;
   CPU_ZERO(&one);
   const int here = sched_getcpu();
-  CPU_SET(here < 0 ? 0 : here, &one);
+  CPU_SET(here < 0 ? 0u : (size_t)here, &one);
   if (sched_setaffinity(0, sizeof one, &one) != 0) return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(large_products_have_configurations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
