@@ -3,7 +3,7 @@
 #include "src/cuda/state.h"
 
 #include "src/cuda/memory.h"
-#include "src/host/queue.h"
+#include "src/fork.h"
 #include "src/random/random_cuda.h"
 #include "src/stream.h"
 

@@ -2,6 +2,7 @@
  * device.c: the host backend: identity, memory, streams over queues, events. */
 #include "src/backend.h"
 
+#include "src/fork.h"
 #include "src/host/host.h"
 #include "src/host/memory.h"
 #include "src/host/queue.h"
@@ -34,6 +35,7 @@ static void write_features(char *out, size_t size, const at_cpu *cpu) {
 }
 
 static attune_status device_open(attune_device *device) {
+  at_queue_watch_fork();
   const at_cpu *cpu = at_cpu_info();
   attune_device_properties *p = &device->properties;
   (void)at_copy_text(p->name, sizeof p->name, cpu->model);

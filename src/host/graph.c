@@ -2,6 +2,7 @@
  * graph.c: graphs of the host: a recording and its replays. */
 #include "src/host/record.h"
 
+#include "src/fork.h"
 #include "src/host/host.h"
 #include "src/host/queue.h"
 

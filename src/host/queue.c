@@ -3,6 +3,7 @@
  * when `end` passes it and done when `done` passes it. */
 #include "src/host/queue.h"
 
+#include "src/fork.h"
 #include "src/host/host.h"
 #include "src/host/record.h"
 #include "src/host/spin.h"
@@ -45,7 +46,6 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static at_queue *list;
 static uint64_t next_id = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static atomic_uint fork_generation;
 
 static void before_fork(void) {
   pthread_mutex_lock(&list_lock);
@@ -57,7 +57,6 @@ static void after_fork_parent(void) {
 /* The child has none of the threads: it forgets the queues. */
 static void after_fork_child(void) {
   list = NULL;
-  atomic_fetch_add(&fork_generation, 1);
   pthread_mutex_unlock(&list_lock);
 }
 
@@ -65,9 +64,8 @@ static void watch_fork(void) {
   pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-unsigned at_fork_generation(void) {
+void at_queue_watch_fork(void) {
   pthread_once(&fork_once, watch_fork);
-  return atomic_load_explicit(&fork_generation, memory_order_relaxed);
 }
 
 static bool stale(const at_queue *queue) {

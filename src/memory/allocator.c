@@ -4,7 +4,7 @@
 #include "src/memory/tree.h"
 
 #include "src/capture.h"
-#include "src/host/queue.h"
+#include "src/fork.h"
 #include "src/memory/front.h"
 #include "src/settings.h"
 
