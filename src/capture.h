@@ -46,8 +46,8 @@ typedef struct at_capture {
   void *recording;      /* the host's */
 } at_capture;
 
-/* The capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as the thread's
- * message. */
+/* capture.c: the capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as
+ * the thread's message. */
 attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason);
 
 /* What stream.c asks and tells. check_event: CAPTURING when the latest record lies in a capture. wait and record do the

@@ -19,16 +19,6 @@ static void drop_capture(at_capture *capture) {
   free(capture);
 }
 
-attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason) {
-  pthread_mutex_lock(&capture->lock);
-  if (capture->broken == ATTUNE_OK) {
-    capture->broken = status;
-    (void)at_copy_text(capture->reason, sizeof capture->reason, reason);
-  }
-  pthread_mutex_unlock(&capture->lock);
-  return at_fail(status, "%s", reason);
-}
-
 static attune_status check_begin(const attune_graph *graph, attune_stream *stream, const attune_capture_options *o,
                                  bool updating) {
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, "graph is NULL; should be one of attune_graph_create");
