@@ -5,7 +5,6 @@
 
 #include "src/fork.h"
 #include "src/host/host.h"
-#include "src/host/record.h"
 #include "src/host/spin.h"
 #include "src/host/threads.h"
 
@@ -252,19 +251,4 @@ void at_queue_wait_all(void) {
   uint64_t end = next_id, id = 0;
   pthread_mutex_unlock(&list_lock);
   for (at_queue *queue; (queue = next_queue(&id, end)); at_queue_drop(queue)) at_queue_wait(queue, at_queue_end(queue));
-}
-
-attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes) {
-  if (AT_UNLIKELY(bytes > AT_HOST_ARGS_BYTES))
-    return at_fail(ATTUNE_INTERNAL, "work carries %zu bytes of arguments; should be at most %d", bytes,
-                   AT_HOST_ARGS_BYTES);
-  at_queue *queue = stream->state;
-  if (!queue) {
-    fn(args);
-    return ATTUNE_OK;
-  }
-  if (AT_UNLIKELY(stream->capture != NULL)) return at_record_work(stream, fn, args, bytes);
-  attune_status status = at_queue_check(queue);
-  if (status == ATTUNE_OK) (void)at_queue_submit(queue, fn, args, bytes);
-  return status;
 }
