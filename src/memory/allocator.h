@@ -298,9 +298,6 @@ uint64_t at_segments_release(at_allocator *allocator);
 uint64_t at_segments_release_oldest(at_allocator *allocator, uint64_t bytes);
 /* Gives back oversize blocks of the request's heap, enough for it; false: there are none. */
 bool at_segments_release_oversize(at_allocator *allocator, const at_request *request);
-/* Accounts for memory taken from the device and given back. */
-bool at_reserve(at_allocator *allocator, size_t bytes); /* false: over the limit */
-void at_unreserve(at_allocator *allocator, size_t bytes);
 
 /* expandable.c. As segments.c. */
 /* *possible: false when no addresses can be reserved, for a request that a plain segment may serve. */
@@ -328,11 +325,16 @@ void at_pending_record_deferred(at_allocator *allocator);
 /* All blocks that wait are done: the process is a child of fork, and none of its streams work. */
 void at_pending_forget(at_allocator *allocator);
 
-/* statistics.c. Lock held. */
+/* figures.c. Lock held. */
 void at_figure_add(attune_memory_figure figures[3], bool small, uint64_t amount);
 void at_figure_sub(attune_memory_figure figures[3], bool small, uint64_t amount);
 void at_figure_add_one(attune_memory_figure *figure, uint64_t amount);
 void at_figure_sub_one(attune_memory_figure *figure, uint64_t amount);
+/* Accounts for memory taken from the device and given back. */
+bool at_reserve(at_allocator *allocator, size_t bytes); /* false: over the limit */
+void at_unreserve(at_allocator *allocator, size_t bytes);
+
+/* statistics.c. Lock held. */
 /* Ends the epoch: what the fronts counted since the last one goes into the peaks. Before anything that the slow path
  * counts. */
 void at_statistics_epoch(at_allocator *allocator);
@@ -349,6 +351,8 @@ typedef enum at_action {
   AT_ACTION_OOM,
   AT_ACTION_SNAPSHOT
 } at_action;
+/* For so many entries, which the caller frees; NULL: no memory. Lock not needed. */
+at_history *at_history_make(size_t entries);
 void at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes, const at_front *front);
 struct at_text;
 void at_history_write(const at_allocator *allocator, struct at_text *out);
@@ -369,11 +373,10 @@ void at_annotate_segment_gone(at_allocator *allocator, at_segment *segment); /* 
 void at_annotate_block(at_allocator *allocator, const at_block *block);
 void at_annotate_block_gone(at_allocator *allocator, const at_block *block);
 
-/* pinned.c: around fork. */
+/* fork.c: pinned.c's lock, taken before an allocator's. */
 void at_pinned_lock(void);
 void at_pinned_unlock(void);
-
-/* fork.c: once: holds the locks over a fork, so that a child finds everything whole. */
+/* Once: holds the locks over a fork, so that a child finds everything whole. */
 void at_memory_watch_fork(void);
 
 #endif

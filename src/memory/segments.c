@@ -5,16 +5,6 @@
 
 #include <stdlib.h>
 
-bool at_reserve(at_allocator *allocator, size_t bytes) {
-  if (bytes > allocator->limit || allocator->reserved > allocator->limit - bytes) return false;
-  allocator->reserved += bytes;
-  return true;
-}
-
-void at_unreserve(at_allocator *allocator, size_t bytes) {
-  allocator->reserved -= bytes;
-}
-
 static size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
