@@ -226,22 +226,24 @@ static inline bool at_segment_expandable(const at_segment *segment) {
   return segment->reserved != 0;
 }
 
-/* allocator.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
+/* allocators.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
 at_allocator *at_allocator_of(attune_device *device);
 /* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock
  * held. */
 attune_status at_allocator_check(at_allocator *allocator);
-size_t at_allocator_round(const at_memory_options *options, size_t bytes);
 /* Sets or clears a reason for the slow path on every front. Lock held. */
 void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on);
 /* The flags that a new front starts with. Lock held. */
 unsigned at_allocator_flags(const at_allocator *allocator);
 /* What follows from new settings. Lock held. */
 void at_allocator_apply(at_allocator *allocator);
-/* The slow path of attune_alloc. */
-attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *front, size_t bytes);
 /* True when the allocator has no memory of the device. Lock held. */
 bool at_allocator_is_empty(at_allocator *allocator);
+
+/* request.c */
+size_t at_allocator_round(const at_memory_options *options, size_t bytes);
+/* The slow path of attune_alloc. */
+attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *front, size_t bytes);
 
 /* blocks.c. Lock held. */
 at_block *at_block_new(at_allocator *allocator);
