@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream_pool.c: the streams that programs take instead of making some, and each thread's current stream and device. */
-#include "src/stream.h"
+#include "src/stream_pool.h"
 
 #include "src/fork.h"
+#include "src/stream_open.h"
 
 #include <pthread.h>
 #include <stdlib.h>

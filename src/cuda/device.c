@@ -5,7 +5,7 @@
 #include "src/cuda/memory.h"
 #include "src/fork.h"
 #include "src/random/random_cuda.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * segments.c: memory taken from the device and given back to it. */
 #include "src/memory/tree.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
 
 #include "src/capture.h"
 #include "src/fork.h"
-#include "src/stream.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
