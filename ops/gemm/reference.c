@@ -181,7 +181,7 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
 attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
   at_buffer buffers[AT_MAX_BUFFERS];
   int count = 0;
-  attune_status status = at_gemm_op.buffers(&r->g, buffers, &count);
+  attune_status status = at_gemm_buffers(&r->g, buffers, &count);
   const void *seen[AT_MAX_BUFFERS] = {0};
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
     if (!buffers[i].input) continue;
