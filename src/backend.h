@@ -160,4 +160,7 @@ void at_memory_device_lost(attune_device *device);
 /* True while `stream` is being captured into a graph. */
 bool at_stream_capturing(attune_stream *stream);
 
+/* UNSUPPORTED: the device has no `what`. */
+attune_status at_unsupported(const attune_device *device, const char *what);
+
 #endif

@@ -46,16 +46,22 @@ typedef struct at_capture {
   void *recording;      /* the host's */
 } at_capture;
 
-/* The capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as the thread's
- * message. */
+/* capture.c: the capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as
+ * the thread's message. */
 attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason);
 
-/* What stream.c asks and tells. check_event: CAPTURING when the latest record lies in a capture. wait and record do the
- * backend's part too. leave: the stream is being destroyed; true: its capture's end will close it. */
+/* capture.c: a reference less; the last one frees it. */
+void at_capture_drop(at_capture *capture);
+
+/* capture.c: what event.c asks and tells. check_event: CAPTURING when the latest record lies in a capture. record does
+ * the backend's part too. */
 attune_status at_capture_check_event(const attune_event *event);
-attune_status at_capture_wait(attune_stream *stream, attune_event *event);
 attune_status at_capture_record(attune_event *event, attune_stream *stream);
 void at_capture_forget_event(attune_event *event);
+
+/* graph_capture.c: what stream.c asks and tells. wait does the backend's part too. leave: the stream is being destroyed;
+ * true: its capture's end will close it. */
+attune_status at_capture_wait(attune_stream *stream, attune_event *event);
 bool at_capture_leave(attune_stream *stream);
 
 /* src/random/: a generator joins a graph (makes state), is replayed (in stream order, before the graph), leaves (state

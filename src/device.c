@@ -11,7 +11,7 @@
 #define DEVICES_MAX 65
 
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
-static attune_device table[DEVICES_MAX]; /* constant after table_once, but for default_stream (stream.c) */
+static attune_device table[DEVICES_MAX]; /* constant after table_once, but for default_stream (stream_open.c) */
 static int table_count;
 static char open_failure[256]; /* why the latest device that exists could not be opened; constant after table_once */
 
@@ -144,4 +144,8 @@ attune_status attune_device_enable_peer(attune_device *device, attune_device *pe
   if (status != ATTUNE_OK || device == peer) return status;
   if (!can) return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
   return device->backend->peer_enable(device, peer);
+}
+
+attune_status at_unsupported(const attune_device *device, const char *what) {
+  return at_fail(ATTUNE_UNSUPPORTED, "device %s has no %s", device->name, what);
 }

@@ -2,7 +2,7 @@
  * graph_capture.c: a capture from begin to end: which streams are in it, where their memory comes from, and how all of
  * it is undone. */
 #include "src/graph.h"
-#include "src/stream.h"
+#include "src/stream_open.h"
 
 #include <stdlib.h>
 
@@ -10,23 +10,6 @@ attune_status at_graph_pool(attune_graph *graph, struct attune_pool **out) {
   attune_status status = graph->pool ? ATTUNE_OK : at_pool_create_private(&graph->pool, graph->device);
   *out = graph->pool;
   return status;
-}
-
-static void drop_capture(at_capture *capture) {
-  if (atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel) != 1) return;
-  pthread_mutex_destroy(&capture->lock);
-  free(capture->members);
-  free(capture);
-}
-
-attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason) {
-  pthread_mutex_lock(&capture->lock);
-  if (capture->broken == ATTUNE_OK) {
-    capture->broken = status;
-    (void)at_copy_text(capture->reason, sizeof capture->reason, reason);
-  }
-  pthread_mutex_unlock(&capture->lock);
-  return at_fail(status, "%s", reason);
 }
 
 static attune_status check_begin(const attune_graph *graph, attune_stream *stream, const attune_capture_options *o,
@@ -123,7 +106,7 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
     if (status != ATTUNE_OK) leave(stream);
   }
   if (status != ATTUNE_OK) {
-    if (capture) drop_capture(capture);
+    if (capture) at_capture_drop(capture);
     release_pool(graph);
     return status;
   }
@@ -157,7 +140,7 @@ static void unwind(attune_graph *graph) {
   graph->capture = NULL;
   for (at_graph_generator *g = graph->generators; g; g = g->next) at_generator_capturing(g, -1);
   (void)__atomic_sub_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
-  drop_capture(capture);
+  at_capture_drop(capture);
 }
 
 /* The status that a capture ends with: what broke it says more than what the backend saw of it. */
@@ -209,32 +192,7 @@ attune_status at_graph_capture_run(attune_graph *graph, attune_stream *stream, a
   return at_fail(status, "%s", why);
 }
 
-/* ---- streams and events ---- */
-
-attune_status at_capture_check_event(const attune_event *event) {
-  if (AT_LIKELY(!event->capture)) return ATTUNE_OK;
-  return at_fail(ATTUNE_CAPTURING, "the event was last recorded in a capture; should be recorded outside of one first");
-}
-
-void at_capture_forget_event(attune_event *event) {
-  free(event->point);
-  event->point = NULL;
-  if (event->capture) drop_capture(event->capture);
-  event->capture = NULL;
-}
-
-attune_status at_capture_record(attune_event *event, attune_stream *stream) {
-  at_capture *capture = stream->capture;
-  if (capture) atomic_fetch_add_explicit(&capture->references, 1, memory_order_relaxed);
-  if (event->capture != capture) at_capture_forget_event(event);
-  attune_status status = stream->device->backend->event_record(event, stream);
-  if (status != ATTUNE_OK || event->capture == capture) {
-    if (capture) drop_capture(capture);
-    return status;
-  }
-  event->capture = capture;
-  return ATTUNE_OK;
-}
+/* ---- streams ---- */
 
 /* Room for one more member is made first, so that nothing can fail afterwards. */
 static attune_status join(at_capture *capture, attune_stream *stream) {

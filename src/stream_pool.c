@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream_pool.c: the streams that programs take instead of making some, and each thread's current stream and device. */
-#include "src/stream.h"
+#include "src/stream_pool.h"
 
-#include "src/host/queue.h"
+#include "src/fork.h"
+#include "src/stream_open.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,8 +31,8 @@ static void lock_pools(void) {
 static void unlock_pools(void) {
   pthread_mutex_unlock(&pool_lock);
 }
-/* The queues' handlers come first: before a fork they then run last, in the order in which the locks are taken
- * elsewhere. */
+/* The queues' handlers came with the device: before a fork they run last, in the order in which the locks are taken
+ * elsewhere. The generation's come now, and not while the lock is held. */
 static void watch_fork(void) {
   (void)at_fork_generation();
   pthread_atfork(lock_pools, unlock_pools, unlock_pools);

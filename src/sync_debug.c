@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sync_debug.c: tells the program where attune waits for a device unasked. */
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
  * synchronization told. */
 #include "src/backend.h"
 #include "src/host/host.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <attune/graph.h>
 #include <attune/random.h>
@@ -246,7 +246,7 @@ static void other_waits_are_told(void **state) {
   OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_WARN));
   OK(attune_memory_empty_cache(host));
   assert_int_equal(h.warnings, 2); /* for the other stream's use, and when the memory goes */
-  attune_graph_destroy(graph); /* what it held for the generator is kept for the next graph: no wait */
+  attune_graph_destroy(graph);     /* what it held for the generator is kept for the next graph: no wait */
   assert_int_equal(h.warnings, 2);
   OK(attune_set_sync_debug(ATTUNE_SYNC_DEBUG_OFF));
   attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);

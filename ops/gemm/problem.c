@@ -187,3 +187,29 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
   return ATTUNE_OK;
 }
+
+static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {
+  return (size_t)(stride * (batch - 1) + ld * (cols - 1) + rows) * element;
+}
+
+/* The class is that of the least aligned pointer; each is aligned to its own elements at least. */
+static size_t alignment_of(const at_gemm *g, size_t element) {
+  return g->alignment > element ? g->alignment : element;
+}
+
+attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count) {
+  const at_gemm *g = at_gemm_of(problem);
+  const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
+  const size_t in = attune_dtype_size(dtype), result = attune_dtype_size(dtype_out);
+  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in),
+                       alignment_of(g, in), dtype, true, false};
+  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in),
+                       alignment_of(g, in), dtype, true, false};
+  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), alignment_of(g, result), dtype_out,
+                       g->c == AT_C_INPLACE, true};
+  *count = 3;
+  if (g->c == AT_C_SEPARATE)
+    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), alignment_of(g, result),
+                                  dtype_out, true, false};
+  return ATTUNE_OK;
+}

@@ -74,6 +74,9 @@ attune_status at_gemm_parse(const char *text, void *problem);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
 attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size);
 
+/* A, B, D, and C where it is separate. */
+attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
+
 /* reference.c: the trusted result for verification. */
 attune_status at_gemm_reference_create(void **out, const void *problem, attune_device *device, attune_stream *stream,
                                        void *const pointers[AT_MAX_BUFFERS]);

@@ -13,21 +13,10 @@
 #include <string.h>
 
 #include "ops/gemm/host_blocked.h"
-#include "src/half.h"
 #include "src/host/threads.h"
 
 static const size_t MOST_ELEMENTS = (size_t)1 << 29; /* of the expected result: 4 GiB */
 enum { SPOT_CHECKS = 64 };
-
-double at_reference_value(const void *data, attune_dtype dtype, size_t i) {
-  switch (dtype) {
-  case ATTUNE_F64: return ((const double *)data)[i];
-  case ATTUNE_F32: return (double)((const float *)data)[i];
-  case ATTUNE_F16: return (double)at_f16_to_f32(((const uint16_t *)data)[i]);
-  case ATTUNE_BF16: return (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
-  }
-  return NAN;
-}
 
 /* gamma of the contract, in the reference "Numerics" of the design: FMA chains of f32 and f64; f32 accumulation of
  * halves; TF32. */
@@ -42,15 +31,6 @@ static double gamma_of(const at_gemm *g) {
   case ATTUNE_BF16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-8 : 0.0);
   }
   return 0.0;
-}
-
-double at_reference_roundoff(attune_dtype dtype) {
-  return dtype == ATTUNE_F64 ? 0x1p-53 : dtype == ATTUNE_F32 ? 0x1p-24 : dtype == ATTUNE_F16 ? 0x1p-11 : 0x1p-8;
-}
-
-/* Half of the smallest subnormal: what rounding to zero costs. */
-double at_reference_underflow(attune_dtype dtype) {
-  return dtype == ATTUNE_F64 ? 0.0 : dtype == ATTUNE_F16 ? 0x1p-25 : 0x1p-134;
 }
 
 /* Index of element (i, p) of op(X) in the stored X. */
@@ -96,28 +76,6 @@ static void all_norms(at_reference *r) {
     at_parallel(threads, norms_share, &rows);
     at_parallel(threads, norms_share, &columns);
   }
-}
-
-/* What at_parallel shares when one matrix is converted to double. */
-typedef struct conversion {
-  double *to;
-  const void *from;
-  attune_dtype dtype;
-  size_t first;
-  int64_t rows, cols, ld;
-} conversion;
-
-static void convert_share(void *arg, const at_team *team) {
-  const conversion *c = arg;
-  for (int64_t j = team->rank; j < c->cols; j += team->size)
-    for (int64_t i = 0; i < c->rows; i++)
-      c->to[i + j * c->rows] = at_reference_value(c->from, c->dtype, c->first + (size_t)(i + j * c->ld));
-}
-
-void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols,
-                          int64_t ld) {
-  conversion c = {to, from, dtype, first, rows, cols, ld};
-  at_parallel(rows * cols > 65536 ? at_cpu_count() : 1, convert_share, &c);
 }
 
 static attune_status expect_on_host(at_reference *r) {
@@ -223,7 +181,7 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
 attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
   at_buffer buffers[AT_MAX_BUFFERS];
   int count = 0;
-  attune_status status = at_gemm_op.buffers(&r->g, buffers, &count);
+  attune_status status = at_gemm_buffers(&r->g, buffers, &count);
   const void *seen[AT_MAX_BUFFERS] = {0};
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
     if (!buffers[i].input) continue;

@@ -4,6 +4,7 @@
 #define AT_GEMM_REFERENCE_H
 
 #include "ops/gemm/problem.h"
+#include "ops/gemm/reference_value.h"
 #include "src/backend.h"
 
 typedef struct at_reference {
@@ -20,19 +21,10 @@ typedef struct at_reference {
 /* reference.c: the inputs into host memory where they are not. */
 attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 
-/* reference.c: a matrix of any dtype (column-major, from element `first`) to packed double. */
-void at_reference_convert(double *to, const void *from, attune_dtype dtype, size_t first, int64_t rows, int64_t cols,
-                          int64_t ld);
-
 /* reference_compare.c: hash of all bytes of D that lie between its columns and matrices. */
 uint64_t at_reference_gaps(const at_gemm *g, const void *output);
 
 /* reference_cuda.c: r->expected = op(A) op(B), by cuBLAS. */
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
-
-/* Smallest absolute error that rounding to the dtype may cost near zero; unit roundoff of the dtype. */
-double at_reference_underflow(attune_dtype dtype);
-double at_reference_roundoff(attune_dtype dtype);
-double at_reference_value(const void *data, attune_dtype dtype, size_t i);
 
 #endif

@@ -57,33 +57,6 @@ static double distance(const void *problem, const void *other) {
   return log_ratio(g->m, h->m) + log_ratio(g->n, h->n) + log_ratio(g->k, h->k) + log_ratio(g->batch, h->batch);
 }
 
-static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {
-  return (size_t)(stride * (batch - 1) + ld * (cols - 1) + rows) * element;
-}
-
-/* The class is that of the least aligned pointer; each is aligned to its own elements at least. */
-static size_t alignment_of(const at_gemm *g, size_t element) {
-  return g->alignment > element ? g->alignment : element;
-}
-
-/* A, B, D, and C where it is separate. */
-static attune_status buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count) {
-  const at_gemm *g = at_gemm_of(problem);
-  const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
-  const size_t in = attune_dtype_size(dtype), result = attune_dtype_size(dtype_out);
-  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in),
-                       alignment_of(g, in), dtype, true, false};
-  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in),
-                       alignment_of(g, in), dtype, true, false};
-  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), alignment_of(g, result), dtype_out,
-                       g->c == AT_C_INPLACE, true};
-  *count = 3;
-  if (g->c == AT_C_SEPARATE)
-    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), alignment_of(g, result),
-                                  dtype_out, true, false};
-  return ATTUNE_OK;
-}
-
 _Static_assert(sizeof(at_gemm_operands) <= AT_OPERANDS_BYTES, "operands fit into an operand set");
 
 static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands) {
@@ -124,7 +97,7 @@ const at_op at_gemm_op = {
     .bytes = bytes,
     .libraries = libraries,
     .deterministic = deterministic,
-    .buffers = buffers,
+    .buffers = at_gemm_buffers,
     .bind = bind,
     .reference_create = at_gemm_reference_create,
     .reference_compare = at_gemm_reference_compare,

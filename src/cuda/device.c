@@ -3,9 +3,9 @@
 #include "src/cuda/state.h"
 
 #include "src/cuda/memory.h"
-#include "src/host/queue.h"
+#include "src/fork.h"
 #include "src/random/random_cuda.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <stdlib.h>
 #include <string.h>

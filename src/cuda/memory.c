@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/cuda/state.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 _Static_assert(sizeof(cudaIpcMemHandle_t) == 64, "attune_memory_handle has room for a handle of CUDA");
 

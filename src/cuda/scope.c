@@ -3,7 +3,7 @@
  * moment, and errors turned into statuses. */
 #include "src/cuda/state.h"
 
-#include "src/host/queue.h"
+#include "src/fork.h"
 
 /* After one of these every call of the process on the device fails: the context is lost. Numbers, because the name of
  * the last one is newer than the oldest toolkit. */

@@ -2,11 +2,14 @@
  * device.c: the host backend: identity, memory, streams over queues, events. */
 #include "src/backend.h"
 
+#include "src/fork.h"
+#include "src/host/graph.h"
 #include "src/host/host.h"
 #include "src/host/memory.h"
 #include "src/host/queue.h"
 #include "src/host/record.h"
 #include "src/host/threads.h"
+#include "src/host/work.h"
 #include "src/random/random_host.h"
 
 #include <pthread.h>
@@ -34,6 +37,7 @@ static void write_features(char *out, size_t size, const at_cpu *cpu) {
 }
 
 static attune_status device_open(attune_device *device) {
+  at_queue_watch_fork();
   const at_cpu *cpu = at_cpu_info();
   attune_device_properties *p = &device->properties;
   (void)at_copy_text(p->name, sizeof p->name, cpu->model);
@@ -55,37 +59,6 @@ static attune_status clock_state(attune_device *device, at_clock_state *out) {
   (void)device;
   *out = (at_clock_state){.clock_mhz = 0, .slowed = false, .foreign = -1};
   return ATTUNE_OK;
-}
-
-typedef struct transfer {
-  void *destination;
-  const void *source;
-  int value;
-  size_t bytes;
-} transfer;
-
-static void run_copy(const void *args) {
-  const transfer *t = args;
-  memcpy(t->destination, t->source, t->bytes);
-}
-
-static void run_fill(const void *args) {
-  const transfer *t = args;
-  memset(t->destination, t->value, t->bytes);
-}
-
-const char *at_host_work_name(void (*fn)(const void *args)) {
-  return fn == run_copy ? "copy" : fn == run_fill ? "fill" : "work";
-}
-
-static attune_status copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
-  transfer t = {.destination = destination, .source = source, .bytes = bytes};
-  return at_host_submit(stream, run_copy, &t, sizeof t);
-}
-
-static attune_status fill(attune_stream *stream, void *destination, int value, size_t bytes) {
-  transfer t = {.destination = destination, .value = value, .bytes = bytes};
-  return at_host_submit(stream, run_fill, &t, sizeof t);
 }
 
 /* A stream that attune does not own is the default one: it has no queue. */
@@ -322,8 +295,8 @@ const at_backend at_host_backend = {
     .vm_release = at_host_vm_release,
     .vm_map = at_host_vm_map,
     .vm_unmap = at_host_vm_unmap,
-    .copy = copy,
-    .fill = fill,
+    .copy = at_host_copy,
+    .fill = at_host_fill,
     .random_run = at_random_run_host,
     .random_state = at_random_state_host,
     .stream_open = stream_open,
@@ -339,7 +312,7 @@ const at_backend at_host_backend = {
     .event_synchronize = event_synchronize,
     .event_elapsed = event_elapsed,
     .capture_begin = at_record_begin,
-    .capture_end = at_record_end,
+    .capture_end = at_host_graph_record,
     .graph_launch = at_host_graph_launch,
     .graph_destroy = at_host_graph_destroy,
     .graph_instantiate = at_host_graph_instantiate,

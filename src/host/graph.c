@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph.c: graphs of the host: a recording and its replays. */
-#include "src/host/record.h"
+#include "src/host/graph.h"
 
+#include "src/fork.h"
 #include "src/host/host.h"
-#include "src/host/queue.h"
+#include "src/host/record.h"
+#include "src/host/work.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +19,8 @@ struct at_graph {
   at_recording recording;
 };
 
-attune_status at_host_graph_create(at_graph **out, at_recording *recording) {
+/* The graph takes the recording. */
+static attune_status create(at_graph **out, at_recording *recording) {
   at_graph *graph = calloc(1, sizeof *graph);
   if (!graph) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
   atomic_init(&graph->references, 1);
@@ -27,6 +30,15 @@ attune_status at_host_graph_create(at_graph **out, at_recording *recording) {
   *recording = (at_recording){0};
   *out = graph;
   return ATTUNE_OK;
+}
+
+attune_status at_host_graph_record(attune_stream *stream, at_graph **out) {
+  at_recording recording;
+  *out = NULL;
+  attune_status status = at_record_end(stream, &recording);
+  if (status == ATTUNE_OK) status = create(out, &recording);
+  at_recording_free(&recording);
+  return status;
 }
 
 static bool stale(const at_graph *graph) {

@@ -3,8 +3,8 @@
  * when `end` passes it and done when `done` passes it. */
 #include "src/host/queue.h"
 
+#include "src/fork.h"
 #include "src/host/host.h"
-#include "src/host/record.h"
 #include "src/host/spin.h"
 #include "src/host/threads.h"
 
@@ -45,7 +45,6 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static at_queue *list;
 static uint64_t next_id = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static atomic_uint fork_generation;
 
 static void before_fork(void) {
   pthread_mutex_lock(&list_lock);
@@ -57,7 +56,6 @@ static void after_fork_parent(void) {
 /* The child has none of the threads: it forgets the queues. */
 static void after_fork_child(void) {
   list = NULL;
-  atomic_fetch_add(&fork_generation, 1);
   pthread_mutex_unlock(&list_lock);
 }
 
@@ -65,9 +63,8 @@ static void watch_fork(void) {
   pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-unsigned at_fork_generation(void) {
+void at_queue_watch_fork(void) {
   pthread_once(&fork_once, watch_fork);
-  return atomic_load_explicit(&fork_generation, memory_order_relaxed);
 }
 
 static bool stale(const at_queue *queue) {
@@ -254,19 +251,4 @@ void at_queue_wait_all(void) {
   uint64_t end = next_id, id = 0;
   pthread_mutex_unlock(&list_lock);
   for (at_queue *queue; (queue = next_queue(&id, end)); at_queue_drop(queue)) at_queue_wait(queue, at_queue_end(queue));
-}
-
-attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes) {
-  if (AT_UNLIKELY(bytes > AT_HOST_ARGS_BYTES))
-    return at_fail(ATTUNE_INTERNAL, "work carries %zu bytes of arguments; should be at most %d", bytes,
-                   AT_HOST_ARGS_BYTES);
-  at_queue *queue = stream->state;
-  if (!queue) {
-    fn(args);
-    return ATTUNE_OK;
-  }
-  if (AT_UNLIKELY(stream->capture != NULL)) return at_record_work(stream, fn, args, bytes);
-  attune_status status = at_queue_check(queue);
-  if (status == ATTUNE_OK) (void)at_queue_submit(queue, fn, args, bytes);
-  return status;
 }

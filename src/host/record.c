@@ -196,14 +196,16 @@ static attune_status check_joined(at_capture *capture) {
                  r->nodes);
 }
 
-attune_status at_record_end(attune_stream *stream, at_graph **out) {
+attune_status at_record_end(attune_stream *stream, at_recording *out) {
   at_capture *capture = stream->capture;
   tape *t = capture->recording;
-  *out = NULL;
+  *out = (at_recording){0};
   attune_status status = at_queue_check(stream->state);
   if (status == ATTUNE_OK) status = check_joined(capture);
-  if (status == ATTUNE_OK) status = at_host_graph_create(out, &t->recording);
-  at_recording_free(&t->recording);
+  if (status == ATTUNE_OK)
+    *out = t->recording;
+  else
+    at_recording_free(&t->recording);
   free_tape(capture);
   return status;
 }

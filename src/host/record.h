@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * record.h: captures and graphs of the host. Work given to a stream in a capture is written down with a copy of its
- * arguments; a replay is one item of a queue that runs all of it in the order it was given. That order keeps to every
- * wait, so a replay needs none. */
+ * record.h: captures of the host. Work given to a stream in a capture is written down with a copy of its arguments. */
 #ifndef AT_HOST_RECORD_H
 #define AT_HOST_RECORD_H
 
@@ -31,23 +29,12 @@ typedef struct at_recording {
 
 void at_recording_free(at_recording *recording);
 
-/* What the host backend does for a stream in a capture. */
+/* What the host backend does for a stream in a capture. end: whatever comes of it, the capture has no recording any
+ * more; *out is the caller's, empty on failure. */
 attune_status at_record_begin(attune_stream *stream);
-attune_status at_record_end(attune_stream *stream, at_graph **out);
+attune_status at_record_end(attune_stream *stream, at_recording *out);
 attune_status at_record_work(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes);
 attune_status at_record_event(attune_event *event, attune_stream *stream);
 attune_status at_record_wait(attune_stream *stream, attune_event *event);
-
-/* graph.c: the graph takes the recording. */
-attune_status at_host_graph_create(at_graph **out, at_recording *recording);
-attune_status at_host_graph_launch(at_graph *graph, attune_stream *stream);
-void at_host_graph_destroy(at_graph *graph);
-attune_status at_host_graph_instantiate(at_graph *graph, bool keep);
-attune_status at_host_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place);
-size_t at_host_graph_nodes(const at_graph *graph);
-attune_status at_host_graph_dump(const at_graph *graph, const char *path);
-
-/* device.c: "copy" or "fill"; "work" for anything else. */
-const char *at_host_work_name(void (*fn)(const void *args));
 
 #endif

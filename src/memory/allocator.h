@@ -226,22 +226,24 @@ static inline bool at_segment_expandable(const at_segment *segment) {
   return segment->reserved != 0;
 }
 
-/* allocator.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
+/* allocators.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
 at_allocator *at_allocator_of(attune_device *device);
 /* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock
  * held. */
 attune_status at_allocator_check(at_allocator *allocator);
-size_t at_allocator_round(const at_memory_options *options, size_t bytes);
 /* Sets or clears a reason for the slow path on every front. Lock held. */
 void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on);
 /* The flags that a new front starts with. Lock held. */
 unsigned at_allocator_flags(const at_allocator *allocator);
 /* What follows from new settings. Lock held. */
 void at_allocator_apply(at_allocator *allocator);
-/* The slow path of attune_alloc. */
-attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *front, size_t bytes);
 /* True when the allocator has no memory of the device. Lock held. */
 bool at_allocator_is_empty(at_allocator *allocator);
+
+/* request.c */
+size_t at_allocator_round(const at_memory_options *options, size_t bytes);
+/* The slow path of attune_alloc. */
+attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *front, size_t bytes);
 
 /* blocks.c. Lock held. */
 at_block *at_block_new(at_allocator *allocator);
@@ -298,9 +300,6 @@ uint64_t at_segments_release(at_allocator *allocator);
 uint64_t at_segments_release_oldest(at_allocator *allocator, uint64_t bytes);
 /* Gives back oversize blocks of the request's heap, enough for it; false: there are none. */
 bool at_segments_release_oversize(at_allocator *allocator, const at_request *request);
-/* Accounts for memory taken from the device and given back. */
-bool at_reserve(at_allocator *allocator, size_t bytes); /* false: over the limit */
-void at_unreserve(at_allocator *allocator, size_t bytes);
 
 /* expandable.c. As segments.c. */
 /* *possible: false when no addresses can be reserved, for a request that a plain segment may serve. */
@@ -328,11 +327,16 @@ void at_pending_record_deferred(at_allocator *allocator);
 /* All blocks that wait are done: the process is a child of fork, and none of its streams work. */
 void at_pending_forget(at_allocator *allocator);
 
-/* statistics.c. Lock held. */
+/* figures.c. Lock held. */
 void at_figure_add(attune_memory_figure figures[3], bool small, uint64_t amount);
 void at_figure_sub(attune_memory_figure figures[3], bool small, uint64_t amount);
 void at_figure_add_one(attune_memory_figure *figure, uint64_t amount);
 void at_figure_sub_one(attune_memory_figure *figure, uint64_t amount);
+/* Accounts for memory taken from the device and given back. */
+bool at_reserve(at_allocator *allocator, size_t bytes); /* false: over the limit */
+void at_unreserve(at_allocator *allocator, size_t bytes);
+
+/* statistics.c. Lock held. */
 /* Ends the epoch: what the fronts counted since the last one goes into the peaks. Before anything that the slow path
  * counts. */
 void at_statistics_epoch(at_allocator *allocator);
@@ -349,6 +353,8 @@ typedef enum at_action {
   AT_ACTION_OOM,
   AT_ACTION_SNAPSHOT
 } at_action;
+/* For so many entries, which the caller frees; NULL: no memory. Lock not needed. */
+at_history *at_history_make(size_t entries);
 void at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes, const at_front *front);
 struct at_text;
 void at_history_write(const at_allocator *allocator, struct at_text *out);
@@ -369,11 +375,10 @@ void at_annotate_segment_gone(at_allocator *allocator, at_segment *segment); /* 
 void at_annotate_block(at_allocator *allocator, const at_block *block);
 void at_annotate_block_gone(at_allocator *allocator, const at_block *block);
 
-/* pinned.c: around fork. */
+/* fork.c: pinned.c's lock, taken before an allocator's. */
 void at_pinned_lock(void);
 void at_pinned_unlock(void);
-
-/* fork.c: once: holds the locks over a fork, so that a child finds everything whole. */
+/* Once: holds the locks over a fork, so that a child finds everything whole. */
 void at_memory_watch_fork(void);
 
 #endif

@@ -2,6 +2,8 @@
  * control.c: limits, settings, the program's own functions, giving cached memory back. */
 #include "src/memory/allocator.h"
 
+#include <stdlib.h>
+
 /* The allocator of `device`, locked and in order. */
 static attune_status enter(at_allocator **out, attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
@@ -133,4 +135,19 @@ attune_status attune_memory_remove_callback(attune_device *device, attune_memory
     break;
   }
   return leave(allocator, status);
+}
+
+attune_status attune_memory_record_history(attune_device *device, size_t entries) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  at_allocator *allocator = at_allocator_of(device);
+  if (!allocator) return ATTUNE_OUT_OF_MEMORY;
+  at_history *history = entries > 0 ? at_history_make(entries) : NULL;
+  if (entries > 0 && !history) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries", entries);
+  pthread_mutex_lock(&allocator->lock);
+  at_history *old = allocator->history;
+  allocator->history = history;
+  at_allocator_apply(allocator);
+  pthread_mutex_unlock(&allocator->lock);
+  free(old);
+  return ATTUNE_OK;
 }

@@ -3,7 +3,7 @@
  * need it, so that freed neighbours of any age merge. Each stretch without memory is an UNMAPPED block of the segment.
  */
 #include "src/memory/ipc.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,19 @@
  * the host's memory is its own copy and goes on; a CUDA device's calls fail. */
 #include "src/memory/front.h"
 
+/* The first of the memory locks: taken before an allocator's. */
+static pthread_mutex_t pinned_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* device.c's table: cuda devices, then the host. */
 static int device_count;
+
+void at_pinned_lock(void) {
+  pthread_mutex_lock(&pinned_lock);
+}
+
+void at_pinned_unlock(void) {
+  pthread_mutex_unlock(&pinned_lock);
+}
 
 static at_allocator *allocator_at(int index) {
   attune_device *device = NULL;

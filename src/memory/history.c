@@ -42,26 +42,15 @@ void at_history_add(at_allocator *allocator, at_action action, uintptr_t address
   (void)at_copy_text(r->note, sizeof r->note, note);
 }
 
-attune_status attune_memory_record_history(attune_device *device, size_t entries) {
-  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  at_allocator *allocator = at_allocator_of(device);
-  at_history *history = NULL, *old = NULL;
+at_history *at_history_make(size_t entries) {
   size_t bytes = 0;
-  if (!allocator) return ATTUNE_OUT_OF_MEMORY;
-  if (entries > 0 && !__builtin_mul_overflow(entries, sizeof(record), &bytes) && bytes < PTRDIFF_MAX)
+  at_history *history = NULL;
+  if (!__builtin_mul_overflow(entries, sizeof(record), &bytes) && bytes < PTRDIFF_MAX)
     history = malloc(sizeof *history + bytes);
-  if (entries > 0 && !history) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries", entries);
-  if (history) {
-    history->room = entries;
-    history->begun = 0;
-  }
-  pthread_mutex_lock(&allocator->lock);
-  old = allocator->history;
-  allocator->history = history;
-  at_allocator_apply(allocator);
-  pthread_mutex_unlock(&allocator->lock);
-  free(old);
-  return ATTUNE_OK;
+  if (!history) return NULL;
+  history->room = entries;
+  history->begun = 0;
+  return history;
 }
 
 static void write_record(const record *r, struct at_text *out) {

@@ -2,7 +2,7 @@
  * pending.c: freed blocks that other streams may still use. Each of those streams gets an event; the block is free when
  * all are reached. */
 #include "src/memory/allocator.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <stdlib.h>
 

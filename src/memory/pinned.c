@@ -34,19 +34,10 @@ typedef struct pinned_cache {
   attune_pinned_statistics statistics;
 } pinned_cache;
 
-/* Guards all below; not held while the system is asked for memory. Taken before an allocator's lock. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* at_pinned_lock guards all below; it is not held while the system is asked for memory. */
 static pinned_cache caches[DEVICES_MAX];
 static pinned_block *spare;
 static pinned_block *last_made; /* all of them */
-
-void at_pinned_lock(void) {
-  pthread_mutex_lock(&lock);
-}
-
-void at_pinned_unlock(void) {
-  pthread_mutex_unlock(&lock);
-}
 
 static attune_status check_device(const attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
@@ -146,11 +137,11 @@ static attune_status add_block(pinned_cache *cache, attune_device *device, size_
   void *memory = NULL;
   pinned_block *block = new_block();
   if (!block) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of pinned memory");
-  pthread_mutex_unlock(&lock);
+  at_pinned_unlock();
   int64_t start = at_now_ns();
   attune_status status = device->backend->pinned_alloc(device, &memory, size);
   int64_t ns = at_now_ns() - start;
-  pthread_mutex_lock(&lock);
+  at_pinned_lock();
   cache->statistics.host_alloc_ns += (uint64_t)ns;
   if (status != ATTUNE_OK) {
     block->next = spare;
@@ -180,7 +171,7 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
   size_t size = AT_BLOCK_BYTES;
   while (size < bytes) size *= 2;
   pinned_cache *cache = &caches[device->index];
-  pthread_mutex_lock(&lock);
+  at_pinned_lock();
   process(cache);
   pinned_block *block = cache->free[class_of(size)];
   if (block)
@@ -193,7 +184,7 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
     add(&cache->statistics.active, &cache->statistics.active_bytes, size);
     *out = (void *)atomic_load(&block->entry.address);
   }
-  pthread_mutex_unlock(&lock);
+  at_pinned_unlock();
   return status;
 }
 
@@ -232,7 +223,7 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be what attune_pinned_alloc gave");
   at_front *user = at_front_of(stream);
   if (!user) return ATTUNE_OUT_OF_MEMORY;
-  pthread_mutex_lock(&lock);
+  at_pinned_lock();
   attune_status status = find(&block, pointer);
   bool known = false;
   if (status == ATTUNE_OK && block->device != stream->device)
@@ -252,14 +243,14 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
       free(use);
     }
   }
-  pthread_mutex_unlock(&lock);
+  at_pinned_unlock();
   return status;
 }
 
 attune_status attune_pinned_free(void *pointer) {
   pinned_block *block = NULL;
   if (!pointer) return ATTUNE_OK;
-  pthread_mutex_lock(&lock);
+  at_pinned_lock();
   attune_status status = find(&block, pointer);
   if (status == ATTUNE_OK) {
     pinned_cache *cache = &caches[block->device->index];
@@ -273,7 +264,7 @@ attune_status attune_pinned_free(void *pointer) {
       make_free(cache, block);
     }
   }
-  pthread_mutex_unlock(&lock);
+  at_pinned_unlock();
   return status;
 }
 
@@ -281,17 +272,17 @@ attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pinned_statistics");
   attune_status status = check_device(device);
   if (status != ATTUNE_OK) return status;
-  pthread_mutex_lock(&lock);
+  at_pinned_lock();
   process(&caches[device->index]);
   *out = caches[device->index].statistics;
-  pthread_mutex_unlock(&lock);
+  at_pinned_unlock();
   return ATTUNE_OK;
 }
 
 static attune_status reset(attune_device *device, bool peaks) {
   attune_status status = check_device(device);
   if (status != ATTUNE_OK) return status;
-  pthread_mutex_lock(&lock);
+  at_pinned_lock();
   attune_pinned_statistics *s = &caches[device->index].statistics;
   attune_memory_figure *const figures[] = {&s->allocation,   &s->allocated_bytes, &s->active,
                                            &s->active_bytes, &s->segment,         &s->reserved_bytes};
@@ -302,7 +293,7 @@ static attune_status reset(attune_device *device, bool peaks) {
       figures[i]->allocated = figures[i]->freed = 0;
   }
   if (!peaks) s->host_allocs = s->host_frees = s->host_alloc_ns = s->host_free_ns = 0;
-  pthread_mutex_unlock(&lock);
+  at_pinned_unlock();
   return ATTUNE_OK;
 }
 
@@ -322,11 +313,11 @@ static attune_status release(pinned_cache *cache, pinned_block *list, attune_dev
     list = block->next;
     void *memory = (void *)atomic_load(&block->entry.address);
     at_table_remove(&block->entry);
-    pthread_mutex_unlock(&lock);
+    at_pinned_unlock();
     int64_t start = at_now_ns();
     attune_status one = device->backend->pinned_free(device, memory);
     int64_t ns = at_now_ns() - start;
-    pthread_mutex_lock(&lock);
+    at_pinned_lock();
     if (one != ATTUNE_OK) status = one;
     cache->statistics.host_free_ns += (uint64_t)ns;
     cache->statistics.host_frees++;
@@ -347,7 +338,7 @@ attune_status attune_pinned_empty_cache(attune_device *device) {
                    device->name);
   pinned_cache *cache = &caches[device->index];
   pinned_block *list = NULL;
-  pthread_mutex_lock(&lock);
+  at_pinned_lock();
   process(cache);
   for (int i = 0; i < CLASSES; i++)
     while (cache->free[i]) {
@@ -357,6 +348,6 @@ attune_status attune_pinned_empty_cache(attune_device *device) {
       list = block;
     }
   status = release(cache, list, device);
-  pthread_mutex_unlock(&lock);
+  at_pinned_unlock();
   return status;
 }

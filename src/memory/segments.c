@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * segments.c: memory taken from the device and given back to it. */
 #include "src/memory/tree.h"
-#include "src/stream.h"
+#include "src/sync_debug.h"
 
 #include <stdlib.h>
-
-bool at_reserve(at_allocator *allocator, size_t bytes) {
-  if (bytes > allocator->limit || allocator->reserved > allocator->limit - bytes) return false;
-  allocator->reserved += bytes;
-  return true;
-}
-
-void at_unreserve(at_allocator *allocator, size_t bytes) {
-  allocator->reserved -= bytes;
-}
 
 static size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;

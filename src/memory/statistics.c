@@ -6,27 +6,6 @@
 
 #include <string.h>
 
-void at_figure_add_one(attune_memory_figure *figure, uint64_t amount) {
-  figure->current += amount;
-  figure->allocated += amount;
-  if (figure->current > figure->peak) figure->peak = figure->current;
-}
-
-void at_figure_sub_one(attune_memory_figure *figure, uint64_t amount) {
-  figure->current -= amount;
-  figure->freed += amount;
-}
-
-void at_figure_add(attune_memory_figure figures[3], bool small, uint64_t amount) {
-  at_figure_add_one(&figures[ATTUNE_MEMORY_ALL], amount);
-  at_figure_add_one(&figures[small ? ATTUNE_MEMORY_SMALL : ATTUNE_MEMORY_LARGE], amount);
-}
-
-void at_figure_sub(attune_memory_figure figures[3], bool small, uint64_t amount) {
-  at_figure_sub_one(&figures[ATTUNE_MEMORY_ALL], amount);
-  at_figure_sub_one(&figures[small ? ATTUNE_MEMORY_SMALL : ATTUNE_MEMORY_LARGE], amount);
-}
-
 /* Sums over the fronts, by place in a figure's array. */
 typedef struct sums {
   uint64_t current[3], total[3], high[3];

@@ -3,8 +3,7 @@
 #include "src/random/generator.h"
 
 #include "src/capture.h"
-#include "src/host/queue.h"
-#include "src/stream.h"
+#include "src/fork.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,123 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * allocator.c: the allocator of a device: made at first use, its settings, the slow path of a request and what is tried
- * in turn. */
-#include "src/memory/tree.h"
+ * request.c: the slow path of a request and what is tried in turn. */
+#include "src/memory/front.h"
 
 #include "src/capture.h"
-#include "src/host/queue.h"
-#include "src/memory/front.h"
-#include "src/settings.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void read_settings(at_allocator *allocator) {
-  char text[1024];
-  at_memory_options_default(&allocator->options);
-  allocator->options_status = at_settings_alloc(text, sizeof text);
-  if (allocator->options_status == ATTUNE_OK)
-    allocator->options_status = at_memory_options_parse(&allocator->options, text, "ATTUNE_ALLOC");
-  if (!allocator->device->backend->vm_map) allocator->options.expandable = false;
-  if (!allocator->device->backend->note_segment) allocator->options.nvtx = false;
-  if (allocator->options_status != ATTUNE_OK)
-    (void)at_copy_text(allocator->options_message, sizeof allocator->options_message, attune_last_message());
-}
-
-at_allocator *at_allocator_of(attune_device *device) {
-  at_allocator *allocator = __atomic_load_n(&device->memory, __ATOMIC_ACQUIRE);
-  if (AT_LIKELY(allocator != NULL)) return allocator;
-  at_allocator *made = calloc(1, sizeof *made);
-  if (!made) {
-    (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the allocator of %s", device->name);
-    return NULL;
-  }
-  made->device = device;
-  made->generation = at_fork_generation();
-  made->limit = UINT64_MAX;
-  made->common.allocator = made;
-  made->common.references = 1;
-  pthread_mutex_init(&made->lock, NULL);
-  read_settings(made);
-  at_allocator_apply(made);
-  at_memory_watch_fork();
-  if (__atomic_compare_exchange_n(&device->memory, &allocator, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-    return made;
-  pthread_mutex_destroy(&made->lock);
-  free(made);
-  return allocator;
-}
-
-/* What follows from the settings. */
-void at_allocator_apply(at_allocator *allocator) {
-  const at_memory_options *options = &allocator->options;
-  atomic_store(&allocator->plain_rounding, !options->any_division);
-  if (options->fraction > 0.0)
-    allocator->limit = (uint64_t)(options->fraction * (double)allocator->device->properties.memory_bytes);
-  at_allocator_flag(allocator, AT_FRONT_SLOW,
-                    options->no_cache || options->poison || options->nvtx || allocator->has_own ||
-                        allocator->history != NULL);
-}
-
-unsigned at_allocator_flags(const at_allocator *allocator) {
-  const at_memory_options *options = &allocator->options;
-  unsigned flags = 0;
-  if (options->no_cache || options->poison || options->nvtx || allocator->has_own || allocator->history)
-    flags |= AT_FRONT_SLOW;
-  if (allocator->captures > 0) flags |= AT_FRONT_CAPTURE;
-  if (allocator->options_status != ATTUNE_OK || allocator->generation != at_fork_generation()) flags |= AT_FRONT_SLOW;
-  return flags;
-}
-
-void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on) {
-  for (at_front *front = allocator->fronts; front; front = front->next) {
-    if (on)
-      atomic_fetch_or(&front->flags, flag);
-    else
-      atomic_fetch_and(&front->flags, ~flag);
-  }
-}
-
-attune_status at_allocator_check(at_allocator *allocator) {
-  const attune_device *device = allocator->device;
-  if (allocator->options_status != ATTUNE_OK)
-    return at_fail(allocator->options_status, "%s", allocator->options_message);
-  if (atomic_load(&allocator->lost))
-    return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost; the process must be started anew", device->name);
-  if (allocator->generation == at_fork_generation()) return ATTUNE_OK;
-  if (device->backend->kind != ATTUNE_DEVICE_HOST)
-    return at_fail(ATTUNE_DEVICE_ERROR,
-                   "%s was used before fork; its memory cannot be used in the child, start a process anew",
-                   device->name);
-  at_pending_forget(allocator);
-  allocator->generation = at_fork_generation();
-  return ATTUNE_OK;
-}
-
-/* A stream of the parent has no thread in the child: its memory must not be handed out as if its work would be done. */
-static attune_status check_front(at_front *front) {
-  if (!(atomic_load(&front->flags) & AT_FRONT_FORKED)) return ATTUNE_OK;
-  attune_status status = front->stream->device->backend->stream_synchronize(front->stream);
-  if (status == ATTUNE_OK) atomic_fetch_and(&front->flags, ~(unsigned)AT_FRONT_FORKED);
-  return status;
-}
-
-void at_memory_device_lost(attune_device *device) {
-  at_allocator *allocator = __atomic_load_n(&device->memory, __ATOMIC_ACQUIRE);
-  if (!allocator) return;
-  atomic_store(&allocator->lost, true);
-  atomic_fetch_or(&allocator->epoch, AT_EPOCH_LOST);
-}
-
-bool at_allocator_is_empty(at_allocator *allocator) {
-  for (const attune_pool *pool = &allocator->common; pool; pool = pool->next) {
-    if (pool->leaving > 0) return false;
-    for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
-      for (const at_segment *segment = heap->segments; segment; segment = segment->next)
-        if (segment->bytes > 0) return false;
-  }
-  return true;
-}
 
 static size_t round_block(size_t bytes) {
   return (bytes + AT_BLOCK_BYTES - 1) / AT_BLOCK_BYTES * AT_BLOCK_BYTES;
@@ -289,6 +176,14 @@ static attune_status check_poison(at_allocator *allocator, const at_request *req
   if (status == ATTUNE_OK) return status;
   at_poison_fill(block);
   (void)at_block_cache(allocator, block);
+  return status;
+}
+
+/* A stream of the parent has no thread in the child: its memory must not be handed out as if its work would be done. */
+static attune_status check_front(at_front *front) {
+  if (!(atomic_load(&front->flags) & AT_FRONT_FORKED)) return ATTUNE_OK;
+  attune_status status = front->stream->device->backend->stream_synchronize(front->stream);
+  if (status == ATTUNE_OK) atomic_fetch_and(&front->flags, ~(unsigned)AT_FRONT_FORKED);
   return status;
 }
 

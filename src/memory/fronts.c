@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * front.c: fronts: made for a stream at its first use, emptied into heaps, closed with the stream. */
+ * fronts.c: fronts: made for a stream at its first use, emptied into heaps, closed with the stream. */
 #include "src/memory/front.h"
 
 #include <stdlib.h>

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * work.c: work given to a stream of the host: run at once, queued, or written down. */
+#include "src/host/work.h"
+
+#include "src/host/host.h"
+#include "src/host/queue.h"
+#include "src/host/record.h"
+
+#include <string.h>
+
+attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes) {
+  if (AT_UNLIKELY(bytes > AT_HOST_ARGS_BYTES))
+    return at_fail(ATTUNE_INTERNAL, "work carries %zu bytes of arguments; should be at most %d", bytes,
+                   AT_HOST_ARGS_BYTES);
+  at_queue *queue = stream->state;
+  if (!queue) {
+    fn(args);
+    return ATTUNE_OK;
+  }
+  if (AT_UNLIKELY(stream->capture != NULL)) return at_record_work(stream, fn, args, bytes);
+  attune_status status = at_queue_check(queue);
+  if (status == ATTUNE_OK) (void)at_queue_submit(queue, fn, args, bytes);
+  return status;
+}
+
+typedef struct transfer {
+  void *destination;
+  const void *source;
+  int value;
+  size_t bytes;
+} transfer;
+
+static void run_copy(const void *args) {
+  const transfer *t = args;
+  memcpy(t->destination, t->source, t->bytes);
+}
+
+static void run_fill(const void *args) {
+  const transfer *t = args;
+  memset(t->destination, t->value, t->bytes);
+}
+
+const char *at_host_work_name(void (*fn)(const void *args)) {
+  return fn == run_copy ? "copy" : fn == run_fill ? "fill" : "work";
+}
+
+attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
+  transfer t = {.destination = destination, .source = source, .bytes = bytes};
+  return at_host_submit(stream, run_copy, &t, sizeof t);
+}
+
+attune_status at_host_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
+  transfer t = {.destination = destination, .value = value, .bytes = bytes};
+  return at_host_submit(stream, run_fill, &t, sizeof t);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * work.h: the work that the host backend itself gives to a stream. */
+#ifndef AT_HOST_WORK_H
+#define AT_HOST_WORK_H
+
+#include "src/backend.h"
+
+attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
+attune_status at_host_fill(attune_stream *stream, void *destination, int value, size_t bytes);
+
+/* "copy" or "fill"; "work" for anything else. */
+const char *at_host_work_name(void (*fn)(const void *args));
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * figures.c: what the slow paths count. */
+#include "src/memory/allocator.h"
+
+void at_figure_add_one(attune_memory_figure *figure, uint64_t amount) {
+  figure->current += amount;
+  figure->allocated += amount;
+  if (figure->current > figure->peak) figure->peak = figure->current;
+}
+
+void at_figure_sub_one(attune_memory_figure *figure, uint64_t amount) {
+  figure->current -= amount;
+  figure->freed += amount;
+}
+
+void at_figure_add(attune_memory_figure figures[3], bool small, uint64_t amount) {
+  at_figure_add_one(&figures[ATTUNE_MEMORY_ALL], amount);
+  at_figure_add_one(&figures[small ? ATTUNE_MEMORY_SMALL : ATTUNE_MEMORY_LARGE], amount);
+}
+
+void at_figure_sub(attune_memory_figure figures[3], bool small, uint64_t amount) {
+  at_figure_sub_one(&figures[ATTUNE_MEMORY_ALL], amount);
+  at_figure_sub_one(&figures[small ? ATTUNE_MEMORY_SMALL : ATTUNE_MEMORY_LARGE], amount);
+}
+
+bool at_reserve(at_allocator *allocator, size_t bytes) {
+  if (bytes > allocator->limit || allocator->reserved > allocator->limit - bytes) return false;
+  allocator->reserved += bytes;
+  return true;
+}
+
+void at_unreserve(at_allocator *allocator, size_t bytes) {
+  allocator->reserved -= bytes;
+}
