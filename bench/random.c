@@ -2,9 +2,9 @@
  * random.c: bench_random: bytes a second of random numbers, on the host and on CUDA, where cuRAND's Philox and a fill
  * of the same memory are timed beside. torch_random.py measures PyTorch's in the same way.
  *
- * What the kernels should reach on an H200: uniform and Bernoulli what a fill does, 4.5 TB/s. Normal f32: 114
+ * What the kernels should reach on an H200: uniform and Bernoulli what a fill does, 4.5 TB/s. Normal f32 about 100
  * instructions for 16 bytes, of which Philox takes 39; wide multiplications, logic operations and conversions take two
- * issue slots, so about 160 clocks a warp and multiprocessor's quarter: at 1.96 GHz 3.3 TB/s. Normal bf16: about 140
+ * issue slots, so about 146 clocks a warp and multiprocessor's quarter: 3.6 TB/s at 1.96 GHz. Normal bf16 about 140
  * clocks, 3.5 TB/s, where its 8 table look-ups would allow 3.9. */
 #include "bench/tool.h"
 
