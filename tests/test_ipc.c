@@ -273,6 +273,8 @@ static void an_exporter_that_dies_while_asked(void **state) {
   const int descriptors = count_descriptors(false);
   exporter_process other = start_exporter();
   assert_int_equal(kill(other.id, SIGSTOP), 0);
+  assert_int_equal(waitpid(other.id, &end, WUNTRACED), other.id); /* all its threads stand still */
+  assert_true(WIFSTOPPED(end));
   pid_t killer = fork();
   assert_true(killer >= 0);
   if (killer == 0) {
