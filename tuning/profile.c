@@ -3,16 +3,15 @@
  *
  * CUDA: a round gives the stream event, graph, event, graph, event ... at once and waits at the end, so that the device
  * never idles between subjects and host cost is not in the times. Each graph replays `calls` launches over operand
- * copies of its own, so that a replay does not find its inputs in the cache. Host: the default stream runs inline, so
- * the clock around `calls` launches is the time. */
+ * copies of its own, so that a replay does not find its inputs in the cache. Host: profile_host.c. */
 #include "tuning/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = 300e3; /* a sample of the screening */
-static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;   /* a sample of the race */
-static const double GRAPH_BELOW_NS = 400e3;                       /* longer work hides its launch cost */
+static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
+static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
+static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
 static const size_t COLD_BYTES = (size_t)256 << 20;
 enum { MOST_GRAPH_CALLS = 100, MOST_EAGER_CALLS = 20000, MOST_TURNS = 8 };
 
@@ -143,7 +142,7 @@ void at_profile_forget(at_profile *profile, at_subject *subject) {
   subject->graph = NULL;
 }
 
-static attune_status launch_calls(at_profile *profile, const at_subject *subject, int from, int to) {
+attune_status at_profile_launch_calls(at_profile *profile, const at_subject *subject, int from, int to) {
   attune_status status = ATTUNE_OK;
   for (int i = from; i < to && status == ATTUNE_OK; i++)
     status = launch(profile, subject->plan, subject->first_copy + i);
@@ -158,31 +157,8 @@ static attune_status enqueue(at_profile *profile, const at_subject *subject) {
     if (subject->graph)
       status = stream->device->backend->graph_launch(subject->graph, stream);
     else
-      status = launch_calls(profile, subject, 0, profile->calls);
+      status = at_profile_launch_calls(profile, subject, 0, profile->calls);
   }
-  return status;
-}
-
-/* One sample in parts; a subject that takes far longer than the default (a library whose threads wait for a busy CPU)
- * is stopped after one. */
-static attune_status sample_host(at_profile *profile, const at_subject *subject, double *ns) {
-  enum { PARTS = 8 };
-  const int calls = profile->calls * profile->turns, part = (calls + PARTS - 1) / PARTS;
-  const int64_t start = at_now_ns(), limit = (int64_t)(4.0 * QUICK_NS_HOST);
-  int done = 0;
-  while (done < calls && (done == 0 || at_now_ns() - start < limit)) {
-    const int to = done + part < calls ? done + part : calls;
-    const attune_status status = launch_calls(profile, subject, done, to);
-    if (status != ATTUNE_OK) return status;
-    done = to;
-  }
-  *ns = (double)(at_now_ns() - start) / done;
-  return ATTUNE_OK;
-}
-
-static attune_status round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
-  attune_status status = ATTUNE_OK;
-  for (int i = 0; i < count && status == ATTUNE_OK; i++) status = sample_host(profile, subjects[i], &ns[i]);
   return status;
 }
 
@@ -208,8 +184,8 @@ attune_status at_profile_round(at_profile *profile, at_subject *const *subjects,
   const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
   if (backend->clock_state) backend->clock_state(profiler->device, &before);
-  const attune_status status =
-      on_host(profiler) ? round_host(profile, subjects, count, ns) : round_events(profile, subjects, count, ns);
+  const attune_status status = on_host(profiler) ? at_profile_round_host(profile, subjects, count, ns)
+                                                 : round_events(profile, subjects, count, ns);
   if (backend->clock_state) backend->clock_state(profiler->device, &after);
   *good = !(before.slowed || after.slowed);
   if (!*good) profile->disturbed += count;

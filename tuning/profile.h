@@ -67,4 +67,9 @@ void at_profile_forget(at_profile *profile, at_subject *subject);
  * device was throttled or disturbed meanwhile: throw the round away. */
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good);
 
+/* Inside of profile.c and profile_host.c: launches from..to-1 of a sample; one sample of each subject on the host. */
+#define AT_PROFILE_QUICK_NS_HOST 300e3
+attune_status at_profile_launch_calls(at_profile *profile, const at_subject *subject, int from, int to);
+attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns);
+
 #endif
