@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_devices.c: `attune devices`: what is here, and with --problem what could do it. */
-#include "tuning/cli/cli.h"
+#include "tuning/cli/commands.h"
 
 #include <stdlib.h>
 
@@ -9,14 +9,9 @@ typedef struct options {
   const char *problem; /* NULL: do not list implementations */
 } options;
 
-static const struct argp_option option_list[] = {
-    {"problem", 'p', "PROBLEM", 0, "Also list the implementations that can do this problem", 0}, {0}};
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
-  if (key == ARGP_KEY_INIT)
-    cli_give_children(state, &o->common, 1);
-  else if (key == 'p')
+  if (key == 'p')
     o->problem = argument;
   else if (key == ARGP_KEY_ARG)
     argp_error(state, "\"%s\" is too much; devices takes no argument", argument);
@@ -83,13 +78,14 @@ static int list_implementation(void *user, const char *implementation, int versi
   return 0;
 }
 
-static const cli_column device_columns[] = {
-    {"device", false, false}, {"kind", false, false},      {"model", false, true},    {"memory", true, false},
-    {"cache", true, false},   {"processors", true, false}, {"features", false, true}, {"fingerprint", false, true}};
-static const cli_column implementation_columns[] = {{"device", false, false},
-                                                    {"implementation", false, false},
-                                                    {"version", true, false},
-                                                    {"configurations", true, false}};
+static const cli_column device_columns[] = {{"device", false, false, 0},  {"kind", false, false, 3},
+                                            {"model", false, true, 0},    {"memory", true, false, 0},
+                                            {"cache", true, false, 4},    {"processors", true, false, 0},
+                                            {"features", false, true, 1}, {"fingerprint", false, true, 2}};
+static const cli_column implementation_columns[] = {{"device", false, false, 0},
+                                                    {"implementation", false, false, 0},
+                                                    {"version", true, false, 1},
+                                                    {"configurations", true, false, 0}};
 
 /* The tuner only knows the implementations here: it needs no database. */
 static attune_status open_tuner(attune_tuner **out, const options *o) {
@@ -121,11 +117,8 @@ static attune_status gather(const options *o, attune_tuner *tuner, cli_table *de
 }
 
 int cmd_devices(int argc, char **argv) {
-  static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-  static const struct argp argp = {option_list, parse, "",  "Shows the devices of this machine and what they can do.",
-                                   children,    NULL,  NULL};
   options o = {0};
-  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  if (cli_parse("devices", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_tuner *tuner = NULL;
   attune_status status = open_tuner(&tuner, &o);
   if (status != ATTUNE_OK) return cli_fail(status);
@@ -137,10 +130,10 @@ int cmd_devices(int argc, char **argv) {
   if (status == ATTUNE_OK && o.common.json)
     code = cli_print_json(json_incref(array));
   else if (status == ATTUNE_OK)
-    cli_table_print(&devices, stdout);
+    cli_table_print(&devices, stdout, o.common.wide);
   if (status == ATTUNE_OK && !o.common.json && tuner) {
     putchar('\n');
-    cli_table_print(&implementations, stdout);
+    cli_table_print(&implementations, stdout, o.common.wide);
   }
   json_decref(array);
   cli_table_free(&devices);
