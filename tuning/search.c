@@ -20,12 +20,12 @@ enum {
 };
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
-static const double AUTO_NS = 330e6, AUTO_CALLS = 400.0;
+static const double AUTO_NS = 420e6, AUTO_CALLS = 400.0;
 
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
 /* How the time is spent: until which fraction of it each stage may go on. */
-static const double SCREEN_UNTIL = 0.70, WIDEN_UNTIL = 0.84, RACE_UNTIL = 0.94;
+static const double SCREEN_UNTIL = 0.58, WIDEN_UNTIL = 0.70, RACE_UNTIL = 0.94;
 
 typedef struct search {
   at_race race;
@@ -291,6 +291,7 @@ attune_status at_search(at_search_result *out, at_profiler *profiler, const at_o
               .most_ns = most_ns,
               .start_ns = at_now_ns()};
   s.race.profile = &s.profile;
+  s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);
