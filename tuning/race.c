@@ -13,7 +13,8 @@ enum {
   LEAST_ROUNDS = 4,   /* before anything is dropped */
   ENOUGH_ROUNDS = 12, /* when the errors are small: each placement of a graph once */
   MOST_ROUNDS = 41,
-  LEAST_FIELD = 3, /* challengers who race even when the time is up */
+  MOST_LONGER = AT_MAX_SAMPLES, /* where noise leaves the choice open */
+  LEAST_FIELD = 3,              /* challengers who race even when the time is up */
   MOST_FIELD = 20
 };
 static const double KEEP_WITHIN = 1.12;                  /* screening: of the best so far */
@@ -23,6 +24,9 @@ static const double SWITCH_MARGIN = 0.005;               /* a challenger must wi
 static const double UNSEEN =
     0.01; /* how far a ratio may move at placements not met yet: before a few drop a contender */
 static const double SAME = 0.003; /* contenders this close are equals */
+/* What leaves the choice open: a contender ahead in its median by so much, or that could be by so much more, two errors
+ * up; a default whose own times vary by so much while nothing beats it. */
+static const double OPEN_AHEAD = 0.02, OPEN_COULD = 0.05, OPEN_SPREAD = 0.20;
 static const double NINE_OF_TEN = 1.28,
                     LEAST_WORST = 0.995; /* standard deviations; what is left at the tenth placement */
 
@@ -88,7 +92,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
                                         &contender->configuration, profile->problem, profile->profiler->device);
   if (status == ATTUNE_OK) status = at_profile_try(profile, &contender->subject, contender->plan);
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
-  if (status == ATTUNE_OK && contender != base &&
+  if (status == ATTUNE_OK && contender != base && !contender->kept &&
       contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
@@ -134,7 +138,7 @@ static void prune(at_race *race, int keep) {
   int count = 0;
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED) continue;
+    if (contender->state != AT_SCREENED || contender->kept) continue;
     if (contender->quick > KEEP_WITHIN * race->best_quick || count == (int)AT_COUNT(left))
       at_race_drop(race, contender, AT_SLOWER);
     else
@@ -272,14 +276,18 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   race->rounds = race->contenders[0]->count; /* counted rounds: disturbed ones are repeated */
   if (race->rounds == 0) prune(race, affordable(race, until_ns - at_now_ns()));
   attune_status status = ATTUNE_OK;
+  const int most = race->longer ? MOST_LONGER : MOST_ROUNDS;
   if (race->steady && race->profile->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);
-  for (int turn = 0; status == ATTUNE_OK && turn < 2 * MOST_ROUNDS && race->rounds < MOST_ROUNDS; turn++) {
+  for (int turn = 0; status == ATTUNE_OK && turn < 2 * most && race->rounds < most; turn++) {
     at_contender *field[AT_ROUND_SUBJECTS];
     const int count = lineup(race, field, AT_ROUND_SUBJECTS);
     if (at_now_ns() > until_ns && race->rounds >= LEAST_ROUNDS) break;
     status = one_round(race, field, count, turn);
     for (int i = 0; i < count && status == ATTUNE_OK; i++) at_race_judge(race->contenders[0], field[i]);
-    if (race->rounds >= LEAST_ROUNDS && eliminate(race, field, count) && race->rounds >= ENOUGH_ROUNDS) break;
+    if (race->rounds >= LEAST_ROUNDS && eliminate(race, field, count) && race->rounds >= ENOUGH_ROUNDS &&
+        !at_race_open(race, NULL))
+      break;
+    if (race->longer && !at_race_open(race, NULL)) break;
   }
   return status;
 }
@@ -306,4 +314,24 @@ at_contender *at_race_winner(at_race *race) {
     if (best == race->contenders[0] || contender->merit > best->merit * (1.0 + SAME)) best = contender;
   }
   return best;
+}
+
+bool at_race_open(at_race *race, const at_contender **could) {
+  const at_contender *base = race->contenders[0], *winner = at_race_winner(race), *most = NULL;
+  double most_gain = 0.0;
+  int challengers = 0;
+  for (int i = 1; i < race->count; i++) {
+    const at_contender *contender = race->contenders[i];
+    if (contender->state != AT_SCREENED) continue;
+    challengers++;
+    if (contender == winner || contender->count == 0 || beyond_noise(contender)) continue;
+    const double ahead = contender->merit / winner->merit - 1.0, gain = ahead + 2.0 * contender->error;
+    if ((ahead > OPEN_AHEAD || gain > OPEN_COULD) && gain > most_gain) {
+      most_gain = gain;
+      most = contender;
+    }
+  }
+  if (could) *could = most;
+  const double ns = at_median(base->samples, base->count), spread = at_deviation(base->samples, base->count, ns);
+  return most || (challengers && base->count < LEAST_ROUNDS) || (winner == base && spread > OPEN_SPREAD * ns);
 }

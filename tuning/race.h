@@ -20,6 +20,7 @@ typedef struct at_contender {
   at_plan *plan; /* with SCREENED; NULL otherwise */
   at_subject subject;
   at_contender_state state;
+  bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
   double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */
@@ -36,6 +37,7 @@ typedef struct at_race {
   at_contender **contenders;
   int count, room;
   bool steady;         /* times are steady enough that `shift` is of placements, not of noise: not on the host */
+  bool longer;         /* noise left the choice open: more rounds */
   int rounds, batches; /* counted rounds of the race; batches screened: what placements follow */
   double best_quick;   /* of the screened */
   double best_once_ns; /* of a single launch */
@@ -66,6 +68,11 @@ void at_race_judge(const at_contender *base, at_contender *contender);
 
 /* Does the contender beat the default beyond the noise, and at nine of ten placements? */
 bool at_race_beats_default(const at_race *race, const at_contender *contender);
+
+/* Is the choice open, because a contender may be faster than the winner by more than is worth losing, but noise hides
+ * whether it is? *could (may be NULL) is the one that could win most; NULL with true: the default's own times are that
+ * noisy, or there are too few rounds. */
+bool at_race_open(at_race *race, const at_contender **could);
 
 /* The screened contender that wins: the fastest, or of those that are as fast within the noise the first in order, so
  * that two searches agree; the default when none beats it. */
