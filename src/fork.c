@@ -25,17 +25,17 @@ static void before(void) {
 
 static void after(bool child) {
   for (const at_fork_watch *watch = list; watch; watch = watch->next) watch->after(watch->of, child);
-  if (loading_held) at_loading_release();
   pthread_mutex_unlock(&list_lock);
 }
 
 static void after_in_parent(void) {
+  if (loading_held) at_loading_release();
   after(false);
 }
 
 static void after_in_child(void) {
   atomic_fetch_add(&generation, 1);
-  if (!loading_held) at_loading_renew();
+  at_loading_renew();
   after(true);
 }
 

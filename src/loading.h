@@ -11,7 +11,7 @@ void at_loading_begin(void);
 void at_loading_end(void);
 
 /* For fork.c and exit.c: from hold to release nothing is opened. False: not held, what is opened takes over two seconds.
- * A child of fork calls renew in place of release where it does not hold. */
+ * A child of fork calls renew in place of release: the lock knows its holder by the number of the parent's thread. */
 bool at_loading_hold(void);
 void at_loading_release(void);
 void at_loading_renew(void);
