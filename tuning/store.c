@@ -11,7 +11,7 @@
 #define QUEUE_WITH_TRIALS 64 /* beyond so many waiting rows, new ones leave their trials behind */
 #define BATCH_MAX 64         /* rows in one transaction */
 
-static attune_status check_writable(const at_store *store) {
+static attune_status check_writable(at_store *store) {
   if (at_store_forked(store)) return at_store_fail_forked(store);
   if (store->read_only)
     return at_fail(ATTUNE_PERMISSION, "%s is open read-only; nothing can be stored in it", store->path);

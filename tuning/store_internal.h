@@ -48,7 +48,7 @@ struct at_store {
   at_store *next; /* among all stores of the process; the list's lock in store_fork.c guards it */
   char *path;
   bool read_only;
-  pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection */
+  pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
   uint64_t token; /* tells this open store from all others, in leases */
 
   /* Guards the connection and the fields down to the queue. Held for one transaction, never while waiting for another
@@ -83,9 +83,17 @@ const char *at_store_network_filesystem(uint64_t type);
 attune_status at_store_list_add(at_store *store);
 void at_store_list_remove(at_store *store);
 
-/* True in a child made by fork after the store was opened. */
-bool at_store_forked(const at_store *store);
+/* True in a child made by fork after the store was opened, until the store was opened anew there. */
+bool at_store_inherited(const at_store *store);
+
+/* Opens an inherited store anew, at its first use in the child. True: that failed, and there is no connection. */
+bool at_store_forked(at_store *store);
 attune_status at_store_fail_forked(const at_store *store);
+
+/* --- store_open.c --- */
+
+/* Opens the connection to store->path and checks the file. Under the lock; without success nothing is left open. */
+attune_status at_store_connect(at_store *store);
 
 /* --- store_statements.c --- */
 

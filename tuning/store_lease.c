@@ -156,7 +156,7 @@ static int drop(at_store *store, void *user) {
 
 /* One that cannot be released now ends with the store, the process or its time. */
 void at_store_lease_release(at_store *store, const char *fingerprint, const char *problem) {
-  if (!store || !fingerprint || !problem || store->read_only || at_store_forked(store)) return;
+  if (!store || !fingerprint || !problem || store->read_only || at_store_inherited(store)) return;
   lease_request request = {.fingerprint = fingerprint, .problem = problem};
   const at_store_job job = {true, drop, NULL, &request};
   (void)at_store_run(store, &job, at_store_deadline(LEASE_WAIT_MS));

@@ -152,7 +152,8 @@ static attune_status check_small(at_store *store) {
 }
 
 /* The lock is held. */
-static attune_status connect(at_store *store, bool memory) {
+static attune_status connect(at_store *store) {
+  const bool memory = strcmp(store->path, ":memory:") == 0;
   int flags = store->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   if (memory) flags |= SQLITE_OPEN_MEMORY;
   /* NOMUTEX: the store's lock guards the connection. No CREATE: the file is there, with our mode. */
@@ -182,6 +183,12 @@ static void release(at_store *store) {
     store->first = row->next;
     free(row);
   }
+}
+
+attune_status at_store_connect(at_store *store) {
+  const attune_status status = connect(store);
+  if (status != ATTUNE_OK) release(store);
+  return status;
 }
 
 static void destroy(at_store *store) {
@@ -226,8 +233,7 @@ attune_status at_store_open(at_store **out, const char *path, at_store_access ac
     return status;
   }
   pthread_mutex_lock(&store->lock);
-  status = connect(store, memory);
-  if (status != ATTUNE_OK) release(store);
+  status = at_store_connect(store);
   pthread_mutex_unlock(&store->lock);
   if (status == ATTUNE_OK) {
     *out = store;
@@ -238,9 +244,10 @@ attune_status at_store_open(at_store **out, const char *path, at_store_access ac
   return status;
 }
 
-/* In a child made by fork the store stays as it is, and in the list: SQLite must not close what it did not open. */
+/* In a child made by fork that never used it the store stays as it is, and in the list: SQLite must not close what it
+ * did not open. */
 void at_store_close(at_store *store) {
-  if (!store || at_store_forked(store)) return;
+  if (!store || at_store_inherited(store)) return;
   int64_t deadline_ns = at_store_deadline(CLOSE_WAIT_MS);
   attune_status status = store->read_only ? ATTUNE_OK : at_store_flush(store, 0, deadline_ns);
   if (status != ATTUNE_OK)

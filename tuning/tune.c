@@ -7,15 +7,25 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/exit.h"
 #include "tuning/search.h"
 
 enum { LEASE_MS = 60000, COMMIT_WAIT_MS = 5000, POLL_MS = 5 };
 
-/* One search at a time on a device, whatever the tuner: two would disturb each other's times. */
+/* One search at a time on a device, whatever the tuner: two would disturb each other's times. Held for a whole search, so
+ * a fork does not wait for it: the child, in which no search runs, makes it anew. */
 static pthread_mutex_t device_lock[AT_MAX_DEVICES];
 static pthread_once_t device_lock_once = PTHREAD_ONCE_INIT;
+
+static void renew_device_locks(void *unused, bool child) {
+  (void)unused;
+  for (int i = 0; child && i < AT_MAX_DEVICES; i++) pthread_mutex_init(&device_lock[i], NULL);
+}
+
 static void device_lock_init(void) {
-  for (int i = 0; i < AT_MAX_DEVICES; i++) pthread_mutex_init(&device_lock[i], NULL);
+  static at_fork_watch watch = {.after = renew_device_locks};
+  renew_device_locks(NULL, true);
+  at_fork_watch_add(&watch);
 }
 
 typedef struct job {
@@ -95,6 +105,8 @@ static attune_status measure_problem(const job *j, const attune_decision *before
   if (status == ATTUNE_OK)
     status = at_search_again(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
   atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
+  if (status == ATTUNE_OK && at_exit_begun()) /* libraries were taken away meanwhile: the times may be of anything */
+    status = at_fail(ATTUNE_DEVICE_ERROR, "the process ends; nothing is tuned any more");
   if (status != ATTUNE_OK) return status;
   const attune_decision head = *out;
   *out = result->decision;

@@ -42,6 +42,21 @@ static void open_databases(attune_tuner *t, const attune_tuner_options *o, const
     at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", attune_last_message());
 }
 
+static void before_fork(void *of) {
+  attune_tuner *t = of;
+  pthread_mutex_lock(&t->lock);
+  pthread_mutex_lock(&t->plans.lock);
+  pthread_mutex_lock(&t->captured.lock);
+}
+
+static void after_fork(void *of, bool child) {
+  attune_tuner *t = of;
+  if (child) memset(t->profilers, 0, sizeof t->profilers);
+  pthread_mutex_unlock(&t->captured.lock);
+  pthread_mutex_unlock(&t->plans.lock);
+  pthread_mutex_unlock(&t->lock);
+}
+
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count) {
   static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
@@ -64,6 +79,8 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     t->measure = o->measure;
     atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
     pthread_mutex_init(&t->lock, NULL);
+    t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
+    at_fork_watch_add(&t->fork);
     open_databases(t, o, o->database ? o->database : settings->database);
     *out = t;
   } else if (t) {
@@ -76,6 +93,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
 
 void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
+  at_fork_watch_remove(&t->fork);
   at_plan_table_close(&t->plans);
   at_plan_table_close(&t->captured);
   for (int i = 0; i < AT_MAX_DEVICES; i++) {
@@ -132,21 +150,24 @@ const at_op *at_tuner_op(const attune_tuner *t, const char *problem) {
 }
 
 attune_status at_tuner_fingerprint(attune_tuner *t, attune_device *device, const char **out) {
-  attune_status status = ATTUNE_OK;
-  pthread_mutex_lock(&t->lock);
   char **slot = &t->fingerprints[device->index];
-  if (!*slot) {
-    char *text = malloc(AT_FINGERPRINT_CHARS);
-    status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS)
-                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
-    if (status == ATTUNE_OK)
-      *slot = text;
-    else
-      free(text);
+  pthread_mutex_lock(&t->lock);
+  *out = *slot;
+  pthread_mutex_unlock(&t->lock);
+  if (*out) return ATTUNE_OK;
+  /* Made without the lock: it may open libraries, and a fork must not wait for that. */
+  char *text = malloc(AT_FINGERPRINT_CHARS);
+  const attune_status status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS)
+                                    : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
+  pthread_mutex_lock(&t->lock);
+  if (status == ATTUNE_OK && !*slot) {
+    *slot = text;
+    text = NULL;
   }
   *out = *slot;
   pthread_mutex_unlock(&t->lock);
-  return status;
+  free(text);
+  return *out ? ATTUNE_OK : status;
 }
 
 at_store *at_tuner_store(attune_tuner *t) {

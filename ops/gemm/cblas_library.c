@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/exit.h"
+#include "src/loading.h"
 #include "src/support.h"
 
 #if defined(__x86_64__)
@@ -116,11 +118,28 @@ static bool load_one(at_cblas *out, const family *f, void *handle) {
   return true;
 }
 
-static void after_fork(void) {
-  for (int i = 0; i < library_count; i++) at_cblas_gate_after_fork(&libraries[i].gate);
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER; /* one fork at a time holds the gates */
+
+static void before_fork(void) {
+  pthread_mutex_lock(&fork_lock);
+  for (int i = 0; i < library_count; i++) at_cblas_gate_hold(&libraries[i].gate);
 }
 
-static void load_all(void) {
+static void after_fork_parent(void) {
+  for (int i = 0; i < library_count; i++) at_cblas_gate_release(&libraries[i].gate);
+  pthread_mutex_unlock(&fork_lock);
+}
+
+static void after_fork_child(void) {
+  for (int i = 0; i < library_count; i++) at_cblas_gate_after_fork(&libraries[i].gate);
+  pthread_mutex_unlock(&fork_lock);
+}
+
+static void before_exit(void) {
+  for (int i = 0; i < library_count; i++) at_cblas_gate_end(&libraries[i].gate);
+}
+
+static int open_all(void) {
   int flags = open_flags(), count = 0;
   for (size_t i = 0; i < AT_COUNT(families); i++)
     for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
@@ -132,8 +151,20 @@ static void load_all(void) {
       }
       dlclose(handle);
     }
-  library_count = count;
-  if (count > 0) pthread_atfork(NULL, NULL, after_fork);
+  return count;
+}
+
+/* What is asked for after the libraries were opened comes before what they asked for themselves: our `before` functions
+ * run in the reverse order of asking, and functions of exit too. */
+static void load_all(void) {
+  at_loading_begin();
+  library_count = at_exit_begun() ? 0 : open_all();
+  if (library_count > 0) {
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    at_exit_call(before_exit);
+    if (at_exit_begun()) before_exit(); /* exit() came meanwhile, and may not have waited */
+  }
+  at_loading_end();
 }
 
 int at_cblas_count(void) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/gemm/blocked_run.h"
 #include "ops/gemm/cblas_library.h"
 #include "ops/gemm/problem.h"
 #include "src/host/host.h"
@@ -46,13 +47,23 @@ static void run_f64(const at_cblas *library, const at_gemm *g, const at_gemm_ope
                  (int)g->ldd);
 }
 
+/* The process ends and takes the libraries down: attune's own loops are still there. */
+static void run_without_library(const at_gemm *g, const at_gemm_operands *operands) {
+  at_blocked_options options;
+  at_blocked_defaults(&options, g, at_blocked_isa_find(NULL));
+  at_blocked_run(g, operands, &options);
+}
+
 static void run(const void *args) {
   const work *w = (const work *)args;
   const state *s = (const state *)w->plan->state;
   const at_gemm *g = at_gemm_of(w->plan->problem);
   bool f64 = g->dtype == ATTUNE_F64;
   double beta = g->c == AT_C_NONE ? 0.0 : f64 ? w->operands.beta : (double)(float)w->operands.beta;
-  at_cblas_gate_enter(&s->library->gate, s->threads);
+  if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, s->threads))) {
+    run_without_library(g, &w->operands);
+    return;
+  }
   for (int64_t batch = 0; batch < g->batch; batch++) {
     if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, &w->operands, batch, f64 ? 8 : 4);
     if (f64)
