@@ -138,6 +138,7 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   attune_status status = check_replay(graph, stream);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
+  if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
   return graph->device->backend->graph_launch(graph->made, stream);

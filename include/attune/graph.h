@@ -47,7 +47,8 @@ typedef struct attune_capture_options {
 ATTUNE_API attune_status attune_graph_create(attune_graph **out, attune_device *device);
 
 /* Ends a capture that is under way (what it wrote down is dropped), releases the graph, its executable, its hold on the
- * pool and its generators. Its replays must be done. NULL is left alone; so is, with an error in the log, a graph whose
+ * pool and its generators. What the pool has free serves other requests of the device, the next graph's before all.
+ * Its replays must be done. NULL is left alone; so is, with an error in the log, a graph whose
  * own callback calls this. */
 ATTUNE_API void attune_graph_destroy(attune_graph *graph);
 
