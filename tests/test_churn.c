@@ -42,14 +42,18 @@ static void graphs(void **state) {
   churn("broken captures", rounds, one_broken_graph);
 }
 
-static void graphs_of_expandable_segments(void **state) {
+static void other_segments(void **state) {
   (void)state;
   OK(attune_memory_empty_cache(device));
-  OK(attune_memory_configure(device, "expandable_segments:true"));
-  churn("graphs, expandable", rounds, one_graph);
-  churn("pools, expandable", rounds, one_pool);
-  OK(attune_memory_empty_cache(device));
   OK(attune_memory_configure(device, "expandable_segments:false"));
+  churn("graphs, plain segments", rounds, one_graph);
+  churn("pools, plain segments", rounds, one_pool);
+  OK(attune_memory_empty_cache(device));
+  OK(attune_memory_configure(device, "backend:none"));
+  churn("graphs, nothing cached", rounds / 4, one_graph);
+  churn("pools, nothing cached", rounds / 4, one_pool);
+  OK(attune_memory_empty_cache(device));
+  OK(attune_memory_configure(device, "backend:caching,expandable_segments:true"));
 }
 
 static void tuners_and_plans(void **state) {
@@ -57,11 +61,11 @@ static void tuners_and_plans(void **state) {
   churn("plans", rounds, one_plan);
   churn("modes", rounds, one_mode);
   churn("tuners", rounds / 4, one_tuner);
+  free_operands();
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(handles), cmocka_unit_test(memory), cmocka_unit_test(graphs),
-                                     cmocka_unit_test(tuners_and_plans),
-                                     cmocka_unit_test(graphs_of_expandable_segments)};
+                                     cmocka_unit_test(tuners_and_plans), cmocka_unit_test(other_segments)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

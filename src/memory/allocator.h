@@ -76,7 +76,9 @@ struct at_block {
   at_block *previous, *next; /* neighbours in the segment */
   at_block *left, *right;    /* in the tree */
   uint64_t freed_at;         /* allocator->tick */
-  int waits;                 /* uses that are not done */
+  size_t seen_requested;     /* snapshot.c's: both as they were at one moment */
+  at_block_state seen_state;
+  int waits; /* uses that are not done */
 };
 
 typedef struct at_tree {

@@ -186,7 +186,7 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
     (void)device->backend->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
     return;
   }
-  if (pool->own_allocator && !*waited) (void)device->backend->device_synchronize(device);
+  if (pool->own_allocator && !*waited) (void)device->backend->wait_streams(device);
   if (pool->own_allocator) *waited = true;
   own->free(own->user, segment->base, segment->bytes, device, segment->heap->front->stream);
 }
