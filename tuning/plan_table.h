@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan_table.h: from a problem on a device to its plan. Readers take no lock and write nothing shared, so that threads
- * scale; writers hold the table's mutex. Nothing that a reader may still see is freed before the table is closed. */
+ * scale; writers hold the table's mutex. Nothing that a reader may still see is freed before the table is closed, so the
+ * table is bounded: the first AT_PLANS_MOST problems have their place, further ones share that of plan_overflow.h. */
 #ifndef AT_PLAN_TABLE_H
 #define AT_PLAN_TABLE_H
 
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #include "tuning/registry.h"
+
+#define AT_PLANS_MOST ((size_t)32768) /* problems of one table: about 2 KB each */
 
 /* Device and op in word 0, the normalised problem behind it. */
 typedef struct at_key {
@@ -32,6 +35,7 @@ typedef struct at_plan_entry {
   uint64_t hash;
   _Atomic(at_plan *) plan;    /* NULL: withdrawn, a miss */
   attune_decision decision;   /* under the table's lock */
+  at_plan *retired;           /* plans that were replaced or withdrawn, one of each configuration: they come back */
   struct at_plan_entry *next; /* all entries, under the table's lock */
 } at_plan_entry;
 
@@ -44,10 +48,11 @@ typedef struct at_plan_slots {
 typedef struct at_plan_table {
   _Atomic(at_plan_slots *) slots;
   pthread_mutex_t lock;
-  size_t count; /* under lock, as all below */
+  _Atomic bool crowded; /* there is an overflow */
+  size_t most;          /* constant: no more entries than this */
+  size_t count;         /* under lock, as all below */
   at_plan_entry *entries;
-  at_plan **retired; /* replaced or withdrawn plans */
-  size_t retired_count, retired_room;
+  struct at_plan_overflow *overflow;
 } at_plan_table;
 
 attune_status at_plan_table_open(at_plan_table *table);
@@ -74,8 +79,9 @@ static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_k
   return entry ? at_plan_entry_plan(entry) : NULL;
 }
 
-/* Makes `plan` (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan
- * stays and *plan is set to it; without, the older one is retired. */
+/* Makes *plan (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays;
+ * without, the older one is retired. *plan is set to the key's plan, of which the caller has a use: it is launched once
+ * or handed to at_plan_unuse. */
 attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
                                 const attune_decision *decision, bool keep);
 

@@ -137,8 +137,9 @@ static void publish(const job *j, const attune_decision *winner) {
   at_plan *plan = NULL;
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
   at_key_set(&key, j->op, j->device);
-  if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK)
-    at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false);
+  if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK &&
+      at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false) == ATTUNE_OK)
+    at_plan_unuse(plan);
 }
 
 /* What is left of the tuner's whole budget bounds the problem's. */
@@ -191,8 +192,10 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
   if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
+  const int before = device->backend->relax ? device->backend->relax(device) : 0;
   if (status == ATTUNE_OK)
     status = at_tune_problem(tuner, op, bytes, device, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, force != 0, &decision);
+  if (device->backend->restore) device->backend->restore(before);
   if (status == ATTUNE_OK && out) *out = decision;
   return status;
 }
