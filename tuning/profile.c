@@ -82,6 +82,7 @@ static attune_status launch(const at_profile *profile, const at_plan *plan, int 
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan) {
   at_profiler *profiler = profile->profiler;
   const bool host = on_host(profiler);
+  if (profiler->between) profiler->between(profiler->between_user);
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
   attune_status status = launch(profile, plan, profile->next_copy);
@@ -183,6 +184,7 @@ attune_status at_profile_round(at_profile *profile, at_subject *const *subjects,
   at_profiler *profiler = profile->profiler;
   const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
+  if (profiler->between) profiler->between(profiler->between_user);
   if (backend->clock_state) backend->clock_state(profiler->device, &before);
   const attune_status status = on_host(profiler) ? at_profile_round_host(profile, subjects, count, ns)
                                                  : round_events(profile, subjects, count, ns);
