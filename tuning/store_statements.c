@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "src/file_limit.h"
@@ -157,6 +158,7 @@ static attune_status refused_by_system(const at_store *store) {
 
 attune_status at_store_fail(at_store *store, int code) {
   const char *path = store->path;
+  struct rlimit limit;
   const char *reason =
       store->db && sqlite3_errcode(store->db) == (code & 0xff) ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
   switch (code & 0xff) {
@@ -165,8 +167,9 @@ attune_status at_store_fail(at_store *store, int code) {
   case SQLITE_NOMEM: return at_fail(ATTUNE_OUT_OF_MEMORY, "%s: SQLite has no memory", path);
   case SQLITE_FULL: return at_fail(ATTUNE_IO_ERROR, "%s cannot grow: %s; free space on its filesystem", path, reason);
   case SQLITE_IOERR:
-    if (store->db && sqlite3_system_errno(store->db) == EFBIG)
-      return at_fail(ATTUNE_IO_ERROR, "%s cannot grow: this process may not write so large a file (ulimit -f)", path);
+    if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      return at_fail(ATTUNE_IO_ERROR, "%s: %s; this process may write files of up to %llu bytes (ulimit -f)", path,
+                     reason, (unsigned long long)limit.rlim_cur);
     return at_fail(ATTUNE_IO_ERROR, "%s: %s (SQLite code %d)", path, reason, code);
   case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
