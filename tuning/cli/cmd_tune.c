@@ -63,7 +63,7 @@ typedef struct tally {
 } tally;
 
 /* How long the present problem may go on after a signal: a library that has no memory may never come back. */
-enum { FINISH_SECONDS = 5 };
+enum { FINISH_SECONDS = 3 };
 
 /* Set by the handler, read between problems. */
 static volatile sig_atomic_t interrupted;
