@@ -126,6 +126,7 @@ struct attune_device {
   int ordinal; /* among its kind */
   int index;   /* among all devices of the process */
   char name[16];
+  char identity[64]; /* of the device itself, whatever its number in this process: a GPU's UUID, the host's boot */
   attune_device_properties properties;
   attune_stream *default_stream;
   int captures;                /* under way on its streams; atomic */

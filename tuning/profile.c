@@ -86,6 +86,7 @@ static attune_status launch(const at_profile *profile, const at_plan *plan, int 
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan) {
   at_profiler *profiler = profile->profiler;
   const bool host = on_host(profiler);
+  if (profiler->between) profiler->between(profiler->between_user);
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
   attune_status status = launch(profile, plan, profile->next_copy);
@@ -216,6 +217,7 @@ attune_status at_profile_round(at_profile *profile, at_subject *const *subjects,
   at_profiler *profiler = profile->profiler;
   const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
+  if (profiler->between) profiler->between(profiler->between_user);
   if (backend->clock_state) backend->clock_state(profiler->device, &before);
   attune_status status = on_host(profiler) ? warm_host(profile, subjects[0]) : ATTUNE_OK;
   if (status == ATTUNE_OK)

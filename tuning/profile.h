@@ -22,6 +22,8 @@ typedef struct at_profiler {
   attune_stream *stream;
   attune_event *events[AT_ROUND_SUBJECTS + 1]; /* none on the host, where the clock is read */
   at_random *random;
+  void (*between)(void *user); /* called between two measurements, where time does not count; NULL: nothing */
+  void *between_user;
 } at_profiler;
 
 attune_status at_profiler_create(at_profiler **out, attune_device *device);

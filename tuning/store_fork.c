@@ -65,6 +65,11 @@ static void forget_parent(at_store *store) {
   memset(store->statements, 0, sizeof store->statements);
   store->damaged = store->leased = false;
   store->batch = 0;
+  while (store->leases) {
+    at_lease *lease = store->leases;
+    store->leases = lease->next;
+    free(lease);
+  }
   pthread_mutex_lock(&store->queue_lock);
   while (store->first) {
     at_store_row *row = store->first;
@@ -83,7 +88,7 @@ bool at_store_forked(at_store *store) {
   pthread_mutex_lock(&store->lock);
   if (at_store_inherited(store)) {
     forget_parent(store);
-    if (at_store_connect(store) == ATTUNE_OK) __atomic_store_n(&store->pid, getpid(), __ATOMIC_RELEASE);
+    if (at_store_reconnect(store) == ATTUNE_OK) __atomic_store_n(&store->pid, getpid(), __ATOMIC_RELEASE);
   }
   pthread_mutex_unlock(&store->lock);
   return at_store_inherited(store);

@@ -26,9 +26,21 @@ static attune_status check_options(const attune_tuner_options *o) {
   return ATTUNE_OK;
 }
 
+/* The user database: the program's, ATTUNE_DB's or the user's own; none where the program or ATTUNE_DB wants none. */
+static attune_status open_user(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
+  const bool named = o->database || s->database_named;
+  const char *path = o->database ? o->database : s->database;
+  if (named && (!path[0] || strcmp(path, ":memory:") == 0)) return ATTUNE_OK;
+  if (!path[0])
+    return at_fail(ATTUNE_NOT_FOUND, "there is no place for a tuning database, as HOME and XDG_DATA_HOME are not set; "
+                                     "name a file by ATTUNE_DB (attune --db), or :memory: for none");
+  return at_store_open(&t->user, path, named ? AT_STORE_READ_WRITE : AT_STORE_OWN);
+}
+
 /* Opens the layers. What cannot be opened is left out and said; the tuner works without. */
-static void open_databases(attune_tuner *t, const attune_tuner_options *o, const char *user) {
-  if (user[0] && strcmp(user, ":memory:") != 0) t->database_status = at_store_open(&t->user, user, AT_STORE_READ_WRITE);
+static void open_databases(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
+  const char *user = o->database ? o->database : s->database;
+  t->database_status = open_user(t, o, s);
   if (t->database_status != ATTUNE_OK) {
     at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
     const bool reading = (t->database_status == ATTUNE_PERMISSION || t->database_status == ATTUNE_UNSUPPORTED) &&
@@ -82,6 +94,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
     at_fork_watch_add(&t->fork);
     open_databases(t, o, o->database ? o->database : settings->database);
+    open_databases(t, o, settings);
     *out = t;
   } else if (t) {
     at_plan_table_close(&t->plans);
@@ -121,6 +134,15 @@ attune_status attune_tuner_database_status(attune_tuner *t) {
   at_copy_text(message, sizeof message, t->database_message);
   pthread_mutex_unlock(&t->lock);
   return status == ATTUNE_OK ? ATTUNE_OK : at_fail(status, "%s", message);
+}
+
+attune_status attune_tuner_database_prepare(attune_tuner *t) {
+  enum { WAIT_MS = 5000 };
+  attune_status status = attune_tuner_database_status(t);
+  if (status != ATTUNE_OK || !t->user) return status;
+  status = at_store_try_write(t->user, WAIT_MS);
+  at_tuner_database_is(t, status);
+  return status;
 }
 
 attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {

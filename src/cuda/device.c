@@ -32,6 +32,13 @@ static void fill_properties(attune_device_properties *out, const struct cudaDevi
   at_append(out->features, sizeof out->features, &at, "sm_%d%d", found->major, found->minor);
 }
 
+static void fill_identity(attune_device *device, const struct cudaDeviceProp *found) {
+  size_t at = 0;
+  (void)at_append(device->identity, sizeof device->identity, &at, "GPU-");
+  for (size_t i = 0; i < sizeof found->uuid.bytes; i++)
+    (void)at_append(device->identity, sizeof device->identity, &at, "%02x", (unsigned char)found->uuid.bytes[i]);
+}
+
 static attune_status device_open(attune_device *device) {
   at_cuda_device *state = calloc(1, sizeof *state);
   if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the state of %s", device->name);
@@ -57,6 +64,7 @@ static attune_status device_open(attune_device *device) {
     return status;
   }
   fill_properties(&device->properties, &found, driver);
+  fill_identity(device, &found);
   return ATTUNE_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "src/host/record.h"
 #include "src/host/threads.h"
 #include "src/host/work.h"
+#include "src/process.h"
 #include "src/random/random_host.h"
 
 #include <pthread.h>
@@ -46,6 +47,10 @@ static attune_status device_open(attune_device *device) {
   p->processors = at_cpu_count();
   p->cache_bytes = cpu->l3_bytes ? cpu->l3_bytes : cpu->l2_bytes;
   write_features(p->features, sizeof p->features, cpu);
+  char boot[48];
+  size_t at = 0;
+  at_boot_identity(boot, sizeof boot);
+  (void)at_append(device->identity, sizeof device->identity, &at, "host %s", boot);
   return ATTUNE_OK;
 }
 
