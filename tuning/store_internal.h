@@ -62,7 +62,7 @@ struct at_store {
   char *path;
   at_store_access access;
   bool read_only;
-  pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
+  pid_t pid; /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
   uint64_t token; /* tells this open store from all others, in leases */
 
   /* Guards the connection and the fields down to the queue. Held for one transaction, never while waiting for another

@@ -174,8 +174,7 @@ static void taken(at_store *store, void *user) {
   request->lease = NULL;
 }
 
-static attune_status check_request(const at_store *store, const char *fingerprint, const char *problem,
-                                   int64_t lifetime_ms) {
+static attune_status check_request(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms) {
   if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   if (store->read_only)

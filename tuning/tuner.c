@@ -93,7 +93,6 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     pthread_mutex_init(&t->lock, NULL);
     t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
     at_fork_watch_add(&t->fork);
-    open_databases(t, o, o->database ? o->database : settings->database);
     open_databases(t, o, settings);
     *out = t;
   } else if (t) {
