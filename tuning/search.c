@@ -198,6 +198,14 @@ static double median_ns(const at_contender *contender) {
   return at_median(contender->samples, contender->count);
 }
 
+/* What the default itself does not do right with special values: nobody was held to it. */
+static void note_default_faults(const search *s, attune_decision *d) {
+  char faults[96];
+  size_t at = strlen(d->note);
+  at_verifier_default_faults(s->verifier, faults, sizeof faults);
+  if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
+}
+
 static void describe(const search *s, const at_contender *winner, attune_decision *d) {
   const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
   at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
@@ -223,6 +231,7 @@ static void describe(const search *s, const at_contender *winner, attune_decisio
   else
     snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0),
              100.0 * winner->error);
+  note_default_faults(s, d);
 }
 
 static int by_speedup(const void *left, const void *right) {
