@@ -61,7 +61,9 @@ static void corrupt(fault how, const at_gemm *g, const at_gemm_operands *o) {
   case CHANGES_A: ((float *)(uintptr_t)o->a)[3] += off; break;
   case CHANGES_B: ((float *)(uintptr_t)o->b)[0] += off; break;
   case CHANGES_C: ((float *)(uintptr_t)o->c)[1] += off; break;
-  case OTHER_BITS: d[0] = nextafterf(d[0], runs % 2 ? 100.0f : -100.0f); break;
+  case OTHER_BITS:
+    if (isnormal(d[0]) && fabsf(d[0]) < 100.0f) d[0] = nextafterf(d[0], runs % 2 ? 100.0f : -100.0f);
+    break;
   default: break;
   }
 }

@@ -202,7 +202,7 @@ static double median_ns(const at_contender *contender) {
 static void note_default_faults(const search *s, attune_decision *d) {
   char faults[96];
   size_t at = strlen(d->note);
-  at_verifier_default_faults(s->verifier, faults, sizeof faults);
+  at_verifier_rules(s->verifier, at_verifier_default_lost(s->verifier), faults, sizeof faults);
   if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
 }
 

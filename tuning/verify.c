@@ -204,51 +204,58 @@ static attune_status run_special(at_verifier *v, const at_plan *plan, int which,
   return status;
 }
 
-/* The default, as a program gets it when nothing is tuned; NULL when it cannot be made. */
-static const at_plan *base_plan(at_verifier *v) {
-  if (v->base_made) return v->base;
-  v->base_made = true;
+/* The default, as a program gets it when nothing is tuned: its first configuration. NULL: there is none. */
+static const at_implementation *default_of(const at_verifier *v, at_configuration *first) {
   attune_device *device = v->set->stream->device;
   const at_implementation *base = at_registry_default(v->op, v->problem, device);
-  at_configuration first = {""};
-  if (base && base->configurations && base->configurations(v->problem, device, &first, 1) == 1)
-    (void)at_plan_create(&v->base, v->op, base, &first, v->problem, device);
-  return v->base;
+  *first = (at_configuration){""};
+  return base && base->configurations && base->configurations(v->problem, device, first, 1) == 1 ? base : NULL;
 }
 
-/* The names of the rules, with commas. */
-static void name_rules(const at_verifier *v, uint32_t rules, char *out, size_t size) {
-  size_t at = 0;
-  *out = '\0';
-  for (int bit = 0; bit < 32; bit++)
-    if (rules >> bit & 1)
-      if (!at_append(out, size, &at, "%s%s", at ? ", " : "", v->op->special_name(bit))) return;
+/* The rules that the default breaks in launch `which` count for nobody from then on. */
+static void ask_default(at_verifier *v, int which) {
+  uint32_t lost = 0;
+  at_configuration first;
+  const at_implementation *base = v->base_made ? NULL : default_of(v, &first);
+  if (base) (void)at_plan_create(&v->base, v->op, base, &first, v->problem, v->set->stream->device);
+  v->base_made = true;
+  if (v->base && run_special(v, v->base, which, &lost) == ATTUNE_OK) v->base_lost |= lost;
+}
+
+static attune_status begin_special(at_verifier *v) {
+  if (!v->planted) v->planted = at_alloc_large(largest_buffer(v));
+  return v->planted ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify special values");
+}
+
+/* The next plan finds everything as this one did. */
+static void end_special(at_verifier *v) {
+  for (int i = 0; i < v->set->buffer_count; i++)
+    if (v->set->buffers[i].input && !v->set->buffers[i].output && put_buffer(v, -1, i) != ATTUNE_OK) v->damaged = true;
+}
+
+static int special_count(const at_verifier *v) {
+  return v->op->special_count ? v->op->special_count(v->problem) : 0;
 }
 
 /* A rule that the default breaks too is no reason to refuse a plan: without tuning the program would get the default.
- * But whatever wins must keep what the default keeps. */
+ * But whatever wins must keep what the default keeps; so the default itself is not asked. */
 static attune_status check_special(at_verifier *v, const at_plan *plan) {
-  const int count = v->op->special_count ? v->op->special_count(v->problem) : 0;
-  if (count && !v->planted) v->planted = at_alloc_large(largest_buffer(v));
-  if (count && !v->planted) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify special values");
-  attune_status status = ATTUNE_OK;
+  const int count = special_count(v);
+  at_configuration first;
+  if (!count || (plan->implementation == default_of(v, &first) && strcmp(plan->configuration.text, first.text) == 0))
+    return ATTUNE_OK;
+  attune_status status = begin_special(v);
   uint32_t broken = 0;
   for (int which = 0; which < count && status == ATTUNE_OK && !broken; which++) {
-    uint32_t lost = 0, base_lost = 0;
+    uint32_t lost = 0;
     status = run_special(v, plan, which, &lost);
-    if (status != ATTUNE_OK || !(lost & ~v->base_lost)) continue;
-    const at_plan *base = base_plan(v);
-    if (base && run_special(v, base, which, &base_lost) == ATTUNE_OK) v->base_lost |= base_lost;
+    if (status == ATTUNE_OK && (lost & ~v->base_lost)) ask_default(v, which);
     broken = lost & ~v->base_lost;
   }
-  for (int i = 0; count && i < v->set->buffer_count; i++) /* the next plan finds everything as this one did */
-    if (v->set->buffers[i].input && !v->set->buffers[i].output) {
-      const attune_status restored = put_buffer(v, -1, i);
-      if (restored != ATTUNE_OK) v->damaged = true;
-    }
+  end_special(v);
   if (status != ATTUNE_OK || !broken) return status;
   char names[96];
-  name_rules(v, broken, names, sizeof names);
+  at_verifier_rules(v, broken, names, sizeof names);
   return wrong(plan, names);
 }
 
@@ -259,6 +266,29 @@ attune_status at_verifier_check(at_verifier *v, const at_plan *plan, double *max
   return status;
 }
 
-void at_verifier_default_faults(const at_verifier *v, char *out, size_t size) {
-  name_rules(v, v->base_lost, out, size);
+uint32_t at_verifier_default_lost(const at_verifier *v) {
+  return v->base_lost;
+}
+
+attune_status at_verifier_lost(at_verifier *v, const at_plan *plan, uint32_t *lost) {
+  double error = 0.0;
+  *lost = 0;
+  attune_status status = check_numbers(v, plan, &error);
+  if (status == ATTUNE_OK) status = begin_special(v);
+  if (status != ATTUNE_OK) return status;
+  for (int which = 0; which < special_count(v) && status == ATTUNE_OK; which++) {
+    uint32_t here = 0;
+    status = run_special(v, plan, which, &here);
+    *lost |= here;
+  }
+  end_special(v);
+  return status;
+}
+
+void at_verifier_rules(const at_verifier *v, uint32_t rules, char *out, size_t size) {
+  size_t at = 0;
+  *out = '\0';
+  for (int bit = 0; bit < 32; bit++)
+    if (rules >> bit & 1)
+      if (!at_append(out, size, &at, "%s%s", at ? ", " : "", v->op->special_name(bit))) return;
 }
