@@ -65,7 +65,7 @@ static const unsigned char VALUES[AT_SPECIAL_ROLES][AT_SPECIAL_PLACES] = {
     [AT_ROLE_BOTH_INF] = {ZERO, PLUS_INF, ZERO, MINUS_INF},
     [AT_ROLE_DENORMAL] = {ZERO, ZERO, DENORMAL},
     [AT_ROLE_HUGE] = {ZERO, ZERO, A_HUGE},
-    [AT_ROLE_NAN] = {ZERO, ZERO, ZERO, A_NAN}};
+    [AT_ROLE_NAN] = {A_NAN, A_NAN, A_NAN, A_NAN}};
 
 static void wanted_places(const at_gemm *g, int64_t out[AT_SPECIAL_PLACES]) {
   const uint64_t k = (uint64_t)g->k, seed = mixed((uint64_t)g->m, mixed((uint64_t)g->n, k));
@@ -195,11 +195,13 @@ static void put_data(list *l, int a, int b, int c) {
 
 /* Special values in A and B. Matrices with few lines take several launches, until each role had its turn. */
 static void put_lines(list *l, const at_gemm *g) {
-  static const at_special_role cross[][2] = {
-      {AT_ROLE_ZERO, AT_ROLE_NAN_LAST},           {AT_ROLE_NAN_LAST, AT_ROLE_ZERO},
-      {AT_ROLE_ZERO, AT_ROLE_INF_FIRST},          {AT_ROLE_INF_FIRST, AT_ROLE_ZERO},
-      {AT_ROLE_DENORMAL_LAST, AT_ROLE_HUGE_LAST}, {AT_ROLE_HUGE, AT_ROLE_DENORMAL},
-      {AT_ROLE_HUGE_LAST, AT_ROLE_HUGE_LAST}};
+  static const at_special_role cross[][2] = {{AT_ROLE_ZERO, AT_ROLE_NAN},
+                                             {AT_ROLE_NAN, AT_ROLE_ZERO},
+                                             {AT_ROLE_ZERO, AT_ROLE_INF_FIRST},
+                                             {AT_ROLE_INF_FIRST, AT_ROLE_ZERO},
+                                             {AT_ROLE_DENORMAL_LAST, AT_ROLE_HUGE_LAST},
+                                             {AT_ROLE_HUGE, AT_ROLE_DENORMAL},
+                                             {AT_ROLE_HUGE_LAST, AT_ROLE_HUGE_LAST}};
   const bool many = g->m >= FEW_LINES && g->n >= FEW_LINES;
   if (many) {
     put_data(l, AT_PATTERN_SPREAD, AT_PATTERN_SPREAD, AT_C_ORDINARY);
