@@ -65,7 +65,7 @@ static const unsigned char VALUES[AT_SPECIAL_ROLES][AT_SPECIAL_PLACES] = {
     [AT_ROLE_BOTH_INF] = {ZERO, PLUS_INF, ZERO, MINUS_INF},
     [AT_ROLE_DENORMAL] = {ZERO, ZERO, DENORMAL},
     [AT_ROLE_HUGE] = {ZERO, ZERO, A_HUGE},
-    [AT_ROLE_NAN] = {A_NAN, A_NAN, A_NAN, A_NAN}};
+    [AT_ROLE_NAN] = {ZERO, ZERO, ZERO, A_NAN}};
 
 static void wanted_places(const at_gemm *g, int64_t out[AT_SPECIAL_PLACES]) {
   const uint64_t k = (uint64_t)g->k, seed = mixed((uint64_t)g->m, mixed((uint64_t)g->n, k));
@@ -195,7 +195,11 @@ static void put_data(list *l, int a, int b, int c) {
 
 /* Special values in A and B. Matrices with few lines take several launches, until each role had its turn. */
 static void put_lines(list *l, const at_gemm *g) {
-  static const at_special_role cross[][2] = {{AT_ROLE_ZERO, AT_ROLE_NAN},
+  static const at_special_role cross[][2] = {{AT_ROLE_ZERO, AT_ROLE_NAN_LAST},
+                                             {AT_ROLE_NAN_LAST, AT_ROLE_ZERO},
+                                             {AT_ROLE_ZERO, AT_ROLE_NAN_FIRST},
+                                             {AT_ROLE_NAN_FIRST, AT_ROLE_ZERO},
+                                             {AT_ROLE_ZERO, AT_ROLE_NAN},
                                              {AT_ROLE_NAN, AT_ROLE_ZERO},
                                              {AT_ROLE_ZERO, AT_ROLE_INF_FIRST},
                                              {AT_ROLE_INF_FIRST, AT_ROLE_ZERO},
@@ -211,7 +215,7 @@ static void put_lines(list *l, const at_gemm *g) {
     for (int64_t at = 0; at < AT_SPECIAL_ROLES; at += g->n >= FEW_LINES ? AT_SPECIAL_ROLES : g->n)
       put_data(l, 0, g->n >= FEW_LINES ? AT_PATTERN_SPREAD : AT_PATTERN_TURNS + (int)at, AT_C_ORDINARY);
   }
-  for (size_t i = 0; i < (many ? 2 : AT_COUNT(cross)); i++) /* the edges of large ones too: zero times NaN */
+  for (size_t i = 0; i < (many ? 2 : AT_COUNT(cross)); i++) /* zero times NaN at the edges of large ones too */
     put_data(l, AT_PATTERN_UNIFORM + (int)cross[i][0], AT_PATTERN_UNIFORM + (int)cross[i][1], AT_C_ORDINARY);
 }
 

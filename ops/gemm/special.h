@@ -22,7 +22,7 @@ typedef enum at_special_role {
   AT_ROLE_BOTH_INF,
   AT_ROLE_DENORMAL,
   AT_ROLE_HUGE,
-  AT_ROLE_NAN, /* at every place */
+  AT_ROLE_NAN,
   AT_SPECIAL_ROLES
 } at_special_role;
 
