@@ -60,8 +60,12 @@ static void problem_of(int index, char out[AT_PROBLEM_CHARS]) {
   size_t at = 0;
   assert_true(at_append(out, AT_PROBLEM_CHARS, &at, "gemm %s %c%c %lldx%lldx%lld", dtype, transposes & 1 ? 't' : 'n',
                         transposes & 2 ? 't' : 'n', (long long)m, (long long)n, (long long)k));
+  const int64_t more = below(&state, 3) ? 0 : 1 + below(&state, 9); /* between the columns */
   if (batch > 1) at_append(out, AT_PROBLEM_CHARS, &at, "x%lld", (long long)batch);
   at_append(out, AT_PROBLEM_CHARS, &at, " strict%s", uses[use]);
+  if (more)
+    at_append(out, AT_PROBLEM_CHARS, &at, " lda=%lld ldb=%lld ldd=%lld", (long long)((transposes & 1 ? k : m) + more),
+              (long long)((transposes & 2 ? n : k) + more), (long long)(m + more));
 }
 
 static int plans;

@@ -49,6 +49,7 @@ typedef enum fault {
   ALPHA_IS_USUAL, /* only the scalars that verification began with */
   BETA_IS_1,
   NAN_FOR_ZERO, /* 0 times anything is NaN */
+  READS_GAPS,   /* adds 0 times what lies behind the columns of A */
   FAULTS
 } fault;
 
@@ -77,7 +78,8 @@ static const struct {
                    [INF_BETA_IS_1] = {"beta = Inf is 1", "loses Inf of beta", NULL, true},
                    [ALPHA_IS_USUAL] = {"alpha is ignored", "other scalars", "loses NaN of alpha", false},
                    [BETA_IS_1] = {"beta is 1", "other scalars", "loses NaN of beta", true},
-                   [NAN_FOR_ZERO] = {"zeros give NaN", "makes NaN or Inf of numbers", "loses Inf of", false}};
+                   [NAN_FOR_ZERO] = {"zeros give NaN", "makes NaN or Inf of numbers", "loses Inf of", false},
+                   [READS_GAPS] = {"reads gaps", "makes NaN or Inf of numbers", "Inf", false}};
 
 static double smallest_normal(attune_dtype dtype) {
   return dtype == ATTUNE_F64 ? DBL_MIN : dtype == ATTUNE_F16 ? 0x1p-14 : (double)FLT_MIN;
@@ -109,6 +111,8 @@ static double sum_of(const at_gemm *g, const at_gemm_operands *o, int64_t b, int
     if ((how == SKIPS_ZERO_B && y == 0.0) || (how == SKIPS_ZERO_A && x == 0.0)) continue;
     if (how == NAN_FOR_ZERO && (x == 0.0 || y == 0.0)) return (double)NAN;
     sum += x * y;
+    if (how == READS_GAPS && (g->trans_a ? i + 1 < g->m : end && g->k > 1))
+      sum += 0.0 * oracle_load(o->a, dtype, (size_t)(b * g->stride_a + (g->trans_a ? g->k + i * g->lda : g->m)));
   }
   return dtype != ATTUNE_F64 && fabs(sum) > 0x1.ffffffp127 ? copysign((double)INFINITY, sum) : sum;
 }
@@ -214,11 +218,19 @@ static attune_status check(const char *text, fault how) {
 }
 
 /* One element, vectors, few lines, many lines, batches, broadcast, transposes, each dtype. */
-static const char *const PROBLEMS[] = {
-    "gemm f64 nn 1x1x1 strict",       "gemm f32 nn 1x1x7 strict",   "gemm f64 nt 1x40x9 strict",
-    "gemm f32 tn 33x1x2 strict",      "gemm f64 nn 5x7x3 strict",   "gemm f32 tt 13x17x5 strict",
-    "gemm f64 tn 40x31x12 strict",    "gemm f16 nn 25x30x9 strict", "gemm bf16 nt 6x35x11 strict",
-    "gemm bf16:f32 nn 30x4x8 strict", "gemm f32 nn 9x8x7x3 strict", "gemm f64 nn 26x28x6x2 strict stride_a=broadcast"};
+static const char *const PROBLEMS[] = {"gemm f64 nn 1x1x1 strict",
+                                       "gemm f32 nn 1x1x7 strict",
+                                       "gemm f64 nt 1x40x9 strict",
+                                       "gemm f32 tn 33x1x2 strict",
+                                       "gemm f64 nn 5x7x3 strict",
+                                       "gemm f32 tt 13x17x5 strict",
+                                       "gemm f64 tn 40x31x12 strict",
+                                       "gemm f16 nn 25x30x9 strict",
+                                       "gemm bf16 nt 6x35x11 strict",
+                                       "gemm bf16:f32 nn 30x4x8 strict",
+                                       "gemm f32 nn 9x8x7x3 strict",
+                                       "gemm f64 nn 26x28x6x2 strict stride_a=broadcast",
+                                       "gemm f32 tn 4x40x9 strict lda=11 ldb=16"};
 static const char *const USES[] = {"", " beta", " beta=inplace"};
 
 static void each_loss_is_caught(void **state) {
@@ -230,7 +242,7 @@ static void each_loss_is_caught(void **state) {
         char text[AT_PROBLEM_CHARS];
         snprintf(text, sizeof text, "%s%s", PROBLEMS[i], USES[use]);
         const at_gemm g = problem_of(text);
-        if (FAULT[how].needs_c && g.c == AT_C_NONE) continue;
+        if ((FAULT[how].needs_c && g.c == AT_C_NONE) || (how == READS_GAPS && g.lda == at_gemm_rows_a(&g))) continue;
         if (check(text, (fault)how) != ATTUNE_BAD_DATA) fail_msg("%s: %s: not caught", text, FAULT[how].name);
         const char *message = attune_last_message();
         if (!strstr(message, FAULT[how].words) && !(FAULT[how].or_words && strstr(message, FAULT[how].or_words)))

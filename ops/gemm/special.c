@@ -135,10 +135,20 @@ static void plant_line(const at_gemm *g, const lines *l, void *bytes, at_special
     store(bytes, dtype, first + (size_t)(place[i] * l->depth_step), at_special_line_value(g, role, i, places));
 }
 
+/* What lies between the columns as stored belongs to nobody: it may be NaN. */
+static void plant_gaps(const at_gemm *g, int buffer, size_t first, void *bytes) {
+  const int64_t rows = buffer == 0 ? at_gemm_rows_a(g) : at_gemm_rows_b(g), ld = buffer == 0 ? g->lda : g->ldb,
+                columns = buffer == 0 ? at_gemm_cols_a(g) : at_gemm_cols_b(g);
+  const size_t element = attune_dtype_size((attune_dtype)g->dtype);
+  for (int64_t j = 0; j + 1 < columns; j++)
+    memset((char *)bytes + (first + (size_t)(j * ld + rows)) * element, 0xFF, (size_t)(ld - rows) * element);
+}
+
 static void plant_lines(const at_gemm *g, int buffer, int pattern, void *bytes) {
   const lines l = lines_of(g, buffer);
   for (int64_t matrix = 0; matrix < l.matrices; matrix++) {
     const size_t first = (size_t)(matrix * l.stride);
+    plant_gaps(g, buffer, first, bytes);
     if (pattern == AT_PATTERN_SPREAD) {
       for (int role = 1; role < AT_SPECIAL_ROLES; role++)
         plant_line(g, &l, bytes, (at_special_role)role,
