@@ -207,15 +207,15 @@ static void put_data(list *l, int a, int b, int c) {
 static void put_lines(list *l, const at_gemm *g) {
   static const at_special_role cross[][2] = {{AT_ROLE_ZERO, AT_ROLE_NAN_LAST},
                                              {AT_ROLE_NAN_LAST, AT_ROLE_ZERO},
-                                             {AT_ROLE_ZERO, AT_ROLE_NAN_FIRST},
                                              {AT_ROLE_NAN_FIRST, AT_ROLE_ZERO},
-                                             {AT_ROLE_ZERO, AT_ROLE_NAN},
                                              {AT_ROLE_NAN, AT_ROLE_ZERO},
-                                             {AT_ROLE_ZERO, AT_ROLE_INF_FIRST},
                                              {AT_ROLE_INF_FIRST, AT_ROLE_ZERO},
+                                             {AT_ROLE_ZERO, AT_ROLE_INF_FIRST},
+                                             {AT_ROLE_ZERO, AT_ROLE_NAN_FIRST},
+                                             {AT_ROLE_ZERO, AT_ROLE_NAN},
                                              {AT_ROLE_DENORMAL_LAST, AT_ROLE_HUGE_LAST},
-                                             {AT_ROLE_HUGE, AT_ROLE_DENORMAL},
-                                             {AT_ROLE_HUGE_LAST, AT_ROLE_HUGE_LAST}};
+                                             {AT_ROLE_HUGE_LAST, AT_ROLE_HUGE_LAST},
+                                             {AT_ROLE_HUGE, AT_ROLE_DENORMAL}};
   const bool many = g->m >= FEW_LINES && g->n >= FEW_LINES;
   if (many) {
     put_data(l, AT_PATTERN_SPREAD, AT_PATTERN_SPREAD, AT_C_ORDINARY);
