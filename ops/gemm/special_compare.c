@@ -139,11 +139,12 @@ static rule judge(const comparison *c, const element *e, double value) {
     return why_not_finite(c, e, false);
   }
   if (!isfinite(value)) return c->c.c == AT_C_POISON ? C_UNREAD : FINITE;
+  const double off = fabs(value - expected),
+               allowed = c->u * fabs(expected) + c->r->gamma * (fabs(c->alpha) * e->magnitude + fabs(e->addend));
+  if (off <= allowed) return RULES; /* adding denormals is slow: only where it matters */
   const double sums =
       fabs(c->alpha) < 0x1p-100 ? (double)c->r->g.k : 1.0; /* alpha a, denormal too, is rounded k times */
-  const double allowed =
-      c->u * fabs(expected) + c->r->gamma * (fabs(c->alpha) * e->magnitude + fabs(e->addend)) + 4.0 * sums * c->tiny;
-  if (fabs(value - expected) <= allowed) return RULES;
+  if (off <= allowed + 4.0 * sums * c->tiny) return RULES;
   if (has_denormal(c, e)) return DENORMALS;
   return e->row || e->column ? ZEROS : c->c.c == AT_C_POISON ? C_UNREAD : SCALARS;
 }
