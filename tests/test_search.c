@@ -100,6 +100,21 @@ static void the_wrong_ones_are_refused(void **state) {
   }
 }
 
+/* What loses NaN is refused, unless the default does too: then it may win, and the note tells. */
+static void what_loses_nan_is_refused(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=20000,fault=nan", "ns=70000", NULL};
+  OK(search(spins, 3000.0));
+  assert_string_equal(result.decision.configuration, "ns=70000");
+  assert_string_equal(verdict_of("spin", "ns=20000,fault=nan"), "wrong");
+  assert_non_null(strstr(result.warning, "ns=20000,fault=nan loses NaN of"));
+  assert_null(strstr(result.decision.note, "; the default"));
+  at_copy_text(fake_base, sizeof fake_base, "ns=200000,fault=nan");
+  OK(search(spins, 3000.0));
+  assert_string_equal(result.decision.configuration, "ns=20000,fault=nan");
+  assert_non_null(strstr(result.decision.note, "the default loses NaN of"));
+}
+
 static void a_default_that_is_wrong_is_an_error(void **state) {
   (void)state;
   at_copy_text(fake_base, sizeof fake_base, "ns=100000,fault=wrong");
@@ -392,6 +407,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(the_fastest_right_one_wins),
       TEST(the_wrong_ones_are_refused),
+      TEST(what_loses_nan_is_refused),
       TEST(a_default_that_is_wrong_is_an_error),
       TEST(the_default_is_kept_within_the_noise),
       TEST(rounds_are_taken_at_many_placements),

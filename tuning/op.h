@@ -74,6 +74,17 @@ typedef struct at_op {
                                     void *const pointers[AT_MAX_BUFFERS]);
   attune_status (*reference_compare)(void *reference, const void *output_bytes, double *max_error);
   void (*reference_destroy)(void *reference);
+
+  /* Special values: NaN, infinities, denormals, zeros, in operands and scalars. special_count says how many launches it
+   * takes to try them all; NULL: none. In launch `which` buffer i holds what special_plant makes of a host copy of the
+   * reference's data, unless special_contents says 0, the data as it was; equal numbers mean equal contents. compare
+   * says in *lost, one bit for each rule, what the output has lost; name puts it in words, "loses NaN of A". */
+  int (*special_count)(const void *problem);
+  int (*special_contents)(const void *problem, int which, int buffer);
+  void (*special_plant)(const void *problem, int which, int buffer, void *bytes);
+  void (*special_bind)(const void *problem, int which, void *const pointers[AT_MAX_BUFFERS], void *operands);
+  attune_status (*special_compare)(void *reference, int which, const void *output_bytes, uint32_t *lost);
+  const char *(*special_name)(int bit); /* NULL: no such rule */
 } at_op;
 
 #endif

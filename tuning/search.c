@@ -241,6 +241,14 @@ static void note(const at_contender *winner, const at_contender *base, const at_
              100.0 * winner->error);
 }
 
+/* What the default itself does not do right with special values: nobody was held to it. */
+static void note_default_faults(const search *s, attune_decision *d) {
+  char faults[96];
+  size_t at = strlen(d->note);
+  at_verifier_rules(s->verifier, at_verifier_default_lost(s->verifier), faults, sizeof faults);
+  if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
+}
+
 static void describe(search *s, const at_contender *winner, attune_decision *d) {
   const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner), *could = NULL;
   at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
@@ -264,6 +272,7 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
   }
   d->disturbed = s->profile.disturbed;
   note(winner, base, could, d);
+  note_default_faults(s, d);
 }
 
 static int by_speedup(const void *left, const void *right) {

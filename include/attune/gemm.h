@@ -5,7 +5,10 @@
  * Layout: column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j].
  * Edges (BLAS semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor
  * B; beta = 0 never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32; see
- * attune_accuracy for what each level permits. */
+ * attune_accuracy for what each level permits.
+ * Special values: a tuned winner was tried with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
+ * reach the result as IEEE 754 has it (0 times NaN is NaN, denormals count), but for what the vendor's default itself
+ * loses for the problem. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 

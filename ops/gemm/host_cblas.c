@@ -79,8 +79,14 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return at_host_submit(stream, run, &w, sizeof w);
 }
 
+/* Where a library loses NaN and Inf, its kernels for small and thin matrices do, and any that adds to C. Verification
+ * would find it, but a plan may also be a guess from a neighbour, or the default. */
+enum { ALL_KEPT_FROM = 512 };
+
 static bool can_use(const at_cblas *library, const at_gemm *g) {
-  return g->dtype == ATTUNE_F64 || !library->f32_overreads;
+  if (g->dtype == ATTUNE_F32 && library->f32_overreads) return false;
+  return !library->loses_specials ||
+         (g->c == AT_C_NONE && g->m >= ALL_KEPT_FROM && g->n >= ALL_KEPT_FROM && g->k >= ALL_KEPT_FROM);
 }
 
 static bool supports(const void *problem, attune_device *device) {
@@ -129,7 +135,9 @@ static attune_status prepare(at_plan *plan) {
   at_cblas *library = at_cblas_find(id);
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", id);
   if (!can_use(library, at_gemm_of(plan->problem)))
-    return at_fail(ATTUNE_NOT_FOUND, "%s is not used for f32: its kernels read beyond the end of matrices", id);
+    return at_fail(ATTUNE_NOT_FOUND, "%s is not used for this problem: %s", id,
+                   at_gemm_of(plan->problem)->dtype == ATTUNE_F32 ? "its f32 kernels read beyond the end of matrices"
+                                                                  : "its kernels lose NaN and Inf");
   if (library->gate.set_threads == NULL && threads != library->default_threads)
     return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id,
                    library->default_threads);
