@@ -130,8 +130,8 @@ static inline void fake_reset(void) {
 
 static inline at_key fake_key(const char *problem, const attune_device *device) {
   at_key key = {{0}};
-  at_key_set(&key, &fake_op, device);
   if (fake_op.parse(problem, at_key_problem(&key)) != ATTUNE_OK) abort();
+  at_key_set(&key, &fake_op, device);
   return key;
 }
 

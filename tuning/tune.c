@@ -32,8 +32,8 @@ typedef struct job {
 /* A winner that needs no measuring: complete, in this tuner or in a database. */
 static bool known(const job *j, attune_decision *out) {
   at_key key = {{0}};
-  at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
+  at_key_set(&key, j->op, j->device);
   if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR && out->complete)
     return true;
   return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
@@ -102,8 +102,8 @@ static attune_status measure_problem(const job *j, at_search_result *result, att
 static void publish(const job *j, const attune_decision *winner) {
   at_key key = {{0}};
   at_plan *plan = NULL;
-  at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
+  at_key_set(&key, j->op, j->device);
   if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK)
     at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false);
 }
@@ -154,6 +154,7 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
+  if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
   if (status == ATTUNE_OK)
     status = at_tune_problem(tuner, op, bytes, device, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, force != 0, &decision);
   if (status == ATTUNE_OK && out) *out = decision;

@@ -15,11 +15,10 @@ static attune_status fail_null(const void *tuner, const void *stream, const void
                             : "operands");
 }
 
-/* The class of all pointers together. A host's kernels know no more than 16 bytes: what is better is one class. */
+/* The class of all pointers together, as far as the device tells classes apart. */
 static inline uint8_t class_of(uintptr_t bits, const attune_stream *stream) {
-  const bool host = stream->device->properties.kind == ATTUNE_DEVICE_HOST;
-  const uintptr_t low = (bits & (host ? 15 : 127)) | 128;
-  return (uint8_t)(low & (~low + 1));
+  const int best = at_device_alignment(stream->device);
+  return at_gemm_alignment_of(bits & ((uintptr_t)best - 1));
 }
 
 /* Checks everything; *g is the normalised problem, *run the normalised operands. */
@@ -41,7 +40,7 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
 static attune_status check_empty(const attune_gemm_problem *problem) {
   at_gemm g;
   bool swap;
-  return at_gemm_normalise(problem, (at_gemm_use){AT_C_NONE, 128}, &g, &swap);
+  return at_gemm_normalise(problem, (at_gemm_use){AT_C_NONE, AT_GEMM_ALIGNMENT}, &g, &swap);
 }
 
 static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
@@ -167,7 +166,13 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
 }
 
 /* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */
-enum { FLAG_ALIGNMENT = 127, FLAG_C_SHIFT = 7, FLAG_C = 3 << FLAG_C_SHIFT, FLAG_SWAP = 1 << 9 };
+enum { FLAG_ALIGNMENT = AT_GEMM_ALIGNMENT - 1, FLAG_C_SHIFT = 7, FLAG_C = 3 << FLAG_C_SHIFT, FLAG_SWAP = 1 << 9 };
+
+/* What a plan demands of later operands: the least that the device does not tell from what it was made with. */
+static int least_alignment(int alignment, const attune_device *device) {
+  const int best = at_device_alignment(device);
+  return alignment < best ? alignment : best;
+}
 
 attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                       const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
@@ -197,9 +202,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   copy->id = entry ? atomic_fetch_add_explicit(&plans, 1, memory_order_relaxed) + 1 : 0;
   copy->tuner = tuner->id;
   copy->entry = entry;
-  const bool host = stream->device->properties.kind == ATTUNE_DEVICE_HOST;
-  const int alignment = host && use.alignment == 128 ? 16 : use.alignment; /* that the host's best class asks for */
-  copy->caller_flags = (alignment - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
+  copy->caller_flags =
+      (least_alignment(use.alignment, stream->device) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   *out = copy;
   return ATTUNE_OK;
 }
@@ -223,8 +227,10 @@ static attune_status fail_run(const attune_plan *plan, const attune_stream *stre
                    o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
   if (c != AT_C_NONE && !o->c)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c is NULL; should point to the matrix");
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "operands are not aligned to %d bytes as those that the plan was made with",
-                 (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+  return at_fail(
+      ATTUNE_INVALID_ARGUMENT,
+      "operands are not all aligned to %d bytes, as those were that the plan was made with; make one with these",
+      (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
 attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
