@@ -26,8 +26,10 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
                                     const attune_stream *stream, at_gemm *g, at_gemm_operands *run, bool *swap,
                                     at_gemm_use *use) {
   attune_status status = at_gemm_check_operands(problem, operands, use);
-  use->alignment = class_of(use->alignment, stream);
-  if (AT_LIKELY(status == ATTUNE_OK)) status = at_gemm_normalise(problem, *use, g, swap);
+  if (AT_LIKELY(status == ATTUNE_OK)) {
+    use->alignment = class_of(use->alignment, stream);
+    status = at_gemm_normalise(problem, *use, g, swap);
+  }
   *run = *operands;
   if (*swap) {
     run->a = operands->b;
