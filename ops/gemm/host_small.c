@@ -13,13 +13,50 @@
 enum { MOST = 64, MOST_DEPTH = 256, ON_STACK = 4096 /* bytes of a transposed A */ };
 
 typedef struct state {
-  at_small shapes[2];                /* by: the last rows */
-  at_small_tile_fn tiles[2][2];      /* by: the last columns, the last rows */
-  int64_t height, width;             /* of a tile, in elements */
-  const at_gemm *g;                  /* the plan's */
+  at_small shapes[2]; /* by: the last rows */
+  int64_t batch;
+  at_small_tile_fn tiles[2][2]; /* by: the last columns, the last rows */
+  int64_t height, width;        /* of a tile, in elements */
+  const at_gemm *g;             /* the plan's */
+  int64_t last_height, last_width;
+  void (*scale)(const at_small_scale *scale);
   void (*pack)(const at_pack *pack); /* for a transposed A */
   int64_t size, lanes, packed_bytes;
 } state;
+
+/* How C comes in: not at all, as the sums' start, or by scalars that are not 0 or 1. */
+typedef enum kind { KIND_PLAIN, KIND_ONTO, KIND_SCALED } kind;
+
+static inline kind kind_of(const at_gemm_operands *o) {
+  const double one = 1.0;
+  uint64_t unit, alpha, beta;
+  memcpy(&unit, &one, sizeof unit);
+  memcpy(&alpha, &o->alpha, sizeof alpha);
+  memcpy(&beta, &o->beta, sizeof beta);
+  if (AT_UNLIKELY(alpha != unit)) return KIND_SCALED;
+  return AT_LIKELY(beta == 0) ? KIND_PLAIN : beta == unit ? KIND_ONTO : KIND_SCALED;
+}
+
+/* One tile by way of its sums. */
+static void run_scaled(const state *s, const at_gemm_operands *o, const void *a, const void *b, void *d, const void *c,
+                       int last_columns, int last_rows) {
+  _Alignas(64) char sums[AT_SMALL_SUMS_BYTES];
+  at_small shape = s->shapes[last_rows];
+  shape.ldd = s->height;
+  s->tiles[last_columns][last_rows](&shape, a, b, sums, 1, NULL);
+  const at_gemm *g = s->g;
+  at_small_scale scale = {.alpha = o->alpha,
+                          .beta = c ? o->beta : 0.0,
+                          .sums = sums,
+                          .c = c,
+                          .d = d,
+                          .rows = last_rows ? s->last_height : s->height,
+                          .columns = last_columns ? s->last_width : s->width,
+                          .padded = s->height,
+                          .ldc = g->ldc,
+                          .ldd = g->ldd};
+  s->scale(&scale);
+}
 
 /* Where the tiles of a plan find A. */
 typedef struct rows_of_a {
@@ -27,35 +64,44 @@ typedef struct rows_of_a {
   int64_t panel_step; /* bytes between panels of `height` rows */
 } rows_of_a;
 
-static void run_tiles(const state *s, const at_gemm_operands *o, rows_of_a a, int64_t batch) {
+static inline void run_tiles(const state *s, const at_gemm_operands *o, rows_of_a a, int64_t batch, const kind how) {
   const at_gemm *g = s->g;
-  const char *b = (const char *)o->b + batch * g->stride_b * s->size;
-  const char *c = (const char *)o->c;
+  const char *b = (const char *)o->b + batch * g->stride_b * s->size, *c = NULL;
   char *d = (char *)o->d + batch * g->stride_d * s->size;
-  const bool reads_c = o->beta != 0.0;
-  if (reads_c) c += batch * g->stride_c * s->size;
+  const int64_t ldd = g->ldd * s->size, ldc = g->ldc * s->size, b_n = s->shapes[0].b_n * s->size,
+                rows_step = s->height * s->size;
+  if (how != KIND_PLAIN && g->c != AT_C_NONE) c = (const char *)o->c + batch * g->stride_c * s->size;
   for (int64_t j = 0; j < g->n; j += s->width) {
-    const at_small_tile_fn *tiles = s->tiles[j + s->width >= g->n];
-    const char *rows = a.at, *columns = b + j * s->shapes[0].b_n * s->size;
-    for (int64_t i = 0; i < g->m; i += s->height, rows += a.panel_step) {
-      const bool last = i + s->height >= g->m;
-      tiles[last](&s->shapes[last], o, rows, columns, d + (i + j * g->ldd) * s->size, 1,
-                  reads_c ? c + (i + j * g->ldc) * s->size : NULL);
+    const int last_columns = j + s->width >= g->n;
+    const char *rows = a.at, *columns = b + j * b_n, *c_at = c ? c + j * ldc : NULL;
+    char *d_at = d + j * ldd;
+    for (int64_t i = 0; i < g->m; i += s->height, rows += a.panel_step, d_at += rows_step) {
+      const int last_rows = i + s->height >= g->m;
+      if (how == KIND_SCALED)
+        run_scaled(s, o, rows, columns, d_at, c_at, last_columns, last_rows);
+      else
+        s->tiles[last_columns][last_rows](&s->shapes[last_rows], rows, columns, d_at, 1, c_at);
+      if (c_at) c_at += rows_step;
     }
   }
 }
 
 static void run_all(const state *s, const at_gemm_operands *o) {
   const at_gemm *g = s->g;
+  const kind how = kind_of(o);
   for (int64_t batch = 0; batch < g->batch; batch++) {
     const rows_of_a a = {(const char *)o->a + batch * g->stride_a * s->size, s->height * s->size};
-    run_tiles(s, o, a, batch);
+    if (AT_LIKELY(how == KIND_PLAIN))
+      run_tiles(s, o, a, batch, KIND_PLAIN);
+    else
+      run_tiles(s, o, a, batch, how);
   }
 }
 
 /* A is stored by rows: each matrix is turned into panels of rows first. */
 static void run_turned(const state *s, const at_gemm_operands *o) {
   const at_gemm *g = s->g;
+  const kind how = kind_of(o);
   _Alignas(64) char near[ON_STACK];
   char *panels = s->packed_bytes <= ON_STACK ? near : at_host_scratch((size_t)s->packed_bytes);
   at_pack pack = {.dtype = (attune_dtype)g->dtype,
@@ -74,7 +120,7 @@ static void run_turned(const state *s, const at_gemm_operands *o) {
     pack.from = (const char *)o->a + batch * g->stride_a * s->size;
     if (batch == 0 || g->stride_a != 0) s->pack(&pack);
     const rows_of_a a = {panels, s->height * g->k * s->size};
-    run_tiles(s, o, a, batch);
+    run_tiles(s, o, a, batch, how);
   }
 }
 
@@ -88,7 +134,13 @@ _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a sub
 
 static inline void run_one_tile(const at_plan *plan, const at_gemm_operands *o) {
   const state *s = (const state *)plan->state;
-  s->tiles[1][1](&s->shapes[1], o, o->a, o->b, o->d, s->g->batch, o->c);
+  const kind how = kind_of(o);
+  if (AT_LIKELY(how == KIND_PLAIN))
+    s->tiles[1][1](&s->shapes[1], o->a, o->b, o->d, s->batch, NULL);
+  else if (how == KIND_ONTO && s->g->c != AT_C_NONE)
+    s->tiles[1][1](&s->shapes[1], o->a, o->b, o->d, s->batch, o->c);
+  else
+    run_all(s, o);
 }
 static inline void run_tiled(const at_plan *plan, const at_gemm_operands *o) {
   run_all((const state *)plan->state, o);
@@ -143,7 +195,7 @@ static void add(at_configuration *out, int *count, int max, const at_blocked_isa
   out[(*count)++] = c;
 }
 
-/* Tiles of equal size: as few as the registers allow, then more; for the best instruction set, then for the others. */
+/* Tiles of equal size, the highest first; for the best instruction set, then for another. */
 static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
   static const char *const names[] = {NULL, "avx2", "portable"};
   const at_gemm *g = at_gemm_of(problem);
@@ -153,11 +205,11 @@ static int configurations(const void *problem, attune_device *device, at_configu
     const at_blocked_isa *isa = at_blocked_isa_find(names[i]);
     if (!isa || (i == 2 && count > 0)) continue;
     const at_small_ops *ops = ops_of(isa, g);
-    const int64_t in_all = up(g->m, ops->lanes), panels = up(in_all, AT_SMALL_VECTORS);
-    for (int64_t vectors = up(in_all, panels); vectors > 0; vectors--) {
-      const int64_t most = ops->columns[vectors - 1], columns = up(g->n, up(g->n, most));
-      add(out, &count, max, isa, vectors, columns);
-      if (i > 0 || in_all > 2 * AT_SMALL_VECTORS) break;
+    const int64_t in_all = up(g->m, ops->lanes), most = in_all < AT_SMALL_VECTORS ? in_all : AT_SMALL_VECTORS;
+    for (int64_t panels = up(in_all, most); panels <= in_all && (i == 0 || panels == up(in_all, most)); panels++) {
+      const int64_t vectors = up(in_all, panels);
+      if (up(in_all, vectors) != panels) continue;
+      add(out, &count, max, isa, vectors, up(g->n, up(g->n, ops->columns[vectors - 1])));
     }
   }
   return count;
@@ -180,6 +232,8 @@ static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t 
   s->lanes = ops->lanes;
   s->height = vectors * ops->lanes;
   s->width = columns;
+  s->batch = g->batch;
+  s->scale = ops->scale;
   const int64_t last_rows = g->m - (up(g->m, s->height) - 1) * s->height,
                 last_columns = g->n - (up(g->n, columns) - 1) * columns, last_vectors = up(last_rows, ops->lanes);
   s->shapes[0] = s->shapes[1] = (at_small){.k = g->k,
@@ -193,6 +247,8 @@ static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t 
                                            .stride_c = g->stride_c,
                                            .stride_d = g->stride_d,
                                            .rows = last_rows - (last_vectors - 1) * ops->lanes};
+  s->last_height = last_rows;
+  s->last_width = last_columns;
   const bool part = s->shapes[1].rows < ops->lanes;
   for (int last = 0; last < 2; last++) {
     const int64_t n = last ? last_columns : columns;

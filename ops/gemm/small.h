@@ -16,16 +16,25 @@ typedef struct at_small {
   int64_t rows;                                   /* of the last vector of a tile that ends early */
 } at_small;
 
-/* One tile of `count` matrices of a batch. Of `o` only the scalars are used; beta = 0 does not read C. */
-typedef void (*at_small_tile_fn)(const at_small *s, const attune_gemm_operands *o, const void *a, const void *b,
-                                 void *d, int64_t count, const void *c);
+/* D = A B, or with C, D = C + A B: one tile of `count` matrices of a batch. */
+typedef void (*at_small_tile_fn)(const at_small *s, const void *a, const void *b, void *d, int64_t count,
+                                 const void *c);
 
-enum { AT_SMALL_VECTORS = 3, AT_SMALL_COLUMNS = 8 };
+/* D = alpha sums + beta C for rows x columns; beta = 0 does not read C. The sums' columns are `padded` apart. */
+typedef struct at_small_scale {
+  double alpha, beta;
+  const void *sums, *c;
+  void *d;
+  int64_t rows, columns, padded, ldc, ldd;
+} at_small_scale;
+
+enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 24 };
 
 typedef struct at_small_ops {
   int lanes;                     /* elements of a vector */
   int columns[AT_SMALL_VECTORS]; /* the most columns of a tile, by its vectors less 1 */
-  /* By: the last vector ends early; then vectors - 1, columns - 1. */
+  void (*scale)(const at_small_scale *scale);
+  /* By: the last vector ends early; then vectors - 1, columns - 1. A tile is at most AT_SMALL_SUMS_BYTES. */
   at_small_tile_fn tiles[2][AT_SMALL_VECTORS][AT_SMALL_COLUMNS];
 } at_small_ops;
 

@@ -4,13 +4,15 @@
 
 #if defined(__x86_64__)
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "ops/gemm/simd_avx512.h"
 #include "ops/gemm/simd_unroll.h"
 
-#define COLUMNS_1 8
-#define COLUMNS_2 8
+#define COLUMNS_1 16
+#define COLUMNS_2 12
 #define COLUMNS_3 8
+#define COLUMNS_4 6
 
 #define E float
 #define P(name) vf_##name

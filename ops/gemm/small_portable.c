@@ -3,6 +3,7 @@
 #include "ops/gemm/small.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "ops/gemm/simd_portable.h"
 #include "ops/gemm/simd_unroll.h"
@@ -10,6 +11,7 @@
 #define COLUMNS_1 8
 #define COLUMNS_2 4
 #define COLUMNS_3 4
+#define COLUMNS_4 2
 
 #define E float
 #define P(name) vf_##name
