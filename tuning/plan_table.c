@@ -159,6 +159,15 @@ bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_deci
   return found || beyond;
 }
 
+int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *user) {
+  int stop = 0;
+  pthread_mutex_lock(&table->lock);
+  for (const at_plan_entry *entry = table->entries; entry && !stop; entry = entry->next)
+    stop = each(user, &entry->key, &entry->decision, atomic_load_explicit(&entry->calls, memory_order_relaxed));
+  pthread_mutex_unlock(&table->lock);
+  return stop;
+}
+
 void at_plan_table_drop_guesses(at_plan_table *table) {
   pthread_mutex_lock(&table->lock);
   for (at_plan_entry *entry = table->entries; entry; entry = entry->next)

@@ -34,6 +34,7 @@ typedef struct at_plan_entry {
   at_key key;
   uint64_t hash;
   _Atomic(at_plan *) plan;    /* NULL: withdrawn, a miss */
+  _Atomic uint64_t calls;     /* that no thread's recent.h counts any more */
   attune_decision decision;   /* under the table's lock */
   at_plan *retired;           /* plans that were replaced or withdrawn, one of each configuration: they come back */
   struct at_plan_entry *next; /* all entries, under the table's lock */
@@ -73,6 +74,11 @@ static inline const at_plan *at_plan_entry_plan(const at_plan_entry *entry) {
   return atomic_load_explicit(&((at_plan_entry *)(uintptr_t)entry)->plan, memory_order_acquire);
 }
 
+/* Adds to the calls of the entry. */
+static inline void at_plan_entry_count(const at_plan_entry *entry, uint64_t calls) {
+  atomic_fetch_add_explicit(&((at_plan_entry *)(uintptr_t)entry)->calls, calls, memory_order_relaxed);
+}
+
 /* The plan for the key; NULL: a miss. Lock-free. */
 static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_key *key) {
   const at_plan_entry *entry = at_plan_table_entry(table, key);
@@ -87,6 +93,11 @@ attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan
 
 /* The decision behind the key's plan; false: none. */
 bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_decision *out);
+
+/* Walks over the entries, the latest first, until `each` returns nonzero, which is returned; under the table's lock,
+ * so `each` must not call the table. `calls` is exact after at_recent_collect, as far as calls had returned then. */
+typedef int (*at_plan_table_each_fn)(void *user, const at_key *key, const attune_decision *decision, uint64_t calls);
+int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *user);
 
 /* Withdraws every plan that is a guess (source default or neighbour): the next call misses. */
 void at_plan_table_drop_guesses(at_plan_table *table);

@@ -7,6 +7,7 @@
 
 #include "src/settings.h"
 #include "tuning/fingerprint.h"
+#include "tuning/recent.h"
 
 static bool mode_known(attune_mode mode) {
   return mode >= ATTUNE_MODE_OFF && mode <= ATTUNE_MODE_TUNE;
@@ -106,6 +107,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
 void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
   at_fork_watch_remove(&t->fork);
+  at_recent_forget(t->id);
   at_plan_table_close(&t->plans);
   at_plan_table_close(&t->captured);
   for (int i = 0; i < AT_MAX_DEVICES; i++) {
