@@ -52,8 +52,6 @@ struct attune_plan {
   bool borrowed;                    /* handed to a caller: state belongs to the plan table's plan */
   struct at_counted_plan *counted;  /* beyond the plan table's bound: it goes with its last use; NULL: the table's */
   struct attune_plan *next_retired; /* the table's */
-  int caller_flags; /* the op's, for plans handed to callers */
-  bool borrowed;    /* handed to a caller: state belongs to the plan table's plan */
   /* For plans handed to callers, so that their runs are counted: a number that never comes again, the tuner's id and
    * the plan table's entry. */
   uint64_t id, tuner;
