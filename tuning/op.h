@@ -54,6 +54,8 @@ typedef struct at_op {
   /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters
    * written. */
   int (*libraries)(attune_device *device, char *out, size_t size);
+  /* The same one by one, with their files and with those that are missing; the last return value of `fn`. */
+  int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
   /* Nonzero when the winner must give the same bits at each run. */
   bool (*deterministic)(const void *problem);
 

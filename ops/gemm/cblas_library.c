@@ -10,8 +10,6 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
-#include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,23 +48,6 @@ static at_cblas libraries[AT_COUNT(families)];
 static int library_count; /* set once, with libraries, by load_all */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
- * copy. */
-static void symbol(void *handle, const char *name, void *function_out) {
-  void *address = dlsym(handle, name);
-  memcpy(function_out, &address, sizeof address);
-}
-
-/* True when `name` of the handle lies in the file that was opened, not in a library it depends on or that was there
- * before. */
-static bool owns(void *handle, const char *name) {
-  void *address = dlsym(handle, name);
-  struct link_map *map = NULL;
-  Dl_info info;
-  return address != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && dladdr(address, &info) != 0 &&
-         strcmp(info.dli_fname, map->l_name) == 0;
-}
-
 static int open_flags(void) {
   bool sanitized = dlsym(RTLD_DEFAULT, "__asan_init") != NULL || dlsym(RTLD_DEFAULT, "__tsan_init") != NULL ||
                    dlsym(RTLD_DEFAULT, "__msan_init") != NULL;
@@ -84,10 +65,9 @@ static void make_id(char *out, size_t size, const char *name, const char *text) 
 }
 
 /* Sizes and dimensions are passed as int: builds with 64-bit integers are left alone. */
-static bool wide_integers(void *handle, const char *config) {
+static bool wide_integers(const at_library *library, const char *config) {
   int (*size)(void) = NULL;
-  symbol(handle, "bli_info_get_blas_int_type_size", &size);
-  if (size != NULL) return size() != 32;
+  if (at_library_function(library, "bli_info_get_blas_int_type_size", &size)) return size() != 32;
   return strstr(config, "USE64BITINT") != NULL;
 }
 
@@ -96,24 +76,54 @@ static bool overreads(const family *f, const char *id) {
   return strcmp(f->name, "blis") == 0 && strtol(id + sizeof "blis", NULL, 10) < 2;
 }
 
-static bool load_one(at_cblas *out, const family *f, void *handle) {
+/* Only a library that has the plain names itself: one with other names (those that packages for Python bring along) may
+ * have other integers, and one that passes calls on is not what computes. */
+static bool take(at_cblas *out, const family *f, const at_library *library) {
   const char *(*version)(void) = NULL;
   int (*get_threads)(void) = NULL;
   void (*set_threads)(int) = NULL;
-  symbol(handle, f->version, &version);
-  if (version == NULL || !owns(handle, "cblas_sgemm") || !owns(handle, "cblas_dgemm")) return false;
+  if (!at_library_function(library, f->version, &version) || !at_library_owns(library, "cblas_sgemm") ||
+      !at_library_owns(library, "cblas_dgemm"))
+    return false;
   const char *text = version();
-  if (text == NULL || wide_integers(handle, text)) return false;
-  symbol(handle, "cblas_sgemm", &out->sgemm);
-  symbol(handle, "cblas_dgemm", &out->dgemm);
-  symbol(handle, f->get_threads, &get_threads);
-  symbol(handle, f->set_threads, &set_threads);
+  if (text == NULL || wide_integers(library, text)) return false;
+  out->library = *library;
+  (void)at_library_function(library, "cblas_sgemm", &out->sgemm);
+  (void)at_library_function(library, "cblas_dgemm", &out->dgemm);
+  (void)at_library_function(library, f->set_threads, &set_threads);
+  if (!at_library_function(library, f->get_threads, &get_threads)) set_threads = NULL;
   make_id(out->id, sizeof out->id, f->name, text);
   out->f32_overreads = overreads(f, out->id);
-  if (get_threads == NULL) set_threads = NULL;
   out->default_threads = get_threads != NULL && get_threads() > 1 ? get_threads() : 1;
   at_cblas_gate_init(&out->gate, get_threads, set_threads);
   return true;
+}
+
+static bool may_be_blas(const char *file) {
+  return strstr(file, "blas") != NULL || strstr(file, "blis") != NULL;
+}
+
+typedef struct candidate {
+  at_cblas *out;
+  const family *family;
+} candidate;
+
+static bool take_loaded(const at_library *library, void *user) {
+  const candidate *c = user;
+  return take(c->out, c->family, library);
+}
+
+/* The copy that the program has loaded, however it did that; else the first that is found. */
+static bool load_one(at_cblas *out, const family *f, int flags) {
+  at_library library;
+  candidate c = {out, f};
+  if (at_library_open_loaded(&library, may_be_blas, take_loaded, &c)) return true;
+  for (size_t j = 0; j < AT_COUNT(f->files) && f->files[j] != NULL; j++) {
+    if (!at_library_open(&library, f->files[j], flags)) continue;
+    if (take(out, f, &library)) return true;
+    at_library_close(&library);
+  }
+  return false;
 }
 
 static void after_fork(void) {
@@ -123,15 +133,7 @@ static void after_fork(void) {
 static void load_all(void) {
   int flags = open_flags(), count = 0;
   for (size_t i = 0; i < AT_COUNT(families); i++)
-    for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
-      void *handle = dlopen(families[i].files[j], flags);
-      if (handle == NULL) continue;
-      if (load_one(&libraries[count], &families[i], handle)) {
-        count++;
-        break;
-      }
-      dlclose(handle);
-    }
+    if (load_one(&libraries[count], &families[i], flags)) count++;
   library_count = count;
   if (count > 0) pthread_atfork(NULL, NULL, after_fork);
 }
@@ -157,4 +159,17 @@ int at_cblas_fingerprint(char *out, size_t size) {
   for (int i = 0; i < at_cblas_count(); i++)
     ok = at_append(out, size, &at, "%s%s", i > 0 ? " " : "", libraries[i].id) && ok;
   return ok ? 0 : -1;
+}
+
+int at_cblas_each(attune_library_fn fn, void *user) {
+  int end = 0;
+  for (int i = 0; i < at_cblas_count() && end == 0; i++) {
+    char name[sizeof libraries[i].id];
+    (void)at_copy_text(name, sizeof name, libraries[i].id); /* "openblas-0.3.21" */
+    char *dash = strchr(name, '-');
+    if (dash) *dash = '\0';
+    const at_library *from = &libraries[i].library;
+    end = fn(user, &(attune_library){name, dash ? dash + 1 : "", from->path, from->was_loaded, ""});
+  }
+  return end;
 }

@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <attune/device.h>
+
 #include "ops/gemm/cblas_gate.h"
+#include "src/library.h"
 
 /* Column-major is 102, no transpose 111, transpose 112. */
 typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,
@@ -17,6 +20,7 @@ typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, i
 
 typedef struct at_cblas {
   char id[64];         /* "openblas-0.3.21" */
+  at_library library;  /* the program's own copy, if it had loaded one */
   int default_threads; /* the setting when it was found, at least 1 */
   bool f32_overreads;  /* its f32 kernels read beyond the end of matrices, into pages that may not be there */
   at_cblas_sgemm_fn sgemm;
@@ -35,5 +39,8 @@ at_cblas *at_cblas_find(const char *id);
 
 /* Writes "openblas-0.3.21 blis-0.9.0" ("none" without any) to out[size]; 0, or -1 when it did not fit. Any thread. */
 int at_cblas_fingerprint(char *out, size_t size);
+
+/* The libraries as attune_device_libraries tells them; the last return value of `fn`. Any thread. */
+int at_cblas_each(attune_library_fn fn, void *user);
 
 #endif

@@ -79,15 +79,18 @@ static attune_status new_handle(attune_stream *stream) {
   attune_device *device = stream->device;
   cublasHandle_t handle = NULL;
   enum cudaStreamCaptureMode mode;
+  attune_status status = at_cublas_open();
+  if (status != ATTUNE_OK) return status;
   at_cuda_relax(&mode);
-  attune_status status = at_cublas_check(device, cublasCreate(&handle), "cublasCreate");
+  status = at_cublas_check(device, at_cublas.cublasCreate(&handle), "cublasCreate");
   if (status == ATTUNE_OK)
-    status = at_cublas_check(device, cublasSetStream(handle, at_cuda_native(stream)), "cublasSetStream");
+    status = at_cublas_check(device, at_cublas.cublasSetStream(handle, at_cuda_native(stream)), "cublasSetStream");
   if (status == ATTUNE_OK)
-    status = at_cublas_check(device, cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
+    status = at_cublas_check(device, at_cublas.cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST),
+                             "cublasSetPointerMode");
   if (status == ATTUNE_OK)
-    status = at_cublas_check(device, cublasSetMathMode(handle, AT_CUDA_STRICT_MATH), "cublasSetMathMode");
-  if (status != ATTUNE_OK && handle) (void)cublasDestroy(handle);
+    status = at_cublas_check(device, at_cublas.cublasSetMathMode(handle, AT_CUDA_STRICT_MATH), "cublasSetMathMode");
+  if (status != ATTUNE_OK && handle) (void)at_cublas.cublasDestroy(handle);
   at_cuda_restore(mode);
   if (status != ATTUNE_OK) return status;
   state->blas = handle;
@@ -101,7 +104,8 @@ static attune_status set_workspace(attune_stream *stream, size_t bytes) {
   void *workspace = NULL;
   attune_status status = at_cuda_workspace(stream, bytes, &workspace);
   if (status == ATTUNE_OK)
-    status = at_cublas_check(stream->device, cublasSetWorkspace(state->blas, workspace, bytes), "cublasSetWorkspace");
+    status = at_cublas_check(stream->device, at_cublas.cublasSetWorkspace(state->blas, workspace, bytes),
+                             "cublasSetWorkspace");
   if (status != ATTUNE_OK) return status;
   state->blas_bytes = bytes;
   state->blas_capture = stream->capture;
@@ -113,7 +117,7 @@ static attune_status handle_in_mode(attune_stream *stream, cublasMath_t math, si
   attune_status status = ATTUNE_OK;
   if (!state->blas) status = new_handle(stream);
   if (status == ATTUNE_OK && state->math != math) {
-    status = at_cublas_check(stream->device, cublasSetMathMode(state->blas, math), "cublasSetMathMode");
+    status = at_cublas_check(stream->device, at_cublas.cublasSetMathMode(state->blas, math), "cublasSetMathMode");
     if (status == ATTUNE_OK) state->math = math;
   }
   if (status == ATTUNE_OK && (state->blas_bytes != bytes || state->blas_capture != stream->capture))
@@ -143,11 +147,12 @@ attune_status at_cuda_blas(attune_stream *stream, cublasHandle_t *out) {
 
 static attune_status new_lt_handle(attune_device *device, cublasLtHandle_t *out) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, device);
+  attune_status status = at_cublas_open();
+  if (status == ATTUNE_OK) status = at_cuda_enter(&scope, device);
   if (status != ATTUNE_OK) return status;
   enum cudaStreamCaptureMode mode;
   at_cuda_relax(&mode);
-  status = at_cublas_check(device, cublasLtCreate(out), "cublasLtCreate");
+  status = at_cublas_check(device, at_cublas.cublasLtCreate(out), "cublasLtCreate");
   at_cuda_restore(mode);
   at_cuda_leave(&scope);
   return status;
@@ -165,7 +170,7 @@ attune_status at_cuda_blaslt(attune_device *device, cublasLtHandle_t *out) {
     if (atomic_compare_exchange_strong(&state->lt, &shared, made))
       shared = made;
     else
-      (void)cublasLtDestroy(made);
+      (void)at_cublas.cublasLtDestroy(made);
   }
   *out = shared;
   return ATTUNE_OK;
@@ -177,7 +182,7 @@ void at_cuda_blas_close(attune_stream *stream) {
   if (state->blas) {
     enum cudaStreamCaptureMode mode;
     at_cuda_relax(&mode);
-    (void)at_cublas_check(device, cublasDestroy(state->blas), "cublasDestroy");
+    (void)at_cublas_check(device, at_cublas.cublasDestroy(state->blas), "cublasDestroy");
     at_cuda_restore(mode);
   }
   state->blas = NULL;

@@ -55,7 +55,7 @@ attune_status at_cublas_check(attune_device *device, cublasStatus_t status, cons
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
       status == CUBLAS_STATUS_INVALID_VALUE)
     result = ATTUNE_UNSUPPORTED;
-  return at_fail(result, "%s on %s: %s", what, device->name, cublasGetStatusName(status));
+  return at_fail(result, "%s on %s: %s", what, device->name, at_cublas.cublasGetStatusName(status));
 }
 
 attune_status at_cuda_check_fork(const attune_device *device) {
