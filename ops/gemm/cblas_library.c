@@ -163,6 +163,9 @@ int at_cblas_fingerprint(char *out, size_t size) {
 
 int at_cblas_each(attune_library_fn fn, void *user) {
   int end = 0;
+  if (at_cblas_count() == 0)
+    return fn(user,
+              &(attune_library){"cblas", "", "", 0, "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
   for (int i = 0; i < at_cblas_count() && end == 0; i++) {
     char name[sizeof libraries[i].id];
     (void)at_copy_text(name, sizeof name, libraries[i].id); /* "openblas-0.3.21" */

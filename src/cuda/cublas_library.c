@@ -18,7 +18,6 @@ at_cublas_functions at_cublas; /* this and all below: constant after open_once *
 static const at_library_entry entries[] = {
 #define AT_CUBLAS(name) {TEXT(name), offsetof(at_cublas_functions, name)},
 #include "src/cuda/cublas_functions.def"
-#undef AT_CUBLAS
 };
 
 static pthread_once_t open_once = PTHREAD_ONCE_INIT;

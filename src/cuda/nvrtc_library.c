@@ -15,7 +15,6 @@ at_nvrtc_functions at_nvrtc; /* this and all below: constant after open_once */
 static const at_library_entry entries[] = {
 #define AT_NVRTC(name) {#name, offsetof(at_nvrtc_functions, name)},
 #include "src/cuda/nvrtc_functions.def"
-#undef AT_NVRTC
 };
 
 static pthread_once_t open_once = PTHREAD_ONCE_INIT;

@@ -17,14 +17,12 @@
 typedef struct at_cublas_functions {
 #define AT_CUBLAS(name) __typeof__(&name) name;
 #include "src/cuda/cublas_functions.def"
-#undef AT_CUBLAS
 } at_cublas_functions;
 extern at_cublas_functions at_cublas;
 
 typedef struct at_nvrtc_functions {
 #define AT_NVRTC(name) __typeof__(&name) name;
 #include "src/cuda/nvrtc_functions.def"
-#undef AT_NVRTC
 } at_nvrtc_functions;
 extern at_nvrtc_functions at_nvrtc;
 
