@@ -17,6 +17,7 @@ enum { AT_CUDA_SHAREABLE_UNKNOWN, AT_CUDA_SHAREABLE, AT_CUDA_NOT_SHAREABLE };
 typedef struct at_cuda_device {
   atomic_int dead;              /* the sticky error that killed the context; 0 while it lives */
   unsigned generation;          /* at_fork_generation() at the opening: CUDA does not survive a fork after it */
+  _Atomic(void *) context;      /* the primary context, once it was seen; NULL before */
   _Atomic(cublasLtHandle_t) lt; /* set once */
   pthread_mutex_t lock;         /* guards the fields below */
   void *nvml;                   /* NVML's handle of this device; NULL: not looked for, or none */
@@ -63,6 +64,10 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
  * are not captured. */
 void at_cuda_relax(enum cudaStreamCaptureMode *saved);
 void at_cuda_restore(enum cudaStreamCaptureMode saved);
+
+/* scope.c: a function of the driver, which is not linked, into *out, a pointer to a function pointer; false: it has none.
+ * For functions that exist since CUDA 10.2. */
+bool at_cuda_driver_call(void *out, const char *name);
 
 /* DEVICE_ERROR in a child of the process that opened the device; at_cuda_enter checks it too. */
 attune_status at_cuda_check_fork(const attune_device *device);
