@@ -38,12 +38,6 @@ void at_library_close(at_library *library) {
   *library = (at_library){0};
 }
 
-bool at_library_owns(const at_library *library, const char *name) {
-  void *address = library->handle ? dlsym(library->handle, name) : NULL;
-  Dl_info info;
-  return address && dladdr(address, &info) != 0 && strcmp(info.dli_fname, path_of(library->handle)) == 0;
-}
-
 void at_library_of(const void *function, char *out, size_t size) {
   Dl_info info;
   (void)at_copy_text(out, size, dladdr(function, &info) != 0 && info.dli_fname ? info.dli_fname : "");

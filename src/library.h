@@ -30,9 +30,6 @@ void at_library_close(at_library *library);
 /* The function `name` into *function_out, a pointer to a function pointer; false, with NULL there: it has none. */
 bool at_library_function(const at_library *library, const char *name, void *function_out);
 
-/* True when `name` is defined in the file itself, not in a library that it needs. */
-bool at_library_owns(const at_library *library, const char *name);
-
 /* The file that `function` lies in, into out[size]; "" when the loader does not know. */
 void at_library_of(const void *function, char *out, size_t size);
 

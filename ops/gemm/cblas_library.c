@@ -10,9 +10,12 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/library.h"
 #include "src/support.h"
 
 #if defined(__x86_64__)
@@ -48,6 +51,23 @@ static at_cblas libraries[AT_COUNT(families)];
 static int library_count; /* set once, with libraries, by load_all */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
+ * copy. */
+static void symbol(void *handle, const char *name, void *function_out) {
+  void *address = dlsym(handle, name);
+  memcpy(function_out, &address, sizeof address);
+}
+
+/* True when `name` of the handle lies in the file that was opened, not in a library it depends on or that was there
+ * before. */
+static bool owns(void *handle, const char *name) {
+  void *address = dlsym(handle, name);
+  struct link_map *map = NULL;
+  Dl_info info;
+  return address != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && dladdr(address, &info) != 0 &&
+         strcmp(info.dli_fname, map->l_name) == 0;
+}
+
 static int open_flags(void) {
   bool sanitized = dlsym(RTLD_DEFAULT, "__asan_init") != NULL || dlsym(RTLD_DEFAULT, "__tsan_init") != NULL ||
                    dlsym(RTLD_DEFAULT, "__msan_init") != NULL;
@@ -64,10 +84,36 @@ static void make_id(char *out, size_t size, const char *name, const char *text) 
   for (; isalnum((unsigned char)*word) || *word == '.' || *word == '-'; word++) at_append(out, size, &at, "%c", *word);
 }
 
+static bool load_one(at_cblas *out, const family *f, void *handle);
+
+typedef struct candidate {
+  at_cblas *out;
+  const family *family;
+} candidate;
+
+static bool may_be_blas(const char *file) {
+  return strstr(file, "blas") != NULL || strstr(file, "blis") != NULL;
+}
+
+static bool load_candidate(const at_library *library, void *user) {
+  const candidate *c = user;
+  return load_one(c->out, c->family, library->handle);
+}
+
+/* The copy that the program has loaded, however it did that. One without the plain names (those that packages for
+ * Python bring along) is none of ours. */
+static bool load_programs(at_cblas *out, const family *f) {
+  at_library library;
+  candidate c = {out, f};
+  out->was_loaded = at_library_open_loaded(&library, may_be_blas, load_candidate, &c);
+  return out->was_loaded;
+}
+
 /* Sizes and dimensions are passed as int: builds with 64-bit integers are left alone. */
-static bool wide_integers(const at_library *library, const char *config) {
+static bool wide_integers(void *handle, const char *config) {
   int (*size)(void) = NULL;
-  if (at_library_function(library, "bli_info_get_blas_int_type_size", &size)) return size() != 32;
+  symbol(handle, "bli_info_get_blas_int_type_size", &size);
+  if (size != NULL) return size() != 32;
   return strstr(config, "USE64BITINT") != NULL;
 }
 
@@ -76,54 +122,24 @@ static bool overreads(const family *f, const char *id) {
   return strcmp(f->name, "blis") == 0 && strtol(id + sizeof "blis", NULL, 10) < 2;
 }
 
-/* Only a library that has the plain names itself: one with other names (those that packages for Python bring along) may
- * have other integers, and one that passes calls on is not what computes. */
-static bool take(at_cblas *out, const family *f, const at_library *library) {
+static bool load_one(at_cblas *out, const family *f, void *handle) {
   const char *(*version)(void) = NULL;
   int (*get_threads)(void) = NULL;
   void (*set_threads)(int) = NULL;
-  if (!at_library_function(library, f->version, &version) || !at_library_owns(library, "cblas_sgemm") ||
-      !at_library_owns(library, "cblas_dgemm"))
-    return false;
+  symbol(handle, f->version, &version);
+  if (version == NULL || !owns(handle, "cblas_sgemm") || !owns(handle, "cblas_dgemm")) return false;
   const char *text = version();
-  if (text == NULL || wide_integers(library, text)) return false;
-  out->library = *library;
-  (void)at_library_function(library, "cblas_sgemm", &out->sgemm);
-  (void)at_library_function(library, "cblas_dgemm", &out->dgemm);
-  (void)at_library_function(library, f->set_threads, &set_threads);
-  if (!at_library_function(library, f->get_threads, &get_threads)) set_threads = NULL;
+  if (text == NULL || wide_integers(handle, text)) return false;
+  symbol(handle, "cblas_sgemm", &out->sgemm);
+  symbol(handle, "cblas_dgemm", &out->dgemm);
+  symbol(handle, f->get_threads, &get_threads);
+  symbol(handle, f->set_threads, &set_threads);
   make_id(out->id, sizeof out->id, f->name, text);
   out->f32_overreads = overreads(f, out->id);
+  if (get_threads == NULL) set_threads = NULL;
   out->default_threads = get_threads != NULL && get_threads() > 1 ? get_threads() : 1;
   at_cblas_gate_init(&out->gate, get_threads, set_threads);
   return true;
-}
-
-static bool may_be_blas(const char *file) {
-  return strstr(file, "blas") != NULL || strstr(file, "blis") != NULL;
-}
-
-typedef struct candidate {
-  at_cblas *out;
-  const family *family;
-} candidate;
-
-static bool take_loaded(const at_library *library, void *user) {
-  const candidate *c = user;
-  return take(c->out, c->family, library);
-}
-
-/* The copy that the program has loaded, however it did that; else the first that is found. */
-static bool load_one(at_cblas *out, const family *f, int flags) {
-  at_library library;
-  candidate c = {out, f};
-  if (at_library_open_loaded(&library, may_be_blas, take_loaded, &c)) return true;
-  for (size_t j = 0; j < AT_COUNT(f->files) && f->files[j] != NULL; j++) {
-    if (!at_library_open(&library, f->files[j], flags)) continue;
-    if (take(out, f, &library)) return true;
-    at_library_close(&library);
-  }
-  return false;
 }
 
 static void after_fork(void) {
@@ -132,8 +148,21 @@ static void after_fork(void) {
 
 static void load_all(void) {
   int flags = open_flags(), count = 0;
-  for (size_t i = 0; i < AT_COUNT(families); i++)
-    if (load_one(&libraries[count], &families[i], flags)) count++;
+  for (size_t i = 0; i < AT_COUNT(families); i++) {
+    if (load_programs(&libraries[count], &families[i])) {
+      count++;
+      continue;
+    }
+    for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
+      void *handle = dlopen(families[i].files[j], flags);
+      if (handle == NULL) continue;
+      if (load_one(&libraries[count], &families[i], handle)) {
+        count++;
+        break;
+      }
+      dlclose(handle);
+    }
+  }
   library_count = count;
   if (count > 0) pthread_atfork(NULL, NULL, after_fork);
 }
@@ -167,12 +196,12 @@ int at_cblas_each(attune_library_fn fn, void *user) {
     return fn(user,
               &(attune_library){"cblas", "", "", 0, "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
   for (int i = 0; i < at_cblas_count() && end == 0; i++) {
-    char name[sizeof libraries[i].id];
+    char name[sizeof libraries[i].id], path[AT_LIBRARY_PATH];
     (void)at_copy_text(name, sizeof name, libraries[i].id); /* "openblas-0.3.21" */
     char *dash = strchr(name, '-');
     if (dash) *dash = '\0';
-    const at_library *from = &libraries[i].library;
-    end = fn(user, &(attune_library){name, dash ? dash + 1 : "", from->path, from->was_loaded, ""});
+    at_library_of((const void *)(uintptr_t)libraries[i].sgemm, path, sizeof path);
+    end = fn(user, &(attune_library){name, dash ? dash + 1 : "", path, libraries[i].was_loaded, ""});
   }
   return end;
 }

@@ -10,7 +10,6 @@
 #include <attune/device.h>
 
 #include "ops/gemm/cblas_gate.h"
-#include "src/library.h"
 
 /* Column-major is 102, no transpose 111, transpose 112. */
 typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,
@@ -20,7 +19,7 @@ typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, i
 
 typedef struct at_cblas {
   char id[64];         /* "openblas-0.3.21" */
-  at_library library;  /* the program's own copy, if it had loaded one */
+  bool was_loaded;     /* it is the copy that the program had loaded */
   int default_threads; /* the setting when it was found, at least 1 */
   bool f32_overreads;  /* its f32 kernels read beyond the end of matrices, into pages that may not be there */
   at_cblas_sgemm_fn sgemm;
