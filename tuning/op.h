@@ -48,14 +48,15 @@ typedef struct at_op {
   double (*distance)(const void *problem, const void *other);
   /* A workload row to a problem's text; the message names the column at fault. */
   attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size);
+  /* The libraries that its implementations use on the device, with their files, and those that are missing; the last
+   * return value of `fn`. */
+  int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
   /* Arithmetic and memory traffic of one call. */
   double (*flops)(const void *problem);
   double (*bytes)(const void *problem);
   /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters
    * written. */
   int (*libraries)(attune_device *device, char *out, size_t size);
-  /* The same one by one, with their files and with those that are missing; the last return value of `fn`. */
-  int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
   /* Nonzero when the winner must give the same bits at each run. */
   bool (*deterministic)(const void *problem);
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WHY_CHARS 384
-
 static bool usable(const at_implementation *implementation, const void *problem, attune_device *device) {
   return strcmp(implementation->backend, device->backend->name) == 0 && implementation->supports(problem, device);
 }
@@ -16,6 +14,8 @@ const at_implementation *at_registry_default(const at_op *op, const void *proble
     if (usable(op->implementations[i], problem, device)) return op->implementations[i];
   return NULL;
 }
+
+enum { WHY_CHARS = 384 };
 
 static int keep_problem(void *user, const attune_library *library) {
   char *why = user;

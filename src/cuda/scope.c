@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * scope.c: around every call of CUDA: the device made current and given back, what a capture forbids allowed for a
  * moment, and errors turned into statuses. */
-#include <cuda.h>
-
 #include "src/cuda/state.h"
 
 #include "src/fork.h"
@@ -68,71 +66,16 @@ attune_status at_cuda_check_fork(const attune_device *device) {
       device->name);
 }
 
-bool at_cuda_driver_call(void *out, const char *name) {
-  void *call = NULL;
-  enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-  cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, 10020, cudaEnableDefault, &found);
-#else
-  cudaError_t error = cudaGetDriverEntryPoint(name, &call, cudaEnableDefault, &found);
-#endif
-  if (error != cudaSuccess) (void)cudaGetLastError();
-  *(void **)out = call;
-  return error == cudaSuccess && found == cudaDriverEntryPointSuccess && call;
-}
-
-static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
-static struct driver {
-  CUresult (*current)(CUcontext *out);
-  CUresult (*primary_state)(CUdevice device, unsigned *flags, int *active);
-  CUresult (*retain)(CUcontext *out, CUdevice device);
-  CUresult (*release)(CUdevice device);
-  bool found;
-} driver; /* constant after driver_once */
-
-static void find_driver(void) {
-  driver.found = at_cuda_driver_call(&driver.current, "cuCtxGetCurrent") &&
-                 at_cuda_driver_call(&driver.primary_state, "cuDevicePrimaryCtxGetState") &&
-                 at_cuda_driver_call(&driver.retain, "cuDevicePrimaryCtxRetain") &&
-                 at_cuda_driver_call(&driver.release, "cuDevicePrimaryCtxRelease");
-}
-
-/* The device's primary context is the thread's: the quick way to know, and the usual case. Whoever made it current, the
- * program's own runtime too, the driver knows. A context that the program made itself is never remembered: another one
- * may get its address. */
-static inline bool is_current(const at_cuda_device *state) {
-  void *known = atomic_load_explicit(&state->context, memory_order_acquire);
-  CUcontext now = NULL;
-  return known && driver.current(&now) == CUDA_SUCCESS && (void *)now == known;
-}
-
-static void remember_context(const attune_device *device) {
-  at_cuda_device *state = at_cuda_device_of(device);
-  unsigned flags = 0;
-  int active = 0;
-  CUcontext primary = NULL;
-  enum cudaStreamCaptureMode mode;
-  if (atomic_load_explicit(&state->context, memory_order_relaxed)) return;
-  pthread_once(&driver_once, find_driver);
-  if (!driver.found || driver.primary_state(device->ordinal, &flags, &active) != CUDA_SUCCESS || !active) return;
-  at_cuda_relax(&mode);
-  if (driver.retain(&primary, device->ordinal) == CUDA_SUCCESS) {
-    (void)driver.release(device->ordinal);
-    atomic_store_explicit(&state->context, (void *)primary, memory_order_release);
-  }
-  at_cuda_restore(mode);
-}
-
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   scope->previous = -1;
   attune_status status = at_cuda_check_fork(device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   int dead = atomic_load_explicit(&at_cuda_device_of(device)->dead, memory_order_relaxed);
   if (AT_UNLIKELY(dead != 0)) return fail_dead(device, dead);
-  if (AT_LIKELY(is_current(at_cuda_device_of(device)))) return ATTUNE_OK;
+  if (AT_LIKELY(at_cuda_is_current(device))) return ATTUNE_OK;
   int current = -1;
   cudaError_t error = cudaGetDevice(&current);
-  if (error == cudaSuccess) remember_context(device);
+  if (error == cudaSuccess) at_cuda_remember_context(device);
   if (error == cudaSuccess && current == device->ordinal) return ATTUNE_OK;
   if (error == cudaSuccess) error = cudaSetDevice(device->ordinal);
   if (error == cudaSuccess) scope->previous = current;

@@ -65,10 +65,6 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
 void at_cuda_relax(enum cudaStreamCaptureMode *saved);
 void at_cuda_restore(enum cudaStreamCaptureMode saved);
 
-/* scope.c: a function of the driver, which is not linked, into *out, a pointer to a function pointer; false: it has none.
- * For functions that exist since CUDA 10.2. */
-bool at_cuda_driver_call(void *out, const char *name);
-
 /* DEVICE_ERROR in a child of the process that opened the device; at_cuda_enter checks it too. */
 attune_status at_cuda_check_fork(const attune_device *device);
 
@@ -111,6 +107,15 @@ void at_cuda_blas_leave_capture(attune_stream *stream);
 
 /* blas.c: releases the handle and the workspaces; the stream's work is done. */
 void at_cuda_blas_close(attune_stream *stream);
+
+/* context.c: a function of the driver, which is not linked, into *out, a pointer to a function pointer; false: it has
+ * none. For functions that exist since CUDA 10.2. */
+bool at_cuda_driver_call(void *out, const char *name);
+
+/* context.c: true when the device is known to be current in this thread; false says nothing. The other one is for a
+ * thread in which CUDA works: it notes the device's primary context, if there is one by now. */
+bool at_cuda_is_current(const attune_device *device);
+void at_cuda_remember_context(const attune_device *device);
 
 /* telemetry.c */
 attune_status at_cuda_clock_state(attune_device *device, at_clock_state *out);
