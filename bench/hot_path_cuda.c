@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hot_path_cuda.c: host time to enqueue a 64^3 bf16 GEMM: cublasGemmEx, attune_gemm, attune_plan_run. */
+ * hot_path_cuda.c: host time to enqueue a 64^3 bf16 GEMM: cublasGemmEx called by the program, attune_gemm and
+ * attune_plan_run on cuBLAS and on the winner. All take turns in each round, so that what one costs above another is
+ * seen in pairs. */
 #include "bench/hot_path.h"
 
 #include "bench/tool.h"
@@ -10,55 +12,136 @@
 
 #include "src/support.h"
 
-enum { SIZE = 64, CALLS = 200, REPEATS = 15 };
+enum { SIZE = 64, CALLS = 200, ROUNDS = 41, WAYS_MAX = 9 };
+
+/* A tuner that has one choice for the problem. */
+typedef struct side {
+  attune_tuner *tuner;
+  attune_plan *plan;
+} side;
 
 typedef struct scene {
-  attune_tuner *tuner;
   attune_device *device;
   attune_stream *stream;
-  cublasHandle_t blas;
-  attune_plan *plan;
+  cublasHandle_t blas;     /* as a program makes it: a stream, and nothing else */
+  cublasHandle_t like_own; /* with the settings that attune gives its own */
+  void *workspace;
+  side cublas, winner;
   attune_gemm_problem problem;
   attune_gemm_operands operands;
 } scene;
 
 typedef int (*call_fn)(const scene *s);
 
-static int call_cublas(const scene *s) {
+static int call_program(const scene *s) {
   const float one = 1.0f, zero = 0.0f;
   return (int)cublasGemmEx(s->blas, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, &one, s->operands.a, CUDA_R_16BF, SIZE,
                            s->operands.b, CUDA_R_16BF, SIZE, &zero, s->operands.d, CUDA_R_16BF, SIZE,
                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
-static int call_gemm(const scene *s) {
-  return (int)attune_gemm(s->tuner, s->stream, &s->problem, &s->operands);
-}
-static int call_plan(const scene *s) {
-  return (int)attune_plan_run(s->plan, s->stream, &s->operands);
+static int call_64(const scene *s, cublasHandle_t blas) {
+  const float one = 1.0f, zero = 0.0f;
+  return (int)cublasGemmEx_64(blas, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, &one, s->operands.a, CUDA_R_16BF, SIZE,
+                              s->operands.b, CUDA_R_16BF, SIZE, &zero, s->operands.d, CUDA_R_16BF, SIZE,
+                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
-static void report(const scene *s, const char *name, call_fn call) {
-  double runs[REPEATS], least = 0.0;
-  for (int run = -2; run < REPEATS; run++) {
-    int failed = 0;
-    bench_check(attune_stream_synchronize(s->stream), "attune_stream_synchronize");
-    int64_t start = at_now_ns();
-    for (int i = 0; i < CALLS; i++) failed |= call(s);
-    double ns = (double)(at_now_ns() - start) / CALLS;
-    if (failed != 0) bench_die("%s failed", name);
-    if (run < 0) continue;
-    runs[run] = ns;
-    if (run == 0 || ns < least) least = ns;
+static int call_program_64(const scene *s) {
+  return call_64(s, s->blas);
+}
+static int call_like_own(const scene *s) {
+  return call_64(s, s->like_own);
+}
+
+static int call_device(const scene *s) {
+  int device = 0;
+  (void)s;
+  return (int)cudaGetDevice(&device);
+}
+
+static int call_gemm_cublas(const scene *s) {
+  return (int)attune_gemm(s->cublas.tuner, s->stream, &s->problem, &s->operands);
+}
+static int call_plan_cublas(const scene *s) {
+  return (int)attune_plan_run(s->cublas.plan, s->stream, &s->operands);
+}
+static int call_gemm_winner(const scene *s) {
+  return (int)attune_gemm(s->winner.tuner, s->stream, &s->problem, &s->operands);
+}
+static int call_plan_winner(const scene *s) {
+  return (int)attune_plan_run(s->winner.plan, s->stream, &s->operands);
+}
+
+typedef struct way {
+  char name[256];
+  call_fn call;
+  double ns[ROUNDS];
+} way;
+
+static double sample(const scene *s, const way *w) {
+  int failed = 0;
+  bench_check(attune_stream_synchronize(s->stream), "attune_stream_synchronize");
+  const int64_t start = at_now_ns();
+  for (int i = 0; i < CALLS; i++) failed |= w->call(s);
+  const double ns = (double)(at_now_ns() - start) / CALLS;
+  if (failed != 0) bench_die("%s failed", w->name);
+  return ns;
+}
+
+/* Every second round goes backwards: no way always follows the same one. */
+static void measure(const scene *s, way *ways, int count) {
+  for (int round = -4; round < ROUNDS; round++)
+    for (int i = 0; i < count; i++) {
+      way *w = &ways[round & 1 ? count - 1 - i : i];
+      const double ns = sample(s, w);
+      if (round >= 0) w->ns[round] = ns;
+    }
+}
+
+static void report(const way *ways, int count) {
+  for (int i = 0; i < count; i++) {
+    double sorted[ROUNDS], above[ROUNDS], least = ways[i].ns[0];
+    for (int r = 0; r < ROUNDS; r++) {
+      sorted[r] = ways[i].ns[r];
+      above[r] = ways[i].ns[r] - ways[0].ns[r];
+      if (sorted[r] < least) least = sorted[r];
+    }
+    bench_line("| %s | %.0f | %.0f | %.0f |", ways[i].name, least, bench_median(sorted, ROUNDS),
+               bench_median(above, ROUNDS));
   }
-  bench_line("| %s | %.0f | %.0f |", name, least, bench_median(runs, REPEATS));
+}
+
+static cublasHandle_t open_handle(const scene *s) {
+  cublasHandle_t handle = NULL;
+  if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS ||
+      cublasSetStream(handle, (cudaStream_t)attune_stream_native(s->stream)) != CUBLAS_STATUS_SUCCESS)
+    bench_die("cuBLAS could not be opened");
+  return handle;
+}
+
+static void open_side(scene *s, side *out) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  options.database = "";
+  options.mode = ATTUNE_MODE_CACHED;
+  bench_check(attune_tuner_create(&out->tuner, &options), "attune_tuner_create");
+  if (out == &s->winner) {
+    char text[256];
+    bench_check(attune_gemm_problem_format(text, sizeof text, &s->problem, &s->operands), "attune_gemm_problem_format");
+    if (attune_tune(out->tuner, s->device, text, 0.0, 0, NULL) != ATTUNE_OK)
+      bench_line("not tuned: %s", attune_last_message());
+  }
+  bench_check(attune_gemm_plan_create(&out->plan, out->tuner, s->stream, &s->problem, &s->operands),
+              "attune_gemm_plan_create");
+}
+
+static void close_side(side *out) {
+  attune_plan_destroy(out->plan);
+  attune_tuner_destroy(out->tuner);
 }
 
 static void open_scene(scene *s) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   void *buffers[3];
-  options.database = "";
-  bench_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
   bench_check(attune_stream_create(&s->stream, s->device), "attune_stream_create");
   for (int i = 0; i < 3; i++) {
     bench_check(attune_alloc(&buffers[i], s->stream, SIZE * SIZE * 2), "attune_alloc");
@@ -69,48 +152,76 @@ static void open_scene(scene *s) {
   s->problem.dtype = ATTUNE_BF16;
   s->problem.m = s->problem.n = s->problem.k = SIZE;
   s->operands = (attune_gemm_operands){1.0, buffers[0], buffers[1], 0.0, NULL, buffers[2]};
-  if (cublasCreate(&s->blas) != CUBLAS_STATUS_SUCCESS ||
-      cublasSetStream(s->blas, (cudaStream_t)attune_stream_native(s->stream)) != CUBLAS_STATUS_SUCCESS)
-    bench_die("cuBLAS could not be opened");
+  s->blas = open_handle(s);
+  s->like_own = open_handle(s);
+  bench_check(attune_alloc(&s->workspace, s->stream, ATTUNE_WORKSPACE_DEFAULT), "attune_alloc");
+  if (cublasSetMathMode(s->like_own,
+                        (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)) !=
+          CUBLAS_STATUS_SUCCESS ||
+      cublasSetWorkspace(s->like_own, s->workspace, ATTUNE_WORKSPACE_DEFAULT) != CUBLAS_STATUS_SUCCESS)
+    bench_die("cuBLAS could not be set");
+  open_side(s, &s->cublas);
+  open_side(s, &s->winner);
 }
 
 static void close_scene(scene *s) {
+  close_side(&s->winner);
+  close_side(&s->cublas);
+  cublasDestroy(s->like_own);
   cublasDestroy(s->blas);
+  bench_check(attune_free(s->workspace, s->stream), "attune_free");
   bench_check(attune_free((void *)(uintptr_t)s->operands.a, s->stream), "attune_free");
   bench_check(attune_free((void *)(uintptr_t)s->operands.b, s->stream), "attune_free");
   bench_check(attune_free(s->operands.d, s->stream), "attune_free");
   attune_stream_destroy(s->stream);
-  attune_tuner_destroy(s->tuner);
 }
 
-/* The implementation that runs now: what attune_gemm adds is seen only where it is the same one. */
-static void report_attune(scene *s, const char *state) {
-  char text[256], name[512];
+/* What runs for a side, so that the rows say which implementation they are of. */
+static const char *choice_of(const scene *s, const side *of, char *out, size_t size) {
+  char text[256];
   attune_decision decision;
   bench_check(attune_gemm_problem_format(text, sizeof text, &s->problem, &s->operands), "attune_gemm_problem_format");
-  bench_check(attune_explain(s->tuner, s->device, text, &decision), "attune_explain");
-  bench_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problem, &s->operands),
-              "attune_gemm_plan_create");
-  snprintf(name, sizeof name, "attune_gemm, %s (%s %s)", state, decision.implementation, decision.configuration);
-  report(s, name, call_gemm);
-  snprintf(name, sizeof name, "attune_plan_run, %s", state);
-  report(s, name, call_plan);
-  attune_plan_destroy(s->plan);
+  bench_check(attune_explain(of->tuner, s->device, text, &decision), "attune_explain");
+  snprintf(out, size, "%s%s%.160s", decision.implementation, decision.configuration[0] ? " " : "",
+           decision.configuration);
+  return out;
+}
+
+static int print_cublas(void *user, const attune_library *library) {
+  (void)user;
+  bench_line("- attune calls %s %s, %s%s", library->name, library->version, library->path,
+             library->loaded_by_program ? " (the program's)" : "");
+  return 0;
 }
 
 void hot_report_cuda(void) {
   static scene s;
-  char text[256];
+  static way ways[WAYS_MAX];
+  char choice[224];
+  int count = 0;
   if (attune_device_get(&s.device, "cuda:0") != ATTUNE_OK) return;
   attune_device_properties properties;
   bench_check(attune_device_get_properties(s.device, &properties), "attune_device_get_properties");
   open_scene(&s);
+  ways[count++] = (way){"cublasGemmEx, called by the program", call_program, {0}};
+  ways[count++] = (way){"cublasGemmEx_64, the same", call_program_64, {0}};
+  ways[count++] = (way){"cublasGemmEx_64, by the program, with attune's math mode and workspace", call_like_own, {0}};
+  ways[count] = (way){"", call_gemm_cublas, {0}};
+  snprintf(ways[count++].name, sizeof ways->name, "attune_gemm on %s", choice_of(&s, &s.cublas, choice, sizeof choice));
+  ways[count++] = (way){"attune_plan_run, the same", call_plan_cublas, {0}};
+  ways[count] = (way){"", call_gemm_winner, {0}};
+  snprintf(ways[count++].name, sizeof ways->name, "attune_gemm on the winner, %s",
+           choice_of(&s, &s.winner, choice, sizeof choice));
+  ways[count++] = (way){"attune_plan_run, the same", call_plan_winner, {0}};
+  ways[count++] = (way){"cudaGetDevice alone", call_device, {0}};
+  measure(&s, ways, count);
   bench_line("%s", "");
-  bench_line("| enqueue bf16 64^3 on %s | ns a call, least of %d | median |", properties.name, REPEATS);
-  bench_line("|---|---:|---:|");
-  report(&s, "cublasGemmEx", call_cublas);
-  report_attune(&s, "not tuned");
-  bench_check(attune_gemm_problem_format(text, sizeof text, &s.problem, &s.operands), "attune_gemm_problem_format");
-  if (attune_tune(s.tuner, s.device, text, 0.0, 0, NULL) == ATTUNE_OK) report_attune(&s, "tuned");
+  (void)attune_device_libraries(s.device, print_cublas, NULL);
+  bench_line("%s", "");
+  bench_line("| enqueue bf16 64^3 on %s, ways in turns | ns a call, least of %d | median | above the first, median of "
+             "pairs |",
+             properties.name, ROUNDS);
+  bench_line("%s", "|---|---:|---:|---:|");
+  report(ways, count);
   close_scene(&s);
 }

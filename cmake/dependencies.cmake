@@ -24,7 +24,8 @@ endif()
 
 set(ATTUNE_LIBRARIES SQLite::SQLite3 Threads::Threads ${CMAKE_DL_LIBS} m)
 
-# cuBLAS and its kin are linked; the driver's own libraries (NVML) are opened at run time, so that a program starts without a driver.
+# CUDA: only the runtime is linked, its static form, so that no library of CUDA must be there when a program starts. cuBLAS, NVRTC and the
+# driver's own libraries (NVML) are opened when a CUDA device first needs them; to build, their headers are enough.
 set(ATTUNE_CUDA AUTO CACHE STRING "CUDA device: AUTO (when the toolkit is found), ON (must be found), OFF")
 set_property(CACHE ATTUNE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(ATTUNE_CUDA_MINIMUM 12.4)
@@ -34,26 +35,26 @@ if(NOT ATTUNE_CUDA_WANTED MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "ATTUNE_CUDA is ${ATTUNE_CUDA}; should be AUTO, ON or OFF")
 elseif(NOT ATTUNE_CUDA_WANTED STREQUAL "OFF")
   find_package(CUDAToolkit ${ATTUNE_CUDA_MINIMUM} QUIET)
-  if(CUDAToolkit_FOUND AND TARGET CUDA::cudart) # kernels compiled at run time are loaded by it; not every 12.x has it
+  if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static) # kernels compiled at run time are loaded by it; not every 12.x has it
     include(CheckSymbolExists)
-    set(CMAKE_REQUIRED_LIBRARIES CUDA::cudart)
+    include(CheckIncludeFile)
+    set(CMAKE_REQUIRED_LIBRARIES CUDA::cudart_static)
     check_symbol_exists(cudaLibraryLoadData cuda_runtime_api.h ATTUNE_HAVE_CUDA_LIBRARIES)
+    check_include_file(cublas_v2.h ATTUNE_HAVE_CUBLAS_HEADER)
+    check_include_file(cublasLt.h ATTUNE_HAVE_CUBLASLT_HEADER)
+    check_include_file(nvrtc.h ATTUNE_HAVE_NVRTC_HEADER)
     unset(CMAKE_REQUIRED_LIBRARIES)
     if(NOT ATTUNE_HAVE_CUDA_LIBRARIES)
       message(STATUS "CUDA: the runtime of toolkit ${CUDAToolkit_VERSION} has no cudaLibraryLoadData; a later one is needed")
     endif()
   endif()
-  if(ATTUNE_HAVE_CUDA_LIBRARIES AND TARGET CUDA::cudart AND TARGET CUDA::cublas AND TARGET CUDA::cublasLt AND TARGET CUDA::nvrtc)
+  if(ATTUNE_HAVE_CUDA_LIBRARIES AND ATTUNE_HAVE_CUBLAS_HEADER AND ATTUNE_HAVE_CUBLASLT_HEADER AND ATTUNE_HAVE_NVRTC_HEADER)
     set(ATTUNE_WITH_CUDA ON)
-    # CMake's own CUDA::nvrtc would link libcuda.so as well, and then no program would start without a driver. NVRTC needs none.
-    get_target_property(nvrtc_location CUDA::nvrtc IMPORTED_LOCATION)
-    add_library(attune::nvrtc UNKNOWN IMPORTED)
-    set_target_properties(attune::nvrtc PROPERTIES IMPORTED_LOCATION "${nvrtc_location}")
-    list(APPEND ATTUNE_LIBRARIES CUDA::cudart CUDA::cublas CUDA::cublasLt attune::nvrtc)
+    list(APPEND ATTUNE_LIBRARIES CUDA::cudart_static)
     message(STATUS "CUDA: toolkit ${CUDAToolkit_VERSION}")
   elseif(ATTUNE_CUDA_WANTED STREQUAL "ON")
-    message(FATAL_ERROR "ATTUNE_CUDA is ON, but no CUDA toolkit ${ATTUNE_CUDA_MINIMUM} or later with cudart (and cudaLibraryLoadData in it), cublas, cublasLt and nvrtc was "
-                        "found; set CUDAToolkit_ROOT to its folder, or ATTUNE_CUDA to AUTO or OFF")
+    message(FATAL_ERROR "ATTUNE_CUDA is ON, but no CUDA toolkit ${ATTUNE_CUDA_MINIMUM} or later with the static runtime (and cudaLibraryLoadData in it) and "
+                        "the headers of cublas, cublasLt and nvrtc was found; set CUDAToolkit_ROOT to its folder, or ATTUNE_CUDA to AUTO or OFF")
   else()
     message(STATUS "CUDA: no toolkit ${ATTUNE_CUDA_MINIMUM} or later, building for the host only")
   endif()

@@ -25,7 +25,7 @@ file(RELATIVE_PATH ATTUNE_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${
 string(REGEX REPLACE "/$" "" ATTUNE_PC_PREFIX "${ATTUNE_PC_PREFIX}")
 set(ATTUNE_PC_LIBS_PRIVATE "-pthread -ldl -lm")
 if(ATTUNE_WITH_CUDA)
-  string(PREPEND ATTUNE_PC_LIBS_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcublas -lcublasLt -lnvrtc -lcudart ")
+  string(PREPEND ATTUNE_PC_LIBS_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt ")
 endif()
 configure_file(cmake/attune.pc.in "${PROJECT_BINARY_DIR}/attune.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/attune.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

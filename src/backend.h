@@ -35,6 +35,8 @@ typedef struct at_backend {
   int (*relax)(const attune_device *device);
   void (*restore)(int before);
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
+  /* Its own libraries, besides those of the ops; the last return value of `fn`. */
+  int (*each_library)(attune_library_fn fn, void *user);
 
   /* Raw memory, aligned to 512 bytes at least; what programs are given comes out of it by src/memory/. `free` first
    * waits for the work of the whole device; not to be called while a capture is under way. */

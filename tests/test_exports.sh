@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # test_exports.sh NM LIBRARY INCLUDE_DIR: the shared library exports what the public headers declare, and nothing else; and it
-# needs nothing of the CUDA driver, so that programs start without one.
+# needs no library of CUDA, of the driver or of the toolkit, so that programs start without them, and at no cost with them.
 set -eu
 nm=$1 library=$2 include=$3
 
@@ -24,8 +24,8 @@ for name in $declared; do
     *) echo "$name is declared, but not exported: add it to cmake/attune.map"; failed=1 ;;
   esac
 done
-if readelf -d "$library" | grep -E 'NEEDED.*lib(cuda|nvidia-ml)\.so'; then
-  echo "$library needs the driver's library: open it at run time instead"
+if readelf -d "$library" | grep -E 'NEEDED.*lib(cuda|cudart|cublas|cublasLt|nvrtc|nvrtc-builtins|nvidia-ml)\.so'; then
+  echo "$library needs a library of CUDA: open it at run time instead"
   failed=1
 fi
 echo "$(echo "$exported" | wc -l) exported names"

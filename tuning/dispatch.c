@@ -61,9 +61,7 @@ static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const
 static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_decision *out,
                                    at_plan **plan) {
   const at_implementation *base = at_registry_default(op, problem, device);
-  if (!base)
-    return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports %s on %s", op->name, out->problem,
-                   device->name);
+  if (!base) return at_registry_fail(op, out->problem, device);
   at_configuration configuration = {""};
   if (base->configurations(problem, device, &configuration, 1) < 1)
     return at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);

@@ -50,6 +50,9 @@ typedef struct at_op {
    * normalised. The message names the column at fault. */
   attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size, char *label,
                                size_t label_size);
+  /* The libraries that its implementations use on the device, with their files, and those that are missing; the last
+   * return value of `fn`. */
+  int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
   /* Arithmetic and memory traffic of one call. */
   double (*flops)(const void *problem);
   double (*bytes)(const void *problem);

@@ -15,6 +15,21 @@ const at_implementation *at_registry_default(const at_op *op, const void *proble
   return NULL;
 }
 
+enum { WHY_CHARS = 384 };
+
+static int keep_problem(void *user, const attune_library *library) {
+  char *why = user;
+  if (library->problem[0]) (void)at_copy_text(why, WHY_CHARS, library->problem);
+  return why[0] != '\0';
+}
+
+attune_status at_registry_fail(const at_op *op, const char *problem, attune_device *device) {
+  char why[WHY_CHARS] = "";
+  if (op->each_library) (void)op->each_library(device, keep_problem, why);
+  return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports %s on %s%s%s", op->name, problem, device->name,
+                 why[0] ? ": " : "", why);
+}
+
 const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device) {
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];

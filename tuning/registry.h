@@ -64,6 +64,9 @@ struct attune_plan {
  * configuration. NULL: none can do it. */
 const at_implementation *at_registry_default(const at_op *op, const void *problem, attune_device *device);
 
+/* UNSUPPORTED, for there is none: with what is wrong with a library of the op's, if something is. `problem` is its text. */
+attune_status at_registry_fail(const at_op *op, const char *problem, attune_device *device);
+
 /* The implementation called `name` of the device's backend; NULL: none. */
 const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device);
 

@@ -64,9 +64,7 @@ static void add_known(search *s) {
  * budget sees the best of each. */
 static attune_status collect(search *s) {
   const at_implementation *base = at_registry_default(s->op, s->problem, s->device);
-  if (!base)
-    return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports this problem on %s", s->op->name,
-                   s->device->name);
+  if (!base) return at_registry_fail(s->op, "this problem", s->device);
   at_configuration *lists[16] = {0};
   int counts[16] = {0}, most = 0;
   attune_status status = ATTUNE_OK;

@@ -45,6 +45,22 @@ ATTUNE_API const char *attune_device_name(const attune_device *device);
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out);
 
+/* A library that work on a device calls. The texts are borrowed for the time of the call that gives them. */
+typedef struct attune_library {
+  const char *name;      /* "cublas", "cublaslt", "nvrtc", "openblas", "blis" */
+  const char *version;   /* "13.1.0"; "" when it is not used */
+  const char *path;      /* its file; "" when there is none */
+  int loaded_by_program; /* nonzero: the program had loaded this copy before attune first needed one */
+  const char *problem;   /* "" when it is used; else why not, and what would help */
+} attune_library;
+typedef int (*attune_library_fn)(void *user, const attune_library *library);
+
+/* The libraries that work on `device` calls, one a call of `fn`, in a fixed order; a nonzero return ends the walk. They
+ * are opened when a device first needs them, here at the latest. A copy that the program loaded before that is the one
+ * that attune calls, however it was loaded; one that it loads later may be a second copy. The versions are part of
+ * attune_device_fingerprint, the paths are not. Errors: INVALID_ARGUMENT. Any thread. */
+ATTUNE_API attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user);
+
 /* The calling thread's current device: the one it set, else the one called "best". attune itself never looks at it, and
  * CUDA's own current device (cudaSetDevice) is left alone: it lets the parts of a program agree. Borrowed. */
 ATTUNE_API attune_device *attune_device_current(void);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "src/exit.h"
+#include "src/library.h"
 #include "src/loading.h"
 #include "src/support.h"
 
@@ -85,6 +86,31 @@ static void make_id(char *out, size_t size, const char *name, const char *text) 
   for (; isalnum((unsigned char)*word) || *word == '.' || *word == '-'; word++) at_append(out, size, &at, "%c", *word);
 }
 
+static bool load_one(at_cblas *out, const family *f, void *handle);
+
+typedef struct candidate {
+  at_cblas *out;
+  const family *family;
+} candidate;
+
+static bool may_be_blas(const char *file) {
+  return strstr(file, "blas") != NULL || strstr(file, "blis") != NULL;
+}
+
+static bool load_candidate(const at_library *library, void *user) {
+  const candidate *c = user;
+  return load_one(c->out, c->family, library->handle);
+}
+
+/* The copy that the program has loaded, however it did that. One without the plain names (those that packages for
+ * Python bring along) is none of ours. */
+static bool load_programs(at_cblas *out, const family *f) {
+  at_library library;
+  candidate c = {out, f};
+  out->was_loaded = at_library_open_loaded(&library, may_be_blas, load_candidate, &c);
+  return out->was_loaded;
+}
+
 /* Sizes and dimensions are passed as int: builds with 64-bit integers are left alone. */
 static bool wide_integers(void *handle, const char *config) {
   int (*size)(void) = NULL;
@@ -142,7 +168,11 @@ static void before_exit(void) {
 
 static int open_all(void) {
   int flags = open_flags(), count = 0;
-  for (size_t i = 0; i < AT_COUNT(families); i++)
+  for (size_t i = 0; i < AT_COUNT(families); i++) {
+    if (load_programs(&libraries[count], &families[i])) {
+      count++;
+      continue;
+    }
     for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
       void *handle = dlopen(families[i].files[j], flags);
       if (handle == NULL) continue;
@@ -152,6 +182,7 @@ static int open_all(void) {
       }
       dlclose(handle);
     }
+  }
   return count;
 }
 
@@ -189,4 +220,20 @@ int at_cblas_fingerprint(char *out, size_t size) {
   for (int i = 0; i < at_cblas_count(); i++)
     ok = at_append(out, size, &at, "%s%s", i > 0 ? " " : "", libraries[i].id) && ok;
   return ok ? 0 : -1;
+}
+
+int at_cblas_each(attune_library_fn fn, void *user) {
+  int end = 0;
+  if (at_cblas_count() == 0)
+    return fn(user,
+              &(attune_library){"cblas", "", "", 0, "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});
+  for (int i = 0; i < at_cblas_count() && end == 0; i++) {
+    char name[sizeof libraries[i].id], path[AT_LIBRARY_PATH];
+    (void)at_copy_text(name, sizeof name, libraries[i].id); /* "openblas-0.3.21" */
+    char *dash = strchr(name, '-');
+    if (dash) *dash = '\0';
+    at_library_of((const void *)(uintptr_t)libraries[i].sgemm, path, sizeof path);
+    end = fn(user, &(attune_library){name, dash ? dash + 1 : "", path, libraries[i].was_loaded, ""});
+  }
+  return end;
 }

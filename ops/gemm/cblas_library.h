@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <attune/device.h>
+
 #include "ops/gemm/cblas_gate.h"
 
 /* Column-major is 102, no transpose 111, transpose 112. */
@@ -17,6 +19,7 @@ typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, i
 
 typedef struct at_cblas {
   char id[64];         /* "openblas-0.3.21" */
+  bool was_loaded;     /* it is the copy that the program had loaded */
   int default_threads; /* the setting when it was found, at least 1 */
   bool f32_overreads;  /* its f32 kernels read beyond the end of matrices, into pages that may not be there */
   bool loses_specials; /* beta = NaN is taken for 0, and zeros times NaN or Inf for 0 where a size is small */
@@ -36,5 +39,8 @@ at_cblas *at_cblas_find(const char *id);
 
 /* Writes "openblas-0.3.21 blis-0.9.0" ("none" without any) to out[size]; 0, or -1 when it did not fit. Any thread. */
 int at_cblas_fingerprint(char *out, size_t size);
+
+/* The libraries as attune_device_libraries tells them; the last return value of `fn`. Any thread. */
+int at_cblas_each(attune_library_fn fn, void *user);
 
 #endif

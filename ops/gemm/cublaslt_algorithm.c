@@ -44,7 +44,7 @@ static uint32_t get_field(const cublasLtMatmulAlgo_t *algorithm, const struct fi
   uint16_t narrow = 0;
   void *slot = field->bytes == 2 ? (void *)&narrow : (void *)&wide;
   size_t written = 0;
-  if (cublasLtMatmulAlgoConfigGetAttribute(algorithm, field->attribute, slot, field->bytes, &written) !=
+  if (at_cublas.cublasLtMatmulAlgoConfigGetAttribute(algorithm, field->attribute, slot, field->bytes, &written) !=
       CUBLAS_STATUS_SUCCESS)
     return 0;
   return field->bytes == 2 ? narrow : wide;
@@ -53,7 +53,8 @@ static uint32_t get_field(const cublasLtMatmulAlgo_t *algorithm, const struct fi
 static bool set_field(cublasLtMatmulAlgo_t *algorithm, const struct field *field, uint32_t value) {
   uint16_t narrow = (uint16_t)value;
   const void *slot = field->bytes == 2 ? (const void *)&narrow : (const void *)&value;
-  return cublasLtMatmulAlgoConfigSetAttribute(algorithm, field->attribute, slot, field->bytes) == CUBLAS_STATUS_SUCCESS;
+  return at_cublas.cublasLtMatmulAlgoConfigSetAttribute(algorithm, field->attribute, slot, field->bytes) ==
+         CUBLAS_STATUS_SUCCESS;
 }
 
 void at_lt_describe(at_lt_algorithm *out, const cublasLtMatmulAlgo_t *algorithm) {
@@ -64,16 +65,18 @@ bool at_lt_start(const at_lt_problem *problem, uint32_t id, cublasLtMatmulAlgo_t
   const at_gemm *g = &problem->gemm;
   cudaDataType_t in = at_gemm_cuda_type(g->dtype), result = at_gemm_cuda_type(g->dtype_out);
   memset(out, 0, sizeof *out);
-  return cublasLtMatmulAlgoInit(problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, in, result, result,
-                                (int)id, out) == CUBLAS_STATUS_SUCCESS;
+  return at_cublas.cublasLtMatmulAlgoInit(problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, in,
+                                          result, result, (int)id, out) == CUBLAS_STATUS_SUCCESS;
 }
 
 int at_lt_list(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoCapAttributes_t attribute, uint32_t *out,
                int max) {
   size_t bytes = 0;
-  if (cublasLtMatmulAlgoCapGetAttribute(algorithm, attribute, NULL, 0, &bytes) != CUBLAS_STATUS_SUCCESS) return 0;
+  if (at_cublas.cublasLtMatmulAlgoCapGetAttribute(algorithm, attribute, NULL, 0, &bytes) != CUBLAS_STATUS_SUCCESS)
+    return 0;
   if (bytes == 0 || bytes > (size_t)max * sizeof *out) return 0;
-  if (cublasLtMatmulAlgoCapGetAttribute(algorithm, attribute, out, bytes, &bytes) != CUBLAS_STATUS_SUCCESS) return 0;
+  if (at_cublas.cublasLtMatmulAlgoCapGetAttribute(algorithm, attribute, out, bytes, &bytes) != CUBLAS_STATUS_SUCCESS)
+    return 0;
   return (int)(bytes / sizeof *out);
 }
 
@@ -81,7 +84,8 @@ int32_t at_lt_capability(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAl
                          int32_t otherwise) {
   int32_t value = 0;
   size_t written = 0;
-  if (cublasLtMatmulAlgoCapGetAttribute(algorithm, attribute, &value, sizeof value, &written) != CUBLAS_STATUS_SUCCESS)
+  if (at_cublas.cublasLtMatmulAlgoCapGetAttribute(algorithm, attribute, &value, sizeof value, &written) !=
+      CUBLAS_STATUS_SUCCESS)
     return otherwise;
   return value;
 }
@@ -108,8 +112,8 @@ static const char *breaks_contract(const at_lt_problem *problem, const at_lt_alg
     return "its split-K reduction is less accurate than the contract";
   uint64_t flags = 0;
   size_t written = 0;
-  if (cublasLtMatmulAlgoCapGetAttribute(made, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written) !=
-      CUBLAS_STATUS_SUCCESS)
+  if (at_cublas.cublasLtMatmulAlgoCapGetAttribute(made, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags,
+                                                  &written) != CUBLAS_STATUS_SUCCESS)
     return "its arithmetic is not known";
   if ((flags & problem->forbidden) != 0) return "its arithmetic is less accurate than the contract";
   for (int i = 0; i < 4; i++)
@@ -126,8 +130,8 @@ const char *at_lt_check(const at_lt_problem *problem, const at_lt_algorithm *alg
   if (!restore(problem, algorithm, out)) return "this cuBLASLt has no such algorithm";
   const char *why = breaks_contract(problem, algorithm, out);
   if (why) return why;
-  if (cublasLtMatmulAlgoCheck(problem->handle, problem->matmul, problem->a, problem->b, problem->c, problem->d, out,
-                              result) != CUBLAS_STATUS_SUCCESS)
+  if (at_cublas.cublasLtMatmulAlgoCheck(problem->handle, problem->matmul, problem->a, problem->b, problem->c,
+                                        problem->d, out, result) != CUBLAS_STATUS_SUCCESS)
     return "this cuBLASLt cannot run it here";
   return result->workspaceSize > problem->workspace_cap ? "it needs more workspace than the cap" : NULL;
 }

@@ -70,7 +70,7 @@ static const denial deny_list[] = {
 
 bool at_lt_denied(const at_gemm *g, const attune_device *device, int id) {
   int capability = device->properties.capability_major * 10 + device->properties.capability_minor;
-  size_t version = cublasLtGetVersion();
+  size_t version = at_cublas.cublasLtGetVersion();
   for (size_t i = 0; i < AT_COUNT(deny_list); i++) {
     const denial *entry = &deny_list[i];
     if (version < entry->first_version || version > entry->last_version) continue;
@@ -85,20 +85,21 @@ static cublasStatus_t new_layout(cublasLtMatrixLayout_t *out, uint8_t dtype, int
                                  int64_t batch, int64_t stride) {
   int32_t count = (int32_t)batch;
   cublasStatus_t status =
-      cublasLtMatrixLayoutCreate(out, at_gemm_cuda_type(dtype), (uint64_t)rows, (uint64_t)columns, ld);
+      at_cublas.cublasLtMatrixLayoutCreate(out, at_gemm_cuda_type(dtype), (uint64_t)rows, (uint64_t)columns, ld);
   if (status != CUBLAS_STATUS_SUCCESS || batch == 1) return status;
-  status = cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+  status = at_cublas.cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  return cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
+  return at_cublas.cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                                    sizeof stride);
 }
 
 static cublasStatus_t new_matmul(cublasLtMatmulDesc_t *out, const at_gemm *g) {
   int32_t ta = (int32_t)at_gemm_operation(g->trans_a), tb = (int32_t)at_gemm_operation(g->trans_b);
-  cublasStatus_t status = cublasLtMatmulDescCreate(out, at_gemm_compute_type(g), at_gemm_scale_type(g));
+  cublasStatus_t status = at_cublas.cublasLtMatmulDescCreate(out, at_gemm_compute_type(g), at_gemm_scale_type(g));
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
+    status = at_cublas.cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
+    status = at_cublas.cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
   return status;
 }
 
@@ -140,11 +141,11 @@ attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned c
 }
 
 void at_lt_close(at_lt_problem *problem) {
-  if (problem->a) (void)cublasLtMatrixLayoutDestroy(problem->a);
-  if (problem->b) (void)cublasLtMatrixLayoutDestroy(problem->b);
-  if (problem->c) (void)cublasLtMatrixLayoutDestroy(problem->c);
-  if (problem->d) (void)cublasLtMatrixLayoutDestroy(problem->d);
-  if (problem->matmul) (void)cublasLtMatmulDescDestroy(problem->matmul);
+  if (problem->a) (void)at_cublas.cublasLtMatrixLayoutDestroy(problem->a);
+  if (problem->b) (void)at_cublas.cublasLtMatrixLayoutDestroy(problem->b);
+  if (problem->c) (void)at_cublas.cublasLtMatrixLayoutDestroy(problem->c);
+  if (problem->d) (void)at_cublas.cublasLtMatrixLayoutDestroy(problem->d);
+  if (problem->matmul) (void)at_cublas.cublasLtMatmulDescDestroy(problem->matmul);
   problem->a = problem->b = problem->c = problem->d = NULL;
   problem->matmul = NULL;
 }

@@ -56,16 +56,17 @@ static cublasStatus_t set_preferences(cublasLtMatmulPreference_t preference, con
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   uint64_t workspace = problem->workspace_cap, flags = ~problem->forbidden;
-  cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                               &workspace, sizeof workspace);
+  cublasStatus_t status = at_cublas.cublasLtMatmulPreferenceSetAttribute(
+      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                                                  &problem->reductions, sizeof problem->reductions);
+    status = at_cublas.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                            &problem->reductions, sizeof problem->reductions);
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, &flags, sizeof flags);
+    status = at_cublas.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, &flags,
+                                                            sizeof flags);
   for (int i = 0; i < 4 && status == CUBLAS_STATUS_SUCCESS; i++)
-    status = cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &problem->alignment[i],
-                                                  sizeof problem->alignment[i]);
+    status = at_cublas.cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &problem->alignment[i],
+                                                            sizeof problem->alignment[i]);
   return status;
 }
 
@@ -75,18 +76,18 @@ static void offer_heuristic(collector *c) {
   cublasLtMatmulPreference_t preference = NULL;
   cublasLtMatmulHeuristicResult_t *found = calloc(HEURISTIC_MAX, sizeof *found);
   int wanted = c->max < HEURISTIC_MAX ? c->max : HEURISTIC_MAX, count = 0;
-  cublasStatus_t status = found ? cublasLtMatmulPreferenceCreate(&preference) : CUBLAS_STATUS_ALLOC_FAILED;
+  cublasStatus_t status = found ? at_cublas.cublasLtMatmulPreferenceCreate(&preference) : CUBLAS_STATUS_ALLOC_FAILED;
   if (status == CUBLAS_STATUS_SUCCESS) status = set_preferences(preference, p);
   if (status == CUBLAS_STATUS_SUCCESS)
-    status =
-        cublasLtMatmulAlgoGetHeuristic(p->handle, p->matmul, p->a, p->b, p->c, p->d, preference, wanted, found, &count);
+    status = at_cublas.cublasLtMatmulAlgoGetHeuristic(p->handle, p->matmul, p->a, p->b, p->c, p->d, preference, wanted,
+                                                      found, &count);
   for (int i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; i++) {
     at_lt_algorithm algorithm;
     if (found[i].state != CUBLAS_STATUS_SUCCESS) continue;
     at_lt_describe(&algorithm, &found[i].algo);
     (void)offer(c, &algorithm);
   }
-  if (preference) (void)cublasLtMatmulPreferenceDestroy(preference);
+  if (preference) (void)at_cublas.cublasLtMatmulPreferenceDestroy(preference);
   free(found);
 }
 
@@ -131,8 +132,8 @@ static void offer_other_ids(collector *c) {
   const at_gemm *g = &c->problem->gemm;
   cudaDataType_t in = at_gemm_cuda_type(g->dtype), result = at_gemm_cuda_type(g->dtype_out);
   int ids[IDS_MAX], count = 0;
-  if (cublasLtMatmulAlgoGetIds(c->problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, in, result,
-                               result, IDS_MAX, ids, &count) != CUBLAS_STATUS_SUCCESS)
+  if (at_cublas.cublasLtMatmulAlgoGetIds(c->problem->handle, at_gemm_compute_type(g), at_gemm_scale_type(g), in, in,
+                                         result, result, IDS_MAX, ids, &count) != CUBLAS_STATUS_SUCCESS)
     return;
   for (int i = 0; i < count && c->count < c->max; i++)
     if (ids[i] >= 0 && !has_id(c, (uint32_t)ids[i])) offer_id(c, (uint32_t)ids[i]);

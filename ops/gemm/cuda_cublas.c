@@ -10,6 +10,7 @@
 static bool supports(const void *problem, attune_device *device) {
   (void)device;
   uint8_t dtype = at_gemm_of(problem)->dtype;
+  if (at_cublas_open() != ATTUNE_OK) return false;
   return dtype == ATTUNE_F64 || dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
 }
 
@@ -34,11 +35,11 @@ static cublasStatus_t multiply(cublasHandle_t handle, const at_gemm *g, const at
   cublasOperation_t ta = at_gemm_operation(g->trans_a), tb = at_gemm_operation(g->trans_b);
   cublasComputeType_t compute = at_gemm_compute_type(g);
   if (g->batch == 1)
-    return cublasGemmEx_64(handle, ta, tb, g->m, g->n, g->k, &alpha, p->a, type, g->lda, p->b, type, g->ldb, &beta,
-                           p->d, out, g->ldd, compute, CUBLAS_GEMM_DEFAULT);
-  return cublasGemmStridedBatchedEx_64(handle, ta, tb, g->m, g->n, g->k, &alpha, p->a, type, g->lda, g->stride_a, p->b,
-                                       type, g->ldb, g->stride_b, &beta, p->d, out, g->ldd, g->stride_d, g->batch,
-                                       compute, CUBLAS_GEMM_DEFAULT);
+    return at_cublas.cublasGemmEx_64(handle, ta, tb, g->m, g->n, g->k, &alpha, p->a, type, g->lda, p->b, type, g->ldb,
+                                     &beta, p->d, out, g->ldd, compute, CUBLAS_GEMM_DEFAULT);
+  return at_cublas.cublasGemmStridedBatchedEx_64(handle, ta, tb, g->m, g->n, g->k, &alpha, p->a, type, g->lda,
+                                                 g->stride_a, p->b, type, g->ldb, g->stride_b, &beta, p->d, out, g->ldd,
+                                                 g->stride_d, g->batch, compute, CUBLAS_GEMM_DEFAULT);
 }
 
 /* cuBLAS adds to D in place: a C of its own is copied there first, unless beta = 0, when it must not be read. */

@@ -20,6 +20,7 @@ static bool fits(int64_t size) {
 /* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. */
 static bool supports(const void *problem, attune_device *device) {
   const at_gemm *g = at_gemm_of(problem);
+  if (at_cublas_open() != ATTUNE_OK) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
   return !at_lt_denied(g, device, AT_LT_ANY);
 }
@@ -69,9 +70,9 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   status = at_cuda_workspace(stream, plan->workspace_bytes, &workspace);
   if (AT_LIKELY(status == ATTUNE_OK))
     status = at_cublas_check(plan->device,
-                             cublasLtMatmul(lt->handle, lt->matmul, &alpha, p->a, lt->a, p->b, lt->b, &beta, c, lt->c,
-                                            p->d, lt->d, &state->algorithm, workspace, plan->workspace_bytes,
-                                            (cudaStream_t)stream->native),
+                             at_cublas.cublasLtMatmul(lt->handle, lt->matmul, &alpha, p->a, lt->a, p->b, lt->b, &beta,
+                                                      c, lt->c, p->d, lt->d, &state->algorithm, workspace,
+                                                      plan->workspace_bytes, (cudaStream_t)stream->native),
                              "cublasLtMatmul");
   at_cuda_leave(&scope);
   return status;

@@ -141,6 +141,7 @@ static bool plan_padding(const at_gemm *g, bool with_d, padding *p) {
 static bool supports(const void *problem, attune_device *device) {
   const at_gemm *g = at_gemm_of(problem);
   padding unused;
+  if (at_cublas_open() != ATTUNE_OK) return false;
   if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX) return false;
   return (plan_padding(g, false, &unused) || plan_padding(g, true, &unused)) && !at_lt_denied(g, device, AT_LT_ANY);
 }
@@ -280,12 +281,12 @@ static attune_status multiply(const at_plan *plan, const at_gemm_operands *opera
   if (status != ATTUNE_OK) return status;
   if (with_d) o.d = workspace + pads->place_d;
   at_gemm_scalar alpha = at_gemm_scalar_of(&lt->gemm, o.alpha), beta = at_gemm_scalar_of(&lt->gemm, o.beta);
-  status =
-      at_cublas_check(plan->device,
-                      cublasLtMatmul(lt->handle, lt->matmul, &alpha, o.a, lt->a, o.b, lt->b, &beta,
-                                     lt->gemm.c == AT_C_SEPARATE ? o.c : o.d, lt->c, o.d, lt->d, &state->algorithm,
-                                     workspace + pads->bytes, state->workspace_bytes, (cudaStream_t)stream->native),
-                      "cublasLtMatmul");
+  status = at_cublas_check(plan->device,
+                           at_cublas.cublasLtMatmul(lt->handle, lt->matmul, &alpha, o.a, lt->a, o.b, lt->b, &beta,
+                                                    lt->gemm.c == AT_C_SEPARATE ? o.c : o.d, lt->c, o.d, lt->d,
+                                                    &state->algorithm, workspace + pads->bytes, state->workspace_bytes,
+                                                    (cudaStream_t)stream->native),
+                           "cublasLtMatmul");
   return status == ATTUNE_OK && with_d ? copy_out(state, operands->d, o.d, stream) : status;
 }
 

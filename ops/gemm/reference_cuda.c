@@ -44,14 +44,14 @@ static attune_status multiply(const at_gemm *g, attune_stream *stream, const dev
   const double one = 1.0, zero = 0.0;
   const float one_f = 1.0f, zero_f = 0.0f;
   const bool wide = out == CUDA_R_64F;
-  return at_cublas_check(
-      stream->device,
-      cublasGemmStridedBatchedEx(handle, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                 (int)g->m, (int)g->n, (int)g->k, wide ? (const void *)&one : &one_f, a->data, in,
-                                 (int)a->ld, a->stride, b->data, in, (int)b->ld, b->stride,
-                                 wide ? (const void *)&zero : &zero_f, d, out, (int)g->m, (long long)(g->m * g->n),
-                                 (int)g->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-      "the trusted GEMM");
+  return at_cublas_check(stream->device,
+                         at_cublas.cublasGemmStridedBatchedEx(
+                             handle, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                             (int)g->m, (int)g->n, (int)g->k, wide ? (const void *)&one : &one_f, a->data, in,
+                             (int)a->ld, a->stride, b->data, in, (int)b->ld, b->stride,
+                             wide ? (const void *)&zero : &zero_f, d, out, (int)g->m, (long long)(g->m * g->n),
+                             (int)g->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                         "the trusted GEMM");
 }
 
 /* The result comes back as f64 or f32 and is kept as f64. */

@@ -80,9 +80,9 @@ static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gem
   attune_status status = at_cuda_blas(stream, &handle);
   if (status != ATTUNE_OK) return status;
   cublasComputeType_t compute = g->dtype == ATTUNE_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
-  cublasStatus_t result = cublasGemmStridedBatchedEx_64(handle, CUBLAS_OP_N, CUBLAS_OP_T, g->m, g->n, 0, &alpha, p->d,
-                                                        in, g->m, 0, p->d, in, g->n, 0, &beta, p->d, out, g->ldd,
-                                                        g->stride_d, g->batch, compute, CUBLAS_GEMM_DEFAULT);
+  cublasStatus_t result = at_cublas.cublasGemmStridedBatchedEx_64(
+      handle, CUBLAS_OP_N, CUBLAS_OP_T, g->m, g->n, 0, &alpha, p->d, in, g->m, 0, p->d, in, g->n, 0, &beta, p->d, out,
+      g->ldd, g->stride_d, g->batch, compute, CUBLAS_GEMM_DEFAULT);
   return at_cublas_check(stream->device, result, "cublasGemmStridedBatchedEx");
 }
 

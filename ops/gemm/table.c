@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * table.c: gemm as the tuner sees it: its implementations and the slots of at_op. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ops/gemm/cblas_library.h"
@@ -71,16 +70,18 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], void
 
 static int libraries(attune_device *device, char *out, size_t size) {
 #ifdef AT_WITH_CUDA
-  if (device->properties.kind == ATTUNE_DEVICE_CUDA) {
-    int major = 0, minor = 0, patch = 0;
-    cublasGetProperty(MAJOR_VERSION, &major);
-    cublasGetProperty(MINOR_VERSION, &minor);
-    cublasGetProperty(PATCH_LEVEL, &patch);
-    return snprintf(out, size, "cublas %d.%d.%d cublaslt %zu", major, minor, patch, cublasLtGetVersion());
-  }
+  if (device->properties.kind == ATTUNE_DEVICE_CUDA) return at_cublas_fingerprint(out, size);
 #endif
   (void)device;
   return at_cblas_fingerprint(out, size) == 0 ? (int)strlen(out) : 0;
+}
+
+static int each_library(attune_device *device, attune_library_fn fn, void *user) {
+#ifdef AT_WITH_CUDA
+  if (device->properties.kind == ATTUNE_DEVICE_CUDA) return at_cublas_each(fn, user);
+#endif
+  (void)device;
+  return at_cblas_each(fn, user);
 }
 
 const at_op at_gemm_op = {
@@ -92,6 +93,7 @@ const at_op at_gemm_op = {
     .parse = at_gemm_parse,
     .family = at_gemm_family,
     .distance = distance,
+    .each_library = each_library,
     .from_fields = at_gemm_from_fields,
     .flops = flops,
     .bytes = bytes,

@@ -79,19 +79,21 @@ static attune_status new_handle(attune_stream *stream) {
   attune_device *device = stream->device;
   cublasHandle_t handle = NULL;
   enum cudaStreamCaptureMode mode;
+  attune_status status = at_cublas_open();
+  if (status != ATTUNE_OK) return status;
   at_cuda_relax(&mode);
   const bool taken = at_cuda_blas_take(stream);
-  attune_status status = ATTUNE_OK;
   if (taken)
     handle = state->blas;
   else
-    status = at_cublas_check(device, cublasCreate(&handle), "cublasCreate");
+    status = at_cublas_check(device, at_cublas.cublasCreate(&handle), "cublasCreate");
   if (status == ATTUNE_OK)
-    status = at_cublas_check(device, cublasSetStream(handle, at_cuda_native(stream)), "cublasSetStream");
+    status = at_cublas_check(device, at_cublas.cublasSetStream(handle, at_cuda_native(stream)), "cublasSetStream");
   if (status == ATTUNE_OK)
-    status = at_cublas_check(device, cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
+    status = at_cublas_check(device, at_cublas.cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST),
+                             "cublasSetPointerMode");
   if (status == ATTUNE_OK)
-    status = at_cublas_check(device, cublasSetMathMode(handle, AT_CUDA_STRICT_MATH), "cublasSetMathMode");
+    status = at_cublas_check(device, at_cublas.cublasSetMathMode(handle, AT_CUDA_STRICT_MATH), "cublasSetMathMode");
   at_cuda_restore(mode);
   state->blas = handle;
   if (status != ATTUNE_OK) {
@@ -108,7 +110,8 @@ static attune_status set_workspace(attune_stream *stream, size_t bytes) {
   void *workspace = NULL;
   attune_status status = at_cuda_workspace(stream, bytes, &workspace);
   if (status == ATTUNE_OK)
-    status = at_cublas_check(stream->device, cublasSetWorkspace(state->blas, workspace, bytes), "cublasSetWorkspace");
+    status = at_cublas_check(stream->device, at_cublas.cublasSetWorkspace(state->blas, workspace, bytes),
+                             "cublasSetWorkspace");
   if (status != ATTUNE_OK) return status;
   state->blas_bytes = bytes;
   state->blas_capture = stream->capture;
@@ -120,7 +123,7 @@ static attune_status handle_in_mode(attune_stream *stream, cublasMath_t math, si
   attune_status status = ATTUNE_OK;
   if (!state->blas) status = new_handle(stream);
   if (status == ATTUNE_OK && state->math != math) {
-    status = at_cublas_check(stream->device, cublasSetMathMode(state->blas, math), "cublasSetMathMode");
+    status = at_cublas_check(stream->device, at_cublas.cublasSetMathMode(state->blas, math), "cublasSetMathMode");
     if (status == ATTUNE_OK) state->math = math;
   }
   if (status == ATTUNE_OK && (state->blas_bytes != bytes || state->blas_capture != stream->capture))
@@ -150,9 +153,10 @@ attune_status at_cuda_blas(attune_stream *stream, cublasHandle_t *out) {
 
 static attune_status new_lt_handle(attune_device *device, cublasLtHandle_t *out) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, device);
+  attune_status status = at_cublas_open();
+  if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  status = at_cublas_check(device, cublasLtCreate(out), "cublasLtCreate");
+  status = at_cublas_check(device, at_cublas.cublasLtCreate(out), "cublasLtCreate");
   at_cuda_leave(&scope);
   return status;
 }
@@ -169,7 +173,7 @@ attune_status at_cuda_blaslt(attune_device *device, cublasLtHandle_t *out) {
     if (atomic_compare_exchange_strong(&state->lt, &shared, made))
       shared = made;
     else
-      (void)cublasLtDestroy(made);
+      (void)at_cublas.cublasLtDestroy(made);
   }
   *out = shared;
   return ATTUNE_OK;

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "src/backend.h"
+#include "src/cuda/toolkit.h"
 
 /* Turns a failed runtime or library call into a status with the error's name and `what` in the message. Each of these
  * latches the device DEAD on a sticky error (700, 702, 710, 714-719, 721): every later call then fails at once. A

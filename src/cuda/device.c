@@ -163,6 +163,7 @@ const at_backend at_cuda_backend = {
     .relax = relax,
     .restore = restore,
     .clock_state = at_cuda_clock_state,
+    .each_library = at_nvrtc_each,
     .alloc = device_alloc,
     .free = device_free,
     .memory_info = at_cuda_memory_info,

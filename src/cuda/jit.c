@@ -133,12 +133,13 @@ static attune_status make_for(cudaKernel_t *out, attune_device *device, const at
 
 static attune_status make(cudaKernel_t *out, attune_device *device, const at_kernel_source *source) {
   at_architecture targets[2];
+  attune_status status = at_nvrtc_open();
+  if (status != ATTUNE_OK) return status;
   const int capability = device->properties.capability_major * 10 + device->properties.capability_minor;
   const int count = at_architectures(targets, capability);
   if (count == 0)
     return at_fail(ATTUNE_UNSUPPORTED, "%s has compute capability %d.%d; should be one that this NVRTC compiles for",
                    device->name, device->properties.capability_major, device->properties.capability_minor);
-  attune_status status = ATTUNE_OK;
   bool unusable = true;
   for (int i = 0; i < count && unusable; i++) status = make_for(out, device, source, &targets[i], &unusable);
   return status;

@@ -2,12 +2,12 @@
  * kernel_compile.c: NVRTC: architectures, options, compilation and its errors. */
 #include "src/cuda/kernel_compile.h"
 
-#include <dlfcn.h>
-#include <nvrtc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "src/cuda/toolkit.h"
 
 #define STANDARD "--std=c++17"
 #define ARCHITECTURES_MAX 128
@@ -20,11 +20,16 @@ static pthread_once_t compiler_once = PTHREAD_ONCE_INIT;
 /* Updates of one release have one version number; the size of the library's file tells them apart. */
 static void describe_compiler(void) {
   int major = 0, minor = 0;
-  Dl_info found;
+  char path[AT_LIBRARY_PATH];
   struct stat file = {.st_size = 0};
-  (void)nvrtcVersion(&major, &minor);
-  if (dladdr((void *)(uintptr_t)nvrtcVersion, &found)) (void)stat(found.dli_fname, &file);
   size_t at = 0;
+  if (at_nvrtc_open() != ATTUNE_OK) {
+    (void)at_append(compiler, sizeof compiler, &at, "none");
+    return;
+  }
+  (void)at_nvrtc.nvrtcVersion(&major, &minor);
+  at_library_of((const void *)(uintptr_t)at_nvrtc.nvrtcVersion, path, sizeof path);
+  (void)stat(path, &file);
   (void)at_append(compiler, sizeof compiler, &at, "nvrtc %d.%d %lld " STANDARD, major, minor, (long long)file.st_size);
 }
 
@@ -36,8 +41,9 @@ const char *at_kernel_compiler(void) {
 /* Machine code where the compiler knows the device, and PTX of the newest architecture that the device understands. */
 int at_architectures(at_architecture out[2], int capability) {
   int known[ARCHITECTURES_MAX], count = 0, newest = 0, made = 0;
-  if (nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > ARCHITECTURES_MAX) return 0;
-  if (nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS) return 0;
+  if (at_nvrtc_open() != ATTUNE_OK) return 0;
+  if (at_nvrtc.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > ARCHITECTURES_MAX) return 0;
+  if (at_nvrtc.nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS) return 0;
   for (int i = 0; i < count; i++)
     if (known[i] <= capability && known[i] > newest) newest = known[i];
   size_t at = 0;
@@ -55,9 +61,9 @@ static bool is_ptx(const at_architecture *architecture) {
 
 static char *log_of(nvrtcProgram program) {
   size_t size = 0;
-  if (nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size == 0) return NULL;
+  if (at_nvrtc.nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size == 0) return NULL;
   char *log = calloc(1, size + 1);
-  if (log && nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS) log[0] = '\0';
+  if (log && at_nvrtc.nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS) log[0] = '\0';
   return log;
 }
 
@@ -76,7 +82,7 @@ static attune_status fail_compile(nvrtcProgram program, nvrtcResult result, cons
   (void)at_fail(status, "%s of %s does not compile for %s: %.300s", source->entry, source->file, architecture->name,
                 error   ? error
                 : first ? first
-                        : nvrtcGetErrorString(result));
+                        : at_nvrtc.nvrtcGetErrorString(result));
   free(log);
   return status;
 }
@@ -96,17 +102,17 @@ static nvrtcResult compile(nvrtcProgram program, const at_kernel_source *source,
     options[count++] = "-D";
     options[count++] = *macro;
   }
-  return nvrtcCompileProgram(program, count, options);
+  return at_nvrtc.nvrtcCompileProgram(program, count, options);
 }
 
 static nvrtcResult take_code(at_kernel_code *out, nvrtcProgram program, bool ptx) {
   size_t size = 0;
-  nvrtcResult result = ptx ? nvrtcGetPTXSize(program, &size) : nvrtcGetCUBINSize(program, &size);
+  nvrtcResult result = ptx ? at_nvrtc.nvrtcGetPTXSize(program, &size) : at_nvrtc.nvrtcGetCUBINSize(program, &size);
   if (result != NVRTC_SUCCESS) return result;
   if (size == 0) return NVRTC_ERROR_COMPILATION;
   char *bytes = malloc(size);
   if (!bytes) return NVRTC_ERROR_OUT_OF_MEMORY;
-  result = ptx ? nvrtcGetPTX(program, bytes) : nvrtcGetCUBIN(program, bytes);
+  result = ptx ? at_nvrtc.nvrtcGetPTX(program, bytes) : at_nvrtc.nvrtcGetCUBIN(program, bytes);
   if (result != NVRTC_SUCCESS) {
     free(bytes);
     return result;
@@ -119,17 +125,19 @@ attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *sou
                                 const at_architecture *architecture, char **report) {
   *out = (at_kernel_code){NULL, 0};
   if (report) *report = NULL;
+  const attune_status open = at_nvrtc_open();
+  if (open != ATTUNE_OK) return open;
   nvrtcProgram program = NULL;
-  nvrtcResult result = nvrtcCreateProgram(&program, source->text, source->file, 0, NULL, NULL);
+  nvrtcResult result = at_nvrtc.nvrtcCreateProgram(&program, source->text, source->file, 0, NULL, NULL);
   if (result != NVRTC_SUCCESS)
-    return at_fail(ATTUNE_INTERNAL, "%s: nvrtcCreateProgram: %s", source->file, nvrtcGetErrorString(result));
+    return at_fail(ATTUNE_INTERNAL, "%s: nvrtcCreateProgram: %s", source->file, at_nvrtc.nvrtcGetErrorString(result));
   const bool ptx = is_ptx(architecture);
   result = compile(program, source, architecture, report && !ptx);
   if (result == NVRTC_SUCCESS) result = take_code(out, program, ptx);
   const attune_status status =
       result == NVRTC_SUCCESS ? ATTUNE_OK : fail_compile(program, result, source, architecture);
   if (status == ATTUNE_OK && report && !ptx) *report = log_of(program);
-  (void)nvrtcDestroyProgram(&program);
+  (void)at_nvrtc.nvrtcDestroyProgram(&program);
   return status;
 }
 

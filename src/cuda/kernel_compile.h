@@ -21,7 +21,8 @@ typedef struct at_architecture {
   char name[AT_ARCHITECTURE_CHARS];
 } at_architecture;
 
-/* What this NVRTC can make for a device of `capability` (90 for 9.0), best first; the count (at most 2; 0: nothing). */
+/* What this NVRTC can make for a device of `capability` (90 for 9.0), best first; the count (at most 2; 0: nothing, or
+ * there is no NVRTC). */
 int at_architectures(at_architecture out[2], int capability);
 
 /* Compiled code; at_kernel_code_free releases it. */
@@ -31,7 +32,7 @@ typedef struct at_kernel_code {
 } at_kernel_code;
 
 /* Compiles. INTERNAL with the compiler's first error in the message when the text is wrong; UNSUPPORTED when this NVRTC
- * does not know the architecture. `report`, if not NULL, receives what the assembler says of registers and memory, to
+ * does not know the architecture, or there is none. `report`, if not NULL, receives what the assembler says of registers and memory, to
  * be freed by the caller (NULL for PTX). Any thread, several at once. */
 attune_status at_kernel_compile(at_kernel_code *out, const at_kernel_source *source,
                                 const at_architecture *architecture, char **report);

@@ -80,7 +80,7 @@ attune_status at_cublas_check(attune_device *device, cublasStatus_t status, cons
   const attune_status result = refused                                ? ATTUNE_UNSUPPORTED
                                : status == CUBLAS_STATUS_ALLOC_FAILED ? ATTUNE_OUT_OF_MEMORY
                                                                       : ATTUNE_DEVICE_ERROR;
-  return at_fail(result, "%s on %s: %s", what, device->name, cublasGetStatusName(status));
+  return at_fail(result, "%s on %s: %s", what, device->name, at_cublas.cublasGetStatusName(status));
 }
 
 attune_status at_cuda_check_fork(const attune_device *device) {
@@ -98,8 +98,10 @@ attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   int dead = atomic_load_explicit(&at_cuda_device_of(device)->dead, memory_order_relaxed);
   if (AT_UNLIKELY(dead != 0)) return fail_dead(device, dead);
+  if (AT_LIKELY(at_cuda_is_current(device))) return ATTUNE_OK;
   int current = -1;
   cudaError_t error = cudaGetDevice(&current);
+  if (error == cudaSuccess) at_cuda_remember_context(device);
   if (error == cudaSuccess && current == device->ordinal) return ATTUNE_OK;
   if (error == cudaSuccess) error = cudaSetDevice(device->ordinal);
   if (error == cudaSuccess) scope->previous = current;

@@ -18,6 +18,7 @@ enum { AT_CUDA_SHAREABLE_UNKNOWN, AT_CUDA_SHAREABLE, AT_CUDA_NOT_SHAREABLE };
 typedef struct at_cuda_device {
   atomic_int dead;              /* the sticky error that killed the context; 0 while it lives */
   unsigned generation;          /* at_fork_generation() at the opening: CUDA does not survive a fork after it */
+  _Atomic(void *) context;      /* the primary context, once it was seen; NULL before */
   _Atomic(cublasLtHandle_t) lt; /* set once */
   pthread_mutex_t lock;         /* guards the fields below */
   void *nvml;                   /* NVML's handle of this device; NULL: not looked for, or none */
@@ -120,6 +121,15 @@ void at_cuda_blas_leave_capture(attune_stream *stream);
 
 /* blas.c: releases the handle and the workspaces; the stream's work is done. */
 void at_cuda_blas_close(attune_stream *stream);
+
+/* context.c: a function of the driver, which is not linked, into *out, a pointer to a function pointer; false: it has
+ * none. For functions that exist since CUDA 10.2. */
+bool at_cuda_driver_call(void *out, const char *name);
+
+/* context.c: true when the device is known to be current in this thread; false says nothing. The other one is for a
+ * thread in which CUDA works: it notes the device's primary context, if there is one by now. */
+bool at_cuda_is_current(const attune_device *device);
+void at_cuda_remember_context(const attune_device *device);
 
 /* telemetry.c */
 attune_status at_cuda_clock_state(attune_device *device, at_clock_state *out);

@@ -41,28 +41,16 @@ static pthread_once_t calls_once = PTHREAD_ONCE_INIT;
 static driver_calls calls; /* constant after calls_once */
 static bool calls_found;
 
-/* All of them exist since CUDA 10.2. */
-static bool find_call(void *out, const char *name) {
-  void *call = NULL;
-  enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-  cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, 10020, cudaEnableDefault, &found);
-#else
-  cudaError_t error = cudaGetDriverEntryPoint(name, &call, cudaEnableDefault, &found);
-#endif
-  if (error != cudaSuccess) (void)cudaGetLastError();
-  *(void **)out = call;
-  return error == cudaSuccess && found == cudaDriverEntryPointSuccess && call;
-}
-
 static void find_calls(void) {
-  calls_found = find_call(&calls.granularity, "cuMemGetAllocationGranularity") &&
-                find_call(&calls.reserve, "cuMemAddressReserve") && find_call(&calls.release, "cuMemAddressFree") &&
-                find_call(&calls.create, "cuMemCreate") && find_call(&calls.destroy, "cuMemRelease") &&
-                find_call(&calls.map, "cuMemMap") && find_call(&calls.unmap, "cuMemUnmap") &&
-                find_call(&calls.access, "cuMemSetAccess") && find_call(&calls.attribute, "cuDeviceGetAttribute") &&
-                find_call(&calls.share, "cuMemExportToShareableHandle") &&
-                find_call(&calls.receive, "cuMemImportFromShareableHandle");
+  calls_found =
+      at_cuda_driver_call(&calls.granularity, "cuMemGetAllocationGranularity") &&
+      at_cuda_driver_call(&calls.reserve, "cuMemAddressReserve") &&
+      at_cuda_driver_call(&calls.release, "cuMemAddressFree") && at_cuda_driver_call(&calls.create, "cuMemCreate") &&
+      at_cuda_driver_call(&calls.destroy, "cuMemRelease") && at_cuda_driver_call(&calls.map, "cuMemMap") &&
+      at_cuda_driver_call(&calls.unmap, "cuMemUnmap") && at_cuda_driver_call(&calls.access, "cuMemSetAccess") &&
+      at_cuda_driver_call(&calls.attribute, "cuDeviceGetAttribute") &&
+      at_cuda_driver_call(&calls.share, "cuMemExportToShareableHandle") &&
+      at_cuda_driver_call(&calls.receive, "cuMemImportFromShareableHandle");
 }
 
 static CUmemAllocationProp memory_of(const attune_device *device, bool shareable) {

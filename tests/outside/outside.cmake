@@ -4,9 +4,6 @@
 set(outside_environment
   ${environment} "BUILD=set:${PROJECT_BINARY_DIR}" "SOURCE=set:${PROJECT_SOURCE_DIR}" "CC=set:${CMAKE_C_COMPILER}"
   "CMAKE=set:${CMAKE_COMMAND}" "CMAKE_GENERATOR=set:${CMAKE_GENERATOR}")
-if(ATTUNE_WITH_CUDA)
-  list(APPEND outside_environment "CUDA_RPATH=set:-Wl,-rpath,${CUDAToolkit_LIBRARY_DIR}")
-endif()
 
 function(at_outside way work)
   at_register(test_outside_${way} COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/outside/run.sh" ${way} LABELS ${ARGN} build TIMEOUT 300)

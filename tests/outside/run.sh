@@ -18,12 +18,22 @@ install_build() {
   ATTUNE_LOG=warning "$WORK/prefix/bin/attune" --version
 }
 
+# No program of attune needs a library of CUDA to start.
+starts_without_cuda() {
+  if readelf -d "$1" | grep -E 'NEEDED.*lib(cuda|cudart|cublas|cublasLt|nvrtc)\.so'; then
+    echo "$1 needs a library of CUDA"
+    exit 1
+  fi
+}
+
 find_package() {
   rm -rf "$WORK/cmake"
   "$CMAKE" -S "$here" -B "$WORK/cmake" -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$WORK/prefix"
   "$CMAKE" --build "$WORK/cmake"
   "$WORK/cmake/outside_shared"
   "$WORK/cmake/outside_static"
+  starts_without_cuda "$WORK/cmake/outside_shared"
+  starts_without_cuda "$WORK/cmake/outside_static"
 }
 
 pkg_config() {
@@ -37,23 +47,22 @@ pkg_config() {
   "$CC" -o "$WORK/pc_shared" $cflags "$here/main.c" $(pkg-config --libs attune) "-Wl,-rpath,$libdir"
   "$WORK/pc_shared"
   # shellcheck disable=SC2046,SC2086
-  "$CC" -o "$WORK/pc_static" $cflags "$here/main.c" $(pkg-config --static --libs attune | sed 's/-lattune/-l:libattune.a/') $CUDA_RPATH
+  "$CC" -o "$WORK/pc_static" $cflags "$here/main.c" $(pkg-config --static --libs attune | sed 's/-lattune/-l:libattune.a/')
   if readelf -d "$WORK/pc_static" | grep -q 'libattune'; then
     echo "pc_static is linked with libattune.so"
     exit 1
   fi
   "$WORK/pc_static"
+  starts_without_cuda "$WORK/pc_static"
 }
 
 mkdir -p "$WORK"
-CUDA_RPATH=${CUDA_RPATH:-}
 case $1 in
   install) install_build ;;
   find_package) find_package ;;
   pkg_config) pkg_config ;;
   without_cuda)
     BUILD=$WORK/build
-    CUDA_RPATH=
     "$CMAKE" -S "$SOURCE" -B "$BUILD" -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug -DATTUNE_CUDA=OFF -DATTUNE_TESTS=OFF \
       -DATTUNE_BENCH=OFF -DATTUNE_EXAMPLES=OFF
     "$CMAKE" --build "$BUILD" --parallel 2

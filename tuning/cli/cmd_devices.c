@@ -58,7 +58,7 @@ static void describe_row(cli_table *table, const description *d) {
                                              processors, p->features, d->fingerprint});
 }
 
-/* Where one implementation goes: a row or a member of an array. */
+/* Where one implementation or library goes: a row or a member of an array. */
 typedef struct listing {
   const char *device;
   cli_table *table;
@@ -78,10 +78,27 @@ static int list_implementation(void *user, const char *implementation, int versi
   return 0;
 }
 
+/* In a row the last cell is the file, or why there is none. */
+static int list_library(void *user, const attune_library *library) {
+  listing *to = user;
+  if (to->array)
+    json_array_append_new(to->array, json_pack("{s:o, s:o, s:o, s:b, s:o}", "library", cli_json_text(library->name),
+                                               "version", cli_json_text(library->version), "path",
+                                               cli_json_text(library->path), "loaded_by_program",
+                                               library->loaded_by_program, "problem", cli_json_text(library->problem)));
+  else
+    cli_table_add(to->table,
+                  (const char *const[]){to->device, library->name, library->version[0] ? library->version : "none",
+                                        library->problem[0] ? library->problem : library->path});
+  return 0;
+}
+
 static const cli_column device_columns[] = {{"device", false, false, 0},  {"kind", false, false, 3},
                                             {"model", false, true, 0},    {"memory", true, false, 0},
                                             {"cache", true, false, 4},    {"processors", true, false, 0},
                                             {"features", false, true, 1}, {"fingerprint", false, true, 2}};
+static const cli_column library_columns[] = {
+    {"device", false, false, 0}, {"library", false, false, 0}, {"version", false, false, 0}, {"file", false, true, 0}};
 static const cli_column implementation_columns[] = {{"device", false, false, 0},
                                                     {"implementation", false, false, 0},
                                                     {"version", true, false, 1},
@@ -95,25 +112,42 @@ static attune_status open_tuner(attune_tuner **out, const options *o) {
   return o->problem ? attune_tuner_create(out, &tuner_options) : ATTUNE_OK;
 }
 
-static attune_status gather(const options *o, attune_tuner *tuner, cli_table *devices, cli_table *implementations,
-                            json_t *array) {
+/* The tables of the text, in their order. */
+typedef struct tables {
+  cli_table devices, libraries, implementations;
+} tables;
+
+static attune_status gather(const options *o, attune_tuner *tuner, tables *out, json_t *array) {
   description *d = cli_alloc(1, sizeof *d);
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < attune_device_count() && status == ATTUNE_OK; i++) {
     status = describe(d, i);
     if (status != ATTUNE_OK) break;
     json_t *object = o->common.json ? describe_json(d) : NULL;
-    listing to = {attune_device_name(d->device), implementations, object ? json_array() : NULL};
-    if (tuner) status = attune_tuner_implementations(tuner, d->device, o->problem, list_implementation, &to);
+    listing libraries = {attune_device_name(d->device), &out->libraries, object ? json_array() : NULL};
+    listing to = {attune_device_name(d->device), &out->implementations, object ? json_array() : NULL};
+    status = attune_device_libraries(d->device, list_library, &libraries);
+    if (object) json_object_set_new(object, "libraries", libraries.array);
+    if (tuner && status == ATTUNE_OK)
+      status = attune_tuner_implementations(tuner, d->device, o->problem, list_implementation, &to);
     if (object && tuner) json_object_set(object, "implementations", to.array);
     json_decref(to.array);
     if (object)
       json_array_append_new(array, object);
     else
-      describe_row(devices, d);
+      describe_row(&out->devices, d);
   }
   free(d);
   return status;
+}
+
+static void print_tables(const tables *out, bool with_implementations, bool wide) {
+  cli_table_print(&out->devices, stdout, wide);
+  putchar('\n');
+  cli_table_print(&out->libraries, stdout, wide);
+  if (!with_implementations) return;
+  putchar('\n');
+  cli_table_print(&out->implementations, stdout, wide);
 }
 
 int cmd_devices(int argc, char **argv) {
@@ -122,22 +156,21 @@ int cmd_devices(int argc, char **argv) {
   attune_tuner *tuner = NULL;
   attune_status status = open_tuner(&tuner, &o);
   if (status != ATTUNE_OK) return cli_fail(status);
-  cli_table devices = {.columns = device_columns, .column_count = sizeof device_columns / sizeof device_columns[0]};
-  cli_table implementations = {.columns = implementation_columns, .column_count = 4};
+  tables out = {
+      .devices = {.columns = device_columns, .column_count = sizeof device_columns / sizeof device_columns[0]},
+      .libraries = {.columns = library_columns, .column_count = sizeof library_columns / sizeof library_columns[0]},
+      .implementations = {.columns = implementation_columns, .column_count = 4}};
   json_t *array = json_array();
-  status = gather(&o, tuner, &devices, &implementations, array);
+  status = gather(&o, tuner, &out, array);
   int code = status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
   if (status == ATTUNE_OK && o.common.json)
     code = cli_print_json(json_incref(array));
   else if (status == ATTUNE_OK)
-    cli_table_print(&devices, stdout, o.common.wide);
-  if (status == ATTUNE_OK && !o.common.json && tuner) {
-    putchar('\n');
-    cli_table_print(&implementations, stdout, o.common.wide);
-  }
+    print_tables(&out, tuner != NULL, o.common.wide);
   json_decref(array);
-  cli_table_free(&devices);
-  cli_table_free(&implementations);
+  cli_table_free(&out.devices);
+  cli_table_free(&out.libraries);
+  cli_table_free(&out.implementations);
   attune_tuner_destroy(tuner);
   return code;
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * context.c: whether a device is the thread's current one. Every call asks that, so the driver is asked, which answers
+ * sooner than the runtime. */
+#include <cuda.h>
+
+#include "src/cuda/state.h"
+
+bool at_cuda_driver_call(void *out, const char *name) {
+  void *call = NULL;
+  enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+  cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, 10020, cudaEnableDefault, &found);
+#else
+  cudaError_t error = cudaGetDriverEntryPoint(name, &call, cudaEnableDefault, &found);
+#endif
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  *(void **)out = call;
+  return error == cudaSuccess && found == cudaDriverEntryPointSuccess && call;
+}
+
+static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
+static struct driver {
+  CUresult (*current)(CUcontext *out);
+  CUresult (*primary_state)(CUdevice device, unsigned *flags, int *active);
+  CUresult (*retain)(CUcontext *out, CUdevice device);
+  CUresult (*release)(CUdevice device);
+  bool found;
+} driver; /* constant after driver_once */
+
+static void find_driver(void) {
+  driver.found = at_cuda_driver_call(&driver.current, "cuCtxGetCurrent") &&
+                 at_cuda_driver_call(&driver.primary_state, "cuDevicePrimaryCtxGetState") &&
+                 at_cuda_driver_call(&driver.retain, "cuDevicePrimaryCtxRetain") &&
+                 at_cuda_driver_call(&driver.release, "cuDevicePrimaryCtxRelease");
+}
+
+/* The device's primary context is the thread's: the quick way to know, and the usual case. Whoever made it current, the
+ * program's own runtime too, the driver knows. A context that the program made itself is never remembered: another one
+ * may get its address. */
+bool at_cuda_is_current(const attune_device *device) {
+  void *known = atomic_load_explicit(&at_cuda_device_of(device)->context, memory_order_acquire);
+  CUcontext now = NULL;
+  return known && driver.current(&now) == CUDA_SUCCESS && (void *)now == known;
+}
+
+void at_cuda_remember_context(const attune_device *device) {
+  at_cuda_device *state = at_cuda_device_of(device);
+  unsigned flags = 0;
+  int active = 0;
+  CUcontext primary = NULL;
+  enum cudaStreamCaptureMode mode;
+  if (atomic_load_explicit(&state->context, memory_order_relaxed)) return;
+  pthread_once(&driver_once, find_driver);
+  if (!driver.found || driver.primary_state(device->ordinal, &flags, &active) != CUDA_SUCCESS || !active) return;
+  at_cuda_relax(&mode);
+  if (driver.retain(&primary, device->ordinal) == CUDA_SUCCESS) {
+    (void)driver.release(device->ordinal);
+    atomic_store_explicit(&state->context, (void *)primary, memory_order_release);
+  }
+  at_cuda_restore(mode);
+}

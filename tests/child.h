@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * child.h: a part of a test in a process of its own: what is decided once in a process can be decided anew. */
+#ifndef TEST_CHILD_H
+#define TEST_CHILD_H
+
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Runs `arguments` with stdout into `text` (NULL: left alone) and returns its exit code; -1 when it was killed. */
+static inline int run_program(const char *const *arguments, char *text, size_t size) {
+  int ends[2] = {-1, -1}, end = 0;
+  pid_t child = 0;
+  posix_spawn_file_actions_t actions;
+  if (text && pipe(ends) != 0) return -1;
+  posix_spawn_file_actions_init(&actions);
+  if (text) {
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+  }
+  const int failed = posix_spawn(&child, arguments[0], &actions, NULL, (char **)(uintptr_t)arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (text) {
+    close(ends[1]);
+    size_t at = 0;
+    for (ssize_t got = 1; !failed && got > 0 && at + 1 < size; at += got > 0 ? (size_t)got : 0)
+      got = read(ends[0], text + at, size - 1 - at);
+    text[at] = '\0';
+    close(ends[0]);
+  }
+  if (failed || waitpid(child, &end, 0) != child) return -1;
+  return WIFEXITED(end) ? WEXITSTATUS(end) : -1;
+}
+
+/* This test's program again, for the part called `part`. */
+static inline int run_part(const char *part) {
+  char self[4096];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length <= 0) return -1;
+  self[length] = '\0';
+  return run_program((const char *const[]){self, part, NULL}, NULL, 0);
+}
+
+/* In a part: says what is wrong, and fails it. */
+#define EXPECT(condition, ...)                                        \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s: ", __func__, __LINE__, #condition); \
+      fprintf(stderr, __VA_ARGS__);                                   \
+      fputc('\n', stderr);                                            \
+      return 1;                                                       \
+    }                                                                 \
+  } while (0)
+
+/* A part and its name; 2 when there is none of that name. */
+typedef struct part {
+  const char *name;
+  int (*run)(void);
+} part;
+
+static inline int run_named(const part *parts, size_t count, const char *name) {
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(parts[i].name, name) == 0) return parts[i].run();
+  return 2;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_startup.c: what being linked with attune costs a program that does not use it, beside one that is linked with
+ * SQLite alone: at most 5 ms and 5 MB. ATTUNE_TEST_STARTS: how often each is started. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "src/support.h"
+#include "tests/child.h"
+
+typedef struct cost {
+  double ms;
+  long kib;
+} cost;
+
+static void start(cost *least, const char *program) {
+  char text[256];
+  const int64_t before = at_now_ns();
+  assert_int_equal(run_program((const char *const[]){program, NULL}, text, sizeof text), 0);
+  const double ms = (double)(at_now_ns() - before) * 1e-6;
+  const long kib = strtol(text, NULL, 10);
+  assert_true(kib > 0);
+  if (ms < least->ms) least->ms = ms;
+  if (kib < least->kib) least->kib = kib;
+}
+
+static void linking_costs_nothing(void **state) {
+  (void)state;
+  const char *wanted = getenv("ATTUNE_TEST_STARTS");
+  const int count = wanted ? atoi(wanted) : 20;
+  cost with = {1e9, 1L << 40}, without = with;
+  for (int i = 0; i < count; i++) {
+    start(&with, STARTUP_WITH);
+    start(&without, STARTUP_WITHOUT);
+  }
+  print_message("least of %d: with attune %.2f ms, %ld KiB; without %.2f ms, %ld KiB\n", count, with.ms, with.kib,
+                without.ms, without.kib);
+  assert_true(with.ms <= without.ms + 5.0);
+  assert_true(with.kib <= without.kib + 5 * 1000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(linking_costs_nothing)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
