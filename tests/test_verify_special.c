@@ -253,7 +253,14 @@ static void each_loss_is_caught(void **state) {
 
 static void what_is_right_passes(void **state) {
   (void)state;
+  static const char *const entangled[] = {
+      "gemm f32 nn 3x4x5x2 strict beta lda=6 stride_a=3", "gemm f64 tn 30x40x9x3 strict stride_a=2 stride_b=1",
+      "gemm f64 nn 30x40x9x2 strict beta ldc=60 stride_c=30", "gemm f64 nn 3x4x2x3 strict beta stride_c=2"};
   default_fault = NONE;
+  for (size_t i = 0; i < AT_COUNT(entangled); i++) {
+    if (check(entangled[i], NONE) != ATTUNE_OK) fail_msg("%s: %s", entangled[i], attune_last_message());
+    assert_int_equal(check(entangled[i], NAN_ALPHA_IS_1), ATTUNE_BAD_DATA);
+  }
   for (size_t i = 0; i < AT_COUNT(PROBLEMS); i++)
     for (size_t use = 0; use < AT_COUNT(USES); use++) {
       char text[AT_PROBLEM_CHARS];

@@ -114,6 +114,7 @@ static attune_status renew(at_verifier *v) {
   if (status != ATTUNE_OK) return status;
   at_operand_set_destroy(v->set);
   v->set = set;
+  memset(v->contents, 0, sizeof v->contents);
   v->damaged = false;
   return ATTUNE_OK;
 }
@@ -282,6 +283,7 @@ attune_status at_verifier_lost(at_verifier *v, const at_plan *plan, uint32_t *lo
     *lost |= here;
   }
   end_special(v);
+  if (status != ATTUNE_OK) v->damaged = true;
   return status;
 }
 

@@ -135,6 +135,16 @@ static void plant_line(const at_gemm *g, const lines *l, void *bytes, at_special
     store(bytes, dtype, first + (size_t)(place[i] * l->depth_step), at_special_line_value(g, role, i, places));
 }
 
+/* May something be planted in one matrix of the batch without another one changing? Inputs may overlap or interleave. */
+static bool are_apart(const at_gemm *g, int64_t rows, int64_t columns, int64_t ld, int64_t stride) {
+  return g->batch == 1 || stride == 0 || stride >= ld * (columns - 1) + rows;
+}
+
+static bool lines_are_apart(const at_gemm *g, int buffer) {
+  return buffer == 0 ? are_apart(g, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a)
+                     : are_apart(g, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b);
+}
+
 /* What lies between the columns as stored belongs to nobody: it may be NaN. */
 static void plant_gaps(const at_gemm *g, int buffer, size_t first, void *bytes) {
   const int64_t rows = buffer == 0 ? at_gemm_rows_a(g) : at_gemm_rows_b(g), ld = buffer == 0 ? g->lda : g->ldb,
@@ -148,7 +158,7 @@ static void plant_lines(const at_gemm *g, int buffer, int pattern, void *bytes) 
   const lines l = lines_of(g, buffer);
   for (int64_t matrix = 0; matrix < l.matrices; matrix++) {
     const size_t first = (size_t)(matrix * l.stride);
-    plant_gaps(g, buffer, first, bytes);
+    if (lines_are_apart(g, buffer)) plant_gaps(g, buffer, first, bytes);
     if (pattern == AT_PATTERN_SPREAD) {
       for (int role = 1; role < AT_SPECIAL_ROLES; role++)
         plant_line(g, &l, bytes, (at_special_role)role,
@@ -233,9 +243,10 @@ static void put_lines(list *l, const at_gemm *g) {
 static void put_c(list *l, const at_gemm *g) {
   const int turns = g->m * g->n * g->batch < FEW_ELEMENTS ? C_ROLES : 1;
   const int zero = AT_PATTERN_UNIFORM + AT_ROLE_ZERO; /* so that denormals are seen beside the product */
-  for (int t = 0; t < turns; t++) put_data(l, 0, 0, AT_C_PLANTED + t);
-  for (int t = 0; t < turns; t++) put_data(l, zero, 0, AT_C_PLANTED + t);
-  put(l, 0, 0, AT_C_PLANTED, 1.0, 0.5);
+  const bool apart = are_apart(g, g->m, g->n, g->ldc, g->stride_c);
+  for (int t = 0; apart && t < turns; t++) put_data(l, 0, 0, AT_C_PLANTED + t);
+  for (int t = 0; apart && t < turns; t++) put_data(l, zero, 0, AT_C_PLANTED + t);
+  put(l, 0, 0, apart ? AT_C_PLANTED : AT_C_ORDINARY, 1.0, 0.5);
   put(l, 0, 0, AT_C_POISON, l->alpha, 0.0);
   put(l, 0, 0, AT_C_ORDINARY, l->alpha, (double)NAN);
   put(l, 0, 0, AT_C_ORDINARY, l->alpha, (double)INFINITY);
@@ -249,7 +260,7 @@ int at_special_cases(const at_gemm *g, int want, at_special_case *out) {
     l.alpha = AT_GEMM_TEST_ALPHA;
     l.beta = AT_GEMM_TEST_BETA;
   }
-  put_lines(&l, g);
+  if (lines_are_apart(g, 0) && lines_are_apart(g, 1)) put_lines(&l, g);
   if (g->c != AT_C_NONE) put_c(&l, g);
   if (g->c == AT_C_NONE) put(&l, 0, 0, AT_C_ORDINARY, AT_GEMM_TEST_ALPHA, 0.0);
   put(&l, 0, 0, AT_C_ORDINARY, (double)NAN, l.beta);
