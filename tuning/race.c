@@ -305,7 +305,7 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   if (race->rounds == 0) prune(race, affordable(race, until_ns - at_now_ns()));
   attune_status status = ATTUNE_OK;
   const int most = race->longer ? MOST_LONGER : MOST_ROUNDS;
-  if (race->steady && race->profile->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);
+  if (race->rounds == 0 && race->steady && race->profile->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);
   for (int turn = 0; status == ATTUNE_OK && turn < 2 * most && race->rounds < most; turn++) {
     at_contender *field[AT_ROUND_SUBJECTS];
     const int count = lineup(race, field, AT_ROUND_SUBJECTS);
