@@ -248,7 +248,7 @@ static void print_summary(const tune_run *run, const tally *t) {
     printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
   if (t->unsure)
     printf("%zu are unsure: noise left the choice open; the same command measures them again\n", t->unsure);
-  if (!tuned && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT])
+  if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT])
     puts("nothing to measure: every winner is stored");
 }
 
