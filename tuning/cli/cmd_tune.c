@@ -58,7 +58,7 @@ typedef struct tune_run {
 
 typedef struct tally {
   size_t by_outcome[OUTCOME_KINDS];
-  size_t incomplete;
+  size_t incomplete, unsure;
   double geomean; /* 0: no winner's speedup is known */
   double seconds;
 } tally;
@@ -147,7 +147,7 @@ static void look_up(tune_run *run) {
     }
     bool known =
         !run->options->force && attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK;
-    if (known && is_measured(&it->decision) && it->decision.complete)
+    if (known && is_measured(&it->decision) && it->decision.complete && !it->decision.unsure)
       it->outcome = OUTCOME_STORED;
     else
       run->to_measure++;
@@ -215,6 +215,18 @@ static int print_times(const attune_decision *d) {
   return printed + more;
 }
 
+/* What a reader should know beside the figures. */
+static void write_remark(const item *it, char *out, size_t size) {
+  const attune_decision *d = &it->decision;
+  const bool stored = it->outcome == OUTCOME_STORED;
+  if (stored && strncmp(d->note, "stays: ", 7) == 0)
+    snprintf(out, size, "  (stored; %s)", d->note);
+  else if (!stored && d->complete && d->unsure)
+    snprintf(out, size, "  (%s)", d->note);
+  else
+    snprintf(out, size, "%s", stored ? "  (stored)" : !d->complete ? "  (budget ended first)" : "");
+}
+
 /* On a terminal a line fits: the name and then the winner's configuration are cut. */
 static void print_item(const tune_run *run, const item *it) {
   const attune_decision *d = &it->decision;
@@ -226,13 +238,14 @@ static void print_item(const tune_run *run, const item *it) {
   if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
   if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED) {
     char winner[sizeof d->implementation + sizeof d->configuration + 2];
-    const char *remark = it->outcome == OUTCOME_STORED ? "  (stored)" : !d->complete ? "  (budget ended first)" : "";
+    char remark[sizeof d->note + 16];
+    write_remark(it, remark, sizeof remark);
     const int printed = run->name_width + print_times(d) + 2;
     snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
     const int left = room - printed - (int)strlen(remark), width = cli_width(winner);
     fputs("  ", stdout);
     cli_print_padded(stdout, winner, room && left > 8 && left < width ? left : 0, false, true);
-    fputs(remark, stdout);
+    cli_print_padded(stdout, remark, 0, false, false);
   }
   putchar('\n');
   fflush(stdout);
@@ -283,6 +296,7 @@ static tally count_up(const tune_run *run) {
     t.by_outcome[it->outcome]++;
     if (it->outcome != OUTCOME_TUNED && it->outcome != OUTCOME_STORED) continue;
     t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete;
+    t.unsure += it->decision.complete && it->decision.unsure;
     if (!(cli_speedup(&it->decision) > 0)) continue;
     logs += log(cli_speedup(&it->decision));
     known++;
@@ -305,7 +319,9 @@ static void print_summary(const tune_run *run, const tally *t) {
            t->by_outcome[OUTCOME_BUSY]);
   if (t->incomplete)
     printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
-  if (!tuned && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
+  if (t->unsure)
+    printf("%zu are unsure: noise left the choice open; the same command measures them again\n", t->unsure);
+  if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
     puts("nothing to measure: every winner is stored");
 }
 
@@ -332,6 +348,7 @@ static int print_json(const tune_run *run, const tally *t) {
                 (json_int_t)t->by_outcome[OUTCOME_BUSY], "incomplete", (json_int_t)t->incomplete, "geomean_speedup",
                 t->geomean > 0 ? cli_json_number(t->geomean) : json_null(), "seconds", cli_json_number(t->seconds),
                 "interrupted", interrupted != 0);
+  json_object_set_new(object, "unsure", json_integer((json_int_t)t->unsure));
   return cli_print_json(object);
 }
 
