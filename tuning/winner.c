@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/host/threads.h"
+
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                 attune_decision *out) {
   memset(out, 0, sizeof *out);
@@ -22,6 +24,11 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
       !at_copy_text(configuration.text, sizeof configuration.text, decision->configuration))
     return at_fail(ATTUNE_NOT_FOUND, "stored winner %s version %d is not in this build", decision->implementation,
                    decision->implementation_version);
+  int64_t threads = 1;
+  if (device->properties.kind == ATTUNE_DEVICE_HOST && at_configuration_get(&configuration, "threads", &threads) &&
+      threads > at_cpu_count())
+    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s %s needs %lld threads; this process may use %d",
+                   decision->implementation, configuration.text, (long long)threads, at_cpu_count());
   return at_plan_create(plan, op, implementation, &configuration, problem, device);
 }
 

@@ -2,6 +2,7 @@
  * threads.c: one pool of threads for the process. A team owns the pool while it runs; who finds it owned runs alone. */
 #include "src/host/threads.h"
 
+#include "src/host/cpu_count.h"
 #include "src/host/spin.h"
 
 #include <limits.h>
@@ -176,7 +177,9 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
     return;
   }
   pthread_once(&pool_once, open_pool);
-  if (atomic_exchange_explicit(&pool.owned, true, memory_order_acquire)) {
+  const int most = at_thread_bound();
+  if (most > 0 && wanted > most) wanted = most;
+  if (wanted <= 1 || atomic_exchange_explicit(&pool.owned, true, memory_order_acquire)) {
     run_alone(fn, arg);
     return;
   }
