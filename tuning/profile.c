@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/host/capacity.h"
+
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
 static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
@@ -26,6 +28,7 @@ attune_status at_profiler_create(at_profiler **out, attune_device *device) {
   profiler->device = device;
   attune_status status = at_random_create(&profiler->random, (uint64_t)at_now_ns());
   if (status == ATTUNE_OK && on_host(profiler)) {
+    (void)at_cpu_capacity(); /* now, so that no search's time is spent on it */
     profiler->stream = attune_stream_default(device);
   } else if (status == ATTUNE_OK) {
     status = attune_stream_create(&profiler->stream, device);
@@ -120,6 +123,7 @@ void at_profile_be_sure(at_profile *profile) {
 attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
   subject->first_copy = profile->next_copy;
   profile->next_copy = (profile->next_copy + profile->calls) % profile->operands->copies;
+  if (on_host(profile->profiler)) at_profile_ready_host(profile, subject);
   if (!profile->graph) return ATTUNE_OK;
   attune_stream *stream = profile->profiler->stream;
   const at_backend *backend = stream->device->backend;
@@ -138,6 +142,7 @@ attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
 }
 
 void at_profile_forget(at_profile *profile, at_subject *subject) {
+  at_profile_forget_host(profile, subject);
   if (subject->graph) profile->profiler->device->backend->graph_destroy(subject->graph);
   subject->graph = NULL;
 }

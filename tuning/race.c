@@ -2,6 +2,7 @@
  * race.c: screening, rounds, elimination, choice. */
 #include "tuning/race.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,20 +21,32 @@ static const double ENOUGH_ERROR = 0.0015;               /* relative standard er
 static const double SWITCH_MARGIN = 0.005;               /* a challenger must win by this, and by 3 standard errors */
 static const double SAME = 0.003;                        /* contenders this close are equals */
 
-/* A team of threads measured back to back is awake and has the CPUs to itself; in a program it must be woken, and
- * others want the CPUs. */
-static const double TEAM_NS = 1500.0, TEAM_SHARE = 0.02; /* once a call; of the time for each thread more */
+/* A team measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the
+ * CPUs. CPU time beyond the default's is paid for: twice the CPUs for a few percent is no win. */
+static const double TEAM_NS = 1500.0,
+                    CPU_PRICE = 0.15; /* once a call; of the CPU time that the default does not take */
 
-static double with_team_cost(const at_contender *contender, double ns) {
+static double threads_of(const at_contender *contender) {
   int64_t threads = 1;
-  if (!at_configuration_get(&contender->configuration, "threads", &threads) || threads < 2) return ns;
-  return ns * (1.0 + TEAM_SHARE * (double)(threads - 1)) + TEAM_NS;
+  return at_configuration_get(&contender->configuration, "threads", &threads) && threads > 1 ? (double)threads : 1.0;
+}
+
+/* CPUs that it keeps busy: as measured, else all its threads. */
+static double cpus_of(const at_contender *contender) {
+  return contender->cpus > 0.0 ? contender->cpus : threads_of(contender);
+}
+
+/* What `ns` of the contender are worth beside `base_ns` of the default. */
+static double with_team_cost(const at_contender *base, double base_ns, const at_contender *contender, double ns) {
+  if (threads_of(contender) < 2.0 || contender == base) return ns;
+  const double more_ns = ns * cpus_of(contender) - base_ns * cpus_of(base);
+  return ns + (more_ns > 0.0 ? CPU_PRICE * more_ns : 0.0) + TEAM_NS;
 }
 
 at_contender *at_race_add(at_race *race, const at_implementation *implementation,
                           const at_configuration *configuration) {
   for (int i = 0; i < race->count; i++)
-    if (race->contenders[i]->implementation == implementation &&
+    if (race->contenders[i]->implementation == implementation && !race->contenders[i]->bare &&
         strcmp(race->contenders[i]->configuration.text, configuration->text) == 0)
       return NULL;
   if (race->count == race->room) {
@@ -49,6 +62,22 @@ at_contender *at_race_add(at_race *race, const at_implementation *implementation
   contender->configuration = *configuration;
   race->contenders[race->count++] = contender;
   return contender;
+}
+
+at_contender *at_race_incumbent(const at_race *race) {
+  return race->incumbent ? race->incumbent : race->contenders[0];
+}
+
+void at_race_add_default(at_race *race, const at_implementation *base, const at_configuration *configuration) {
+  at_contender *first = at_race_add(race, base, configuration);
+  if (!first || !base->bare) return;
+  first->bare = true;
+  race->incumbent = at_race_add(race, base, configuration);
+}
+
+/* The default, in both its forms, stays whatever it measures. */
+static bool stays(const at_race *race, const at_contender *contender) {
+  return contender == race->contenders[0] || contender == race->incumbent;
 }
 
 void at_race_drop(at_race *race, at_contender *contender, at_contender_state state) {
@@ -76,8 +105,9 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
   attune_status status = at_plan_create(&contender->plan, profile->op, contender->implementation,
                                         &contender->configuration, profile->problem, profile->profiler->device);
   if (status == ATTUNE_OK) status = at_profile_try(profile, &contender->subject, contender->plan);
+  contender->subject.bare = contender->bare;
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
-  if (status == ATTUNE_OK && contender != base &&
+  if (status == ATTUNE_OK && !stays(race, contender) &&
       contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
@@ -90,7 +120,15 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
     return ATTUNE_OK;
   }
   at_race_drop(race, contender, AT_FAILED);
-  return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && contender != base ? ATTUNE_OK : status;
+  return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && !stays(race, contender) ? ATTUNE_OK
+                                                                                                      : status;
+}
+
+/* Running mean of the CPUs that a sample kept busy. */
+static void note_cpus(at_contender *contender) {
+  const double latest = contender->subject.cpus;
+  if (latest <= 0.0) return;
+  contender->cpus = contender->cpus > 0.0 ? 0.75 * contender->cpus + 0.25 * latest : latest;
 }
 
 /* Quick samples of a batch beside the default; each contender's best relative time counts. */
@@ -103,8 +141,11 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
     bool good = true;
     const attune_status status = at_profile_round(race->profile, subjects, count + 1, ns, &good);
     if (status != ATTUNE_OK) return status;
+    note_cpus(race->contenders[0]);
     for (int i = 0; i < count; i++) {
-      const double relative = ns[0] > 0.0 ? with_team_cost(batch[i], ns[i + 1]) / ns[0] : 1.0;
+      note_cpus(batch[i]);
+      const double relative =
+          ns[0] > 0.0 ? with_team_cost(race->contenders[0], ns[0], batch[i], ns[i + 1]) / ns[0] : 1.0;
       if (batch[i]->quick == 0.0 || relative < batch[i]->quick) batch[i]->quick = relative;
       if (batch[i]->quick < race->best_quick) race->best_quick = batch[i]->quick;
     }
@@ -123,7 +164,7 @@ static void prune(at_race *race, int keep) {
   int count = 0;
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED) continue;
+    if (contender->state != AT_SCREENED || stays(race, contender)) continue;
     if (contender->quick > KEEP_WITHIN * race->best_quick || count == (int)AT_COUNT(left))
       at_race_drop(race, contender, AT_SLOWER);
     else
@@ -135,10 +176,14 @@ static void prune(at_race *race, int keep) {
 
 attune_status at_race_start(at_race *race, double *once_ns) {
   at_contender *base = race->contenders[0];
-  const attune_status status = get_ready(race, base);
+  attune_status status = get_ready(race, base);
   base->quick = race->best_quick = 1.0;
   *once_ns = base->subject.once_ns;
-  return status;
+  if (status != ATTUNE_OK || !race->incumbent) return status;
+  status = get_ready(race, race->incumbent);
+  if (status != ATTUNE_OK) return status;
+  race->best_quick = HUGE_VAL; /* what is behind the vendor's own call may still be the best through attune */
+  return screen_batch(race, &race->incumbent, 1);
 }
 
 attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
@@ -177,6 +222,7 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
   for (int i = 0; i < count && status == ATTUNE_OK && good; i++) {
     at_contender *contender = field[(i + turn) % count];
     contender->samples[contender->count++] = ns[i];
+    note_cpus(contender);
   }
   return status;
 }
@@ -184,26 +230,27 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
 void at_race_judge(const at_contender *base, at_contender *contender) {
   const double base_ns = at_median(base->samples, base->count);
   contender->speedup = at_paired_ratio(base->samples, contender->samples, contender->count, &contender->error);
-  contender->merit = contender == base ? 1.0 : base_ns / with_team_cost(contender, base_ns / contender->speedup);
+  contender->merit =
+      contender == base ? 1.0 : base_ns / with_team_cost(base, base_ns, contender, base_ns / contender->speedup);
 }
 
 /* Drops contenders whose best case is behind the leader's worst; true when what is left is clear enough. */
 static bool eliminate(at_race *race, at_contender **field, int count) {
-  const at_contender *leader = field[0];
-  for (int i = 1; i < count; i++)
-    if (field[i]->merit > leader->merit) leader = field[i];
+  const at_contender *leader = at_race_incumbent(race);
+  for (int i = 0; i < count; i++)
+    if (!field[i]->bare && field[i]->merit > leader->merit) leader = field[i];
   double worst_error = 0.0;
   int left = 0;
   for (int i = 0; i < count; i++) {
     at_contender *contender = field[i];
     double error = 0.0;
     const double behind = at_paired_ratio(contender->samples, leader->samples, contender->count, &error);
-    if (contender != leader && contender != race->contenders[0] && behind - 3.0 * error > 1.0 + SAME) {
+    if (contender != leader && !stays(race, contender) && behind - 3.0 * error > 1.0 + SAME) {
       at_race_drop(race, contender, AT_SLOWER);
       continue;
     }
-    if (contender != leader && error > worst_error) worst_error = error;
-    left++;
+    if (contender != leader && !contender->bare && error > worst_error) worst_error = error;
+    left += !contender->bare;
   }
   return left == 1 || worst_error < ENOUGH_ERROR;
 }
@@ -233,17 +280,30 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   return ATTUNE_OK;
 }
 
+/* Both were paired with the default, so their errors add up. */
+static bool beats(const at_contender *contender, double merit, double error) {
+  const double errors = 3.0 * sqrt(contender->error * contender->error + error * error);
+  const double margin = errors > SWITCH_MARGIN ? errors : SWITCH_MARGIN;
+  return contender->count >= LEAST_ROUNDS && contender->merit > merit * (1.0 + margin);
+}
+
 bool at_race_beats_default(const at_contender *contender) {
-  const double margin = 3.0 * contender->error > SWITCH_MARGIN ? 3.0 * contender->error : SWITCH_MARGIN;
-  return contender->count >= LEAST_ROUNDS && contender->merit > 1.0 + margin;
+  return beats(contender, 1.0, 0.0);
+}
+
+/* What the incumbent is worth. It runs as the default does: its threads are no choice that would have a price. */
+static double worth(const at_race *race, const at_contender *incumbent) {
+  return incumbent == race->contenders[0] || incumbent->count == 0 ? 1.0 : incumbent->speedup;
 }
 
 at_contender *at_race_winner(at_race *race) {
-  at_contender *best = race->contenders[0];
+  at_contender *const incumbent = at_race_incumbent(race), *best = incumbent;
+  const double error = incumbent == race->contenders[0] ? 0.0 : incumbent->error;
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED || !at_race_beats_default(contender)) continue;
-    if (best == race->contenders[0] || contender->merit > best->merit * (1.0 + SAME)) best = contender;
+    if (contender->state != AT_SCREENED || contender == incumbent || !beats(contender, worth(race, incumbent), error))
+      continue;
+    if (best == incumbent || contender->merit > best->merit * (1.0 + SAME)) best = contender;
   }
   return best;
 }

@@ -83,8 +83,8 @@ static void commit(const job *j, const at_search_result *result, const attune_de
 static attune_status measure_problem(const job *j, at_search_result *result, attune_decision *out) {
   at_profiler *profiler = NULL;
   const attune_measure measure = at_tuner_measure(j->tuner, j->device);
-  const int64_t start_ns = at_now_ns();
   attune_status status = profiler_of(j, &profiler);
+  const int64_t start_ns = at_now_ns(); /* making the first profiler is no part of a budget */
   if (status == ATTUNE_OK) status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns);
   atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
   if (status != ATTUNE_OK) return status;

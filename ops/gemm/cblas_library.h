@@ -15,12 +15,19 @@ typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, i
 typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha,
                                   const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
+typedef void (*at_cblas_sgemv_fn)(int layout, int trans, int m, int n, float alpha, const float *a, int lda,
+                                  const float *x, int step_x, float beta, float *y, int step_y);
+typedef void (*at_cblas_dgemv_fn)(int layout, int trans, int m, int n, double alpha, const double *a, int lda,
+                                  const double *x, int step_x, double beta, double *y, int step_y);
+
 typedef struct at_cblas {
   char id[64];         /* "openblas-0.3.21" */
   int default_threads; /* the setting when it was found, at least 1 */
   bool f32_overreads;  /* its f32 kernels read beyond the end of matrices, into pages that may not be there */
   at_cblas_sgemm_fn sgemm;
   at_cblas_dgemm_fn dgemm;
+  at_cblas_sgemv_fn sgemv; /* NULL: not there, as the next */
+  at_cblas_dgemv_fn dgemv;
   at_cblas_gate gate;
 } at_cblas;
 
