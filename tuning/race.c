@@ -22,25 +22,19 @@ static const double SWITCH_MARGIN = 0.005;               /* a challenger must wi
 static const double SAME = 0.003;                        /* contenders this close are equals */
 
 /* A team measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the
- * CPUs. CPU time beyond the default's is paid for: twice the CPUs for a few percent is no win. */
-static const double TEAM_NS = 1500.0,
-                    CPU_PRICE = 0.15; /* once a call; of the CPU time that the default does not take */
-
-static double threads_of(const at_contender *contender) {
-  int64_t threads = 1;
-  return at_configuration_get(&contender->configuration, "threads", &threads) && threads > 1 ? (double)threads : 1.0;
-}
+ * CPUs: each one that it keeps busy beside its own has a price, so that two CPUs for a few percent are no win. */
+static const double TEAM_NS = 1500.0, CPU_PRICE = 0.15; /* once a call; of the time for each CPU more */
 
 /* CPUs that it keeps busy: as measured, else all its threads. */
 static double cpus_of(const at_contender *contender) {
-  return contender->cpus > 0.0 ? contender->cpus : threads_of(contender);
+  int64_t threads = 1;
+  if (!at_configuration_get(&contender->configuration, "threads", &threads) || threads < 2) return 1.0;
+  return contender->cpus > 0.0 ? contender->cpus : (double)threads;
 }
 
-/* What `ns` of the contender are worth beside `base_ns` of the default. */
-static double with_team_cost(const at_contender *base, double base_ns, const at_contender *contender, double ns) {
-  if (threads_of(contender) < 2.0 || contender == base) return ns;
-  const double more_ns = ns * cpus_of(contender) - base_ns * cpus_of(base);
-  return ns + (more_ns > 0.0 ? CPU_PRICE * more_ns : 0.0) + TEAM_NS;
+static double with_team_cost(const at_contender *contender, double ns) {
+  const double more = cpus_of(contender) - 1.0;
+  return ns * (1.0 + CPU_PRICE * more) + TEAM_NS * (more < 1.0 ? more : 1.0);
 }
 
 at_contender *at_race_add(at_race *race, const at_implementation *implementation,
@@ -144,8 +138,7 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
     note_cpus(race->contenders[0]);
     for (int i = 0; i < count; i++) {
       note_cpus(batch[i]);
-      const double relative =
-          ns[0] > 0.0 ? with_team_cost(race->contenders[0], ns[0], batch[i], ns[i + 1]) / ns[0] : 1.0;
+      const double relative = ns[0] > 0.0 ? with_team_cost(batch[i], ns[i + 1]) / ns[0] : 1.0;
       if (batch[i]->quick == 0.0 || relative < batch[i]->quick) batch[i]->quick = relative;
       if (batch[i]->quick < race->best_quick) race->best_quick = batch[i]->quick;
     }
@@ -230,8 +223,7 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
 void at_race_judge(const at_contender *base, at_contender *contender) {
   const double base_ns = at_median(base->samples, base->count);
   contender->speedup = at_paired_ratio(base->samples, contender->samples, contender->count, &contender->error);
-  contender->merit =
-      contender == base ? 1.0 : base_ns / with_team_cost(base, base_ns, contender, base_ns / contender->speedup);
+  contender->merit = base_ns / with_team_cost(contender, base_ns / contender->speedup);
 }
 
 /* Drops contenders whose best case is behind the leader's worst; true when what is left is clear enough. */
@@ -280,28 +272,26 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   return ATTUNE_OK;
 }
 
-/* Both were paired with the default, so their errors add up. */
-static bool beats(const at_contender *contender, double merit, double error) {
+/* Beyond the noise, in time and in merit too: what is slower than the default never wins because it is cheaper, nor what
+ * is faster because it is dearer. Both were paired with contender 0, so their errors add up. */
+static bool beats(const at_contender *contender, double speedup, double merit, double error) {
   const double errors = 3.0 * sqrt(contender->error * contender->error + error * error);
-  const double margin = errors > SWITCH_MARGIN ? errors : SWITCH_MARGIN;
-  return contender->count >= LEAST_ROUNDS && contender->merit > merit * (1.0 + margin);
+  const double margin = 1.0 + (errors > SWITCH_MARGIN ? errors : SWITCH_MARGIN);
+  return contender->count >= LEAST_ROUNDS && contender->speedup > speedup * margin && contender->merit > merit * margin;
 }
 
 bool at_race_beats_default(const at_contender *contender) {
-  return beats(contender, 1.0, 0.0);
-}
-
-/* What the incumbent is worth. It runs as the default does: its threads are no choice that would have a price. */
-static double worth(const at_race *race, const at_contender *incumbent) {
-  return incumbent == race->contenders[0] || incumbent->count == 0 ? 1.0 : incumbent->speedup;
+  return beats(contender, 1.0, 1.0, 0.0);
 }
 
 at_contender *at_race_winner(at_race *race) {
   at_contender *const incumbent = at_race_incumbent(race), *best = incumbent;
-  const double error = incumbent == race->contenders[0] ? 0.0 : incumbent->error;
+  const bool judged = incumbent->merit > 0.0;
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED || contender == incumbent || !beats(contender, worth(race, incumbent), error))
+    if (contender->state != AT_SCREENED || contender == incumbent ||
+        !beats(contender, judged ? incumbent->speedup : 1.0, judged ? incumbent->merit : 1.0,
+               judged ? incumbent->error : 0.0))
       continue;
     if (best == incumbent || contender->merit > best->merit * (1.0 + SAME)) best = contender;
   }

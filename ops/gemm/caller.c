@@ -60,9 +60,12 @@ attune_status at_gemm_caller_create(void **out, const at_plan *plan, const void 
 attune_status at_gemm_caller_run(void *state, const at_bare_calls *calls, attune_stream *stream) {
   const caller *c = state;
   attune_status status = ATTUNE_OK;
-  for (int i = calls->from; i < calls->to && status == ATTUNE_OK; i++)
+  int copy = calls->from % calls->copies;
+  for (int i = calls->from; i < calls->to && status == ATTUNE_OK; i++) {
     status = attune_gemm(c->tuner, stream, &c->problem,
-                         (const attune_gemm_operands *)(const void *)calls->operands[i % calls->copies]);
+                         (const attune_gemm_operands *)(const void *)calls->operands[copy]);
+    if (++copy == calls->copies) copy = 0;
+  }
   return status;
 }
 

@@ -109,6 +109,36 @@ static void call_f32(const at_cblas *library, const at_gemm *g, const shape *s, 
   }
 }
 
+/* A program has the arguments at hand: those of small products are kept out of the loop, for reading them from the
+ * problem at each call would be seen in the time. */
+static void products_f64(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {
+  const at_cblas_dgemm_fn gemm = library->dgemm;
+  const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;
+  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
+  const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */
+  int copy = calls->from % calls->copies;
+  for (int i = calls->from; i < calls->to; i += run) {
+    const at_gemm_operands o = *(const at_gemm_operands *)(const void *)calls->operands[copy];
+    for (int j = 0; j < run; j++)
+      gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, o.alpha, o.a, lda, o.b, ldb, o.beta, o.d, ldd);
+    if (++copy == calls->copies) copy = 0;
+  }
+}
+
+static void products_f32(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {
+  const at_cblas_sgemm_fn gemm = library->sgemm;
+  const int trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE, trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;
+  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
+  const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */
+  int copy = calls->from % calls->copies;
+  for (int i = calls->from; i < calls->to; i += run) {
+    const at_gemm_operands o = *(const at_gemm_operands *)(const void *)calls->operands[copy];
+    for (int j = 0; j < run; j++)
+      gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, (float)o.alpha, o.a, lda, o.b, ldb, (float)o.beta, o.d, ldd);
+    if (++copy == calls->copies) copy = 0;
+  }
+}
+
 static const at_cblas *library_of(const at_plan *plan) {
   char id[64];
   return at_configuration_get_text(&plan->configuration, "library", id, sizeof id) ? at_cblas_find(id) : NULL;
@@ -119,12 +149,19 @@ attune_status at_cblas_bare(const at_plan *plan, const at_bare_calls *calls) {
   const at_cblas *library = library_of(plan);
   if (!library) return at_fail(ATTUNE_NOT_FOUND, "the library of %s is not here", plan->configuration.text);
   const shape vector = shape_of(g), *s = at_cblas_can_gemv(library, g) ? &vector : NULL;
+  const bool f64 = g->dtype == ATTUNE_F64;
+  if (!s && g->batch == 1 && g->c != AT_C_SEPARATE) {
+    (f64 ? products_f64 : products_f32)(library, g, calls);
+    return ATTUNE_OK;
+  }
+  int copy = calls->from % calls->copies; /* a division at each call would be seen too */
   for (int i = calls->from; i < calls->to; i++) {
-    const at_gemm_operands *o = (const at_gemm_operands *)(const void *)calls->operands[i % calls->copies];
-    if (g->dtype == ATTUNE_F64)
+    const at_gemm_operands *o = (const at_gemm_operands *)(const void *)calls->operands[copy];
+    if (f64)
       call_f64(library, g, s, o);
     else
       call_f32(library, g, s, o);
+    if (++copy == calls->copies) copy = 0;
   }
   return ATTUNE_OK;
 }
