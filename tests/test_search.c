@@ -9,7 +9,10 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <time.h>
 
+#include "src/host/capacity.h"
+#include "src/host/threads.h"
 #include "tests/fake_op.h"
 #include "tuning/race.h"
 #include "tuning/search.h"
@@ -199,6 +202,47 @@ static void the_price_is_the_same_for_all(void **state) {
     if ((at_race_winner(&race) == &other) != rows[i].wins)
       fail_msg("row %zu: merit %g, the default's %g", i, other.merit, base.merit);
   }
+}
+
+/* ---- teams where the CPUs are fewer than they seem ---- */
+
+/* Each member takes so much CPU time, whatever else runs here. */
+static void take_cpu(void *arg, const at_team *team) {
+  const int64_t ns = *(const int64_t *)arg;
+  struct timespec start, now;
+  (void)team;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+  do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < ns);
+}
+
+static attune_status team_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  int64_t threads = 1, ns = 0;
+  (void)stream;
+  at_configuration_get(&plan->configuration, "threads", &threads);
+  at_configuration_get(&plan->configuration, "ns", &ns);
+  const at_gemm *g = at_gemm_of(plan->problem);
+  at_gemm_plain(g, operands, 0, 0, g->m, 0, g->n);
+  at_parallel((int)threads, take_cpu, &ns);
+  return ATTUNE_OK;
+}
+
+/* Two CPUs that sustain the work of one: a team that needs twice 120 us of them is as slow as 240 us in the long run,
+ * however fast its bursts are, and does not win over 180 us of one. */
+static void a_burst_is_no_evidence(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=120000,threads=2", NULL};
+  const double before = at_cpu_capacity();
+  fake_base_implementation.launch = fake_spin_implementation.launch = team_launch;
+  at_copy_text(fake_base, sizeof fake_base, "ns=180000,threads=1");
+  at_cpu_capacity_set(1.0);
+  const attune_status status = search(spins, 1500.0);
+  at_cpu_capacity_set(before);
+  fake_base_implementation.launch = fake_spin_implementation.launch = fake_launch;
+  OK(status);
+  assert_string_equal(result.decision.implementation, "base");
+  const at_trial *team = trial_of("spin", spins[0]);
+  if (team && team->samples > 0) assert_true(team->time_ns > 230000.0);
 }
 
 /* ---- the vendor's own call ---- */
@@ -438,6 +482,7 @@ int main(void) {
       TEST(beating_the_default_takes_a_margin),
       TEST(threads_are_a_cost),
       TEST(the_price_is_the_same_for_all),
+      TEST(a_burst_is_no_evidence),
       TEST(the_default_is_the_bare_call),
       TEST(a_bare_default_and_no_time),
       TEST(equals_are_decided_by_order),

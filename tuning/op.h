@@ -68,6 +68,7 @@ typedef struct at_op {
   /* The buffers of a call, and the operands that point to them. */
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
   void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands);
+  size_t operands_bytes; /* of what launch takes, at most AT_OPERANDS_BYTES */
 
   /* Optional: a call of the plan as a program makes it, by the public function and a look-up that hits, so that what
    * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the plan.

@@ -53,8 +53,9 @@ struct attune_plan {
   const at_implementation *implementation;
   const at_op *op;
   size_t workspace_bytes;
-  int caller_flags; /* the op's, for plans handed to callers */
-  bool borrowed;    /* handed to a caller: state belongs to the plan table's plan */
+  int caller_flags;       /* the op's, for plans handed to callers */
+  struct at_guard *guard; /* watches a team on the host; NULL: none (guard.h) */
+  bool borrowed;          /* handed to a caller: state belongs to the plan table's plan */
   at_configuration configuration;
   uint64_t problem[AT_PROBLEM_BYTES / 8];
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/host/threads.h"
+#include "tuning/guard.h"
 
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                 attune_decision *out) {
@@ -29,7 +30,9 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
       threads > at_cpu_count())
     return at_fail(ATTUNE_NOT_FOUND, "stored winner %s %s needs %lld threads; this process may use %d",
                    decision->implementation, configuration.text, (long long)threads, at_cpu_count());
-  return at_plan_create(plan, op, implementation, &configuration, problem, device);
+  const attune_status status = at_plan_create(plan, op, implementation, &configuration, problem, device);
+  if (status == ATTUNE_OK) at_guard_attach(*plan, decision);
+  return status;
 }
 
 static attune_status find_in(at_store *store, const char *fingerprint, const attune_decision *key,

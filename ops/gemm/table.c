@@ -100,6 +100,7 @@ const at_op at_gemm_op = {
     .deterministic = deterministic,
     .buffers = at_gemm_buffers,
     .bind = bind,
+    .operands_bytes = sizeof(at_gemm_operands),
     .caller_create = at_gemm_caller_create,
     .caller_run = at_gemm_caller_run,
     .caller_destroy = at_gemm_caller_destroy,

@@ -21,8 +21,7 @@ static const int64_t ALONE_NS = 40000000,
 static const int64_t LOAD_NS = 240000000, TOGETHER_NS = 150000000; /* all: until a burst is over, and what counts */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static double capacity;    /* constant after once */
-static _Atomic bool known; /* capacity is set */
+static _Atomic double capacity; /* 0: not measured */
 
 typedef struct burner {
   alignas(64) _Atomic uint64_t units;
@@ -107,27 +106,35 @@ static double rate_together(burner *burners, int count) {
   return rate;
 }
 
-static void measure(void) {
-  double most = at_cpu_share();
+static double measured(void) {
+  double most = at_cpu_share(), found = 1.0;
   const int count = most < MOST_THREADS ? (int)most + ((double)(int)most < most) : MOST_THREADS;
-  capacity = 1.0;
   burner *burners = count > 1 ? aligned_alloc(alignof(burner), (size_t)count * sizeof *burners) : NULL;
   if (burners) {
     const double alone = rate_alone(), together = rate_together(burners, count);
-    if (alone > 0.0 && together > alone) capacity = together / alone;
-    if (capacity > most) capacity = most;
+    if (alone > 0.0 && together > alone) found = together / alone;
+    if (found > most) found = most;
     free(burners);
   }
-  atomic_store(&known, true);
+  return found;
+}
+
+static void measure(void) {
+  if (atomic_load(&capacity) == 0.0) atomic_store(&capacity, measured());
 }
 
 double at_cpu_capacity(void) {
   pthread_once(&once, measure);
-  return capacity;
+  return atomic_load(&capacity);
 }
 
 double at_cpu_capacity_known(void) {
-  return atomic_load(&known) ? capacity : at_cpu_share();
+  const double found = atomic_load_explicit(&capacity, memory_order_relaxed);
+  return found > 0.0 ? found : at_cpu_share();
+}
+
+void at_cpu_capacity_set(double cpus) {
+  atomic_store(&capacity, cpus);
 }
 
 /* Two must really run at once, with a little to spare for what a measurement loses. */

@@ -15,6 +15,9 @@ double at_cpu_capacity(void);
 /* The same when it was measured, else what masks and quotas say: never measures. Any thread. */
 double at_cpu_capacity_known(void);
 
+/* For tests: this is what was measured. */
+void at_cpu_capacity_set(double cpus);
+
 /* How long a thread may wait awake for another one: most_ns, or 0 where the one that waits takes the time of the one
  * that works. Any thread. */
 int64_t at_spin_limit(int64_t most_ns);
