@@ -180,6 +180,9 @@ static int play(const char *role, const char *database) {
   attune_tuner *tuner = tuner_of(database);
   if (!tuner || attune_device_get(&host, "host") != ATTUNE_OK) return 90;
   if (attune_explain(tuner, host, PROBLEM, &decision) != ATTUNE_OK) return 91;
+  const bool force = strcmp(role, "force") == 0;
+  if ((force || strcmp(role, "tune") == 0) && attune_tune(tuner, host, PROBLEM, 50.0, force, &decision) != ATTUNE_OK)
+    return 92;
   const int source = (int)decision.source;
   attune_tuner_destroy(tuner);
   return source;
@@ -246,6 +249,20 @@ static void winners_hold_where_their_threads_are(void **state) {
   assert_int_equal(run_as("explain", two, NULL, false), have_two ? ATTUNE_SOURCE_STORED : ATTUNE_SOURCE_DEFAULT);
 }
 
+/* What is tuned with fewer threads stays out of a database that has a winner of more, unless that is forced. */
+static void fewer_threads_replace_nothing(void **state) {
+  (void)state;
+  char database[600];
+  if (attune_get_threads() < 2) skip();
+  snprintf(database, sizeof database, "%s/kept.db", tree);
+  store_winner(database, 2);
+  assert_int_equal(run_as("tune", database, NULL, true), ATTUNE_SOURCE_TUNED);
+  assert_int_equal(run_as("explain", database, NULL, true), ATTUNE_SOURCE_DEFAULT);
+  assert_int_equal(run_as("explain", database, NULL, false), ATTUNE_SOURCE_STORED);
+  assert_int_equal(run_as("force", database, NULL, true), ATTUNE_SOURCE_TUNED);
+  assert_int_equal(run_as("explain", database, NULL, true), ATTUNE_SOURCE_STORED);
+}
+
 int main(int argc, char **argv) {
   if (argc > 2) return play(argv[1], argv[2]);
   const struct CMUnitTest tests[] = {
@@ -254,6 +271,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(the_program_bounds_the_team),
       cmocka_unit_test(threads_of_a_child),
       cmocka_unit_test(winners_hold_where_their_threads_are),
+      cmocka_unit_test(fewer_threads_replace_nothing),
   };
   return cmocka_run_group_tests(tests, make_tree, remove_tree);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/host/threads.h"
 #include "tuning/search.h"
 
 enum { LEASE_MS = 60000, COMMIT_WAIT_MS = 5000, POLL_MS = 5 };
@@ -69,9 +70,26 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
   return status;
 }
 
+/* The database has a winner that only holds where more threads are than here: what was found with fewer is no reason to
+ * lose it. */
+static bool needs_more_threads(const job *j, const attune_decision *winner) {
+  attune_decision row;
+  at_configuration configuration;
+  int64_t threads = 1;
+  return j->device->properties.kind == ATTUNE_DEVICE_HOST && !j->force &&
+         at_store_find(j->tuner->user, j->fingerprint, winner->problem, winner->measure, &row) == ATTUNE_OK &&
+         at_copy_text(configuration.text, sizeof configuration.text, row.configuration) &&
+         at_configuration_get(&configuration, "threads", &threads) && threads > at_cpu_count();
+}
+
 static void commit(const job *j, const at_search_result *result, const attune_decision *winner) {
   char family[AT_FAMILY_CHARS];
   if (!j->tuner->user || j->op->family(j->problem, family, sizeof family) != ATTUNE_OK) return;
+  if (needs_more_threads(j, winner)) {
+    at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: the database's needs more than the %d threads of here",
+           winner->problem, at_cpu_count());
+    return;
+  }
   const attune_status status =
       at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
