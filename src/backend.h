@@ -122,6 +122,12 @@ struct attune_device {
   struct at_allocator *memory; /* src/memory/'s; made at first use, kept for ever */
 };
 
+/* Bytes of alignment from which on more makes no difference to the device's speed: a line of a GPU's L2 cache, a vector
+ * of a CPU. */
+static inline int at_device_alignment(const attune_device *device) {
+  return device->properties.kind == ATTUNE_DEVICE_HOST ? 16 : 128;
+}
+
 struct at_capture;   /* src/capture.h */
 struct at_allocator; /* src/memory/allocator.h */
 struct at_front;

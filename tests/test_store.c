@@ -48,7 +48,8 @@ static void extremes(void **state) {
   d.default_time_ns = 0.0;
   d.tuning_ms = -0.0;
   d.tuned_at = 0;
-  d.complete = 1;
+  d.complete = d.unsure = 1;
+  d.placement_spread = 0.0625;
   char fingerprint[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
   memset(fingerprint, 'f', sizeof fingerprint - 1);
   memset(family, 'g', sizeof family - 1);
@@ -56,6 +57,7 @@ static void extremes(void **state) {
   assert_int_equal(at_store_put(store, fingerprint, family, &d, NULL, 0, 1000), ATTUNE_OK);
   assert_int_equal(at_store_find(store, fingerprint, d.problem, d.measure, &found), ATTUNE_OK);
   assert_same_winner(&d, &found);
+  assert_true(found.unsure == 1 && found.placement_spread == 0.0625);
   at_store_close(store);
 }
 
@@ -129,6 +131,7 @@ static void refuses_bad_rows(void **state) {
   REFUSED(d.time_ns = 0.0 / 0.0 * d.time_ns);
   REFUSED(d.max_error = 1.0 / (d.time_ns - d.time_ns));
   REFUSED(d.samples = -1);
+  REFUSED(d.placement_spread = -1);
   REFUSED(d.tuned_at = -1);
   REFUSED(d.tuned_at = INT64_MAX);
   assert_int_equal(at_store_put(store, "", FAMILY, &good, NULL, 0, 100), ATTUNE_INVALID_ARGUMENT);

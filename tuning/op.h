@@ -28,7 +28,7 @@ typedef struct at_bare_calls {
 /* One memory area that a problem's operands point to. */
 typedef struct at_buffer {
   size_t bytes;       /* from the first element's start to the last one's end */
-  size_t alignment;   /* of its start: exactly this power of two */
+  size_t alignment;   /* of its start: a multiple of this power of two */
   attune_dtype dtype; /* what it is filled with */
   bool input;
   bool output;
@@ -62,6 +62,9 @@ typedef struct at_op {
   /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters
    * written. */
   int (*libraries)(attune_device *device, char *out, size_t size);
+  /* Optional: folds what the device does not tell apart, such as alignment beyond its best class, so that equal work has
+   * equal bytes. A problem is folded before it becomes a key, is measured or is stored. */
+  void (*fold)(void *problem, const attune_device *device);
   /* Nonzero when the winner must give the same bits at each run. */
   bool (*deterministic)(const void *problem);
 

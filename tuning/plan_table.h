@@ -21,7 +21,9 @@ typedef struct at_key {
 static inline void *at_key_problem(at_key *key) {
   return key->words + 1;
 }
+/* Completes a key whose problem is in place: op and device, and the problem as the device tells problems apart. */
 static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
+  if (op->fold) op->fold(at_key_problem(key), device);
   key->words[0] = (uint64_t)(unsigned)op->id << 32 | (uint64_t)(unsigned)device->index;
 }
 

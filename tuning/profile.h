@@ -9,8 +9,13 @@
 
 #include "tuning/operand_set.h"
 #include "tuning/registry.h"
+#include "tuning/statistics.h"
 
 #define AT_ROUND_SUBJECTS 64
+
+/* Placements of the operands that a problem is measured at where graphs are replayed, which hold pointers: each subject
+ * has a graph for each placement it was measured at. Elsewhere every round may have its own. */
+#define AT_GRAPH_PLACEMENTS 12
 
 typedef struct at_profiler {
   attune_device *device;
@@ -28,19 +33,24 @@ typedef struct at_profile {
   const void *problem;
   bool cold, graph;
   at_operand_set *operands;
-  int calls;      /* of a graph or of one turn; set by at_profile_calibrate */
-  int turns;      /* of these in a sample: 1 for a quick look, more for a sure one */
-  double once_ns; /* what calibration took for a call's length */
-  int next_copy;  /* where the next subject's rotation starts */
-  int disturbed;  /* samples thrown away so far */
+  int calls;       /* of a graph or of one turn; set by at_profile_calibrate */
+  int turns;       /* of these in a sample: 1 for a quick look, more for a sure one */
+  double once_ns;  /* what calibration took for a call's length */
+  int next_copy;   /* where the next subject's rotation starts */
+  uint64_t seed;   /* of the placements */
+  int placement;   /* where the operands lie now: 0 to at_profile_placements - 1 */
+  bool moved;      /* since the latest round */
+  double ready_ns; /* what it takes to make a subject ready at a placement */
+  int disturbed;   /* samples thrown away so far */
 } at_profile;
 
 typedef struct at_subject {
-  at_plan *plan;   /* owned by the subject's maker */
-  at_graph *graph; /* NULL: launched call by call */
+  at_plan *plan;                         /* owned by the subject's maker */
+  at_graph *graphs[AT_GRAPH_PLACEMENTS]; /* by placement; NULL: launched call by call, or not ready there */
   int first_copy;
   double once_ns; /* the second launch alone */
   bool bare;      /* timed as the vendor's own call (at_implementation.bare), not as a plan */
+  bool called;    /* a caller was asked for */
   void *caller;   /* host, short calls: what makes them through the public function; NULL: launched */
   double cpus;    /* host: CPUs that the latest sample kept busy, 1 at least */
 } at_subject;
@@ -62,7 +72,14 @@ void at_profile_calibrate(at_profile *profile, double once_ns);
  */
 void at_profile_be_sure(at_profile *profile);
 
-/* Makes the subject ready for rounds: records its graph. */
+/* How many placements there are to measure at. */
+int at_profile_placements(const at_profile *profile);
+
+/* Moves the operands to a placement: how far they lie from each other and from the start of a page. Subjects are made
+ * ready there before the next round; what is ready at other placements stays so. */
+void at_profile_place(at_profile *profile, int placement);
+
+/* Makes the subject ready for rounds at the present placement, unless it is: records its graph. */
 attune_status at_profile_ready(at_profile *profile, at_subject *subject);
 void at_profile_forget(at_profile *profile, at_subject *subject);
 

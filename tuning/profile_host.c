@@ -14,7 +14,8 @@ static const double CALLER_BELOW_NS = 5000.0;
 
 void at_profile_ready_host(at_profile *profile, at_subject *subject) {
   const at_op *op = profile->op;
-  if (subject->bare || subject->caller || !op->caller_create || profile->once_ns >= CALLER_BELOW_NS) return;
+  if (subject->bare || subject->called || !op->caller_create || profile->once_ns >= CALLER_BELOW_NS) return;
+  subject->called = true;
   if (op->caller_create(&subject->caller, subject->plan, profile->operands->operands[0], profile->profiler->stream) !=
       ATTUNE_OK)
     subject->caller = NULL; /* launched, then */

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- schema.sql: a tuning database, version 1. Opening compares the stored schema with this text, so tables come first,
--- then indexes, each statement starts a line, and a change raises user_version.
+-- schema.sql: a tuning database, version 2. Opening compares the stored schema with this text, so tables come first,
+-- then indexes, each statement starts a line, and a change raises user_version. Version 1 had no placement_spread and no
+-- unsure; store_migrate.c brings it here.
 
 PRAGMA application_id = 1096041538;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE fingerprint (
   id INTEGER PRIMARY KEY,
@@ -36,6 +37,8 @@ CREATE TABLE winner (
   complete INTEGER NOT NULL,
   tuned_at INTEGER NOT NULL,
   note TEXT NOT NULL,
+  placement_spread REAL NOT NULL,
+  unsure INTEGER NOT NULL,
   row_check INTEGER NOT NULL,
   PRIMARY KEY (problem, fingerprint, measure)
 ) STRICT, WITHOUT ROWID;

@@ -41,6 +41,7 @@ typedef enum at_statement {
   AT_SQL_LEASE_TAKE,
   AT_SQL_LEASE_DROP,
   AT_SQL_LEASE_DROP_ALL,
+  AT_SQL_OLD_WINNERS,
   AT_SQL_COUNT
 } at_statement;
 
@@ -48,6 +49,7 @@ struct at_store {
   at_store *next; /* among all stores of the process; the list's lock in store_fork.c guards it */
   char *path;
   bool read_only;
+  bool old;       /* a database of version 1, read only */
   pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection */
   uint64_t token; /* tells this open store from all others, in leases */
 
@@ -129,8 +131,22 @@ uint64_t at_store_row_key(const char *fingerprint, const char *problem, const ch
 int at_store_row_write(at_store *store, const at_store_row *row);
 /* Copies a text column into out[size]; false when it is absent, too long, or has control characters. */
 bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t size, bool empty);
-/* Reads the current row of a statement that selects what AT_SQL_FIND does; false: damaged, a miss. */
+/* The winner alone, of a fingerprint that is there. */
+int at_store_winner_write(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner);
+/* Reads the current row of a statement that selects what AT_SQL_FIND does, of a database of version 1 (its winners count
+ * as unsure) or 2; false: damaged, a miss. */
 bool at_store_row_read(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS], attune_decision *out);
+bool at_store_row_read_family(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS],
+                              char family[AT_FAMILY_CHARS], attune_decision *out);
+
+/* --- store_migrate.c --- */
+
+#define AT_STORE_VERSION 2 /* of schema.sql */
+
+/* BAD_DATA unless the tables are those of schema.sql, or of what it was in version 1. */
+attune_status at_store_check_schema(at_store *store, int version);
+/* Brings a database of version 1 to version 2, in one transaction, unless another process just did. */
+attune_status at_store_migrate(at_store *store);
 
 /* --- store_lease.c --- */
 

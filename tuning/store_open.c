@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 1096041538
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION AT_STORE_VERSION
 #define OPEN_WAIT_MS 5000
 #define CLOSE_WAIT_MS 2000
 #define CHECKED_BYTES ((int64_t)1 << 20)
@@ -77,38 +77,6 @@ static attune_status create(at_store *store) {
   return status;
 }
 
-/* Past blanks, comments and pragmas of the schema's text, to the next statement that is stored. */
-static const char *next_statement(const char *text) {
-  for (;;) {
-    text += strspn(text, "\n;");
-    if (strncmp(text, "--", 2) != 0 && strncmp(text, "PRAGMA", 6) != 0) return text;
-    text += strcspn(text, "\n");
-  }
-}
-
-static attune_status check_schema(at_store *store) {
-  sqlite3_stmt *statement;
-  const char *expected = next_statement(at_schema_sql);
-  bool same = true;
-  int code = sqlite3_prepare_v2(store->db, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid", -1,
-                                &statement, NULL);
-  if (code != SQLITE_OK) return at_store_fail(store, code);
-  while (same && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-    const char *sql = (const char *)sqlite3_column_text(statement, 0);
-    size_t length = sql ? strlen(sql) : 0;
-    same = length > 0 && strncmp(sql, expected, length) == 0 && expected[length] == ';';
-    if (same) expected = next_statement(expected + length);
-  }
-  int end = sqlite3_finalize(statement);
-  if (same && code != SQLITE_DONE) return at_store_fail(store, code);
-  if (end != SQLITE_OK) return at_store_fail(store, end);
-  if (same && *expected == '\0') return ATTUNE_OK;
-  return at_fail(
-      ATTUNE_BAD_DATA,
-      "%s has other tables than a tuning database of version %d; move it away or set ATTUNE_DB to another file",
-      store->path, SCHEMA_VERSION);
-}
-
 /* Tells a tuning database from an empty file (made into one when writing), another program's file and a newer
  * attune's. */
 static attune_status identify(at_store *store) {
@@ -135,11 +103,16 @@ static attune_status identify(at_store *store) {
                    "ATTUNE_DB to another file",
                    store->path, (long long)version, SCHEMA_VERSION);
   }
+  if (version == 1 && store->read_only) { /* its winners still serve */
+    store->old = true;
+    return at_store_check_schema(store, 1);
+  }
+  if (version == 1) return at_store_migrate(store);
   if (version != SCHEMA_VERSION) {
     return at_fail(ATTUNE_BAD_DATA, "%s has database version %lld, this attune reads %d; move it away", store->path,
                    (long long)version, SCHEMA_VERSION);
   }
-  return check_schema(store);
+  return at_store_check_schema(store, SCHEMA_VERSION);
 }
 
 /* A small file as a whole. */

@@ -46,9 +46,13 @@ static const field fields[] = {
     FIELD(FIELD_FLAG, complete),
     FIELD(FIELD_TIME, tuned_at),
     FIELD(FIELD_TEXT_OR_EMPTY, note),
+    FIELD(FIELD_REAL, placement_spread), /* from here on: since version 2 */
+    FIELD(FIELD_FLAG, unsure),
 };
 
 #define FIELD_COUNT ((int)AT_COUNT(fields))
+#define FIELD_COUNT_1 (FIELD_COUNT - 2)  /* of version 1 */
+#define OTHER_COLUMNS 4                  /* fingerprint and family before the fields, hash and fingerprint's id after */
 #define REAL_MAX 1e18                    /* ns: thirty years */
 #define TIME_MAX ((int64_t)253402300799) /* the year 9999 */
 
@@ -139,6 +143,7 @@ attune_status at_store_row_make(at_store_row **out, const char *fingerprint, con
   if (status == ATTUNE_OK) status = at_store_check_text("family", family, AT_FAMILY_CHARS, false);
   attune_decision copy = status == ATTUNE_OK ? *winner : (attune_decision){0};
   copy.complete = copy.complete != 0;
+  copy.unsure = copy.unsure != 0;
   for (int i = 0; i < FIELD_COUNT && status == ATTUNE_OK; i++) status = check_field(&copy, &fields[i]);
   for (int i = 0; i < trial_count && status == ATTUNE_OK; i++) status = check_trial(&trials[i]);
   if (status != ATTUNE_OK) return status;
@@ -191,12 +196,12 @@ uint64_t at_store_row_key(const char *fingerprint, const char *problem, const ch
 
 /* The row's content as stored, in the order of the columns. A machine of the other byte order hashes otherwise:
  * a miss, but its fingerprint is another one anyway. */
-static int64_t row_check(const char *fingerprint, const char *family, const attune_decision *decision) {
+static int64_t row_check(const char *fingerprint, const char *family, const attune_decision *decision, int count) {
   content c;
   c.size = 0;
   add_text(&c, fingerprint);
   add_text(&c, family);
-  for (int i = 0; i < FIELD_COUNT; i++) {
+  for (int i = 0; i < count; i++) {
     const field *f = &fields[i];
     if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
       add_text(&c, (const char *)decision + f->offset);
@@ -254,20 +259,23 @@ static int write_trials(at_store *store, const at_store_row *row) {
   return code;
 }
 
+int at_store_winner_write(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner) {
+  sqlite3_stmt *statement;
+  int code = at_store_statement(store, AT_SQL_PUT, &statement);
+  if (code == SQLITE_OK) code = bind_text(statement, 1, fingerprint);
+  if (code == SQLITE_OK) code = bind_text(statement, 2, family);
+  for (int i = 0; i < FIELD_COUNT && code == SQLITE_OK; i++) code = bind_field(statement, 3 + i, winner, &fields[i]);
+  if (code == SQLITE_OK)
+    code = sqlite3_bind_int64(statement, 3 + FIELD_COUNT, row_check(fingerprint, family, winner, FIELD_COUNT));
+  return code == SQLITE_OK ? at_store_step_done(statement) : code;
+}
+
 int at_store_row_write(at_store *store, const at_store_row *row) {
   sqlite3_stmt *statement;
   int code = at_store_statement(store, AT_SQL_ADD_FINGERPRINT, &statement);
   if (code == SQLITE_OK) code = bind_text(statement, 1, row->fingerprint);
   if (code == SQLITE_OK) code = at_store_step_done(statement);
-  if (code == SQLITE_OK) code = at_store_statement(store, AT_SQL_PUT, &statement);
-  if (code == SQLITE_OK) code = bind_text(statement, 1, row->fingerprint);
-  if (code == SQLITE_OK) code = bind_text(statement, 2, row->family);
-  for (int i = 0; i < FIELD_COUNT && code == SQLITE_OK; i++)
-    code = bind_field(statement, 3 + i, &row->winner, &fields[i]);
-  if (code == SQLITE_OK) {
-    code = sqlite3_bind_int64(statement, 3 + FIELD_COUNT, row_check(row->fingerprint, row->family, &row->winner));
-  }
-  if (code == SQLITE_OK) code = at_store_step_done(statement);
+  if (code == SQLITE_OK) code = at_store_winner_write(store, row->fingerprint, row->family, &row->winner);
   return code == SQLITE_OK ? write_trials(store, row) : code;
 }
 
@@ -300,15 +308,22 @@ static bool read_field(sqlite3_stmt *statement, int column, attune_decision *out
   return true;
 }
 
-bool at_store_row_read(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS], attune_decision *out) {
-  char family[AT_FAMILY_CHARS];
+bool at_store_row_read_family(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS],
+                              char family[AT_FAMILY_CHARS], attune_decision *out) {
+  const int count = sqlite3_column_count(statement) - OTHER_COLUMNS, check = 2 + count;
   memset(out, 0, sizeof *out);
-  bool ok = at_store_column_text(statement, 0, fingerprint, AT_FINGERPRINT_CHARS, false) &&
-            at_store_column_text(statement, 1, family, sizeof family, false);
-  for (int i = 0; i < FIELD_COUNT && ok; i++) ok = read_field(statement, 2 + i, out, &fields[i]);
-  int check = 2 + FIELD_COUNT;
+  bool ok = (count == FIELD_COUNT || count == FIELD_COUNT_1) &&
+            at_store_column_text(statement, 0, fingerprint, AT_FINGERPRINT_CHARS, false) &&
+            at_store_column_text(statement, 1, family, AT_FAMILY_CHARS, false);
+  for (int i = 0; i < count && ok; i++) ok = read_field(statement, 2 + i, out, &fields[i]);
   ok = ok && sqlite3_column_type(statement, check) == SQLITE_INTEGER &&
-       sqlite3_column_int64(statement, check) == row_check(fingerprint, family, out);
+       sqlite3_column_int64(statement, check) == row_check(fingerprint, family, out, count);
+  if (count == FIELD_COUNT_1) out->unsure = 1; /* measured at one placement of its operands */
   out->source = ATTUNE_SOURCE_STORED;
   return ok;
+}
+
+bool at_store_row_read(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS], attune_decision *out) {
+  char family[AT_FAMILY_CHARS];
+  return at_store_row_read_family(statement, fingerprint, family, out);
 }

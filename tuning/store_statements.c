@@ -6,26 +6,37 @@
 #include <string.h>
 #include <time.h>
 
-#define FIELD_COLUMNS                                                                                         \
+#define FIELD_COLUMNS_1                                                                                       \
   "problem, measure, device, implementation, version, configuration, time_ns, spread, samples, "              \
   "default_implementation, "                                                                                  \
   "default_time_ns, runner_up, runner_up_configuration, runner_up_time_ns, candidates, rejected, disturbed, " \
   "max_error, "                                                                                               \
   "tuning_ms, complete, tuned_at, note"
-#define WINNER "SELECT f.text, w.family, " FIELD_COLUMNS ", row_check, w.fingerprint FROM "
+#define FIELD_COLUMNS FIELD_COLUMNS_1 ", placement_spread, unsure"
+#define WINNER_OF(columns) "SELECT f.text, w.family, " columns ", row_check, w.fingerprint FROM "
+#define WINNER WINNER_OF(FIELD_COLUMNS)
+#define WINNER_1 WINNER_OF(FIELD_COLUMNS_1)
+#define BY_KEY                                                 \
+  "fingerprint f CROSS JOIN winner w ON w.fingerprint = f.id " \
+  "WHERE f.text = ?1 AND w.problem = ?2 AND w.measure = ?3"
+#define IN_ORDER                                               \
+  "winner w CROSS JOIN fingerprint f ON f.id = w.fingerprint " \
+  "WHERE (w.problem, w.fingerprint, w.measure) > (?1, ?2, ?3) ORDER BY w.problem, w.fingerprint, w.measure"
+#define OF_FAMILY                                                                       \
+  "fingerprint f CROSS JOIN winner w INDEXED BY winner_family ON w.fingerprint = f.id " \
+  "WHERE f.text = ?4 AND w.family = ?5 AND w.measure = ?6 AND w.problem > ?1 ORDER BY w.problem"
 #define FINGERPRINT "(SELECT id FROM fingerprint WHERE text = ?1)"
 
 static const char *const texts[AT_SQL_COUNT] = {
     [AT_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [AT_SQL_COMMIT] = "COMMIT",
     [AT_SQL_ROLLBACK] = "ROLLBACK",
-    [AT_SQL_FIND] = WINNER "fingerprint f CROSS JOIN winner w ON w.fingerprint = f.id "
-                           "WHERE f.text = ?1 AND w.problem = ?2 AND w.measure = ?3",
+    [AT_SQL_FIND] = WINNER BY_KEY,
     [AT_SQL_ADD_FINGERPRINT] = "INSERT INTO fingerprint (text) VALUES (?1) ON CONFLICT DO NOTHING",
     [AT_SQL_PUT] =
         "INSERT OR REPLACE INTO winner (fingerprint, family, " FIELD_COLUMNS ", row_check) VALUES (" FINGERPRINT ", "
         "?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, "
-        "?25)",
+        "?25, ?26, ?27)",
     [AT_SQL_CLEAR_TRIALS] = "DELETE FROM trial WHERE fingerprint = " FINGERPRINT " AND problem = ?2 AND measure = ?3",
     [AT_SQL_PUT_TRIAL] =
         "INSERT INTO trial (fingerprint, problem, measure, ordinal, implementation, configuration, time_ns, spread, "
@@ -34,12 +45,8 @@ static const char *const texts[AT_SQL_COUNT] = {
                       "ON CONFLICT DO UPDATE SET last = max(last, excluded.last), "
                       "count = CASE WHEN count > 9223372036854775807 - excluded.count THEN 9223372036854775807 "
                       "ELSE count + excluded.count END",
-    [AT_SQL_WALK] = WINNER
-    "winner w CROSS JOIN fingerprint f ON f.id = w.fingerprint "
-    "WHERE (w.problem, w.fingerprint, w.measure) > (?1, ?2, ?3) ORDER BY w.problem, w.fingerprint, w.measure",
-    [AT_SQL_WALK_FAMILY] =
-        WINNER "fingerprint f CROSS JOIN winner w INDEXED BY winner_family ON w.fingerprint = f.id "
-               "WHERE f.text = ?4 AND w.family = ?5 AND w.measure = ?6 AND w.problem > ?1 ORDER BY w.problem",
+    [AT_SQL_WALK] = WINNER IN_ORDER,
+    [AT_SQL_WALK_FAMILY] = WINNER OF_FAMILY,
     [AT_SQL_RECORDED] =
         "SELECT problem, count FROM workload WHERE fingerprint = " FINGERPRINT " ORDER BY count DESC, problem",
     [AT_SQL_LEASE_READ] =
@@ -48,6 +55,14 @@ static const char *const texts[AT_SQL_COUNT] = {
                           "VALUES (" FINGERPRINT ", ?2, ?3, ?4, ?5, ?6, ?7)",
     [AT_SQL_LEASE_DROP] = "DELETE FROM lease WHERE fingerprint = " FINGERPRINT " AND problem = ?2 AND token = ?3",
     [AT_SQL_LEASE_DROP_ALL] = "DELETE FROM lease WHERE token = ?1",
+    [AT_SQL_OLD_WINNERS] = WINNER_1 "winner_1 w CROSS JOIN fingerprint f ON f.id = w.fingerprint",
+};
+
+/* The same of a database of version 1; NULL: not another. */
+static const char *const old_texts[AT_SQL_COUNT] = {
+    [AT_SQL_FIND] = WINNER_1 BY_KEY,
+    [AT_SQL_WALK] = WINNER_1 IN_ORDER,
+    [AT_SQL_WALK_FAMILY] = WINNER_1 OF_FAMILY,
 };
 
 #define STEPS_EACH_CALL 10000          /* SQLite's virtual machine steps between two looks at steps_left */
@@ -60,7 +75,8 @@ int at_store_statement(at_store *store, at_statement which, sqlite3_stmt **out) 
     (void)sqlite3_reset(*statement);
     (void)sqlite3_clear_bindings(*statement);
   } else {
-    code = sqlite3_prepare_v3(store->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    const char *text = store->old && old_texts[which] ? old_texts[which] : texts[which];
+    code = sqlite3_prepare_v3(store->db, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
   }
   *out = *statement;
   return code;

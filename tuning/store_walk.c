@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define WALK_BATCH 32
-#define ID_COLUMN 25 /* after what at_store_row_read reads */
 
 typedef struct walk_row {
   char fingerprint[AT_FINGERPRINT_CHARS];
@@ -60,7 +59,7 @@ static int read_batch(at_store *store, void *user) {
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     walk_row *row = &w->rows[w->count];
     if (!at_store_row_read(statement, row->fingerprint, &row->decision)) continue;
-    row->id = sqlite3_column_int64(statement, ID_COLUMN);
+    row->id = sqlite3_column_int64(statement, sqlite3_column_count(statement) - 1);
     if (!rises(last, row)) continue;
     last = row;
     w->more = ++w->count == WALK_BATCH;

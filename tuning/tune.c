@@ -3,6 +3,7 @@
  * processes. */
 #include "tuning/tune.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -30,14 +31,18 @@ typedef struct job {
   bool leased;
 } job;
 
-/* A winner that needs no measuring: complete, in this tuner or in a database. */
-static bool known(const job *j, attune_decision *out) {
+/* The winner so far, in this tuner or in a database. */
+static bool incumbent(const job *j, attune_decision *out) {
   at_key key = {{0}};
-  at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR && out->complete)
-    return true;
-  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
+  at_key_set(&key, j->op, j->device);
+  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR) return true;
+  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK;
+}
+
+/* A winner that needs no measuring. */
+static bool known(const job *j, attune_decision *out) {
+  return incumbent(j, out) && at_evidence(out) == AT_EVIDENCE_FULL;
 }
 
 /* Among processes, one tunes and the others wait for its winner, twice as long as they would tune themselves; then they
@@ -57,7 +62,8 @@ static bool other_process_won(job *j, attune_decision *out) {
   }
   j->leased = true;
   attune_decision found; /* it may have been committed just before the lease was free */
-  if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK || !found.complete)
+  if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK ||
+      at_evidence(&found) != AT_EVIDENCE_FULL)
     return false;
   *out = found;
   return true;
@@ -98,12 +104,14 @@ static void commit(const job *j, const at_search_result *result, const attune_de
 }
 
 /* Under the device's lock. */
-static attune_status measure_problem(const job *j, at_search_result *result, attune_decision *out) {
+static attune_status measure_problem(const job *j, const attune_decision *before, at_search_result *result,
+                                     attune_decision *out) {
   at_profiler *profiler = NULL;
   const attune_measure measure = at_tuner_measure(j->tuner, j->device);
   attune_status status = profiler_of(j, &profiler);
   const int64_t start_ns = at_now_ns(); /* making the first profiler is no part of a budget */
-  if (status == ATTUNE_OK) status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns);
+  if (status == ATTUNE_OK)
+    status = at_search_again(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
   atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
   if (status != ATTUNE_OK) return status;
   const attune_decision head = *out;
@@ -116,12 +124,25 @@ static attune_status measure_problem(const job *j, at_search_result *result, att
   return ATTUNE_OK;
 }
 
-/* The new winner is what calls use from now on. */
+/* Weaker evidence does not replace stronger: then *out becomes the winner so far, and says why. */
+static bool stays(const attune_decision *before, attune_decision *out) {
+  char note[sizeof out->note];
+  if (!at_evidence_weaker(out, before)) return false;
+  snprintf(note, sizeof note, "stays: measured anew, but %s",
+           !out->complete ? "the budget ended first"
+           : out->unsure  ? "noise left the choice open"
+                          : "with a larger error");
+  *out = *before;
+  at_copy_text(out->note, sizeof out->note, note);
+  return true;
+}
+
+/* The winner is what calls use from now on. */
 static void publish(const job *j, const attune_decision *winner) {
   at_key key = {{0}};
   at_plan *plan = NULL;
-  at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
+  at_key_set(&key, j->op, j->device);
   if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK)
     at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false);
 }
@@ -151,9 +172,12 @@ attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *
     status = bound_budget(&j);
     if (status == ATTUNE_OK) status = at_decision_begin(tuner, op, problem, device, out);
     if (status == ATTUNE_OK && !other_process_won(&j, out)) {
-      status = measure_problem(&j, &result, out);
+      attune_decision before;
+      const bool had = incumbent(&j, &before);
+      status = measure_problem(&j, had ? &before : NULL, &result, out);
       measured = status == ATTUNE_OK;
-      if (measured) publish(&j, out);
+      if (measured && had && stays(&before, out)) measured = false;
+      if (status == ATTUNE_OK) publish(&j, out);
     }
   }
   pthread_mutex_unlock(&device_lock[device->index]);
@@ -172,6 +196,7 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
+  if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
   if (status == ATTUNE_OK)
     status = at_tune_problem(tuner, op, bytes, device, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, force != 0, &decision);
   if (status == ATTUNE_OK && out) *out = decision;

@@ -51,7 +51,8 @@ typedef struct attune_tuner_options {
   const char *system_database; /* a read-only layer under it; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
   double budget_ms;            /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
-                                   makes sensible: 330 and 400 calls of the default */
+                                   makes sensible: 420 and 400 calls of the default; half as
+                                   long again where noise leaves the choice open */
   double total_budget_ms;      /* most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
 } attune_tuner_options;
@@ -113,14 +114,18 @@ typedef struct attune_decision {
   int disturbed;    /* samples thrown away: throttled or disturbed */
   double max_error; /* of the winner: largest error as a fraction of what the contract allows */
   double tuning_ms;
-  int complete;     /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
-  int64_t tuned_at; /* seconds since 1970, 0: not tuned */
-  char note[128];   /* in words: why this one */
+  int complete;            /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
+  int64_t tuned_at;        /* seconds since 1970, 0: not tuned */
+  char note[128];          /* in words: why this one */
+  double placement_spread; /* relative: how far time_ns moves with where the operands lie, a standard deviation */
+  int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes anew */
 } attune_decision;
 
 /* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner
- * and fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0:
- * the tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
+ * and fills *out (may be NULL). A complete and sure winner already stored is returned unmeasured unless `force`. A stored
+ * winner stays, is returned, and out->note says so, where the new evidence is weaker: complete and sure is stronger than
+ * complete, complete than incomplete, and of equals the new one counts unless its error is clearly larger. budget_ms <=
+ * 0: the tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
  * BUDGET_EXHAUSTED (the tuner's total), DEVICE_ERROR. Any thread; one tuning at a time a device, others wait. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);

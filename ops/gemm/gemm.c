@@ -31,7 +31,7 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
 static attune_status check_empty(const attune_gemm_problem *problem) {
   at_gemm g;
   bool swap;
-  return at_gemm_normalise(problem, (at_gemm_use){AT_C_NONE, 16}, &g, &swap);
+  return at_gemm_normalise(problem, (at_gemm_use){AT_C_NONE, AT_GEMM_ALIGNMENT}, &g, &swap);
 }
 
 static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
@@ -65,8 +65,7 @@ static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_o
                   c = o->beta != 0.0 ? (uintptr_t)o->c : d;
   const bool bad = !o->a || !o->b || !d || !c || o->alpha == 0.0 || o->d == o->a || o->d == o->b ||
                    (inputs & low_bits[p->dtype]) || ((d | c) & low_bits[p->dtype_out ? p->dtype_out : p->dtype]);
-  const uintptr_t low = ((inputs | d | c) & 15) | 16;
-  use->alignment = (uint8_t)(low & (~low + 1));
+  use->alignment = at_gemm_alignment_of(inputs | d | c);
   use->c = o->beta == 0.0 ? AT_C_NONE : c == d ? AT_C_INPLACE : AT_C_SEPARATE;
   return !bad;
 }
@@ -137,7 +136,13 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
 }
 
 /* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */
-enum { FLAG_ALIGNMENT = 15, FLAG_C_SHIFT = 4, FLAG_C = 3 << FLAG_C_SHIFT, FLAG_SWAP = 1 << 6 };
+enum { FLAG_ALIGNMENT = AT_GEMM_ALIGNMENT - 1, FLAG_C_SHIFT = 7, FLAG_C = 3 << FLAG_C_SHIFT, FLAG_SWAP = 1 << 9 };
+
+/* What a plan demands of later operands: the least that the device does not tell from what it was made with. */
+static int least_alignment(int alignment, const attune_device *device) {
+  const int best = at_device_alignment(device);
+  return alignment < best ? alignment : best;
+}
 
 attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                       const attune_gemm_problem *problem, const attune_gemm_operands *operands) {
@@ -162,7 +167,8 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
   if (!copy) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
   *copy = *plan;
   copy->borrowed = true;
-  copy->caller_flags = (use.alignment - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
+  copy->caller_flags =
+      (least_alignment(use.alignment, stream->device) - 1) | (int)use.c << FLAG_C_SHIFT | (swap ? FLAG_SWAP : 0);
   *out = copy;
   return ATTUNE_OK;
 }
@@ -186,8 +192,10 @@ static attune_status fail_run(const attune_plan *plan, const attune_stream *stre
                    o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
   if (c != AT_C_NONE && !o->c)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c is NULL; should point to the matrix");
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "operands are not aligned to %d bytes as those that the plan was made with",
-                 (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+  return at_fail(
+      ATTUNE_INVALID_ARGUMENT,
+      "operands are not all aligned to %d bytes, as those were that the plan was made with; make one with these",
+      (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
 attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {

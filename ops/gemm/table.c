@@ -97,6 +97,7 @@ const at_op at_gemm_op = {
     .flops = flops,
     .bytes = bytes,
     .libraries = libraries,
+    .fold = at_gemm_fold,
     .deterministic = deterministic,
     .buffers = at_gemm_buffers,
     .bind = bind,

@@ -78,6 +78,8 @@ json_t *cli_json_decision(const attune_decision *d) {
       "tuned_at", (json_int_t)d->tuned_at, "note", cli_json_text(d->note));
   json_object_update(object, rest);
   json_decref(rest);
+  json_object_set_new(object, "unsure", json_boolean(d->unsure));
+  json_object_set_new(object, "placement_spread", cli_json_number(d->placement_spread));
   return object;
 }
 
@@ -98,9 +100,10 @@ static void margin_line(const char *label, const attune_decision *d, double time
 }
 
 static void measured_lines(const attune_decision *d) {
-  char text[400], time_text[CLI_CELL], spread[CLI_CELL];
-  snprintf(text, sizeof text, "%s, median of %d samples, spread %s", cli_time_text(time_text, d->time_ns), d->samples,
-           cli_percent_text(spread, d->spread));
+  char text[400], time_text[CLI_CELL], spread[CLI_CELL], placement[CLI_CELL];
+  snprintf(text, sizeof text, "%s, median of %d samples, spread %s, %s over placements of the operands",
+           cli_time_text(time_text, d->time_ns), d->samples, cli_percent_text(spread, d->spread),
+           cli_percent_text(placement, d->placement_spread));
   line("time", text);
   bool is_default = strcmp(d->implementation, d->default_implementation) == 0 && d->time_ns == d->default_time_ns;
   if (is_default)
@@ -114,6 +117,7 @@ static void measured_lines(const attune_decision *d) {
            d->candidates, d->rejected, d->disturbed, d->tuning_ms);
   line("measured", text);
   if (!d->complete) line("complete", "no: the budget ended first; `attune tune` would look further");
+  if (d->unsure) line("sure", "no: noise, or older rules of measuring; `attune tune` measures again");
 }
 
 static void print_words(const attune_decision *d) {

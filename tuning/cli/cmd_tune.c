@@ -52,7 +52,7 @@ typedef struct tune_run {
 
 typedef struct tally {
   size_t by_outcome[OUTCOME_KINDS];
-  size_t incomplete;
+  size_t incomplete, unsure;
   double geomean; /* 0: no winner's speedup is known */
   double seconds;
 } tally;
@@ -136,7 +136,7 @@ static void look_up(tune_run *run) {
     }
     bool known =
         !run->options->force && attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK;
-    if (known && is_measured(&it->decision) && it->decision.complete)
+    if (known && is_measured(&it->decision) && it->decision.complete && !it->decision.unsure)
       it->outcome = OUTCOME_STORED;
     else
       run->to_measure++;
@@ -187,10 +187,14 @@ static void print_item(const tune_run *run, const item *it) {
            green ? "\033[0m" : "", d->implementation);
     if (*d->configuration) putchar(' ');
     cli_print_padded(stdout, d->configuration, 0, false, false);
-    if (it->outcome == OUTCOME_STORED)
+    if (it->outcome == OUTCOME_STORED && strncmp(d->note, "stays: ", 7) == 0)
+      printf("  (stored; %s)", d->note);
+    else if (it->outcome == OUTCOME_STORED)
       fputs("  (stored)", stdout);
     else if (!d->complete)
       fputs("  (budget ended first)", stdout);
+    else if (d->unsure)
+      printf("  (%s)", d->note);
   }
   putchar('\n');
   fflush(stdout);
@@ -222,6 +226,7 @@ static tally count_up(const tune_run *run) {
     t.by_outcome[it->outcome]++;
     if (it->outcome != OUTCOME_TUNED && it->outcome != OUTCOME_STORED) continue;
     t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete;
+    t.unsure += it->decision.complete && it->decision.unsure;
     if (!(cli_speedup(&it->decision) > 0)) continue;
     logs += log(cli_speedup(&it->decision));
     known++;
@@ -241,6 +246,8 @@ static void print_summary(const tune_run *run, const tally *t) {
          attune_device_name(run->device));
   if (t->incomplete)
     printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
+  if (t->unsure)
+    printf("%zu are unsure: noise left the choice open; the same command measures them again\n", t->unsure);
   if (!tuned && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT])
     puts("nothing to measure: every winner is stored");
 }
@@ -266,6 +273,7 @@ static int print_json(const tune_run *run, const tally *t) {
       (json_int_t)t->by_outcome[OUTCOME_FAILED], "left", (json_int_t)t->by_outcome[OUTCOME_LEFT], "incomplete",
       (json_int_t)t->incomplete, "geomean_speedup", t->geomean > 0 ? cli_json_number(t->geomean) : json_null(),
       "seconds", cli_json_number(t->seconds), "interrupted", interrupted != 0);
+  json_object_set_new(object, "unsure", json_integer((json_int_t)t->unsure));
   return cli_print_json(object);
 }
 

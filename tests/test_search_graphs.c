@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_search_graphs.c: a search on a device that replays graphs, as a GPU does, played by the host: a graph holds the
+ * pointers it was captured with, so each placement has graphs of its own; all subjects of a round share the placement;
+ * every graph is released. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/fake_op.h"
+#include "tuning/search.h"
+
+#define OK(call)                                                                                                       \
+  do {                                                                                                                 \
+    const attune_status ok_status = (call);                                                                            \
+    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
+  } while (0)
+
+enum { CALLS = 128, LAUNCHES = 4096 };
+
+typedef struct fake_graph {
+  int calls;
+  const at_plan *plan[CALLS];
+  at_gemm_operands operands[CALLS];
+} fake_graph;
+
+static attune_device *host, gpu;
+static attune_stream gpu_stream;
+static at_backend backend;
+static at_profiler profiler;
+static at_search_result result;
+static fake_graph *recording;
+static int graphs_made, graphs_alive, capture_failures;
+static ptrdiff_t launched[LAUNCHES]; /* by launch of a graph: B's distance from A in its first call */
+static int launch_count;
+
+static attune_status capture_begin(attune_stream *stream) {
+  (void)stream;
+  assert_null(recording);
+  recording = calloc(1, sizeof *recording);
+  return recording ? ATTUNE_OK : ATTUNE_OUT_OF_MEMORY;
+}
+
+static attune_status capture_end(attune_stream *stream, at_graph **out) {
+  (void)stream;
+  *out = (at_graph *)(void *)recording;
+  recording = NULL;
+  graphs_made++;
+  graphs_alive++;
+  return ATTUNE_OK;
+}
+
+static void graph_destroy(at_graph *graph) {
+  graphs_alive--;
+  free(graph);
+}
+
+static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
+  const fake_graph *g = (const fake_graph *)(void *)graph;
+  if (launch_count < LAUNCHES) {
+    launched[launch_count] = (const char *)g->operands[0].b - (const char *)g->operands[0].a;
+    launch_count++;
+  }
+  for (int i = 0; i < g->calls; i++) {
+    const attune_status status = fake_launch(g->plan[i], &g->operands[i], stream);
+    if (status != ATTUNE_OK) return status;
+  }
+  return ATTUNE_OK;
+}
+
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  if (!recording) return fake_launch(plan, operands, stream);
+  assert_true(recording->calls < CALLS);
+  const fake_plan *p = plan->state;
+  if (strcmp(p->fault, "capture") == 0 && graphs_made > 6) { /* it was captured before, and can no more */
+    capture_failures++;
+    return at_fail(ATTUNE_DEVICE_ERROR, "a capture that fails");
+  }
+  recording->plan[recording->calls] = plan;
+  recording->operands[recording->calls++] = *(const at_gemm_operands *)operands;
+  return ATTUNE_OK;
+}
+
+/* The trusted result is the host's own. */
+static attune_status reference_create(void **out, const void *problem, attune_device *device, attune_stream *stream,
+                                      void *const pointers[AT_MAX_BUFFERS]) {
+  (void)device, (void)stream;
+  return at_gemm_reference_create(out, problem, host, attune_stream_default(host), pointers);
+}
+
+static int fresh(void **state) {
+  (void)state;
+  fake_reset();
+  fake_op.reference_create = reference_create;
+  fake_base_implementation.launch = fake_spin_implementation.launch = launch;
+  at_copy_text(fake_base, sizeof fake_base, "ns=20000");
+  graphs_made = graphs_alive = launch_count = capture_failures = 0;
+  return 0;
+}
+
+/* Again while it is not as expected, a few times: a loaded machine may have disturbed it. */
+static void search(const char *const *spins, const char *expected) {
+  const at_key key = fake_key(FAKE_PROBLEM, &gpu);
+  fake_spins = spins;
+  for (int i = 0; i < 5; i++) {
+    OK(at_search(&result, &profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
+    assert_int_equal(graphs_alive, 0);
+    if (strcmp(result.decision.configuration, expected) == 0) return;
+  }
+}
+
+static int distinct(void) {
+  int count = 0;
+  for (int i = 0; i < launch_count; i++) {
+    bool old = false;
+    for (int j = 0; j < i; j++) old = old || launched[j] == launched[i];
+    count += !old;
+  }
+  return count;
+}
+
+static void each_placement_has_its_graphs(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000", "ns=14000", "ns=19000", NULL};
+  search(spins, "ns=10000");
+  const attune_decision *d = &result.decision;
+  assert_string_equal(d->configuration, "ns=10000");
+  assert_true(d->samples >= 12 && d->placement_spread >= 0.0);
+  assert_true(graphs_made >= 3 * AT_GRAPH_PLACEMENTS / 2);
+  if (launch_count == LAUNCHES) return; /* more than one search was needed: what was first is all there is */
+  assert_true(distinct() >= AT_GRAPH_PLACEMENTS / 2 && distinct() <= 5 * AT_GRAPH_PLACEMENTS);
+}
+
+/* Between two launches the placement changes with a round or a batch only. */
+static void a_round_has_one_placement(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000", "ns=10300", NULL};
+  const at_key key = fake_key(FAKE_PROBLEM, &gpu);
+  int changes = 0;
+  fake_spins = spins;
+  OK(at_search(&result, &profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
+  for (int i = 1; i < launch_count; i++) changes += launched[i] != launched[i - 1];
+  assert_true(changes >= 4);
+  if (changes > result.decision.samples + 8) fail_msg("%d changes in %d rounds", changes, result.decision.samples);
+}
+
+/* A contender that can no longer be captured drops out alone. */
+static void a_failing_capture_drops_its_contender(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=9000,fault=capture", "ns=10000", NULL};
+  search(spins, "ns=10000");
+  assert_true(capture_failures > 0);
+  assert_string_equal(result.decision.configuration, "ns=10000");
+}
+
+/* Fast at half of the placements, slow at the others: it does not win. */
+static void a_winner_wins_over_placements(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=16000,far=20000", NULL};
+  search(spins, "ns=20000");
+  assert_string_equal(result.decision.implementation, "base");
+}
+
+static int make_gpu(void) {
+  void *memory = NULL;
+  if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
+  if (attune_alloc(&memory, attune_stream_default(host), 1024) != ATTUNE_OK) return -1; /* the allocator is made */
+  attune_free(memory, attune_stream_default(host));
+  gpu = *host;
+  backend = *host->backend;
+  backend.capture_begin = capture_begin;
+  backend.capture_end = capture_end;
+  backend.graph_launch = graph_launch;
+  backend.graph_destroy = graph_destroy;
+  gpu.backend = &backend;
+  gpu.properties.kind = ATTUNE_DEVICE_CUDA;
+  gpu.properties.cache_bytes = 1 << 14;
+  gpu_stream = *attune_stream_default(host);
+  gpu_stream.device = &gpu;
+  profiler = (at_profiler){.device = &gpu, .stream = &gpu_stream};
+  for (int i = 0; i <= AT_ROUND_SUBJECTS; i++)
+    if (attune_event_create(&profiler.events[i], &gpu) != ATTUNE_OK) return -1;
+  return at_random_create(&profiler.random, 7) == ATTUNE_OK ? 0 : -1;
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup(name, fresh)
+  const struct CMUnitTest tests[] = {
+      TEST(each_placement_has_its_graphs),
+      TEST(a_round_has_one_placement),
+      TEST(a_failing_capture_drops_its_contender),
+      TEST(a_winner_wins_over_placements),
+  };
+  if (make_gpu() != 0) return 1;
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  for (int i = 0; i <= AT_ROUND_SUBJECTS; i++) attune_event_destroy(profiler.events[i]);
+  at_random_destroy(profiler.random);
+  return failed;
+}
