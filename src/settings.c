@@ -90,6 +90,20 @@ static attune_status read_budget(double *out) {
                  value);
 }
 
+attune_status at_settings_threads(int *out) {
+  const char *value = variable("ATTUNE_THREADS");
+  int threads = 0;
+  *out = 0;
+  if (!value) return ATTUNE_OK;
+  const char *digit = value;
+  for (; *digit >= '0' && *digit <= '9' && threads <= AT_THREADS_MAX; digit++) threads = 10 * threads + (*digit - '0');
+  if (*digit || threads < 1 || threads > AT_THREADS_MAX)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_THREADS is \"%.100s\"; should be a number of threads, 1 to %d",
+                   value, AT_THREADS_MAX);
+  *out = threads;
+  return ATTUNE_OK;
+}
+
 attune_status at_settings_read(at_settings *out) {
   attune_status status =
       read_path(out->database, sizeof out->database, "ATTUNE_DB", "XDG_DATA_HOME", ".local/share", "attune/tuning.db");
@@ -98,6 +112,7 @@ attune_status at_settings_read(at_settings *out) {
   status = read_path(out->cache_dir, sizeof out->cache_dir, "ATTUNE_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "attune");
   if (status != ATTUNE_OK) return status;
   status = read_mode(&out->mode);
+  if (status == ATTUNE_OK) status = at_settings_threads(&out->threads);
   if (status != ATTUNE_OK) return status;
   return read_budget(&out->budget_ms);
 }

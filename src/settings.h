@@ -13,7 +13,10 @@ typedef struct at_settings {
   char cache_dir[4096]; /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
   attune_mode mode;     /* ATTUNE_MODE, else cached */
   double budget_ms;     /* ATTUNE_BUDGET_MS, else 0: as long as the problem makes sensible */
+  int threads;          /* ATTUNE_THREADS, else 0: as many as there are */
 } at_settings;
+
+#define AT_THREADS_MAX 4096
 
 /* Reads the environment anew. INVALID_ARGUMENT names the variable, its value and what would be right. */
 attune_status at_settings_read(at_settings *out);
@@ -27,6 +30,9 @@ typedef struct at_meeting_places {
   char folder[2][4096];
 } at_meeting_places;
 attune_status at_settings_meeting_places(at_meeting_places *out);
+
+/* ATTUNE_THREADS, the most threads of a team, into *out; 0 when unset. INVALID_ARGUMENT as at_settings_read. */
+attune_status at_settings_threads(int *out);
 
 /* ATTUNE_LOG: off, error, warning, info; off when unset or unknown. */
 attune_log_level at_settings_log_level(void);

@@ -9,7 +9,10 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <time.h>
 
+#include "src/host/capacity.h"
+#include "src/host/threads.h"
 #include "tests/fake_op.h"
 #include "tuning/race.h"
 #include "tuning/search.h"
@@ -243,6 +246,142 @@ static void threads_are_a_cost(void **state) {
   }
 }
 
+/* A default that is a team has the same price: a faster team beats it, and so does a thread alone; one that keeps two
+ * CPUs busy for a few percent does not win over a default of one, but over one as dear it does. */
+static void the_price_is_the_same_for_all(void **state) {
+  (void)state;
+  const struct {
+    double ns, cpus, default_cpus;
+    const char *configuration;
+    bool wins;
+  } rows[] = {{93e3, 2.0, 2.0, "threads=2", true},  {93e3, 2.0, 1.0, "threads=2", false},
+              {93e3, 1.05, 1.0, "threads=2", true}, {60e3, 1.9, 1.0, "threads=2", true},
+              {98e3, 1.0, 2.0, "threads=1", true},  {101e3, 1.0, 2.0, "threads=1", false}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    static at_contender base, other;
+    at_contender *contenders[] = {&base, &other};
+    at_race race = {.contenders = contenders, .count = 2};
+    base.state = other.state = AT_SCREENED;
+    at_copy_text(base.configuration.text, sizeof base.configuration.text, "threads=2");
+    at_copy_text(other.configuration.text, sizeof other.configuration.text, rows[i].configuration);
+    base.cpus = rows[i].default_cpus;
+    other.cpus = rows[i].cpus;
+    put_samples(&base, 100e3, 0.0, 11);
+    put_samples(&other, rows[i].ns, 0.0, 11);
+    at_race_judge(&base, &base);
+    at_race_judge(&base, &other);
+    if ((at_race_winner(&race) == &other) != rows[i].wins)
+      fail_msg("row %zu: merit %g, the default's %g", i, other.merit, base.merit);
+  }
+}
+
+/* ---- teams where the CPUs are fewer than they seem ---- */
+
+/* Each member takes so much CPU time, whatever else runs here. */
+static void take_cpu(void *arg, const at_team *team) {
+  const int64_t ns = *(const int64_t *)arg;
+  struct timespec start, now;
+  (void)team;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+  do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < ns);
+}
+
+static attune_status team_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  int64_t threads = 1, ns = 0;
+  (void)stream;
+  at_configuration_get(&plan->configuration, "threads", &threads);
+  at_configuration_get(&plan->configuration, "ns", &ns);
+  const at_gemm *g = at_gemm_of(plan->problem);
+  at_gemm_plain(g, operands, 0, 0, g->m, 0, g->n);
+  at_parallel((int)threads, take_cpu, &ns);
+  return ATTUNE_OK;
+}
+
+/* Two CPUs that sustain the work of one: a team that needs twice 120 us of them is as slow as 240 us in the long run,
+ * however fast its bursts are, and does not win over 180 us of one. */
+static void a_burst_is_no_evidence(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=120000,threads=2", NULL};
+  const double before = at_cpu_capacity();
+  fake_base_implementation.launch = fake_spin_implementation.launch = team_launch;
+  at_copy_text(fake_base, sizeof fake_base, "ns=180000,threads=1");
+  at_cpu_capacity_set(1.0);
+  const attune_status status = search(spins, 1500.0);
+  at_cpu_capacity_set(before);
+  fake_base_implementation.launch = fake_spin_implementation.launch = fake_launch;
+  OK(status);
+  assert_string_equal(result.decision.implementation, "base");
+  const at_trial *team = trial_of("spin", spins[0]);
+  if (team && team->samples > 0) assert_true(team->time_ns > 230000.0);
+}
+
+/* ---- the vendor's own call ---- */
+
+static int64_t bare_ns;
+static int bare_calls;
+static attune_status fake_bare(const at_plan *plan, const at_bare_calls *calls) {
+  (void)plan;
+  bare_calls += calls->to - calls->from;
+  for (int i = calls->from; i < calls->to; i++)
+    for (const int64_t start = at_now_ns(); at_now_ns() - start < bare_ns;) continue;
+  return ATTUNE_OK;
+}
+static void fake_bare_name(const at_plan *plan, char *out, size_t size) {
+  snprintf(out, size, "%s threads=7", plan->implementation->name);
+}
+
+/* What attune adds to the vendor's call counts: the default's time is that of the call alone, the best way through attune
+ * wins though it is slower, and nothing is called an improvement that is none. */
+static void the_default_is_the_bare_call(void **state) {
+  (void)state;
+  static const struct {
+    int64_t bare_ns;
+    const char *spin, *winner;
+    double least, most;                                 /* of default / winner */
+  } rows[] = {{50000, "ns=150000", "base", 0.40, 0.52}, /* base is 100000 through attune */
+              {50000, "ns=70000", "spin", 0.60, 0.80},  /* slower than the bare call, and the best that attune has */
+              {100000, "ns=50000", "spin", 1.70, 2.20}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    const char *const spins[] = {rows[i].spin, NULL};
+    const attune_decision *d = &result.decision;
+    double ratio = 0.0;
+    for (int attempt = 0; attempt < 4; attempt++) { /* other processes take the CPU from any of them */
+      fake_base_implementation.bare = fake_bare;
+      fake_base_implementation.bare_name = fake_bare_name;
+      at_copy_text(fake_base, sizeof fake_base, "ns=100000");
+      bare_ns = rows[i].bare_ns;
+      bare_calls = 0;
+      const attune_status status = search(spins, 2000.0);
+      fake_base_implementation.bare = NULL;
+      fake_base_implementation.bare_name = NULL;
+      OK(status);
+      assert_string_equal(d->default_implementation, "base threads=7");
+      assert_true(bare_calls > 0 && d->default_time_ns >= 0.9 * (double)rows[i].bare_ns);
+      ratio = d->default_time_ns / d->time_ns;
+      if (strcmp(d->implementation, rows[i].winner) == 0 && ratio > rows[i].least && ratio < rows[i].most) break;
+    }
+    assert_string_equal(d->implementation, rows[i].winner);
+    if (!(ratio > rows[i].least && ratio < rows[i].most)) fail_msg("row %zu: told %g", i, ratio);
+    assert_true(ratio > 1.0 || strstr(d->note, "vendor's own call"));
+    assert_true(i == 0 || d->runner_up_time_ns > 0.9 * d->time_ns); /* the bare call is no way through attune */
+  }
+}
+
+/* However short the budget, the default through attune is measured and verified. */
+static void a_bare_default_and_no_time(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=5000000", NULL};
+  fake_base_implementation.bare = fake_bare;
+  at_copy_text(fake_base, sizeof fake_base, "ns=20000000");
+  bare_ns = 19000000;
+  const attune_status status = search(spins, 1.0);
+  fake_base_implementation.bare = NULL;
+  OK(status);
+  assert_string_equal(result.decision.implementation, "base");
+  assert_true(result.decision.time_ns >= 2e7 && result.decision.default_time_ns >= 1.9e7);
+}
+
 /* Of two that are as fast within the noise the first in order wins, whichever measured a hair better. */
 static void equals_are_decided_by_order(void **state) {
   (void)state;
@@ -420,6 +559,10 @@ int main(void) {
       TEST(a_loser_at_some_placements_loses),
       TEST(beating_the_default_takes_a_margin),
       TEST(threads_are_a_cost),
+      TEST(the_price_is_the_same_for_all),
+      TEST(a_burst_is_no_evidence),
+      TEST(the_default_is_the_bare_call),
+      TEST(a_bare_default_and_no_time),
       TEST(equals_are_decided_by_order),
       TEST(a_candidate_joins_once),
       TEST(the_budget_holds),

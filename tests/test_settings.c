@@ -14,8 +14,8 @@
 
 static int clean_environment(void **state) {
   (void)state;
-  static const char *const names[] = {"ATTUNE_DB",  "ATTUNE_MODE",   "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
-                                      "ATTUNE_LOG", "XDG_DATA_HOME", "XDG_CACHE_HOME"};
+  static const char *const names[] = {"ATTUNE_DB",  "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
+                                      "ATTUNE_LOG", "ATTUNE_THREADS", "XDG_DATA_HOME",    "XDG_CACHE_HOME"};
   for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
   return setenv("HOME", "/home/ada", 1);
 }
@@ -28,6 +28,7 @@ static void defaults(void **state) {
   assert_string_equal(s.cache_dir, "/home/ada/.cache/attune");
   assert_int_equal(s.mode, ATTUNE_MODE_CACHED);
   assert_true(s.budget_ms == 0.0);
+  assert_int_equal(s.threads, 0);
   assert_int_equal(at_settings_log_level(), ATTUNE_LOG_OFF);
 }
 
@@ -78,11 +79,13 @@ static void own_variables(void **state) {
   setenv("ATTUNE_CACHE_DIR", "/fast", 1);
   setenv("ATTUNE_MODE", "tune", 1);
   setenv("ATTUNE_BUDGET_MS", "12.5", 1);
+  setenv("ATTUNE_THREADS", "4096", 1);
   assert_int_equal(at_settings_read(&s), ATTUNE_OK);
   assert_string_equal(s.database, "here/my.db");
   assert_string_equal(s.cache_dir, "/fast");
   assert_int_equal(s.mode, ATTUNE_MODE_TUNE);
   assert_true(s.budget_ms == 12.5);
+  assert_int_equal(s.threads, 4096);
   setenv("ATTUNE_DB", "", 1); /* empty is unset */
   setenv("ATTUNE_MODE", "off", 1);
   setenv("ATTUNE_BUDGET_MS", "", 1);
@@ -107,6 +110,8 @@ static void wrong_values_are_named(void **state) {
   static const char *const budgets[] = {
       "0", "-1", "fast", "1e3", "0x10", "inf", "nan", "1.2.3", ".", " 5", "5ms", "0.000", "99999999999999999999"};
   for (size_t i = 0; i < AT_COUNT(budgets); i++) refuse("ATTUNE_BUDGET_MS", budgets[i]);
+  static const char *const threads[] = {"0", "-1", "4097", "two", "2 ", " 2", "1.5", "0x2", "99999999999999999999"};
+  for (size_t i = 0; i < AT_COUNT(threads); i++) refuse("ATTUNE_THREADS", threads[i]);
   refuse("ATTUNE_MODE", "always");
   refuse("ATTUNE_MODE", "TUNE");
   refuse("ATTUNE_MODE", "tune ");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tuning/guard.h"
 #include "tuning/plan_overflow.h"
 #include "tuning/tune.h"
 
@@ -148,7 +149,11 @@ attune_status attune_explain(attune_tuner *tuner, attune_device *device, const c
   attune_status status = op->parse(problem, at_key_problem(&key));
   if (status != ATTUNE_OK) return status;
   at_key_set(&key, op, device);
-  if (at_plan_table_decision(&tuner->plans, &key, out)) return ATTUNE_OK;
+  const at_plan *used = at_plan_table_find(&tuner->plans, &key);
+  if (at_plan_table_decision(&tuner->plans, &key, out)) {
+    if (used) at_guard_tell(used, out);
+    return ATTUNE_OK;
+  }
   const attune_mode mode = attune_tuner_get_mode(tuner);
   if (mode != ATTUNE_MODE_OFF && at_find_winner(tuner, op, at_key_problem(&key), device, out, NULL) == ATTUNE_OK)
     return ATTUNE_OK;

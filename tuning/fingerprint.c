@@ -9,8 +9,9 @@ attune_status at_fingerprint(attune_device *device, const at_op *const *ops, int
   const attune_status status = attune_device_get_properties(device, &p);
   if (status != ATTUNE_OK) return status;
   size_t at = 0;
-  bool ok = at_append(out, size, &at, "%s; %s; %d processors; %llu KiB cache", p.name, p.features, p.processors,
-                      (unsigned long long)(p.cache_bytes >> 10));
+  bool ok = at_append(out, size, &at, "%s; %s", p.name, p.features);
+  if (p.kind == ATTUNE_DEVICE_CUDA) ok = ok && at_append(out, size, &at, "; %d processors", p.processors);
+  ok = ok && at_append(out, size, &at, "; %llu KiB cache", (unsigned long long)(p.cache_bytes >> 10));
   if (p.kind == ATTUNE_DEVICE_CUDA)
     ok = ok &&
          at_append(out, size, &at, "; cc %d.%d; driver %d", p.capability_major, p.capability_minor, p.driver_version);

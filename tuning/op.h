@@ -16,6 +16,14 @@
 #define AT_MAX_BUFFERS 4
 
 struct at_implementation;
+struct attune_plan;
+
+/* A row of calls: number i takes operands[i % copies]. */
+typedef struct at_bare_calls {
+  uint64_t (*operands)[AT_OPERANDS_BYTES / 8];
+  int copies;
+  int from, to;
+} at_bare_calls;
 
 /* One memory area that a problem's operands point to. */
 typedef struct at_buffer {
@@ -68,6 +76,15 @@ typedef struct at_op {
   /* The buffers of a call, and the operands that point to them. */
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
   void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands);
+  size_t operands_bytes; /* of what launch takes, at most AT_OPERANDS_BYTES */
+
+  /* Optional: a call of the plan as a program makes it, by the public function and a look-up that hits, so that what
+   * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the plan.
+   * `plan` must outlive the caller; `operands` are some of those that it will be given. */
+  attune_status (*caller_create)(void **out, const struct attune_plan *plan, const void *operands,
+                                 attune_stream *stream);
+  attune_status (*caller_run)(void *caller, const at_bare_calls *calls, attune_stream *stream);
+  void (*caller_destroy)(void *caller);
 
   /* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless
    * they are inputs too, and then read before). compare reads the output buffer's bytes from host memory: *max_error is

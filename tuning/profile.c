@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/host/capacity.h"
+
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
 static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
@@ -27,6 +29,7 @@ attune_status at_profiler_create(at_profiler **out, attune_device *device) {
   profiler->device = device;
   attune_status status = at_random_create(&profiler->random, (uint64_t)at_now_ns());
   if (status == ATTUNE_OK && on_host(profiler)) {
+    (void)at_cpu_capacity(); /* now, so that no search's time is spent on it */
     profiler->stream = attune_stream_default(device);
   } else if (status == ATTUNE_OK) {
     status = attune_stream_create(&profiler->stream, device);
@@ -155,6 +158,7 @@ attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
   if (profile->graph && subject->graphs[profile->placement]) return ATTUNE_OK;
   subject->first_copy = profile->next_copy;
   profile->next_copy = (profile->next_copy + profile->calls) % profile->operands->copies;
+  if (on_host(profile->profiler)) at_profile_ready_host(profile, subject);
   if (!profile->graph) return ATTUNE_OK;
   const int64_t start_ns = at_now_ns();
   const attune_status status = capture(profile, subject);
@@ -164,6 +168,7 @@ attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
 }
 
 void at_profile_forget(at_profile *profile, at_subject *subject) {
+  at_profile_forget_host(profile, subject);
   for (int i = 0; i < AT_GRAPH_PLACEMENTS; i++) {
     if (subject->graphs[i]) profile->profiler->device->backend->graph_destroy(subject->graphs[i]);
     subject->graphs[i] = NULL;

@@ -51,6 +51,10 @@ typedef struct at_subject {
   at_graph *graphs[AT_GRAPH_PLACEMENTS]; /* by placement; NULL: launched call by call, or not ready there */
   int first_copy;
   double once_ns; /* the second launch alone */
+  bool bare;      /* timed as the vendor's own call (at_implementation.bare), not as a plan */
+  bool called;    /* a caller was asked for */
+  void *caller;   /* host, short calls: what makes them through the public function; NULL: launched */
+  double cpus;    /* host: CPUs that the latest sample kept busy, 1 at least */
 } at_subject;
 
 /* Makes the operands. */
@@ -89,5 +93,7 @@ attune_status at_profile_round(at_profile *profile, at_subject *const *subjects,
 #define AT_PROFILE_QUICK_NS_HOST 300e3
 attune_status at_profile_launch_calls(at_profile *profile, const at_subject *subject, int from, int to);
 attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns);
+void at_profile_ready_host(at_profile *profile, at_subject *subject);
+void at_profile_forget_host(at_profile *profile, at_subject *subject);
 
 #endif

@@ -39,20 +39,26 @@ static const double SETTLE_FROM_NS = 30e3;                       /* calls this l
 static const double SETTLE_MOST_NS = 200e6, SETTLE_SHARE = 0.35; /* of the race's time */
 static const double SETTLED = 0.004;                             /* from one round to the next, twice */
 
-/* A team of threads measured back to back is awake and has the CPUs to itself; in a program it must be woken, and
- * others want the CPUs. */
-static const double TEAM_NS = 1500.0, TEAM_SHARE = 0.02; /* once a call; of the time for each thread more */
+/* A team measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the
+ * CPUs: each one that it keeps busy beside its own has a price, so that two CPUs for a few percent are no win. */
+static const double TEAM_NS = 1500.0, CPU_PRICE = 0.15; /* once a call; of the time for each CPU more */
+
+/* CPUs that it keeps busy: as measured, else all its threads. */
+static double cpus_of(const at_contender *contender) {
+  int64_t threads = 1;
+  if (!at_configuration_get(&contender->configuration, "threads", &threads) || threads < 2) return 1.0;
+  return contender->cpus > 0.0 ? contender->cpus : (double)threads;
+}
 
 static double with_team_cost(const at_contender *contender, double ns) {
-  int64_t threads = 1;
-  if (!at_configuration_get(&contender->configuration, "threads", &threads) || threads < 2) return ns;
-  return ns * (1.0 + TEAM_SHARE * (double)(threads - 1)) + TEAM_NS;
+  const double more = cpus_of(contender) - 1.0;
+  return ns * (1.0 + CPU_PRICE * more) + TEAM_NS * (more < 1.0 ? more : 1.0);
 }
 
 at_contender *at_race_add(at_race *race, const at_implementation *implementation,
                           const at_configuration *configuration) {
   for (int i = 0; i < race->count; i++)
-    if (race->contenders[i]->implementation == implementation &&
+    if (race->contenders[i]->implementation == implementation && !race->contenders[i]->bare &&
         strcmp(race->contenders[i]->configuration.text, configuration->text) == 0)
       return NULL;
   if (race->count == race->room) {
@@ -68,6 +74,22 @@ at_contender *at_race_add(at_race *race, const at_implementation *implementation
   contender->configuration = *configuration;
   race->contenders[race->count++] = contender;
   return contender;
+}
+
+at_contender *at_race_incumbent(const at_race *race) {
+  return race->incumbent ? race->incumbent : race->count > 0 ? race->contenders[0] : NULL;
+}
+
+void at_race_add_default(at_race *race, const at_implementation *base, const at_configuration *configuration) {
+  at_contender *first = at_race_add(race, base, configuration);
+  if (!first || !base->bare) return;
+  first->bare = true;
+  race->incumbent = at_race_add(race, base, configuration);
+}
+
+/* The default, in both its forms, stays whatever it measures. */
+static bool stays(const at_race *race, const at_contender *contender) {
+  return contender == race->contenders[0] || contender == race->incumbent;
 }
 
 void at_race_drop(at_race *race, at_contender *contender, at_contender_state state) {
@@ -88,7 +110,7 @@ void at_race_free(at_race *race) {
 }
 
 static bool too_slow(const at_race *race, const at_contender *contender) {
-  return contender != race->contenders[0] && !contender->kept &&
+  return !stays(race, contender) && !contender->kept &&
          contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS;
 }
 
@@ -115,6 +137,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
   attune_status status = at_plan_create(&contender->plan, profile->op, contender->implementation,
                                         &contender->configuration, profile->problem, profile->profiler->device);
   if (status == ATTUNE_OK) status = try_contender(race, contender);
+  contender->subject.bare = contender->bare;
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
   if (status == ATTUNE_OK && too_slow(race, contender)) {
     at_race_drop(race, contender, AT_SLOWER);
@@ -128,7 +151,15 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
     return ATTUNE_OK;
   }
   at_race_drop(race, contender, AT_FAILED);
-  return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && contender != base ? ATTUNE_OK : status;
+  return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && !stays(race, contender) ? ATTUNE_OK
+                                                                                                      : status;
+}
+
+/* Running mean of the CPUs that a sample kept busy. */
+static void note_cpus(at_contender *contender) {
+  const double latest = contender->subject.cpus;
+  if (latest <= 0.0) return;
+  contender->cpus = contender->cpus > 0.0 ? 0.75 * contender->cpus + 0.25 * latest : latest;
 }
 
 /* Quick samples of a batch beside the default; the least of each counts, so that one disturbed sample, of a contender or
@@ -147,6 +178,8 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
     if (round > 0) second = ns[0] < least[0] ? least[0] : ns[0] < second ? ns[0] : second;
     for (int i = 0; i <= count; i++)
       if (round == 0 || ns[i] < least[i]) least[i] = ns[i];
+    note_cpus(race->contenders[0]);
+    for (int i = 0; i < count; i++) note_cpus(batch[i]);
   }
   for (int i = 0; i < count; i++) {
     batch[i]->quick = least[0] > 0.0 ? with_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;
@@ -166,7 +199,7 @@ static void prune(at_race *race, int keep) {
   int count = 0;
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED || contender->kept) continue;
+    if (contender->state != AT_SCREENED || contender->kept || stays(race, contender)) continue;
     if (contender->quick > KEEP_WITHIN * race->best_quick || count == (int)AT_COUNT(left))
       at_race_drop(race, contender, AT_SLOWER);
     else
@@ -178,10 +211,14 @@ static void prune(at_race *race, int keep) {
 
 attune_status at_race_start(at_race *race, double *once_ns) {
   at_contender *base = race->contenders[0];
-  const attune_status status = get_ready(race, base);
+  attune_status status = get_ready(race, base);
   base->quick = race->best_quick = 1.0;
   *once_ns = base->subject.once_ns;
-  return status;
+  if (status != ATTUNE_OK || !race->incumbent) return status;
+  status = get_ready(race, race->incumbent);
+  if (status != ATTUNE_OK) return status;
+  race->best_quick = HUGE_VAL; /* what is behind the vendor's own call may still be the best through attune */
+  return screen_batch(race, &race->incumbent, 1, 0);
 }
 
 attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
@@ -225,7 +262,7 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
     at_contender *contender = field[(i + turn) % count]; /* another order each round */
     subjects[i] = &contender->subject;
     status = at_profile_ready(race->profile, subjects[i]);
-    if (status == ATTUNE_OK || contender == race->contenders[0]) continue;
+    if (status == ATTUNE_OK || stays(race, contender)) continue;
     at_race_drop(race, contender, AT_FAILED); /* its own affair; the others race on */
     return ATTUNE_OK;
   }
@@ -234,6 +271,7 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
     at_contender *contender = field[(i + turn) % count];
     contender->place[contender->count] = (unsigned char)place;
     contender->samples[contender->count++] = ns[i];
+    note_cpus(contender);
   }
   if (status == ATTUNE_OK && good) race->rounds++;
   return status;
@@ -265,14 +303,14 @@ void at_race_judge(const at_contender *base, at_contender *contender) {
   const double base_ns = at_median(base->samples, base->count);
   contender->speedup = at_placed_ratio(base->samples, contender->samples, contender->place, contender->count,
                                        &contender->error, &contender->shift);
-  contender->merit = contender == base ? 1.0 : base_ns / with_team_cost(contender, base_ns / contender->speedup);
+  contender->merit = base_ns / with_team_cost(contender, base_ns / contender->speedup);
 }
 
 /* Drops contenders whose best case is behind the leader's worst; true when what is left is clear enough. */
 static bool eliminate(at_race *race, at_contender **field, int count) {
-  const at_contender *leader = field[0];
-  for (int i = 1; i < count; i++)
-    if (field[i]->merit > leader->merit) leader = field[i];
+  const at_contender *leader = at_race_incumbent(race);
+  for (int i = 0; i < count; i++)
+    if (!field[i]->bare && field[i]->merit > leader->merit) leader = field[i];
   double worst_error = 0.0;
   int left = 0;
   for (int i = 0; i < count; i++) {
@@ -281,12 +319,12 @@ static bool eliminate(at_race *race, at_contender **field, int count) {
     const double behind =
         at_placed_ratio(contender->samples, leader->samples, contender->place, contender->count, &error, &shift);
     const double unseen = UNSEEN / sqrt((double)contender->count), doubt = error > unseen ? error : unseen;
-    if (contender != leader && contender != race->contenders[0] && behind - 3.0 * doubt > 1.0 + SAME) {
+    if (contender != leader && !stays(race, contender) && behind - 3.0 * doubt > 1.0 + SAME) {
       at_race_drop(race, contender, AT_SLOWER);
       continue;
     }
-    if (contender != leader && error > worst_error) worst_error = error;
-    left++;
+    if (contender != leader && !contender->bare && error > worst_error) worst_error = error;
+    left += !contender->bare;
   }
   return left == 1 || worst_error < ENOUGH_ERROR;
 }
@@ -320,9 +358,16 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   return status;
 }
 
-static bool beyond_noise(const at_contender *contender) {
-  const double margin = 3.0 * contender->error > SWITCH_MARGIN ? 3.0 * contender->error : SWITCH_MARGIN;
-  return contender->count >= LEAST_ROUNDS && contender->merit > 1.0 + margin;
+/* Beyond the noise, in time and in merit too: what is slower than the default never wins because it is cheaper, nor what
+ * is faster because it is dearer. Both were paired with contender 0, so their errors add up. */
+static bool beyond_noise(const at_race *race, const at_contender *contender) {
+  const at_contender *incumbent = at_race_incumbent(race);
+  const bool judged = incumbent && incumbent->merit > 0.0;
+  const double speedup = judged ? incumbent->speedup : 1.0, merit = judged ? incumbent->merit : 1.0,
+               error = judged ? incumbent->error : 0.0;
+  const double errors = 3.0 * sqrt(contender->error * contender->error + error * error);
+  const double margin = 1.0 + (errors > SWITCH_MARGIN ? errors : SWITCH_MARGIN);
+  return contender->count >= LEAST_ROUNDS && contender->speedup > speedup * margin && contender->merit > merit * margin;
 }
 
 /* Is it ahead at nine of ten placements, or as good as even? */
@@ -331,15 +376,15 @@ static bool ahead_wherever(const at_race *race, const at_contender *contender) {
 }
 
 bool at_race_beats_default(const at_race *race, const at_contender *contender) {
-  return beyond_noise(contender) && ahead_wherever(race, contender);
+  return beyond_noise(race, contender) && ahead_wherever(race, contender);
 }
 
 at_contender *at_race_winner(at_race *race) {
-  at_contender *best = race->contenders[0];
+  at_contender *const incumbent = at_race_incumbent(race), *best = incumbent;
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED || !at_race_beats_default(race, contender)) continue;
-    if (best == race->contenders[0] || contender->merit > best->merit * (1.0 + SAME)) best = contender;
+    if (contender->state != AT_SCREENED || contender == incumbent || !at_race_beats_default(race, contender)) continue;
+    if (best == incumbent || contender->merit > best->merit * (1.0 + SAME)) best = contender;
   }
   return best;
 }
@@ -352,7 +397,7 @@ bool at_race_open(at_race *race, const at_contender **could) {
     const at_contender *contender = race->contenders[i];
     if (contender->state != AT_SCREENED) continue;
     challengers++;
-    if (contender == winner || contender->count == 0 || beyond_noise(contender)) continue;
+    if (contender == winner || contender->count == 0 || beyond_noise(race, contender)) continue;
     const double ahead = contender->merit / winner->merit - 1.0, gain = ahead + 2.0 * contender->error;
     if ((ahead > OPEN_AHEAD || gain > OPEN_COULD) && gain > most_gain) {
       most_gain = gain;
@@ -361,5 +406,6 @@ bool at_race_open(at_race *race, const at_contender **could) {
   }
   if (could) *could = most;
   const double ns = at_median(base->samples, base->count), spread = at_deviation(base->samples, base->count, ns);
-  return most || (challengers && base->count < LEAST_ROUNDS) || (winner == base && spread > OPEN_SPREAD * ns);
+  return most || (challengers && base->count < LEAST_ROUNDS) ||
+         (winner == at_race_incumbent(race) && spread > OPEN_SPREAD * ns);
 }

@@ -20,20 +20,24 @@ typedef struct at_contender {
   at_plan *plan; /* with SCREENED; NULL otherwise */
   at_subject subject;
   at_contender_state state;
+  bool bare;                           /* contender 0 as the vendor's own call: compared with, never chosen */
   bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
   double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */
   unsigned char place[AT_MAX_SAMPLES]; /* the placement of the operands in that round */
   int count;
+  double cpus;           /* that it keeps busy, the mean of its samples; 0: not sampled */
   double speedup, error; /* default's time / own time, paired by round, and its standard error over placements */
   double shift;          /* how far the speedup moves between placements, a standard deviation */
-  double merit; /* speedup less what more CPU threads cost a program that does other things between its calls */
+  double merit;          /* speedup less what more CPU time costs a program that does other things between its calls */
 } at_contender;
 
-/* The field of a search: contender 0 is the default and stays in every round. */
+/* The field of a search: contender 0 is the default and stays in every round. Where it is the vendor's own call, which
+ * no call through attune can be, the incumbent is the default through attune. */
 typedef struct at_race {
   at_profile *profile;
+  at_contender *incumbent; /* chosen unless another is better, never dropped; NULL: contender 0 */
   at_contender **contenders;
   int count, room;
   bool steady;         /* times are steady enough that `shift` is of placements, not of noise: not on the host */
@@ -74,8 +78,14 @@ bool at_race_beats_default(const at_race *race, const at_contender *contender);
  * noisy, or there are too few rounds. */
 bool at_race_open(at_race *race, const at_contender **could);
 
+/* What is chosen when nothing beats it. */
+at_contender *at_race_incumbent(const at_race *race);
+
+/* Adds the default, candidate 0: bare where its implementation can be called so, and then as the incumbent too. */
+void at_race_add_default(at_race *race, const at_implementation *base, const at_configuration *configuration);
+
 /* The screened contender that wins: the fastest, or of those that are as fast within the noise the first in order, so
- * that two searches agree; the default when none beats it. */
+ * that two searches agree; the incumbent when none beats it. */
 at_contender *at_race_winner(at_race *race);
 
 #endif

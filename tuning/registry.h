@@ -36,6 +36,11 @@ typedef struct at_implementation {
   attune_status (*prepare)(struct attune_plan *plan);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch;
+  /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
+   * nothing of attune around them; what the default's time is where it is the default. And the default's name with
+   * what its time depends on, "host_cblas threads=2". */
+  attune_status (*bare)(const struct attune_plan *plan, const at_bare_calls *calls);
+  void (*bare_name)(const struct attune_plan *plan, char *out, size_t size);
   void (*destroy)(struct attune_plan *plan);
 } at_implementation;
 
@@ -56,6 +61,7 @@ struct attune_plan {
    * the plan table's entry. */
   uint64_t id, tuner;
   const struct at_plan_entry *entry;
+  struct at_guard *guard; /* watches a team on the host; NULL: none (guard.h) */
   at_configuration configuration;
   uint64_t problem[AT_PROBLEM_BYTES / 8];
 };

@@ -84,8 +84,8 @@ static attune_status collect(search *s) {
     if (counts[i] > most) most = counts[i];
   }
   for (size_t i = 0; i < n && status == ATTUNE_OK; i++)
-    if (s->op->implementations[i] == base && counts[i] > 0) at_race_add(&s->race, base, &lists[i][0]);
-  if (status == ATTUNE_OK && s->race.count != 1)
+    if (s->op->implementations[i] == base && counts[i] > 0) at_race_add_default(&s->race, base, &lists[i][0]);
+  if (status == ATTUNE_OK && s->race.count != (base->bare ? 2 : 1))
     status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
   if (status == ATTUNE_OK) add_known(s);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
@@ -151,7 +151,7 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
     const attune_status checked = at_verifier_check(s->verifier, contender->plan, &out->decision.max_error);
     if (checked == ATTUNE_OK) {
       winner = contender;
-    } else if (contender == s->race.contenders[0]) {
+    } else if (contender == at_race_incumbent(&s->race)) {
       *status = checked;
     } else {
       at_copy_text(out->warning, sizeof out->warning, attune_last_message());
@@ -165,11 +165,12 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
 static attune_status reopen(search *s) {
   at_contender *base = s->race.contenders[0];
   base->count = 0;
-  s->race.best_quick = 1.0;
+  s->race.best_quick = at_race_incumbent(&s->race)->quick;
   s->race.best_once_ns = base->subject.once_ns;
+  at_race_incumbent(&s->race)->count = 0;
   for (int i = 1; i < s->race.count; i++) {
     at_contender *contender = s->race.contenders[i];
-    if (contender->state != AT_SCREENED && contender->state != AT_SLOWER) continue;
+    if ((contender->state != AT_SCREENED && contender->state != AT_SLOWER) || contender == s->race.incumbent) continue;
     at_race_drop(&s->race, contender, AT_WAITING);
     contender->quick = 0.0;
     contender->count = 0;
@@ -200,7 +201,7 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
     }
     if (*status != ATTUNE_OK) return NULL;
     at_contender *winner = verified_winner(s, out, status);
-    if (winner != s->race.contenders[0] || wrong_ones(s) == wrong || pass == WAVES ||
+    if (winner != at_race_incumbent(&s->race) || wrong_ones(s) == wrong || pass == WAVES ||
         at_now_ns() >= until(s, WIDEN_UNTIL))
       return winner;
     *status = reopen(s);
@@ -213,7 +214,8 @@ static const at_contender *runner_up(const search *s, const at_contender *winner
   const at_contender *second = NULL;
   for (int i = 0; i < s->race.count; i++) {
     const at_contender *contender = s->race.contenders[i];
-    if (contender == winner || contender->count == 0 || contender->state == AT_WRONG || contender->state == AT_FAILED)
+    if (contender == winner || contender->bare || contender->count == 0 || contender->state == AT_WRONG ||
+        contender->state == AT_FAILED)
       continue;
     if (!second || contender->speedup > second->speedup) second = contender;
   }
@@ -225,13 +227,22 @@ static double median_ns(const at_contender *contender) {
 }
 
 /* In words: why this one. */
-static void note(const at_contender *winner, const at_contender *base, const at_contender *could, attune_decision *d) {
+static void note(const at_contender *winner, const search *s, const at_contender *could, attune_decision *d) {
+  const at_contender *base = s->race.contenders[0];
   if (d->unsure && could)
     snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than the default, noise hides it",
              could->implementation->name, 100.0 * (could->merit + 2.0 * could->error - 1.0));
   else if (d->unsure)
     snprintf(d->note, sizeof d->note, "unsure: the times of the default vary by %.0f %%; measure on a quiet machine",
              100.0 * d->spread);
+  else if (base->bare && winner == at_race_incumbent(&s->race))
+    snprintf(d->note, sizeof d->note,
+             "nothing is faster beyond the noise; the vendor's own call alone takes %.3g of it",
+             d->default_time_ns / d->time_ns);
+  else if (winner->speedup < 1.0)
+    snprintf(d->note, sizeof d->note,
+             "%.1f %% slower than the vendor's own call, which no call here can be; error %.2f %%",
+             100.0 * (1.0 / winner->speedup - 1.0), 100.0 * winner->error);
   else if (winner == base)
     snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
   else
@@ -258,6 +269,8 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
   d->samples = winner->count;
   d->unsure = at_race_open(&s->race, &could);
   at_copy_text(d->default_implementation, sizeof d->default_implementation, base->implementation->name);
+  if (base->bare && base->implementation->bare_name)
+    base->implementation->bare_name(base->plan, d->default_implementation, sizeof d->default_implementation);
   d->default_time_ns = winner == base ? d->time_ns : d->time_ns * winner->speedup;
   if (second) {
     at_copy_text(d->runner_up, sizeof d->runner_up, second->implementation->name);
@@ -269,7 +282,7 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
     d->rejected += s->race.contenders[i]->state == AT_FAILED || s->race.contenders[i]->state == AT_WRONG;
   }
   d->disturbed = s->profile.disturbed;
-  note(winner, base, could, d);
+  note(winner, s, could, d);
   note_default_faults(s, d);
 }
 

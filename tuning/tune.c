@@ -8,6 +8,7 @@
 
 #include "src/device_lease.h"
 #include "src/exit.h"
+#include "src/host/threads.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
@@ -47,6 +48,7 @@ typedef struct job {
   double most_ns;   /* what is left of the tuner's whole budget; 0: no limit */
   double wait_ns;   /* the longest it may wait for others, if that is less; 0: no limit */
   bool force;
+  int64_t setup_ns; /* making the first profiler is no part of a budget */
   at_flight flight;
 } job;
 
@@ -113,9 +115,26 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
   return status;
 }
 
+/* The database has a winner that only holds where more threads are than here: what was found with fewer is no reason to
+ * lose it. */
+static bool needs_more_threads(const job *j, const attune_decision *winner) {
+  attune_decision row;
+  at_configuration configuration;
+  int64_t threads = 1;
+  return j->device->properties.kind == ATTUNE_DEVICE_HOST && !j->force &&
+         at_store_find(j->tuner->user, j->fingerprint, winner->problem, winner->measure, &row) == ATTUNE_OK &&
+         at_copy_text(configuration.text, sizeof configuration.text, row.configuration) &&
+         at_configuration_get(&configuration, "threads", &threads) && threads > at_cpu_count();
+}
+
 static void commit(const job *j, const at_search_result *result, const attune_decision *winner) {
   char family[AT_FAMILY_CHARS];
   if (!j->tuner->user || j->op->family(j->problem, family, sizeof family) != ATTUNE_OK) return;
+  if (needs_more_threads(j, winner)) {
+    at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: the database's needs more than the %d threads of here",
+           winner->problem, at_cpu_count());
+    return;
+  }
   const attune_status status =
       at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
@@ -128,7 +147,9 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
                                      attune_decision *out) {
   at_profiler *profiler = NULL;
   const attune_measure measure = at_tuner_measure(j->tuner, j->device);
+  const int64_t start_ns = at_now_ns();
   attune_status status = profiler_of(j, &profiler);
+  j->setup_ns = at_now_ns() - start_ns;
   if (status != ATTUNE_OK) return status;
   profiler->between = at_flight_renew;
   profiler->between_user = &j->flight;
@@ -215,7 +236,7 @@ static attune_status fly(job *j, at_search_result *result, attune_decision *out,
     }
     at_device_lease_release(j->device);
   }
-  atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
+  atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns - j->setup_ns);
   if (found || won) publish(j, out);
   return status;
 }

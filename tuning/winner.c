@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/host/threads.h"
+#include "tuning/guard.h"
 #include "tuning/statistics.h"
 
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
@@ -24,7 +26,14 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
       !at_copy_text(configuration.text, sizeof configuration.text, decision->configuration))
     return at_fail(ATTUNE_NOT_FOUND, "stored winner %s version %d is not in this build", decision->implementation,
                    decision->implementation_version);
-  return at_plan_create(plan, op, implementation, &configuration, problem, device);
+  int64_t threads = 1;
+  if (device->properties.kind == ATTUNE_DEVICE_HOST && at_configuration_get(&configuration, "threads", &threads) &&
+      threads > at_cpu_count())
+    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s %s needs %lld threads; this process may use %d",
+                   decision->implementation, configuration.text, (long long)threads, at_cpu_count());
+  const attune_status status = at_plan_create(plan, op, implementation, &configuration, problem, device);
+  if (status == ATTUNE_OK) at_guard_attach(*plan, decision);
+  return status;
 }
 
 static attune_status find_in(at_store *store, const char *fingerprint, const attune_decision *key,

@@ -87,6 +87,16 @@ ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune
  * Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (some stream of the device is being captured). Any thread. */
 ATTUNE_API attune_status attune_device_synchronize(attune_device *device);
 
+/* At most `threads` CPU threads for one operation on the host from now on, in the whole process, the caller's included:
+ * attune's own teams and the CPU libraries that attune calls; 1 to 4096, 0: as many as there are. Stored choices that
+ * need more are not used; a plan that needs more runs the vendor default. There are as many threads as CPUs in the
+ * affinity mask, or a cgroup's quota, rounded up, as the process found them when it first looked. Before the first
+ * call the bound is ATTUNE_THREADS. Errors: INVALID_ARGUMENT. Any thread; work in flight keeps its team. */
+ATTUNE_API attune_status attune_set_threads(int threads);
+
+/* The number of threads that one operation on the host may use now, at least 1. Any thread. */
+ATTUNE_API int attune_get_threads(void);
+
 #ifdef __cplusplus
 }
 #endif

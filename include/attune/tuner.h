@@ -96,7 +96,10 @@ typedef enum attune_source {
   ATTUNE_SOURCE_TUNED = 5      /* measured by this tuner */
 } attune_source;
 
-/* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. */
+/* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the
+ * host they are what a program sees: attune's with the cost of its dispatch, the default's that of the vendor's own call
+ * with nothing of attune around it, so that the best choice may be slower than the default; and what keeps more CPUs busy
+ * than the machine sustains counts as long as it takes with those it does sustain. */
 typedef struct attune_decision {
   char problem[256];
   char device[16];
@@ -107,7 +110,7 @@ typedef struct attune_decision {
   double time_ns;
   double spread; /* relative: median absolute deviation / median */
   int samples;
-  char default_implementation[32];
+  char default_implementation[32]; /* its name; on the host with the threads it ran with: "host_cblas threads=2" */
   double default_time_ns;
   char runner_up[32];
   char runner_up_configuration[192];
@@ -154,7 +157,9 @@ ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *dev
  * first problem that fails. Any thread; not in capture. */
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
-/* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing.
+/* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing. On the
+ * host a winner of several threads that ran slower here than the default is set aside until the tuner is destroyed: then
+ * the default is told, the winner as the runner-up, and the note says so.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);

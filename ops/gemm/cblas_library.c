@@ -135,6 +135,8 @@ static bool load_one(at_cblas *out, const family *f, void *handle) {
   if (text == NULL || wide_integers(handle, text)) return false;
   symbol(handle, "cblas_sgemm", &out->sgemm);
   symbol(handle, "cblas_dgemm", &out->dgemm);
+  symbol(handle, "cblas_sgemv", &out->sgemv);
+  symbol(handle, "cblas_dgemv", &out->dgemv);
   symbol(handle, f->get_threads, &get_threads);
   symbol(handle, f->set_threads, &set_threads);
   make_id(out->id, sizeof out->id, f->name, text);

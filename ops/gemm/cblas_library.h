@@ -17,6 +17,11 @@ typedef void (*at_cblas_sgemm_fn)(int layout, int trans_a, int trans_b, int m, i
 typedef void (*at_cblas_dgemm_fn)(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha,
                                   const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
+typedef void (*at_cblas_sgemv_fn)(int layout, int trans, int m, int n, float alpha, const float *a, int lda,
+                                  const float *x, int step_x, float beta, float *y, int step_y);
+typedef void (*at_cblas_dgemv_fn)(int layout, int trans, int m, int n, double alpha, const double *a, int lda,
+                                  const double *x, int step_x, double beta, double *y, int step_y);
+
 typedef struct at_cblas {
   char id[64];         /* "openblas-0.3.21" */
   bool was_loaded;     /* it is the copy that the program had loaded */
@@ -25,6 +30,8 @@ typedef struct at_cblas {
   bool loses_specials; /* beta = NaN is taken for 0, and zeros times NaN or Inf for 0 where a size is small */
   at_cblas_sgemm_fn sgemm;
   at_cblas_dgemm_fn dgemm;
+  at_cblas_sgemv_fn sgemv; /* NULL: not there, as the next */
+  at_cblas_dgemv_fn dgemv;
   at_cblas_gate gate;
 } at_cblas;
 

@@ -7,6 +7,7 @@
 
 #include "ops/gemm/blocked_run.h"
 #include "ops/gemm/cblas_library.h"
+#include "ops/gemm/host_cblas_bare.h"
 #include "ops/gemm/problem.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
@@ -17,6 +18,7 @@ enum { COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 typedef struct state {
   at_cblas *library;
   int threads;
+  bool gemv;
 } state;
 
 typedef struct work {
@@ -60,13 +62,16 @@ static void run(const void *args) {
   const at_gemm *g = at_gemm_of(w->plan->problem);
   bool f64 = g->dtype == ATTUNE_F64;
   double beta = g->c == AT_C_NONE ? 0.0 : f64 ? w->operands.beta : (double)(float)w->operands.beta;
-  if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, s->threads))) {
+  const int threads = s->threads > 1 && at_cpu_count() < s->threads ? at_cpu_count() : s->threads;
+  if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, threads))) {
     run_without_library(g, &w->operands);
     return;
   }
   for (int64_t batch = 0; batch < g->batch; batch++) {
     if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, &w->operands, batch, f64 ? 8 : 4);
-    if (f64)
+    if (s->gemv)
+      at_cblas_gemv(s->library, g, &w->operands, batch, beta);
+    else if (f64)
       run_f64(s->library, g, &w->operands, batch, beta);
     else
       run_f32(s->library, g, &w->operands, batch, (float)beta);
@@ -101,13 +106,21 @@ static bool supports(const void *problem, attune_device *device) {
   return false;
 }
 
-static void add(at_configuration *out, int *count, int max, const at_cblas *library, int threads) {
+static void add(at_configuration *out, int *count, int max, const at_cblas *library, int threads, bool gemv) {
   if (*count == max) return;
   at_configuration c = {""};
   if (!at_configuration_put_text(&c, "library", library->id) || !at_configuration_put(&c, "threads", threads)) return;
+  if (gemv && !at_configuration_put_text(&c, "call", "gemv")) return;
   for (int i = 0; i < *count; i++)
     if (strcmp(out[i].text, c.text) == 0) return;
   out[(*count)++] = c;
+}
+
+/* By gemv first where a program would call that. */
+static void add_calls(at_configuration *out, int *count, int max, const at_cblas *library, int threads,
+                      const at_gemm *g) {
+  if (at_cblas_can_gemv(library, g)) add(out, count, max, library, threads, true);
+  add(out, count, max, library, threads, false);
 }
 
 /* Each library with its default threads, then with one, all, and the powers of two between. */
@@ -115,12 +128,16 @@ static int configurations(const void *problem, attune_device *device, at_configu
   const at_gemm *g = at_gemm_of(problem);
   (void)device;
   int count = 0, cpus = at_cpu_count();
-  for (int i = 0; i < at_cblas_count(); i++)
-    if (can_use(at_cblas_at(i), g)) add(out, &count, max, at_cblas_at(i), at_cblas_at(i)->default_threads);
+  for (int i = 0; i < at_cblas_count(); i++) {
+    const int threads = at_cblas_at(i)->default_threads;
+    if (can_use(at_cblas_at(i), g))
+      add_calls(out, &count, max, at_cblas_at(i), threads < cpus || !at_cblas_at(i)->gate.set_threads ? threads : cpus,
+                g);
+  }
   for (int i = 0; i < at_cblas_count(); i++) {
     if (at_cblas_at(i)->gate.set_threads == NULL || !can_use(at_cblas_at(i), g)) continue;
-    add(out, &count, max, at_cblas_at(i), cpus);
-    for (int threads = 1; threads < cpus; threads *= 2) add(out, &count, max, at_cblas_at(i), threads);
+    add_calls(out, &count, max, at_cblas_at(i), cpus, g);
+    for (int threads = 1; threads < cpus; threads *= 2) add_calls(out, &count, max, at_cblas_at(i), threads, g);
   }
   return count;
 }
@@ -130,7 +147,7 @@ static attune_status prepare(at_plan *plan) {
   int64_t threads = 0;
   if (!at_configuration_get_text(&plan->configuration, "library", id, sizeof id) ||
       !at_configuration_get(&plan->configuration, "threads", &threads) || threads < 1 || threads > 4096)
-    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; should be library=NAME-VERSION,threads=1..4096",
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; should be library=NAME-VERSION,threads=1..4096[,call=gemv]",
                    plan->configuration.text);
   at_cblas *library = at_cblas_find(id);
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", id);
@@ -141,9 +158,15 @@ static attune_status prepare(at_plan *plan) {
   if (library->gate.set_threads == NULL && threads != library->default_threads)
     return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id,
                    library->default_threads);
+  char call[16] = "";
+  (void)at_configuration_get_text(&plan->configuration, "call", call, sizeof call);
+  const bool gemv = strcmp(call, "gemv") == 0;
+  if ((call[0] && !gemv) || (gemv && !at_cblas_can_gemv(library, at_gemm_of(plan->problem))))
+    return at_fail(ATTUNE_NOT_FOUND, "call is %s; should be gemv, where m or n is 1 and %s has it, or left out", call,
+                   id);
   state *s = malloc(sizeof *s);
   if (s == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_cblas");
-  *s = (state){library, (int)threads};
+  *s = (state){library, (int)threads, gemv};
   plan->state = s;
   return ATTUNE_OK;
 }
@@ -161,5 +184,7 @@ const at_implementation at_gemm_host_cblas = {
     .configurations = configurations,
     .prepare = prepare,
     .launch = launch,
+    .bare = at_cblas_bare,
+    .bare_name = at_cblas_bare_name,
     .destroy = destroy,
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/gemm/caller.h"
 #include "ops/gemm/cblas_library.h"
 #include "ops/gemm/special.h"
 #include "tuning/registry.h"
@@ -102,6 +103,10 @@ const at_op at_gemm_op = {
     .deterministic = deterministic,
     .buffers = at_gemm_buffers,
     .bind = bind,
+    .operands_bytes = sizeof(at_gemm_operands),
+    .caller_create = at_gemm_caller_create,
+    .caller_run = at_gemm_caller_run,
+    .caller_destroy = at_gemm_caller_destroy,
     .reference_create = at_gemm_reference_create,
     .reference_compare = at_gemm_reference_compare,
     .reference_destroy = at_gemm_reference_destroy,

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu.c: the CPU as found at run time: model, features that the system lets us use, caches, how many CPUs are ours. */
+ * cpu.c: the CPU as found at run time: model, features that the system lets us use, caches. */
 #include "src/host/host.h"
-#include "src/host/threads.h"
 
 #include <ctype.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +14,8 @@
 #define HAVE_CPUID 1
 #endif
 
-static pthread_once_t cpu_once = PTHREAD_ONCE_INIT, count_once = PTHREAD_ONCE_INIT;
-static at_cpu cpu;    /* constant after cpu_once */
-static int cpu_count; /* constant after count_once */
+static pthread_once_t cpu_once = PTHREAD_ONCE_INIT;
+static at_cpu cpu; /* constant after cpu_once */
 
 /* The start of a small file as text; false when it cannot be read. */
 static bool read_text(char *out, size_t size, const char *path) {
@@ -136,88 +133,4 @@ static void read_cpu(void) {
 const at_cpu *at_cpu_info(void) {
   pthread_once(&cpu_once, read_cpu);
   return &cpu;
-}
-
-static int affinity_count(void) {
-  for (int most = 1024; most <= 1 << 18; most *= 4) {
-    cpu_set_t *set = CPU_ALLOC((size_t)most);
-    if (!set) break;
-    size_t bytes = CPU_ALLOC_SIZE((size_t)most);
-    int found = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
-    CPU_FREE(set);
-    if (found > 0) return found;
-  }
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (int)online : 1;
-}
-
-static int quota_cpus(long long quota, long long period) {
-  if (quota <= 0 || period <= 0) return 0;
-  long long cpus = (quota + period - 1) / period;
-  return cpus < 1 << 20 ? (int)cpus : 0;
-}
-
-/* CPUs by the quota of one group, rounded up; 0: none. */
-static int quota_v2(const char *group) {
-  char path[1200], text[64];
-  long long quota = 0, period = 0;
-  snprintf(path, sizeof path, "%s/cpu.max", group);
-  if (!read_text(text, sizeof text, path) || sscanf(text, "%lld %lld", &quota, &period) != 2) return 0;
-  return quota_cpus(quota, period);
-}
-
-static int quota_v1(const char *group) {
-  char path[1200], quota[32], period[32];
-  snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", group);
-  if (!read_text(quota, sizeof quota, path)) return 0;
-  snprintf(path, sizeof path, "%s/cpu.cfs_period_us", group);
-  if (!read_text(period, sizeof period, path)) return 0;
-  return quota_cpus(strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
-}
-
-/* The smallest quota from the group up to its root: a parent's binds too. In a container the path of the group may not
- * exist below the mount, and its own limits stand at the root. */
-static int smallest_quota(const char *root, const char *group, int (*quota)(const char *)) {
-  char path[1100];
-  int smallest = 0;
-  if (snprintf(path, sizeof path, "%s%s", root, group) >= (int)sizeof path) return 0;
-  for (;;) {
-    int cpus = quota(path);
-    if (cpus > 0 && (smallest == 0 || cpus < smallest)) smallest = cpus;
-    char *slash = strrchr(path, '/');
-    if (!slash || (size_t)(slash - path) < strlen(root)) return smallest;
-    *slash = '\0';
-  }
-}
-
-/* A line of /proc/self/cgroup is "hierarchy:controllers:path"; hierarchy 0 is version 2. */
-static int line_quota(char *line) {
-  char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
-  if (!group) return 0;
-  *controllers++ = '\0';
-  *group++ = '\0';
-  if (strcmp(line, "0") == 0) return smallest_quota("/sys/fs/cgroup", group, quota_v2);
-  char mount[96] = "", *rest = NULL;
-  snprintf(mount, sizeof mount, "/sys/fs/cgroup/%.64s", controllers);
-  for (char *word = strtok_r(controllers, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-    if (strcmp(word, "cpu") != 0) continue;
-    int cpus = smallest_quota(mount, group, quota_v1);
-    return cpus > 0 ? cpus : smallest_quota("/sys/fs/cgroup/cpu", group, quota_v1);
-  }
-  return 0;
-}
-
-static void read_count(void) {
-  char text[8192], *rest = NULL;
-  cpu_count = affinity_count();
-  if (!read_text(text, sizeof text, "/proc/self/cgroup")) return;
-  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-    int cpus = line_quota(line);
-    if (cpus > 0 && cpus < cpu_count) cpu_count = cpus;
-  }
-}
-
-int at_cpu_count(void) {
-  pthread_once(&count_once, read_count);
-  return cpu_count;
 }

@@ -4,9 +4,9 @@
 #include "src/host/queue.h"
 
 #include "src/fork.h"
+#include "src/host/capacity.h"
 #include "src/host/host.h"
 #include "src/host/spin.h"
-#include "src/host/threads.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -149,7 +149,7 @@ attune_status at_queue_create(at_queue **out) {
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream's queue");
   }
   queue->generation = at_fork_generation();
-  queue->spin_ns = at_cpu_count() > 1 ? SPIN_NS : 0;
+  queue->spin_ns = at_spin_limit(SPIN_NS);
   atomic_init(&queue->references, 1);
   pthread_mutex_init(&queue->lock, NULL);
   pthread_cond_init(&queue->work, NULL);

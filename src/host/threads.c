@@ -2,6 +2,8 @@
  * threads.c: one pool of threads for the process. A team owns the pool while it runs; who finds it owned runs alone. */
 #include "src/host/threads.h"
 
+#include "src/host/capacity.h"
+#include "src/host/cpu_count.h"
 #include "src/host/spin.h"
 
 #include <limits.h>
@@ -19,11 +21,15 @@
 /* Longer than waking a halted virtual CPU takes (70 us were seen): else caller and worker put each other to sleep in
  * turns, and each call of a few microseconds takes a wake-up. */
 #define SPIN_NS 200000
+#define SPIN_LEAST_NS 4000
 
-/* A word that others wait for to change: they spin for a while, then sleep. */
+/* A word that others wait for to change: they spin for a while, then sleep. How long is learned: twice what it took
+ * lately, and hardly at all when it takes longer than spinning pays, for then the spinning only burns what the others
+ * need. */
 typedef struct gate {
   atomic_uint word;
   atomic_uint sleepers;
+  _Atomic int64_t patience_ns; /* to spin at most; 0: nothing is known yet */
 } gate;
 
 typedef struct worker {
@@ -37,9 +43,8 @@ static struct {
   void (*fn)(void *arg, const at_team *team);
   void *arg;
   int size;
-  int count;           /* workers that run */
-  unsigned generation; /* changes in a child of fork */
-  int64_t spin_ns;
+  int count;                    /* workers that run */
+  unsigned generation;          /* changes in a child of fork */
   worker *workers[MEMBERS_MAX]; /* rank 1 first; kept for ever */
   int cpu;                      /* where the caller of the team runs */
   alignas(64) atomic_int running;
@@ -61,22 +66,42 @@ static void gate_open(gate *g) {
   if (atomic_load(&g->sleepers) > 0) futex(&g->word, FUTEX_WAKE, INT_MAX);
 }
 
+static int64_t patience(gate *g) {
+  const int64_t most = at_spin_limit(SPIN_NS), learned = atomic_load_explicit(&g->patience_ns, memory_order_relaxed);
+  return learned > 0 && learned < most ? learned : most;
+}
+
+/* Grows at once and shrinks slowly: one long wait among short ones changes little. */
+static void learn(gate *g, int64_t waited_ns) {
+  const int64_t now = atomic_load_explicit(&g->patience_ns, memory_order_relaxed), old = now > 0 ? now : SPIN_NS;
+  int64_t right = waited_ns > SPIN_NS ? SPIN_LEAST_NS : 2 * waited_ns;
+  if (right > SPIN_NS) right = SPIN_NS;
+  if (right < SPIN_LEAST_NS) right = SPIN_LEAST_NS;
+  atomic_store_explicit(&g->patience_ns, right > old ? right : (7 * old + right) / 8, memory_order_relaxed);
+}
+
 static unsigned gate_wait(gate *g, unsigned old) {
-  unsigned now;
-  at_spin spin = {.limit_ns = pool.spin_ns};
-  do {
+  unsigned now = atomic_load_explicit(&g->word, memory_order_acquire);
+  if (now != old) return now;
+  const int64_t start = at_now_ns();
+  at_spin spin = {.limit_ns = patience(g)};
+  while (at_spin_turn(&spin)) {
     now = atomic_load_explicit(&g->word, memory_order_acquire);
-    if (now != old) return now;
-  } while (at_spin_turn(&spin));
-  atomic_fetch_add(&g->sleepers, 1);
-  while ((now = atomic_load(&g->word)) == old) futex(&g->word, FUTEX_WAIT, old);
-  atomic_fetch_sub(&g->sleepers, 1);
+    if (now != old) break;
+  }
+  if (now == old) {
+    atomic_fetch_add(&g->sleepers, 1);
+    while ((now = atomic_load(&g->word)) == old) futex(&g->word, FUTEX_WAIT, old);
+    atomic_fetch_sub(&g->sleepers, 1);
+  }
+  learn(g, at_now_ns() - start);
   return now;
 }
 
 static void gate_reset(gate *g) {
   atomic_store(&g->word, 0);
   atomic_store(&g->sleepers, 0);
+  atomic_store(&g->patience_ns, 0);
 }
 
 /* The child has none of the workers; a team that the parent was running does not exist there. */
@@ -91,7 +116,6 @@ static void after_fork_child(void) {
 }
 
 static void open_pool(void) {
-  pool.spin_ns = at_cpu_count() > 1 ? SPIN_NS : 0;
   pthread_atfork(NULL, NULL, after_fork_child);
 }
 
@@ -176,7 +200,9 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
     return;
   }
   pthread_once(&pool_once, open_pool);
-  if (atomic_exchange_explicit(&pool.owned, true, memory_order_acquire)) {
+  const int most = at_thread_bound();
+  if (most > 0 && wanted > most) wanted = most;
+  if (wanted <= 1 || atomic_exchange_explicit(&pool.owned, true, memory_order_acquire)) {
     run_alone(fn, arg);
     return;
   }

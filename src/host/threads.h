@@ -18,7 +18,8 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
 /* Every member waits for all others of its team. */
 void at_team_barrier(const at_team *team);
 
-/* Logical CPUs that this process may use (affinity mask, cgroup quota rounded up), at least 1. */
+/* CPU threads that one operation may use: logical CPUs (affinity mask, cgroup quota rounded up), at most as many as
+ * attune_set_threads or ATTUNE_THREADS say; at least 1. */
 int at_cpu_count(void);
 
 #endif

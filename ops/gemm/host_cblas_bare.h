@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_cblas_bare.h: CBLAS as a program calls it by itself: matrix times vector by gemv, and calls with nothing of
+ * attune around them, which is what attune's own time is compared with. */
+#ifndef AT_GEMM_HOST_CBLAS_BARE_H
+#define AT_GEMM_HOST_CBLAS_BARE_H
+
+#include "ops/gemm/cblas_library.h"
+#include "ops/gemm/problem.h"
+
+struct attune_plan;
+
+/* Has the problem one row or column, so that a program would call gemv, and does the library have it? */
+bool at_cblas_can_gemv(const at_cblas *library, const at_gemm *g);
+
+/* D = alpha op(A) op(B) + beta D of matrix `batch` by gemv. */
+void at_cblas_gemv(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta);
+
+/* The slots at_implementation.bare and bare_name of host_cblas. */
+attune_status at_cblas_bare(const struct attune_plan *plan, const at_bare_calls *calls);
+void at_cblas_bare_name(const struct attune_plan *plan, char *out, size_t size);
+
+#endif

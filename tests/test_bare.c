@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_bare.c: what tune says of small products on the host is what a program measures that calls attune_gemm and CBLAS
+ * in turns; and the vendor's call is gemv where a program would call that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <attune/attune.h>
+
+#include "ops/gemm/cblas_library.h"
+#include "ops/gemm/host_cblas_bare.h"
+#include "ops/gemm/problem.h"
+#include "src/support.h"
+#include "tuning/registry.h"
+#include "tuning/statistics.h"
+
+extern const at_implementation at_gemm_host_cblas;
+
+#define OK(call)                                                                                                       \
+  do {                                                                                                                 \
+    const attune_status ok_status = (call);                                                                            \
+    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
+  } while (0)
+
+static attune_device *host;
+
+static int open_host(void **state) {
+  (void)state;
+  return attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
+}
+
+/* ---- claims ---- */
+
+enum { ROUNDS = 31, CALLS = 4000 };
+
+typedef struct square {
+  int n;
+  _Alignas(256) double a[16 * 16];
+  double b[16 * 16], d[16 * 16];
+} square;
+
+static double cblas_ns(const at_cblas *library, square *s) {
+  const int64_t start = at_now_ns();
+  for (int i = 0; i < CALLS; i++)
+    library->dgemm(102, 111, 111, s->n, s->n, s->n, 1.0, s->a, s->n, s->b, s->n, 0.0, s->d, s->n);
+  return (double)(at_now_ns() - start) / CALLS;
+}
+
+static double attune_ns(attune_tuner *tuner, square *s) {
+  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  p.dtype = ATTUNE_F64;
+  p.m = p.n = p.k = s->n;
+  const attune_gemm_operands o = {.alpha = 1.0, .a = s->a, .b = s->b, .d = s->d};
+  attune_stream *stream = attune_stream_default(host);
+  const int64_t start = at_now_ns();
+  for (int i = 0; i < CALLS; i++)
+    if (attune_gemm(tuner, stream, &p, &o) != ATTUNE_OK) return -1.0;
+  return (double)(at_now_ns() - start) / CALLS;
+}
+
+/* Told and measured speedups agree within a coarse margin: another process may take the CPU meanwhile. */
+static void claims_of_small_products_hold(void **state) {
+  (void)state;
+  if (at_cblas_count() == 0) skip();
+  static const int sizes[] = {2, 4, 8, 16};
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner *tuner = NULL;
+  options.database = "";
+  OK(attune_tuner_create(&tuner, &options));
+  for (size_t i = 0; i < AT_COUNT(sizes); i++) {
+    static square s;
+    char problem[64];
+    double told = 0.0, real = 0.0, error = 0.0;
+    s.n = sizes[i];
+    for (int j = 0; j < s.n * s.n; j++) s.a[j] = s.b[j] = 0.5 + 0.001 * j;
+    snprintf(problem, sizeof problem, "gemm f64 nn %dx%dx%d strict", s.n, s.n, s.n);
+    for (int attempt = 0; attempt < 4; attempt++) {
+      attune_decision d;
+      double library[ROUNDS], own[ROUNDS];
+      OK(attune_tune(tuner, host, problem, 0.0, 1, &d));
+      for (int round = 0; round < ROUNDS; round++) {
+        library[round] = cblas_ns(at_cblas_at(0), &s);
+        own[round] = attune_ns(tuner, &s);
+        assert_true(own[round] > 0.0);
+      }
+      told = d.default_time_ns / d.time_ns;
+      real = at_paired_ratio(library, own, ROUNDS, &error);
+      print_message("told %.1f / %.1f, measured %.1f / %.1f\n", d.default_time_ns, d.time_ns,
+                    at_median(library, ROUNDS), at_median(own, ROUNDS));
+      if (fabs(told / real - 1.0) < 0.15) break;
+    }
+    print_message("f64 %d^3: told %.3f, measured %.3f\n", s.n, told, real);
+    if (fabs(told / real - 1.0) >= 0.15) fail_msg("%s: told %.3f, measured %.3f", problem, told, real);
+  }
+  attune_tuner_destroy(tuner);
+}
+
+/* ---- gemv ---- */
+
+static at_gemm problem_of(const char *text) {
+  at_gemm g;
+  memset(&g, 0, sizeof g);
+  OK(at_gemm_op.parse(text, &g));
+  return g;
+}
+
+/* The vendor's default, and the first configuration of host_cblas. */
+static bool first_is_gemv(const char *text) {
+  const at_gemm g = problem_of(text);
+  at_configuration list[64];
+  char call[16] = "";
+  const int count = at_gemm_host_cblas.configurations(&g, host, list, 64);
+  assert_true(count > 0);
+  (void)at_configuration_get_text(&list[0], "call", call, sizeof call);
+  return strcmp(call, "gemv") == 0;
+}
+
+static void gemv_is_the_call_of_vectors(void **state) {
+  (void)state;
+  if (at_cblas_count() == 0) skip();
+  assert_true(first_is_gemv("gemm f64 nn 9x1x7 strict"));
+  assert_true(first_is_gemv("gemm f32 tt 1x9x7 strict"));
+  assert_true(first_is_gemv("gemm f64 nt 1x1x7 strict"));
+  assert_false(first_is_gemv("gemm f64 nn 9x2x7 strict"));
+  const at_gemm g = problem_of("gemm f64 nn 9x2x7 strict");
+  at_configuration c = {""};
+  at_plan *plan = NULL;
+  snprintf(c.text, sizeof c.text, "library=%s,threads=1,call=gemv", at_cblas_at(0)->id);
+  assert_int_equal(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &c, &g, host), ATTUNE_NOT_FOUND);
+  assert_non_null(strstr(attune_last_message(), "call is gemv"));
+  const at_gemm vector = problem_of("gemm f64 nn 9x1x7 strict");
+  snprintf(c.text, sizeof c.text, "library=%s,threads=1,call=spmv", at_cblas_at(0)->id);
+  assert_int_equal(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &c, &vector, host), ATTUNE_NOT_FOUND);
+}
+
+static double *numbers(size_t count, double first) {
+  double *x = malloc(count * sizeof *x);
+  assert_non_null(x);
+  for (size_t i = 0; i < count; i++) x[i] = first + (double)((i * 37) % 101) / 101.0;
+  return x;
+}
+
+/* The bare call, and the plan with call=gemv, give op(A) op(B) for every way in which vectors can lie. */
+static void bare_calls_are_right(void **state) {
+  (void)state;
+  if (at_cblas_count() == 0) skip();
+  static const char *const texts[] = {
+      "gemm f64 nn 9x1x7 strict",  "gemm f64 tn 9x1x7 strict",      "gemm f64 nt 9x1x7 strict",
+      "gemm f64 tt 9x1x7 strict",  "gemm f64 nn 1x9x7 strict",      "gemm f64 tn 1x9x7 strict",
+      "gemm f64 nt 1x9x7 strict",  "gemm f64 tt 1x9x7 strict",      "gemm f64 nn 1x1x7 strict",
+      "gemm f64 nn 5x6x7 strict",  "gemm f64 tt 9x1x7 strict beta", "gemm f64 nt 1x9x7 strict beta=inplace",
+      "gemm f64 tn 1x9x7x3 strict"};
+  for (size_t t = 0; t < AT_COUNT(texts); t++) {
+    const at_gemm g = problem_of(texts[t]);
+    at_buffer buffers[AT_MAX_BUFFERS];
+    int count = 0;
+    void *pointers[AT_MAX_BUFFERS] = {NULL};
+    uint64_t operands[1][AT_OPERANDS_BYTES / 8];
+    OK(at_gemm_op.buffers(&g, buffers, &count));
+    for (int way = 0; way < 2; way++) {
+      for (int i = 0; i < count; i++) pointers[i] = numbers(buffers[i].bytes / 8, 0.25 * (i + 1));
+      at_gemm_op.bind(&g, pointers, operands[0]);
+      at_configuration list[64];
+      at_plan *plan = NULL;
+      assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
+      OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
+      void *reference = NULL;
+      double error = 1e9;
+      attune_stream *stream = attune_stream_default(host);
+      OK(at_gemm_op.reference_create(&reference, &g, host, stream, pointers));
+      const at_bare_calls calls = {operands, 1, 5, 6};
+      OK(way ? at_gemm_host_cblas.bare(plan, &calls) : plan->launch(plan, operands[0], stream));
+      OK(at_gemm_op.reference_compare(reference, pointers[2], &error));
+      if (!(error <= 1.0)) fail_msg("%s, way %d: error %g", texts[t], way, error);
+      at_gemm_op.reference_destroy(reference);
+      at_plan_destroy(plan);
+      for (int i = 0; i < count; i++) free(pointers[i]);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gemv_is_the_call_of_vectors),
+      cmocka_unit_test(bare_calls_are_right),
+      cmocka_unit_test(claims_of_small_products_hold),
+  };
+  return cmocka_run_group_tests(tests, open_host, NULL);
+}

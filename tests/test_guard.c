@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_guard.c: a team that is slower in the program than the default is set aside, and said so; one that is slow now
+ * and then, or slow because everything is, is not; threads, streams, and a bound on threads that comes later. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "src/host/threads.h"
+#include "tests/fake_op.h"
+#include "tuning/guard.h"
+#include "tuning/winner.h"
+
+#define OK(call)                                                                                                       \
+  do {                                                                                                                 \
+    const attune_status ok_status = (call);                                                                            \
+    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
+  } while (0)
+
+#define TEAM "ns=10000,threads=2"
+
+static attune_device *device;
+static attune_tuner *tuner;
+static _Atomic int64_t team_ns, base_ns; /* what a call of each takes */
+static _Atomic int outlier_every;        /* one call of the team in so many takes long; 0: none */
+static _Atomic int team_calls, base_calls;
+static char logged[512];
+
+static attune_status watched_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const bool team = plan->implementation == &fake_spin_implementation;
+  const int64_t start = at_now_ns();
+  (void)operands, (void)stream;
+  const int number = atomic_fetch_add(team ? &team_calls : &base_calls, 1);
+  int64_t ns = team ? team_ns : base_ns;
+  if (team && outlier_every && number % outlier_every == 0) ns = 2000000;
+  while (at_now_ns() - start < ns) continue;
+  return ATTUNE_OK;
+}
+
+static void keep_log(void *user, attune_log_level level, const char *line) {
+  (void)user;
+  if (level == ATTUNE_LOG_WARNING) at_copy_text(logged, sizeof logged, line);
+}
+
+/* A tuner that has a team as the winner: it took 10 us, and the default 30 us. */
+static int open_tuner(void **state) {
+  (void)state;
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  fake_reset();
+  fake_base_implementation.launch = fake_spin_implementation.launch = watched_launch;
+  at_copy_text(fake_base, sizeof fake_base, "ns=30000");
+  team_ns = 10000;
+  base_ns = 30000;
+  outlier_every = team_calls = base_calls = 0;
+  logged[0] = '\0';
+  options.database = "";
+  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  attune_set_log(keep_log, NULL, ATTUNE_LOG_WARNING);
+  attune_decision d = {.time_ns = 10000.0, .default_time_ns = 30000.0, .source = ATTUNE_SOURCE_TUNED, .complete = 1};
+  at_key key = fake_key(FAKE_PROBLEM, device);
+  at_plan *plan = NULL;
+  at_copy_text(d.problem, sizeof d.problem, FAKE_PROBLEM);
+  at_copy_text(d.implementation, sizeof d.implementation, "spin");
+  d.implementation_version = 1;
+  at_copy_text(d.configuration, sizeof d.configuration, TEAM);
+  OK(at_plan_of_decision(&fake_op, at_key_problem(&key), device, &d, &plan));
+  return at_plan_table_put(&tuner->plans, &key, &plan, &d, false) == ATTUNE_OK ? 0 : -1;
+}
+
+static int close_tuner(void **state) {
+  (void)state;
+  attune_tuner_destroy(tuner);
+  attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
+  return 0;
+}
+
+static const at_plan *plan_now(void) {
+  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_plan *plan = NULL;
+  OK(at_dispatch(tuner, &fake_op, &key, attune_stream_default(device), &plan));
+  return plan;
+}
+
+static void calls(attune_stream *stream, int count) {
+  uint64_t operands[AT_OPERANDS_BYTES / 8] = {0};
+  const at_plan *plan = plan_now();
+  for (int i = 0; i < count; i++) OK(plan->launch(plan, operands, stream));
+}
+
+static attune_decision explain(void) {
+  attune_decision d;
+  OK(attune_explain(tuner, device, FAKE_PROBLEM, &d));
+  return d;
+}
+
+/* Calls until the team is set aside; false: it stands after so many. */
+static bool set_aside_within(attune_stream *stream, int most) {
+  for (int done = 0; done < most; done += 100) {
+    calls(stream, 100);
+    OK(attune_stream_synchronize(stream));
+    if (strcmp(explain().implementation, "base") == 0) return true;
+  }
+  return false;
+}
+
+static void check_aside(void) {
+  const attune_decision d = explain();
+  assert_string_equal(d.implementation, "base");
+  assert_string_equal(d.configuration, "ns=30000");
+  assert_string_equal(d.runner_up, "spin");
+  assert_string_equal(d.runner_up_configuration, TEAM);
+  assert_true(d.runner_up_time_ns > d.time_ns && d.time_ns >= 30000.0);
+  assert_non_null(strstr(d.note, "set aside"));
+  assert_non_null(strstr(logged, "set aside"));
+  assert_non_null(strstr(logged, FAKE_PROBLEM));
+  const int before = team_calls;
+  calls(attune_stream_default(device), 50);
+  assert_int_equal(team_calls, before);
+}
+
+static void a_slow_team_is_set_aside(void **state) {
+  (void)state;
+  calls(attune_stream_default(device), 500);
+  assert_string_equal(explain().implementation, "spin");
+  assert_int_equal(base_calls, 0);
+  team_ns = 60000; /* others want the CPUs now */
+  assert_true(set_aside_within(attune_stream_default(device), 40000));
+  assert_true(base_calls > 0 && base_calls < 300); /* most calls before it ran the winner */
+  check_aside();
+}
+
+static void a_slow_team_of_a_created_stream(void **state) {
+  (void)state;
+  attune_stream *stream = NULL;
+  OK(attune_stream_create(&stream, device));
+  team_ns = 60000;
+  assert_true(set_aside_within(stream, 40000));
+  attune_stream_destroy(stream);
+  check_aside();
+}
+
+/* Faster than the default was, for all that a part of its calls takes very long. */
+static void outliers_do_not_count(void **state) {
+  (void)state;
+  outlier_every = 20;
+  calls(attune_stream_default(device), 4000);
+  assert_string_equal(explain().implementation, "spin");
+  assert_string_equal(logged, "");
+}
+
+/* Slower than the default was, and so is the default now. */
+static void a_slow_machine_is_no_reason(void **state) {
+  (void)state;
+  team_ns = 60000;
+  base_ns = 120000;
+  calls(attune_stream_default(device), 4000);
+  assert_string_equal(explain().implementation, "spin");
+  assert_true(base_calls > 0 && base_calls < 100);
+}
+
+static void *call_in_thread(void *arg) {
+  (void)arg;
+  calls(attune_stream_default(device), 1500);
+  return NULL;
+}
+
+static void many_threads(void **state) {
+  (void)state;
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  team_ns = 20000;
+  base_ns = 2000;
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_in_thread, NULL), 0);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(team_calls + base_calls, THREADS * 1500);
+}
+
+static void a_bound_on_threads(void **state) {
+  (void)state;
+  OK(attune_set_threads(1));
+  calls(attune_stream_default(device), 20);
+  const attune_decision d = explain();
+  OK(attune_set_threads(0));
+  assert_int_equal(team_calls, 0);
+  assert_string_equal(d.implementation, "base");
+  assert_non_null(strstr(d.note, "needs 2 threads; 1 may be used"));
+  if (at_cpu_count() < 2) return;
+  calls(attune_stream_default(device), 20);
+  assert_int_equal(team_calls, 20);
+  assert_string_equal(explain().implementation, "spin");
+}
+
+/* Plans of one thread, and those that must give the same bits, are called as they are. */
+static void who_has_no_guard(void **state) {
+  (void)state;
+  static const struct {
+    const char *problem, *configuration;
+    bool guarded;
+  } rows[] = {{FAKE_PROBLEM, "ns=10,threads=1", false},
+              {FAKE_PROBLEM, "ns=10", false},
+              {"gemm f32 nn 9x7x8 strict deterministic", "ns=10,threads=2", false},
+              {FAKE_PROBLEM, "ns=10,threads=2", true}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    at_key key = fake_key(rows[i].problem, device);
+    at_configuration c;
+    at_plan *plan = NULL;
+    const attune_decision d = {.default_time_ns = 1.0};
+    at_copy_text(c.text, sizeof c.text, rows[i].configuration);
+    OK(at_plan_create(&plan, &fake_op, &fake_spin_implementation, &c, at_key_problem(&key), device));
+    at_guard_attach(plan, &d);
+    assert_int_equal(plan->guard != NULL, rows[i].guarded);
+    assert_int_equal(plan->launch != watched_launch, rows[i].guarded);
+    at_plan_destroy(plan);
+  }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_tuner, close_tuner)
+  const struct CMUnitTest tests[] = {
+      TEST(a_slow_team_is_set_aside),
+      TEST(a_slow_team_of_a_created_stream),
+      TEST(outliers_do_not_count),
+      TEST(a_slow_machine_is_no_reason),
+      TEST(many_threads),
+      TEST(a_bound_on_threads),
+      TEST(who_has_no_guard),
+  };
+  if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
+  if (at_cpu_count() < 2) {
+    puts("skipped: a team needs two CPUs");
+    return 77;
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
