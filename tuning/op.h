@@ -46,8 +46,10 @@ typedef struct at_op {
   attune_status (*family)(const void *problem, char *out, size_t size);
   /* How far two problems of one family are apart: sum of |log2| of size ratios. */
   double (*distance)(const void *problem, const void *other);
-  /* A workload row to a problem's text; the message names the column at fault. */
-  attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size);
+  /* A workload row to a problem's text, and to what people read: the problem as the row has it, before it was
+   * normalised. The message names the column at fault. */
+  attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size, char *label,
+                               size_t label_size);
   /* The libraries that its implementations use on the device, with their files, and those that are missing; the last
    * return value of `fn`. */
   int (*each_library)(attune_device *device, attune_library_fn fn, void *user);

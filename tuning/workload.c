@@ -168,15 +168,15 @@ static attune_status problem_from_text(const at_op *op, const char *text, char *
 }
 
 /* An empty cell is one that is not given, so that a column may concern some rows only. */
-static attune_status problem_from_row(const at_op *op, const header *head, const at_csv_row *row, char *out,
-                                      size_t size) {
+static attune_status problem_from_row(const at_op *op, const header *head, const at_csv_row *row,
+                                      attune_workload_entry *entry, char label[AT_PROBLEM_CHARS]) {
   at_field fields[AT_CSV_MAX_CELLS];
   int count = 0;
   for (int i = 0; i < row->count; i++) {
     if (i == head->name || i == head->op || i == head->count || !*row->cells[i].text) continue;
     fields[count++] = (at_field){head->row.cells[i].text, row->cells[i].text, row->cells[i].column};
   }
-  return op->from_fields(fields, count, out, size);
+  return op->from_fields(fields, count, entry->problem, sizeof entry->problem, label, AT_PROBLEM_CHARS);
 }
 
 static attune_status read_row(const at_csv *csv, const header *head, const at_csv_row *row,
@@ -189,14 +189,16 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
   attune_status status = head->count >= 0 ? read_count(csv, &row->cells[head->count], entry) : ATTUNE_OK;
   if (status == ATTUNE_OK && head->name >= 0) status = read_name(csv, &row->cells[head->name], entry);
   const at_op *op = NULL;
+  char label[AT_PROBLEM_CHARS] = "";
   if (status == ATTUNE_OK) status = find_op(csv, head, row, &op);
   if (status != ATTUNE_OK) return status;
   status = head->problem >= 0
                ? problem_from_text(op, row->cells[head->problem].text, entry->problem, sizeof entry->problem)
-               : problem_from_row(op, head, row, entry->problem, sizeof entry->problem);
+               : problem_from_row(op, head, row, entry, label);
   if (status != ATTUNE_OK) return fail_in_row(csv, head, row, status);
-  /* Without a name the problem's own text is one, as much of it as fits. */
-  if (!entry->name[0]) at_copy_text(entry->name, sizeof entry->name, entry->problem);
+  /* Without a name the problem is one as the row wrote it, as much of it as fits. */
+  const char *written = head->problem >= 0 ? row->cells[head->problem].text : label;
+  if (!entry->name[0]) at_copy_text(entry->name, sizeof entry->name, written);
   return ATTUNE_OK;
 }
 

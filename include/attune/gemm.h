@@ -84,8 +84,8 @@ ATTUNE_API void attune_plan_destroy(attune_plan *plan);
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
-/* The reverse: a stored problem's text into *out (column-major). Errors: INVALID_ARGUMENT naming the word it cannot
- * read. */
+/* The reverse: a problem's text into *out, column-major unless the text has the word row-major; the accuracy may be left
+ * out and is strict then. Errors: INVALID_ARGUMENT naming the word it cannot read. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
 #ifdef __cplusplus

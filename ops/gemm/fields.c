@@ -80,7 +80,20 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p) {
   return ATTUNE_OK;
 }
 
-attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size) {
+/* A row-major problem as its caller wrote it; sizes that only fit row-major leave the stored text. */
+static void write_label(const attune_gemm_problem *p, const char *text, char *label, size_t size) {
+  attune_gemm_problem same = *p;
+  size_t at = 0;
+  same.layout = ATTUNE_COLUMN_MAJOR;
+  if (p->layout == ATTUNE_ROW_MAJOR && attune_gemm_problem_format(label, size, &same, NULL) == ATTUNE_OK) {
+    at = strlen(label);
+    if (at_append(label, size, &at, " row-major")) return;
+  }
+  at_copy_text(label, size, text);
+}
+
+attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
+                                  size_t label_size) {
   static const char *const needed[] = {"dtype", "m", "n", "k"};
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   for (size_t i = 0; i < AT_COUNT(needed); i++) {
@@ -98,5 +111,7 @@ attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, 
                    !p.m   ? "m"
                    : !p.n ? "n"
                           : "k");
-  return attune_gemm_problem_format(out, size, &p, NULL);
+  const attune_status status = attune_gemm_problem_format(out, size, &p, NULL);
+  if (status == ATTUNE_OK) write_label(&p, out, label, label_size);
+  return status;
 }

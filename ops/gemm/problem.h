@@ -72,7 +72,8 @@ static inline bool at_gemm_empty(const at_gemm *g) {
 attune_status at_gemm_format(const void *problem, char *out, size_t size);
 attune_status at_gemm_parse(const char *text, void *problem);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
-attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size);
+attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
+                                  size_t label_size);
 
 /* A, B, D, and C where it is separate. */
 attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);

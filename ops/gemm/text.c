@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text.c: a problem as text: "gemm bf16 tn 4096x16x4096 strict", then what differs from the plain case:
  * deterministic, beta (C separate) or beta=inplace, align=1..8, lda= ldb= ldc= ldd=, stride_a= ... (elements or
- * "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. */
+ * "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. Texts that are read may
+ * leave the accuracy out (strict) and may say row-major; those that are written are column-major. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,8 @@ static bool read_option(const char *word, reading *r) {
   }
   if (strcmp(word, "deterministic") == 0)
     p->contract.deterministic = 1;
+  else if (strcmp(word, "row-major") == 0)
+    p->layout = ATTUNE_ROW_MAJOR;
   else if (strcmp(word, "beta") == 0)
     r->use.c = AT_C_SEPARATE;
   else if (strcmp(word, "beta=inplace") == 0)
@@ -185,23 +188,25 @@ static attune_status read_words(char *text, reading *r) {
       "nn, nt, tn or tt",
       "sizes as MxNxK or MxNxKxBATCH",
       "strict, equivalent or reduced",
-      "deterministic, beta, beta=inplace, align=, lda= ... ldd=, stride_a= ... stride_d=, workspace="};
-  int index = 0;
+      "deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd=, stride_a= ... stride_d=, workspace="};
+  int index = 0, number = 0; /* of the expected word, of the word read */
   char *rest = NULL;
   for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest), index++) {
     char shown[48];
     at_copy_text(shown, sizeof shown, word);
+    number++;
+    const bool skipped = index == 4 && !read_accuracy(word, r); /* it may be left out: strict */
+    if (skipped) index++;
     const bool ok = index == 0   ? strcmp(word, "gemm") == 0
                     : index == 1 ? read_dtypes(word, r)
                     : index == 2 ? read_transposes(word, r)
                     : index == 3 ? read_sizes(word, r)
-                    : index == 4 ? read_accuracy(word, r)
-                                 : read_option(word, r);
+                                 : index == 4 || read_option(word, r);
     if (!ok)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; should be %s", index + 1, shown,
-                     expected[index < 5 ? index : 5]);
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; should be %s%s%s", number, shown,
+                     skipped ? expected[4] : "", skipped ? ", or one of " : "", expected[index < 5 ? index : 5]);
   }
-  if (index < 5)
+  if (index < 4)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem ends after %d words; should go on with %s", index,
                    expected[index]);
   return ATTUNE_OK;

@@ -19,21 +19,15 @@ typedef struct cli_options {
   const char *database; /* NULL: the environment's or the user's own */
   const char *device;   /* NULL: the best one */
   bool json;
+  bool wide; /* tables whole, whatever the terminal's width */
 } cli_options;
-
-/* --json, and --db with --device; children of a command's own argp, their input is a cli_options. */
-extern const struct argp cli_json_argp;
-extern const struct argp cli_database_argp;
-
-/* A child's input is its parent's: call it for ARGP_KEY_INIT. */
-void cli_give_children(struct argp_state *state, cli_options *options, int count);
 
 int cmd_devices(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 
-/* "attune: message" on standard error. */
+/* "attune: message" on standard error, with what a terminal would obey escaped. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Reports the thread's last message; the exit code that fits: CLI_USAGE for input that is wrong or cannot be read. */
@@ -47,6 +41,9 @@ int cli_need_database(const cli_options *options);
 
 /* Memory or the end of the program. */
 void *cli_alloc(size_t count, size_t size);
+
+/* Ends the program with CLI_FAILED when what it printed could not be written, also where argp ends it (--help). */
+void cli_check_output(void);
 
 /* Prints and releases `value`; an exit code. */
 int cli_print_json(json_t *value);
@@ -67,6 +64,7 @@ typedef struct cli_column {
   const char *title;
   bool right;  /* numbers */
   bool shrink; /* may be cut to fit a terminal */
+  int rank;    /* which columns go first where the terminal is too narrow: the highest; 0: stays */
 } cli_column;
 
 typedef struct cli_table {
@@ -79,10 +77,15 @@ typedef struct cli_table {
 
 /* A cell for every column, copied. */
 void cli_table_add(cli_table *table, const char *const *cells);
-void cli_table_print(const cli_table *table, FILE *out);
+/* On a terminal columns are left out and cut until a line fits, unless `wide`; elsewhere the table is whole. */
+void cli_table_print(const cli_table *table, FILE *out, bool wide);
 void cli_table_free(cli_table *table);
 
-/* Prints `text` in `width` columns, cut to them when `cut`; width 0: as it is. Control characters show as '?'. */
+/* text.c: what a terminal would obey, reorder or not show (control and direction characters, bytes that are no text) as
+ * \\x1b or \\u202e; the caller frees it. */
+char *cli_clean(const char *text);
+
+/* Prints `text`, cleaned, in `width` columns, cut to them when `cut`; width 0: as it is. */
 void cli_print_padded(FILE *out, const char *text, int width, bool right, bool cut);
 int cli_width(const char *text);
 

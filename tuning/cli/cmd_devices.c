@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_devices.c: `attune devices`: what is here, and with --problem what could do it. */
-#include "tuning/cli/cli.h"
+#include "tuning/cli/commands.h"
 
 #include <stdlib.h>
 
@@ -9,14 +9,9 @@ typedef struct options {
   const char *problem; /* NULL: do not list implementations */
 } options;
 
-static const struct argp_option option_list[] = {
-    {"problem", 'p', "PROBLEM", 0, "Also list the implementations that can do this problem", 0}, {0}};
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
-  if (key == ARGP_KEY_INIT)
-    cli_give_children(state, &o->common, 1);
-  else if (key == 'p')
+  if (key == 'p')
     o->problem = argument;
   else if (key == ARGP_KEY_ARG)
     argp_error(state, "\"%s\" is too much; devices takes no argument", argument);
@@ -98,15 +93,16 @@ static int list_library(void *user, const attune_library *library) {
   return 0;
 }
 
-static const cli_column device_columns[] = {
-    {"device", false, false}, {"kind", false, false},      {"model", false, true},    {"memory", true, false},
-    {"cache", true, false},   {"processors", true, false}, {"features", false, true}, {"fingerprint", false, true}};
+static const cli_column device_columns[] = {{"device", false, false, 0},  {"kind", false, false, 3},
+                                            {"model", false, true, 0},    {"memory", true, false, 0},
+                                            {"cache", true, false, 4},    {"processors", true, false, 0},
+                                            {"features", false, true, 1}, {"fingerprint", false, true, 2}};
 static const cli_column library_columns[] = {
-    {"device", false, false}, {"library", false, false}, {"version", false, false}, {"file", false, true}};
-static const cli_column implementation_columns[] = {{"device", false, false},
-                                                    {"implementation", false, false},
-                                                    {"version", true, false},
-                                                    {"configurations", true, false}};
+    {"device", false, false, 0}, {"library", false, false, 0}, {"version", false, false, 0}, {"file", false, true, 0}};
+static const cli_column implementation_columns[] = {{"device", false, false, 0},
+                                                    {"implementation", false, false, 0},
+                                                    {"version", true, false, 1},
+                                                    {"configurations", true, false, 0}};
 
 /* The tuner only knows the implementations here: it needs no database. */
 static attune_status open_tuner(attune_tuner **out, const options *o) {
@@ -145,21 +141,18 @@ static attune_status gather(const options *o, attune_tuner *tuner, tables *out, 
   return status;
 }
 
-static void print_tables(const tables *out, bool with_implementations) {
-  cli_table_print(&out->devices, stdout);
+static void print_tables(const tables *out, bool with_implementations, bool wide) {
+  cli_table_print(&out->devices, stdout, wide);
   putchar('\n');
-  cli_table_print(&out->libraries, stdout);
+  cli_table_print(&out->libraries, stdout, wide);
   if (!with_implementations) return;
   putchar('\n');
-  cli_table_print(&out->implementations, stdout);
+  cli_table_print(&out->implementations, stdout, wide);
 }
 
 int cmd_devices(int argc, char **argv) {
-  static const struct argp_child children[] = {{&cli_json_argp, 0, NULL, 0}, {0}};
-  static const struct argp argp = {option_list, parse, "",  "Shows the devices of this machine and what they can do.",
-                                   children,    NULL,  NULL};
   options o = {0};
-  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  if (cli_parse("devices", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_tuner *tuner = NULL;
   attune_status status = open_tuner(&tuner, &o);
   if (status != ATTUNE_OK) return cli_fail(status);
@@ -173,7 +166,7 @@ int cmd_devices(int argc, char **argv) {
   if (status == ATTUNE_OK && o.common.json)
     code = cli_print_json(json_incref(array));
   else if (status == ATTUNE_OK)
-    print_tables(&out, tuner != NULL);
+    print_tables(&out, tuner != NULL, o.common.wide);
   json_decref(array);
   cli_table_free(&out.devices);
   cli_table_free(&out.libraries);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_explain.c: `attune explain`: which candidate runs for a problem, since when, by what margin; a decision in words
  * and in JSON. */
-#include "tuning/cli/cli.h"
+#include "tuning/cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,7 @@ static void add_word(options *o, const char *word, struct argp_state *state) {
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
-  if (key == ARGP_KEY_INIT) {
-    cli_give_children(state, &o->common, 2);
-  } else if (key == ARGP_KEY_ARG) {
+  if (key == ARGP_KEY_ARG) {
     add_word(o, argument, state);
   } else if (key == ARGP_KEY_END && !o->problem[0]) {
     argp_error(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
@@ -116,10 +114,12 @@ static void measured_lines(const attune_decision *d) {
   if (!d->complete) line("complete", "no: the budget ended first; `attune tune` would look further");
 }
 
-static void print_words(const attune_decision *d) {
+/* `asked` is the problem as the user wrote it. */
+static void print_words(const char *asked, const attune_decision *d) {
   char text[400], since[CLI_CELL];
-  cli_print_padded(stdout, d->problem, 0, false, false);
+  cli_print_padded(stdout, asked, 0, false, false);
   printf(" on %s\n", d->device);
+  if (strcmp(asked, d->problem) != 0) line("stored as", d->problem);
   snprintf(text, sizeof text, "%s%s%s, version %d", d->implementation, *d->configuration ? " " : "", d->configuration,
            d->implementation_version);
   line("runs", text);
@@ -138,23 +138,13 @@ static int explain(const options *o, attune_tuner *tuner, attune_device *device)
   status = attune_explain(tuner, device, o->problem, &decision);
   if (status != ATTUNE_OK) return cli_fail(status);
   if (o->common.json) return cli_print_json(cli_json_decision(&decision));
-  print_words(&decision);
+  print_words(o->problem, &decision);
   return CLI_DONE;
 }
 
 int cmd_explain(int argc, char **argv) {
-  static const struct argp_child children[] = {{&cli_database_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
-  static const struct argp argp = {
-      NULL,
-      parse,
-      "PROBLEM",
-      "Says which candidate runs for PROBLEM, since when and by what margin. Measures nothing.\v"
-      "PROBLEM is written as `attune show' prints it, as one argument or as words: gemm bf16 tn 4096x16x4096 strict",
-      children,
-      NULL,
-      NULL};
   options o = {0};
-  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  if (cli_parse("explain", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_device *device = NULL;
   int code = cli_open_device(&device, &o.common);
   if (code == CLI_DONE) code = cli_need_database(&o.common);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_show.c: `attune show`: the stored winners. */
-#include "tuning/cli/cli.h"
+#include "tuning/cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +10,9 @@ typedef struct options {
   bool all; /* those of other machines too */
 } options;
 
-static const struct argp_option option_list[] = {
-    {"all", 'a', NULL, 0, "Also show winners measured on other machines, drivers or libraries, which do not hold here",
-     0},
-    {0}};
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
-  if (key == ARGP_KEY_INIT)
-    cli_give_children(state, &o->common, 2);
-  else if (key == 'a')
+  if (key == 'a')
     o->all = true;
   else if (key == ARGP_KEY_ARG)
     argp_error(state, "\"%s\" is too much; show takes no argument (--db names a database)", argument);
@@ -29,10 +22,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 }
 
 static const cli_column columns[] = {
-    {"problem", false, false},      {"device", false, false},    {"implementation", false, false},
-    {"configuration", false, true}, {"time", true, false},       {"default", true, false},
-    {"speedup", true, false},       {"spread", true, false},     {"when", false, false},
-    {"measure", false, false},      {"fingerprint", false, true}};
+    {"problem", false, true, 0},       {"device", false, false, 3},    {"implementation", false, false, 0},
+    {"configuration", false, true, 2}, {"time", true, false, 0},       {"default", true, false, 1},
+    {"speedup", true, false, 0},       {"spread", true, false, 4},     {"when", false, false, 6},
+    {"measure", false, false, 5},      {"fingerprint", false, true, 7}};
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 typedef struct showing {
@@ -80,7 +73,7 @@ static int show_winner(void *user, const attune_decision *decision, const char *
 static int print(showing *s) {
   if (s->options->common.json) return cli_print_json(json_incref(s->array));
   if (s->table.rows)
-    cli_table_print(&s->table, stdout);
+    cli_table_print(&s->table, stdout, s->options->common.wide);
   else
     puts("no winners stored");
   if (s->elsewhere)
@@ -101,11 +94,8 @@ static int show(const options *o, attune_tuner *tuner, const char *device) {
 }
 
 int cmd_show(int argc, char **argv) {
-  static const struct argp_child children[] = {{&cli_database_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
-  static const struct argp argp = {
-      option_list, parse, "", "Shows the stored winners: what runs, how fast, and by how much.", children, NULL, NULL};
   options o = {0};
-  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  if (cli_parse("show", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_device *device = NULL;
   int code = o.common.device ? cli_open_device(&device, &o.common) : CLI_DONE;
   if (code == CLI_DONE) code = cli_need_database(&o.common);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_tune.c: `attune tune`: measures the problems of a workload that have no stored winner yet, one after the
  * other, each committed before the next begins, so that a run may be stopped and resumed at any time. */
-#include "tuning/cli/cli.h"
+#include "tuning/cli/commands.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define NAME_WIDTH 40
+#define NAME_WIDTH_NARROW 18 /* on a terminal of less than 100 columns */
 
 typedef struct options {
   cli_options common;
@@ -72,16 +73,6 @@ static void catch_signals(void) {
   sigaction(SIGTERM, &action, NULL);
 }
 
-enum { OPTION_PROBLEM_BUDGET = 256 };
-
-static const struct argp_option option_list[] = {
-    {"budget", 's', "SECONDS", 0, "Tune for at most this long in all; what is left is shared among the problems left",
-     0},
-    {"problem-budget", OPTION_PROBLEM_BUDGET, "MS", 0,
-     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 300 and the time of 80 calls of the default)", 0},
-    {"force", 'f', NULL, 0, "Measure again what is stored", 0},
-    {0}};
-
 static double parse_positive(const char *option, const char *text, struct argp_state *state) {
   char *end = NULL;
   errno = 0;
@@ -94,9 +85,8 @@ static double parse_positive(const char *option, const char *text, struct argp_s
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   switch (key) {
-  case ARGP_KEY_INIT: cli_give_children(state, &o->common, 2); break;
   case 's': o->budget_s = parse_positive("budget", argument, state); break;
-  case OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
+  case CLI_OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
   case 'f': o->force = true; break;
   case ARGP_KEY_ARG:
     if (o->workload) argp_error(state, "\"%s\" is too much; should be one WORKLOAD", argument);
@@ -125,10 +115,12 @@ static void keep_node(void *node) {
 /* Finds what needs no measuring, so that the budget is shared among the rest only. */
 static void look_up(tune_run *run) {
   void *seen = NULL;
+  const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
+  const int most = room && room < 100 ? NAME_WIDTH_NARROW : NAME_WIDTH;
   for (size_t i = 0; i < run->count; i++) {
     item *it = &run->items[i];
     int width = cli_width(it->entry->name);
-    if (width > run->name_width) run->name_width = width < NAME_WIDTH ? width : NAME_WIDTH;
+    if (width > run->name_width) run->name_width = width < most ? width : most;
     const char *const *first = tsearch(it->entry->problem, &seen, compare_texts);
     if (first && *first != it->entry->problem) {
       it->outcome = OUTCOME_SAME;
@@ -173,24 +165,35 @@ static void tune_item(tune_run *run, item *it) {
   }
 }
 
+/* "default 12.3 us  winner 9.8 us  1.25x" */
+static int print_times(const attune_decision *d) {
+  char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL];
+  const bool green = cli_color(stdout) && cli_speedup(d) > 1.005;
+  const int printed = printf("  default %10s  winner %10s  ", cli_time_text(default_time, d->default_time_ns),
+                             cli_time_text(time_text, d->time_ns));
+  if (green) fputs("\033[32m", stdout);
+  const int more = printf("%7s", cli_speedup_text(speedup, cli_speedup(d)));
+  if (green) fputs("\033[0m", stdout);
+  return printed + more;
+}
+
+/* On a terminal a line fits: the name and then the winner's configuration are cut. */
 static void print_item(const tune_run *run, const item *it) {
   const attune_decision *d = &it->decision;
-  char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL];
-  cli_print_padded(stdout, it->entry->name, run->name_width, false, cli_terminal_width(stdout) > 0);
+  const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
+  cli_print_padded(stdout, it->entry->name, run->name_width, false, room > 0);
   if (it->outcome == OUTCOME_LEFT) fputs("  left: the budget is spent", stdout);
   if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
   if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
   if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED) {
-    bool green = cli_color(stdout) && cli_speedup(d) > 1.005;
-    printf("  default %10s  winner %10s  %s%7s%s  %s", cli_time_text(default_time, d->default_time_ns),
-           cli_time_text(time_text, d->time_ns), green ? "\033[32m" : "", cli_speedup_text(speedup, cli_speedup(d)),
-           green ? "\033[0m" : "", d->implementation);
-    if (*d->configuration) putchar(' ');
-    cli_print_padded(stdout, d->configuration, 0, false, false);
-    if (it->outcome == OUTCOME_STORED)
-      fputs("  (stored)", stdout);
-    else if (!d->complete)
-      fputs("  (budget ended first)", stdout);
+    char winner[sizeof d->implementation + sizeof d->configuration + 2];
+    const char *remark = it->outcome == OUTCOME_STORED ? "  (stored)" : !d->complete ? "  (budget ended first)" : "";
+    const int printed = run->name_width + print_times(d) + 2;
+    snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
+    const int left = room - printed - (int)strlen(remark), width = cli_width(winner);
+    fputs("  ", stdout);
+    cli_print_padded(stdout, winner, room && left > 8 && left < width ? left : 0, false, true);
+    fputs(remark, stdout);
   }
   putchar('\n');
   fflush(stdout);
@@ -321,21 +324,8 @@ static int open_tuner(attune_tuner **out, const options *o) {
 }
 
 int cmd_tune(int argc, char **argv) {
-  static const struct argp_child children[] = {{&cli_database_argp, 0, NULL, 0}, {&cli_json_argp, 0, NULL, 0}, {0}};
-  static const struct argp argp = {
-      option_list,
-      parse,
-      "WORKLOAD",
-      "Measures, verifies and stores the winner of every problem of WORKLOAD that has none yet.\v"
-      "WORKLOAD is a CSV file, - for standard input, or the word recorded: what programs run with ATTUNE_MODE=record "
-      "have asked "
-      "for. Each winner is stored at once: an interrupted run, resumed by the same command, measures only what is "
-      "left.",
-      children,
-      NULL,
-      NULL};
   options o = {0};
-  if (argp_parse(&argp, argc, argv, 0, NULL, &o) != 0) return CLI_USAGE;
+  if (cli_parse("tune", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   bool recorded = strcmp(o.workload, "recorded") == 0;
   const char *path = strcmp(o.workload, "-") == 0 ? "/dev/stdin" : o.workload;
   attune_device *device = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * main.c: the `attune` command: options that all subcommands share, errors, exit codes, which subcommand runs. */
-#include "tuning/cli/cli.h"
+#include "tuning/cli/commands.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -10,21 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct command {
-  const char *name;
-  int (*run)(int argc, char **argv);
-} command;
-
-static const command commands[] = {
-    {"devices", cmd_devices}, {"tune", cmd_tune}, {"show", cmd_show}, {"explain", cmd_explain}};
-
 void cli_error(const char *format, ...) {
+  char text[2048];
   va_list arguments;
   va_start(arguments, format);
-  fputs("attune: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  char *clean = cli_clean(text);
+  fprintf(stderr, "attune: %s\n", clean);
+  free(clean);
 }
 
 int cli_fail(attune_status status) {
@@ -78,82 +72,96 @@ json_t *cli_json_number(double number) {
   return isfinite(number) ? json_real(number) : json_null();
 }
 
-void cli_give_children(struct argp_state *state, cli_options *options, int count) {
-  for (int i = 0; i < count; i++) state->child_inputs[i] = options;
-}
-
-static error_t parse_common(int key, char *argument, struct argp_state *state) {
-  cli_options *options = state->input;
-  switch (key) {
-  case 'j': options->json = true; return 0;
-  case 'b': options->database = argument; return 0;
-  case 'd': options->device = argument; return 0;
-  default: return ARGP_ERR_UNKNOWN;
-  }
-}
-
-static const struct argp_option json_options[] = {{"json", 'j', NULL, 0, "Print JSON, for programs", 0}, {0}};
-
-static const struct argp_option database_options[] = {
-    {"db", 'b', "FILE", 0, "The tuning database (ATTUNE_DB, else the user's own)", 0},
-    {"device", 'd', "NAME", 0, "host, cuda or cuda:N (the first cuda device, else the host)", 0},
-    {0}};
-
-const struct argp cli_json_argp = {json_options, parse_common, NULL, NULL, NULL, NULL, NULL};
-const struct argp cli_database_argp = {database_options, parse_common, NULL, NULL, NULL, NULL, NULL};
-
 static void print_version(FILE *out, struct argp_state *state) {
   (void)state;
   fprintf(out, "attune %s\n", attune_version());
 }
 
 typedef struct choice {
-  const command *command;
+  const cli_command *command;
   int first; /* the command's place in argv */
 } choice;
+
+/* "devices, tune, show or explain" */
+static const char *names(void) {
+  static char text[256];
+  size_t at = 0;
+  for (size_t i = 0; i < cli_command_count && at < sizeof text; i++)
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s",
+                           !i                          ? ""
+                           : i + 1 < cli_command_count ? ", "
+                                                       : " or ",
+                           cli_commands[i].name);
+  return text;
+}
+
+enum { OPTION_MANUAL = 256 };
 
 /* Stops at the command: what follows is the command's. */
 static error_t parse_top(int key, char *argument, struct argp_state *state) {
   choice *chosen = state->input;
-  if (key == ARGP_KEY_NO_ARGS) argp_error(state, "no command; should be devices, tune, show or explain");
+  if (key == OPTION_MANUAL) {
+    cli_print_manual(stdout);
+    exit(CLI_DONE);
+  }
+  if (key == ARGP_KEY_NO_ARGS) argp_error(state, "no command; should be %s", names());
   if (key != ARGP_KEY_ARG) return key == ARGP_KEY_NO_ARGS ? 0 : ARGP_ERR_UNKNOWN;
-  for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-    if (strcmp(argument, commands[i].name) == 0) chosen->command = &commands[i];
-  if (!chosen->command)
-    argp_error(state, "there is no command \"%s\"; should be devices, tune, show or explain", argument);
+  chosen->command = cli_command_find(argument);
+  if (!chosen->command) argp_error(state, "there is no command \"%s\"; should be %s", argument, names());
   chosen->first = state->next - 1;
   state->next = state->argc;
   return 0;
 }
 
-static const char top_doc[] = "Finds, verifies and remembers the fastest implementation of each numeric problem.\v"
-                              "Commands:\n"
-                              "  devices            what is here and what it can do\n"
-                              "  tune WORKLOAD      measure, verify and store the winners of a workload\n"
-                              "  show               the stored winners\n"
-                              "  explain PROBLEM    which candidate runs for a problem, and why\n"
-                              "\n"
-                              "`attune COMMAND --help' says more. Exit codes: 0 done, 1 something could not be done, 2 "
-                              "wrong usage or unreadable input.";
+static void top_doc(char *out, size_t size) {
+  size_t at = (size_t)snprintf(out, size, "%s",
+                               "Finds, verifies and remembers the fastest implementation of each numeric problem.\v"
+                               "Commands:\n");
+  for (size_t i = 0; i < cli_command_count && at < size; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s %s", cli_commands[i].name, cli_commands[i].argument);
+    at += (size_t)snprintf(out + at, size - at, "  %-18s %s\n", name, cli_commands[i].summary);
+  }
+  if (at < size)
+    snprintf(out + at, size - at,
+             "\n`attune COMMAND --help' says more. Exit codes: 0 done, 1 something could not be "
+             "done, 2 wrong usage or unreadable input.");
+}
 
-/* What could not be written is an error, except to a reader who has left. */
-static int finish(int code) {
+/* What could not be written is an error, except to a reader who has left; said once. */
+static bool output_failed(void) {
+  static bool said;
   errno = 0;
-  bool failed = fflush(stdout) != 0 || ferror(stdout);
-  if (!failed) return code;
-  if (errno != EPIPE) cli_error("standard output cannot be written: %s", errno ? strerror(errno) : "an error before");
-  return code == CLI_DONE ? CLI_FAILED : code;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return false;
+  if (errno != EPIPE && !said)
+    cli_error("standard output cannot be written: %s", errno ? strerror(errno) : "an error before");
+  said = true;
+  return true;
+}
+
+void cli_check_output(void) {
+  if (output_failed()) _exit(CLI_FAILED);
+}
+
+static int finish(int code) {
+  return output_failed() && code == CLI_DONE ? CLI_FAILED : code;
 }
 
 int main(int argc, char **argv) {
+  static const struct argp_option options[] = {
+      {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print what docs/attune.1 holds of this table", 0}, {0}};
+  char doc[2048];
   setlocale(LC_CTYPE, "");
   setlocale(LC_TIME, "");
   argp_program_version_hook = print_version;
   argp_err_exit_status = CLI_USAGE;
+  top_doc(doc, sizeof doc);
   choice chosen = {0};
-  const struct argp top = {NULL, parse_top, "COMMAND [ARGUMENT...]", top_doc, NULL, NULL, NULL};
+  const struct argp top = {options, parse_top, "COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
   char name[] = "attune";
   if (argc > 0) argv[0] = name;
+  const bool may_end = atexit(cli_check_output) == 0; /* --help and --version end in argp */
+  if (!may_end) cli_error("warning: what cannot be printed may go unnoticed");
   if (argp_parse(&top, argc, argv, ARGP_IN_ORDER, NULL, &chosen) != 0 || !chosen.command) return CLI_USAGE;
   char full_name[32];
   snprintf(full_name, sizeof full_name, "attune %s", chosen.command->name);

@@ -2,21 +2,16 @@
  * table.c: aligned tables and the cells in them. Whole on a pipe; cut to the width of a terminal. */
 #include "tuning/cli/cli.h"
 
-#include <langinfo.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
-#include <wchar.h>
 
 #define GAP 2
 #define NARROWEST 8
-
-bool cli_utf8(void) {
-  return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
+#define READABLE 20 /* a column is cut to this before another one is left out */
 
 bool cli_color(FILE *out) {
   const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
@@ -27,49 +22,6 @@ int cli_terminal_width(FILE *out) {
   struct winsize size;
   if (!isatty(fileno(out))) return 0;
   return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-}
-
-/* The next character of *text, moving it; '?' for what a terminal would obey or cannot show. */
-static wchar_t next_character(const char **text, int *width) {
-  wchar_t character;
-  mbstate_t state = {0};
-  size_t bytes = mbrtowc(&character, *text, strlen(*text), &state);
-  if (bytes == (size_t)-1 || bytes == (size_t)-2 || bytes == 0) {
-    bytes = 1;
-    character = L'?';
-  }
-  *text += bytes;
-  *width = wcwidth(character);
-  if (*width >= 0) return character;
-  *width = 1;
-  return L'?';
-}
-
-int cli_width(const char *text) {
-  int total = 0, width;
-  while (*text) {
-    next_character(&text, &width);
-    total += width;
-  }
-  return total;
-}
-
-void cli_print_padded(FILE *out, const char *text, int width, bool right, bool cut) {
-  int total = cli_width(text);
-  int room = width ? width : total;
-  bool mark = cut && total > room;
-  int keep = mark ? room - 1 : total;
-  if (right && total < room) fprintf(out, "%*s", room - total, "");
-  int printed = 0, step;
-  while (*text) {
-    wchar_t character = next_character(&text, &step);
-    if (printed + step > keep) break;
-    fprintf(out, "%lc", (wint_t)character);
-    printed += step;
-  }
-  if (mark) fputs(cli_utf8() ? "\u2026" : "~", out);
-  printed += mark;
-  if (!right && printed < room) fprintf(out, "%*s", room - printed, "");
 }
 
 void cli_table_add(cli_table *table, const char *const *cells) {
@@ -98,53 +50,88 @@ void cli_table_free(cli_table *table) {
   table->rows = table->capacity = 0;
 }
 
-static int sum(const int *widths, int count) {
-  int total = (count - 1) * GAP;
-  for (int i = 0; i < count; i++) total += widths[i];
+/* A column that is left out has width 0. */
+static int line_width(const int *widths, int count) {
+  int total = -GAP;
+  for (int i = 0; i < count; i++) total += widths[i] ? widths[i] + GAP : 0;
   return total;
 }
 
-/* Takes from the widest column that may shrink until the table fits or none is left to take from. */
-static void shrink(const cli_table *table, int *widths, int room) {
-  while (sum(widths, table->column_count) > room) {
+/* Takes from the widest column that may shrink, down to `least`, until the table fits; false: it does not. */
+static bool shrink(const cli_table *table, int *widths, int room, int least) {
+  while (line_width(widths, table->column_count) > room) {
     int widest = -1;
     for (int i = 0; i < table->column_count; i++)
-      if (table->columns[i].shrink && widths[i] > NARROWEST && (widest < 0 || widths[i] > widths[widest])) widest = i;
-    if (widest < 0) return;
+      if (table->columns[i].shrink && widths[i] > least && (widest < 0 || widths[i] > widths[widest])) widest = i;
+    if (widest < 0) return false;
     widths[widest]--;
   }
+  return true;
+}
+
+/* Leaves out the column of the highest rank; false: none may go. */
+static bool leave_out(const cli_table *table, int *widths) {
+  int last = -1;
+  for (int i = 0; i < table->column_count; i++)
+    if (widths[i] && table->columns[i].rank > 0 && (last < 0 || table->columns[i].rank > table->columns[last].rank))
+      last = i;
+  if (last < 0) return false;
+  widths[last] = 0;
+  return true;
+}
+
+/* Whole columns go before what is left becomes too short to read. True: something went. */
+static bool fit(const cli_table *table, int *widths, int room) {
+  bool left = false;
+  int *trial = cli_alloc((size_t)table->column_count, sizeof *trial);
+  for (;;) {
+    memcpy(trial, widths, (size_t)table->column_count * sizeof *trial);
+    if (shrink(table, trial, room, READABLE) || !leave_out(table, widths)) break;
+    left = true;
+  }
+  (void)shrink(table, trial, room, NARROWEST);
+  memcpy(widths, trial, (size_t)table->column_count * sizeof *trial);
+  free(trial);
+  return left;
 }
 
 /* The last column is not padded, so that lines end where their text does. */
 static void print_row(const cli_table *table, const int *widths, const char *const *cells, FILE *out) {
-  for (int i = 0; i < table->column_count; i++) {
-    bool last = i + 1 == table->column_count, right = table->columns[i].right;
-    bool cut = cli_width(cells[i]) > widths[i];
-    cli_print_padded(out, cells[i], last && !right && !cut ? 0 : widths[i], right, cut);
-    if (!last) fprintf(out, "%*s", GAP, "");
+  int last = 0;
+  for (int i = 0; i < table->column_count; i++)
+    if (widths[i]) last = i;
+  for (int i = 0; i <= last; i++) {
+    if (!widths[i]) continue;
+    const bool right = table->columns[i].right, cut = cli_width(cells[i]) > widths[i];
+    cli_print_padded(out, cells[i], i == last && !right && !cut ? 0 : widths[i], right, cut);
+    if (i != last) fprintf(out, "%*s", GAP, "");
   }
   fputc('\n', out);
 }
 
-void cli_table_print(const cli_table *table, FILE *out) {
-  int count = table->column_count, room = cli_terminal_width(out);
-  int *widths = cli_alloc((size_t)count, sizeof *widths);
-  const char **titles = cli_alloc((size_t)count, sizeof *titles);
-  for (int i = 0; i < count; i++) {
+static void measure_columns(const cli_table *table, const char **titles, int *widths) {
+  for (int i = 0; i < table->column_count; i++) {
     titles[i] = table->columns[i].title;
     widths[i] = cli_width(titles[i]);
     for (size_t row = 0; row < table->rows; row++) {
-      int width = cli_width(table->cells[row * (size_t)count + (size_t)i]);
+      const int width = cli_width(table->cells[row * (size_t)table->column_count + (size_t)i]);
       if (width > widths[i]) widths[i] = width;
     }
   }
-  if (room) shrink(table, widths, room);
-  bool bold = cli_color(out);
+}
+
+void cli_table_print(const cli_table *table, FILE *out, bool wide) {
+  const int count = table->column_count, room = wide ? 0 : cli_terminal_width(out);
+  int *widths = cli_alloc((size_t)count, sizeof *widths);
+  const char **titles = cli_alloc((size_t)count, sizeof *titles);
+  measure_columns(table, titles, widths);
+  const bool left = room && fit(table, widths, room), bold = cli_color(out);
   if (bold) fputs("\033[1m", out);
   print_row(table, widths, titles, out);
   if (bold) fputs("\033[0m", out);
   for (size_t row = 0; row < table->rows; row++)
     print_row(table, widths, (const char *const *)&table->cells[row * (size_t)count], out);
+  if (left) fputs("(the terminal is too narrow for every column: --wide prints them all)\n", out);
   free(titles);
   free(widths);
 }

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * outside.c: bench_outside, a program as a user would write it: does what attune chose hold here too? It has memory,
+ * streams and library handles of its own, lays operands out at several alignments and spacings, and compares attune_gemm
+ * with the vendor's own call and with what tuning claimed. */
+#include "bench/outside.h"
+
+#include "bench/tool.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char usage[] =
+    "usage: bench_outside WORKLOAD [options]\n"
+    "Compares attune_gemm with the vendor's own call for each problem of WORKLOAD (CSV), at several alignments and\n"
+    "spacings of the operands, in a program that has memory, streams and handles of its own.\n"
+    "  --db FILE           tuning database (default: attune's own)\n"
+    "  --device D          host, cuda:0, ... (default: best)\n"
+    "  --alignments LIST   bytes, powers of two: operands start at odd multiples (16,64,256; host: 64)\n"
+    "  --spacings LIST     bytes of nothing between operands (0,8192,1048576; host: 0)\n"
+    "  --rounds N          pairs of samples, 5 to 101 (11); what is below the floor is taken again with 3 N\n"
+    "  --tune              tune what the database lacks in its first call\n"
+    "  --only TEXT         problems whose name contains TEXT\n"
+    "  --time-limit S      start no problem after S seconds\n"
+    "  --slice MS          host: how long each process runs in a turn (30)\n"
+    "  --blas LIBRARY      host: the CBLAS to compare with (libopenblas.so.0)\n"
+    "  --markdown FILE     write the table as markdown too\n"
+    "  --csv FILE          write every ratio as CSV\n"
+    "Exit: 0 done, 1 a failure, 2 usage.\n";
+
+static void bad_usage(const char *what) {
+  fprintf(stderr, "bench_outside: %s\n%s", what, usage);
+  exit(2);
+}
+
+static int sizes(const char *text, size_t *out, bool powers, const char *what) {
+  int count = 0;
+  for (const char *at = text; *at;) {
+    char *end = NULL;
+    const unsigned long long value = strtoull(at, &end, 10);
+    if (end == at || (*end && *end != ',') || count == OUTSIDE_MAX_PLACES || value > (1ull << 30) || value % 16 ||
+        (powers && (value < 16 || (value & (value - 1)))))
+      bad_usage(what);
+    out[count++] = (size_t)value;
+    at = *end ? end + 1 : end;
+  }
+  if (!count) bad_usage(what);
+  return count;
+}
+
+static double number(const char *text, double least, double most, const char *what) {
+  char *end = NULL;
+  const double value = strtod(text, &end);
+  if (end == text || *end || !(value >= least && value <= most)) bad_usage(what);
+  return value;
+}
+
+enum { OPTION_WORKER = 256 };
+
+static const struct option names[] = {{"db", required_argument, NULL, 'd'},
+                                      {"device", required_argument, NULL, 'D'},
+                                      {"alignments", required_argument, NULL, 'a'},
+                                      {"spacings", required_argument, NULL, 's'},
+                                      {"rounds", required_argument, NULL, 'r'},
+                                      {"tune", no_argument, NULL, 't'},
+                                      {"only", required_argument, NULL, 'o'},
+                                      {"time-limit", required_argument, NULL, 'l'},
+                                      {"slice", required_argument, NULL, 'S'},
+                                      {"blas", required_argument, NULL, 'B'},
+                                      {"markdown", required_argument, NULL, 'm'},
+                                      {"csv", required_argument, NULL, 'c'},
+                                      {"worker", required_argument, NULL, OPTION_WORKER},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {NULL, 0, NULL, 0}};
+
+static outside_options read_options(int argc, char **argv) {
+  outside_options o = {
+      .device = "best", .blas = "libopenblas.so.0", .rounds = 11, .time_limit_s = INFINITY, .slice_ms = 30};
+  for (int letter; (letter = getopt_long(argc, argv, "h", names, NULL)) != -1;) {
+    switch (letter) {
+    case 'd': o.database = optarg; break;
+    case 'D': o.device = optarg; break;
+    case 'a':
+      o.alignment_count = sizes(optarg, o.alignments, true, "--alignments wants powers of two from 16, by commas");
+      break;
+    case 's': o.spacing_count = sizes(optarg, o.spacings, false, "--spacings wants multiples of 16, by commas"); break;
+    case 'r': o.rounds = (int)number(optarg, 5, OUTSIDE_MAX_ROUNDS / 3.0, "--rounds wants 5 to 33"); break;
+    case 't': o.tune = true; break;
+    case 'o': o.only = optarg; break;
+    case 'l': o.time_limit_s = number(optarg, 0, 1e9, "--time-limit wants seconds"); break;
+    case 'S': o.slice_ms = number(optarg, 0.1, 1e4, "--slice wants milliseconds"); break;
+    case 'B': o.blas = optarg; break;
+    case 'm': o.markdown = optarg; break;
+    case 'c': o.csv = optarg; break;
+    case OPTION_WORKER: o.program = optarg; break;
+    case 'h': fputs(usage, stdout); exit(0);
+    default: bad_usage("unknown option");
+    }
+  }
+  if (!o.program && optind != argc - 1) bad_usage("one WORKLOAD is wanted");
+  o.workload = argv[optind];
+  return o;
+}
+
+static void open_side(outside_side *side, outside_options *o) {
+  attune_device *device = NULL;
+  attune_device_properties properties;
+  bench_check(attune_device_get(&device, o->device), "--device");
+  bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
+  const bool host = properties.kind == ATTUNE_DEVICE_HOST;
+  if (!o->alignment_count) o->alignment_count = sizes(host ? "64" : "16,64,256", o->alignments, true, "");
+  if (!o->spacing_count) o->spacing_count = sizes(host ? "0" : "0,8192,1048576", o->spacings, false, "");
+  if (host) {
+    outside_host_open(side, o);
+  } else {
+#ifdef BENCH_WITH_CUDA
+    outside_cuda_open(side, o);
+#else
+    bench_die("this program was built without CUDA; build it with -DATTUNE_CUDA=ON");
+#endif
+  }
+}
+
+/* What one problem showed at one alignment. */
+typedef struct outside_row {
+  double ratio[OUTSIDE_MAX_PLACES]; /* vendor / attune by spacing; 0: not measured */
+  double attune_ns, vendor_ns;      /* at the first spacing */
+  double claim;                     /* of tuning; 0: not tuned */
+  bool again;                       /* some were taken again */
+  attune_decision decision;
+} outside_row;
+
+/* The median over rounds of the ratio within a round. */
+static double measure(outside_side *side, int rounds, double *attune_ns, double *vendor_ns) {
+  double ratios[OUTSIDE_MAX_ROUNDS], ours[OUTSIDE_MAX_ROUNDS], theirs[OUTSIDE_MAX_ROUNDS];
+  (void)side->round(side, 0);
+  for (int i = 0; i < rounds; i++) {
+    const outside_round r = side->round(side, i);
+    ratios[i] = r.vendor_ns / r.attune_ns;
+    ours[i] = r.attune_ns;
+    theirs[i] = r.vendor_ns;
+  }
+  *attune_ns = bench_median(ours, rounds);
+  *vendor_ns = bench_median(theirs, rounds);
+  return bench_median(ratios, rounds);
+}
+
+static bool measure_row(outside_side *side, const outside_options *o, const outside_problem *problem, size_t alignment,
+                        outside_row *row) {
+  for (int i = 0; i < o->spacing_count; i++) {
+    double attune_ns = 0, vendor_ns = 0;
+    if (!side->open(side, problem, (outside_place){alignment, o->spacings[i]})) return false;
+    row->ratio[i] = measure(side, o->rounds, &attune_ns, &vendor_ns);
+    if (row->ratio[i] < side->floor_ratio) {
+      row->ratio[i] = measure(side, 3 * o->rounds, &attune_ns, &vendor_ns);
+      row->again = true;
+    }
+    if (i == 0) {
+      row->attune_ns = attune_ns;
+      row->vendor_ns = vendor_ns;
+      side->explain(side, &row->decision);
+      const attune_decision *d = &row->decision;
+      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED) row->claim = d->default_time_ns / d->time_ns;
+    }
+    side->close(side);
+  }
+  return true;
+}
+
+typedef struct tally {
+  int rows, ratios, below, untuned, claims, claims_off;
+  double logs, claim_logs, least;
+  char least_at[128];
+} tally;
+
+static double middle(const outside_row *row, int count) {
+  double sorted[OUTSIDE_MAX_PLACES];
+  memcpy(sorted, row->ratio, sizeof sorted);
+  return bench_median(sorted, count);
+}
+
+static void count_row(const outside_side *side, const outside_options *o, const outside_problem *problem,
+                      size_t alignment, const outside_row *row, tally *t) {
+  const double median = middle(row, o->spacing_count);
+  t->rows++;
+  t->logs += log(median);
+  for (int i = 0; i < o->spacing_count; i++) {
+    t->ratios++;
+    t->below += row->ratio[i] < side->floor_ratio;
+    if (t->least > 0 && row->ratio[i] >= t->least) continue;
+    t->least = row->ratio[i];
+    snprintf(t->least_at, sizeof t->least_at, "%s, alignment %zu, spacing %zu", problem->name, alignment,
+             o->spacings[i]);
+  }
+  if (!(row->claim > 0)) {
+    t->untuned++;
+    return;
+  }
+  t->claims++;
+  t->claim_logs += log(row->claim / median);
+  t->claims_off += fabs(row->claim / median - 1.0) > side->claim_tolerance;
+}
+
+static void print_head(const outside_side *side, const outside_options *o, const char *command) {
+  char date[64], load[128] = "unknown";
+  const time_t now = time(NULL);
+  struct tm utc;
+  strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
+  attune_device *device = NULL;
+  attune_device_properties p;
+  bench_check(attune_device_get(&device, o->device), "--device");
+  bench_check(attune_device_get_properties(device, &p), "attune_device_get_properties");
+  FILE *file = fopen("/proc/loadavg", "r");
+  if (file && fgets(load, sizeof load, file)) load[strcspn(load, "\n")] = '\0';
+  if (file) fclose(file);
+  bench_line("# What attune chose, measured from outside: %s", attune_device_name(device));
+  bench_line("%s", "");
+  bench_line("- device: %s, %d processors", p.name, p.processors);
+  bench_line("- libraries: %s; the vendor's call: %s", side->libraries, side->vendor);
+  bench_line("- command: %s", command);
+  bench_line("- date: %s, load %s", date, load);
+  bench_line("- method: %s; median of %d rounds of the ratio within a round; a ratio below %.2f is taken again with %d",
+             side->method, o->rounds, side->floor_ratio, 3 * o->rounds);
+  bench_line("%s", "");
+  char spacings[256] = "";
+  size_t at = 0;
+  for (int i = 0; i < o->spacing_count; i++)
+    at += (size_t)snprintf(spacings + at, sizeof spacings - at, " +%zu |", o->spacings[i]);
+  bench_line("| name | problem | align | attune us | vendor us | claimed |%s attune runs |", spacings);
+  at = 0;
+  for (int i = 0; i < o->spacing_count; i++) at += (size_t)snprintf(spacings + at, sizeof spacings - at, "---:|");
+  bench_line("|---|---|---:|---:|---:|---:|%s---|", spacings);
+}
+
+static void print_row(const outside_options *o, const outside_problem *problem, size_t alignment,
+                      const outside_row *row, FILE *csv) {
+  char ratios[256] = "", claim[32] = "-";
+  size_t at = 0;
+  for (int i = 0; i < o->spacing_count; i++)
+    at += (size_t)snprintf(ratios + at, sizeof ratios - at, " %.3f |", row->ratio[i]);
+  if (row->claim > 0) snprintf(claim, sizeof claim, "%.3f", row->claim);
+  const attune_decision *d = &row->decision;
+  bench_line("| %s | %s | %zu | %.4g | %.4g | %s |%s %s %s%s |", problem->name,
+             strncmp(d->problem, "gemm ", 5) == 0 ? d->problem + 5 : d->problem, alignment, row->attune_ns * 1e-3,
+             row->vendor_ns * 1e-3, claim, ratios, d->implementation, d->configuration, row->again ? " (again)" : "");
+  for (int i = 0; csv && i < o->spacing_count; i++)
+    fprintf(csv, "%s,\"%s\",%zu,%zu,%.4f,%.4f,%.1f,%.1f,%s,\"%s\"\n", problem->name, d->problem, alignment,
+            o->spacings[i], row->ratio[i], row->claim, row->attune_ns, row->vendor_ns, d->implementation,
+            d->configuration);
+}
+
+static void print_tally(const outside_side *side, const char *what, const tally *t) {
+  if (!t->rows) return;
+  bench_line(
+      "- %s: geomean vendor / attune %.3f over %d rows, %d of %d ratios below %.2f, least %.3f (%s), %d not tuned",
+      what, exp(t->logs / t->rows), t->rows, t->below, t->ratios, side->floor_ratio, t->least, t->least_at, t->untuned);
+  if (t->claims)
+    bench_line("- %s: claimed / measured %.3f in the geometric mean; %d of %d claims off by more than %.0f %%", what,
+               exp(t->claim_logs / t->claims), t->claims_off, t->claims, 100.0 * side->claim_tolerance);
+}
+
+static void run_all(outside_side *side, const outside_options *o, const attune_workload *workload, tally *by_alignment,
+                    tally *all, FILE *csv) {
+  const double start = bench_now_ns();
+  int skipped = 0;
+  for (size_t i = 0; i < attune_workload_size(workload); i++) {
+    const attune_workload_entry *entry = attune_workload_at(workload, i);
+    if (o->only && !strstr(entry->name, o->only)) continue;
+    outside_problem problem = {.bytes_a = 0};
+    outside_problem_read(&problem, entry);
+    for (int a = 0; a < o->alignment_count; a++) {
+      if ((bench_now_ns() - start) * 1e-9 > o->time_limit_s) {
+        skipped++;
+        continue;
+      }
+      outside_row row = {.claim = 0};
+      if (!measure_row(side, o, &problem, o->alignments[a], &row)) continue;
+      print_row(o, &problem, o->alignments[a], &row, csv);
+      count_row(side, o, &problem, o->alignments[a], &row, &by_alignment[a]);
+      count_row(side, o, &problem, o->alignments[a], &row, all);
+    }
+  }
+  bench_line("%s", "");
+  if (skipped) bench_line("- %d rows were not begun: the time limit", skipped);
+}
+
+static void join_command(char *out, size_t size, int argc, char **argv) {
+  size_t at = (size_t)snprintf(out, size, "bench_outside");
+  for (int i = 1; i < argc && at < size; i++) at += (size_t)snprintf(out + at, size - at, " %s", argv[i]);
+}
+
+int main(int argc, char **argv) {
+  char command[400];
+  join_command(command, sizeof command, argc, argv); /* first: getopt reorders the words */
+  outside_options o = read_options(argc, argv);
+  if (o.program)
+    return outside_worker(strcmp(o.program, "attune") == 0 ? NULL : o.program,
+                          o.database && o.database[0] ? o.database : NULL, o.tune);
+  attune_workload *workload = NULL;
+  bench_check(attune_workload_read(&workload, o.workload), o.workload);
+  outside_side side = {.vendor = ""};
+  if (o.markdown) bench_markdown_open(o.markdown);
+  FILE *csv = o.csv ? fopen(o.csv, "w") : NULL;
+  if (o.csv && !csv) bench_die("cannot write %s: give a path in a folder that exists", o.csv);
+  open_side(&side, &o);
+  if (csv)
+    fputs("name,problem,alignment,spacing,ratio,claimed,attune_ns,vendor_ns,implementation,configuration\n", csv);
+  print_head(&side, &o, command);
+  tally by_alignment[OUTSIDE_MAX_PLACES] = {{0}}, all = {0};
+  run_all(&side, &o, workload, by_alignment, &all, csv);
+  for (int a = 0; a < o.alignment_count; a++) {
+    char what[64];
+    snprintf(what, sizeof what, "alignment %zu", o.alignments[a]);
+    print_tally(&side, what, &by_alignment[a]);
+  }
+  print_tally(&side, "all", &all);
+  side.end(&side);
+  if (o.markdown) bench_markdown_close();
+  if (csv && fclose(csv) != 0) bench_die("%s was not written whole", o.csv);
+  attune_workload_destroy(workload);
+  return all.rows ? 0 : 1;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cli_display.c: what the command shows: terminals of any width, hostile names, problems as their callers wrote them,
+ * and one table behind help, manual page and completion. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MOST (1 << 20)
+
+static char folder[] = "/tmp/attune-test-display-XXXXXX";
+static char database[64], workload[64];
+static char text[MOST];
+static int code;
+
+static void write_file(const char *path, const char *what) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(what, file);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* Runs a line of shell in which $A is the command; its output and errors in text, its exit code in code. */
+static void shell(const char *line) {
+  FILE *pipe = popen(line, "r");
+  assert_non_null(pipe);
+  text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
+  const int status = pclose(pipe);
+  code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The same in a terminal of `columns`. */
+static void terminal(unsigned short columns, const char *line) {
+  int controller = -1;
+  const struct winsize size = {.ws_row = 50, .ws_col = columns};
+  const pid_t child = forkpty(&controller, NULL, NULL, &size);
+  assert_true(child >= 0);
+  if (child == 0) {
+    setenv("TERM", "dumb", 1);
+    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    _exit(127);
+  }
+  size_t at = 0;
+  for (ssize_t got; at < sizeof text - 1 && (got = read(controller, text + at, sizeof text - 1 - at)) > 0;)
+    at += (size_t)got;
+  text[at] = '\0';
+  close(controller);
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const char *what) {
+  if (!strstr(text, what)) fail_msg("the output lacks \"%s\": %s", what, text);
+}
+
+static void expect_none(const char *what) {
+  if (strstr(text, what)) fail_msg("the output has \"%s\": %s", what, text);
+}
+
+/* Characters of the longest line, one for each that is not a continuation byte of UTF-8. */
+static int longest_line(void) {
+  int most = 0, now = 0;
+  for (const char *c = text; *c; c++) {
+    if (*c == '\n' || *c == '\r')
+      now = 0;
+    else if ((*c & 0xC0) != 0x80 && ++now > most)
+      most = now;
+  }
+  return most;
+}
+
+static void tables_fit_the_terminal(void **state) {
+  (void)state;
+  write_file(workload, "name,dtype,m,n,k\na name that is longer than most names are,f32,64,64,64\nb,f64,50,60,70\n");
+  terminal(80, "$A tune $W --db $D --device host");
+  assert_int_equal(code, 0);
+  assert_in_range(longest_line(), 1, 80);
+  const char *const lines[] = {"$A show --db $D", "$A devices", "$A devices --problem 'gemm f32 nn 8x8x8'",
+                               "$A show --all --db $D"};
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    terminal(80, lines[i]);
+    assert_int_equal(code, 0);
+    if (longest_line() > 80) fail_msg("%s: a line of %d in 80 columns: %s", lines[i], longest_line(), text);
+  }
+  terminal(80, "$A show --db $D");
+  expect("--wide prints them all");
+  expect("speedup");
+  expect_none("measure");
+  terminal(80, "$A show --db $D --wide");
+  expect("measure");
+  expect_none("--wide");
+  assert_in_range(longest_line(), 81, 2000);
+  shell("$A show --db $D | cat");
+  expect("measure");
+  terminal(20, "$A show --db $D"); /* narrower than anything fits: it ends, and says something */
+  assert_int_equal(code, 0);
+  expect("speedup");
+}
+
+static void names_cannot_command_the_terminal(void **state) {
+  (void)state;
+  write_file(workload, "name,dtype,m,n,k\nred\xe2\x80\xae"
+                       "der,f32,8,8,8\nzero\xe2\x80\x8bwidth,f32,9,8,8\n\xff\xfe,f32,10,8,8\n");
+  shell("LC_ALL=C.UTF-8 $A tune $W --db $D --device host 2>&1");
+  assert_int_equal(code, 0);
+  expect("red\\u202eder");
+  expect("zero\\u200bwidth");
+  expect("\\xff\\xfe");
+  expect_none("\xe2\x80\xae");
+  shell("LC_ALL=C.UTF-8 $A explain \"$(printf 'gemm f32 nn \\033[31m8x8x8')\" --device host 2>&1");
+  assert_int_equal(code, 2);
+  expect_none("\033");
+  shell("$A show --db \"$(printf '/no\\033[31mwhere')\" 2>&1");
+  assert_int_equal(code, 2);
+  expect("\\x1b[31m");
+  expect_none("\033");
+  write_file(workload, "name,dtype,m,n,k\nna\033[31mme,f32,8,8,8\n"); /* a reader refuses those */
+  shell("$A tune $W --db $D --device host 2>&1");
+  assert_int_equal(code, 2);
+}
+
+static void accuracy_may_be_left_out(void **state) {
+  (void)state;
+  shell("$A explain 'gemm f64 nn 16x16x16' --device host --json");
+  assert_int_equal(code, 0);
+  expect("\"gemm f64 nn 16x16x16 strict\"");
+  shell("$A explain 'gemm f64 nn 16x16x16 beta' --device host --json");
+  assert_int_equal(code, 0);
+  expect("\"gemm f64 nn 16x16x16 strict beta\"");
+  shell("$A explain 'gemm f64 nn 16x16x16 sloppy' --device host 2>&1");
+  assert_int_equal(code, 2);
+  expect("word 5");
+  expect("strict, equivalent or reduced, or one of");
+  shell("$A explain 'gemm f64 nn' --device host 2>&1");
+  assert_int_equal(code, 2);
+}
+
+static void row_major_is_shown_as_written(void **state) {
+  (void)state;
+  shell("$A explain gemm f32 nt 10x20x30 row-major --device host");
+  assert_int_equal(code, 0);
+  expect("gemm f32 nt 10x20x30 row-major on host");
+  expect("gemm f32 tn 20x10x30 strict");
+  write_file(workload, "dtype,layout,transb,m,n,k\nf32,row-major,t,10,20,30\n");
+  shell("$A tune $W --db $D --device host");
+  assert_int_equal(code, 0);
+  expect("gemm f32 nt 10x20x30 strict row-major");
+  shell("$A explain 'gemm f32 nt 10x20x30 row-major' --device host --db $D");
+  expect("measured winner");
+}
+
+static void help_to_a_full_disk_fails(void **state) {
+  (void)state;
+  if (access("/dev/full", W_OK) != 0) skip();
+  const char *const lines[] = {"$A --help",  "$A tune --help",     "$A --version",
+                               "$A --usage", "$A completion bash", "$A devices"};
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    char line[128];
+    snprintf(line, sizeof line, "%s 2>&1 >/dev/full", lines[i]);
+    shell(line);
+    if (code != 1) fail_msg("%s to a full disk ends with %d", lines[i], code);
+    expect("standard output cannot be written");
+  }
+}
+
+static void manual_page_is_of_the_table(void **state) {
+  (void)state;
+  shell("$A --manual >\"$W\" && sed -n '/attune --manual: begin/,/attune --manual: end/{//!p}' \"" AT_SOURCE_DIR
+        "/docs/attune.1\" | diff - \"$W\"");
+  if (code != 0) fail_msg("docs/attune.1 is not what `attune --manual' prints: %s", text);
+  shell("$A --manual | grep -c .");
+  assert_true(atoi(text) > 40);
+}
+
+static void completion_knows_commands_and_options(void **state) {
+  (void)state;
+  if (access("/bin/bash", X_OK) != 0) skip();
+  shell(
+      "bash -c 'source <($A completion bash); COMP_WORDS=(attune t); COMP_CWORD=1; _attune; echo \"${COMPREPLY[*]}\"'");
+  assert_string_equal(text, "tune\n");
+  shell("bash -c 'source <($A completion bash); COMP_WORDS=(attune tune --pro); COMP_CWORD=2; _attune; echo "
+        "\"${COMPREPLY[*]}\"'");
+  assert_string_equal(text, "--problem-budget\n");
+  shell("bash -c 'source <($A completion bash); COMP_WORDS=(attune show --device h); COMP_CWORD=3; _attune; echo "
+        "\"${COMPREPLY[*]}\"'");
+  assert_string_equal(text, "host\n");
+  shell("$A completion fish 2>&1");
+  assert_int_equal(code, 2);
+}
+
+static int fresh(void **state) {
+  (void)state;
+  unlink(database);
+  return 0;
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  snprintf(database, sizeof database, "%s/tuning.db", folder);
+  snprintf(workload, sizeof workload, "%s/workload.csv", folder);
+  return setenv("A", AT_COMMAND, 1) | setenv("D", database, 1) | setenv("W", workload, 1);
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  shell("rm -r \"${D%/*}\"");
+  return code;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(tables_fit_the_terminal, fresh),
+      cmocka_unit_test_setup(names_cannot_command_the_terminal, fresh),
+      cmocka_unit_test_setup(accuracy_may_be_left_out, fresh),
+      cmocka_unit_test_setup(row_major_is_shown_as_written, fresh),
+      cmocka_unit_test(help_to_a_full_disk_fails),
+      cmocka_unit_test(manual_page_is_of_the_table),
+      cmocka_unit_test(completion_knows_commands_and_options),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commands.c: the table of commands and options, and the argp parsers that are made of it. */
+#include "tuning/cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DB \
+  { "db", 'b', "FILE", CLI_FILE, "The tuning database (ATTUNE_DB, else the user's own); :memory: stores nothing" }
+#define DEVICE \
+  { "device", 'd', "NAME", CLI_DEVICE, "host, cuda or cuda:N (the first cuda device, else the host)" }
+#define JSON \
+  { "json", 'j', NULL, CLI_NO_VALUE, "Print JSON, for programs; times are in nanoseconds" }
+#define WIDE \
+  { "wide", CLI_OPTION_WIDE, NULL, CLI_NO_VALUE, "Print every column whole, however narrow the terminal is" }
+#define END \
+  { NULL, 0, NULL, CLI_NO_VALUE, NULL }
+
+static const cli_option devices_options[] = {
+    {"problem", 'p', "PROBLEM", CLI_ANY, "Also list the implementations that can do this problem"}, JSON, WIDE, END};
+
+static const cli_option tune_options[] = {
+    DB,
+    DEVICE,
+    {"budget", 's', "SECONDS", CLI_ANY,
+     "Tune for at most this long in all; what is left is shared among the problems left"},
+    {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
+     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else as long as the problem makes sensible)"},
+    {"force", 'f', NULL, CLI_NO_VALUE, "Measure again what is stored; stronger evidence stays"},
+    JSON,
+    WIDE,
+    END};
+
+static const cli_option show_options[] = {
+    DB,
+    {"device", 'd', "NAME", CLI_DEVICE, "Only winners that hold on host, cuda or cuda:N (all devices)"},
+    {"all", 'a', NULL, CLI_NO_VALUE,
+     "Also show winners measured on other machines, drivers or libraries, which do not hold here"},
+    JSON,
+    WIDE,
+    END};
+
+static const cli_option explain_options[] = {DB, DEVICE, JSON, END};
+
+static const cli_option completion_options[] = {END};
+
+const cli_command cli_commands[] = {
+    {"devices", "", CLI_NO_VALUE, "what is here and what it can do",
+     "Shows the devices of this machine and what they can do.", NULL, devices_options, cmd_devices},
+    {"tune", "WORKLOAD", CLI_FILE, "measure, verify and store the winners of a workload",
+     "Measures, verifies and stores the winner of every problem of WORKLOAD that has none yet.",
+     "WORKLOAD is a CSV file, - for standard input, or the word recorded: what programs run with ATTUNE_MODE=record "
+     "have asked for. Each winner is stored at once: an interrupted run, resumed by the same command, measures only "
+     "what is left.",
+     tune_options, cmd_tune},
+    {"show", "", CLI_NO_VALUE, "the stored winners", "Shows the stored winners: what runs, how fast, and by how much.",
+     NULL, show_options, cmd_show},
+    {"explain", "PROBLEM", CLI_ANY, "which candidate runs for a problem, and why",
+     "Says which candidate runs for PROBLEM, since when and by what margin. Measures nothing.",
+     "PROBLEM is written as `attune show' prints it, as one argument or as words: gemm bf16 tn 4096x16x4096 strict. "
+     "The accuracy may be left out: strict; the word row-major at the end gives sizes, transposes and strides of a "
+     "row-major problem.",
+     explain_options, cmd_explain},
+    {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
+     "Prints a script that completes the words of this command in SHELL, bash or zsh.",
+     "For the present shell: source <(attune completion bash)", completion_options, cmd_completion},
+};
+const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
+
+const cli_command *cli_command_find(const char *name) {
+  for (size_t i = 0; i < cli_command_count; i++)
+    if (strcmp(cli_commands[i].name, name) == 0) return &cli_commands[i];
+  return NULL;
+}
+
+typedef struct reading {
+  cli_options *common;
+  argp_parser_t parse;
+  void *input;
+} reading;
+
+/* Under argp, so that its own keys reach the command's parser with the command's own input. */
+static error_t parse_key(int key, char *argument, struct argp_state *state) {
+  reading *r = state->input;
+  switch (key) {
+  case 'j': r->common->json = true; return 0;
+  case 'b': r->common->database = argument; return 0;
+  case 'd': r->common->device = argument; return 0;
+  case CLI_OPTION_WIDE: r->common->wide = true; return 0;
+  default: break;
+  }
+  state->input = r->input;
+  const error_t error = r->parse(key, argument, state);
+  state->input = r;
+  return error;
+}
+
+int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input) {
+  const cli_command *command = cli_command_find(name);
+  size_t count = 0;
+  while (command->options[count].name) count++;
+  struct argp_option *options = cli_alloc(count + 1, sizeof *options);
+  for (size_t i = 0; i < count; i++)
+    options[i] = (struct argp_option){
+        command->options[i].name, command->options[i].key, command->options[i].label, 0, command->options[i].help, 0};
+  char doc[1024];
+  snprintf(doc, sizeof doc, "%s%s%s", command->purpose, command->details ? "\v" : "",
+           command->details ? command->details : "");
+  const struct argp argp = {options, parse_key, command->argument, doc, NULL, NULL, NULL};
+  reading r = {common, parse, input};
+  const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &r);
+  free(options);
+  return error;
+}

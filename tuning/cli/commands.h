@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * commands.h: the one table of commands and options. Help, the manual page and shell completion are made from it. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include <argp.h>
+#include <stddef.h>
+
+#include "tuning/cli/cli.h"
+
+/* What a value is, for completion. */
+typedef enum cli_value { CLI_NO_VALUE, CLI_ANY, CLI_FILE, CLI_DEVICE, CLI_SHELL } cli_value;
+
+typedef struct cli_option {
+  const char *name;  /* NULL ends a list */
+  int key;           /* a letter, or above 255 for an option without one */
+  const char *label; /* of its value, "FILE"; NULL: none */
+  cli_value value;
+  const char *help;
+} cli_option;
+
+typedef struct cli_command {
+  const char *name;
+  const char *argument; /* "WORKLOAD"; "" for none */
+  cli_value value;      /* of the argument */
+  const char *summary;  /* a line of `attune --help` */
+  const char *purpose;  /* the first words of `attune COMMAND --help` */
+  const char *details;  /* the words after the options; NULL: none */
+  const cli_option *options;
+  int (*run)(int argc, char **argv);
+} cli_command;
+
+extern const cli_command cli_commands[];
+extern const size_t cli_command_count;
+
+/* NULL: there is none of that name. */
+const cli_command *cli_command_find(const char *name);
+
+/* Keys of the options without a letter. */
+enum { CLI_OPTION_PROBLEM_BUDGET = 256, CLI_OPTION_WIDE };
+
+/* Reads argv by the table's options of command `name`. --json, --db, --device and --wide go to *common; every other key,
+ * and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
+int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input);
+
+/* manual.c, completion.c: what is made of the table for man(1) and for shells. */
+void cli_print_manual(FILE *out);
+int cmd_completion(int argc, char **argv);
+
+#endif
