@@ -7,6 +7,8 @@
 
 #include "src/support.h"
 
+#include <stdio.h>
+
 typedef struct at_graph at_graph; /* backend-private */
 struct at_random_call;            /* src/random/call.h */
 
@@ -26,6 +28,12 @@ typedef struct at_backend {
   /* Fills device->properties and what needs no context. */
   attune_status (*device_open)(attune_device *device);
   attune_status (*device_synchronize)(attune_device *device);
+  /* Waits for the work of all streams that attune has, but for those in a capture. No capture of the program breaks. */
+  attune_status (*wait_streams)(attune_device *device);
+  /* Between the two no call that attune makes in this thread breaks a capture of another thread, also calls of libraries
+   * that make calls of their own. relax returns what restore takes. NULL: nothing ever does. */
+  int (*relax)(const attune_device *device);
+  void (*restore)(int before);
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
   /* Its own libraries, besides those of the ops; the last return value of `fn`. */
   int (*each_library)(attune_library_fn fn, void *user);
@@ -64,6 +72,8 @@ typedef struct at_backend {
   void (*note_block)(attune_device *device, void *note, const void *address, size_t bytes);
   void (*forget_block)(attune_device *device, void *note, const void *address);
 
+  /* Runs fn(user) on a thread of the CPU in stream order; in a capture it becomes part of the graph. */
+  attune_status (*call)(attune_stream *stream, attune_call_fn fn, void *user);
   attune_status (*copy)(attune_stream *stream, void *destination, const void *source, size_t bytes);
   attune_status (*fill)(attune_stream *stream, void *destination, int value, size_t bytes);
 
@@ -108,7 +118,8 @@ typedef struct at_backend {
    * (*in_place), else a new one. After a failure `older` is as before. */
   attune_status (*graph_update)(at_graph *graph, at_graph *older, bool keep, bool *in_place);
   size_t (*graph_nodes)(const at_graph *graph);
-  attune_status (*graph_dump)(const at_graph *graph, const char *path);
+  attune_status (*graph_dump)(const at_graph *graph,
+                              FILE *file); /* what fails of the file itself is the caller's to see */
   void *(*graph_native)(const at_graph *graph, bool executable);
 } at_backend;
 
@@ -117,12 +128,19 @@ struct attune_device {
   int ordinal; /* among its kind */
   int index;   /* among all devices of the process */
   char name[16];
+  char identity[64]; /* of the device itself, whatever its number in this process: a GPU's UUID, the host's boot */
   attune_device_properties properties;
   attune_stream *default_stream;
   int captures;                /* under way on its streams; atomic */
   void *state;                 /* the backend's */
   struct at_allocator *memory; /* src/memory/'s; made at first use, kept for ever */
 };
+
+/* Bytes of alignment from which on more makes no difference to the device's speed: a line of a GPU's L2 cache, a vector
+ * of a CPU. */
+static inline int at_device_alignment(const attune_device *device) {
+  return device->properties.kind == ATTUNE_DEVICE_HOST ? 16 : 128;
+}
 
 struct at_capture;   /* src/capture.h */
 struct at_allocator; /* src/memory/allocator.h */

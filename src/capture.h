@@ -78,6 +78,8 @@ void at_generator_capturing(at_graph_generator *joined, int change);
 attune_status at_pool_create_private(struct attune_pool **out, attune_device *device);
 void at_pool_retain(struct attune_pool *pool);
 void at_pool_release(struct attune_pool *pool);
+/* A graph that has the pool is about to be replayed on the stream: what is free of it is in use until that is done. */
+attune_status at_pool_replay(struct attune_pool *pool, attune_stream *stream);
 attune_status at_memory_capture_begin(attune_stream *stream, struct attune_pool *pool);
 void at_memory_capture_end(attune_stream *stream);
 

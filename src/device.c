@@ -3,6 +3,7 @@
 #include <attune/device.h>
 
 #include "src/backend.h"
+#include "src/exit.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ static void add_device(const at_backend *backend, int ordinal) {
 
 /* The host is added whatever happens to the others, so one place is kept for it. */
 static void build_table(void) {
+  at_exit_watch();
 #ifdef AT_WITH_CUDA
   int count = at_cuda_backend.count();
   for (int i = 0; i < count && table_count < DEVICES_MAX - 1; i++) add_device(&at_cuda_backend, i);

@@ -1,22 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork.c: counts the forks between the first process and this one. */
+ * fork.c: counts the forks between the first process and this one, and keeps the locks of everybody who asked over each
+ * of them. */
 #include "src/fork.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+
+#include "src/loading.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint generation;
 
-static void count(void) {
-  atomic_fetch_add(&generation, 1);
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; held over a fork */
+static at_fork_watch *list;
+static bool loading_held; /* by the thread that forks */
+
+static void before(void) {
+  pthread_mutex_lock(&list_lock);
+  loading_held = at_loading_hold();
+  for (const at_fork_watch *watch = list; watch; watch = watch->next)
+    if (watch->before) watch->before(watch->of);
 }
 
-static void watch(void) {
-  pthread_atfork(NULL, NULL, count);
+static void after(bool child) {
+  for (const at_fork_watch *watch = list; watch; watch = watch->next) watch->after(watch->of, child);
+  pthread_mutex_unlock(&list_lock);
+}
+
+static void after_in_parent(void) {
+  if (loading_held) at_loading_release();
+  after(false);
+}
+
+static void after_in_child(void) {
+  atomic_fetch_add(&generation, 1);
+  at_loading_renew();
+  after(true);
+}
+
+static void watch_forks(void) {
+  at_loading_stay();
+  pthread_atfork(before, after_in_parent, after_in_child);
 }
 
 unsigned at_fork_generation(void) {
-  pthread_once(&once, watch);
+  pthread_once(&once, watch_forks);
   return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+void at_fork_watch_add(at_fork_watch *watch) {
+  pthread_once(&once, watch_forks);
+  pthread_mutex_lock(&list_lock);
+  watch->previous = NULL;
+  watch->next = list;
+  if (list) list->previous = watch;
+  list = watch;
+  pthread_mutex_unlock(&list_lock);
+}
+
+void at_fork_watch_remove(at_fork_watch *watch) {
+  pthread_mutex_lock(&list_lock);
+  if (watch->next) watch->next->previous = watch->previous;
+  if (watch->previous)
+    watch->previous->next = watch->next;
+  else
+    list = watch->next;
+  pthread_mutex_unlock(&list_lock);
 }

@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fork.h: whether this process is still the one that made a thing. */
+ * fork.h: what a fork needs: whether this process is still the one that made a thing, and locks that the child finds
+ * free.
+ *
+ * A lock that is held for a moment only is taken before the fork and given back after it, so the child finds what it
+ * guards whole. One that is held for long (for a whole search) must not hold up a fork: the child makes it anew, and
+ * forgets what the thread that held it had begun. */
 #ifndef AT_FORK_H
 #define AT_FORK_H
 
+#include <stdbool.h>
+
 /* A number that changes in a child of fork. */
 unsigned at_fork_generation(void);
+
+/* A thing with locks. Both functions run in the thread that forks; `before` may be NULL. The locks that `before` takes
+ * are leaves: who holds one takes no other lock and waits for nothing. */
+typedef struct at_fork_watch {
+  void (*before)(void *of);
+  void (*after)(void *of, bool child);
+  void *of;
+  struct at_fork_watch *next, *previous; /* private to fork.c */
+} at_fork_watch;
+
+/* From add to remove each fork calls them. The watch is the caller's memory. Call both without holding a lock. */
+void at_fork_watch_add(at_fork_watch *watch);
+void at_fork_watch_remove(at_fork_watch *watch);
 
 #endif

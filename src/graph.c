@@ -138,6 +138,7 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   attune_status status = check_replay(graph, stream);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
+  if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
   return graph->device->backend->graph_launch(graph->made, stream);
@@ -169,24 +170,27 @@ size_t attune_graph_node_count(const attune_graph *graph) {
   return graph && graph->made ? graph->device->backend->graph_nodes(graph->made) : 0;
 }
 
-/* Says which of the ways a file can be refused it was, before the backend tries. */
-static attune_status check_path(const char *path) {
-  if (!path || !*path)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
-  FILE *file = fopen(path, "w");
-  int error = errno;
-  if (file && fclose(file) == 0) return ATTUNE_OK;
-  if (file) error = errno;
+/* Which of the ways a file can be refused it was. */
+static attune_status fail_file(const char *path, const char *what, int error) {
   const attune_status status = error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION
                                : error == ENOENT || error == ENOTDIR               ? ATTUNE_NOT_FOUND
                                                                                    : ATTUNE_IO_ERROR;
-  return at_fail(status, "%.300s cannot be written: %s", path, strerror(error));
+  return at_fail(status, "%.300s %s: %s", path, what, strerror(error));
 }
 
 attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path) {
   attune_status status = check_kept(graph);
-  if (status == ATTUNE_OK) status = check_path(path);
-  return status == ATTUNE_OK ? graph->device->backend->graph_dump(graph->made, path) : status;
+  if (status != ATTUNE_OK) return status;
+  if (!path || !*path)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  FILE *file = fopen(path, "we");
+  if (!file) return fail_file(path, "cannot be written", errno);
+  status = graph->device->backend->graph_dump(graph->made, file);
+  errno = 0;
+  const bool whole = fflush(file) == 0 && !ferror(file);
+  int error = whole ? 0 : errno ? errno : EIO;
+  if (fclose(file) != 0 && error == 0) error = errno;
+  return status == ATTUNE_OK && error != 0 ? fail_file(path, "was not written whole", error) : status;
 }
 
 static void *native(const attune_graph *graph, bool executable) {

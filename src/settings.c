@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUDGET_MS_DEFAULT 0.0
 
@@ -93,11 +94,23 @@ attune_status at_settings_read(at_settings *out) {
   attune_status status =
       read_path(out->database, sizeof out->database, "ATTUNE_DB", "XDG_DATA_HOME", ".local/share", "attune/tuning.db");
   if (status != ATTUNE_OK) return status;
+  out->database_named = variable("ATTUNE_DB") != NULL;
   status = read_path(out->cache_dir, sizeof out->cache_dir, "ATTUNE_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "attune");
   if (status != ATTUNE_OK) return status;
   status = read_mode(&out->mode);
   if (status != ATTUNE_OK) return status;
   return read_budget(&out->budget_ms);
+}
+
+attune_status at_settings_meeting_places(at_meeting_places *out) {
+  char own[32];
+  size_t at = 0;
+  (void)at_append(own, sizeof own, &at, "/run/user/%lu", (unsigned long)geteuid());
+  const char *run_time = absolute_variable("XDG_RUNTIME_DIR");
+  at = 0;
+  if (!at_append(out->folder[0], sizeof out->folder[0], &at, "%s/attune", run_time ? run_time : own))
+    out->folder[0][0] = '\0';
+  return read_path(out->folder[1], sizeof out->folder[1], "ATTUNE_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "attune");
 }
 
 attune_status at_settings_alloc(char *out, size_t size) {

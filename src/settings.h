@@ -3,10 +3,13 @@
 #ifndef AT_SETTINGS_H
 #define AT_SETTINGS_H
 
+#include <stdbool.h>
+
 #include <attune/tuner.h>
 
 typedef struct at_settings {
   char database[4096];  /* ATTUNE_DB or the XDG default; "" when there is no home */
+  bool database_named;  /* by ATTUNE_DB: its folder must be there, that of the default is made */
   char cache_dir[4096]; /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
   attune_mode mode;     /* ATTUNE_MODE, else cached */
   double budget_ms;     /* ATTUNE_BUDGET_MS, else 0: as long as the problem makes sensible */
@@ -17,6 +20,13 @@ attune_status at_settings_read(at_settings *out);
 
 /* ATTUNE_ALLOC, the allocator's settings, as it is; "" when unset. INVALID_ARGUMENT when it does not fit. */
 attune_status at_settings_alloc(char *out, size_t size);
+
+/* The folders in which processes of this user meet to take turns, best first, each a path or "": attune's in the
+ * user's run-time folder ($XDG_RUNTIME_DIR, else /run/user/UID), then attune's cache. */
+typedef struct at_meeting_places {
+  char folder[2][4096];
+} at_meeting_places;
+attune_status at_settings_meeting_places(at_meeting_places *out);
 
 /* ATTUNE_LOG: off, error, warning, info; off when unset or unknown. */
 attune_log_level at_settings_log_level(void);

@@ -73,6 +73,13 @@ attune_status attune_stream_synchronize(attune_stream *stream) {
   return stream->device->backend->stream_synchronize(stream);
 }
 
+attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
+  if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
+  if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function to run in stream order");
+  if (!stream->device->backend->call) return at_unsupported(stream->device, "calls in stream order");
+  return stream->device->backend->call(stream, fn, user);
+}
+
 attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event) {
   attune_status status = at_event_check_pair(stream, event);
   if (status != ATTUNE_OK) return status;

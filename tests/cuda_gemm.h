@@ -128,7 +128,7 @@ static inline void set_problem(at_gemm *g, const shape *s) {
   }
   uint64_t smallest =
       attune_dtype_size(s->dtype) < attune_dtype_size(out) ? attune_dtype_size(s->dtype) : attune_dtype_size(out);
-  uint64_t bits = (uint64_t)s->shift * smallest | 16;
+  uint64_t bits = (uint64_t)s->shift * smallest | 128;
   g->alignment = (uint8_t)(bits & (~bits + 1));
 }
 

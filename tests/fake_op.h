@@ -24,6 +24,23 @@ static _Atomic int fake_launches;
 static _Atomic int fake_running, fake_overlaps; /* launches at the same time, while it is watched */
 static _Atomic bool fake_watched;
 
+/* Where the operands of launches lay: the least alignment of all, and the placements: A's place in its page and B's
+ * distance from A. */
+enum { FAKE_PLACES = 256 };
+static uint64_t fake_places[FAKE_PLACES];
+static int fake_place_count;
+static uintptr_t fake_address_bits, fake_least_aligned;
+
+static inline void fake_note_place(const at_gemm_operands *o) {
+  const uintptr_t bits = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d, low = bits & (~bits + 1);
+  const uint64_t place = ((uint64_t)(uintptr_t)o->a & 4095) << 48 ^ ((uint64_t)(uintptr_t)o->b - (uintptr_t)o->a);
+  fake_address_bits |= bits;
+  if (!fake_least_aligned || low < fake_least_aligned) fake_least_aligned = low;
+  for (int i = 0; i < fake_place_count; i++)
+    if (fake_places[i] == place) return;
+  if (fake_place_count < FAKE_PLACES) fake_places[fake_place_count++] = place;
+}
+
 static inline bool fake_supports(const void *problem, attune_device *device) {
   (void)problem, (void)device;
   return true;
@@ -47,12 +64,16 @@ static inline int fake_spin_configurations(const void *problem, attune_device *d
 /* What a plan does, read once from its configuration. */
 typedef struct fake_plan {
   int64_t ns;
+  int64_t far;   /* nanoseconds more where A and B lie in pages of another parity */
+  int64_t noise; /* up to so many more, drawn at each launch */
   char fault[16];
 } fake_plan;
 
 static inline attune_status fake_prepare(at_plan *plan) {
   fake_plan *p = calloc(1, sizeof *p);
   const bool known = p && at_configuration_get(&plan->configuration, "ns", &p->ns);
+  if (known) at_configuration_get(&plan->configuration, "far", &p->far);
+  if (known) at_configuration_get(&plan->configuration, "noise", &p->noise);
   if (known) at_configuration_get_text(&plan->configuration, "fault", p->fault, sizeof p->fault);
   if (!known || strcmp(p->fault, "prepare") == 0 ||
       (fake_refused && strcmp(plan->configuration.text, fake_refused) == 0)) {
@@ -79,7 +100,13 @@ static inline attune_status fake_launch(const at_plan *plan, const void *operand
   float *d = o->d;
   if (strcmp(p->fault, "wrong") == 0) d[g->m / 2] += 0.01f;
   if (strcmp(p->fault, "outside") == 0) d[g->ldd * g->n] = 0.0f;
-  while (at_now_ns() - start < p->ns) continue;
+  for (int64_t i = 0; strcmp(p->fault, "nan") == 0 && i < g->m * g->n; i++) /* packed; loses every NaN */
+    if (d[i] != d[i]) d[i] = 0.0f;
+  fake_note_place(o);
+  int64_t ns = p->ns;
+  if (((uintptr_t)o->a ^ (uintptr_t)o->b) >> 12 & 1) ns += p->far;
+  if (p->noise) ns += (int64_t)((uint64_t)start * 0x9E3779B97F4A7C15u >> 33) % p->noise;
+  while (at_now_ns() - start < ns) continue;
   fake_running--;
   return strcmp(p->fault, "launch") == 0 ? at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails") : ATTUNE_OK;
 }
@@ -126,12 +153,14 @@ static inline void fake_reset(void) {
   fake_refused = NULL;
   fake_searches = fake_launches = fake_running = fake_overlaps = 0;
   fake_watched = false;
+  fake_place_count = 0;
+  fake_address_bits = fake_least_aligned = 0;
 }
 
 static inline at_key fake_key(const char *problem, const attune_device *device) {
   at_key key = {{0}};
-  at_key_set(&key, &fake_op, device);
   if (fake_op.parse(problem, at_key_problem(&key)) != ATTUNE_OK) abort();
+  at_key_set(&key, &fake_op, device);
   return key;
 }
 

@@ -12,7 +12,7 @@
 
 #include "ops/gemm/cases.h"
 
-enum { ORACLE_GUARD = 64 };
+enum { ORACLE_GUARD = 256 };
 
 /* IEEE formats of 16 bits: `mantissa` stored bits, `bias`. */
 static inline double oracle_half_value(unsigned word, int mantissa, int bias) {

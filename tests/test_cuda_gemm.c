@@ -82,7 +82,7 @@ static at_gemm_case plain_case(attune_dtype in, attune_dtype out, int m_size, in
                     .problem = ATTUNE_GEMM_PROBLEM_INIT,
                     .alpha = -1.5,
                     .c = AT_C_NONE,
-                    .alignment = 16,
+                    .alignment = 128,
                     .data = AT_DATA_NORMAL,
                     .seed = 11};
   c.problem.dtype = in;
@@ -414,10 +414,10 @@ static void capture_uses_the_winner(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-static void operands_off_16_bytes(void **state) {
+static void operands_of_each_alignment(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE, "");
-  for (int alignment = 2; alignment <= 8; alignment *= 2) {
+  for (int alignment = 2; alignment <= 64; alignment *= 2) {
     at_gemm_case c = plain_case(ATTUNE_BF16, ATTUNE_BF16, 64, 72, 40, 1);
     c.alignment = alignment;
     call_and_check(tuner, stream, &c, "misaligned bf16");
@@ -428,6 +428,33 @@ static void operands_off_16_bytes(void **state) {
     OK(attune_explain(tuner, device, text, &decision));
     assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
   }
+  attune_tuner_destroy(tuner);
+}
+
+/* A plan made with operands of one class takes that class and better ones, and says which it wants. */
+static void a_plan_knows_its_alignment_class(void **state) {
+  (void)state;
+  attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED, "");
+  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  p.dtype = ATTUNE_BF16;
+  p.m = p.n = p.k = 64;
+  char *memory[3];
+  for (int i = 0; i < 3; i++) OK(attune_alloc((void **)&memory[i], stream, 64 * 64 * 2 + 256));
+  for (int made = 2; made <= 128; made *= 2)
+    for (int given = 2; given <= 128; given *= 2) {
+      attune_gemm_operands o = {.alpha = 1.0, .a = memory[0], .b = memory[1] + made % 128, .d = memory[2]};
+      attune_plan *plan = NULL;
+      char word[32];
+      OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
+      o.b = memory[1] + given % 128;
+      snprintf(word, sizeof word, "to %d bytes", made);
+      const attune_status status = attune_plan_run(plan, stream, &o);
+      assert_int_equal(status, given >= made ? ATTUNE_OK : ATTUNE_INVALID_ARGUMENT);
+      if (given < made) assert_non_null(strstr(attune_last_message(), word));
+      attune_plan_destroy(plan);
+    }
+  OK(attune_stream_synchronize(stream));
+  for (int i = 0; i < 3; i++) OK(attune_free(memory[i], stream));
   attune_tuner_destroy(tuner);
 }
 
@@ -503,7 +530,8 @@ int main(void) {
       cmocka_unit_test(the_programs_own_stream),
       cmocka_unit_test(capture_never_tunes),
       cmocka_unit_test(capture_uses_the_winner),
-      cmocka_unit_test(operands_off_16_bytes),
+      cmocka_unit_test(operands_of_each_alignment),
+      cmocka_unit_test(a_plan_knows_its_alignment_class),
       cmocka_unit_test(bad_operands),
       cmocka_unit_test(threads_tune_and_call),
   };

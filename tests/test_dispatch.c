@@ -269,6 +269,28 @@ static void a_near_problem_lends_its_winner(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* Where the device tells alignment classes apart, a winner holds for its own class only, better or worse, and is not
+ * lent to another either; the host has one class from 16 bytes on. */
+static void a_winner_holds_for_its_alignment_class(void **state) {
+  (void)state;
+  store_winner(); /* of 128 bytes */
+  attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
+  assert_runs(tuner, FAKE_PROBLEM " align=16", "spin", ATTUNE_SOURCE_STORED);
+  assert_runs(tuner, FAKE_PROBLEM " align=8", "base", ATTUNE_SOURCE_DEFAULT);
+  fake_op.fold = NULL; /* as on a device to which each class is another */
+  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  for (int alignment = 4; alignment <= 64; alignment *= 2) {
+    char problem[64];
+    snprintf(problem, sizeof problem, FAKE_PROBLEM " align=%d", alignment);
+    assert_runs(tuner, problem, "base", ATTUNE_SOURCE_DEFAULT);
+  }
+  OK(attune_tune(tuner, device, "gemm f32 nn 10x7x8 strict align=16", 500.0, 0, NULL));
+  assert_runs(tuner, "gemm f32 nn 10x7x8 strict align=16", "spin", ATTUNE_SOURCE_TUNED);
+  assert_runs(tuner, "gemm f32 nn 40x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, "gemm f32 nn 10x7x8 strict align=32", "base", ATTUNE_SOURCE_DEFAULT);
+  attune_tuner_destroy(tuner);
+}
+
 /* Puts a winner of the fake problem into the database without a measurement. */
 static void put_winner(double time_ns, double default_time_ns) {
   const at_key key = fake_key(FAKE_PROBLEM, device);
@@ -477,6 +499,7 @@ int main(int argc, char **argv) {
       TEST(no_candidate_at_all),
       TEST(the_user_layer_is_over_the_system_layer),
       TEST(a_near_problem_lends_its_winner),
+      TEST(a_winner_holds_for_its_alignment_class),
       TEST(a_winner_by_little_is_not_lent),
       TEST(a_capturing_stream_never_tunes),
       TEST(sixteen_threads_tune_once),

@@ -139,7 +139,7 @@ static void the_public_call_does_each_case(void **state) {
 static void the_list_is_complete(void **state) {
   (void)state;
   struct {
-    int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[17], data[AT_DATA_KINDS], batch[2], ld[2],
+    int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[129], data[AT_DATA_KINDS], batch[2], ld[2],
         strided[2], broadcast[2], edge[4];
   } n;
   memset(&n, 0, sizeof n);
@@ -168,7 +168,7 @@ static void the_list_is_complete(void **state) {
   for (int i = 0; i < 3; i++) assert_true(n.c[i] > 20 && n.alpha[i] > 20 && n.beta[i] > 20);
   for (int i = 0; i < 2; i++)
     assert_true(n.layout[i] > 20 && n.batch[i] > 20 && n.ld[i] > 20 && n.strided[i] > 20 && n.broadcast[i] > 20);
-  for (int i = 2; i <= 16; i *= 2) assert_true(n.alignment[i] > 10);
+  for (int i = 2; i <= 128; i *= 2) assert_true(n.alignment[i] > 10);
   for (int i = 0; i < AT_DATA_KINDS; i++) assert_true(n.data[i] > 20);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ops/gemm/problem.h"
+#include "src/backend.h"
 
 enum { PROBLEMS = 100000 };
 
@@ -62,7 +63,7 @@ static void draw_problem(attune_gemm_problem *p, at_gemm_use *use) {
   const int64_t inner = row ? p->n : p->m, outer = row ? p->m : p->n;
   const size_t in = attune_dtype_size(p->dtype), out = p->dtype_out ? attune_dtype_size(p->dtype_out) : in;
   use->c = (at_gemm_c)draw(3);
-  for (use->alignment = 16; use->alignment > in && use->alignment > out && draw(2);) use->alignment /= 2;
+  for (use->alignment = 128; use->alignment > in && use->alignment > out && draw(2);) use->alignment /= 2;
   draw_matrix(a_k ? p->k : p->m, a_k ? p->m : p->k, p->batch, 1, &p->lda, &p->stride_a);
   draw_matrix(b_n ? p->n : p->k, b_n ? p->k : p->n, p->batch, 1, &p->ldb, &p->stride_b);
   draw_matrix(inner, outer, p->batch, 0, &p->ldd, &p->stride_d);
@@ -167,7 +168,7 @@ static size_t variants_of(variant *out) {
     out[count] = base;
     memcpy((char *)&out[count++].problem + numbers[i], &broadcast, sizeof broadcast);
   }
-  for (int i = 0; i < 13; i++) out[count + (size_t)i] = base;
+  for (int i = 0; i < 14; i++) out[count + (size_t)i] = base;
   out[count++].problem.dtype_out = ATTUNE_F32;
   out[count].problem.dtype = ATTUNE_BF16;
   out[count++].problem.dtype_out = ATTUNE_BF16;
@@ -179,6 +180,7 @@ static size_t variants_of(variant *out) {
   out[count++].problem.contract.accuracy = ATTUNE_REDUCED;
   out[count++].problem.contract.deterministic = 1;
   out[count++].problem.contract.workspace_cap = 1 << 20;
+  out[count++].use.alignment = 128;
   out[count++].use.alignment = 16;
   out[count++].use.alignment = 4;
   out[count++].use.c = AT_C_NONE;
@@ -252,16 +254,39 @@ static void texts(void **state) {
 
 static void operands_are_in_the_text(void **state) {
   (void)state;
-  static _Alignas(16) char memory[4][64];
+  static _Alignas(128) char memory[4][128];
   const attune_gemm_problem p = {.dtype = ATTUNE_F32, .m = 2, .n = 2, .k = 2, .batch = 1};
   attune_gemm_operands o = {.alpha = 1.0, .a = memory[0], .b = memory[1], .beta = 1.0, .c = memory[2], .d = memory[3]};
   char text[256];
   assert_int_equal(attune_gemm_problem_format(text, sizeof text, &p, &o), ATTUNE_OK);
   assert_string_equal(text, "gemm f32 nn 2x2x2 strict beta");
+  for (int offset = 16; offset <= 64; offset *= 2) {
+    char expected[64];
+    o.a = memory[0] + offset;
+    snprintf(expected, sizeof expected, "gemm f32 nn 2x2x2 strict beta align=%d", offset);
+    assert_int_equal(attune_gemm_problem_format(text, sizeof text, &p, &o), ATTUNE_OK);
+    assert_string_equal(text, expected);
+  }
   o.c = o.d;
   o.a = memory[0] + 4;
   assert_int_equal(attune_gemm_problem_format(text, sizeof text, &p, &o), ATTUNE_OK);
   assert_string_equal(text, "gemm f32 nn 2x2x2 strict beta=inplace align=4");
+}
+
+/* A GPU tells every class apart, the host those below 16 bytes: the rest is one. */
+static void classes_fold_by_device(void **state) {
+  (void)state;
+  static attune_device host = {.properties = {.kind = ATTUNE_DEVICE_HOST}},
+                       gpu = {.properties = {.kind = ATTUNE_DEVICE_CUDA}};
+  for (int alignment = 1; alignment <= AT_GEMM_ALIGNMENT; alignment *= 2) {
+    at_gemm g = {.alignment = (uint8_t)alignment};
+    at_gemm_fold(&g, &gpu);
+    assert_int_equal(g.alignment, alignment);
+    at_gemm_fold(&g, &host);
+    assert_int_equal(g.alignment, alignment < 16 ? alignment : AT_GEMM_ALIGNMENT);
+    for (uintptr_t better = 1; better <= 8; better *= 2) /* the least aligned pointer counts, 128 bytes at most */
+      assert_int_equal(at_gemm_alignment_of((uintptr_t)alignment | (uintptr_t)alignment * better | 4096), alignment);
+  }
 }
 
 static void broken_texts(void **state) {
@@ -290,7 +315,7 @@ static void broken_texts(void **state) {
                  {"gemm f32 nn 1x1x1 strict lda=broadcast", "lda=broadcast"},
                  {"gemm f32 nn 1x1x1x2 strict stride_d=broadcast", "stride_d"},
                  {"gemm f32 nn 1x1x1 strict align=3", "align=3"},
-                 {"gemm f32 nn 1x1x1 strict align=32", "align=32"},
+                 {"gemm f32 nn 1x1x1 strict align=256", "align=256"},
                  {"gemm f64 nn 1x1x1 strict align=4", "align=4"},
                  {"gemm f32 nn 1x1x1 strict workspace=-1", "workspace=-1"},
                  {"gemm f32 nn 1x1x1 strict workspace=18446744073709551616", "workspace"},
@@ -346,9 +371,13 @@ static void small_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_problems), cmocka_unit_test(each_field_is_in_the_key),
-      cmocka_unit_test(texts),           cmocka_unit_test(operands_are_in_the_text),
-      cmocka_unit_test(broken_texts),    cmocka_unit_test(damaged_texts),
+      cmocka_unit_test(random_problems),
+      cmocka_unit_test(each_field_is_in_the_key),
+      cmocka_unit_test(texts),
+      cmocka_unit_test(operands_are_in_the_text),
+      cmocka_unit_test(classes_fold_by_device),
+      cmocka_unit_test(broken_texts),
+      cmocka_unit_test(damaged_texts),
       cmocka_unit_test(small_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,9 +12,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -341,12 +343,40 @@ static void threads_at_once(void **state) {
   assert_true(count_files() <= KEYS);
 }
 
+/* A child, whose limit no other test meets: SIGXFSZ would end it. */
+static void beyond_the_limit_on_file_sizes(void **state) {
+  (void)state;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    const struct rlimit limit = {.rlim_cur = BYTES / 2, .rlim_max = BYTES / 2};
+    void *bytes = NULL;
+    size_t size = 0;
+    (void)signal(SIGXFSZ, SIG_DFL);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    if (!at_kernel_cache_write(&cache, key_of(1), code, BYTES)) _exit(2);
+    _exit(at_kernel_cache_read(&cache, key_of(1), &bytes, &size) ? 3 : 0);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_int_equal(count_files(), 0);
+}
+
 int main(void) {
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-      EACH(there_and_back),    EACH(keys_tell_texts_apart), EACH(damaged_entries), EACH(a_foreign_entry),
-      EACH(unsafe_entries),    EACH(unsafe_folders),        EACH(no_folder),       EACH(the_oldest_goes_first),
-      EACH(processes_at_once), EACH(threads_at_once),
+      EACH(there_and_back),
+      EACH(keys_tell_texts_apart),
+      EACH(damaged_entries),
+      EACH(a_foreign_entry),
+      EACH(unsafe_entries),
+      EACH(unsafe_folders),
+      EACH(no_folder),
+      EACH(the_oldest_goes_first),
+      EACH(processes_at_once),
+      EACH(threads_at_once),
+      EACH(beyond_the_limit_on_file_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

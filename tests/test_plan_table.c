@@ -55,21 +55,25 @@ static at_key key_of(int number) {
   return key;
 }
 
-static at_plan *plan_of(int number) {
+static at_plan *variant_of(int number, int variant) {
   const at_key key = key_of(number);
   at_configuration configuration;
   at_plan *plan = NULL;
-  snprintf(configuration.text, sizeof configuration.text, "number=%d", number);
+  snprintf(configuration.text, sizeof configuration.text, "number=%d,variant=%d", number, variant);
   assert_int_equal(at_plan_create(&plan, &op, &fake, &configuration, key.words + 1, device), ATTUNE_OK);
   return plan;
 }
 
-static at_plan *put(at_plan_table *table, int number, attune_source source, bool keep) {
+static at_plan *put_variant(at_plan_table *table, int number, int variant, attune_source source, bool keep) {
   const at_key key = key_of(number);
-  at_plan *plan = plan_of(number);
+  at_plan *plan = variant_of(number, variant);
   attune_decision decision = {.source = source, .samples = number};
   assert_int_equal(at_plan_table_put(table, &key, &plan, &decision, keep), ATTUNE_OK);
   return plan;
+}
+
+static at_plan *put(at_plan_table *table, int number, attune_source source, bool keep) {
+  return put_variant(table, number, (int)source, source, keep);
 }
 
 static const at_plan *find(at_plan_table *table, int number) {

@@ -114,30 +114,92 @@ static void cold_operands_rotate(void **state) {
 }
 
 static bool is_aligned_exactly(const void *pointer, size_t alignment) {
-  return (uintptr_t)pointer % alignment == 0 && (alignment >= 16 || (uintptr_t)pointer % (2 * alignment) != 0);
+  return (uintptr_t)pointer % alignment == 0 && (uintptr_t)pointer % (2 * alignment) != 0;
 }
 
-static void operands_have_their_alignment_class(void **state) {
+static const char *const CLASSES[] = {"gemm f32 nn 9x7x8 strict", "gemm bf16 nn 9x7x8 strict align=2",
+                                      "gemm f32 nn 9x7x8 strict beta align=4", "gemm f64 nn 9x7x8 strict align=8",
+                                      "gemm f16:f32 nn 9x7x8 strict beta=inplace align=4"};
+static const size_t CLASS_BYTES[] = {128, 2, 4, 8, 4};
+
+/* For verification each operand lies at exactly its class, between guards. */
+static void guarded_operands_have_their_alignment_class(void **state) {
   (void)state;
-  static const char *const problems[] = {"gemm f32 nn 9x7x8 strict", "gemm bf16 nn 9x7x8 strict align=2",
-                                         "gemm f32 nn 9x7x8 strict beta align=4", "gemm f64 nn 9x7x8 strict align=8",
-                                         "gemm f16:f32 nn 9x7x8 strict beta=inplace align=4"};
-  static const size_t alignments[] = {16, 2, 4, 8, 4};
-  for (size_t i = 0; i < AT_COUNT(problems); i++)
-    for (int guarded = 0; guarded < 2; guarded++) {
-      const at_key key = fake_key(problems[i], device);
+  for (size_t i = 0; i < AT_COUNT(CLASSES); i++) {
+    const at_key key = fake_key(CLASSES[i], device);
+    at_operand_set *set = NULL;
+    OK(at_operand_set_create(&set, &fake_op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+                             SIZE_MAX, true));
+    assert_int_equal(set->copies, 1);
+    for (int j = 0; j < set->buffer_count; j++) {
+      assert_true(is_aligned_exactly(set->pointers[0][j], CLASS_BYTES[i]));
+      const unsigned char *start = set->pointers[0][j], *end = start + set->buffers[j].bytes;
+      for (int byte = 0; byte < AT_GUARD_BYTES; byte++)
+        assert_true(start[-1 - byte] == AT_GUARD_BYTE && end[byte] == AT_GUARD_BYTE);
+    }
+    at_operand_set_destroy(set);
+  }
+}
+
+/* Buffers of one placement: apart, inside the arena, at multiples of the class, one of them at no better; copies alike.
+ */
+static void check_placement(const at_operand_set *set, size_t alignment, size_t best) {
+  for (int copy = 0; copy < set->copies; copy++) {
+    bool exact = alignment >= best;
+    for (int j = 0; j < set->buffer_count; j++) {
+      const char *start = set->pointers[copy][j], *end = start + set->buffers[j].bytes;
+      const char *after = j + 1 < set->buffer_count ? set->pointers[copy][j + 1]
+                          : copy + 1 < set->copies  ? set->pointers[copy + 1][0]
+                                                    : set->arena + set->stride * (size_t)set->copies;
+      assert_true((uintptr_t)start % (alignment < best ? alignment : best) == 0);
+      assert_true(start >= set->arena && end <= after);
+      if (is_aligned_exactly(start, alignment)) exact = true;
+      assert_int_equal((char *)set->pointers[copy][j] - (char *)set->pointers[copy][0],
+                       (char *)set->pointers[0][j] - (char *)set->pointers[0][0]);
+    }
+    assert_true(exact);
+  }
+}
+
+/* Placements differ from each other and are the same for one seed; on a GPU as on the host, but for the best class. */
+static void operands_move_between_placements(void **state) {
+  (void)state;
+  static attune_device gpu;
+  static attune_stream on_gpu;
+  on_gpu = *attune_stream_default(device);
+  gpu = *device;
+  gpu.properties.kind = ATTUNE_DEVICE_CUDA;
+  on_gpu.device = &gpu;
+  for (size_t i = 0; i < AT_COUNT(CLASSES); i++)
+    for (int cuda = 0; cuda < 2; cuda++) {
+      const at_key key = fake_key(CLASSES[i], device);
       at_operand_set *set = NULL;
       OK(at_operand_set_create(&set, &fake_op, key.words + 1, attune_stream_default(device), profiler->random, 3,
-                               SIZE_MAX, guarded));
-      assert_int_equal(set->copies, guarded ? 1 : 3);
-      for (int copy = 0; copy < set->copies; copy++)
-        for (int j = 0; j < set->buffer_count; j++)
-          assert_true(is_aligned_exactly(set->pointers[copy][j], alignments[i]));
-      for (int j = 0; guarded && j < set->buffer_count; j++) {
-        const unsigned char *start = set->pointers[0][j], *end = start + set->buffers[j].bytes;
-        for (int byte = 0; byte < AT_GUARD_BYTES; byte++)
-          assert_true(start[-1 - byte] == AT_GUARD_BYTE && end[byte] == AT_GUARD_BYTE);
+                               SIZE_MAX, false));
+      assert_true(set->copies == 3 && set->slack >= 4096);
+      if (cuda) set->stream = &on_gpu;
+      uint64_t seen[40];
+      int distinct = 0;
+      for (uint64_t seed = 1; seed <= 40; seed++) {
+        at_operand_set_place(set, seed);
+        check_placement(set, CLASS_BYTES[i], cuda ? 128 : 16);
+        const uint64_t place = (uint64_t)((char *)set->pointers[0][1] - (char *)set->pointers[0][0]);
+        bool old = false;
+        for (int j = 0; j < distinct; j++) old = old || seen[j] == place;
+        if (!old) seen[distinct++] = place;
+        for (int copy = 0; copy < set->copies; copy++) /* what moved is no other data: every byte of a slot is random */
+          for (size_t byte = 0; byte + 8 <= set->buffers[0].bytes; byte += 8) {
+            uint64_t word;
+            memcpy(&word, (char *)set->pointers[copy][0] + byte, sizeof word);
+            assert_true(word != 0);
+          }
       }
+      assert_true(distinct > 15);
+      void *first = set->pointers[0][1];
+      at_operand_set_place(set, 7);
+      at_operand_set_place(set, 40);
+      assert_ptr_equal(set->pointers[0][1], first);
+      set->stream = attune_stream_default(device);
       at_operand_set_destroy(set);
     }
 }
@@ -185,7 +247,8 @@ int main(void) {
       cmocka_unit_test(a_failing_plan_fails_here),
       cmocka_unit_test(calls_of_a_sample),
       cmocka_unit_test(cold_operands_rotate),
-      cmocka_unit_test(operands_have_their_alignment_class),
+      cmocka_unit_test(guarded_operands_have_their_alignment_class),
+      cmocka_unit_test(operands_move_between_placements),
       cmocka_unit_test(random_data),
   };
   fake_reset();

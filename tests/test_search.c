@@ -100,6 +100,21 @@ static void the_wrong_ones_are_refused(void **state) {
   }
 }
 
+/* What loses NaN is refused, unless the default does too: then it may win, and the note tells. */
+static void what_loses_nan_is_refused(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=20000,fault=nan", "ns=70000", NULL};
+  OK(search(spins, 3000.0));
+  assert_string_equal(result.decision.configuration, "ns=70000");
+  assert_string_equal(verdict_of("spin", "ns=20000,fault=nan"), "wrong");
+  assert_non_null(strstr(result.warning, "ns=20000,fault=nan loses NaN of"));
+  assert_null(strstr(result.decision.note, "; the default"));
+  at_copy_text(fake_base, sizeof fake_base, "ns=200000,fault=nan");
+  OK(search(spins, 3000.0));
+  assert_string_equal(result.decision.configuration, "ns=20000,fault=nan");
+  assert_non_null(strstr(result.decision.note, "the default loses NaN of"));
+}
+
 static void a_default_that_is_wrong_is_an_error(void **state) {
   (void)state;
   at_copy_text(fake_base, sizeof fake_base, "ns=100000,fault=wrong");
@@ -125,13 +140,64 @@ static void the_default_is_kept_within_the_noise(void **state) {
   }
 }
 
-/* ---- the rules of a race, on samples put in by hand ---- */
-
 static void put_samples(at_contender *contender, double ns, double noise, int count) {
   contender->count = count;
+  for (int i = 0; i < count; i++) contender->place[i] = (unsigned char)i;
   for (int i = 0; i < count; i++)
     contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
 }
+
+/* ---- placements ---- */
+
+/* Rounds see many placements, none better aligned than the problem says: 16 bytes on the host, or the class below. */
+static void rounds_are_taken_at_many_placements(void **state) {
+  (void)state;
+  static const struct {
+    const char *problem;
+    uintptr_t alignment;
+  } rows[] = {{FAKE_PROBLEM, 16}, {FAKE_PROBLEM " align=8", 8}, {FAKE_PROBLEM " align=4", 4}};
+  static const char *const spins[] = {"ns=60000", NULL};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    const at_key key = fake_key(rows[i].problem, device);
+    fake_reset();
+    fake_spins = spins;
+    OK(at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 200e6, 0.0));
+    assert_string_equal(result.decision.configuration, "ns=60000");
+    assert_true(fake_place_count >= 10);
+    assert_int_equal(fake_least_aligned, rows[i].alignment);
+  }
+}
+
+/* What is fast at half of the placements and slow at the others does not win over a default that is neither. */
+static void a_winner_wins_over_placements(void **state) {
+  (void)state;
+  static const char *const fickle[] = {"ns=160000,far=200000", NULL};
+  for (int again = 0; again < 4; again++) {
+    OK(search(fickle, 400.0));
+    assert_string_equal(result.decision.implementation, "base");
+  }
+}
+
+/* On a device whose times are steady a winner by a little must be ahead nearly everywhere. */
+static void a_loser_at_some_placements_loses(void **state) {
+  (void)state;
+  static const struct {
+    double ns, shift;
+    bool beats;
+  } rows[] = {{98.0, 0.0, true}, {98.0, 0.004, true}, {98.0, 0.03, false}, {80.0, 0.03, true}, {90.0, 0.2, false}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    static at_contender base, other;
+    const at_race race = {.steady = true};
+    put_samples(&base, 100.0, 0.0, 36);
+    put_samples(&other, rows[i].ns, rows[i].shift, 36);
+    for (int j = 0; j < 36; j++) base.place[j] = other.place[j] = (unsigned char)(j % 12);
+    at_race_judge(&base, &other);
+    if (at_race_beats_default(&race, &other) != rows[i].beats)
+      fail_msg("row %zu: speedup %g, error %g, shift %g", i, other.speedup, other.error, other.shift);
+  }
+}
+
+/* ---- the rules of a race, on samples put in by hand ---- */
 
 static void beating_the_default_takes_a_margin(void **state) {
   (void)state;
@@ -146,7 +212,7 @@ static void beating_the_default_takes_a_margin(void **state) {
     put_samples(&base, 100.0, 0.0, rows[i].count);
     put_samples(&other, rows[i].ns, rows[i].noise, rows[i].count);
     at_race_judge(&base, &other);
-    if (at_race_beats_default(&other) != rows[i].beats)
+    if (at_race_beats_default(&(at_race){0}, &other) != rows[i].beats)
       fail_msg("row %zu: speedup %g, error %g", i, other.speedup, other.error);
   }
 }
@@ -167,7 +233,7 @@ static void threads_are_a_cost(void **state) {
     put_samples(&base, rows[i].base_ns, 0.0, 11);
     put_samples(&other, rows[i].ns, 0.0, 11);
     at_race_judge(&base, &other);
-    if (at_race_beats_default(&other) != rows[i].beats)
+    if (at_race_beats_default(&(at_race){0}, &other) != rows[i].beats)
       fail_msg("row %zu: speedup %g, merit %g", i, other.speedup, other.merit);
   }
 }
@@ -341,8 +407,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(the_fastest_right_one_wins),
       TEST(the_wrong_ones_are_refused),
+      TEST(what_loses_nan_is_refused),
       TEST(a_default_that_is_wrong_is_an_error),
       TEST(the_default_is_kept_within_the_noise),
+      TEST(rounds_are_taken_at_many_placements),
+      TEST(a_winner_wins_over_placements),
+      TEST(a_loser_at_some_placements_loses),
       TEST(beating_the_default_takes_a_margin),
       TEST(threads_are_a_cost),
       TEST(equals_are_decided_by_order),

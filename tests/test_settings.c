@@ -5,8 +5,10 @@
 #include "src/support.h"
 
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -51,6 +53,22 @@ static void no_home(void **state) {
   assert_int_equal(at_settings_read(&s), ATTUNE_OK);
   assert_string_equal(s.database, "");
   assert_string_equal(s.cache_dir, "");
+}
+
+static void meeting_places(void **state) {
+  (void)state;
+  at_meeting_places places;
+  char expected[64];
+  setenv("XDG_RUNTIME_DIR", "/run/ada", 1);
+  assert_int_equal(at_settings_meeting_places(&places), ATTUNE_OK);
+  assert_string_equal(places.folder[0], "/run/ada/attune");
+  assert_string_equal(places.folder[1], "/home/ada/.cache/attune");
+  unsetenv("XDG_RUNTIME_DIR"); /* a job without a session meets those with one */
+  unsetenv("HOME");
+  snprintf(expected, sizeof expected, "/run/user/%lu/attune", (unsigned long)geteuid());
+  assert_int_equal(at_settings_meeting_places(&places), ATTUNE_OK);
+  assert_string_equal(places.folder[0], expected);
+  assert_string_equal(places.folder[1], "");
 }
 
 static void own_variables(void **state) {
@@ -128,6 +146,7 @@ int main(void) {
       cmocka_unit_test_setup(defaults, clean_environment),
       cmocka_unit_test_setup(directories_of_the_desktop, clean_environment),
       cmocka_unit_test_setup(no_home, clean_environment),
+      cmocka_unit_test_setup(meeting_places, clean_environment),
       cmocka_unit_test_setup(own_variables, clean_environment),
       cmocka_unit_test_setup(wrong_values_are_named, clean_environment),
       cmocka_unit_test_setup(long_paths_are_refused, clean_environment),

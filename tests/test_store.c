@@ -7,7 +7,8 @@
 
 static void round_trip(void **state) {
   (void)state;
-  at_store *store = open_store("a/b/tuning.db");
+  at_store *store = NULL;
+  assert_int_equal(at_store_open(&store, path_of("a/b/tuning.db"), AT_STORE_OWN), ATTUNE_OK);
   attune_decision d = winner_of(3), found;
   assert_int_equal(at_store_find(store, FINGERPRINT, d.problem, d.measure, &found), ATTUNE_NOT_FOUND);
   assert_int_equal(found.problem[0], 0);

@@ -48,12 +48,24 @@ static void kinds_of_files(void **state) {
   refused(path_of("real.db/below.db"), AT_STORE_READ_WRITE, ATTUNE_BAD_DATA, "real.db");
   assert_int_equal(symlink("folder", path_of("way")), 0); /* a link on the way to the file is the user's own affair */
   assert_int_equal(at_store_open(&store, path_of("way/b.db"), AT_STORE_READ_WRITE), ATTUNE_OK);
+  put_number(store, 1);
   at_store_close(store);
   assert_int_equal(access(path_of("folder/b.db"), F_OK), 0);
 
   write_file(path_of("empty.db"), "", 0);
   refused(path_of("empty.db"), AT_STORE_READ_ONLY, ATTUNE_NOT_FOUND, "empty");
   make_database("empty.db", 1);
+  refused(path_of("absent/absent.db"), AT_STORE_READ_WRITE, ATTUNE_NOT_FOUND, "absent of the tuning database");
+  assert_int_equal(access(path_of("absent"), F_OK), -1);
+  static const int sizes[] = {1, 2, 100, 511};
+  for (size_t i = 0; i < AT_COUNT(sizes); i++) {
+    static const char zeros[512];
+    write_file(path_of("short.db"), zeros, (size_t)sizes[i]);
+    refused(path_of("short.db"), AT_STORE_READ_WRITE, ATTUNE_BAD_DATA, "no tuning database");
+    refused(path_of("short.db"), AT_STORE_READ_ONLY, ATTUNE_BAD_DATA, "no tuning database");
+    refused(path_of("short.db"), AT_STORE_OWN, ATTUNE_BAD_DATA, "no tuning database");
+    assert_unchanged(path_of("short.db"), (const unsigned char *)zeros, (size_t)sizes[i]);
+  }
   char *name = malloc(5000);
   assert_non_null(name);
   memset(name, 'x', 4999);
@@ -115,7 +127,8 @@ static int as_a_user(int number) {
   WANT(chmod(folder, 0500) == 0); /* the file could be written, but no journal made beside it */
   WANT(at_store_open(&store, path_of("own.db"), AT_STORE_READ_WRITE) == ATTUNE_PERMISSION);
   WANT(at_store_open(&store, path_of("new.db"), AT_STORE_READ_WRITE) == ATTUNE_PERMISSION);
-  WANT(at_store_open(&store, path_of("new/new.db"), AT_STORE_READ_WRITE) == ATTUNE_PERMISSION);
+  WANT(at_store_open(&store, path_of("new/new.db"), AT_STORE_OWN) == ATTUNE_PERMISSION);
+  WANT(at_store_open(&store, path_of("new/er/new.db"), AT_STORE_OWN) == ATTUNE_PERMISSION);
   WANT(at_store_open(&store, path_of("own.db"), AT_STORE_READ_ONLY) == ATTUNE_OK);
   WANT(find_number(store, number, &found) == ATTUNE_OK);
   at_store_close(store);

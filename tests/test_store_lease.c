@@ -26,7 +26,9 @@ static void lease_is_held_by_one(void **state) {
   (void)state;
   at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
   assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_OK);
-  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_OK); /* renews */
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 60000), ATTUNE_BUSY); /* by another thread, that is */
+  assert_int_equal(at_store_lease_renew(one, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  assert_int_equal(at_store_lease_renew(two, FINGERPRINT, "p", 60000), ATTUNE_NOT_FOUND);
   assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
   assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "q", 60000), ATTUNE_OK);
   assert_int_equal(at_store_lease_acquire(two, OTHER_FINGERPRINT, "p", 60000), ATTUNE_OK);
@@ -61,11 +63,17 @@ static void lease_of_another_process(void **state) {
   (void)wait_for(pid);
   at_store_lease_release(store, FINGERPRINT, "p");
 
+  /* Late, but alive here: it holds on. A process elsewhere that is late, or one that is late by hours, does not. */
   pid = spawn(take_and_stay, 300);
   assert_int_equal(read(ready_pipe[0], &byte, 1), 1);
   struct timespec time = {0, 400000000};
   (void)nanosleep(&time, NULL);
-  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 60000), ATTUNE_OK); /* alive, but out of time */
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
+  char held_by[64];
+  (void)snprintf(held_by, sizeof held_by, "by process %ld", (long)pid);
+  assert_non_null(strstr(attune_last_message(), held_by));
+  execute(path_of("tuning.db"), "UPDATE lease SET expires = expires - 7200000");
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "p", 60000), ATTUNE_OK);
   assert_int_equal(kill(pid, SIGKILL), 0);
   (void)wait_for(pid);
   (void)close(ready_pipe[0]);
@@ -91,12 +99,62 @@ static void lease_of_another_place(void **state) {
   at_store_close(two);
 }
 
+/* A lease lives elsewhere as long as it is renewed. */
+static void renewing_keeps_a_lease(void **state) {
+  (void)state;
+  at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
+  const char *path = path_of("tuning.db");
+  assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 200), ATTUNE_OK);
+  execute(path, "UPDATE lease SET place = 'elsewhere'");
+  for (int i = 0; i < 6; i++) {
+    (void)nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
+    assert_int_equal(at_store_lease_renew(one, FINGERPRINT, "p", 200), ATTUNE_OK);
+    assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
+  }
+  (void)nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_OK);
+  assert_int_equal(at_store_lease_renew(one, FINGERPRINT, "p", 60000), ATTUNE_NOT_FOUND); /* lost: said so */
+  at_store_lease_release(one, FINGERPRINT, "p");                                          /* and left alone */
+  assert_int_equal(query(path, "SELECT count(*) FROM lease"), 1);
+  at_store_close(one);
+  at_store_close(two);
+}
+
+static int take_many_and_exit(int first) {
+  at_store *store = NULL;
+  if (at_store_open(&store, path_of("tuning.db"), AT_STORE_READ_WRITE) != ATTUNE_OK) return 1;
+  for (int i = 0; i < 40; i++) {
+    char problem[32];
+    (void)snprintf(problem, sizeof problem, "p%d", first + i);
+    if (at_store_lease_acquire(store, FINGERPRINT, problem, 60000) != ATTUNE_OK) return 2;
+  }
+  return 0;
+}
+
+/* The table does not grow with the dead: each new lease clears some of their rows. */
+static void rows_of_the_dead_go(void **state) {
+  (void)state;
+  at_store *store = open_store("tuning.db");
+  const char *path = path_of("tuning.db");
+  assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "mine", 60000), ATTUNE_OK);
+  assert_int_equal(wait_for(spawn(take_many_and_exit, 0)), 0);
+  assert_int_equal(query(path, "SELECT count(*) FROM lease"), 41);
+  assert_int_equal(wait_for(spawn(take_many_and_exit, 40)), 0);
+  assert_int_equal(query(path, "SELECT count(*) FROM lease"), 41);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(at_store_lease_acquire(store, FINGERPRINT, "other", 60000), ATTUNE_OK);
+    at_store_lease_release(store, FINGERPRINT, "other");
+  }
+  assert_int_equal(query(path, "SELECT count(*) FROM lease"), 1); /* the living stay */
+  at_store_close(store);
+  assert_int_equal(query(path, "SELECT count(*) FROM lease"), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(lease_is_held_by_one),
-      TEST(lease_of_another_process),
-      TEST(lease_of_another_place),
+      TEST(lease_is_held_by_one),   TEST(lease_of_another_process), TEST(lease_of_another_place),
+      TEST(renewing_keeps_a_lease), TEST(rows_of_the_dead_go),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

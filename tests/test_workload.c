@@ -86,6 +86,19 @@ static void columns_come_in_any_order(void **state) {
   attune_workload_destroy(w);
 }
 
+static void an_alignment_is_part_of_the_problem(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  assert_int_equal(read_text(&w, "dtype,m,n,k,align\nbf16,8,8,8,16\nbf16,8,8,8,\nbf16,8,8,8,128\n"), ATTUNE_OK);
+  assert_string_equal(attune_workload_at(w, 0)->problem, "gemm bf16 nn 8x8x8 strict align=16");
+  assert_string_equal(attune_workload_at(w, 1)->problem, "gemm bf16 nn 8x8x8 strict");
+  assert_string_equal(attune_workload_at(w, 2)->problem, "gemm bf16 nn 8x8x8 strict");
+  attune_workload_destroy(w);
+  expect_refused("dtype,m,n,k,align\nf32,8,8,8,24\n", ":2:11: align is \"24\"; should be a power of two");
+  expect_refused("dtype,m,n,k,align\nf32,8,8,8,256\n", ":2:11: align is \"256\"");
+  expect_refused("dtype,m,n,k,align\nf64,8,8,8,4\n", ":2:11: align=4 is below the size of an element");
+}
+
 static void reads_problems_as_text(void **state) {
   (void)state;
   attune_workload *w = NULL;
@@ -166,7 +179,7 @@ static void finds_what_was_recorded(void **state) {
   assert_int_equal(attune_workload_size(w), 0);
   attune_workload_destroy(w);
 
-  float a[16] = {0}, b[16] = {0}, d[16];
+  static _Alignas(128) float a[32], b[32], d[32];
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
   problem.m = problem.n = problem.k = 4;
   attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
@@ -208,6 +221,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_rows),
       cmocka_unit_test(columns_come_in_any_order),
+      cmocka_unit_test(an_alignment_is_part_of_the_problem),
       cmocka_unit_test(reads_problems_as_text),
       cmocka_unit_test(refuses_malformed_files),
       cmocka_unit_test(names_the_wrong_field),

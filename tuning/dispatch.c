@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tuning/plan_overflow.h"
 #include "tuning/tune.h"
 
 /* A neighbour's winner is a guess: it must be near (the sum of |log2| of size ratios) and have won by much. */
@@ -96,13 +97,16 @@ static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, att
   return status == ATTUNE_OK;
 }
 
-attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
-                               const at_plan **out) {
+static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+                            const at_plan **out) {
   attune_device *device = stream->device;
   const void *problem = key->words + 1;
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
   const bool late = mode == ATTUNE_MODE_TUNE && at_stream_capturing(stream); /* would tune, may not now */
-  if (late && (*out = at_plan_table_find(&tuner->captured, key))) return ATTUNE_OK;
+  if ((*out = at_plan_overflow_use(&tuner->plans, key))) return ATTUNE_OK;
+  if (late &&
+      ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_overflow_use(&tuner->captured, key))))
+    return ATTUNE_OK;
   at_plan *plan = NULL;
   attune_decision decision;
   attune_status status =
@@ -118,6 +122,16 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
   at_plan_table *table = unsure && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
   status = at_plan_table_put(table, key, &plan, &decision, true);
   *out = plan;
+  return status;
+}
+
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+                               const at_plan **out) {
+  const at_backend *backend = stream->device->backend;
+  if (!backend->relax) return decide(tuner, op, key, stream, out);
+  const int before = backend->relax(stream->device);
+  const attune_status status = decide(tuner, op, key, stream, out);
+  backend->restore(before);
   return status;
 }
 

@@ -5,12 +5,14 @@
 
 #include "tuning/winner.h"
 
-/* The miss: stored winner, else tuning, else the best guess, by the tuner's mode; the plan is in the table afterwards.
+/* The miss: stored winner, else tuning, else the best guess, by the tuner's mode; the plan is in the table afterwards,
+ * and *out is launched once, copied into a plan of the caller's, or handed to at_plan_unuse.
  * Errors: UNSUPPORTED (no implementation can do it), OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
                                const at_plan **out);
 
-/* The plan for the key on the stream's device, borrowed for the tuner's life. */
+/* The plan for the key on the stream's device, borrowed for the tuner's life. The caller has a use of it, see
+ * at_plan_table_put. */
 static inline attune_status at_dispatch(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
                                         const at_plan **out) {
   *out = at_plan_table_find(&tuner->plans, key);

@@ -13,12 +13,13 @@ typedef struct walk {
   bool ended;
 } walk;
 
-/* The device here that a fingerprint belongs to; NULL: none. */
-static attune_device *device_of(attune_tuner *tuner, const char *fingerprint) {
-  for (int i = 0; i < attune_device_count(); i++) {
+/* The first device here from number *next on that a fingerprint belongs to; NULL: none. Equal devices share one. */
+static attune_device *device_of(attune_tuner *tuner, const char *fingerprint, int *next) {
+  for (int count = attune_device_count(); *next < count;) {
     attune_device *device = NULL;
     const char *own = NULL;
-    if (attune_device_at(&device, i) != ATTUNE_OK || at_tuner_fingerprint(tuner, device, &own) != ATTUNE_OK) continue;
+    if (attune_device_at(&device, (*next)++) != ATTUNE_OK || at_tuner_fingerprint(tuner, device, &own) != ATTUNE_OK)
+      continue;
     if (strcmp(own, fingerprint) == 0) return device;
   }
   return NULL;
@@ -27,10 +28,14 @@ static attune_device *device_of(attune_tuner *tuner, const char *fingerprint) {
 static int show(void *user, const char *fingerprint, const attune_decision *row) {
   walk *w = user;
   attune_decision decision = *row;
-  const attune_device *device = device_of(w->tuner, fingerprint);
+  int next = 0;
+  const attune_device *device = device_of(w->tuner, fingerprint, &next);
+  const bool valid = device != NULL;
   decision.source = w->source;
-  at_copy_text(decision.device, sizeof decision.device, device ? device->name : "elsewhere");
-  w->ended = w->fn(w->user, &decision, fingerprint, device != NULL) != 0;
+  do {
+    at_copy_text(decision.device, sizeof decision.device, device ? device->name : "elsewhere");
+    w->ended = w->fn(w->user, &decision, fingerprint, valid) != 0;
+  } while (!w->ended && device && (device = device_of(w->tuner, fingerprint, &next)));
   return w->ended;
 }
 
@@ -56,6 +61,7 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
+  if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
   at_configuration *room = status == ATTUNE_OK ? malloc(MOST * sizeof *room) : NULL;
   if (status == ATTUNE_OK && !room) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d configurations", MOST);
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {

@@ -20,7 +20,7 @@ struct at_implementation;
 /* One memory area that a problem's operands point to. */
 typedef struct at_buffer {
   size_t bytes;       /* from the first element's start to the last one's end */
-  size_t alignment;   /* of its start: exactly this power of two */
+  size_t alignment;   /* of its start: a multiple of this power of two */
   attune_dtype dtype; /* what it is filled with */
   bool input;
   bool output;
@@ -59,6 +59,9 @@ typedef struct at_op {
   /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters
    * written. */
   int (*libraries)(attune_device *device, char *out, size_t size);
+  /* Optional: folds what the device does not tell apart, such as alignment beyond its best class, so that equal work has
+   * equal bytes. A problem is folded before it becomes a key, is measured or is stored. */
+  void (*fold)(void *problem, const attune_device *device);
   /* Nonzero when the winner must give the same bits at each run. */
   bool (*deterministic)(const void *problem);
 
@@ -74,6 +77,17 @@ typedef struct at_op {
                                     void *const pointers[AT_MAX_BUFFERS]);
   attune_status (*reference_compare)(void *reference, const void *output_bytes, double *max_error);
   void (*reference_destroy)(void *reference);
+
+  /* Special values: NaN, infinities, denormals, zeros, in operands and scalars. special_count says how many launches it
+   * takes to try them all; NULL: none. In launch `which` buffer i holds what special_plant makes of a host copy of the
+   * reference's data, unless special_contents says 0, the data as it was; equal numbers mean equal contents. compare
+   * says in *lost, one bit for each rule, what the output has lost; name puts it in words, "loses NaN of A". */
+  int (*special_count)(const void *problem);
+  int (*special_contents)(const void *problem, int which, int buffer);
+  void (*special_plant)(const void *problem, int which, int buffer, void *bytes);
+  void (*special_bind)(const void *problem, int which, void *const pointers[AT_MAX_BUFFERS], void *operands);
+  attune_status (*special_compare)(void *reference, int which, const void *output_bytes, uint32_t *lost);
+  const char *(*special_name)(int bit); /* NULL: no such rule */
 } at_op;
 
 #endif

@@ -2,95 +2,182 @@
  * operand_set.c: lays buffers out in one arena, fills them with random data.
  *
  * Random data is made once on the host (a prime number of elements, so that no row length divides it) and copied to the
- * first buffer of each dtype; device copies do the rest, which takes a memory-bandwidth's time and no kernel. */
+ * first buffer of each dtype; device copies do the rest, which takes a memory-bandwidth's time and no kernel.
+ *
+ * Where operands lie moves a time by up to a fifth: a time taken at one placement does not hold at another. So a buffer
+ * that is timed has a slot with slack; the whole slot is filled, and a placement is nothing but other pointers into it.
+ */
 #include "tuning/operand_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The slack of a slot, and what all slots of a set may have together: cold inputs of small problems have many. */
+static const size_t SLACK_MOST = (size_t)1 << 20, SLACK_LEAST = (size_t)1 << 12;
+static const size_t ALL_SLACK_CUDA = (size_t)512 << 20, ALL_SLACK_HOST = (size_t)64 << 20;
+#define SLOT_ALIGNMENT 4096u
+#define SHIFT_PART 8u    /* a copy as a whole is shifted by up to this part of the slack */
+#define SHIFT_GRAIN 512u /* in multiples of this, which no alignment class sees */
+#define LEAST_REACH 512u /* the nearest of the distances that are drawn */
+
 static size_t align_up(size_t value, size_t to) {
   return (value + to - 1) / to * to;
 }
 
-/* Where buffer i starts in a copy that starts at `base`; returns the end. Guarded: guard, then exactly the alignment
- * class. */
-static size_t place(const at_buffer *buffer, size_t base, bool guarded, size_t *start) {
-  base = align_up(base, 256);
-  if (!guarded) {
-    *start = base + (buffer->alignment < 16 ? buffer->alignment : 0);
-    return *start + buffer->bytes;
-  }
-  *start = base + AT_GUARD_BYTES + (buffer->alignment < 256 ? buffer->alignment : 0);
+/* Where guarded buffer i starts in a copy that starts at `base`: guard, then exactly the alignment class; returns the
+ * end. */
+static size_t place_guarded(const at_buffer *buffer, size_t base, size_t *start) {
+  *start = align_up(base, 256) + AT_GUARD_BYTES + (buffer->alignment < 256 ? buffer->alignment : 0);
   return *start + buffer->bytes + AT_GUARD_BYTES;
 }
 
-static size_t set_bytes(const at_buffer *buffers, int count, bool guarded) {
+static size_t guarded_bytes(const at_buffer *buffers, int count) {
   size_t end = 0, start = 0;
-  for (int i = 0; i < count; i++) end = place(&buffers[i], end, guarded, &start);
+  for (int i = 0; i < count; i++) end = place_guarded(&buffers[i], end, &start);
   return align_up(end, 256);
+}
+
+static size_t plain_bytes(const at_buffer *buffers, int count) {
+  size_t bytes = 0;
+  for (int i = 0; i < count; i++) bytes += align_up(buffers[i].bytes, 256);
+  return bytes;
+}
+
+static size_t slot_bytes(const at_operand_set *set, int buffer) {
+  return align_up(set->buffers[buffer].bytes + set->slack + set->slack / SHIFT_PART, SLOT_ALIGNMENT);
 }
 
 attune_status at_operand_bytes(const at_op *op, const void *problem, size_t *out) {
   at_buffer buffers[AT_MAX_BUFFERS];
   int count = 0;
   const attune_status status = op->buffers(problem, buffers, &count);
-  if (status == ATTUNE_OK) *out = set_bytes(buffers, count, false);
+  if (status == ATTUNE_OK) *out = plain_bytes(buffers, count);
   return status;
 }
 
-/* Fills one buffer: the pool once from the host for the first buffer of its dtype, then copies of what is there. */
-static attune_status fill_buffer(at_operand_set *set, int index, at_random *random, size_t skip) {
-  const at_buffer *buffer = &set->buffers[index];
+/* --- placements --- */
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static uint64_t next(uint64_t *state) {
+  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+static size_t draw(uint64_t *state, size_t count) {
+  return (size_t)(next(state) % count);
+}
+
+/* A multiple of `grain` below a reach that is itself drawn, by powers of two from LEAST_REACH to the slack: near and far
+ * are equally likely. */
+static size_t draw_offset(const at_operand_set *set, uint64_t *state, size_t grain) {
+  int powers = 1;
+  while ((size_t)LEAST_REACH << powers <= set->slack) powers++;
+  const size_t reach = (size_t)LEAST_REACH << draw(state, (size_t)powers);
+  return draw(state, reach / grain) * grain;
+}
+
+/* How far each buffer is moved from its slot's start. */
+static void draw_offsets(const at_operand_set *set, uint64_t *state, size_t offsets[AT_MAX_BUFFERS]) {
+  const size_t best = (size_t)at_device_alignment(set->stream->device);
+  size_t class = best;
+  int exact = 0, at_class = 0;
+  for (int i = 0; i < set->buffer_count; i++)
+    if (set->buffers[i].alignment < class) class = set->buffers[i].alignment;
+  for (int i = 0; i < set->buffer_count; i++) /* one of those that the class is of, each as likely */
+    if (set->buffers[i].alignment <= class && draw(state, (size_t)++at_class) == 0) exact = i;
+  const bool all_exact = draw(state, 2) == 0, round = draw(state, 4) == 0;
+  const size_t better = draw(state, 3); /* the best class: addresses of programs are multiples of more, too */
+  for (int i = 0; i < set->buffer_count; i++) {
+    const size_t own = set->buffers[i].alignment < best ? set->buffers[i].alignment : best;
+    if (class == best)
+      offsets[i] = round ? 0 : draw_offset(set, state, best << better);
+    else if (i == exact || all_exact)
+      offsets[i] = own + (round ? 0 : draw_offset(set, state, 2 * own));
+    else
+      offsets[i] = draw_offset(set, state, own);
+  }
+}
+
+void at_operand_set_place(at_operand_set *set, uint64_t seed) {
+  size_t offsets[AT_MAX_BUFFERS] = {0};
+  if (!set->slack) return;
+  draw_offsets(set, &seed, offsets);
+  for (int copy = 0; copy < set->copies; copy++) {
+    size_t slot = (size_t)copy * set->stride;
+    const size_t shift = draw(&seed, set->slack / SHIFT_PART / SHIFT_GRAIN) * SHIFT_GRAIN;
+    for (int i = 0; i < set->buffer_count; i++) {
+      set->pointers[copy][i] = set->arena + slot + shift + offsets[i];
+      slot += slot_bytes(set, i);
+    }
+    set->op->bind(set->problem, set->pointers[copy], set->operands[copy]);
+  }
+}
+
+static void place_guards(at_operand_set *set) {
+  size_t end = 0, start = 0;
+  for (int i = 0; i < set->buffer_count; i++) {
+    end = place_guarded(&set->buffers[i], end, &start);
+    set->pointers[0][i] = set->arena + start;
+  }
+  set->op->bind(set->problem, set->pointers[0], set->operands[0]);
+}
+
+/* --- contents --- */
+
+/* Fills bytes of one buffer's dtype: the pool once from the host, then copies of what is there. */
+static attune_status fill_bytes(at_operand_set *set, char *to, size_t bytes, attune_dtype dtype, at_random *random,
+                                size_t skip) {
   const void *pool = NULL;
   size_t pool_bytes = 0;
-  attune_status status = at_random_data(random, buffer->dtype, &pool, &pool_bytes);
-  char *to = set->pointers[0][index];
+  attune_status status = at_random_data(random, dtype, &pool, &pool_bytes);
   size_t done = 0;
-  const size_t element = attune_dtype_size(buffer->dtype);
-  skip = skip * element % pool_bytes;
-  while (status == ATTUNE_OK && done < buffer->bytes && done < pool_bytes) { /* one turn of the pool, from `skip` */
+  if (status == ATTUNE_OK) skip = skip * attune_dtype_size(dtype) % pool_bytes;
+  while (status == ATTUNE_OK && done < bytes && done < pool_bytes) { /* one turn of the pool, from `skip` */
     const size_t from = (skip + done) % pool_bytes;
     size_t chunk = pool_bytes - from;
     if (chunk > pool_bytes - done) chunk = pool_bytes - done;
-    if (chunk > buffer->bytes - done) chunk = buffer->bytes - done;
+    if (chunk > bytes - done) chunk = bytes - done;
     status = attune_copy(set->stream, to + done, (const char *)pool + from, chunk);
     done += chunk;
   }
-  while (status == ATTUNE_OK && done < buffer->bytes) { /* then doubling */
-    const size_t chunk = done < buffer->bytes - done ? done : buffer->bytes - done;
+  while (status == ATTUNE_OK && done < bytes) { /* then doubling */
+    const size_t chunk = done < bytes - done ? done : bytes - done;
     status = attune_copy(set->stream, to + done, to, chunk);
     done += chunk;
   }
   return status;
 }
 
-static attune_status fill(at_operand_set *set, at_random *random, size_t one, bool guarded) {
+static attune_status fill(at_operand_set *set, at_random *random, bool guarded) {
   attune_status status = ATTUNE_OK;
-  if (guarded) status = attune_fill(set->stream, set->arena, AT_GUARD_BYTE, one);
-  for (int i = 0; i < set->buffer_count && status == ATTUNE_OK; i++)
-    status = fill_buffer(set, i, random, (size_t)i * 1048583u);
-  for (int copy = 1; copy < set->copies && status == ATTUNE_OK; copy++) {
-    const size_t from = (size_t)((char *)set->pointers[0][0] - set->arena);
-    status = attune_copy(set->stream, (char *)set->pointers[copy][0], set->arena + from, one - from);
+  char *slot = set->arena;
+  if (guarded) status = attune_fill(set->stream, set->arena, AT_GUARD_BYTE, set->set_bytes);
+  for (int i = 0; i < set->buffer_count && status == ATTUNE_OK; i++) {
+    const size_t bytes = guarded ? set->buffers[i].bytes : slot_bytes(set, i);
+    status = fill_bytes(set, guarded ? set->pointers[0][i] : slot, bytes, set->buffers[i].dtype, random,
+                        (size_t)i * 1048583u);
+    slot += bytes;
   }
+  for (int copy = 1; copy < set->copies && status == ATTUNE_OK; copy++)
+    status = attune_copy(set->stream, set->arena + (size_t)copy * set->stride, set->arena, set->stride);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(set->stream);
   return status;
 }
 
-static attune_status lay_out(at_operand_set *set, const void *problem, size_t one, bool guarded) {
-  set->pointers = calloc((size_t)set->copies, sizeof *set->pointers);
-  set->operands = calloc((size_t)set->copies, sizeof *set->operands);
-  if (!set->pointers || !set->operands)
-    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d operand sets", set->copies);
-  for (int copy = 0; copy < set->copies; copy++) {
-    size_t end = (size_t)copy * one, start = 0;
-    for (int i = 0; i < set->buffer_count; i++) {
-      end = place(&set->buffers[i], end, guarded, &start);
-      set->pointers[copy][i] = set->arena + start;
-    }
-    set->op->bind(problem, set->pointers[copy], set->operands[copy]);
-  }
-  return ATTUNE_OK;
+/* How many copies with how much slack: the slack gives way to the copies, both to the bytes there are. */
+static void size_up(at_operand_set *set, int copies, size_t most_bytes) {
+  const bool host = set->stream->device->properties.kind == ATTUNE_DEVICE_HOST;
+  size_t all = host ? ALL_SLACK_HOST : ALL_SLACK_CUDA;
+  if (all > most_bytes / 4) all = most_bytes / 4;
+  set->copies = copies < 1 ? 1 : copies > AT_MAX_COPIES ? AT_MAX_COPIES : copies;
+  set->slack = SLACK_MOST;
+  while (set->slack > SLACK_LEAST && set->slack * (size_t)(set->copies * set->buffer_count) > all) set->slack /= 2;
+  set->set_bytes = plain_bytes(set->buffers, set->buffer_count);
+  set->stride = 0;
+  for (int i = 0; i < set->buffer_count; i++) set->stride += slot_bytes(set, i);
+  while (set->copies > 1 && set->stride > most_bytes / (size_t)set->copies) set->copies--;
 }
 
 attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream,
@@ -99,17 +186,24 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
   at_operand_set *set = calloc(1, sizeof *set);
   if (!set) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an operand set");
   set->op = op;
+  set->problem = problem;
   set->stream = stream;
   attune_status status = op->buffers(problem, set->buffers, &set->buffer_count);
-  const size_t one = status == ATTUNE_OK ? set_bytes(set->buffers, set->buffer_count, guarded) : 0;
-  set->set_bytes = one;
-  set->copies = guarded || copies < 1 ? 1 : copies > AT_MAX_COPIES ? AT_MAX_COPIES : copies;
-  while (set->copies > 1 && one > most_bytes / (size_t)set->copies) set->copies--;
+  set->copies = 1;
+  if (status == ATTUNE_OK && guarded)
+    set->stride = set->set_bytes = guarded_bytes(set->buffers, set->buffer_count);
+  else if (status == ATTUNE_OK)
+    size_up(set, copies, most_bytes);
   void *arena = NULL;
-  if (status == ATTUNE_OK) status = attune_alloc(&arena, stream, one * (size_t)set->copies);
+  if (status == ATTUNE_OK) status = attune_alloc(&arena, stream, set->stride * (size_t)set->copies);
   set->arena = arena;
-  if (status == ATTUNE_OK) status = lay_out(set, problem, one, guarded);
-  if (status == ATTUNE_OK) status = fill(set, random, one, guarded);
+  set->pointers = calloc((size_t)set->copies, sizeof *set->pointers);
+  set->operands = calloc((size_t)set->copies, sizeof *set->operands);
+  if (status == ATTUNE_OK && (!set->pointers || !set->operands))
+    status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d operand sets", set->copies);
+  if (status == ATTUNE_OK && guarded) place_guards(set);
+  if (status == ATTUNE_OK) at_operand_set_place(set, 0);
+  if (status == ATTUNE_OK) status = fill(set, random, guarded);
   if (status != ATTUNE_OK) {
     at_operand_set_destroy(set);
     return status;

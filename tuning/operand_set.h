@@ -13,22 +13,31 @@
 
 typedef struct at_operand_set {
   const at_op *op;
+  const void *problem; /* borrowed */
   attune_stream *stream;
   at_buffer buffers[AT_MAX_BUFFERS];
   int buffer_count;
   int copies;
-  size_t set_bytes; /* one copy's buffers */
+  size_t set_bytes; /* one copy's buffers; guarded: with guards, all of the arena */
+  size_t stride;    /* from one copy to the next in the arena */
+  size_t slack;     /* how far a buffer may move in its slot; 0: it never does */
   char *arena;
   void *(*pointers)[AT_MAX_BUFFERS];           /* by copy */
   uint64_t (*operands)[AT_OPERANDS_BYTES / 8]; /* by copy: what launch takes */
 } at_operand_set;
 
 /* `copies` sets, as many as fit into at least one and at most `most_bytes`. `guarded`: one copy, each buffer at exactly
- * its alignment class between guard zones, for verification; else buffers start at multiples of 256 bytes where the
- * class is 16. Inputs are random; outputs too. */
+ * its alignment class between guard zones, for verification; else each buffer lies somewhere in a slot that is larger
+ * than it, at a first placement. Inputs are random; outputs too. `problem` stays the caller's for the set's life. */
 attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream,
                                     at_random *random, int copies, size_t most_bytes, bool guarded);
 void at_operand_set_destroy(at_operand_set *set);
+
+/* Moves the buffers of every copy to the placement that `seed` stands for: how far they lie from each other and from a
+ * page's start is drawn, alike for all copies but for a shift of each copy as a whole. Addresses are multiples of the
+ * problem's alignment class and, below the device's best class, that of one operand at least is no better. What work
+ * that was launched reads stays where it is; contents of outputs are lost. Nothing happens to a guarded set. */
+void at_operand_set_place(at_operand_set *set, uint64_t seed);
 
 /* Bytes of one set of operands, with no allocation. */
 attune_status at_operand_bytes(const at_op *op, const void *problem, size_t *out);

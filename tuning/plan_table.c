@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan_table.c: open addressing with linear probing. Slots go from empty to an entry once and never back; growth
  * publishes a new array of slots over the same entries. */
-#include "tuning/plan_table.h"
+#include "tuning/plan_overflow.h"
 
 #include <stdlib.h>
 
@@ -26,6 +26,7 @@ attune_status at_plan_table_open(at_plan_table *table) {
   at_plan_slots *slots = slots_new(FIRST_SLOTS);
   if (!slots) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the plan table");
   atomic_store(&table->slots, slots);
+  table->most = AT_PLANS_MOST;
   pthread_mutex_init(&table->lock, NULL);
   return ATTUNE_OK;
 }
@@ -42,10 +43,14 @@ void at_plan_table_close(at_plan_table *table) {
     at_plan_entry *entry = table->entries;
     table->entries = entry->next;
     at_plan_destroy(atomic_load(&entry->plan));
+    while (entry->retired) {
+      at_plan *plan = entry->retired;
+      entry->retired = plan->next_retired;
+      at_plan_destroy(plan);
+    }
     free(entry);
   }
-  for (size_t i = 0; i < table->retired_count; i++) at_plan_destroy(table->retired[i]);
-  free(table->retired);
+  at_plan_overflow_close(table);
   pthread_mutex_destroy(&table->lock);
   memset(table, 0, sizeof *table);
 }
@@ -58,20 +63,27 @@ static at_plan_entry *entry_find(at_plan_table *table, const at_key *key, uint64
   }
 }
 
-/* Keeps a plan that readers may still run until the table closes. Room is made before anything is replaced. */
-static bool retire_room(at_plan_table *table, size_t more) {
-  const size_t need = table->retired_count + more;
-  if (need <= table->retired_room) return true;
-  const size_t room = need < 16 ? 16 : 2 * need;
-  at_plan **retired = realloc(table->retired, room * sizeof *retired);
-  if (!retired) return false;
-  table->retired = retired;
-  table->retired_room = room;
-  return true;
+/* Keeps a plan that readers may still run until the table closes. */
+static void retire(at_plan_entry *entry, at_plan *plan) {
+  if (!plan) return;
+  plan->next_retired = entry->retired;
+  entry->retired = plan;
 }
 
-static void retire(at_plan_table *table, at_plan *plan) {
-  if (plan) table->retired[table->retired_count++] = plan;
+static bool is_same(const at_plan *a, const at_plan *b) {
+  return a->implementation == b->implementation && strcmp(a->configuration.text, b->configuration.text) == 0;
+}
+
+/* A plan of the same configuration that was retired comes back, so that no key ever has more plans than configurations.
+ * NULL: there is none. */
+static at_plan *take_retired(at_plan_entry *entry, const at_plan *like) {
+  for (at_plan **link = &entry->retired; *link; link = &(*link)->next_retired) {
+    at_plan *plan = *link;
+    if (!is_same(plan, like)) continue;
+    *link = plan->next_retired;
+    return plan;
+  }
+  return NULL;
 }
 
 /* At most half full, so that probe sequences stay short. */
@@ -101,6 +113,18 @@ static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at
   return true;
 }
 
+/* The entry's plan from now on; *unused: the one of two like plans that is not needed. */
+static at_plan *replace(at_plan_entry *entry, at_plan *given, const attune_decision *decision, at_plan **unused) {
+  at_plan *present = atomic_load_explicit(&entry->plan, memory_order_relaxed);
+  at_plan *like = present && is_same(present, given) ? present : take_retired(entry, given);
+  *unused = like ? given : NULL;
+  at_plan *next = like ? like : given;
+  if (present != next) retire(entry, present);
+  entry->decision = *decision;
+  atomic_store_explicit(&entry->plan, next, memory_order_release);
+  return next;
+}
+
 attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
                                 const attune_decision *decision, bool keep) {
   const uint64_t hash = XXH3_64bits(key, sizeof *key);
@@ -113,12 +137,9 @@ attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan
     unused = given;
     *plan = present;
   } else if (entry) {
-    ok = retire_room(table, 1);
-    if (ok) {
-      retire(table, present);
-      entry->decision = *decision;
-      atomic_store_explicit(&entry->plan, given, memory_order_release);
-    }
+    *plan = replace(entry, given, decision, &unused);
+  } else if (table->count >= table->most) {
+    ok = at_plan_overflow_put(table, key, hash, plan, decision, keep, &unused) == ATTUNE_OK;
   } else {
     ok = entry_add(table, key, hash, given, decision);
   }
@@ -133,15 +154,25 @@ bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_deci
   at_plan_entry *entry = entry_find(table, key, hash);
   const bool found = entry && atomic_load_explicit(&entry->plan, memory_order_relaxed);
   if (found) *out = entry->decision;
+  const bool beyond = !entry && at_plan_overflow_decision(table, key, hash, out);
   pthread_mutex_unlock(&table->lock);
-  return found;
+  return found || beyond;
+}
+
+int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *user) {
+  int stop = 0;
+  pthread_mutex_lock(&table->lock);
+  for (const at_plan_entry *entry = table->entries; entry && !stop; entry = entry->next)
+    stop = each(user, &entry->key, &entry->decision, atomic_load_explicit(&entry->calls, memory_order_relaxed));
+  pthread_mutex_unlock(&table->lock);
+  return stop;
 }
 
 void at_plan_table_drop_guesses(at_plan_table *table) {
   pthread_mutex_lock(&table->lock);
-  if (retire_room(table, table->count))
-    for (at_plan_entry *entry = table->entries; entry; entry = entry->next)
-      if (entry->decision.source <= ATTUNE_SOURCE_NEIGHBOUR)
-        retire(table, atomic_exchange_explicit(&entry->plan, NULL, memory_order_acq_rel));
+  for (at_plan_entry *entry = table->entries; entry; entry = entry->next)
+    if (entry->decision.source <= ATTUNE_SOURCE_NEIGHBOUR)
+      retire(entry, atomic_exchange_explicit(&entry->plan, NULL, memory_order_acq_rel));
+  at_plan_overflow_drop_guesses(table);
   pthread_mutex_unlock(&table->lock);
 }

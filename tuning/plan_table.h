@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan_table.h: from a problem on a device to its plan. Readers take no lock and write nothing shared, so that threads
- * scale; writers hold the table's mutex. Nothing that a reader may still see is freed before the table is closed. */
+ * scale; writers hold the table's mutex. Nothing that a reader may still see is freed before the table is closed, so the
+ * table is bounded: the first AT_PLANS_MOST problems have their place, further ones share that of plan_overflow.h. */
 #ifndef AT_PLAN_TABLE_H
 #define AT_PLAN_TABLE_H
 
@@ -13,6 +14,8 @@
 
 #include "tuning/registry.h"
 
+#define AT_PLANS_MOST ((size_t)32768) /* problems of one table: about 2 KB each */
+
 /* Device and op in word 0, the normalised problem behind it. */
 typedef struct at_key {
   uint64_t words[1 + AT_PROBLEM_BYTES / 8];
@@ -21,7 +24,9 @@ typedef struct at_key {
 static inline void *at_key_problem(at_key *key) {
   return key->words + 1;
 }
+/* Completes a key whose problem is in place: op and device, and the problem as the device tells problems apart. */
 static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
+  if (op->fold) op->fold(at_key_problem(key), device);
   key->words[0] = (uint64_t)(unsigned)op->id << 32 | (uint64_t)(unsigned)device->index;
 }
 
@@ -29,7 +34,9 @@ typedef struct at_plan_entry {
   at_key key;
   uint64_t hash;
   _Atomic(at_plan *) plan;    /* NULL: withdrawn, a miss */
+  _Atomic uint64_t calls;     /* that no thread's recent.h counts any more */
   attune_decision decision;   /* under the table's lock */
+  at_plan *retired;           /* plans that were replaced or withdrawn, one of each configuration: they come back */
   struct at_plan_entry *next; /* all entries, under the table's lock */
 } at_plan_entry;
 
@@ -42,10 +49,11 @@ typedef struct at_plan_slots {
 typedef struct at_plan_table {
   _Atomic(at_plan_slots *) slots;
   pthread_mutex_t lock;
-  size_t count; /* under lock, as all below */
+  _Atomic bool crowded; /* there is an overflow */
+  size_t most;          /* constant: no more entries than this */
+  size_t count;         /* under lock, as all below */
   at_plan_entry *entries;
-  at_plan **retired; /* replaced or withdrawn plans */
-  size_t retired_count, retired_room;
+  struct at_plan_overflow *overflow;
 } at_plan_table;
 
 attune_status at_plan_table_open(at_plan_table *table);
@@ -66,19 +74,30 @@ static inline const at_plan *at_plan_entry_plan(const at_plan_entry *entry) {
   return atomic_load_explicit(&((at_plan_entry *)(uintptr_t)entry)->plan, memory_order_acquire);
 }
 
+/* Adds to the calls of the entry. */
+static inline void at_plan_entry_count(const at_plan_entry *entry, uint64_t calls) {
+  atomic_fetch_add_explicit(&((at_plan_entry *)(uintptr_t)entry)->calls, calls, memory_order_relaxed);
+}
+
 /* The plan for the key; NULL: a miss. Lock-free. */
 static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_key *key) {
   const at_plan_entry *entry = at_plan_table_entry(table, key);
   return entry ? at_plan_entry_plan(entry) : NULL;
 }
 
-/* Makes `plan` (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan
- * stays and *plan is set to it; without, the older one is retired. */
+/* Makes *plan (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays;
+ * without, the older one is retired. *plan is set to the key's plan, of which the caller has a use: it is launched once
+ * or handed to at_plan_unuse. */
 attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
                                 const attune_decision *decision, bool keep);
 
 /* The decision behind the key's plan; false: none. */
 bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_decision *out);
+
+/* Walks over the entries, the latest first, until `each` returns nonzero, which is returned; under the table's lock,
+ * so `each` must not call the table. `calls` is exact after at_recent_collect, as far as calls had returned then. */
+typedef int (*at_plan_table_each_fn)(void *user, const at_key *key, const attune_decision *decision, uint64_t calls);
+int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *user);
 
 /* Withdraws every plan that is a guess (source default or neighbour): the next call misses. */
 void at_plan_table_drop_guesses(at_plan_table *table);

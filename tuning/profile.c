@@ -12,6 +12,7 @@
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
 static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
+static const double WARM_BELOW_NS = 2e6;    /* longer work does not see where its inputs were at its start */
 static const size_t COLD_BYTES = (size_t)256 << 20;
 enum { MOST_GRAPH_CALLS = 100, MOST_EAGER_CALLS = 20000, MOST_TURNS = 8 };
 
@@ -55,6 +56,7 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
   profile->op = op;
   profile->problem = problem;
   profile->calls = profile->turns = 1;
+  profile->seed = (uint64_t)at_now_ns() * 0x9E3779B97F4A7C15u;
   profile->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
   profile->graph = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
                    profiler->device->backend->capture_begin && !on_host(profiler);
@@ -65,8 +67,10 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
                memory = (size_t)profiler->device->properties.memory_bytes;
   const size_t cold = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
   const size_t copies = profile->cold && one ? (cold + one - 1) / one : 1;
-  return at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
-                               copies > AT_MAX_COPIES ? AT_MAX_COPIES : (int)copies, memory / 4, false);
+  status = at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
+                                 copies > AT_MAX_COPIES ? AT_MAX_COPIES : (int)copies, memory / 4, false);
+  if (status == ATTUNE_OK) at_operand_set_place(profile->operands, profile->seed);
+  return status;
 }
 
 void at_profile_close(at_profile *profile) {
@@ -82,6 +86,7 @@ static attune_status launch(const at_profile *profile, const at_plan *plan, int 
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan) {
   at_profiler *profiler = profile->profiler;
   const bool host = on_host(profiler);
+  if (profiler->between) profiler->between(profiler->between_user);
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
   attune_status status = launch(profile, plan, profile->next_copy);
@@ -117,10 +122,19 @@ void at_profile_be_sure(at_profile *profile) {
   if (profile->turns > MOST_TURNS) profile->turns = MOST_TURNS;
 }
 
-attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
-  subject->first_copy = profile->next_copy;
-  profile->next_copy = (profile->next_copy + profile->calls) % profile->operands->copies;
-  if (!profile->graph) return ATTUNE_OK;
+int at_profile_placements(const at_profile *profile) {
+  return profile->graph ? AT_GRAPH_PLACEMENTS : AT_MAX_SAMPLES;
+}
+
+void at_profile_place(at_profile *profile, int placement) {
+  if (placement == profile->placement) return;
+  at_operand_set_place(profile->operands, profile->seed + (uint64_t)placement);
+  profile->placement = placement;
+  profile->moved = true;
+}
+
+/* A graph of a sample's calls at the present placement. */
+static attune_status capture(at_profile *profile, at_subject *subject) {
   attune_stream *stream = profile->profiler->stream;
   const at_backend *backend = stream->device->backend;
   attune_status status = backend->capture_begin(stream);
@@ -131,15 +145,29 @@ attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
   const attune_status ended = backend->capture_end(stream, &graph);
   if (status == ATTUNE_OK) status = ended;
   if (status == ATTUNE_OK)
-    subject->graph = graph;
+    subject->graphs[profile->placement] = graph;
   else if (graph)
     backend->graph_destroy(graph);
   return status;
 }
 
+attune_status at_profile_ready(at_profile *profile, at_subject *subject) {
+  if (profile->graph && subject->graphs[profile->placement]) return ATTUNE_OK;
+  subject->first_copy = profile->next_copy;
+  profile->next_copy = (profile->next_copy + profile->calls) % profile->operands->copies;
+  if (!profile->graph) return ATTUNE_OK;
+  const int64_t start_ns = at_now_ns();
+  const attune_status status = capture(profile, subject);
+  const double took_ns = (double)(at_now_ns() - start_ns);
+  profile->ready_ns = profile->ready_ns > 0.0 ? 0.8 * profile->ready_ns + 0.2 * took_ns : took_ns;
+  return status;
+}
+
 void at_profile_forget(at_profile *profile, at_subject *subject) {
-  if (subject->graph) profile->profiler->device->backend->graph_destroy(subject->graph);
-  subject->graph = NULL;
+  for (int i = 0; i < AT_GRAPH_PLACEMENTS; i++) {
+    if (subject->graphs[i]) profile->profiler->device->backend->graph_destroy(subject->graphs[i]);
+    subject->graphs[i] = NULL;
+  }
 }
 
 attune_status at_profile_launch_calls(at_profile *profile, const at_subject *subject, int from, int to) {
@@ -152,10 +180,11 @@ attune_status at_profile_launch_calls(at_profile *profile, const at_subject *sub
 /* Gives the stream one sample's work. */
 static attune_status enqueue(at_profile *profile, const at_subject *subject) {
   attune_stream *stream = profile->profiler->stream;
+  at_graph *graph = profile->graph ? subject->graphs[profile->placement] : NULL;
   attune_status status = ATTUNE_OK;
   for (int turn = 0; turn < profile->turns && status == ATTUNE_OK; turn++) {
-    if (subject->graph)
-      status = stream->device->backend->graph_launch(subject->graph, stream);
+    if (graph)
+      status = stream->device->backend->graph_launch(graph, stream);
     else
       status = at_profile_launch_calls(profile, subject, 0, profile->calls);
   }
@@ -179,13 +208,22 @@ static attune_status round_events(at_profile *profile, at_subject *const *subjec
   return status;
 }
 
+/* Where operands were moved, the first subject of the round is not the one to bring them into the cache. */
+static attune_status warm_host(at_profile *profile, const at_subject *first) {
+  return profile->moved && profile->once_ns < WARM_BELOW_NS ? at_profile_launch_calls(profile, first, 0, 1) : ATTUNE_OK;
+}
+
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good) {
   at_profiler *profiler = profile->profiler;
   const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
+  if (profiler->between) profiler->between(profiler->between_user);
   if (backend->clock_state) backend->clock_state(profiler->device, &before);
-  const attune_status status = on_host(profiler) ? at_profile_round_host(profile, subjects, count, ns)
-                                                 : round_events(profile, subjects, count, ns);
+  attune_status status = on_host(profiler) ? warm_host(profile, subjects[0]) : ATTUNE_OK;
+  if (status == ATTUNE_OK)
+    status = on_host(profiler) ? at_profile_round_host(profile, subjects, count, ns)
+                               : round_events(profile, subjects, count, ns);
+  profile->moved = false;
   if (backend->clock_state) backend->clock_state(profiler->device, &after);
   *good = !(before.slowed || after.slowed);
   if (!*good) profile->disturbed += count;

@@ -2,23 +2,38 @@
  * race.c: screening, rounds, elimination, choice. */
 #include "tuning/race.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
   SCREEN_BATCH = 16, /* contenders that share a screening round with the default */
   SCREEN_ROUNDS = 2,
+  SCREEN_PLACES = 4,  /* placements that batches are screened at, in turns */
   LEAST_ROUNDS = 4,   /* before anything is dropped */
-  ENOUGH_ROUNDS = 11, /* when the errors are small */
+  ENOUGH_ROUNDS = 12, /* when the errors are small: each placement of a graph once */
   MOST_ROUNDS = 41,
-  LEAST_FIELD = 3, /* challengers who race even when the time is up */
+  MOST_LONGER = AT_MAX_SAMPLES, /* where noise leaves the choice open */
+  LEAST_FIELD = 3,              /* challengers who race even when the time is up */
   MOST_FIELD = 20
 };
 static const double KEEP_WITHIN = 1.12;                  /* screening: of the best so far */
 static const double TOO_SLOW = 1.20, TOO_SLOW_NS = 12e3; /* one launch, of the fastest such: not worth a sample */
 static const double ENOUGH_ERROR = 0.0015;               /* relative standard error of a paired ratio */
 static const double SWITCH_MARGIN = 0.005;               /* a challenger must win by this, and by 3 standard errors */
-static const double SAME = 0.003;                        /* contenders this close are equals */
+static const double UNSEEN =
+    0.01; /* how far a ratio may move at placements not met yet: before a few drop a contender */
+static const double SAME = 0.003; /* contenders this close are equals */
+/* What leaves the choice open: a contender ahead in its median by so much, or that could be by so much more, two errors
+ * up; a default whose own times vary by so much while nothing beats it. */
+static const double OPEN_AHEAD = 0.02, OPEN_COULD = 0.05, OPEN_SPREAD = 0.20;
+static const double NINE_OF_TEN = 1.28,
+                    LEAST_WORST = 0.995; /* standard deviations; what is left at the tenth placement */
+
+/* Power-hungry work is slower once the device is hot: rounds count from when the default's time stands still. */
+static const double SETTLE_FROM_NS = 30e3;                       /* calls this long fill the device */
+static const double SETTLE_MOST_NS = 200e6, SETTLE_SHARE = 0.35; /* of the race's time */
+static const double SETTLED = 0.004;                             /* from one round to the next, twice */
 
 /* A team of threads measured back to back is awake and has the CPUs to itself; in a program it must be woken, and
  * others want the CPUs. */
@@ -77,7 +92,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
                                         &contender->configuration, profile->problem, profile->profiler->device);
   if (status == ATTUNE_OK) status = at_profile_try(profile, &contender->subject, contender->plan);
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
-  if (status == ATTUNE_OK && contender != base &&
+  if (status == ATTUNE_OK && contender != base && !contender->kept &&
       contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
@@ -123,7 +138,7 @@ static void prune(at_race *race, int keep) {
   int count = 0;
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED) continue;
+    if (contender->state != AT_SCREENED || contender->kept) continue;
     if (contender->quick > KEEP_WITHIN * race->best_quick || count == (int)AT_COUNT(left))
       at_race_drop(race, contender, AT_SLOWER);
     else
@@ -145,6 +160,9 @@ attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
   for (int next = 1; next < race->count && at_now_ns() < until_ns;) {
     at_contender *batch[SCREEN_BATCH];
     int count = 0;
+    at_profile_place(race->profile, race->batches++ % SCREEN_PLACES);
+    const attune_status base = at_profile_ready(race->profile, &race->contenders[0]->subject);
+    if (base != ATTUNE_OK) return base;
     for (; next < race->count && count < SCREEN_BATCH && at_now_ns() < until_ns; next++) {
       at_contender *contender = race->contenders[next];
       if (contender->state != AT_WAITING) continue;
@@ -172,18 +190,53 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
   at_subject *subjects[AT_ROUND_SUBJECTS];
   double ns[AT_ROUND_SUBJECTS];
   bool good = true;
-  for (int i = 0; i < count; i++) subjects[i] = &field[(i + turn) % count]->subject; /* another order each round */
-  const attune_status status = at_profile_round(race->profile, subjects, count, ns, &good);
+  attune_status status = ATTUNE_OK;
+  const int place = race->rounds % at_profile_placements(race->profile);
+  at_profile_place(race->profile, place);
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    at_contender *contender = field[(i + turn) % count]; /* another order each round */
+    subjects[i] = &contender->subject;
+    status = at_profile_ready(race->profile, subjects[i]);
+    if (status == ATTUNE_OK || contender == race->contenders[0]) continue;
+    at_race_drop(race, contender, AT_FAILED); /* its own affair; the others race on */
+    return ATTUNE_OK;
+  }
+  if (status == ATTUNE_OK) status = at_profile_round(race->profile, subjects, count, ns, &good);
   for (int i = 0; i < count && status == ATTUNE_OK && good; i++) {
     at_contender *contender = field[(i + turn) % count];
+    contender->place[contender->count] = (unsigned char)place;
     contender->samples[contender->count++] = ns[i];
+  }
+  if (status == ATTUNE_OK && good) race->rounds++;
+  return status;
+}
+
+/* Rounds that do not count, until the device is as hot as the work makes it. */
+static attune_status settle(at_race *race, int64_t until_ns) {
+  const int64_t now = at_now_ns();
+  const double left = SETTLE_SHARE * (double)(until_ns - now), most = left < SETTLE_MOST_NS ? left : SETTLE_MOST_NS;
+  at_contender *field[AT_ROUND_SUBJECTS];
+  at_subject *subjects[AT_ROUND_SUBJECTS];
+  double ns[AT_ROUND_SUBJECTS], before = 0.0;
+  bool good = true;
+  const int count = lineup(race, field, AT_ROUND_SUBJECTS);
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    subjects[i] = &field[i]->subject;
+    status = at_profile_ready(race->profile, subjects[i]);
+  }
+  for (int still = 0; still < 2 && status == ATTUNE_OK && (double)(at_now_ns() - now) < most;) {
+    status = at_profile_round(race->profile, subjects, count, ns, &good);
+    still = fabs(ns[0] - before) <= SETTLED * ns[0] ? still + 1 : 0;
+    before = ns[0];
   }
   return status;
 }
 
 void at_race_judge(const at_contender *base, at_contender *contender) {
   const double base_ns = at_median(base->samples, base->count);
-  contender->speedup = at_paired_ratio(base->samples, contender->samples, contender->count, &contender->error);
+  contender->speedup = at_placed_ratio(base->samples, contender->samples, contender->place, contender->count,
+                                       &contender->error, &contender->shift);
   contender->merit = contender == base ? 1.0 : base_ns / with_team_cost(contender, base_ns / contender->speedup);
 }
 
@@ -196,9 +249,11 @@ static bool eliminate(at_race *race, at_contender **field, int count) {
   int left = 0;
   for (int i = 0; i < count; i++) {
     at_contender *contender = field[i];
-    double error = 0.0;
-    const double behind = at_paired_ratio(contender->samples, leader->samples, contender->count, &error);
-    if (contender != leader && contender != race->contenders[0] && behind - 3.0 * error > 1.0 + SAME) {
+    double error = 0.0, shift = 0.0;
+    const double behind =
+        at_placed_ratio(contender->samples, leader->samples, contender->place, contender->count, &error, &shift);
+    const double unseen = UNSEEN / sqrt((double)contender->count), doubt = error > unseen ? error : unseen;
+    if (contender != leader && contender != race->contenders[0] && behind - 3.0 * doubt > 1.0 + SAME) {
       at_race_drop(race, contender, AT_SLOWER);
       continue;
     }
@@ -212,38 +267,71 @@ static bool eliminate(at_race *race, at_contender **field, int count) {
 static int affordable(const at_race *race, int64_t left_ns) {
   const at_profile *profile = race->profile;
   const double sample_ns = profile->once_ns * profile->calls * profile->turns;
-  const double count = (double)left_ns / (sample_ns * ENOUGH_ROUNDS) - 1.0;
+  const double count = (double)left_ns / ((sample_ns + profile->ready_ns) * ENOUGH_ROUNDS) - 1.0;
   return count < LEAST_FIELD ? LEAST_FIELD : count > MOST_FIELD ? MOST_FIELD : (int)count;
 }
 
 attune_status at_race_run(at_race *race, int64_t until_ns) {
-  int rounds = 0; /* counted rounds: disturbed ones are repeated */
   at_profile_be_sure(race->profile);
-  prune(race, affordable(race, until_ns - at_now_ns()));
-  for (int turn = 0; turn < 2 * MOST_ROUNDS && rounds < MOST_ROUNDS; turn++) {
+  race->rounds = race->contenders[0]->count; /* counted rounds: disturbed ones are repeated */
+  if (race->rounds == 0) prune(race, affordable(race, until_ns - at_now_ns()));
+  attune_status status = ATTUNE_OK;
+  const int most = race->longer ? MOST_LONGER : MOST_ROUNDS;
+  if (race->steady && race->profile->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);
+  for (int turn = 0; status == ATTUNE_OK && turn < 2 * most && race->rounds < most; turn++) {
     at_contender *field[AT_ROUND_SUBJECTS];
     const int count = lineup(race, field, AT_ROUND_SUBJECTS);
-    if (at_now_ns() > until_ns && rounds >= LEAST_ROUNDS) break;
-    const attune_status status = one_round(race, field, count, turn);
-    if (status != ATTUNE_OK) return status;
-    rounds = race->contenders[0]->count;
-    for (int i = 0; i < count; i++) at_race_judge(race->contenders[0], field[i]);
-    if (rounds >= LEAST_ROUNDS && eliminate(race, field, count) && rounds >= ENOUGH_ROUNDS) break;
+    if (at_now_ns() > until_ns && race->rounds >= LEAST_ROUNDS) break;
+    status = one_round(race, field, count, turn);
+    for (int i = 0; i < count && status == ATTUNE_OK; i++) at_race_judge(race->contenders[0], field[i]);
+    if (race->rounds >= LEAST_ROUNDS && eliminate(race, field, count) && race->rounds >= ENOUGH_ROUNDS &&
+        !at_race_open(race, NULL))
+      break;
+    if (race->longer && !at_race_open(race, NULL)) break;
   }
-  return ATTUNE_OK;
+  return status;
 }
 
-bool at_race_beats_default(const at_contender *contender) {
+static bool beyond_noise(const at_contender *contender) {
   const double margin = 3.0 * contender->error > SWITCH_MARGIN ? 3.0 * contender->error : SWITCH_MARGIN;
   return contender->count >= LEAST_ROUNDS && contender->merit > 1.0 + margin;
+}
+
+/* Is it ahead at nine of ten placements, or as good as even? */
+static bool ahead_wherever(const at_race *race, const at_contender *contender) {
+  return !race->steady || contender->merit * (1.0 - NINE_OF_TEN * contender->shift) > LEAST_WORST;
+}
+
+bool at_race_beats_default(const at_race *race, const at_contender *contender) {
+  return beyond_noise(contender) && ahead_wherever(race, contender);
 }
 
 at_contender *at_race_winner(at_race *race) {
   at_contender *best = race->contenders[0];
   for (int i = 1; i < race->count; i++) {
     at_contender *contender = race->contenders[i];
-    if (contender->state != AT_SCREENED || !at_race_beats_default(contender)) continue;
+    if (contender->state != AT_SCREENED || !at_race_beats_default(race, contender)) continue;
     if (best == race->contenders[0] || contender->merit > best->merit * (1.0 + SAME)) best = contender;
   }
   return best;
+}
+
+bool at_race_open(at_race *race, const at_contender **could) {
+  const at_contender *base = race->contenders[0], *winner = at_race_winner(race), *most = NULL;
+  double most_gain = 0.0;
+  int challengers = 0;
+  for (int i = 1; i < race->count; i++) {
+    const at_contender *contender = race->contenders[i];
+    if (contender->state != AT_SCREENED) continue;
+    challengers++;
+    if (contender == winner || contender->count == 0 || beyond_noise(contender)) continue;
+    const double ahead = contender->merit / winner->merit - 1.0, gain = ahead + 2.0 * contender->error;
+    if ((ahead > OPEN_AHEAD || gain > OPEN_COULD) && gain > most_gain) {
+      most_gain = gain;
+      most = contender;
+    }
+  }
+  if (could) *could = most;
+  const double ns = at_median(base->samples, base->count), spread = at_deviation(base->samples, base->count, ns);
+  return most || (challengers && base->count < LEAST_ROUNDS) || (winner == base && spread > OPEN_SPREAD * ns);
 }

@@ -20,11 +20,14 @@ typedef struct at_contender {
   at_plan *plan; /* with SCREENED; NULL otherwise */
   at_subject subject;
   at_contender_state state;
-  bool widened;                   /* its neighbours were added */
-  double quick;                   /* screening: time relative to the default in the same round; 0: none */
-  double samples[AT_MAX_SAMPLES]; /* race: one a round, the same rounds as the default's */
+  bool kept;                           /* the stored winner: only a race drops it, never screening */
+  bool widened;                        /* its neighbours were added */
+  double quick;                        /* screening: time relative to the default in the same round; 0: none */
+  double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */
+  unsigned char place[AT_MAX_SAMPLES]; /* the placement of the operands in that round */
   int count;
-  double speedup, error; /* default's time / own time, paired by round, and its standard error */
+  double speedup, error; /* default's time / own time, paired by round, and its standard error over placements */
+  double shift;          /* how far the speedup moves between placements, a standard deviation */
   double merit; /* speedup less what more CPU threads cost a program that does other things between its calls */
 } at_contender;
 
@@ -33,6 +36,9 @@ typedef struct at_race {
   at_profile *profile;
   at_contender **contenders;
   int count, room;
+  bool steady;         /* times are steady enough that `shift` is of placements, not of noise: not on the host */
+  bool longer;         /* noise left the choice open: more rounds */
+  int rounds, batches; /* counted rounds of the race; batches screened: what placements follow */
   double best_quick;   /* of the screened */
   double best_once_ns; /* of a single launch */
 } at_race;
@@ -49,8 +55,9 @@ attune_status at_race_start(at_race *race, double *once_ns);
  */
 attune_status at_race_screen(at_race *race, int64_t until_ns, int keep);
 
-/* Rounds among the screened ones until the order of the best is clear, `until_ns`, or the rounds are used up; at least
- * a few among the very best, so that there is a result. */
+/* Rounds among the screened ones, each at another placement of the operands, until the order of the best is clear,
+ * `until_ns`, or the rounds are used up; at least a few among the very best, so that there is a result. Called again it
+ * goes on. */
 attune_status at_race_run(at_race *race, int64_t until_ns);
 
 /* Releases a contender's plan and graph and gives it the state. */
@@ -59,8 +66,13 @@ void at_race_drop(at_race *race, at_contender *contender, at_contender_state sta
 /* Sets the contender's speedup, error and merit from its samples and the default's. */
 void at_race_judge(const at_contender *base, at_contender *contender);
 
-/* Does the contender beat the default beyond the noise? */
-bool at_race_beats_default(const at_contender *contender);
+/* Does the contender beat the default beyond the noise, and at nine of ten placements? */
+bool at_race_beats_default(const at_race *race, const at_contender *contender);
+
+/* Is the choice open, because a contender may be faster than the winner by more than is worth losing, but noise hides
+ * whether it is? *could (may be NULL) is the one that could win most; NULL with true: the default's own times are that
+ * noisy, or there are too few rounds. */
+bool at_race_open(at_race *race, const at_contender **could);
 
 /* The screened contender that wins: the fastest, or of those that are as fast within the noise the first in order, so
  * that two searches agree; the default when none beats it. */

@@ -63,6 +63,7 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
 
 void at_plan_destroy(at_plan *plan) {
   if (!plan) return;
+  if (plan->borrowed) at_plan_unuse(plan);
   if (!plan->borrowed && plan->implementation->destroy) plan->implementation->destroy(plan);
   free(plan);
 }

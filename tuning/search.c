@@ -20,12 +20,15 @@ enum {
 };
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
-static const double AUTO_NS = 330e6, AUTO_CALLS = 400.0;
+static const double AUTO_NS = 420e6, AUTO_CALLS = 400.0;
+
+/* Where noise leaves the choice open the race goes on, for so much of the time more. */
+static const double LONGER = 0.5;
 
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
 /* How the time is spent: until which fraction of it each stage may go on. */
-static const double SCREEN_UNTIL = 0.70, WIDEN_UNTIL = 0.84, RACE_UNTIL = 0.94;
+static const double SCREEN_UNTIL = 0.58, WIDEN_UNTIL = 0.70, RACE_UNTIL = 0.94;
 
 typedef struct search {
   at_race race;
@@ -37,10 +40,24 @@ typedef struct search {
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
   double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
+  const attune_decision *known; /* the winner so far; NULL: none */
 } search;
 
 static int64_t until(const search *s, double fraction) {
   return s->start_ns + (int64_t)(fraction * (double)(s->deadline_ns - s->start_ns));
+}
+
+/* The winner so far, second after the default, if this build still has it. */
+static void add_known(search *s) {
+  const at_implementation *implementation =
+      s->known ? at_registry_find(s->op, s->known->implementation, s->device) : NULL;
+  at_configuration configuration;
+  if (!implementation || implementation->version != s->known->implementation_version ||
+      !implementation->supports(s->problem, s->device) ||
+      !at_copy_text(configuration.text, sizeof configuration.text, s->known->configuration))
+    return;
+  at_contender *contender = at_race_add(&s->race, implementation, &configuration);
+  if (contender) contender->kept = true;
 }
 
 /* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
@@ -70,6 +87,7 @@ static attune_status collect(search *s) {
     if (s->op->implementations[i] == base && counts[i] > 0) at_race_add(&s->race, base, &lists[i][0]);
   if (status == ATTUNE_OK && s->race.count != 1)
     status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
+  if (status == ATTUNE_OK) add_known(s);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
@@ -165,11 +183,21 @@ static int wrong_ones(const search *s) {
   return count;
 }
 
+static int64_t longer_until(const search *s) {
+  const int64_t longer = until(s, RACE_UNTIL + LONGER), most = s->start_ns + (int64_t)s->most_ns;
+  return s->most_ns > 0.0 && most < longer ? most : longer;
+}
+
 /* Races and verifies; again without the wrong ones when only the default is left beside them. */
 static at_contender *raced_winner(search *s, at_search_result *out, attune_status *status) {
   for (int pass = 0;; pass++) {
     const int wrong = wrong_ones(s);
     *status = at_race_run(&s->race, until(s, RACE_UNTIL));
+    if (*status == ATTUNE_OK && out->decision.complete && at_race_open(&s->race, NULL)) {
+      s->race.longer = true;
+      *status = at_race_run(&s->race, longer_until(s));
+      s->race.longer = false;
+    }
     if (*status != ATTUNE_OK) return NULL;
     at_contender *winner = verified_winner(s, out, status);
     if (winner != s->race.contenders[0] || wrong_ones(s) == wrong || pass == WAVES ||
@@ -196,14 +224,39 @@ static double median_ns(const at_contender *contender) {
   return at_median(contender->samples, contender->count);
 }
 
-static void describe(const search *s, const at_contender *winner, attune_decision *d) {
-  const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
+/* In words: why this one. */
+static void note(const at_contender *winner, const at_contender *base, const at_contender *could, attune_decision *d) {
+  if (d->unsure && could)
+    snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than the default, noise hides it",
+             could->implementation->name, 100.0 * (could->merit + 2.0 * could->error - 1.0));
+  else if (d->unsure)
+    snprintf(d->note, sizeof d->note, "unsure: the times of the default vary by %.0f %%; measure on a quiet machine",
+             100.0 * d->spread);
+  else if (winner == base)
+    snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
+  else
+    snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0),
+             100.0 * winner->error);
+}
+
+/* What the default itself does not do right with special values: nobody was held to it. */
+static void note_default_faults(const search *s, attune_decision *d) {
+  char faults[96];
+  size_t at = strlen(d->note);
+  at_verifier_rules(s->verifier, at_verifier_default_lost(s->verifier), faults, sizeof faults);
+  if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
+}
+
+static void describe(search *s, const at_contender *winner, attune_decision *d) {
+  const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner), *could = NULL;
   at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
   at_copy_text(d->configuration, sizeof d->configuration, winner->configuration.text);
   d->implementation_version = winner->implementation->version;
   d->time_ns = median_ns(winner);
   d->spread = d->time_ns > 0.0 ? at_deviation(winner->samples, winner->count, d->time_ns) / d->time_ns : 0.0;
+  d->placement_spread = at_placed_spread(winner->samples, winner->place, winner->count);
   d->samples = winner->count;
+  d->unsure = at_race_open(&s->race, &could);
   at_copy_text(d->default_implementation, sizeof d->default_implementation, base->implementation->name);
   d->default_time_ns = winner == base ? d->time_ns : d->time_ns * winner->speedup;
   if (second) {
@@ -216,11 +269,8 @@ static void describe(const search *s, const at_contender *winner, attune_decisio
     d->rejected += s->race.contenders[i]->state == AT_FAILED || s->race.contenders[i]->state == AT_WRONG;
   }
   d->disturbed = s->profile.disturbed;
-  if (winner == base)
-    snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
-  else
-    snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0),
-             100.0 * winner->error);
+  note(winner, base, could, d);
+  note_default_faults(s, d);
 }
 
 static int by_speedup(const void *left, const void *right) {
@@ -281,14 +331,21 @@ static attune_status run(search *s, at_search_result *out) {
 
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,
                         attune_measure measure, double budget_ns, double most_ns) {
+  return at_search_again(out, profiler, op, problem, measure, budget_ns, most_ns, NULL);
+}
+
+attune_status at_search_again(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,
+                              attune_measure measure, double budget_ns, double most_ns, const attune_decision *known) {
   memset(out, 0, sizeof *out);
   search s = {.op = op,
               .problem = problem,
               .device = profiler->device,
               .budget_ns = budget_ns,
               .most_ns = most_ns,
+              .known = known,
               .start_ns = at_now_ns()};
   s.race.profile = &s.profile;
+  s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);

@@ -16,10 +16,16 @@ typedef struct at_search_result {
 } at_search_result;
 
 /* Races every candidate of every implementation for `problem` for `budget_ns` (0: as long as the problem's own length
- * makes sensible), and for `most_ns` at most (0: no limit); a step that is under way is finished. The vendor default is
+ * makes sensible; up to half as long again where noise leaves the choice open), and for `most_ns` at most (0: no limit);
+ * a step that is under way is finished. What is open then is `unsure` in the decision. The vendor default is
  * candidate 0 and always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no implementation),
  * OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,
                         attune_measure measure, double budget_ns, double most_ns);
+
+/* As at_search, with the winner known so far (NULL: none) in the race from its start: what it loses, it loses side by
+ * side. */
+attune_status at_search_again(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,
+                              attune_measure measure, double budget_ns, double most_ns, const attune_decision *known);
 
 #endif

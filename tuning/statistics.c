@@ -39,3 +39,52 @@ double at_paired_ratio(const double *a, const double *b, int count, double *erro
   *error = at_median_error(at_deviation(ratios, count, median), count);
   return median;
 }
+
+/* One median for each placement into medians[], the noise within placements into *within (a standard deviation; 0: none
+ * was measured twice) and the mean number of samples of each into *each; the number of placements. */
+static int medians_by_place(const double *values, const unsigned char *place, int count, double *medians,
+                            double *within, double *each) {
+  double one[AT_MAX_SAMPLES], distances[AT_MAX_SAMPLES];
+  int groups = 0, repeats = 0;
+  if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
+  for (int p = 0; p < AT_MAX_SAMPLES; p++) {
+    int n = 0;
+    for (int i = 0; i < count; i++)
+      if (place[i] == p) one[n++] = values[i];
+    if (!n) continue;
+    medians[groups] = at_median(one, n);
+    /* from a pair's middle each is half its difference away: the factor makes up for that and for larger groups */
+    for (int i = 0; i < n && n > 1; i++)
+      distances[repeats++] = fabs(one[i] - medians[groups]) * sqrt((double)n / (double)(n - 1));
+    groups++;
+  }
+  *within = repeats ? 1.4826 * at_median(distances, repeats) : 0.0;
+  *each = groups ? (double)count / groups : 0.0;
+  return groups;
+}
+
+/* Student's t at three standard errors against the normal's, closely: a deviation of four values is often too small by
+ * chance. */
+static double widened(double error, int groups) {
+  return groups > 2 ? error * (1.0 + 3.0 / (double)(groups - 2)) : 4.0 * error;
+}
+
+double at_placed_ratio(const double *a, const double *b, const unsigned char *place, int count, double *error,
+                       double *spread) {
+  double ratios[AT_MAX_SAMPLES], medians[AT_MAX_SAMPLES], within = 0.0, each = 0.0;
+  if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
+  for (int i = 0; i < count; i++) ratios[i] = b[i] > 0.0 ? a[i] / b[i] : 1.0;
+  const int groups = medians_by_place(ratios, place, count, medians, &within, &each);
+  const double median = at_median(medians, groups), deviation = at_deviation(medians, groups, median);
+  const double noise = each > 0.0 ? within * within / each : 0.0, square = deviation * deviation - noise;
+  *spread = square > 0.0 ? sqrt(square) : 0.0;
+  *error = widened(at_median_error(deviation, groups), groups);
+  return median;
+}
+
+double at_placed_spread(const double *values, const unsigned char *place, int count) {
+  double medians[AT_MAX_SAMPLES], within = 0.0, each = 0.0;
+  const int groups = medians_by_place(values, place, count, medians, &within, &each);
+  const double median = at_median(medians, groups);
+  return median > 0.0 ? at_deviation(medians, groups, median) / median : 0.0;
+}

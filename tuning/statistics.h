@@ -21,4 +21,14 @@ double at_median_error(double deviation, int count);
  * a[i] / b[i] and its standard error. The pairing cancels what both share: clocks, temperature, a neighbour's load. */
 double at_paired_ratio(const double *a, const double *b, int count, double *error);
 
+/* The same where the samples were taken at several placements, place[i] (0 to AT_MAX_SAMPLES - 1) each: every placement
+ * has one vote, the median of its ratios, and the error is that of the median of these, so that it holds for placements
+ * that were not measured; it is widened where they are few. *spread is how far the ratio moves between placements (a
+ * standard deviation), less what placements measured more than once show to be noise. */
+double at_placed_ratio(const double *a, const double *b, const unsigned char *place, int count, double *error,
+                       double *spread);
+
+/* The deviation of the placements' medians, relative to the median of all. */
+double at_placed_spread(const double *values, const unsigned char *place, int count);
+
 #endif

@@ -11,7 +11,7 @@
 #define QUEUE_WITH_TRIALS 64 /* beyond so many waiting rows, new ones leave their trials behind */
 #define BATCH_MAX 64         /* rows in one transaction */
 
-static attune_status check_writable(const at_store *store) {
+static attune_status check_writable(at_store *store) {
   if (at_store_forked(store)) return at_store_fail_forked(store);
   if (store->read_only)
     return at_fail(ATTUNE_PERMISSION, "%s is open read-only; nothing can be stored in it", store->path);
@@ -139,6 +139,23 @@ attune_status at_store_put(at_store *store, const char *fingerprint, const char 
     return at_fail_prefix(status, "%d winners wait to be written and no more are kept: ", QUEUE_MAX);
   }
   return at_store_flush(store, ticket, deadline_ns);
+}
+
+/* A lease that nobody can ask for comes and goes in one transaction, which writes pages all the same. */
+static int write_nothing(at_store *store, void *user) {
+  (void)user;
+  sqlite3_stmt *statement;
+  int code = at_store_statement(store, AT_SQL_TOUCH, &statement);
+  if (code == SQLITE_OK) code = at_store_step_done(statement);
+  if (code == SQLITE_OK) code = at_store_statement(store, AT_SQL_UNTOUCH, &statement);
+  return code == SQLITE_OK ? at_store_step_done(statement) : code;
+}
+
+attune_status at_store_try_write(at_store *store, int wait_ms) {
+  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  attune_status status = check_writable(store);
+  const at_store_job job = {true, write_nothing, NULL, NULL};
+  return status == ATTUNE_OK ? at_store_run(store, &job, at_store_deadline(wait_ms)) : status;
 }
 
 /* --- finding --- */

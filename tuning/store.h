@@ -11,13 +11,16 @@
 
 typedef struct at_store at_store;
 
-typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY } at_store_access;
+/* READ_WRITE: the folder of the path must be there. AT_STORE_OWN: read and written too, at the user's own place, whose
+ * folders are made with the database. */
+typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE_OWN } at_store_access;
 
 #define AT_FINGERPRINT_CHARS 1024
 
-/* Opens `path`, making the file (0600) and its parent folder (0700) when it may write. Refuses what is not ours, with a
- * status and a message that names the path and the remedy: a directory, another program's database, a newer schema,
- * unsafe owner or mode, a symbolic link, a damaged file. */
+/* Opens `path`. A database that may be written and is not there yet is empty; the first write makes it (0600, its
+ * folders 0700). Refuses what is not ours, with a status and a message that names the path and the remedy: a directory,
+ * another program's file, a newer schema, unsafe owner or mode, a symbolic link, a damaged file, a folder that is not
+ * there or cannot be written. */
 attune_status at_store_open(at_store **out, const char *path, at_store_access access);
 void at_store_close(at_store *store);
 
@@ -53,10 +56,16 @@ attune_status at_store_each_of_family(at_store *store, const char *fingerprint, 
 typedef int (*at_store_recorded_fn)(void *user, const char *problem, int64_t count);
 attune_status at_store_each_recorded(at_store *store, const char *fingerprint, at_store_recorded_fn fn, void *user);
 
-/* One tuner of a key among processes. acquire: OK, or BUSY while a live process holds it; a dead holder's or an expired
- * lease is taken over. */
+/* Makes the database if it is not there and writes to it: OK, or why nothing could be stored. */
+attune_status at_store_try_write(at_store *store, int wait_ms);
+
+/* One tuner of a key among processes and threads. acquire: OK, or BUSY (the message names the holder's process) while
+ * the holder lives. What the dead and the late held is taken over, and their rows are cleared. At the same boot and
+ * process namespace a holder lives as long as its process, elsewhere until its lease expires: renew it in time. renew:
+ * NOT_FOUND when it is lost. */
 attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
                                      int64_t lifetime_ms);
+attune_status at_store_lease_renew(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms);
 void at_store_lease_release(at_store *store, const char *fingerprint, const char *problem);
 
 #endif

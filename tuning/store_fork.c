@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_fork.c: stores and fork. The child must leave the inherited connections alone, but may open stores of its
- * own; SQLite keeps per-process tables of file locks, so a fork waits until no connection of ours holds one: then
- * the child's copy of those tables is empty, and none of SQLite's own locks is held. */
+ * store_fork.c: stores and fork. The child leaves the inherited connection alone and opens its own at the first use;
+ * SQLite keeps per-process tables of file locks, so a fork waits until no connection of ours holds one: then the
+ * child's copy of those tables is empty, and none of SQLite's own locks is held. Rows that wait to be written are the
+ * parent's to write. */
 #include "tuning/store_internal.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; taken before any store's lock */
@@ -13,11 +16,17 @@ static int handlers_error;
 
 static void before_fork(void) {
   pthread_mutex_lock(&list_lock);
-  for (at_store *store = list; store; store = store->next) pthread_mutex_lock(&store->lock);
+  for (at_store *store = list; store; store = store->next) {
+    pthread_mutex_lock(&store->lock);
+    pthread_mutex_lock(&store->queue_lock);
+  }
 }
 
 static void after_fork(void) {
-  for (at_store *store = list; store; store = store->next) pthread_mutex_unlock(&store->lock);
+  for (at_store *store = list; store; store = store->next) {
+    pthread_mutex_unlock(&store->queue_lock);
+    pthread_mutex_unlock(&store->lock);
+  }
   pthread_mutex_unlock(&list_lock);
 }
 
@@ -46,10 +55,46 @@ void at_store_list_remove(at_store *store) {
   pthread_mutex_unlock(&list_lock);
 }
 
-bool at_store_forked(const at_store *store) {
-  return store->pid != getpid();
+bool at_store_inherited(const at_store *store) {
+  return __atomic_load_n(&store->pid, __ATOMIC_ACQUIRE) != getpid();
+}
+
+/* SQLite must not close what it did not open: the parent's connection stays behind, unused. Under the lock. */
+static void forget_parent(at_store *store) {
+  store->db = NULL;
+  memset(store->statements, 0, sizeof store->statements);
+  store->damaged = store->leased = false;
+  store->batch = 0;
+  while (store->leases) {
+    at_lease *lease = store->leases;
+    store->leases = lease->next;
+    free(lease);
+  }
+  pthread_mutex_lock(&store->queue_lock);
+  while (store->first) {
+    at_store_row *row = store->first;
+    store->first = row->next;
+    free(row);
+  }
+  store->last = NULL;
+  store->queued = 0;
+  store->written_ticket = store->last_ticket;
+  pthread_mutex_unlock(&store->queue_lock);
+}
+
+/* Tried again at each use: what is in the way may go away. */
+bool at_store_forked(at_store *store) {
+  if (!at_store_inherited(store)) return false;
+  pthread_mutex_lock(&store->lock);
+  if (at_store_inherited(store)) {
+    forget_parent(store);
+    if (at_store_reconnect(store) == ATTUNE_OK) __atomic_store_n(&store->pid, getpid(), __ATOMIC_RELEASE);
+  }
+  pthread_mutex_unlock(&store->lock);
+  return at_store_inherited(store);
 }
 
 attune_status at_store_fail_forked(const at_store *store) {
-  return at_fail(ATTUNE_IO_ERROR, "%s was opened before fork; open it anew in the child", store->path);
+  return at_fail_prefix(ATTUNE_IO_ERROR,
+                        "%s was opened before fork and cannot be opened anew in the child: ", store->path);
 }

@@ -37,29 +37,45 @@ typedef enum at_statement {
   AT_SQL_WALK,
   AT_SQL_WALK_FAMILY,
   AT_SQL_RECORDED,
+  AT_SQL_TOUCH,
+  AT_SQL_UNTOUCH,
   AT_SQL_LEASE_READ,
+  AT_SQL_LEASE_ALL,
+  AT_SQL_LEASE_CLEAR,
   AT_SQL_LEASE_TAKE,
+  AT_SQL_LEASE_RENEW,
   AT_SQL_LEASE_DROP,
   AT_SQL_LEASE_DROP_ALL,
   AT_SQL_COUNT
 } at_statement;
 
+/* A lease that this store holds. */
+typedef struct at_lease {
+  struct at_lease *next;
+  bool released; /* its row could not be deleted yet */
+  char fingerprint[AT_FINGERPRINT_CHARS];
+  char problem[AT_PROBLEM_CHARS];
+} at_lease;
+
 struct at_store {
   at_store *next; /* among all stores of the process; the list's lock in store_fork.c guards it */
   char *path;
+  at_store_access access;
   bool read_only;
-  pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection */
+  pid_t pid; /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
   uint64_t token; /* tells this open store from all others, in leases */
 
   /* Guards the connection and the fields down to the queue. Held for one transaction, never while waiting for another
    * process's transaction to end, except while a commit waits for its readers. */
   pthread_mutex_t lock;
-  sqlite3 *db;
+  sqlite3 *db; /* NULL: the database is not there yet */
   sqlite3_stmt *statements[AT_SQL_COUNT];
   int64_t deadline_ns; /* until when SQLite itself may wait for another connection's lock; 0: not at all */
   int64_t steps_left;  /* what a statement may still do before it is taken for a walk in a damaged tree */
   bool damaged;        /* SQLite met damage: nothing is written any more */
-  bool leased;         /* a lease was taken: closing drops it */
+  bool made;           /* the database was made new, and that is not logged yet */
+  bool leased;         /* a lease was taken: closing drops what is left */
+  at_lease *leases;    /* held */
   int batch;           /* rows in the next transaction: one after a failure, so that retries stay cheap */
 
   pthread_mutex_t queue_lock; /* guards the fields below; taken alone or after `lock`. Rows are freed under both. */
@@ -72,19 +88,32 @@ struct at_store {
 
 /* --- store_path.c: may this path be a store? --- */
 
-/* The path of the database with its parent folder resolved, into *out (free it). Makes the parent and an empty file
- * when `access` allows it. Refuses a network filesystem (to write), unsafe owners, modes and kinds of files. */
-attune_status at_store_path(char **out, const char *path, at_store_access access);
+/* The path of the database with its parent folder resolved, into *out (free it). Refuses a network filesystem (to
+ * write), unsafe owners, modes and kinds of files, and a folder that is not there, unless it is the user's own place.
+ * *out_there: the file is there and is not empty; otherwise, with `make`, an empty file is there now. */
+attune_status at_store_path(char **out, bool *out_there, const char *path, at_store_access access, bool make);
 
 /* The name of the network filesystem whose statfs type this is; NULL for a local one. */
 const char *at_store_network_filesystem(uint64_t type);
+
+/* --- store_open.c --- */
+
+/* Opens the connection of a store that has none, unless there is no database yet and not `make`. The lock is held. */
+attune_status at_store_connect(at_store *store, bool make, int64_t deadline_ns);
+
+/* The same anew in a child made by fork, where the inherited connection was forgotten: with a token of its own. Under the
+ * lock. */
+attune_status at_store_reconnect(at_store *store);
 
 /* --- store_fork.c: no transaction of this process is in flight while it forks --- */
 attune_status at_store_list_add(at_store *store);
 void at_store_list_remove(at_store *store);
 
-/* True in a child made by fork after the store was opened. */
-bool at_store_forked(const at_store *store);
+/* True in a child made by fork after the store was opened, until the store was opened anew there. */
+bool at_store_inherited(const at_store *store);
+
+/* Opens an inherited store anew, at its first use in the child. True: that failed, and there is no connection. */
+bool at_store_forked(at_store *store);
 attune_status at_store_fail_forked(const at_store *store);
 
 /* --- store_statements.c --- */
@@ -111,7 +140,7 @@ typedef struct at_store_job {
 } at_store_job;
 
 /* Runs a job in one transaction (BEGIN IMMEDIATE when it writes), trying until deadline_ns, at least once. The lock
- * is not held between two tries. */
+ * is not held between two tries. While there is no database, a job that only reads is not run, and that is OK. */
 attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns);
 
 /* at_now_ns() in wait_ms milliseconds. */

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * store_lease.c: who tunes a problem now. A holder is known by its open store's token; whether it lives, by its
  * process number and start time, which mean something only at the same place: the same boot of the same machine and
- * the same process namespace. At another place a lease only expires. The store that holds a lease may take it
- * again: that renews it. */
+ * the same process namespace. At another place a lease lives until it expires, so its holder renews it. At the same
+ * place a process that lives holds on though it is late: a step of its search may be long, or it may be stopped. */
 #include "tuning/store_internal.h"
 
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "src/process.h"
+
 #define LEASE_WAIT_MS 500
+#define RELEASE_WAIT_MS 5000
+#define RENEW_WAIT_MS 50
 #define LEASE_MAX_MS ((int64_t)24 * 3600 * 1000)
+#define LATE_MAX_MS ((int64_t)3600 * 1000) /* at the same place: then it was left behind by a program that goes on */
 #define PLACE_CHARS 192
+#define CLEARED_AT_ONCE 32
 
 typedef struct lease_request {
   const char *fingerprint;
@@ -23,9 +27,18 @@ typedef struct lease_request {
   int64_t now_ms;
   int64_t expires_ms;
   int64_t started;
-  int64_t holder; /* pid of the live holder; 0: taken */
+  int64_t holder;  /* pid of the live holder; 0: none */
+  at_lease *lease; /* for the store's list */
+  int changed;
   char place[PLACE_CHARS];
 } lease_request;
+
+/* A row that nobody holds. */
+typedef struct dead_row {
+  int64_t fingerprint;
+  int64_t token;
+  char problem[AT_PROBLEM_CHARS];
+} dead_row;
 
 static int64_t token_of(const at_store *store) {
   int64_t token;
@@ -39,48 +52,39 @@ static int64_t wall_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Reads a small file of /proc; the bytes read, 0 when it is not there. Always terminated. */
-static size_t read_small(const char *path, char *out, size_t size) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t length = file < 0 ? -1 : read(file, out, size - 1);
-  if (file >= 0) (void)close(file);
-  out[length > 0 ? length : 0] = '\0';
-  return length > 0 ? (size_t)length : 0;
-}
-
-/* Start time of a live process in clock ticks since boot; 0: no such process, or it is dead and only not yet waited
- * for. */
-static int64_t process_start(int64_t pid) {
-  char path[48], text[1024];
-  (void)snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-  if (read_small(path, text, sizeof text) == 0) return 0;
-  const char *at = strrchr(text, ')'); /* the name before it may hold anything */
-  if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
-  at += 2;
-  for (int field = 3; field < 22; field++) {
-    at = strchr(at, ' ');
-    if (!at) return 0;
-    at++;
-  }
-  return (int64_t)strtoll(at, NULL, 10);
-}
-
 static void read_place(char out[PLACE_CHARS]) {
   char boot[64], space[64];
   size_t at = 0;
-  if (read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot) == 0) {
-    if (gethostname(boot, sizeof boot) != 0) boot[0] = '\0';
-    boot[sizeof boot - 1] = '\0';
-  }
-  boot[strcspn(boot, "\n")] = '\0';
+  at_boot_identity(boot, sizeof boot);
   ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
   space[length > 0 ? length : 0] = '\0';
   (void)at_append(out, PLACE_CHARS, &at, "%s %s", boot, space);
 }
 
-/* Reads the present lease into request->holder: 0 when there is none that holds. */
-static int read_holder(at_store *store, lease_request *request) {
+/* The lease of the key in the store's list. The lock is held. */
+static at_lease *find_held(const at_store *store, const char *fingerprint, const char *problem) {
+  for (at_lease *lease = store->leases; lease; lease = lease->next)
+    if (!lease->released && strcmp(lease->problem, problem) == 0 && strcmp(lease->fingerprint, fingerprint) == 0)
+      return lease;
+  return NULL;
+}
+
+/* Does the holder of the present row of AT_SQL_LEASE_READ or _ALL live? An expiry that no call can have written is a
+ * clock that was set back, or damage. */
+static bool holder_lives(const lease_request *request, sqlite3_stmt *statement) {
   char place[PLACE_CHARS];
+  if (!at_store_column_text(statement, 1, place, sizeof place, false)) return false;
+  const int64_t pid = sqlite3_column_int64(statement, 2), started = sqlite3_column_int64(statement, 3);
+  const int64_t expires_ms = sqlite3_column_int64(statement, 4);
+  if (pid < 1 || pid > INT_MAX || expires_ms < 0 || expires_ms > request->now_ms + LEASE_MAX_MS) return false;
+  const bool here = started != 0 && strcmp(place, request->place) == 0;
+  if (here && at_process_start(pid) != started) return false;
+  return expires_ms + (here ? LATE_MAX_MS : 0) > request->now_ms;
+}
+
+/* Reads the present lease into request->holder. */
+static int read_holder(at_store *store, void *user) {
+  lease_request *request = user;
   sqlite3_stmt *statement;
   request->holder = 0;
   int code = at_store_statement(store, AT_SQL_LEASE_READ, &statement);
@@ -88,21 +92,53 @@ static int read_holder(at_store *store, lease_request *request) {
   if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
   if (code != SQLITE_OK) return code;
   code = sqlite3_step(statement);
-  if (code == SQLITE_ROW && sqlite3_column_int64(statement, 0) != token_of(store) &&
-      at_store_column_text(statement, 1, place, sizeof place, false)) {
-    int64_t pid = sqlite3_column_int64(statement, 2), expires_ms = sqlite3_column_int64(statement, 4);
-    /* An expiry that no call can have written is a clock that was set back, or damage. */
-    bool in_time =
-        pid > 0 && pid <= INT_MAX && expires_ms > request->now_ms && expires_ms - request->now_ms <= LEASE_MAX_MS;
-    bool dead = strcmp(place, request->place) == 0 && process_start(pid) != sqlite3_column_int64(statement, 3);
-    if (in_time && !dead) request->holder = pid;
+  if (code == SQLITE_ROW) {
+    const bool own = sqlite3_column_int64(statement, 0) == token_of(store);
+    if (own ? find_held(store, request->fingerprint, request->problem) != NULL : holder_lives(request, statement))
+      request->holder = sqlite3_column_int64(statement, 2);
   }
   return at_store_step_end(statement, code);
+}
+
+static bool own_left_behind(const at_store *store, sqlite3_stmt *statement) {
+  char problem[AT_PROBLEM_CHARS];
+  if (sqlite3_column_int64(statement, 0) != token_of(store)) return false;
+  if (!at_store_column_text(statement, 6, problem, sizeof problem, true)) return true;
+  for (const at_lease *lease = store->leases; lease; lease = lease->next)
+    if (!lease->released && strcmp(lease->problem, problem) == 0) return false;
+  return true;
+}
+
+/* Deletes some of the rows of the dead, and of leases of this store that could not be deleted at their release. */
+static int clear_dead(at_store *store, const lease_request *request) {
+  dead_row rows[CLEARED_AT_ONCE];
+  int count = 0;
+  sqlite3_stmt *statement;
+  int code = at_store_statement(store, AT_SQL_LEASE_ALL, &statement);
+  if (code != SQLITE_OK) return code;
+  while (count < CLEARED_AT_ONCE && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    const int64_t token = sqlite3_column_int64(statement, 0);
+    if (token == token_of(store) ? !own_left_behind(store, statement) : holder_lives(request, statement)) continue;
+    dead_row *row = &rows[count];
+    row->fingerprint = sqlite3_column_int64(statement, 5);
+    row->token = token;
+    if (at_store_column_text(statement, 6, row->problem, sizeof row->problem, true)) count++;
+  }
+  code = at_store_step_end(statement, code);
+  for (int i = 0; i < count && code == SQLITE_OK; i++) {
+    code = at_store_statement(store, AT_SQL_LEASE_CLEAR, &statement);
+    if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 1, rows[i].fingerprint);
+    if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, rows[i].problem, -1, SQLITE_STATIC);
+    if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, rows[i].token);
+    if (code == SQLITE_OK) code = at_store_step_done(statement);
+  }
+  return code;
 }
 
 static int take(at_store *store, void *user) {
   lease_request *request = user;
   int code = read_holder(store, request);
+  if (code == SQLITE_OK) code = clear_dead(store, request);
   if (code != SQLITE_OK || request->holder != 0) return code;
   sqlite3_stmt *statement;
   code = at_store_statement(store, AT_SQL_ADD_FINGERPRINT, &statement);
@@ -116,13 +152,29 @@ static int take(at_store *store, void *user) {
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 5, store->pid);
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 6, request->started);
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 7, request->expires_ms);
-  if (code == SQLITE_OK) code = at_store_step_done(statement);
-  if (code == SQLITE_OK) store->leased = true;
-  return code;
+  return code == SQLITE_OK ? at_store_step_done(statement) : code;
 }
 
-attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
-                                     int64_t lifetime_ms) {
+/* Into the list, from which those go whose rows are gone now. */
+static void taken(at_store *store, void *user) {
+  lease_request *request = user;
+  for (at_lease **link = &store->leases; *link;) {
+    at_lease *lease = *link;
+    if (!lease->released) {
+      link = &lease->next;
+      continue;
+    }
+    *link = lease->next;
+    free(lease);
+  }
+  if (request->holder != 0) return;
+  request->lease->next = store->leases;
+  store->leases = request->lease;
+  store->leased = true;
+  request->lease = NULL;
+}
+
+static attune_status check_request(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms) {
   if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   if (store->read_only)
@@ -134,14 +186,54 @@ attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, c
     return at_fail(ATTUNE_INVALID_ARGUMENT, "lifetime_ms is %lld; should be 1 to %lld", (long long)lifetime_ms,
                    (long long)LEASE_MAX_MS);
   }
+  return ATTUNE_OK;
+}
+
+/* Who waits asks again and again, so the question alone writes nothing. */
+attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
+                                     int64_t lifetime_ms) {
+  attune_status status = check_request(store, fingerprint, problem, lifetime_ms);
+  if (status != ATTUNE_OK) return status;
   lease_request request = {.fingerprint = fingerprint, .problem = problem, .now_ms = wall_ms()};
   request.expires_ms = request.now_ms + lifetime_ms;
-  request.started = process_start(store->pid);
+  request.started = at_process_start(store->pid);
   read_place(request.place);
-  const at_store_job job = {true, take, NULL, &request};
-  status = at_store_run(store, &job, at_store_deadline(LEASE_WAIT_MS));
+  const at_store_job ask = {false, read_holder, NULL, &request}, get = {true, take, taken, &request};
+  const int64_t deadline_ns = at_store_deadline(LEASE_WAIT_MS);
+  status = at_store_run(store, &ask, deadline_ns);
+  if (status == ATTUNE_OK && request.holder == 0) {
+    request.lease = calloc(1, sizeof *request.lease);
+    if (!request.lease) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a lease");
+    (void)at_copy_text(request.lease->fingerprint, sizeof request.lease->fingerprint, fingerprint);
+    (void)at_copy_text(request.lease->problem, sizeof request.lease->problem, problem);
+    status = at_store_run(store, &get, deadline_ns);
+    free(request.lease);
+  }
   if (status != ATTUNE_OK || request.holder == 0) return status;
-  return at_fail(ATTUNE_BUSY, "process %lld tunes '%s' now", (long long)request.holder, problem);
+  return at_fail(ATTUNE_BUSY, "'%s' is being measured by process %lld", problem, (long long)request.holder);
+}
+
+static int extend(at_store *store, void *user) {
+  lease_request *request = user;
+  sqlite3_stmt *statement;
+  int code = at_store_statement(store, AT_SQL_LEASE_RENEW, &statement);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, token_of(store));
+  if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 4, request->expires_ms);
+  if (code == SQLITE_OK) code = at_store_step_done(statement);
+  if (code == SQLITE_OK) request->changed = sqlite3_changes(store->db);
+  return code;
+}
+
+attune_status at_store_lease_renew(at_store *store, const char *fingerprint, const char *problem, int64_t lifetime_ms) {
+  attune_status status = check_request(store, fingerprint, problem, lifetime_ms);
+  if (status != ATTUNE_OK) return status;
+  lease_request request = {.fingerprint = fingerprint, .problem = problem, .expires_ms = wall_ms() + lifetime_ms};
+  const at_store_job job = {true, extend, NULL, &request};
+  status = at_store_run(store, &job, at_store_deadline(RENEW_WAIT_MS));
+  if (status != ATTUNE_OK || request.changed > 0) return status;
+  return at_fail(ATTUNE_NOT_FOUND, "the lease on '%s' is lost", problem);
 }
 
 static int drop(at_store *store, void *user) {
@@ -154,12 +246,32 @@ static int drop(at_store *store, void *user) {
   return code == SQLITE_OK ? at_store_step_done(statement) : code;
 }
 
-/* One that cannot be released now ends with the store, the process or its time. */
+static void dropped(at_store *store, void *user) {
+  const lease_request *request = user;
+  const at_lease *gone = find_held(store, request->fingerprint, request->problem);
+  for (at_lease **link = &store->leases; gone && *link; link = &(*link)->next) {
+    if (*link != gone) continue;
+    at_lease *lease = *link;
+    *link = lease->next;
+    free(lease);
+    break;
+  }
+}
+
+/* One that cannot be released now goes with the next that is taken, else with the store, the process or its time. */
 void at_store_lease_release(at_store *store, const char *fingerprint, const char *problem) {
-  if (!store || !fingerprint || !problem || store->read_only || at_store_forked(store)) return;
+  if (!store || !fingerprint || !problem || store->read_only || at_store_inherited(store)) return;
+  pthread_mutex_lock(&store->lock);
+  const bool held = find_held(store, fingerprint, problem) != NULL;
+  pthread_mutex_unlock(&store->lock);
+  if (!held) return;
   lease_request request = {.fingerprint = fingerprint, .problem = problem};
-  const at_store_job job = {true, drop, NULL, &request};
-  (void)at_store_run(store, &job, at_store_deadline(LEASE_WAIT_MS));
+  const at_store_job job = {true, drop, dropped, &request};
+  if (at_store_run(store, &job, at_store_deadline(RELEASE_WAIT_MS)) == ATTUNE_OK) return;
+  pthread_mutex_lock(&store->lock);
+  at_lease *lease = find_held(store, fingerprint, problem);
+  if (lease) lease->released = true;
+  pthread_mutex_unlock(&store->lock);
 }
 
 static int drop_all(at_store *store, void *user) {

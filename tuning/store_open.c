@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/file_limit.h"
+
 #define APPLICATION_ID 1096041538
 #define SCHEMA_VERSION 1
 #define OPEN_WAIT_MS 5000
@@ -63,7 +65,7 @@ static attune_status run(at_store *store, const char *sql) {
   return code == SQLITE_OK ? ATTUNE_OK : at_store_fail(store, code);
 }
 
-/* Makes the tables, unless another process just did. */
+/* Makes the tables, unless another process just did. Sets store->made. */
 static attune_status create(at_store *store) {
   int64_t tables = 0;
   attune_status status = run(store, "BEGIN IMMEDIATE");
@@ -71,6 +73,7 @@ static attune_status create(at_store *store) {
   status = read_int(store, "SELECT count(*) FROM sqlite_schema", &tables);
   if (status == ATTUNE_OK && tables == 0) status = run(store, at_schema_sql);
   if (status == ATTUNE_OK) status = run(store, "COMMIT");
+  if (status == ATTUNE_OK) store->made = tables == 0;
   if (status != ATTUNE_OK && !sqlite3_get_autocommit(store->db)) {
     (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* the status says what failed first */
   }
@@ -109,15 +112,16 @@ static attune_status check_schema(at_store *store) {
       store->path, SCHEMA_VERSION);
 }
 
-/* Tells a tuning database from an empty file (made into one when writing), another program's file and a newer
- * attune's. */
-static attune_status identify(at_store *store) {
+/* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and a
+ * newer attune's. */
+static attune_status identify(at_store *store, bool make, bool *empty) {
   int64_t application = 0, version = 0, pages = 0;
   attune_status status = read_int(store, "PRAGMA application_id", &application);
   if (status == ATTUNE_OK && application == 0) {
     status = read_int(store, "PRAGMA page_count", &pages);
     if (status == ATTUNE_OK && pages == 0) {
-      if (store->read_only) return at_fail(ATTUNE_NOT_FOUND, "%s is empty; tune into it first", store->path);
+      *empty = !make;
+      if (!make) return ATTUNE_OK;
       status = create(store);
     }
     /* Again, whoever made it: another process may have done so between the two reads. */
@@ -151,36 +155,75 @@ static attune_status check_small(at_store *store) {
   return expect_text(store, "PRAGMA quick_check(1)", "ok");
 }
 
-/* The lock is held. */
-static attune_status connect(at_store *store, bool memory) {
-  int flags = store->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-  if (memory) flags |= SQLITE_OPEN_MEMORY;
-  /* NOMUTEX: the store's lock guards the connection. No CREATE: the file is there, with our mode. */
-  flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW;
-  store->deadline_ns = at_store_deadline(OPEN_WAIT_MS);
-  int code = sqlite3_open_v2(store->path, &store->db, flags, NULL);
-  if (code == SQLITE_OK) code = at_store_configure(store);
-  if (code != SQLITE_OK) return at_store_fail(store, code);
-  sqlite3_randomness(sizeof store->token, &store->token);
+/* All that must be true of a connection before it is used. */
+static attune_status check_connection(at_store *store, bool memory, bool make, bool *empty) {
   if (!store->read_only && sqlite3_db_readonly(store->db, "main") != 0) {
     return at_fail(ATTUNE_PERMISSION, "%s cannot be written; check its mode or open it read-only", store->path);
   }
   attune_status status = run(store, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;");
-  if (status == ATTUNE_OK) status = identify(store);
-  if (status == ATTUNE_OK && !store->read_only && !memory)
-    status = expect_text(store, "PRAGMA journal_mode = TRUNCATE", "truncate");
+  if (status == ATTUNE_OK) status = identify(store, make, empty);
+  if (status != ATTUNE_OK || *empty) return status;
+  if (!store->read_only && !memory) status = expect_text(store, "PRAGMA journal_mode = TRUNCATE", "truncate");
   if (status == ATTUNE_OK) status = run(store, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;");
   if (status == ATTUNE_OK && !memory) status = check_small(store);
   return status;
 }
 
-static void release(at_store *store) {
-  for (int i = 0; i < AT_SQL_COUNT; i++) (void)sqlite3_finalize(store->statements[i]);
+static void disconnect(at_store *store) {
+  for (int i = 0; i < AT_SQL_COUNT; i++) {
+    (void)sqlite3_finalize(store->statements[i]);
+    store->statements[i] = NULL;
+  }
   (void)sqlite3_close(store->db);
+  store->db = NULL;
+}
+
+static attune_status connect_to(at_store *store, const char *path, bool make, int64_t deadline_ns) {
+  const bool memory = strcmp(path, ":memory:") == 0;
+  bool empty = false;
+  int flags = store->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  if (memory) flags |= SQLITE_OPEN_MEMORY;
+  /* NOMUTEX: the store's lock guards the connection. No CREATE: the file is there, with our mode. */
+  flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW;
+  store->deadline_ns = deadline_ns;
+  int code = sqlite3_open_v2(path, &store->db, flags, NULL);
+  if (code == SQLITE_OK) code = at_store_configure(store);
+  attune_status status = code == SQLITE_OK ? check_connection(store, memory, make, &empty) : at_store_fail(store, code);
+  if (status != ATTUNE_OK || empty) disconnect(store);
+  return status;
+}
+
+attune_status at_store_connect(at_store *store, bool make, int64_t deadline_ns) {
+  char *path = NULL;
+  bool there = false;
+  attune_status status = at_store_path(&path, &there, store->path, store->access, make);
+  if (status == ATTUNE_OK && (there || make)) status = connect_to(store, path, make, deadline_ns);
+  free(path);
+  return status;
+}
+
+attune_status at_store_reconnect(at_store *store) {
+  const int64_t deadline_ns = at_store_deadline(OPEN_WAIT_MS);
+  sqlite3_randomness(0, NULL); /* the child must not draw what the parent draws */
+  sqlite3_randomness(sizeof store->token, &store->token);
+  if (strcmp(store->path, ":memory:") == 0) return connect_to(store, store->path, true, deadline_ns);
+  return at_store_connect(store, false, deadline_ns);
+}
+
+static void release(at_store *store) {
+  at_file_limit limit;
+  at_file_limit_begin(&limit);
+  disconnect(store);
+  at_file_limit_end(&limit);
   while (store->first) {
     at_store_row *row = store->first;
     store->first = row->next;
     free(row);
+  }
+  while (store->leases) {
+    at_lease *lease = store->leases;
+    store->leases = lease->next;
+    free(lease);
   }
 }
 
@@ -201,32 +244,49 @@ static attune_status check_library(void) {
   return ATTUNE_OK;
 }
 
+/* A named path is made absolute now, for the program may change its folder before the database is made. */
+static attune_status first_connection(at_store *store, const char *given) {
+  const int64_t deadline_ns = at_store_deadline(OPEN_WAIT_MS);
+  bool there = false;
+  sqlite3_randomness(sizeof store->token, &store->token);
+  if (strcmp(given, ":memory:") == 0) {
+    store->path = strdup(given);
+    if (!store->path) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to open %s", given);
+    attune_status status = connect_to(store, given, true, deadline_ns);
+    store->made = false;
+    return status;
+  }
+  attune_status status = at_store_path(&store->path, &there, given, store->access, false);
+  if (status != ATTUNE_OK || !there) return status;
+  at_file_limit limit;
+  at_file_limit_begin(&limit); /* what a crash left half written is undone now */
+  status = connect_to(store, store->path, false, deadline_ns);
+  at_file_limit_end(&limit);
+  return status;
+}
+
 attune_status at_store_open(at_store **out, const char *path, at_store_access access) {
   if (!out || !path) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "path" : "out");
   *out = NULL;
-  bool memory = strcmp(path, ":memory:") == 0;
-  if (memory && access == AT_STORE_READ_ONLY) {
+  if (strcmp(path, ":memory:") == 0 && access == AT_STORE_READ_ONLY) {
     return at_fail(ATTUNE_INVALID_ARGUMENT, ":memory: is opened read-only; it would always be empty");
   }
   attune_status status = check_library();
   if (status != ATTUNE_OK) return status;
   at_store *store = calloc(1, sizeof *store);
   if (!store) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to open %s", path);
+  store->access = access;
   store->read_only = access == AT_STORE_READ_ONLY;
   store->pid = getpid();
-  if (!memory)
-    status = at_store_path(&store->path, path, access);
-  else if (!(store->path = strdup(path)))
-    status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to open %s", path);
   pthread_mutex_init(&store->lock, NULL);
   pthread_mutex_init(&store->queue_lock, NULL);
-  if (status == ATTUNE_OK) status = at_store_list_add(store);
+  status = at_store_list_add(store);
   if (status != ATTUNE_OK) {
     destroy(store);
     return status;
   }
   pthread_mutex_lock(&store->lock);
-  status = connect(store, memory);
+  status = first_connection(store, path);
   if (status != ATTUNE_OK) release(store);
   pthread_mutex_unlock(&store->lock);
   if (status == ATTUNE_OK) {
@@ -238,9 +298,10 @@ attune_status at_store_open(at_store **out, const char *path, at_store_access ac
   return status;
 }
 
-/* In a child made by fork the store stays as it is, and in the list: SQLite must not close what it did not open. */
+/* In a child made by fork that never used it the store stays as it is, and in the list: SQLite must not close what it
+ * did not open. */
 void at_store_close(at_store *store) {
-  if (!store || at_store_forked(store)) return;
+  if (!store || at_store_inherited(store)) return;
   int64_t deadline_ns = at_store_deadline(CLOSE_WAIT_MS);
   attune_status status = store->read_only ? ATTUNE_OK : at_store_flush(store, 0, deadline_ns);
   if (status != ATTUNE_OK)

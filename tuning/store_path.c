@@ -99,9 +99,26 @@ static attune_status check_file(const char *path, at_store_access access) {
   return ATTUNE_OK;
 }
 
-static attune_status check_files(const char *path, const char *folder, at_store_access access) {
+/* SQLite takes a file of one byte for an empty one. */
+static attune_status check_size(const char *path, bool *out_there) {
+  enum { LEAST = 512 }; /* bytes of the smallest database */
+  struct stat info;
+  *out_there = false;
+  if (lstat(path, &info) != 0) return errno == ENOENT ? ATTUNE_OK : fail_errno(path, "found", errno);
+  *out_there = info.st_size > 0;
+  if (info.st_size == 0 || info.st_size >= LEAST) return ATTUNE_OK;
+  return at_fail(ATTUNE_BAD_DATA,
+                 "%s has %lld bytes and is no tuning database; move it away or set ATTUNE_DB to another", path,
+                 (long long)info.st_size);
+}
+
+/* Whether the database may be where it is or, when it is not there, may be made. */
+static attune_status check_files(const char *path, const char *folder, at_store_access access, bool *out_there) {
   static const char *const beside[] = {"-journal", "-wal", "-shm"};
   attune_status status = check_file(path, access);
+  const bool absent = status == ATTUNE_NOT_FOUND && access != AT_STORE_READ_ONLY;
+  if (absent) status = ATTUNE_OK;
+  if (status == ATTUNE_OK) status = check_size(path, out_there);
   char name[PATH_MAX + 16];
   for (size_t i = 0; i < AT_COUNT(beside) && status == ATTUNE_OK; i++) {
     struct stat info;
@@ -111,35 +128,44 @@ static attune_status check_files(const char *path, const char *folder, at_store_
     if (status == ATTUNE_NOT_FOUND) status = ATTUNE_OK; /* its owner finished in between */
   }
   if (status != ATTUNE_OK || access == AT_STORE_READ_ONLY) return status;
-  if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0) return fail_errno(path, "written", errno);
+  if (!absent && faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0) return fail_errno(path, "written", errno);
   if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) return fail_errno(folder, "written", errno);
   return ATTUNE_OK;
 }
 
-/* `folder` and `name` are the two parts of the path. */
-static attune_status resolve(char **out, char *folder, const char *name, at_store_access access) {
-  attune_status status = access == AT_STORE_READ_WRITE ? make_folders(folder) : ATTUNE_OK;
-  if (status != ATTUNE_OK) return status;
-  char *real = realpath(folder, NULL); /* SQLite is told to follow no link, so links above the file are followed here */
-  if (!real) return fail_errno(folder, "read", errno);
+/* The nearest folder above one that is not there yet: may folders be made in it? */
+static attune_status check_above(const char *folder) {
+  char *above = strdup(folder);
+  if (!above) return fail_errno(folder, "made", ENOMEM);
+  struct stat info;
+  for (char *slash = strrchr(above, '/'); slash && stat(above, &info) != 0; slash = strrchr(above, '/'))
+    slash[slash == above ? 1 : 0] = '\0';
+  const int error = faccessat(AT_FDCWD, above, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+  free(above);
+  return error == 0 ? ATTUNE_OK : fail_errno(folder, "made", error);
+}
+
+static attune_status join(char **out, const char *folder, const char *name) {
+  const size_t size = strlen(folder) + strlen(name) + 2;
+  size_t at = 0;
+  if (size > PATH_MAX - 16) return fail_errno(name, "used", ENAMETOOLONG);
+  *out = malloc(size);
+  if (!*out) return fail_errno(name, "opened", ENOMEM);
+  (void)at_append(*out, size, &at, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
+  return ATTUNE_OK;
+}
+
+/* `folder` is there, and resolved. */
+static attune_status look_in(char **out, bool *out_there, const char *folder, const char *name, at_store_access access,
+                             bool make) {
   char *path = NULL;
-  status = check_folder(real, access);
-  if (status == ATTUNE_OK && strlen(real) + strlen(name) + 2 > PATH_MAX - 16)
-    status = fail_errno(name, "used", ENAMETOOLONG);
-  if (status == ATTUNE_OK) {
-    size_t size = strlen(real) + strlen(name) + 2;
-    size_t at = 0;
-    path = malloc(size);
-    if (path)
-      (void)at_append(path, size, &at, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
-    else
-      status = fail_errno(name, "opened", ENOMEM);
-  }
-  if (status == ATTUNE_OK && access == AT_STORE_READ_WRITE && mknod(path, S_IFREG | 0600, 0) != 0 && errno != EEXIST) {
+  attune_status status = check_folder(folder, access);
+  if (status == ATTUNE_OK) status = join(&path, folder, name);
+  if (status == ATTUNE_OK && make && mknod(path, S_IFREG | 0600, 0) != 0 && errno != EEXIST)
     status = fail_errno(path, "made", errno);
-  }
-  if (status == ATTUNE_OK) status = check_files(path, real, access);
-  free(real);
+  if (status == ATTUNE_OK) status = check_files(path, folder, access, out_there);
+  if (status == ATTUNE_OK && !*out_there && access == AT_STORE_READ_ONLY)
+    status = at_fail(ATTUNE_NOT_FOUND, "%s is empty; tune into it first", path);
   if (status != ATTUNE_OK)
     free(path);
   else
@@ -147,8 +173,28 @@ static attune_status resolve(char **out, char *folder, const char *name, at_stor
   return status;
 }
 
-attune_status at_store_path(char **out, const char *path, at_store_access access) {
+/* `folder` and `name` are the two parts of the path. */
+static attune_status resolve(char **out, bool *out_there, char *folder, const char *name, at_store_access access,
+                             bool make) {
+  attune_status status = make && access == AT_STORE_OWN ? make_folders(folder) : ATTUNE_OK;
+  if (status != ATTUNE_OK) return status;
+  char *real = realpath(folder, NULL); /* SQLite is told to follow no link, so links above the file are followed here */
+  if (real) {
+    status = look_in(out, out_there, real, name, access, make);
+    free(real);
+    return status;
+  }
+  if (errno != ENOENT) return fail_errno(folder, "read", errno);
+  if (access != AT_STORE_OWN)
+    return at_fail(ATTUNE_NOT_FOUND, "the folder %s of the tuning database %s is not there; make it, or name another",
+                   folder, name);
+  status = check_above(folder);
+  return status == ATTUNE_OK ? join(out, folder, name) : status;
+}
+
+attune_status at_store_path(char **out, bool *out_there, const char *path, at_store_access access, bool make) {
   size_t length = strnlen(path, PATH_MAX);
+  *out_there = false;
   if (length == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database is empty; should name a file");
   if (length >= PATH_MAX)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "the path of the database has %d bytes or more", PATH_MAX);
@@ -162,7 +208,7 @@ attune_status at_store_path(char **out, const char *path, at_store_access access
     slash[slash == folder ? 1 : 0] = '\0';
   }
   char here[] = ".";
-  attune_status status = resolve(out, slash ? folder : here, name, access);
+  attune_status status = resolve(out, out_there, slash ? folder : here, name, access, make);
   free(folder);
   return status;
 }

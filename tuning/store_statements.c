@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+
+#include "src/file_limit.h"
 
 #define FIELD_COLUMNS                                                                                         \
   "problem, measure, device, implementation, version, configuration, time_ns, spread, samples, "              \
@@ -43,9 +46,17 @@ static const char *const texts[AT_SQL_COUNT] = {
     [AT_SQL_RECORDED] =
         "SELECT problem, count FROM workload WHERE fingerprint = " FINGERPRINT " ORDER BY count DESC, problem",
     [AT_SQL_LEASE_READ] =
-        "SELECT token, place, pid, started, expires FROM lease WHERE fingerprint = " FINGERPRINT " AND problem = ?2",
+        "SELECT token, place, pid, started, expires, fingerprint, problem FROM lease WHERE fingerprint = " FINGERPRINT
+        " AND problem = ?2",
+    [AT_SQL_LEASE_ALL] = "SELECT token, place, pid, started, expires, fingerprint, problem FROM lease",
+    [AT_SQL_LEASE_CLEAR] = "DELETE FROM lease WHERE fingerprint = ?1 AND problem = ?2 AND token = ?3",
+    [AT_SQL_LEASE_RENEW] =
+        "UPDATE lease SET expires = ?4 WHERE fingerprint = " FINGERPRINT " AND problem = ?2 AND token = ?3",
     [AT_SQL_LEASE_TAKE] = "INSERT OR REPLACE INTO lease (fingerprint, problem, token, place, pid, started, expires) "
                           "VALUES (" FINGERPRINT ", ?2, ?3, ?4, ?5, ?6, ?7)",
+    [AT_SQL_TOUCH] = "INSERT OR REPLACE INTO lease (fingerprint, problem, token, place, pid, started, expires) "
+                     "VALUES (0, '', 0, '', 0, 0, 0)",
+    [AT_SQL_UNTOUCH] = "DELETE FROM lease WHERE fingerprint = 0 AND problem = ''",
     [AT_SQL_LEASE_DROP] = "DELETE FROM lease WHERE fingerprint = " FINGERPRINT " AND problem = ?2 AND token = ?3",
     [AT_SQL_LEASE_DROP_ALL] = "DELETE FROM lease WHERE token = ?1",
 };
@@ -147,6 +158,7 @@ static attune_status refused_by_system(const at_store *store) {
 
 attune_status at_store_fail(at_store *store, int code) {
   const char *path = store->path;
+  struct rlimit limit;
   const char *reason =
       store->db && sqlite3_errcode(store->db) == (code & 0xff) ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
   switch (code & 0xff) {
@@ -154,7 +166,11 @@ attune_status at_store_fail(at_store *store, int code) {
   case SQLITE_LOCKED: return at_fail(ATTUNE_BUSY, "%s is in use by another thread or process; try again", path);
   case SQLITE_NOMEM: return at_fail(ATTUNE_OUT_OF_MEMORY, "%s: SQLite has no memory", path);
   case SQLITE_FULL: return at_fail(ATTUNE_IO_ERROR, "%s cannot grow: %s; free space on its filesystem", path, reason);
-  case SQLITE_IOERR: return at_fail(ATTUNE_IO_ERROR, "%s: %s (SQLite code %d)", path, reason, code);
+  case SQLITE_IOERR:
+    if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      return at_fail(ATTUNE_IO_ERROR, "%s: %s; this process may write files of up to %llu bytes (ulimit -f)", path,
+                     reason, (unsigned long long)limit.rlim_cur);
+    return at_fail(ATTUNE_IO_ERROR, "%s: %s (SQLite code %d)", path, reason, code);
   case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
   case SQLITE_FORMAT:
@@ -226,10 +242,16 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
   for (;;) {
     if (!lock_until(store, deadline_ns))
       return at_fail(ATTUNE_BUSY, "%s is in use by another thread; try again", store->path);
+    at_file_limit limit;
     bool was_damaged = store->damaged;
-    attune_status status = transact(store, job, deadline_ns);
-    bool now_damaged = store->damaged && !was_damaged;
+    at_file_limit_begin(&limit);
+    attune_status status = store->db ? ATTUNE_OK : at_store_connect(store, job->write, deadline_ns);
+    if (status == ATTUNE_OK && store->db) status = transact(store, job, deadline_ns);
+    at_file_limit_end(&limit);
+    bool now_damaged = store->damaged && !was_damaged, made = store->made;
+    store->made = false;
     pthread_mutex_unlock(&store->lock);
+    if (made) at_log(ATTUNE_LOG_INFO, "made a new tuning database %s", store->path);
     if (now_damaged) at_log(ATTUNE_LOG_WARNING, "%s", attune_last_message());
     if (status != ATTUNE_BUSY || at_now_ns() >= deadline_ns) return status;
     nap();

@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tune.c: one problem's tuning from start to commit: one at a time a device in the process, one a problem among
+ * tune.c: one problem's tuning from start to commit: one at a time a device, one a problem among threads and
  * processes. */
 #include "tuning/tune.h"
 
 #include <string.h>
 #include <time.h>
 
+#include "src/device_lease.h"
+#include "src/exit.h"
 #include "tuning/search.h"
+#include "tuning/single_flight.h"
 
-enum { LEASE_MS = 60000, COMMIT_WAIT_MS = 5000, POLL_MS = 5 };
+enum { COMMIT_WAIT_MS = 5000 };
 
-/* One search at a time on a device, whatever the tuner: two would disturb each other's times. */
+/* One search at a time on a device, whatever the tuner: two would disturb each other's times. Held for a whole search, so
+ * a fork does not wait for it: the child, in which no search runs, makes it anew. */
 static pthread_mutex_t device_lock[AT_MAX_DEVICES];
 static pthread_once_t device_lock_once = PTHREAD_ONCE_INIT;
+
+static void renew_device_locks(void *unused, bool child) {
+  (void)unused;
+  for (int i = 0; child && i < AT_MAX_DEVICES; i++) pthread_mutex_init(&device_lock[i], NULL);
+}
+
 static void device_lock_init(void) {
-  for (int i = 0; i < AT_MAX_DEVICES; i++) pthread_mutex_init(&device_lock[i], NULL);
+  static at_fork_watch watch = {.after = renew_device_locks};
+  renew_device_locks(NULL, true);
+  at_fork_watch_add(&watch);
+}
+
+static void lock_device(const attune_device *device) {
+  pthread_mutex_lock(&device_lock[device->index]);
+}
+
+static void unlock_device(const attune_device *device) {
+  pthread_mutex_unlock(&device_lock[device->index]);
 }
 
 typedef struct job {
@@ -25,41 +45,65 @@ typedef struct job {
   const char *fingerprint;
   double budget_ns; /* 0: the problem's own */
   double most_ns;   /* what is left of the tuner's whole budget; 0: no limit */
+  double wait_ns;   /* the longest it may wait for others, if that is less; 0: no limit */
   bool force;
-  bool leased;
+  at_flight flight;
 } job;
 
-/* A winner that needs no measuring: complete, in this tuner or in a database. */
-static bool known(const job *j, attune_decision *out) {
+/* The winner so far, in this tuner or in a database. */
+static bool incumbent(const job *j, attune_decision *out) {
   at_key key = {{0}};
-  at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR && out->complete)
-    return true;
-  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
+  at_key_set(&key, j->op, j->device);
+  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR) return true;
+  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK;
 }
 
-/* Among processes, one tunes and the others wait for its winner, twice as long as they would tune themselves; then they
- * tune after all. */
-static bool other_process_won(job *j, attune_decision *out) {
-  at_store *store = j->tuner->user;
-  if (!store) return false;
-  const int64_t give_up_ns = at_now_ns() + (int64_t)(1e9 + 2.0 * (j->budget_ns > 0.0 ? j->budget_ns : 1e9));
-  while (at_store_lease_acquire(store, j->fingerprint, out->problem, LEASE_MS) == ATTUNE_BUSY) {
-    attune_decision found;
-    if (!j->force && at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) == ATTUNE_OK) {
-      *out = found;
-      return true;
-    }
-    if (at_now_ns() > give_up_ns) return false;
-    nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
-  }
-  j->leased = true;
-  attune_decision found; /* it may have been committed just before the lease was free */
-  if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK || !found.complete)
-    return false;
+/* A winner that needs no measuring. */
+static bool known(const job *j, attune_decision *out) {
+  return incumbent(j, out) && at_evidence(out) == AT_EVIDENCE_FULL;
+}
+
+/* Tells that there will be a wait, and for whom: what the message says. The log is called without a lock. */
+static void tell_wait(const job *j) {
+  if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
+  unlock_device(j->device);
+  at_log(ATTUNE_LOG_INFO, "waiting: %s", attune_last_message());
+  lock_device(j->device);
+}
+
+/* A winner that another measured since `since`, or one that needs no measuring. */
+static bool others_winner(const job *j, int64_t since, attune_decision *out) {
+  attune_decision found;
+  if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK) return false;
+  if (at_evidence(&found) != AT_EVIDENCE_FULL && (since == 0 || found.tuned_at < since)) return false;
   *out = found;
   return true;
+}
+
+/* One tunes and the others wait for its winner while it lives. *won: the winner is there; else, after OK, the problem
+ * is ours to measure. */
+static attune_status claim(job *j, attune_decision *out, bool *won) {
+  attune_status status = at_flight_claim(&j->flight);
+  int64_t since = 0;
+  if (status == ATTUNE_BUSY && !j->flight.at_once) {
+    since = (int64_t)time(NULL);
+    tell_wait(j);
+  }
+  while (status == ATTUNE_BUSY && !j->flight.at_once) {
+    if (at_flight_wait(&j->flight) != ATTUNE_OK) return at_flight_claim(&j->flight); /* once more, for the message */
+    status = at_flight_claim(&j->flight);
+  }
+  *won = status == ATTUNE_OK && others_winner(j, since, out); /* it may have been committed just before the claim */
+  return status;
+}
+
+/* The device's turn among processes. *won: another thread found the winner while the wait was told. */
+static attune_status take_turn(job *j, attune_decision *out, bool *won) {
+  if (at_device_lease_try(j->device) == ATTUNE_OK) return ATTUNE_OK;
+  tell_wait(j);
+  *won = !j->force && known(j, out);
+  return *won ? ATTUNE_OK : at_device_lease_acquire(j->device, at_flight_wait, &j->flight);
 }
 
 static attune_status profiler_of(const job *j, at_profiler **out) {
@@ -79,14 +123,19 @@ static void commit(const job *j, const at_search_result *result, const attune_de
     at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
 }
 
-/* Under the device's lock. */
-static attune_status measure_problem(const job *j, at_search_result *result, attune_decision *out) {
+/* Under the device's lock and lease. */
+static attune_status measure_problem(job *j, const attune_decision *before, at_search_result *result,
+                                     attune_decision *out) {
   at_profiler *profiler = NULL;
   const attune_measure measure = at_tuner_measure(j->tuner, j->device);
-  const int64_t start_ns = at_now_ns();
   attune_status status = profiler_of(j, &profiler);
-  if (status == ATTUNE_OK) status = at_search(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns);
-  atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
+  if (status != ATTUNE_OK) return status;
+  profiler->between = at_flight_renew;
+  profiler->between_user = &j->flight;
+  status = at_search_again(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);
+  profiler->between = NULL;
+  if (status == ATTUNE_OK && at_exit_begun()) /* libraries were taken away meanwhile: the times may be of anything */
+    status = at_fail(ATTUNE_DEVICE_ERROR, "the process ends; nothing is tuned any more");
   if (status != ATTUNE_OK) return status;
   const attune_decision head = *out;
   *out = result->decision;
@@ -98,14 +147,28 @@ static attune_status measure_problem(const job *j, at_search_result *result, att
   return ATTUNE_OK;
 }
 
-/* The new winner is what calls use from now on. */
+/* Weaker evidence does not replace stronger: then *out becomes the winner so far, and says why. */
+static bool stays(const attune_decision *before, attune_decision *out) {
+  char note[sizeof out->note];
+  if (!at_evidence_weaker(out, before)) return false;
+  snprintf(note, sizeof note, "stays: measured anew, but %s",
+           !out->complete ? "the budget ended first"
+           : out->unsure  ? "noise left the choice open"
+                          : "with a larger error");
+  *out = *before;
+  at_copy_text(out->note, sizeof out->note, note);
+  return true;
+}
+
+/* The winner is what calls use from now on. */
 static void publish(const job *j, const attune_decision *winner) {
   at_key key = {{0}};
   at_plan *plan = NULL;
-  at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK)
-    at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false);
+  at_key_set(&key, j->op, j->device);
+  if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK &&
+      at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false) == ATTUNE_OK)
+    at_plan_unuse(plan);
 }
 
 /* What is left of the tuner's whole budget bounds the problem's. */
@@ -119,34 +182,78 @@ static attune_status bound_budget(job *j) {
   return ATTUNE_OK;
 }
 
-attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                              double budget_ns, bool force, attune_decision *out) {
-  job j = {.tuner = tuner, .op = op, .problem = problem, .device = device, .budget_ns = budget_ns, .force = force};
+/* How long it may wait: what is left of the tuner's whole budget, or of the caller's. */
+static at_flight flight_of(const job *j, const attune_decision *head, bool at_once) {
+  double wait_ns = j->wait_ns;
+  if (j->most_ns > 0.0 && (wait_ns <= 0.0 || j->most_ns < wait_ns)) wait_ns = j->most_ns;
+  return (at_flight){.store = j->tuner->user,
+                     .device = j->device,
+                     .fingerprint = j->fingerprint,
+                     .problem = head->problem,
+                     .deadline_ns = wait_ns > 0.0 ? at_now_ns() + (int64_t)wait_ns : 0,
+                     .at_once = at_once};
+}
+
+/* Waits for others, measures, or takes what they found. *measured: there is a new winner to commit. Under the device's
+ * lock. */
+static attune_status fly(job *j, at_search_result *result, attune_decision *out, bool *measured) {
+  const int64_t start_ns = at_now_ns();
+  bool won = false, found = false;
+  attune_status status = claim(j, out, &won);
+  if (status == ATTUNE_OK && !won) {
+    status = take_turn(j, out, &won);
+    if (status == ATTUNE_OK && !won && j->most_ns > 0.0) {
+      j->most_ns -= (double)(at_now_ns() - start_ns);
+      if (j->most_ns < 1.0) j->most_ns = 1.0;
+    }
+    if (status == ATTUNE_OK && !won) {
+      attune_decision before;
+      const bool had = incumbent(j, &before);
+      status = measure_problem(j, had ? &before : NULL, result, out);
+      found = status == ATTUNE_OK;
+      *measured = found && !(had && stays(&before, out));
+    }
+    at_device_lease_release(j->device);
+  }
+  atomic_fetch_add(&j->tuner->spent_ns, at_now_ns() - start_ns);
+  if (found || won) publish(j, out);
+  return status;
+}
+
+static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
   at_search_result result = {.warning = ""};
-  attune_status status = at_tuner_fingerprint(tuner, device, &j.fingerprint);
+  attune_decision head;
+  attune_status status = at_tuner_fingerprint(j->tuner, j->device, &j->fingerprint);
   if (status != ATTUNE_OK) return status;
-  if (!force && known(&j, out)) return ATTUNE_OK;
+  if (!j->force && known(j, out)) return ATTUNE_OK;
   pthread_once(&device_lock_once, device_lock_init);
-  pthread_mutex_lock(&device_lock[device->index]);
+  lock_device(j->device);
   bool measured = false;
-  if (force || !known(&j, out)) { /* another thread may have tuned it meanwhile */
-    status = bound_budget(&j);
-    if (status == ATTUNE_OK) status = at_decision_begin(tuner, op, problem, device, out);
-    if (status == ATTUNE_OK && !other_process_won(&j, out)) {
-      status = measure_problem(&j, &result, out);
-      measured = status == ATTUNE_OK;
-      if (measured) publish(&j, out);
+  if (j->force || !known(j, out)) { /* another thread may have tuned it meanwhile */
+    status = bound_budget(j);
+    if (status == ATTUNE_OK) status = at_decision_begin(j->tuner, j->op, j->problem, j->device, &head);
+    if (status == ATTUNE_OK) {
+      *out = head;
+      j->flight = flight_of(j, &head, at_once);
+      status = fly(j, &result, out, &measured);
     }
   }
-  pthread_mutex_unlock(&device_lock[device->index]);
-  if (measured) commit(&j, &result, out);
-  if (j.leased) at_store_lease_release(tuner->user, j.fingerprint, out->problem);
+  unlock_device(j->device);
+  if (measured) commit(j, &result, out);
+  at_flight_end(&j->flight);
   if (result.warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result.warning);
   return status;
 }
 
-attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
-                          attune_decision *out) {
+attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                              double budget_ns, bool force, attune_decision *out) {
+  job j = {.tuner = tuner, .op = op, .problem = problem, .device = device, .budget_ns = budget_ns, .force = force};
+  j.wait_ns = budget_ns;
+  return tune_problem(&j, false, out);
+}
+
+static attune_status tune_text(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
+                               int force, bool at_once, attune_decision *out) {
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !device ? "device" : "problem");
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
@@ -154,8 +261,22 @@ attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK)
-    status = at_tune_problem(tuner, op, bytes, device, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, force != 0, &decision);
+  if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
+  const int before = device->backend->relax ? device->backend->relax(device) : 0;
+  job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
+  j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
+  if (status == ATTUNE_OK) status = tune_problem(&j, at_once, &decision);
+  if (device->backend->restore) device->backend->restore(before);
   if (status == ATTUNE_OK && out) *out = decision;
   return status;
+}
+
+attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,
+                          attune_decision *out) {
+  return tune_text(tuner, device, problem, budget_ms, force, false, out);
+}
+
+attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
+                              int force, attune_decision *out) {
+  return tune_text(tuner, device, problem, budget_ms, force, true, out);
 }

@@ -7,6 +7,7 @@
 
 #include "src/settings.h"
 #include "tuning/fingerprint.h"
+#include "tuning/recent.h"
 
 static bool mode_known(attune_mode mode) {
   return mode >= ATTUNE_MODE_OFF && mode <= ATTUNE_MODE_TUNE;
@@ -26,9 +27,21 @@ static attune_status check_options(const attune_tuner_options *o) {
   return ATTUNE_OK;
 }
 
+/* The user database: the program's, ATTUNE_DB's or the user's own; none where the program or ATTUNE_DB wants none. */
+static attune_status open_user(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
+  const bool named = o->database || s->database_named;
+  const char *path = o->database ? o->database : s->database;
+  if (named && (!path[0] || strcmp(path, ":memory:") == 0)) return ATTUNE_OK;
+  if (!path[0])
+    return at_fail(ATTUNE_NOT_FOUND, "there is no place for a tuning database, as HOME and XDG_DATA_HOME are not set; "
+                                     "name a file by ATTUNE_DB (attune --db), or :memory: for none");
+  return at_store_open(&t->user, path, named ? AT_STORE_READ_WRITE : AT_STORE_OWN);
+}
+
 /* Opens the layers. What cannot be opened is left out and said; the tuner works without. */
-static void open_databases(attune_tuner *t, const attune_tuner_options *o, const char *user) {
-  if (user[0] && strcmp(user, ":memory:") != 0) t->database_status = at_store_open(&t->user, user, AT_STORE_READ_WRITE);
+static void open_databases(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
+  const char *user = o->database ? o->database : s->database;
+  t->database_status = open_user(t, o, s);
   if (t->database_status != ATTUNE_OK) {
     at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
     const bool reading = (t->database_status == ATTUNE_PERMISSION || t->database_status == ATTUNE_UNSUPPORTED) &&
@@ -40,6 +53,21 @@ static void open_databases(attune_tuner *t, const attune_tuner_options *o, const
   if (o->system_database && o->system_database[0] &&
       at_store_open(&t->system, o->system_database, AT_STORE_READ_ONLY) != ATTUNE_OK)
     at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", attune_last_message());
+}
+
+static void before_fork(void *of) {
+  attune_tuner *t = of;
+  pthread_mutex_lock(&t->lock);
+  pthread_mutex_lock(&t->plans.lock);
+  pthread_mutex_lock(&t->captured.lock);
+}
+
+static void after_fork(void *of, bool child) {
+  attune_tuner *t = of;
+  if (child) memset(t->profilers, 0, sizeof t->profilers);
+  pthread_mutex_unlock(&t->captured.lock);
+  pthread_mutex_unlock(&t->plans.lock);
+  pthread_mutex_unlock(&t->lock);
 }
 
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
@@ -64,7 +92,9 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     t->measure = o->measure;
     atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
     pthread_mutex_init(&t->lock, NULL);
-    open_databases(t, o, o->database ? o->database : settings->database);
+    t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
+    at_fork_watch_add(&t->fork);
+    open_databases(t, o, settings);
     *out = t;
   } else if (t) {
     at_plan_table_close(&t->plans);
@@ -76,6 +106,8 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
 
 void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
+  at_fork_watch_remove(&t->fork);
+  at_recent_forget(t->id);
   at_plan_table_close(&t->plans);
   at_plan_table_close(&t->captured);
   for (int i = 0; i < AT_MAX_DEVICES; i++) {
@@ -105,6 +137,15 @@ attune_status attune_tuner_database_status(attune_tuner *t) {
   return status == ATTUNE_OK ? ATTUNE_OK : at_fail(status, "%s", message);
 }
 
+attune_status attune_tuner_database_prepare(attune_tuner *t) {
+  enum { WAIT_MS = 5000 };
+  attune_status status = attune_tuner_database_status(t);
+  if (status != ATTUNE_OK || !t->user) return status;
+  status = at_store_try_write(t->user, WAIT_MS);
+  at_tuner_database_is(t, status);
+  return status;
+}
+
 attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
   if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
   if (!mode_known(mode))
@@ -132,21 +173,24 @@ const at_op *at_tuner_op(const attune_tuner *t, const char *problem) {
 }
 
 attune_status at_tuner_fingerprint(attune_tuner *t, attune_device *device, const char **out) {
-  attune_status status = ATTUNE_OK;
-  pthread_mutex_lock(&t->lock);
   char **slot = &t->fingerprints[device->index];
-  if (!*slot) {
-    char *text = malloc(AT_FINGERPRINT_CHARS);
-    status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS)
-                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
-    if (status == ATTUNE_OK)
-      *slot = text;
-    else
-      free(text);
+  pthread_mutex_lock(&t->lock);
+  *out = *slot;
+  pthread_mutex_unlock(&t->lock);
+  if (*out) return ATTUNE_OK;
+  /* Made without the lock: it may open libraries, and a fork must not wait for that. */
+  char *text = malloc(AT_FINGERPRINT_CHARS);
+  const attune_status status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS)
+                                    : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
+  pthread_mutex_lock(&t->lock);
+  if (status == ATTUNE_OK && !*slot) {
+    *slot = text;
+    text = NULL;
   }
   *out = *slot;
   pthread_mutex_unlock(&t->lock);
-  return status;
+  free(text);
+  return *out ? ATTUNE_OK : status;
 }
 
 at_store *at_tuner_store(attune_tuner *t) {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "src/fork.h"
 #include "tuning/plan_table.h"
 #include "tuning/profile.h"
 #include "tuning/store.h"
@@ -29,9 +30,12 @@ struct attune_tuner {
   at_store *system;              /* NULL: none */
   attune_status database_status; /* of opening it, then of the latest commit; with its message under lock */
   char database_message[512];
-  pthread_mutex_t lock;
-  char *fingerprints[AT_MAX_DEVICES];     /* by device index, made once; under lock */
-  at_profiler *profilers[AT_MAX_DEVICES]; /* by device index; used under tune.c's lock of the device */
+  pthread_mutex_t lock;               /* a leaf, held for a moment; the tables' locks too */
+  char *fingerprints[AT_MAX_DEVICES]; /* by device index, made once; under lock */
+  /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are in
+   * the parent, and a search may have been changing them. */
+  at_profiler *profilers[AT_MAX_DEVICES];
+  at_fork_watch fork;
 };
 
 /* A tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */

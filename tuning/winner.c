@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tuning/statistics.h"
+
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                 attune_decision *out) {
   memset(out, 0, sizeof *out);
@@ -65,4 +67,20 @@ attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *p
     return ATTUNE_OK;
   }
   return status;
+}
+
+/* A new error counts as clearly larger from here: relative to the old one, and at least so much of the time. */
+static const double LARGER = 2.0, LARGER_AT_LEAST = 0.002;
+
+at_evidence_rank at_evidence(const attune_decision *decision) {
+  return !decision->complete ? AT_EVIDENCE_PART : decision->unsure ? AT_EVIDENCE_OPEN : AT_EVIDENCE_FULL;
+}
+
+bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old) {
+  const at_evidence_rank new_rank = at_evidence(fresh), old_rank = at_evidence(old);
+  if (new_rank != old_rank) return new_rank < old_rank;
+  if (old->samples == 0) return false;
+  const double error = at_median_error(fresh->spread, fresh->samples),
+               old_error = at_median_error(old->spread, old->samples);
+  return fresh->samples == 0 || error > LARGER * old_error + LARGER_AT_LEAST;
 }

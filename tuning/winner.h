@@ -19,4 +19,11 @@ attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void
 attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device,
                                   const attune_decision *decision, at_plan **plan);
 
+/* How much a decision's evidence counts: what was open when the budget ended, what noise left open, what is settled. */
+typedef enum at_evidence_rank { AT_EVIDENCE_PART, AT_EVIDENCE_OPEN, AT_EVIDENCE_FULL } at_evidence_rank;
+at_evidence_rank at_evidence(const attune_decision *decision);
+
+/* Is the new evidence weaker than the old: of a lower rank, or of the same with a clearly larger error? */
+bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old);
+
 #endif

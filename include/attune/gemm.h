@@ -5,7 +5,10 @@
  * Layout: column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j].
  * Edges (BLAS semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor
  * B; beta = 0 never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32; see
- * attune_accuracy for what each level permits. */
+ * attune_accuracy for what each level permits.
+ * Special values: a tuned winner was tried with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
+ * reach the result as IEEE 754 has it (0 times NaN is NaN, denormals count), but for what the vendor's default itself
+ * loses for the problem. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
@@ -62,8 +65,8 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
                                      const attune_gemm_operands *operands);
 
 /* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
- * tuner. `operands` stands for the later ones: the plan takes operands aligned at least as well (up to 16 bytes), and
- * with beta = 0 only if beta is 0 here, with C and D the same memory only if they are so here. m, n, k, batch > 0 and
+ * tuner. `operands` stands for the later ones: the plan takes operands aligned at least as well (by classes up to
+ * 128 bytes on a GPU, 16 on the host: the least aligned of them counts), and with beta = 0 only if beta is 0 here, with C and D the same memory only if they are so here. m, n, k, batch > 0 and
  * alpha != 0. Errors and threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
@@ -78,8 +81,9 @@ ATTUNE_API attune_status attune_plan_run(const attune_plan *plan, attune_stream 
 ATTUNE_API void attune_plan_destroy(attune_plan *plan);
 
 /* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated: row-major is
- * turned to column-major; sizes that differ from packed, alignment below 16 bytes and the use of C are added.
- * `operands` NULL: aligned to 16 bytes and beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: 256 bytes
+ * turned to column-major; sizes that differ from packed, the use of C and, as "align=16", an alignment of the least
+ * aligned operand below 128 bytes are added. On the host 16 bytes and more are one class: attune_explain and attune_tune
+ * leave the word out there. `operands` NULL: aligned to 128 bytes and beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: 256 bytes
  * do). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);

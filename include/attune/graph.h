@@ -47,7 +47,8 @@ typedef struct attune_capture_options {
 ATTUNE_API attune_status attune_graph_create(attune_graph **out, attune_device *device);
 
 /* Ends a capture that is under way (what it wrote down is dropped), releases the graph, its executable, its hold on the
- * pool and its generators. Its replays must be done. NULL is left alone; so is, with an error in the log, a graph whose
+ * pool and its generators. What the pool has free serves other requests of the device, the next graph's before all.
+ * Its replays must be done. NULL is left alone; so is, with an error in the log, a graph whose
  * own callback calls this. */
 ATTUNE_API void attune_graph_destroy(attune_graph *graph);
 
@@ -104,8 +105,10 @@ ATTUNE_API attune_status attune_graph_register_generator(attune_graph *graph, at
 /* Pieces of work in the graph (kernels, copies, fills ...); 0 for NULL and while nothing is captured. */
 ATTUNE_API size_t attune_graph_node_count(const attune_graph *graph);
 
-/* Writes the captured graph to the file `path` in Graphviz' DOT language, replacing the file. Only with keep_graph.
- * Errors: INVALID_ARGUMENT (nothing is captured, or it was not kept), PERMISSION, NOT_FOUND, IO_ERROR, DEVICE_ERROR. */
+/* Writes the captured graph to the file `path` in Graphviz' DOT language, replacing the file. Only with keep_graph; not
+ * in the graph's own capture. Errors: INVALID_ARGUMENT (nothing is captured, or it was not kept; no path), CAPTURING
+ * (the graph is in a capture), after which the file is as before; PERMISSION, NOT_FOUND (there is no such folder),
+ * IO_ERROR (also: the disk is full), OUT_OF_MEMORY, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path);
 
 /* The cudaGraph_t (only with keep_graph) and the cudaGraphExec_t; NULL on the host, and where there is none. Borrowed,

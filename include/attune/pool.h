@@ -25,8 +25,9 @@ typedef struct attune_pool_options {
 ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *device,
                                             const attune_pool_options *options);
 
-/* Releases the handle. Memory from the pool stays valid until it is freed; the pool's segments go back at the next
- * attune_memory_empty_cache or when memory is short. NULL is left alone. Any thread. */
+/* Releases the handle. Memory from the pool stays valid until it is freed. Segments that are free serve other requests
+ * of the device, once the work that used them is done; those of the pool's own allocator are given back to it, after
+ * waiting for the device, or when a capture that is under way ends. NULL is left alone. Any thread. */
 ATTUNE_API void attune_pool_destroy(attune_pool *pool);
 
 /* From now on attune_alloc on `stream` takes from `pool`, until attune_pool_end; begin and end nest up to 8 deep. A

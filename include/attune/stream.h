@@ -71,6 +71,20 @@ ATTUNE_API attune_status attune_stream_wait_event(attune_stream *stream, attune_
  * attune_stream_wait_event. Allowed in capture: `stream` joins the one that `other` is in. */
 ATTUNE_API attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other);
 
+/* A function that runs in stream order. */
+typedef void (*attune_call_fn)(void *user);
+
+/* Runs fn(user) on a thread of the CPU when all work given to `stream` before is done; work given later waits until fn
+ * returns. On the host's default stream it runs at once, in the calling thread; else on a thread of attune (host) or of
+ * the driver (CUDA). Captured, it is a piece of the graph and runs in each replay. `user` is handed on as it is and
+ * must live until fn has run, for a graph as long as the graph; attune frees nothing.
+ * fn must not wait for work of any stream, give work to the stream that runs it, or replay the graph that it is a piece
+ * of. On CUDA it must call no CUDA function, and of attune only what uses no CUDA device; on the host it may call
+ * attune, GEMMs on the host's default stream for example. It does not run on a device that was lost before, nor for work
+ * that is never reached. Its own failures are its own to note in `user`.
+ * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY (in a capture), DEVICE_ERROR, UNSUPPORTED. Allowed in capture. */
+ATTUNE_API attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user);
+
 /* A new timing event of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
  * DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *device);

@@ -47,11 +47,13 @@ typedef enum attune_measure {
 /* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. */
 typedef struct attune_tuner_options {
   const char *database; /* the user database, read and written; NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db;
-                                   "" or ":memory:": none */
+                                   "" or ":memory:": none. Made by the first write; the folder of a named one must be
+                                   there */
   const char *system_database; /* a read-only layer under it; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
   double budget_ms;            /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
-                                   makes sensible: 330 and 400 calls of the default */
+                                   makes sensible: 420 and 400 calls of the default; half as
+                                   long again where noise leaves the choice open */
   double total_budget_ms;      /* most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
 } attune_tuner_options;
@@ -70,8 +72,14 @@ ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 
 /* OK, or why the user database is not in use, or why the latest winner is not in it but in memory only (NOT_FOUND,
  * PERMISSION, BAD_DATA, IO_ERROR, BUSY ...), with the message of attune_last_message set. OK too when no database was
- * asked for. Any thread. */
+ * asked for ("" or ":memory:") and when it is not made yet; NOT_FOUND when there is no place for one (no HOME). Any
+ * thread. */
 ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
+
+/* Makes the user database if it is not there yet, and writes to it: OK, or why winners could not be stored, so that a
+ * long run may be refused before it measures. OK too when no database was asked for. Errors: those of
+ * attune_tuner_database_status. Any thread. */
+ATTUNE_API attune_status attune_tuner_database_prepare(attune_tuner *tuner);
 
 /* Changes what a miss does from now on. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode);
@@ -110,17 +118,34 @@ typedef struct attune_decision {
   int disturbed;    /* samples thrown away: throttled or disturbed */
   double max_error; /* of the winner: largest error as a fraction of what the contract allows */
   double tuning_ms;
-  int complete;     /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
-  int64_t tuned_at; /* seconds since 1970, 0: not tuned */
-  char note[128];   /* in words: why this one */
+  int complete;            /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
+  int64_t tuned_at;        /* seconds since 1970, 0: not tuned */
+  char note[128];          /* in words: why this one */
+  double placement_spread; /* relative: how far time_ns moves with where the operands lie, a standard deviation */
+  int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes anew */
 } attune_decision;
 
 /* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner
- * and fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0:
- * the tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
- * BUDGET_EXHAUSTED (the tuner's total), DEVICE_ERROR. Any thread; one tuning at a time a device, others wait. */
+ * and fills *out (may be NULL). A complete and sure winner already stored is returned unmeasured unless `force`. A stored
+ * winner stays, is returned, and out->note says so, where the new evidence is weaker: complete and sure is stronger than
+ * complete, complete than incomplete, and of equals the new one counts unless its error is clearly larger. budget_ms <=
+ * 0: the tuner's. Runs on memory and streams of its own.
+ *
+ * A problem is measured once: while another process with the same database, or another thread, measures it for an equal
+ * device, this call waits for that winner as long as the other lives. One measurement at a time runs on a device,
+ * whatever the databases: other threads, and other processes of this user, take turns. Waiting counts as time spent of
+ * the tuner's total budget, which ends it.
+ *
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (that total ended
+ * while another process still measured; the message names it), DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);
+
+/* As attune_tune, but BUSY at once when another process or thread measures the problem now, so that the caller may take
+ * another one and come back: its winner will be there then. It still waits for its turn on the device; a signal that
+ * the program handles in this thread ends that wait, with BUSY too. Errors: those of attune_tune. Any thread. */
+ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem,
+                                         double budget_ms, int force, attune_decision *out);
 
 /* Tunes now, one after the other, the problems that calls in a capture had to guess at because a capture never tunes
  * (mode tune), and that have no winner since; for at most budget_ms in all (<= 0: as long as each makes sensible).
@@ -134,8 +159,9 @@ ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double b
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
 
-/* Called once a stored winner; a nonzero return ends the walk. `fingerprint` is the measured machine's; `valid` is
- * nonzero when it is that of a device here. No lock is held. */
+/* Called for a stored winner, once for each device here that it holds on, one after the other, or once when it holds on
+ * none; decision->device names the device. A nonzero return ends the walk. `fingerprint` is the measured machine's;
+ * `valid` is nonzero when it is that of a device here. No lock is held. */
 typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, const char *fingerprint, int valid);
 
 /* Walks the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR. Any

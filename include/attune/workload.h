@@ -3,8 +3,9 @@
  *
  * CSV: '#' starts a comment line; the first other line names the columns: name, dtype, contract, transa, transb, m, n,
  * k, batch (needed: dtype, m, n, k) and, optionally, dtype_out, layout, lda, ldb, ldc, ldd, stride_a, stride_b,
- * stride_c, stride_d, count. Column order is free; an empty field is one not given; a column `op` names the operation
- * (gemm). Or a column `problem` with the text of attune_gemm_problem_format. */
+ * stride_c, stride_d, align (bytes that every operand's address is a multiple of, a power of two; 128 by default),
+ * count. Column order is free; an empty field is one not given; a column `op` names the operation (gemm). Or a column
+ * `problem` with the text of attune_gemm_problem_format. */
 #ifndef ATTUNE_WORKLOAD_H
 #define ATTUNE_WORKLOAD_H
 

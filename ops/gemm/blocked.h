@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ops/gemm/small.h"
+
 /* Copies `lines` lines of `depth` elements into panels of `panel` lines, depth-major, converted to the accumulation
  * type. Element (line, k) lies at from[line * line_step + k * depth_step]; one of the steps is 1. Panel p starts at to
  * + p * panel * depth. The last panel is as wide as its lines, rounded up with zeros to a multiple of `round`. */
@@ -74,6 +76,7 @@ typedef struct at_blocked_ops {
 typedef struct at_blocked_isa {
   const char *name;
   const at_blocked_ops *f32, *f64; /* by accumulation type */
+  const at_small_ops *small_f32, *small_f64;
 } at_blocked_isa;
 
 extern const at_blocked_isa at_blocked_portable;

@@ -35,6 +35,10 @@ typedef vf vf_vector;
 typedef vd vd_vector;
 #include "ops/gemm/blocked_kernels_template.h"
 
-const at_blocked_isa at_blocked_avx512 = {.name = "avx512", .f32 = &f32_ops, .f64 = &f64_ops};
+const at_blocked_isa at_blocked_avx512 = {.name = "avx512",
+                                          .f32 = &f32_ops,
+                                          .f64 = &f64_ops,
+                                          .small_f32 = &at_small_avx512_f32,
+                                          .small_f64 = &at_small_avx512_f64};
 
 #endif

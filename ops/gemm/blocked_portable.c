@@ -34,4 +34,8 @@ typedef vf vf_vector;
 typedef vd vd_vector;
 #include "ops/gemm/blocked_kernels_template.h"
 
-const at_blocked_isa at_blocked_portable = {.name = "portable", .f32 = &f32_ops, .f64 = &f64_ops};
+const at_blocked_isa at_blocked_portable = {.name = "portable",
+                                            .f32 = &f32_ops,
+                                            .f64 = &f64_ops,
+                                            .small_f32 = &at_small_portable_f32,
+                                            .small_f64 = &at_small_portable_f64};

@@ -94,8 +94,8 @@ void at_gemm_case_at(int index, at_gemm_case *out) {
   out->beta = out->c == AT_C_NONE ? 0.0 : betas[draw(&state, 3)];
   out->data = (at_gemm_data)draw(&state, AT_DATA_KINDS);
   const int in = (int)attune_dtype_size(kind.in), result = (int)attune_dtype_size(kind.out);
-  out->alignment = 16;
-  for (int i = draw(&state, 4); i > 0 && out->alignment > (in > result ? in : result); i--) out->alignment /= 2;
+  out->alignment = AT_GEMM_ALIGNMENT;
+  for (int i = draw(&state, 7); i > 0 && out->alignment > (in > result ? in : result); i--) out->alignment /= 2;
   draw_matrices(&state, out);
   out->seed = next(&state);
   snprintf(out->name, sizeof out->name, "%d: %s:%s %c%c %s %dx%dx%d", index, attune_dtype_name(kind.in),

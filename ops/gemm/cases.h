@@ -20,7 +20,7 @@ typedef struct at_gemm_case {
   attune_gemm_problem problem; /* as a caller gives it: row- or column-major, ld and stride 0 where packed */
   double alpha, beta;
   at_gemm_c c;   /* NONE: beta is 0 and C is NULL; the others may have beta = 0 too */
-  int alignment; /* the pointers' greatest common power of two, from the largest element to 16 */
+  int alignment; /* the pointers' greatest common power of two, from the largest element to 128 */
   at_gemm_data data;
   uint64_t seed; /* of the data */
 } at_gemm_case;

@@ -3,16 +3,26 @@
  * nobody waits: bits 0..15 calls inside, 16..31 their thread count, then the flags below. */
 #include "ops/gemm/cblas_gate.h"
 
-#include <stdbool.h>
+#include "src/exit.h"
 
 #define INSIDE(state) ((state)&0xffffu)
 #define THREADS(state) ((int)(((state) >> 16) & 0xffffu))
 #define ALTERED ((uint64_t)1 << 32) /* the setting differs from `previous` and must be put back */
 #define CLOSED ((uint64_t)1 << 33)  /* one thread changes the setting */
 #define WAITING ((uint64_t)1 << 34) /* waiters > 0: nobody joins past them, and changes are signalled */
+#define HELD ((uint64_t)1 << 35)    /* by a fork: nobody enters */
+#define ENDED ((uint64_t)1 << 36)   /* by the process's end: nobody enters any more */
+#define LASTING (WAITING | HELD | ENDED) /* what opening a closed gate leaves alone */
+
+/* Calls of this thread inside a library: those that a signal handler of the same thread must not wait for. */
+static _Thread_local unsigned own_calls;
+
+static int one_thread(void) {
+  return 1;
+}
 
 void at_cblas_gate_init(at_cblas_gate *gate, int (*get_threads)(void), void (*set_threads)(int)) {
-  gate->get_threads = get_threads;
+  gate->get_threads = set_threads ? get_threads : one_thread;
   gate->set_threads = set_threads;
   atomic_init(&gate->state, 0);
   gate->previous = 0;
@@ -25,7 +35,7 @@ void at_cblas_gate_init(at_cblas_gate *gate, int (*get_threads)(void), void (*se
  * the news. */
 static bool open_gate(at_cblas_gate *gate, uint64_t state) {
   uint64_t old = atomic_load_explicit(&gate->state, memory_order_relaxed);
-  while (!atomic_compare_exchange_weak_explicit(&gate->state, &old, state | (old & WAITING), memory_order_acq_rel,
+  while (!atomic_compare_exchange_weak_explicit(&gate->state, &old, state | (old & LASTING), memory_order_acq_rel,
                                                 memory_order_relaxed)) {}
   return (old & WAITING) != 0;
 }
@@ -41,12 +51,14 @@ static int effective(int threads) {
   return threads > 1 ? threads : 1;
 }
 
-typedef enum entry { ENTERED, ENTERED_SIGNAL, REFUSED } entry;
+typedef enum entry { ENTERED, ENTERED_SIGNAL, REFUSED, OVER } entry;
 
-/* One attempt; `barred` are the flags that keep this thread out. ENTERED_SIGNAL: entered, and waiters must be told. */
+/* One attempt; `barred` are the flags that keep this thread out. ENTERED_SIGNAL: entered, and waiters must be told.
+ * OVER: the process ends. */
 static entry try_enter(at_cblas_gate *gate, int threads, uint64_t barred) {
   uint64_t state = atomic_load_explicit(&gate->state, memory_order_relaxed);
   for (;;) {
+    if (state & ENDED) return OVER;
     if ((state & barred) != 0 || INSIDE(state) == 0xffffu) return REFUSED;
     if (INSIDE(state) != 0) {
       if (THREADS(state) != threads) return REFUSED;
@@ -55,7 +67,7 @@ static entry try_enter(at_cblas_gate *gate, int threads, uint64_t barred) {
         return ENTERED;
     } else if (effective(gate->get_threads()) ==
                threads) { /* while nobody is inside, only the program changes the setting */
-      uint64_t next = 1u | (uint64_t)threads << 16 | (state & (WAITING | CLOSED));
+      uint64_t next = 1u | (uint64_t)threads << 16 | (state & (LASTING | CLOSED));
       if (atomic_compare_exchange_weak_explicit(&gate->state, &state, next, memory_order_acquire, memory_order_relaxed))
         return (next & WAITING) != 0 ? ENTERED_SIGNAL : ENTERED;
     } else if (atomic_compare_exchange_weak_explicit(&gate->state, &state, state | CLOSED, memory_order_acquire,
@@ -67,22 +79,30 @@ static entry try_enter(at_cblas_gate *gate, int threads, uint64_t barred) {
   }
 }
 
-void at_cblas_gate_enter(at_cblas_gate *gate, int threads) {
-  if (gate->set_threads == NULL) return;
-  entry result = try_enter(gate, threads, CLOSED | WAITING);
-  if (result == ENTERED_SIGNAL) signal_waiters(gate);
-  if (result != REFUSED) return;
+static entry wait_to_enter(at_cblas_gate *gate, int threads) {
+  entry result;
   pthread_mutex_lock(&gate->mutex);
   gate->waiters++;
   atomic_fetch_or(&gate->state, WAITING);
-  while ((result = try_enter(gate, threads, CLOSED)) == REFUSED) pthread_cond_wait(&gate->changed, &gate->mutex);
+  while ((result = try_enter(gate, threads, CLOSED | HELD)) == REFUSED)
+    pthread_cond_wait(&gate->changed, &gate->mutex);
   if (--gate->waiters == 0) atomic_fetch_and(&gate->state, ~WAITING);
   pthread_cond_broadcast(&gate->changed); /* others may join */
   pthread_mutex_unlock(&gate->mutex);
+  return result;
+}
+
+bool at_cblas_gate_enter(at_cblas_gate *gate, int threads) {
+  if (gate->set_threads == NULL) threads = 1;
+  own_calls++; /* before: a signal handler between the two waits for no call that it interrupts */
+  entry result = try_enter(gate, threads, CLOSED | HELD | WAITING);
+  if (result == ENTERED_SIGNAL) signal_waiters(gate);
+  if (result == REFUSED) result = wait_to_enter(gate, threads);
+  if (result == OVER) own_calls--;
+  return result != OVER;
 }
 
 void at_cblas_gate_leave(at_cblas_gate *gate) {
-  if (gate->set_threads == NULL) return;
   uint64_t state = atomic_load_explicit(&gate->state, memory_order_relaxed);
   for (;;) {
     bool restore = INSIDE(state) == 1 && (state & ALTERED) != 0;
@@ -95,14 +115,44 @@ void at_cblas_gate_leave(at_cblas_gate *gate) {
       signal = open_gate(gate, 0);
     }
     if (signal) signal_waiters(gate);
+    own_calls--;
     return;
   }
 }
 
+static void wait_until_empty(at_cblas_gate *gate) {
+  at_patience patience = {0};
+  for (;;) {
+    const uint64_t state = atomic_load(&gate->state);
+    if (INSIDE(state) <= own_calls && (!(state & CLOSED) || own_calls)) return;
+    if (!at_patience_nap(&patience)) return;
+  }
+}
+
+void at_cblas_gate_hold(at_cblas_gate *gate) {
+  atomic_fetch_or(&gate->state, HELD);
+  wait_until_empty(gate);
+}
+
+void at_cblas_gate_release(at_cblas_gate *gate) {
+  if (atomic_fetch_and(&gate->state, ~HELD) & WAITING) signal_waiters(gate);
+}
+
+/* Those who wait are not told: they would only be in the way. What waits on a stream's thread waits until the end; but
+ * a thread that holds the mutex may be the one that exits in a signal handler. */
+void at_cblas_gate_end(at_cblas_gate *gate) {
+  const uint64_t state = atomic_fetch_or(&gate->state, ENDED);
+  wait_until_empty(gate);
+  if ((state & WAITING) && pthread_mutex_trylock(&gate->mutex) == 0) {
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
+  }
+}
+
 void at_cblas_gate_after_fork(at_cblas_gate *gate) {
-  if (gate->set_threads == NULL) return;
-  uint64_t state = atomic_load(&gate->state);
-  int previous = gate->previous;
+  const uint64_t state = atomic_load(&gate->state);
+  const int previous = gate->previous;
   at_cblas_gate_init(gate, gate->get_threads, gate->set_threads);
+  atomic_store(&gate->state, state & ENDED);
   if ((state & ALTERED) != 0) gate->set_threads(previous);
 }

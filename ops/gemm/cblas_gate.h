@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cblas_gate.h: calls into a library whose thread count is one setting of the process. Calls that want the same count
  * run at once, others wait; the setting found is put back when the last one leaves, so that the host program's own
- * choice stands. */
+ * choice stands.
+ *
+ * A fork and the process's end must find nobody inside: OpenBLAS ends its threads at both, and a call in flight would
+ * then hang or crash. So both close the gate and wait for the calls inside to end. */
 #ifndef AT_GEMM_CBLAS_GATE_H
 #define AT_GEMM_CBLAS_GATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct at_cblas_gate {
@@ -21,9 +25,18 @@ typedef struct at_cblas_gate {
 
 void at_cblas_gate_init(at_cblas_gate *gate, int (*get_threads)(void), void (*set_threads)(int));
 
-/* Between these the library runs with `threads` (1..65535). A gate without setter lets everyone through. Any thread. */
-void at_cblas_gate_enter(at_cblas_gate *gate, int threads);
+/* Between these the library runs with `threads` (1..65535); a gate without setter takes no notice of them. Any thread.
+ * False: the process ends, the library must not be called, and there is nothing to leave. */
+bool at_cblas_gate_enter(at_cblas_gate *gate, int threads);
 void at_cblas_gate_leave(at_cblas_gate *gate);
+
+/* From hold to release nobody enters. hold returns when nobody is inside but the calling thread itself (whose signal
+ * handler forks), or when what is inside does not compute and will never leave. */
+void at_cblas_gate_hold(at_cblas_gate *gate);
+void at_cblas_gate_release(at_cblas_gate *gate);
+
+/* Holds the gate for ever: the process ends. */
+void at_cblas_gate_end(at_cblas_gate *gate);
 
 /* In a child after fork: nobody is inside, and the setting found is put back. */
 void at_cblas_gate_after_fork(at_cblas_gate *gate);

@@ -22,6 +22,7 @@ typedef struct at_cblas {
   bool was_loaded;     /* it is the copy that the program had loaded */
   int default_threads; /* the setting when it was found, at least 1 */
   bool f32_overreads;  /* its f32 kernels read beyond the end of matrices, into pages that may not be there */
+  bool loses_specials; /* beta = NaN is taken for 0, and zeros times NaN or Inf for 0 where a size is small */
   at_cblas_sgemm_fn sgemm;
   at_cblas_dgemm_fn dgemm;
   at_cblas_gate gate;

@@ -51,7 +51,15 @@ static attune_status read_number(const at_field *field, attune_gemm_problem *p, 
   return ATTUNE_OK;
 }
 
-static attune_status read_field(const at_field *field, attune_gemm_problem *p) {
+static attune_status read_alignment(const at_field *field, at_gemm_use *use) {
+  int64_t bytes = 0;
+  if (!at_parse_i64(&bytes, field->value) || bytes < 1 || bytes > AT_GEMM_ALIGNMENT || (bytes & (bytes - 1)))
+    return bad(field, "a power of two from 1 to 128, the bytes that every operand's address is a multiple of");
+  use->alignment = (uint8_t)bytes;
+  return ATTUNE_OK;
+}
+
+static attune_status read_field(const at_field *field, attune_gemm_problem *p, at_gemm_use *use) {
   static const char *const dtypes[] = {"f64", "f32", "f16", "bf16"}, *const transposes[] = {"n", "t"},
                            *const accuracies[] = {"strict", "equivalent", "reduced"},
                            *const layouts[] = {"column-major", "row-major"};
@@ -59,6 +67,7 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p) {
   bool known = false;
   const attune_status status = read_number(field, p, &known);
   if (known || status != ATTUNE_OK) return status;
+  if (strcmp(field->name, "align") == 0) return read_alignment(field, use);
   if (strcmp(field->name, "dtype") == 0 || strcmp(field->name, "dtype_out") == 0) {
     if (!word_of(field->value, dtypes, 4, ATTUNE_F64, &word)) return bad(field, "f64, f32, f16 or bf16");
     *(field->name[5] ? &p->dtype_out : &p->dtype) = (attune_dtype)word;
@@ -74,19 +83,21 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p) {
   } else {
     return at_fail(ATTUNE_BAD_DATA,
                    "%.40s is a column that gemm does not know; should be dtype, dtype_out, contract, layout, transa, "
-                   "transb, m, n, k, batch, lda, ldb, ldc, ldd or stride_a ... stride_d",
+                   "transb, m, n, k, batch, align, lda, ldb, ldc, ldd or stride_a ... stride_d",
                    field->name);
   }
   return ATTUNE_OK;
 }
 
 /* A row-major problem as its caller wrote it; sizes that only fit row-major leave the stored text. */
-static void write_label(const attune_gemm_problem *p, const char *text, char *label, size_t size) {
+static void write_label(const attune_gemm_problem *p, at_gemm_use use, const char *text, char *label, size_t size) {
   attune_gemm_problem same = *p;
-  size_t at = 0;
+  at_gemm g;
+  bool swap = false;
   same.layout = ATTUNE_COLUMN_MAJOR;
-  if (p->layout == ATTUNE_ROW_MAJOR && attune_gemm_problem_format(label, size, &same, NULL) == ATTUNE_OK) {
-    at = strlen(label);
+  if (p->layout == ATTUNE_ROW_MAJOR && at_gemm_normalise(&same, use, &g, &swap) == ATTUNE_OK &&
+      at_gemm_format(&g, label, size) == ATTUNE_OK) {
+    size_t at = strlen(label);
     if (at_append(label, size, &at, " row-major")) return;
   }
   at_copy_text(label, size, text);
@@ -96,6 +107,7 @@ attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, 
                                   size_t label_size) {
   static const char *const needed[] = {"dtype", "m", "n", "k"};
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  at_gemm_use use = {AT_C_NONE, AT_GEMM_ALIGNMENT};
   for (size_t i = 0; i < AT_COUNT(needed); i++) {
     bool there = false;
     for (int j = 0; j < count; j++) there = there || strcmp(fields[j].name, needed[i]) == 0;
@@ -103,7 +115,7 @@ attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, 
   }
   for (int i = 0; i < count; i++) {
     if (!fields[i].value[0]) continue; /* an empty optional field keeps its default */
-    const attune_status status = read_field(&fields[i], &p);
+    const attune_status status = read_field(&fields[i], &p, &use);
     if (status != ATTUNE_OK) return status;
   }
   if (p.m == 0 || p.n == 0 || p.k == 0)
@@ -111,7 +123,11 @@ attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, 
                    !p.m   ? "m"
                    : !p.n ? "n"
                           : "k");
-  const attune_status status = attune_gemm_problem_format(out, size, &p, NULL);
-  if (status == ATTUNE_OK) write_label(&p, out, label, label_size);
+  at_gemm g;
+  bool swap = false;
+  attune_status status = at_gemm_normalise(&p, use, &g, &swap);
+  if (status == ATTUNE_OK) status = at_gemm_check_alignment(&g);
+  if (status == ATTUNE_OK) status = at_gemm_format(&g, out, size);
+  if (status == ATTUNE_OK) write_label(&p, use, out, label, label_size);
   return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/gemm/blocked_run.h"
 #include "ops/gemm/cblas_library.h"
 #include "ops/gemm/problem.h"
 #include "src/host/host.h"
@@ -46,13 +47,23 @@ static void run_f64(const at_cblas *library, const at_gemm *g, const at_gemm_ope
                  (int)g->ldd);
 }
 
+/* The process ends and takes the libraries down: attune's own loops are still there. */
+static void run_without_library(const at_gemm *g, const at_gemm_operands *operands) {
+  at_blocked_options options;
+  at_blocked_defaults(&options, g, at_blocked_isa_find(NULL));
+  at_blocked_run(g, operands, &options);
+}
+
 static void run(const void *args) {
   const work *w = (const work *)args;
   const state *s = (const state *)w->plan->state;
   const at_gemm *g = at_gemm_of(w->plan->problem);
   bool f64 = g->dtype == ATTUNE_F64;
   double beta = g->c == AT_C_NONE ? 0.0 : f64 ? w->operands.beta : (double)(float)w->operands.beta;
-  at_cblas_gate_enter(&s->library->gate, s->threads);
+  if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, s->threads))) {
+    run_without_library(g, &w->operands);
+    return;
+  }
   for (int64_t batch = 0; batch < g->batch; batch++) {
     if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, &w->operands, batch, f64 ? 8 : 4);
     if (f64)
@@ -68,8 +79,14 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return at_host_submit(stream, run, &w, sizeof w);
 }
 
+/* Where a library loses NaN and Inf, its kernels for small and thin matrices do, and any that adds to C. Verification
+ * would find it, but a plan may also be a guess from a neighbour, or the default. */
+enum { ALL_KEPT_FROM = 512 };
+
 static bool can_use(const at_cblas *library, const at_gemm *g) {
-  return g->dtype == ATTUNE_F64 || !library->f32_overreads;
+  if (g->dtype == ATTUNE_F32 && library->f32_overreads) return false;
+  return !library->loses_specials ||
+         (g->c == AT_C_NONE && g->m >= ALL_KEPT_FROM && g->n >= ALL_KEPT_FROM && g->k >= ALL_KEPT_FROM);
 }
 
 static bool supports(const void *problem, attune_device *device) {
@@ -118,7 +135,9 @@ static attune_status prepare(at_plan *plan) {
   at_cblas *library = at_cblas_find(id);
   if (library == NULL) return at_fail(ATTUNE_NOT_FOUND, "library %s is not on this machine", id);
   if (!can_use(library, at_gemm_of(plan->problem)))
-    return at_fail(ATTUNE_NOT_FOUND, "%s is not used for f32: its kernels read beyond the end of matrices", id);
+    return at_fail(ATTUNE_NOT_FOUND, "%s is not used for this problem: %s", id,
+                   at_gemm_of(plan->problem)->dtype == ATTUNE_F32 ? "its f32 kernels read beyond the end of matrices"
+                                                                  : "its kernels lose NaN and Inf");
   if (library->gate.set_threads == NULL && threads != library->default_threads)
     return at_fail(ATTUNE_NOT_FOUND, "threads is %lld; %s always uses %d", (long long)threads, id,
                    library->default_threads);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/backend.h"
+
 /* One matrix as the caller sees it: `inner` elements lie side by side, `outer` such runs are ld apart. */
 typedef struct matrix {
   int64_t inner, outer, ld, stride;
@@ -182,10 +184,14 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   const bool nulls = !o->d || (products && (!o->a || !o->b)) || (reads_c && !o->c);
   if (AT_UNLIKELY(nulls || (inputs & in) || (outputs & out) || (products && (o->d == o->a || o->d == o->b))))
     return fail_operands(p, o, products);
-  const uintptr_t low = ((inputs | outputs) & 15) | 16;
-  use->alignment = (uint8_t)(low & (~low + 1));
+  use->alignment = at_gemm_alignment_of(inputs | outputs);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
   return ATTUNE_OK;
+}
+
+void at_gemm_fold(void *problem, const attune_device *device) {
+  at_gemm *g = problem;
+  if (g->alignment >= at_device_alignment(device)) g->alignment = AT_GEMM_ALIGNMENT;
 }
 
 static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {

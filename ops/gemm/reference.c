@@ -92,7 +92,7 @@ static attune_status expect_on_host(at_reference *r) {
     if (i == 0 || g->stride_b)
       at_reference_convert(b, r->b, (attune_dtype)g->dtype, (size_t)(g->stride_b * i), rows_b, cols_b, g->ldb);
     status = at_blocked_f64(g->m, g->n, g->k, a, rows_a, g->trans_a != 0, b, rows_b, g->trans_b != 0,
-                            r->expected + i * g->m * g->n, g->m, threads);
+                            r->product + i * g->m * g->n, g->m, threads);
   }
   free(a);
   free(b);
@@ -120,7 +120,7 @@ static attune_status spot_check(const at_reference *r) {
              (long double)at_reference_value(r->b, (attune_dtype)g->dtype,
                                              at_index(j, p, g->ldb, g->trans_b == 0, g->stride_b, b));
     const double allowed = r->gamma * r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
-    const double error = fabs(r->expected[(b * g->n + j) * g->m + i] - (double)sum);
+    const double error = fabs(r->product[(b * g->n + j) * g->m + i] - (double)sum);
     if (!(error <= allowed))
       return at_fail(ATTUNE_INTERNAL, "the trusted result is wrong at (%lld,%lld,%lld): error %g, allowed %g",
                      (long long)i, (long long)j, (long long)b, error, allowed);
@@ -128,23 +128,39 @@ static attune_status spot_check(const at_reference *r) {
   return ATTUNE_OK;
 }
 
-/* alpha A B + beta C where C is used, with the magnitudes for the tolerance. */
-static attune_status add_c(at_reference *r) {
+/* C in float64 where it is used. */
+static attune_status keep_c(at_reference *r) {
   const at_gemm *g = &r->g;
   if (g->c == AT_C_NONE) return ATTUNE_OK;
   if (g->c == AT_C_INPLACE) r->gaps = at_reference_gaps(g, r->c);
-  const size_t count = (size_t)(g->m * g->n * g->batch);
-  r->addend = at_alloc_large(count * sizeof *r->addend);
-  if (!r->addend) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
+  r->added = at_alloc_large((size_t)(g->m * g->n * g->batch) * sizeof *r->added);
+  if (!r->added) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
   for (int64_t b = 0; b < g->batch; b++)
     for (int64_t j = 0; j < g->n; j++)
-      for (int64_t i = 0; i < g->m; i++) {
-        const size_t at = (size_t)((b * g->n + j) * g->m + i);
-        r->addend[at] = AT_GEMM_TEST_BETA * at_reference_value(r->c, (attune_dtype)g->dtype_out,
-                                                               (size_t)(g->stride_c * b + j * g->ldc + i));
-        r->expected[at] = AT_GEMM_TEST_ALPHA * r->expected[at] + r->addend[at];
-      }
-  for (int64_t i = 0; i < g->m * g->batch; i++) r->row_norms[i] *= fabs(AT_GEMM_TEST_ALPHA);
+      for (int64_t i = 0; i < g->m; i++)
+        r->added[(b * g->n + j) * g->m + i] =
+            at_reference_value(r->c, (attune_dtype)g->dtype_out, (size_t)(g->stride_c * b + j * g->ldc + i));
+  return ATTUNE_OK;
+}
+
+/* The elements of A and B at the places along k where special values are planted. */
+static attune_status keep_places(at_reference *r) {
+  const at_gemm *g = &r->g;
+  const int64_t rows = g->m * (g->stride_a ? g->batch : 1), columns = g->n * (g->stride_b ? g->batch : 1);
+  r->places = at_special_places(g, r->place);
+  r->a_at = at_alloc_large((size_t)(rows * r->places) * sizeof *r->a_at);
+  r->b_at = at_alloc_large((size_t)(columns * r->places) * sizeof *r->b_at);
+  if (!r->a_at || !r->b_at) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
+  for (int p = 0; p < r->places; p++) {
+    for (int64_t i = 0; i < rows; i++)
+      r->a_at[p * rows + i] =
+          at_reference_value(r->a, (attune_dtype)g->dtype,
+                             at_index(i % g->m, r->place[p], g->lda, g->trans_a != 0, g->stride_a, i / g->m));
+    for (int64_t j = 0; j < columns; j++)
+      r->b_at[p * columns + j] =
+          at_reference_value(r->b, (attune_dtype)g->dtype,
+                             at_index(j % g->n, r->place[p], g->ldb, g->trans_b == 0, g->stride_b, j / g->n));
+  }
   return ATTUNE_OK;
 }
 
@@ -154,10 +170,10 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   const size_t count = (size_t)(g->m * g->n) * (size_t)g->batch;
   if (count > MOST_ELEMENTS)
     return at_fail(ATTUNE_UNSUPPORTED, "%zu output elements are too many to verify; at most %zu", count, MOST_ELEMENTS);
-  r->expected = at_alloc_large(count * sizeof *r->expected);
+  r->product = at_alloc_large(count * sizeof *r->product);
   r->row_norms = at_alloc_large((size_t)(g->m * g->batch) * sizeof *r->row_norms);
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);
-  if (!r->expected || !r->row_norms || !r->column_norms)
+  if (!r->product || !r->row_norms || !r->column_norms)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
   attune_status status = at_reference_fetch(r, stream, pointers);
   if (status != ATTUNE_OK) return status;
@@ -170,7 +186,8 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
     status = expect_on_host(r);
   (void)device;
   if (status == ATTUNE_OK) status = spot_check(r);
-  if (status == ATTUNE_OK) status = add_c(r);
+  if (status == ATTUNE_OK) status = keep_c(r);
+  if (status == ATTUNE_OK) status = keep_places(r);
   for (size_t i = 0; i < AT_COUNT(r->fetched); i++) { /* the inputs are not needed any more */
     free(r->fetched[i]);
     r->fetched[i] = NULL;
@@ -218,8 +235,10 @@ void at_gemm_reference_destroy(void *reference) {
   at_reference *r = reference;
   if (!r) return;
   for (size_t i = 0; i < AT_COUNT(r->fetched); i++) free(r->fetched[i]);
-  free(r->expected);
-  free(r->addend);
+  free(r->product);
+  free(r->added);
+  free(r->a_at);
+  free(r->b_at);
   free(r->row_norms);
   free(r->column_norms);
   free(r);

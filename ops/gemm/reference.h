@@ -5,16 +5,20 @@
 
 #include "ops/gemm/problem.h"
 #include "ops/gemm/reference_value.h"
+#include "ops/gemm/special.h"
 #include "src/backend.h"
 
 typedef struct at_reference {
   at_gemm g;
   double gamma;
-  double *expected;                 /* alpha A B + beta C: m x n x batch, packed */
-  double *addend;                   /* beta C, packed; NULL: none */
+  double *product;                  /* A B: m x n x batch, packed */
+  double *added;                    /* C, packed; NULL: none */
   double *row_norms, *column_norms; /* of op(A), op(B): m, n a batch */
   uint64_t gaps;                    /* of an in-place D, as it was */
-  const void *a, *b, *c;            /* the inputs in host memory, while it is made */
+  int64_t place[AT_SPECIAL_PLACES]; /* where special values are planted along k */
+  int places;
+  double *a_at, *b_at;   /* A and B there: by place, then line, those of the next matrix behind */
+  const void *a, *b, *c; /* the inputs in host memory, while it is made */
   void *fetched[AT_MAX_BUFFERS];
 } at_reference;
 
@@ -24,7 +28,7 @@ attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *c
 /* reference_compare.c: hash of all bytes of D that lie between its columns and matrices. */
 uint64_t at_reference_gaps(const at_gemm *g, const void *output);
 
-/* reference_cuda.c: r->expected = op(A) op(B), by cuBLAS. */
+/* reference_cuda.c: r->product = op(A) op(B), by cuBLAS. */
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 
 #endif

@@ -23,12 +23,14 @@ static double compare_column(const at_reference *r, const void *output, int64_t 
   const at_gemm *g = &r->g;
   const attune_dtype dtype = (attune_dtype)g->dtype_out;
   const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype),
-               column = r->column_norms[b * g->n + j];
+               alpha = r->added ? AT_GEMM_TEST_ALPHA : 1.0, column = fabs(alpha) * r->column_norms[b * g->n + j];
   const size_t first = (size_t)(g->stride_d * b + g->ldd * j), at = (size_t)((b * g->n + j) * g->m);
   double worst = 0.0;
   for (int64_t i = 0; i < g->m; i++) {
-    const double expected = r->expected[at + (size_t)i], value = at_reference_value(output, dtype, first + (size_t)i);
-    const double magnitude = r->row_norms[b * g->m + i] * column + (r->addend ? fabs(r->addend[at + (size_t)i]) : 0.0);
+    const double addend = r->added ? AT_GEMM_TEST_BETA * r->added[at + (size_t)i] : 0.0;
+    const double expected = alpha * r->product[at + (size_t)i] + addend,
+                 value = at_reference_value(output, dtype, first + (size_t)i);
+    const double magnitude = r->row_norms[b * g->m + i] * column + fabs(addend);
     const double fraction = fabs(value - expected) / (u * fabs(expected) + r->gamma * magnitude + tiny);
     if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
   }

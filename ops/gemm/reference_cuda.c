@@ -60,10 +60,10 @@ static attune_status fetch_result(at_reference *r, attune_stream *stream, const 
   void *narrow = dtype == ATTUNE_F64 ? NULL : at_alloc_large(bytes);
   if (dtype != ATTUNE_F64 && !narrow)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference of %zu elements", count);
-  attune_status status = attune_copy(stream, narrow ? narrow : r->expected, d, bytes);
+  attune_status status = attune_copy(stream, narrow ? narrow : r->product, d, bytes);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
   if (status == ATTUNE_OK && narrow)
-    at_reference_convert(r->expected, narrow, dtype, 0, r->g.m, r->g.n * r->g.batch, r->g.m);
+    at_reference_convert(r->product, narrow, dtype, 0, r->g.m, r->g.n * r->g.batch, r->g.m);
   free(narrow);
   return status;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ops/gemm/cblas_library.h"
-#include "ops/gemm/problem.h"
+#include "ops/gemm/special.h"
 #include "tuning/registry.h"
 
 #ifdef AT_WITH_CUDA
@@ -98,10 +98,17 @@ const at_op at_gemm_op = {
     .flops = flops,
     .bytes = bytes,
     .libraries = libraries,
+    .fold = at_gemm_fold,
     .deterministic = deterministic,
     .buffers = at_gemm_buffers,
     .bind = bind,
     .reference_create = at_gemm_reference_create,
     .reference_compare = at_gemm_reference_compare,
     .reference_destroy = at_gemm_reference_destroy,
+    .special_count = at_gemm_special_count,
+    .special_contents = at_gemm_special_contents,
+    .special_plant = at_gemm_special_plant,
+    .special_bind = at_gemm_special_bind,
+    .special_compare = at_gemm_special_compare,
+    .special_name = at_gemm_special_name,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * text.c: a problem as text: "gemm bf16 tn 4096x16x4096 strict", then what differs from the plain case:
- * deterministic, beta (C separate) or beta=inplace, align=1..8, lda= ldb= ldc= ldd=, stride_a= ... (elements or
+ * deterministic, beta (C separate) or beta=inplace, align=1..64 (without it 128 bytes or more), lda= ldb= ldc= ldd=, stride_a= ... (elements or
  * "broadcast"), workspace=bytes. "bf16:f32" is bf16 inputs with f32 out; a batch is a fourth size. Texts that are read may
  * leave the accuracy out (strict) and may say row-major; those that are written are column-major. */
 #include <math.h>
@@ -22,7 +22,7 @@ static bool put_contract(const at_gemm *g, char *out, size_t size, size_t *at) {
   bool ok = at_append(out, size, at, " %s", ACCURACY[g->accuracy]);
   if (g->deterministic) ok = ok && at_append(out, size, at, " deterministic");
   if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
-  if (g->alignment != 16) ok = ok && at_append(out, size, at, " align=%d", g->alignment);
+  if (g->alignment != AT_GEMM_ALIGNMENT) ok = ok && at_append(out, size, at, " align=%d", g->alignment);
   if (g->workspace_cap != ATTUNE_WORKSPACE_DEFAULT)
     ok = ok && at_append(out, size, at, " workspace=%llu", (unsigned long long)g->workspace_cap);
   return ok;
@@ -159,7 +159,7 @@ static bool read_option(const char *word, reading *r) {
     return read_number(word + key, numbers[i].value);
   }
   if (strncmp(word, "align=", 6) == 0) {
-    if (!read_number(word + 6, &number) || number > 16 || (number & (number - 1))) return false;
+    if (!read_number(word + 6, &number) || number > AT_GEMM_ALIGNMENT || (number & (number - 1))) return false;
     r->use.alignment = (uint8_t)number;
     return true;
   }
@@ -212,10 +212,17 @@ static attune_status read_words(char *text, reading *r) {
   return ATTUNE_OK;
 }
 
+attune_status at_gemm_check_alignment(const at_gemm *g) {
+  const size_t element = attune_dtype_size((attune_dtype)g->dtype_out), in = attune_dtype_size((attune_dtype)g->dtype);
+  if (g->alignment >= element && g->alignment >= in) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "align=%d is below the size of an element; should be %zu or more",
+                 g->alignment, element > in ? element : in);
+}
+
 static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   char words[AT_PROBLEM_CHARS];
   bool swap = false;
-  *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .use = {AT_C_NONE, 16}};
+  *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .use = {AT_C_NONE, AT_GEMM_ALIGNMENT}};
   if (!at_copy_text(words, sizeof words, text))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem's text is %zu characters long; should be shorter than %d",
                    strlen(text), AT_PROBLEM_CHARS);
@@ -228,10 +235,7 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   if (status == ATTUNE_OK && (at_gemm_empty(g) || g->k == 0))
     status = at_fail(ATTUNE_INVALID_ARGUMENT, "a size of the problem is 0; should be 1 or more to be tuned");
   if (status != ATTUNE_OK) return status;
-  const size_t element = attune_dtype_size((attune_dtype)g->dtype_out), in = attune_dtype_size((attune_dtype)g->dtype);
-  if (g->alignment >= element && g->alignment >= in) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "align=%d is below the size of an element; should be %zu or more",
-                 g->alignment, element > in ? element : in);
+  return at_gemm_check_alignment(g);
 }
 
 attune_status at_gemm_parse(const char *text, void *problem) {
@@ -251,7 +255,7 @@ attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *te
 attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                          const attune_gemm_operands *operands) {
   if (!out || !problem) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", out ? "problem" : "out");
-  at_gemm_use use = {AT_C_NONE, 16};
+  at_gemm_use use = {AT_C_NONE, AT_GEMM_ALIGNMENT};
   at_gemm g;
   bool swap = false;
   attune_status status = at_gemm_normalise(problem, use, &g, &swap);

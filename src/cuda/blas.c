@@ -82,7 +82,11 @@ static attune_status new_handle(attune_stream *stream) {
   attune_status status = at_cublas_open();
   if (status != ATTUNE_OK) return status;
   at_cuda_relax(&mode);
-  status = at_cublas_check(device, at_cublas.cublasCreate(&handle), "cublasCreate");
+  const bool taken = at_cuda_blas_take(stream);
+  if (taken)
+    handle = state->blas;
+  else
+    status = at_cublas_check(device, at_cublas.cublasCreate(&handle), "cublasCreate");
   if (status == ATTUNE_OK)
     status = at_cublas_check(device, at_cublas.cublasSetStream(handle, at_cuda_native(stream)), "cublasSetStream");
   if (status == ATTUNE_OK)
@@ -90,10 +94,12 @@ static attune_status new_handle(attune_stream *stream) {
                              "cublasSetPointerMode");
   if (status == ATTUNE_OK)
     status = at_cublas_check(device, at_cublas.cublasSetMathMode(handle, AT_CUDA_STRICT_MATH), "cublasSetMathMode");
-  if (status != ATTUNE_OK && handle) (void)at_cublas.cublasDestroy(handle);
   at_cuda_restore(mode);
-  if (status != ATTUNE_OK) return status;
   state->blas = handle;
+  if (status != ATTUNE_OK) {
+    at_cuda_blas_keep(stream);
+    return status;
+  }
   state->math = AT_CUDA_STRICT_MATH;
   state->blas_bytes = SIZE_MAX;
   return ATTUNE_OK;
@@ -131,7 +137,7 @@ attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t
   if (AT_UNLIKELY(!state->blas || state->math != math || state->blas_bytes != bytes ||
                   state->blas_capture != stream->capture)) {
     at_cuda_scope scope;
-    attune_status status = at_cuda_enter(&scope, stream->device);
+    attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
     if (status != ATTUNE_OK) return status;
     status = handle_in_mode(stream, math, bytes);
     at_cuda_leave(&scope);
@@ -148,12 +154,9 @@ attune_status at_cuda_blas(attune_stream *stream, cublasHandle_t *out) {
 static attune_status new_lt_handle(attune_device *device, cublasLtHandle_t *out) {
   at_cuda_scope scope;
   attune_status status = at_cublas_open();
-  if (status == ATTUNE_OK) status = at_cuda_enter(&scope, device);
+  if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  enum cudaStreamCaptureMode mode;
-  at_cuda_relax(&mode);
   status = at_cublas_check(device, at_cublas.cublasLtCreate(out), "cublasLtCreate");
-  at_cuda_restore(mode);
   at_cuda_leave(&scope);
   return status;
 }
@@ -179,13 +182,7 @@ attune_status at_cuda_blaslt(attune_device *device, cublasLtHandle_t *out) {
 void at_cuda_blas_close(attune_stream *stream) {
   at_cuda_stream *state = at_cuda_stream_of(stream);
   attune_device *device = stream->device;
-  if (state->blas) {
-    enum cudaStreamCaptureMode mode;
-    at_cuda_relax(&mode);
-    (void)at_cublas_check(device, at_cublas.cublasDestroy(state->blas), "cublasDestroy");
-    at_cuda_restore(mode);
-  }
-  state->blas = NULL;
+  at_cuda_blas_keep(stream);
   if (state->workspace) (void)device->backend->free(device, state->workspace);
   state->workspace = NULL;
   for (at_cuda_retired *old = state->retired; old; old = old->next) (void)device->backend->free(device, old->workspace);

@@ -32,49 +32,69 @@ static void fill_properties(attune_device_properties *out, const struct cudaDevi
   at_append(out->features, sizeof out->features, &at, "sm_%d%d", found->major, found->minor);
 }
 
+static void fill_identity(attune_device *device, const struct cudaDeviceProp *found) {
+  size_t at = 0;
+  (void)at_append(device->identity, sizeof device->identity, &at, "GPU-");
+  for (size_t i = 0; i < sizeof found->uuid.bytes; i++)
+    (void)at_append(device->identity, sizeof device->identity, &at, "%02x", (unsigned char)found->uuid.bytes[i]);
+}
+
 static attune_status device_open(attune_device *device) {
   at_cuda_device *state = calloc(1, sizeof *state);
   if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the state of %s", device->name);
   pthread_mutex_init(&state->lock, NULL);
   pthread_mutex_init(&state->pages_lock, NULL);
+  pthread_mutex_init(&state->streams_lock, NULL);
   state->generation = at_fork_generation();
   device->state = state;
   struct cudaDeviceProp found;
   int driver = 0;
+  enum cudaStreamCaptureMode mode;
+  at_cuda_relax(&mode);
   attune_status status =
       at_cuda_check(device, cudaGetDeviceProperties(&found, device->ordinal), "cudaGetDeviceProperties");
   if (status == ATTUNE_OK) status = at_cuda_check(device, cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  at_cuda_restore(mode);
   if (status != ATTUNE_OK) {
     device->state = NULL;
+    pthread_mutex_destroy(&state->streams_lock);
     pthread_mutex_destroy(&state->pages_lock);
     pthread_mutex_destroy(&state->lock);
     free(state);
     return status;
   }
   fill_properties(&device->properties, &found, driver);
+  fill_identity(device, &found);
   return ATTUNE_OK;
 }
 
 static attune_status device_synchronize(attune_device *device) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   status = at_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   at_cuda_leave(&scope);
   return status;
 }
 
-/* Another thread's capture must not be broken by our allocation, hence the relaxed mode. */
+/* -1: a child of fork, where CUDA is not called at all. */
+static int relax(const attune_device *device) {
+  enum cudaStreamCaptureMode mode;
+  if (at_cuda_check_fork(device) != ATTUNE_OK) return -1;
+  at_cuda_relax(&mode);
+  return (int)mode;
+}
+
+static void restore(int mode) {
+  if (mode >= 0) at_cuda_restore((enum cudaStreamCaptureMode)mode);
+}
+
 static attune_status device_alloc(attune_device *device, void **out, size_t bytes) {
   *out = NULL;
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  enum cudaStreamCaptureMode mode;
-  at_cuda_relax(&mode);
-  cudaError_t error = cudaMalloc(out, bytes);
-  at_cuda_restore(mode);
-  status = at_cuda_check(device, error, "cudaMalloc");
+  status = at_cuda_check(device, cudaMalloc(out, bytes), "cudaMalloc");
   if (status == ATTUNE_OUT_OF_MEMORY) {
     size_t available = 0, total = 0;
     if (cudaMemGetInfo(&available, &total) != cudaSuccess) (void)cudaGetLastError();
@@ -86,13 +106,9 @@ static attune_status device_alloc(attune_device *device, void **out, size_t byte
 
 static attune_status device_free(attune_device *device, void *pointer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  enum cudaStreamCaptureMode mode;
-  at_cuda_relax(&mode);
-  cudaError_t error = cudaFree(pointer);
-  at_cuda_restore(mode);
-  status = at_cuda_check(device, error, "cudaFree");
+  status = at_cuda_check(device, cudaFree(pointer), "cudaFree");
   at_cuda_leave(&scope);
   return status;
 }
@@ -114,7 +130,7 @@ static attune_status check_pageable(attune_stream *stream, const void *destinati
 
 static attune_status device_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
   if (at_sync_debug_on() && !at_cuda_stream_capturing(stream)) status = check_pageable(stream, destination, source);
   if (status != ATTUNE_OK) {
@@ -129,7 +145,7 @@ static attune_status device_copy(attune_stream *stream, void *destination, const
 
 static attune_status device_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
   cudaError_t error = cudaMemsetAsync(destination, value, bytes, at_cuda_native(stream));
   status = at_cuda_check(stream->device, error, "cudaMemsetAsync");
@@ -143,6 +159,9 @@ const at_backend at_cuda_backend = {
     .count = device_count,
     .device_open = device_open,
     .device_synchronize = device_synchronize,
+    .wait_streams = at_cuda_wait_streams,
+    .relax = relax,
+    .restore = restore,
     .clock_state = at_cuda_clock_state,
     .each_library = at_nvrtc_each,
     .alloc = device_alloc,
@@ -166,6 +185,7 @@ const at_backend at_cuda_backend = {
     .note_block = at_cuda_note_block,
     .forget_block = at_cuda_forget_block,
 #endif
+    .call = at_cuda_stream_call,
     .copy = device_copy,
     .fill = device_fill,
     .stream_priorities = at_cuda_stream_priorities,

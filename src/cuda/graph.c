@@ -7,6 +7,8 @@
 #include "src/capture.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct at_graph {
   attune_device *device;
@@ -70,6 +72,8 @@ static attune_status end_capture(attune_stream *stream, at_graph *graph) {
   attune_status status = at_cuda_check(stream->device, error, "cudaStreamEndCapture");
   if (status == ATTUNE_OK && !graph->captured)
     return at_fail(ATTUNE_CAPTURING, "the capture on %s was broken", stream->device->name);
+  enum cudaStreamCaptureMode mode; /* this thread's capture is over; that of another must not break */
+  at_cuda_relax(&mode);
   if (status == ATTUNE_OK)
     status =
         at_cuda_check(stream->device, cudaGraphGetNodes(graph->captured, NULL, &graph->nodes), "cudaGraphGetNodes");
@@ -78,6 +82,7 @@ static attune_status end_capture(attune_stream *stream, at_graph *graph) {
     destroy_executable(graph);
     destroy_captured(graph);
   }
+  at_cuda_restore(mode);
   return status;
 }
 
@@ -115,7 +120,7 @@ attune_status at_cuda_capture_end(attune_stream *stream, at_graph **out) {
 
 attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, graph->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
   if (status != ATTUNE_OK) return status;
   cudaGraphExec_t made = NULL;
   status = make_executable(graph, &made);
@@ -134,7 +139,7 @@ attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep) {
 attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
   *in_place = false;
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, graph->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
   if (status != ATTUNE_OK) return status;
   cudaGraphExecUpdateResultInfo result;
   cudaError_t error = cudaGraphExecUpdate(older->executable, graph->captured, &result);
@@ -155,7 +160,7 @@ attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, 
 
 attune_status at_cuda_graph_launch(at_graph *graph, attune_stream *stream) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
   status = at_cuda_check(stream->device, cudaGraphLaunch(graph->executable, at_cuda_native(stream)), "cudaGraphLaunch");
   at_cuda_leave(&scope);
@@ -165,7 +170,7 @@ attune_status at_cuda_graph_launch(at_graph *graph, attune_stream *stream) {
 void at_cuda_graph_destroy(at_graph *graph) {
   if (!graph) return;
   at_cuda_scope scope;
-  if (at_cuda_enter(&scope, graph->device) == ATTUNE_OK) {
+  if (at_cuda_enter_relaxed(&scope, graph->device) == ATTUNE_OK) {
     destroy_executable(graph);
     destroy_captured(graph);
     at_cuda_leave(&scope);
@@ -177,11 +182,33 @@ size_t at_cuda_graph_nodes(const at_graph *graph) {
   return graph->nodes;
 }
 
-attune_status at_cuda_graph_dump(const at_graph *graph, const char *path) {
-  attune_status status = at_cuda_check_fork(graph->device);
-  if (status != ATTUNE_OK) return status;
+/* CUDA takes a name and does not say that a disk is full: it writes into memory, which is copied. */
+static attune_status dump_into(const at_graph *graph, int memory) {
+  char path[64];
+  size_t at = 0;
+  (void)at_append(path, sizeof path, &at, "/proc/self/fd/%d", memory);
   return at_cuda_check(graph->device, cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose),
                        "cudaGraphDebugDotPrint");
+}
+
+static attune_status copy_out(int memory, FILE *file) {
+  char piece[4096];
+  ssize_t count = 0;
+  for (off_t offset = 0; (count = pread(memory, piece, sizeof piece, offset)) > 0; offset += count)
+    if (fwrite(piece, 1, (size_t)count, file) != (size_t)count) return ATTUNE_OK; /* the caller looks at the file */
+  return count == 0 ? ATTUNE_OK : at_fail(ATTUNE_IO_ERROR, "the text of the graph cannot be read back");
+}
+
+attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
+  if (status != ATTUNE_OK) return status;
+  const int memory = memfd_create("attune graph", MFD_CLOEXEC);
+  status = memory >= 0 ? dump_into(graph, memory) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the graph's text");
+  if (status == ATTUNE_OK) status = copy_out(memory, file);
+  if (memory >= 0) close(memory);
+  at_cuda_leave(&scope);
+  return status;
 }
 
 void *at_cuda_graph_native(const at_graph *graph, bool executable) {

@@ -8,7 +8,7 @@ _Static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(attune_event_ipc), "a hand
 
 attune_status at_cuda_event_export(attune_event *event, attune_event_ipc *out) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, event->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, event->device);
   if (status != ATTUNE_OK) return status;
   cudaIpcEventHandle_t handle;
   status =
@@ -20,7 +20,7 @@ attune_status at_cuda_event_export(attune_event *event, attune_event_ipc *out) {
 
 attune_status at_cuda_event_import(attune_event *event, const attune_event_ipc *words) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, event->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, event->device);
   if (status != ATTUNE_OK) return status;
   cudaIpcEventHandle_t handle;
   cudaEvent_t native = NULL;

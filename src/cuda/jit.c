@@ -147,13 +147,10 @@ static attune_status make(cudaKernel_t *out, attune_device *device, const at_ker
 
 static attune_status make_on(cudaKernel_t *out, attune_device *device, const at_kernel_source *source) {
   at_cuda_scope scope;
-  enum cudaStreamCaptureMode mode;
-  attune_status status = at_cuda_enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  at_cuda_relax(&mode);
   status = at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice"); /* makes the context, if need be */
   if (status == ATTUNE_OK) status = make(out, device, source);
-  at_cuda_restore(mode);
   at_cuda_leave(&scope);
   return status;
 }

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/file_limit.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -247,7 +249,10 @@ const char *at_kernel_cache_write(const at_kernel_cache *cache, at_kernel_key ke
   if (size == 0 || size > ENTRY_MAX || size + sizeof(header) > cache->max_bytes) return why;
   const int folder = open_folder(cache, true, &why);
   if (folder < 0) return why;
+  at_file_limit limit;
+  at_file_limit_begin(&limit);
   why = write_entry(folder, key, bytes, size);
+  at_file_limit_end(&limit);
   if (!why) evict(cache, folder);
   close(folder);
   return why;

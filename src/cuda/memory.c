@@ -10,29 +10,17 @@
 
 _Static_assert(sizeof(cudaIpcMemHandle_t) == 64, "attune_memory_handle has room for a handle of CUDA");
 
-typedef struct relaxed_scope {
-  at_cuda_scope scope;
-  enum cudaStreamCaptureMode mode;
-} relaxed_scope;
-
-static attune_status enter(relaxed_scope *scope, attune_device *device) {
-  attune_status status = at_cuda_enter(&scope->scope, device);
-  if (status == ATTUNE_OK) at_cuda_relax(&scope->mode);
-  return status;
-}
-
-static attune_status leave(relaxed_scope *scope, attune_device *device, cudaError_t error, const char *what) {
-  at_cuda_restore(scope->mode);
+static attune_status leave(at_cuda_scope *scope, attune_device *device, cudaError_t error, const char *what) {
   attune_status status = at_cuda_check(device, error, what);
-  at_cuda_leave(&scope->scope);
+  at_cuda_leave(scope);
   return status;
 }
 
 attune_status at_cuda_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {
-  relaxed_scope scope;
+  at_cuda_scope scope;
   size_t available = 0, total = 0;
   *out_free = *out_total = 0;
-  attune_status status = enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   status = leave(&scope, device, cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
   *out_free = available;
@@ -42,25 +30,25 @@ attune_status at_cuda_memory_info(attune_device *device, uint64_t *out_free, uin
 
 /* Portable: every device of the process copies from it at full speed. */
 attune_status at_cuda_pinned_alloc(attune_device *device, void **out, size_t bytes) {
-  relaxed_scope scope;
+  at_cuda_scope scope;
   *out = NULL;
-  attune_status status = enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   return leave(&scope, device, cudaHostAlloc(out, bytes, cudaHostAllocPortable), "cudaHostAlloc");
 }
 
 attune_status at_cuda_pinned_free(attune_device *device, void *pointer) {
-  relaxed_scope scope;
-  attune_status status = enter(&scope, device);
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   at_sync_waits(device, "pinned memory given back waits for the device's work");
   return leave(&scope, device, cudaFreeHost(pointer), "cudaFreeHost");
 }
 
 attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned char out_handle[64]) {
-  relaxed_scope scope;
+  at_cuda_scope scope;
   cudaIpcMemHandle_t handle;
-  attune_status status = enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   status = leave(&scope, device, cudaIpcGetMemHandle(&handle, base), "cudaIpcGetMemHandle");
   if (status == ATTUNE_OK) memcpy(out_handle, &handle, sizeof handle);
@@ -68,19 +56,19 @@ attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned cha
 }
 
 attune_status at_cuda_ipc_open(attune_device *device, const unsigned char handle[64], void **out_base) {
-  relaxed_scope scope;
+  at_cuda_scope scope;
   cudaIpcMemHandle_t native;
   memcpy(&native, handle, sizeof native);
   *out_base = NULL;
-  attune_status status = enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   cudaError_t error = cudaIpcOpenMemHandle(out_base, native, cudaIpcMemLazyEnablePeerAccess);
   return leave(&scope, device, error, "cudaIpcOpenMemHandle");
 }
 
 attune_status at_cuda_ipc_close(attune_device *device, void *base) {
-  relaxed_scope scope;
-  attune_status status = enter(&scope, device);
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   return leave(&scope, device, cudaIpcCloseMemHandle(base), "cudaIpcCloseMemHandle");
 }

@@ -4,15 +4,19 @@
 #include "src/cuda/state.h"
 
 attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device *peer) {
-  attune_status status = at_cuda_check_fork(device);
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  return at_cuda_check(device, cudaDeviceCanAccessPeer(out, device->ordinal, peer->ordinal), "cudaDeviceCanAccessPeer");
+  status =
+      at_cuda_check(device, cudaDeviceCanAccessPeer(out, device->ordinal, peer->ordinal), "cudaDeviceCanAccessPeer");
+  at_cuda_leave(&scope);
+  return status;
 }
 
 /* CUDA's own call is for what cudaMalloc gave; mapped memory knows its readers page by page. */
 attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   cudaError_t error = cudaDeviceEnablePeerAccess(peer->ordinal, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {

@@ -32,29 +32,54 @@ static attune_status fail_dead(const attune_device *device, int error) {
                  cudaGetErrorName((cudaError_t)error));
 }
 
+/* The call that sees the fault first seldom made it: kernels run long after their launch. */
+static attune_status lose(attune_device *device, cudaError_t error, const char *what) {
+  int alive = 0;
+  if (!atomic_compare_exchange_strong(&at_cuda_device_of(device)->dead, &alive, (int)error))
+    return fail_dead(device, alive);
+  at_memory_device_lost(device);
+  at_log(ATTUNE_LOG_ERROR, "%s: %s ends the use of %s in this process", what, cudaGetErrorName(error), device->name);
+  return at_fail(
+      ATTUNE_DEVICE_ERROR,
+      "%s reports %s (%s): work that this process gave it earlier failed, and %s is the first call to see it; "
+      "no call can use the device any more, the process must be started anew",
+      device->name, cudaGetErrorName(error), cudaGetErrorString(error), what);
+}
+
 attune_status at_cuda_check(attune_device *device, cudaError_t error, const char *what) {
   if (AT_LIKELY(error == cudaSuccess)) return ATTUNE_OK;
   (void)cudaGetLastError(); /* leave no stale error behind in the caller's thread */
-  if (is_sticky(error)) {
-    int alive = 0;
-    if (!atomic_compare_exchange_strong(&at_cuda_device_of(device)->dead, &alive, (int)error))
-      return fail_dead(device, alive);
-    at_memory_device_lost(device);
-    at_log(ATTUNE_LOG_ERROR, "%s: %s ends the use of %s in this process", what, cudaGetErrorName(error), device->name);
-  }
+  if (is_sticky(error)) return lose(device, error, what);
   return at_fail(status_of(error), "%s on %s: %s (%s)", what, device->name, cudaGetErrorName(error),
                  cudaGetErrorString(error));
 }
 
+/* The sticky error that the current device is in; cudaSuccess: none. The stream asked is the thread's own default one,
+ * which nothing of attune runs on, and is left alone while the program captures it. */
+static cudaError_t sticky_error(void) {
+  enum cudaStreamCaptureMode mode;
+  enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaError_t error = cudaGetLastError();
+  if (is_sticky(error)) return error;
+  at_cuda_relax(&mode);
+  error = cudaStreamIsCapturing(cudaStreamPerThread, &capture);
+  if (error == cudaSuccess && capture == cudaStreamCaptureStatusNone) error = cudaStreamQuery(cudaStreamPerThread);
+  size_t available = 0, total = 0;
+  if (!is_sticky(error)) error = cudaMemGetInfo(&available, &total);
+  (void)cudaGetLastError();
+  at_cuda_restore(mode);
+  return is_sticky(error) ? error : cudaSuccess;
+}
+
 attune_status at_cublas_check(attune_device *device, cublasStatus_t status, const char *what) {
   if (AT_LIKELY(status == CUBLAS_STATUS_SUCCESS)) return ATTUNE_OK;
-  cudaError_t error = cudaGetLastError();
+  const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
+                       status == CUBLAS_STATUS_INVALID_VALUE;
+  const cudaError_t error = refused ? cudaGetLastError() : sticky_error();
   if (is_sticky(error)) return at_cuda_check(device, error, what);
-  attune_status result = ATTUNE_DEVICE_ERROR;
-  if (status == CUBLAS_STATUS_ALLOC_FAILED) result = ATTUNE_OUT_OF_MEMORY;
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH ||
-      status == CUBLAS_STATUS_INVALID_VALUE)
-    result = ATTUNE_UNSUPPORTED;
+  const attune_status result = refused                                ? ATTUNE_UNSUPPORTED
+                               : status == CUBLAS_STATUS_ALLOC_FAILED ? ATTUNE_OUT_OF_MEMORY
+                                                                      : ATTUNE_DEVICE_ERROR;
   return at_fail(result, "%s on %s: %s", what, device->name, at_cublas.cublasGetStatusName(status));
 }
 
@@ -68,6 +93,7 @@ attune_status at_cuda_check_fork(const attune_device *device) {
 
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   scope->previous = -1;
+  scope->relaxed = false;
   attune_status status = at_cuda_check_fork(device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   int dead = atomic_load_explicit(&at_cuda_device_of(device)->dead, memory_order_relaxed);
@@ -82,14 +108,33 @@ attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   return at_cuda_check(device, error, "cudaSetDevice");
 }
 
+/* Relaxed first: a device that becomes current may get its context by that. In a child of fork CUDA is not called at
+ * all. */
+attune_status at_cuda_enter_relaxed(at_cuda_scope *scope, attune_device *device) {
+  enum cudaStreamCaptureMode mode;
+  attune_status status = at_cuda_check_fork(device);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  at_cuda_relax(&mode);
+  status = at_cuda_enter(scope, device);
+  if (status == ATTUNE_OK) {
+    scope->relaxed = true;
+    scope->mode = mode;
+  } else {
+    at_cuda_restore(mode);
+  }
+  return status;
+}
+
 void at_cuda_leave(at_cuda_scope *scope) {
-  if (AT_LIKELY(scope->previous < 0)) return;
-  if (cudaSetDevice(scope->previous) != cudaSuccess) (void)cudaGetLastError();
+  if (AT_UNLIKELY(scope->previous >= 0) && cudaSetDevice(scope->previous) != cudaSuccess) (void)cudaGetLastError();
+  if (scope->relaxed) at_cuda_restore(scope->mode);
 }
 
 void at_cuda_relax(enum cudaStreamCaptureMode *saved) {
   *saved = cudaStreamCaptureModeRelaxed;
-  if (cudaThreadExchangeStreamCaptureMode(saved) != cudaSuccess) (void)cudaGetLastError();
+  if (cudaThreadExchangeStreamCaptureMode(saved) == cudaSuccess) return;
+  *saved = cudaStreamCaptureModeGlobal; /* a thread's first mode */
+  (void)cudaGetLastError();
 }
 
 void at_cuda_restore(enum cudaStreamCaptureMode saved) {

@@ -8,7 +8,8 @@
 
 #include "src/cuda/cuda.h"
 
-typedef struct at_cuda_page at_cuda_page; /* virtual_memory.c's */
+typedef struct at_cuda_page at_cuda_page;           /* virtual_memory.c's */
+typedef struct at_cuda_idle_blas at_cuda_idle_blas; /* blas_idle.c's */
 
 /* Whether mapped memory of a device can be opened by other processes. */
 enum { AT_CUDA_SHAREABLE_UNKNOWN, AT_CUDA_SHAREABLE, AT_CUDA_NOT_SHAREABLE };
@@ -24,14 +25,21 @@ typedef struct at_cuda_device {
   bool nvml_sought;
   int foreign; /* the latest count of foreign processes, taken at foreign_ns */
   int64_t foreign_ns;
-  atomic_int shareable;       /* AT_CUDA_SHAREABLE_... */
-  pthread_mutex_t pages_lock; /* guards the fields below; no other lock is taken under it */
-  at_cuda_page *pages;        /* mapped memory of the device */
-  uint64_t readers;           /* other devices that may use it, a bit for each ordinal */
+  at_cuda_idle_blas *idle;        /* cuBLAS handles without a stream */
+  int idle_workspaces;            /* of them with a workspace */
+  atomic_int shareable;           /* AT_CUDA_SHAREABLE_... */
+  pthread_mutex_t pages_lock;     /* guards the fields below; no other lock is taken under it */
+  at_cuda_page *pages;            /* mapped memory of the device */
+  uint64_t readers;               /* other devices that may use it, a bit for each ordinal */
+  pthread_mutex_t streams_lock;   /* guards the list; no other lock is taken under it */
+  struct at_cuda_stream *streams; /* open ones, the program's too */
 } at_cuda_device;
 
-/* stream->state. A stream is used by one thread at a time, the legacy default stream too; so nothing here is locked. */
+/* stream->state. A stream is used by one thread at a time, the legacy default stream too; so nothing here is locked,
+ * but for its place in the device's list. */
 typedef struct at_cuda_stream {
+  struct at_cuda_stream *next, *previous;
+  const attune_stream *stream;
   cublasHandle_t blas;
   cublasMath_t math; /* as last set on blas */
   size_t blas_bytes; /* workspace as last set on blas; SIZE_MAX: set it anew */
@@ -60,11 +68,6 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
   return (cudaStream_t)stream->native;
 }
 
-/* scope.c: calls that a capture forbids (allocation, handle creation) are allowed in this thread between the two and
- * are not captured. */
-void at_cuda_relax(enum cudaStreamCaptureMode *saved);
-void at_cuda_restore(enum cudaStreamCaptureMode saved);
-
 /* DEVICE_ERROR in a child of the process that opened the device; at_cuda_enter checks it too. */
 attune_status at_cuda_check_fork(const attune_device *device);
 
@@ -74,6 +77,7 @@ attune_status at_cuda_stream_open(attune_stream *stream);
 void at_cuda_stream_close(attune_stream *stream);
 attune_status at_cuda_stream_query(attune_stream *stream);
 attune_status at_cuda_stream_synchronize(attune_stream *stream);
+attune_status at_cuda_stream_call(attune_stream *stream, attune_call_fn fn, void *user);
 attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event);
 bool at_cuda_stream_capturing(attune_stream *stream);
 attune_status at_cuda_event_open(attune_event *event);
@@ -91,7 +95,7 @@ void at_cuda_graph_destroy(at_graph *graph);
 attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep);
 attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place);
 size_t at_cuda_graph_nodes(const at_graph *graph);
-attune_status at_cuda_graph_dump(const at_graph *graph, const char *path);
+attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file);
 void *at_cuda_graph_native(const at_graph *graph, bool executable);
 
 /* ipc_event.c */
@@ -101,6 +105,16 @@ attune_status at_cuda_event_import(attune_event *event, const attune_event_ipc *
 /* peer.c */
 attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device *peer);
 attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer);
+
+/* wait.c: the list of the device's streams; and a wait for the work of all that are in no capture. */
+void at_cuda_stream_enlist(attune_stream *stream);
+void at_cuda_stream_delist(attune_stream *stream);
+attune_status at_cuda_wait_streams(attune_device *device);
+
+/* blas_idle.c: the stream's handle, and perhaps its workspace, are kept when it is closed; a stream without a handle
+ * gets one of those, false: there is none. The device is current. */
+void at_cuda_blas_keep(attune_stream *stream);
+bool at_cuda_blas_take(attune_stream *stream);
 
 /* blas.c: the stream's capture ends: its workspace goes back to the graph's pool. */
 void at_cuda_blas_leave_capture(attune_stream *stream);

@@ -6,7 +6,7 @@
 
 attune_status at_cuda_stream_priorities(attune_device *device, int *out_least, int *out_greatest) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, device);
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   cudaError_t error = cudaDeviceGetStreamPriorityRange(out_least, out_greatest);
   status = at_cuda_check(device, error, "cudaDeviceGetStreamPriorityRange");
@@ -19,9 +19,12 @@ attune_status at_cuda_stream_open(attune_stream *stream) {
   at_cuda_stream *state = calloc(1, sizeof *state);
   if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream of %s", stream->device->name);
   stream->state = state;
-  if (!stream->owned) return ATTUNE_OK;
+  if (!stream->owned) {
+    at_cuda_stream_enlist(stream);
+    return ATTUNE_OK;
+  }
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
   if (status == ATTUNE_OK) {
     cudaStream_t native = NULL;
     cudaError_t error = cudaStreamCreateWithPriority(&native, cudaStreamNonBlocking, stream->priority);
@@ -32,20 +35,25 @@ attune_status at_cuda_stream_open(attune_stream *stream) {
   if (status != ATTUNE_OK) {
     free(state);
     stream->state = NULL;
+    return status;
   }
-  return status;
+  at_cuda_stream_enlist(stream);
+  return ATTUNE_OK;
 }
 
 /* On a lost device only host memory is released; the rest went with the context. */
 void at_cuda_stream_close(attune_stream *stream) {
   at_cuda_scope scope;
-  if (at_cuda_enter(&scope, stream->device) == ATTUNE_OK) {
+  if (at_cuda_enter_relaxed(&scope, stream->device) == ATTUNE_OK) {
     if (!at_cuda_stream_capturing(stream))
       (void)at_cuda_check(stream->device, cudaStreamSynchronize(at_cuda_native(stream)), "cudaStreamSynchronize");
+    at_cuda_stream_delist(stream);
     at_cuda_blas_close(stream);
     if (stream->owned)
       (void)at_cuda_check(stream->device, cudaStreamDestroy(at_cuda_native(stream)), "cudaStreamDestroy");
     at_cuda_leave(&scope);
+  } else if (at_cuda_check_fork(stream->device) == ATTUNE_OK) {
+    at_cuda_stream_delist(stream);
   }
   at_cuda_stream *state = at_cuda_stream_of(stream);
   while (state && state->retired) {
@@ -70,7 +78,7 @@ bool at_cuda_stream_capturing(attune_stream *stream) {
 /* A query or a wait inside a capture would break the capture, so it is refused before CUDA sees it. */
 static attune_status wait_or_query(attune_stream *stream, cudaError_t (*call)(cudaStream_t), const char *what) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, stream->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
   if (at_cuda_stream_capturing(stream))
     status = at_fail(ATTUNE_CAPTURING, "%s: the stream is being captured; end the capture first", what);
@@ -88,6 +96,16 @@ attune_status at_cuda_stream_synchronize(attune_stream *stream) {
   return wait_or_query(stream, cudaStreamSynchronize, "cudaStreamSynchronize");
 }
 
+/* The driver runs fn on a thread of its own, which may call nothing of CUDA. */
+attune_status at_cuda_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  status = at_cuda_check(stream->device, cudaLaunchHostFunc(at_cuda_native(stream), fn, user), "cudaLaunchHostFunc");
+  at_cuda_leave(&scope);
+  return status;
+}
+
 attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, stream->device);
@@ -101,7 +119,7 @@ attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event) {
 attune_status at_cuda_event_open(attune_event *event) {
   if (!event->owned) return ATTUNE_OK;
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, event->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, event->device);
   if (status != ATTUNE_OK) return status;
   cudaEvent_t native = NULL;
   unsigned flags = cudaEventDefault;
@@ -116,7 +134,7 @@ attune_status at_cuda_event_open(attune_event *event) {
 
 void at_cuda_event_close(attune_event *event) {
   at_cuda_scope scope;
-  if (!event->owned || at_cuda_enter(&scope, event->device) != ATTUNE_OK) return;
+  if (!event->owned || at_cuda_enter_relaxed(&scope, event->device) != ATTUNE_OK) return;
   (void)at_cuda_check(event->device, cudaEventDestroy((cudaEvent_t)event->native), "cudaEventDestroy");
   event->native = NULL;
   at_cuda_leave(&scope);
@@ -134,13 +152,9 @@ attune_status at_cuda_event_record(attune_event *event, attune_stream *stream) {
 
 static attune_status on_event(attune_event *event, cudaError_t (*call)(cudaEvent_t), const char *what) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, event->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, event->device);
   if (status != ATTUNE_OK) return status;
-  enum cudaStreamCaptureMode mode; /* the allocator asks at any time: no other thread's capture must break by it */
-  at_cuda_relax(&mode);
-  cudaError_t error = call((cudaEvent_t)event->native);
-  at_cuda_restore(mode);
-  status = at_cuda_check(event->device, error, what);
+  status = at_cuda_check(event->device, call((cudaEvent_t)event->native), what);
   at_cuda_leave(&scope);
   return status;
 }
@@ -155,7 +169,7 @@ attune_status at_cuda_event_synchronize(attune_event *event) {
 
 attune_status at_cuda_event_elapsed(double *out_ns, attune_event *start, attune_event *stop) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, start->device);
+  attune_status status = at_cuda_enter_relaxed(&scope, start->device);
   if (status != ATTUNE_OK) return status;
   float milliseconds = 0;
   cudaError_t error = cudaEventElapsedTime(&milliseconds, (cudaEvent_t)start->native, (cudaEvent_t)stop->native);

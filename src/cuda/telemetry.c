@@ -55,7 +55,11 @@ static void *handle_of(attune_device *device) {
   if (state->nvml_sought) return state->nvml;
   state->nvml_sought = true;
   char bus[32];
-  if (cudaDeviceGetPCIBusId(bus, (int)sizeof bus, device->ordinal) != cudaSuccess) {
+  enum cudaStreamCaptureMode mode;
+  at_cuda_relax(&mode);
+  const cudaError_t error = cudaDeviceGetPCIBusId(bus, (int)sizeof bus, device->ordinal);
+  at_cuda_restore(mode);
+  if (error != cudaSuccess) {
     (void)cudaGetLastError();
     return NULL;
   }

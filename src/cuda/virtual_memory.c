@@ -66,39 +66,26 @@ static attune_status check(attune_device *device, CUresult result, const char *w
   return at_cuda_check(device, (cudaError_t)(int)result, what);
 }
 
-typedef struct call_scope {
-  at_cuda_scope scope;
-  enum cudaStreamCaptureMode mode;
-} call_scope;
-
-static attune_status enter(call_scope *scope, attune_device *device) {
+static attune_status enter(at_cuda_scope *scope, attune_device *device) {
   pthread_once(&calls_once, find_calls);
   if (!calls_found) return at_fail(ATTUNE_UNSUPPORTED, "the driver of %s has no virtual memory", device->name);
-  attune_status status = at_cuda_enter(&scope->scope, device);
-  if (status == ATTUNE_OK) at_cuda_relax(&scope->mode);
-  return status;
-}
-
-static void leave(const call_scope *scope) {
-  at_cuda_scope inner = scope->scope;
-  at_cuda_restore(scope->mode);
-  at_cuda_leave(&inner);
+  return at_cuda_enter_relaxed(scope, device);
 }
 
 attune_status at_cuda_vm_granularity(attune_device *device, size_t *out) {
-  call_scope scope;
+  at_cuda_scope scope;
   attune_status status = enter(&scope, device);
   if (status != ATTUNE_OK) return status;
   CUmemAllocationProp prop = memory_of(device, false);
   status = check(device, calls.granularity(out, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
                  "cuMemGetAllocationGranularity");
-  leave(&scope);
+  at_cuda_leave(&scope);
   return status;
 }
 
 /* cudaFree(NULL) makes the device's context, which the driver's calls need and would not make. */
 attune_status at_cuda_vm_reserve(attune_device *device, void **out, size_t bytes) {
-  call_scope scope;
+  at_cuda_scope scope;
   CUdeviceptr base = 0;
   *out = NULL;
   attune_status status = enter(&scope, device);
@@ -106,15 +93,15 @@ attune_status at_cuda_vm_reserve(attune_device *device, void **out, size_t bytes
   status = at_cuda_check(device, cudaFree(NULL), "cudaFree");
   if (status == ATTUNE_OK) status = check(device, calls.reserve(&base, bytes, 0, 0, 0), "cuMemAddressReserve");
   if (status == ATTUNE_OK) *out = (void *)(uintptr_t)base;
-  leave(&scope);
+  at_cuda_leave(&scope);
   return status;
 }
 
 void at_cuda_vm_release(attune_device *device, void *base, size_t bytes) {
-  call_scope scope;
+  at_cuda_scope scope;
   if (enter(&scope, device) != ATTUNE_OK) return;
   (void)check(device, calls.release((CUdeviceptr)(uintptr_t)base, bytes), "cuMemAddressFree");
-  leave(&scope);
+  at_cuda_leave(&scope);
 }
 
 /* What is made without a descriptor never gets one, so everything is made with one where the driver has them. Some
@@ -213,7 +200,7 @@ static attune_status detach(attune_device *device, at_cuda_page *page) {
 
 /* What was made before a step failed is taken back. */
 attune_status at_cuda_vm_map(attune_device *device, void *address, size_t bytes, uint64_t *out_handle) {
-  call_scope scope;
+  at_cuda_scope scope;
   *out_handle = 0;
   at_cuda_page *page = new_page(address, bytes);
   attune_status status = page ? enter(&scope, device) : ATTUNE_OUT_OF_MEMORY;
@@ -226,7 +213,7 @@ attune_status at_cuda_vm_map(attune_device *device, void *address, size_t bytes,
     status = attach_listed(device, page);
     if (status != ATTUNE_OK) (void)calls.destroy(page->memory);
   }
-  leave(&scope);
+  at_cuda_leave(&scope);
   if (status == ATTUNE_OK)
     *out_handle = (uintptr_t)page;
   else
@@ -236,21 +223,21 @@ attune_status at_cuda_vm_map(attune_device *device, void *address, size_t bytes,
 
 /* Unlike cudaFree, cuMemUnmap does not wait for the work that uses the memory. */
 attune_status at_cuda_vm_unmap(attune_device *device, void *address, size_t bytes, uint64_t handle) {
-  call_scope scope;
+  at_cuda_scope scope;
   at_cuda_page *page = (at_cuda_page *)(uintptr_t)handle;
   (void)address, (void)bytes; /* the page knows */
   attune_status status = enter(&scope, device);
   if (status != ATTUNE_OK) return status;
-  status = at_cuda_check(device, cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  status = at_cuda_wait_streams(device);
   if (status == ATTUNE_OK) status = detach(device, page);
   if (status == ATTUNE_OK) status = check(device, calls.destroy(page->memory), "cuMemRelease");
-  leave(&scope);
+  at_cuda_leave(&scope);
   if (status == ATTUNE_OK) free(page);
   return status;
 }
 
 attune_status at_cuda_vm_export(attune_device *device, uint64_t handle, int *out_descriptor) {
-  call_scope scope;
+  at_cuda_scope scope;
   const at_cuda_page *page = (const at_cuda_page *)(uintptr_t)handle;
   *out_descriptor = -1;
   attune_status status = enter(&scope, device);
@@ -261,14 +248,14 @@ attune_status at_cuda_vm_export(attune_device *device, uint64_t handle, int *out
     status = check(device, calls.share(out_descriptor, page->memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
                    "cuMemExportToShareableHandle");
   if (status == ATTUNE_OK) (void)fcntl(*out_descriptor, F_SETFD, FD_CLOEXEC); /* no program started now keeps memory */
-  leave(&scope);
+  at_cuda_leave(&scope);
   return status;
 }
 
 /* As at_cuda_vm_map; other devices are not let in: the memory may be of one that they cannot reach. */
 attune_status at_cuda_vm_import(attune_device *device, void *address, size_t bytes, int descriptor,
                                 uint64_t *out_handle) {
-  call_scope scope;
+  at_cuda_scope scope;
   *out_handle = 0;
   at_cuda_page *page = new_page(address, bytes);
   attune_status status = page ? enter(&scope, device) : ATTUNE_OUT_OF_MEMORY;
@@ -283,7 +270,7 @@ attune_status at_cuda_vm_import(attune_device *device, void *address, size_t byt
     status = check_outcome(device, attach(page, UINT64_C(1) << device->ordinal));
     if (status != ATTUNE_OK) (void)calls.destroy(page->memory);
   }
-  leave(&scope);
+  at_cuda_leave(&scope);
   if (status == ATTUNE_OK)
     *out_handle = (uintptr_t)page;
   else
@@ -292,7 +279,7 @@ attune_status at_cuda_vm_import(attune_device *device, void *address, size_t byt
 }
 
 attune_status at_cuda_vm_let_in(attune_device *device, const attune_device *reader) {
-  call_scope scope;
+  at_cuda_scope scope;
   pthread_once(&calls_once, find_calls);
   if (!calls_found) return ATTUNE_OK; /* then there are no such pages */
   at_cuda_device *state = at_cuda_device_of(device);
@@ -306,6 +293,6 @@ attune_status at_cuda_vm_let_in(attune_device *device, const attune_device *read
   if (result == CUDA_SUCCESS) state->readers |= UINT64_C(1) << reader->ordinal;
   pthread_mutex_unlock(&state->pages_lock);
   status = check(device, result, "cuMemSetAccess");
-  leave(&scope);
+  at_cuda_leave(&scope);
   return status;
 }

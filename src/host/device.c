@@ -10,6 +10,7 @@
 #include "src/host/record.h"
 #include "src/host/threads.h"
 #include "src/host/work.h"
+#include "src/process.h"
 #include "src/random/random_host.h"
 
 #include <pthread.h>
@@ -46,6 +47,10 @@ static attune_status device_open(attune_device *device) {
   p->processors = at_cpu_count();
   p->cache_bytes = cpu->l3_bytes ? cpu->l3_bytes : cpu->l2_bytes;
   write_features(p->features, sizeof p->features, cpu);
+  char boot[48];
+  size_t at = 0;
+  at_boot_identity(boot, sizeof boot);
+  (void)at_append(device->identity, sizeof device->identity, &at, "host %s", boot);
   return ATTUNE_OK;
 }
 
@@ -284,6 +289,7 @@ const at_backend at_host_backend = {
     .count = count,
     .device_open = device_open,
     .device_synchronize = device_synchronize,
+    .wait_streams = device_synchronize,
     .clock_state = clock_state,
     .alloc = at_host_memory_alloc,
     .free = at_host_memory_free,
@@ -295,6 +301,7 @@ const at_backend at_host_backend = {
     .vm_release = at_host_vm_release,
     .vm_map = at_host_vm_map,
     .vm_unmap = at_host_vm_unmap,
+    .call = at_host_call,
     .copy = at_host_copy,
     .fill = at_host_fill,
     .random_run = at_random_run_host,

@@ -7,7 +7,6 @@
 #include "src/host/record.h"
 #include "src/host/work.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,10 +100,8 @@ size_t at_host_graph_nodes(const at_graph *graph) {
   return graph->recording.nodes;
 }
 
-attune_status at_host_graph_dump(const at_graph *graph, const char *path) {
+attune_status at_host_graph_dump(const at_graph *graph, FILE *file) {
   const at_recording *r = &graph->recording;
-  FILE *file = fopen(path, "w");
-  if (!file) return at_fail(ATTUNE_IO_ERROR, "%.300s cannot be written: %s", path, strerror(errno));
   fprintf(file, "digraph attune {\n  node [shape=box];\n");
   for (uint32_t n = 0; n < r->nodes; n++) {
     const at_node *node = &r->node[n];
@@ -113,8 +110,5 @@ attune_status at_host_graph_dump(const at_graph *graph, const char *path) {
     for (uint32_t e = 0; e < node->edges; e++) fprintf(file, "  n%u -> n%u;\n", r->edge[node->first_edge + e], n);
   }
   fprintf(file, "}\n");
-  const bool failed = ferror(file) != 0;
-  if (fclose(file) != 0 || failed)
-    return at_fail(ATTUNE_IO_ERROR, "%.300s was not written whole: %s", path, strerror(errno));
   return ATTUNE_OK;
 }

@@ -12,6 +12,11 @@
  * args[bytes], bytes <= AT_HOST_ARGS_BYTES. Allocates nothing; waits while the queue is full. */
 attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes);
 
+/* True when at_host_submit would run work inline and at once: then it may be done without it. */
+static inline bool at_host_inline(const attune_stream *stream) {
+  return stream->state == NULL;
+}
+
 /* Scratch memory of the calling thread, 64-byte aligned, at least `bytes`, valid until its next call; kept and grown,
  * freed when the thread ends. NULL when memory is short. */
 void *at_host_scratch(size_t bytes);

@@ -40,8 +40,23 @@ static void run_fill(const void *args) {
   memset(t->destination, t->value, t->bytes);
 }
 
+typedef struct call {
+  attune_call_fn fn;
+  void *user;
+} call;
+
+static void run_call(const void *args) {
+  const call *c = args;
+  c->fn(c->user);
+}
+
 const char *at_host_work_name(void (*fn)(const void *args)) {
-  return fn == run_copy ? "copy" : fn == run_fill ? "fill" : "work";
+  return fn == run_copy ? "copy" : fn == run_fill ? "fill" : fn == run_call ? "call" : "work";
+}
+
+attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user) {
+  const call c = {fn, user};
+  return at_host_submit(stream, run_call, &c, sizeof c);
 }
 
 attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {

@@ -5,10 +5,11 @@
 
 #include "src/backend.h"
 
+attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user);
 attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
 attune_status at_host_fill(attune_stream *stream, void *destination, int value, size_t bytes);
 
-/* "copy" or "fill"; "work" for anything else. */
+/* "copy", "fill" or "call"; "work" for anything else. */
 const char *at_host_work_name(void (*fn)(const void *args));
 
 #endif

@@ -50,12 +50,14 @@ typedef enum at_block_state {
   AT_BLOCK_UNMAPPED /* addresses without memory, in an expandable segment */
 } at_block_state;
 
-/* A stream that uses a block; after the free the wait for it. */
+/* A stream that uses a block; after the free the wait for it. For a pool that nobody holds any more: a stream whose
+ * work may use what is free of it. */
 typedef struct at_use {
   struct at_use *next; /* of the block; while waiting, of the front */
   at_front *front;
-  at_block *block;
-  attune_event *event; /* NULL: the front is closing; done once it is closed */
+  at_block *block;          /* NULL: `pool` waits */
+  struct attune_pool *pool; /* NULL: `block` waits */
+  attune_event *event;      /* NULL: the front is closing; done once it is closed */
 } at_use;
 
 /* Made in chunks and never given back, see at_entry. What the program holds is changed by its holder: with its front's
@@ -74,7 +76,9 @@ struct at_block {
   at_block *previous, *next; /* neighbours in the segment */
   at_block *left, *right;    /* in the tree */
   uint64_t freed_at;         /* allocator->tick */
-  int waits;                 /* uses that are not done */
+  size_t seen_requested;     /* snapshot.c's: both as they were at one moment */
+  at_block_state seen_state;
+  int waits; /* uses that are not done */
 };
 
 typedef struct at_tree {
@@ -104,12 +108,19 @@ struct at_heap {
   bool wide;          /* has an expandable segment of AT_WIDE_GRANULES for large requests */
 };
 
-/* Guarded by the allocator's lock. */
+/* What becomes of a pool that nobody holds (abandoned.c). IDLE: no work uses what is free of it, so its free segments
+ * serve the requests of other pools. */
+typedef enum at_pool_life { AT_POOL_HELD, AT_POOL_ABANDONED, AT_POOL_WAITING, AT_POOL_IDLE } at_pool_life;
+
+/* Guarded by the allocator's lock, but for `replayed`. */
 struct attune_pool {
   at_allocator *allocator;
   attune_pool *next;
-  int references; /* 0: what is free of it goes back when there is occasion */
-  int leaving;    /* segments on their way back to the device */
+  int references; /* 0: nobody holds it */
+  at_pool_life life;
+  int waits;                    /* streams whose work may still use what is free of it */
+  _Atomic(at_front *) replayed; /* the stream of the latest replay of a graph that has the pool; NULL: none */
+  int leaving;                  /* segments on their way back to the device */
   uint64_t id[2]; /* {0,0} the common pool, {0,n} a graph's, {n,0} the program's: as PyTorch numbers them */
   bool use_on_oom, no_split, own_allocator;
   attune_allocator raw;
@@ -188,6 +199,7 @@ struct at_allocator {
   attune_pool common; /* and the list of all pools */
   int captures;
   at_block *deferred;      /* freed while a capture was under way: their events are recorded after it */
+  int abandoned;           /* pools in that state: their events are yet to be recorded */
   at_block *spare;         /* blocks without memory */
   struct at_chunk *chunks; /* all that blocks were ever made of */
   attune_event **events;   /* unused ones */
@@ -294,8 +306,17 @@ typedef struct at_request {
 attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out);
 /* Takes a whole free segment of a closed stream into the request's heap, as a block in no tree; NULL: none fits. */
 at_block *at_segment_adopt(at_allocator *allocator, const at_request *request);
+/* True for a plain segment, all of it free, of a pool that no graph holds. */
+bool at_segment_is_free(const at_segment *segment);
+/* Takes free memory of an idle pool into the request's heap, as a block in no tree that fits the request; NULL: none,
+ * or it is not enough yet. abandoned.c. */
+at_block *at_pools_adopt(at_allocator *allocator, const at_request *request);
 /* Gives all free segments back; returns how many bytes went. */
 uint64_t at_segments_release(at_allocator *allocator);
+/* The same, of one pool. */
+uint64_t at_segments_release_pool(at_allocator *allocator, attune_pool *pool);
+/* Into the request's heap, out of the one that it is in; its blocks are in no tree. */
+void at_segment_move(at_segment *segment, const at_request *request);
 /* Gives the free segments back that were used least recently, until `bytes` are gone. */
 uint64_t at_segments_release_oldest(at_allocator *allocator, uint64_t bytes);
 /* Gives back oversize blocks of the request's heap, enough for it; false: there are none. */
@@ -312,10 +333,28 @@ void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* wit
 attune_status at_explain_pointer(at_allocator *allocator, uintptr_t address);
 attune_status at_explain_foreign(const attune_device *device, uintptr_t address);
 
-/* pool.c. Lock held: drops released pools that have no segments. */
+/* abandoned.c. Lock held. */
+/* A holder less. The last one's going lets other pools have the free segments as soon as no work uses them; what a pool
+ * has of an allocator of the program goes back, and the lock is given up meanwhile. */
+void at_pool_drop(at_allocator *allocator, attune_pool *pool);
+/* Something more is free of a pool: if nobody holds it, other pools have to wait anew for what used that. */
+void at_pool_abandon(at_allocator *allocator, attune_pool *pool);
+/* What is free of a pool that nobody holds goes back, if it is of a kind that does. The lock is given up meanwhile. */
+void at_pool_release_abandoned(at_allocator *allocator, attune_pool *pool);
+/* The same for all pools: what could not go back because a capture was under way. */
+void at_pools_release_abandoned(at_allocator *allocator);
+/* Records the events that abandoned pools wait for, where no capture forbids it. */
+void at_pools_record_abandoned(at_allocator *allocator);
+/* One of the events that the pool waits for is reached. */
+void at_pool_waits_less(attune_pool *pool);
+/* No work uses anything: the process is a child of fork. */
+void at_pools_forget(at_allocator *allocator);
+/* Drops pools that nobody holds and that have no segments. */
 void at_pools_reap(at_allocator *allocator);
 
 /* pending.c. Lock held. */
+/* Waits for what the front's stream was given so far; `use` becomes the allocator's. */
+void at_pending_wait(at_allocator *allocator, at_front *front, at_use *use);
 /* A block that the program freed and other streams use: waits for them. */
 void at_pending_add(at_allocator *allocator, at_block *block);
 /* A freed block that nothing waits for becomes free for new requests. */

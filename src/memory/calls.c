@@ -116,6 +116,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   if (status != ATTUNE_OK) return status;
   at_front *owner = atomic_load_explicit(&block->front, memory_order_relaxed);
   at_allocator *allocator = owner->allocator;
+  attune_pool *pool = block->segment->heap->pool;
   if (bytes && bytes != block->requested)
     status = at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be %zu, as %p was allocated", bytes,
                      block->requested, pointer);
@@ -132,7 +133,10 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
     else
       at_pending_complete(allocator, block);
     bool direct = allocator->options.no_cache || allocator->has_own;
-    if (direct && allocator->captures == 0) (void)at_segments_release(allocator);
+    if (direct && allocator->captures == 0)
+      (void)at_segments_release(allocator);
+    else if (pool->references == 0)
+      at_pool_release_abandoned(allocator, pool);
   }
   pthread_mutex_unlock(&allocator->lock);
   return status;

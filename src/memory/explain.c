@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * explain.c: what a pointer is that no call can take: inside an allocation, freed before, another device's, nobody's.
  */
-#include "src/memory/allocator.h"
+#include "src/memory/front.h"
 
 /* The segment that the address lies in. Lock held. */
 static at_segment *segment_around(at_allocator *allocator, uintptr_t address) {
@@ -30,6 +30,15 @@ static attune_status explain_free(const at_block *block, uintptr_t address, cons
                  (void *)address, name, block->size);
 }
 
+/* The fast path changes it with the front's lock alone. */
+static size_t requested_of(at_block *block) {
+  at_front *front = atomic_load_explicit(&block->front, memory_order_relaxed);
+  at_front_lock(front);
+  const size_t requested = block->requested;
+  at_front_unlock(front);
+  return requested;
+}
+
 /* In which of the ways the block at the address is no allocation that begins there. Lock held. */
 static attune_status explain_block(at_block *block, uintptr_t address, const char *name) {
   size_t offset = address - at_block_address(block);
@@ -37,7 +46,7 @@ static attune_status explain_block(at_block *block, uintptr_t address, const cha
   case AT_BLOCK_LIVE:
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "%p lies %zu bytes inside the allocation of %zu bytes that begins at %p on %s; should be its start",
-                   (void *)address, offset, block->requested, at_block_pointer(block), name);
+                   (void *)address, offset, requested_of(block), at_block_pointer(block), name);
   case AT_BLOCK_PENDING:
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "%p lies %zu bytes inside what was freed already on %s, and another stream still uses; should be "

@@ -29,11 +29,13 @@ static void keep_event(at_allocator *allocator, attune_event *event) {
 }
 
 void at_pending_complete(at_allocator *allocator, at_block *block) {
+  attune_pool *pool = block->segment->heap->pool;
   at_front *front = atomic_load_explicit(&block->front, memory_order_relaxed);
   at_history_add(allocator, AT_ACTION_FREE_COMPLETED, at_block_address(block), block->rounded, front);
   if (allocator->options.poison) at_poison_fill(block);
   at_annotate_block_gone(allocator, block);
   (void)at_block_cache(allocator, block);
+  at_pool_abandon(allocator, pool);
 }
 
 static void defer(at_allocator *allocator, at_block *block) {
@@ -51,17 +53,19 @@ static void leave_pending(at_allocator *allocator, at_block *block) {
   at_pending_complete(allocator, block);
 }
 
-static void wait_for(at_allocator *allocator, at_block *block, at_use *use) {
-  at_front *front = use->front;
+void at_pending_wait(at_allocator *allocator, at_front *front, at_use *use) {
   attune_event *event = front->life == AT_FRONT_OPEN ? take_event(allocator) : NULL;
   if (event && attune_event_record(event, front->stream) != ATTUNE_OK) {
     keep_event(allocator, event);
     event = NULL; /* then the block waits for the end of the stream: nothing less is known to be enough */
   }
-  *use = (at_use){.front = front, .block = block, .event = event};
+  *use = (at_use){.front = front, .block = use->block, .pool = use->pool, .event = event};
   *front->waiting_end = use;
   front->waiting_end = &use->next;
-  block->waits++;
+  if (use->block)
+    use->block->waits++;
+  else
+    use->pool->waits++;
 }
 
 static bool is_captured(const at_use *uses) {
@@ -78,7 +82,7 @@ static void record_events(at_allocator *allocator, at_block *block) {
     if (use->front->life == AT_FRONT_CLOSED)
       free(use);
     else
-      wait_for(allocator, block, use);
+      at_pending_wait(allocator, use->front, use);
     use = next;
   }
   if (block->waits == 0) leave_pending(allocator, block);
@@ -121,8 +125,12 @@ static void finish(at_allocator *allocator, at_front *front) {
   if (!front->waiting) front->waiting_end = &front->waiting;
   keep_event(allocator, use->event);
   at_block *block = use->block;
+  attune_pool *pool = use->pool;
   free(use);
-  if (--block->waits == 0) leave_pending(allocator, block);
+  if (!block)
+    at_pool_waits_less(pool);
+  else if (--block->waits == 0)
+    leave_pending(allocator, block);
 }
 
 static bool anything_waits(const at_allocator *allocator) {
@@ -143,12 +151,13 @@ static void process(at_allocator *allocator) {
 void at_pending_process(at_allocator *allocator, bool all) {
   if (allocator->captures > 0) return;
   if (allocator->deferred) at_pending_record_deferred(allocator);
+  if (allocator->abandoned > 0) at_pools_record_abandoned(allocator);
   if (!anything_waits(allocator)) return;
   if (all) {
     attune_device *device = allocator->device;
     pthread_mutex_unlock(&allocator->lock);
     at_sync_waits(device, "memory that other streams use is waited for");
-    (void)device->backend->device_synchronize(device); /* a device that fails says so to its next user */
+    (void)device->backend->wait_streams(device); /* a device that fails says so to its next user */
     pthread_mutex_lock(&allocator->lock);
     allocator->synchronizations++;
   }
@@ -169,4 +178,5 @@ void at_pending_forget(at_allocator *allocator) {
     leave_pending(allocator, block);
     block = next;
   }
+  at_pools_forget(allocator);
 }

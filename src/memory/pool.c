@@ -59,50 +59,20 @@ void at_pool_release(attune_pool *pool) {
   if (!pool) return;
   at_allocator *allocator = pool->allocator;
   pthread_mutex_lock(&allocator->lock);
-  pool->references--;
-  at_pools_reap(allocator);
+  at_pool_drop(allocator, pool);
   pthread_mutex_unlock(&allocator->lock);
+}
+
+attune_status at_pool_replay(attune_pool *pool, attune_stream *stream) {
+  if (!pool) return ATTUNE_OK;
+  at_front *front = at_front_of(stream);
+  if (AT_UNLIKELY(!front)) return ATTUNE_OUT_OF_MEMORY;
+  if (AT_LOAD(pool->replayed) != front) AT_STORE(pool->replayed, front);
+  return ATTUNE_OK;
 }
 
 void attune_pool_destroy(attune_pool *pool) {
   at_pool_release(pool);
-}
-
-static bool is_unmapped(const at_segment *segment) {
-  return at_segment_expandable(segment) && at_block_get_state(segment->first) == AT_BLOCK_UNMAPPED &&
-         !segment->first->next;
-}
-
-static bool is_empty(const attune_pool *pool) {
-  if (pool->leaving > 0) return false;
-  for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
-    for (const at_segment *segment = heap->segments; segment; segment = segment->next)
-      if (!is_unmapped(segment)) return false;
-  return true;
-}
-
-static void free_pool(at_allocator *allocator, attune_pool *pool) {
-  for (at_heap *heap = pool->heaps, *next; heap; heap = next) {
-    next = heap->next;
-    for (at_segment *segment = heap->segments, *after; segment; segment = after) {
-      after = segment->next;
-      at_expandable_destroy(allocator, segment);
-    }
-    free(heap);
-  }
-  free(pool);
-}
-
-void at_pools_reap(at_allocator *allocator) {
-  for (attune_pool **link = &allocator->common.next; *link;) {
-    attune_pool *pool = *link;
-    if (pool->references > 0 || !is_empty(pool)) {
-      link = &pool->next;
-      continue;
-    }
-    *link = pool->next;
-    free_pool(allocator, pool);
-  }
 }
 
 static attune_status check_pair(const attune_pool *pool, const attune_stream *stream) {
@@ -151,9 +121,8 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
   int depth = front->depth;
   bool begun = depth > 0 && front->pools[depth - 1] == pool;
   if (begun) {
-    pool->references--;
     if (--front->depth == 0) set_flag(front, AT_FRONT_POOL, false);
-    at_pools_reap(allocator);
+    at_pool_drop(allocator, pool);
   }
   pthread_mutex_unlock(&allocator->lock);
   if (begun) return ATTUNE_OK;
@@ -206,14 +175,16 @@ void at_memory_capture_end(attune_stream *stream) {
   at_allocator *allocator = front->allocator;
   pthread_mutex_lock(&allocator->lock);
   if (front->capturing) {
-    if (front->capture_pool) front->capture_pool->references--;
+    attune_pool *pool = front->capture_pool;
     front->capturing = false;
     front->capture_pool = NULL;
-    if (--allocator->captures == 0) {
+    const bool last = --allocator->captures == 0;
+    if (last) {
       at_allocator_flag(allocator, AT_FRONT_CAPTURE, false);
       at_pending_record_deferred(allocator);
     }
-    at_pools_reap(allocator);
+    if (pool) at_pool_drop(allocator, pool);
+    if (last) at_pools_release_abandoned(allocator);
   }
   pthread_mutex_unlock(&allocator->lock);
 }

@@ -150,12 +150,19 @@ at_block *at_segment_adopt(at_allocator *allocator, const at_request *request) {
     at_block_uncache(allocator, block);
     at_block_set_state(block, AT_BLOCK_LEAVING);
     atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
-    unlink_segment(block->segment);
-    link_segment(request->heap, block->segment);
+    at_segment_move(block->segment, request);
     at_block_trim(allocator, block, request->size);
     return block;
   }
-  return NULL;
+  return at_pools_adopt(allocator, request);
+}
+
+void at_segment_move(at_segment *segment, const at_request *request) {
+  at_heap *heap = request->heap;
+  unlink_segment(segment);
+  link_segment(heap, segment);
+  if (at_segment_expandable(segment) && !segment->small)
+    heap->wide = segment->bytes >= AT_WIDE_GRANULES * segment->granule;
 }
 
 /* Takes a whole free segment out of its heap and puts it before `list`. */
@@ -179,7 +186,7 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
     (void)device->backend->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
     return;
   }
-  if (pool->own_allocator && !*waited) (void)device->backend->device_synchronize(device);
+  if (pool->own_allocator && !*waited) (void)device->backend->wait_streams(device);
   if (pool->own_allocator) *waited = true;
   own->free(own->user, segment->base, segment->bytes, device, segment->heap->front->stream);
 }
@@ -213,20 +220,29 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
   return bytes;
 }
 
-static bool is_free_segment(const at_segment *segment) {
+bool at_segment_is_free(const at_segment *segment) {
   return !at_segment_expandable(segment) && !segment->first->next &&
          at_block_get_state(segment->first) == AT_BLOCK_CACHED && !at_pool_is_held(segment->heap->pool);
+}
+
+/* The pool's free segments, before `list`. */
+static at_segment *take_free(at_allocator *allocator, const attune_pool *pool, at_segment *list) {
+  for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+    for (at_segment *segment = heap->segments, *next; segment; segment = next) {
+      next = segment->next;
+      if (at_segment_is_free(segment)) list = take_out(allocator, segment->first, list);
+    }
+  return list;
+}
+
+uint64_t at_segments_release_pool(at_allocator *allocator, attune_pool *pool) {
+  return give_back(allocator, take_free(allocator, pool, NULL));
 }
 
 uint64_t at_segments_release(at_allocator *allocator) {
   at_segment *list = NULL;
   at_front_flush_all(allocator);
-  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
-    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
-      for (at_segment *segment = heap->segments, *next; segment; segment = next) {
-        next = segment->next;
-        if (is_free_segment(segment)) list = take_out(allocator, segment->first, list);
-      }
+  for (attune_pool *pool = &allocator->common; pool; pool = pool->next) list = take_free(allocator, pool, list);
   uint64_t bytes = give_back(allocator, list);
   bytes += at_expandable_shrink(allocator);
   at_pools_reap(allocator);
@@ -238,7 +254,7 @@ static at_segment *oldest_free(at_allocator *allocator) {
   for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
     for (at_heap *heap = pool->heaps; heap; heap = heap->next)
       for (at_segment *segment = heap->segments; segment; segment = segment->next)
-        if (is_free_segment(segment) && (!oldest || segment->first->freed_at < oldest->first->freed_at))
+        if (at_segment_is_free(segment) && (!oldest || segment->first->freed_at < oldest->first->freed_at))
           oldest = segment;
   return oldest;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * snapshot.c: what the memory of a device looks like: as JSON with the words of PyTorch's snapshots, and as a table for
  * people. */
-#include "src/memory/allocator.h"
+#include "src/memory/front.h"
 #include "src/memory/text.h"
 
 #include <stdio.h>
@@ -19,15 +19,15 @@ static bool is_active(at_block_state state) {
 
 /* The first stretch from `block` on; false: there is none. */
 static bool find_stretch(at_block *block, stretch *out) {
-  while (block && at_block_get_state(block) == AT_BLOCK_UNMAPPED) block = block->next;
+  while (block && block->seen_state == AT_BLOCK_UNMAPPED) block = block->next;
   *out = (stretch){.first = block};
-  for (; block && at_block_get_state(block) != AT_BLOCK_UNMAPPED; block = block->next) {
-    at_block_state state = at_block_get_state(block);
+  for (; block && block->seen_state != AT_BLOCK_UNMAPPED; block = block->next) {
+    const at_block_state state = block->seen_state;
     out->total += block->size;
     if (state == AT_BLOCK_LIVE) out->allocated += block->size;
     if (!is_active(state)) continue;
     out->active += block->size;
-    out->requested += block->requested;
+    out->requested += block->seen_requested;
   }
   out->end = block;
   return out->first != NULL;
@@ -36,12 +36,12 @@ static bool find_stretch(at_block *block, stretch *out) {
 static void write_blocks(const stretch *blocks, at_text *out) {
   const char *comma = "";
   for (at_block *block = blocks->first; block != blocks->end; block = block->next) {
-    at_block_state state = at_block_get_state(block);
+    const at_block_state state = block->seen_state;
     const char *word = state == AT_BLOCK_LIVE      ? "active_allocated"
                        : state == AT_BLOCK_PENDING ? "active_pending_free"
                                                    : "inactive";
     at_text_add(out, "%s{\"address\":%llu,\"size\":%zu,\"requested_size\":%zu,\"state\":\"%s\",\"frames\":[]}", comma,
-                (unsigned long long)at_block_address(block), block->size, is_active(state) ? block->requested : 0,
+                (unsigned long long)at_block_address(block), block->size, is_active(state) ? block->seen_requested : 0,
                 word);
     comma = ",";
   }
@@ -88,6 +88,23 @@ static void write_settings(const at_allocator *allocator, at_text *out) {
               options->poison ? "true" : "false", options->nvtx ? "true" : "false");
 }
 
+static void see_blocks(at_segment *segment) {
+  for (at_block *block = segment->first; block; block = block->next) {
+    block->seen_state = at_block_get_state(block);
+    block->seen_requested = block->requested;
+  }
+}
+
+/* What the program holds changes with the front's lock alone: all of them are held for the moment that the snapshot is
+ * of. It is written without them. */
+static void see_all(at_allocator *allocator) {
+  for (at_front *front = allocator->fronts; front; front = front->next) at_front_lock(front);
+  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (at_segment *segment = heap->segments; segment; segment = segment->next) see_blocks(segment);
+  for (at_front *front = allocator->fronts; front; front = front->next) at_front_unlock(front);
+}
+
 /* One list of history for each device up to this one, as the visualiser expects to find it under the device's number.
  */
 attune_status attune_memory_snapshot(char **out, attune_device *device) {
@@ -101,6 +118,7 @@ attune_status attune_memory_snapshot(char **out, attune_device *device) {
   at_front_flush_all(allocator);
   at_pending_process(allocator, false);
   at_history_add(allocator, AT_ACTION_SNAPSHOT, 0, 0, NULL);
+  see_all(allocator);
   at_text_add(&text, "{\"segments\":[");
   write_segments(allocator, &text);
   at_text_add(&text, "],\n\"device_traces\":[");

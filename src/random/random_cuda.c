@@ -103,9 +103,7 @@ static attune_status compile(cudaKernel_t *out, attune_device *device, const var
 }
 
 /* The device is current. */
-static attune_status load(const loaded **out, attune_device *device, const variant *v) {
-  *out = find(device, v);
-  if (AT_LIKELY(*out != NULL)) return ATTUNE_OK;
+static attune_status make(const loaded **out, attune_device *device, const variant *v) {
   cudaKernel_t kernel = NULL;
   attune_status status = compile(&kernel, device, v);
   if (status != ATTUNE_OK) return status;
@@ -129,6 +127,17 @@ static attune_status load(const loaded **out, attune_device *device, const varia
   }
   *out = made;
   return ATTUNE_OK;
+}
+
+/* The device is current. */
+static attune_status load(const loaded **out, attune_device *device, const variant *v) {
+  *out = find(device, v);
+  if (AT_LIKELY(*out != NULL)) return ATTUNE_OK;
+  enum cudaStreamCaptureMode mode; /* no capture of another thread breaks by it */
+  at_cuda_relax(&mode);
+  const attune_status status = make(out, device, v);
+  at_cuda_restore(mode);
+  return status;
 }
 
 static attune_status launch(attune_stream *stream, const loaded *kernel, uint64_t blocks, unsigned threads,

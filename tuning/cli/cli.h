@@ -36,8 +36,8 @@ int cli_fail(attune_status status);
 /* The device of --device into *out; an exit code. */
 int cli_open_device(attune_device **out, const cli_options *options);
 
-/* --db names a file to read: CLI_USAGE when there is none, for opening would make one. */
-int cli_need_database(const cli_options *options);
+/* `path`, unless NULL, names a database to read: CLI_USAGE when there is none. */
+int cli_need_database(const char *path);
 
 /* Memory or the end of the program. */
 void *cli_alloc(size_t count, size_t size);

@@ -147,7 +147,7 @@ int cmd_explain(int argc, char **argv) {
   if (cli_parse("explain", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_device *device = NULL;
   int code = cli_open_device(&device, &o.common);
-  if (code == CLI_DONE) code = cli_need_database(&o.common);
+  if (code == CLI_DONE) code = cli_need_database(o.common.database);
   if (code != CLI_DONE) return code;
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
   tuner_options.database = o.common.database;

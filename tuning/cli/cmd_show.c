@@ -28,18 +28,26 @@ static const cli_column columns[] = {
     {"measure", false, false, 5},      {"fingerprint", false, true, 7}};
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
+#define DEVICES_CHARS 1024
+
 typedef struct showing {
   const options *options;
   const char *device; /* NULL: any */
+  bool waiting;       /* the next four: a winner that may hold on further devices */
+  attune_decision decision;
+  int valid;
+  char fingerprint[1024];
+  char devices[DEVICES_CHARS]; /* that it holds on, with blanks between */
   cli_table table;
   json_t *array;
   size_t elsewhere; /* winners left out because they do not hold here */
 } showing;
 
-static void add_row(showing *s, const attune_decision *d, const char *fingerprint) {
+static void add_row(showing *s) {
+  const attune_decision *d = &s->decision;
   char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL], spread[CLI_CELL], when[CLI_CELL];
   const char *const cells[COLUMNS] = {d->problem,
-                                      d->device,
+                                      s->devices,
                                       d->implementation,
                                       *d->configuration ? d->configuration : "-",
                                       cli_time_text(time_text, d->time_ns),
@@ -48,10 +56,38 @@ static void add_row(showing *s, const attune_decision *d, const char *fingerprin
                                       cli_percent_text(spread, d->spread),
                                       cli_date_text(when, d->tuned_at),
                                       d->measure,
-                                      fingerprint};
+                                      s->fingerprint};
   cli_table_add(&s->table, cells);
 }
 
+/* "device" is the first, "devices" are all. */
+static void add_object(showing *s) {
+  json_t *object = cli_json_decision(&s->decision), *devices = json_array();
+  char names[DEVICES_CHARS], *rest = NULL;
+  snprintf(names, sizeof names, "%s", s->devices);
+  for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+    json_array_append_new(devices, json_string(name));
+  json_object_set_new(object, "devices", devices);
+  json_object_set_new(object, "fingerprint", cli_json_text(s->fingerprint));
+  json_object_set_new(object, "valid", json_boolean(s->valid));
+  json_array_append_new(s->array, object);
+}
+
+static void add_waiting(showing *s) {
+  if (!s->waiting) return;
+  s->waiting = false;
+  if (s->options->common.json)
+    add_object(s);
+  else
+    add_row(s);
+}
+
+static bool same_winner(const showing *s, const attune_decision *d, const char *fingerprint) {
+  return s->waiting && d->source == s->decision.source && strcmp(d->problem, s->decision.problem) == 0 &&
+         strcmp(d->measure, s->decision.measure) == 0 && strcmp(fingerprint, s->fingerprint) == 0;
+}
+
+/* A winner comes once for each device that it holds on, and is one row. */
 static int show_winner(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
   showing *s = user;
   if (s->device && strcmp(decision->device, s->device) != 0) return 0;
@@ -59,14 +95,16 @@ static int show_winner(void *user, const attune_decision *decision, const char *
     s->elsewhere++;
     return 0;
   }
-  if (!s->options->common.json) {
-    add_row(s, decision, fingerprint);
-    return 0;
+  const bool further = same_winner(s, decision, fingerprint);
+  const size_t used = further ? strlen(s->devices) : 0;
+  if (!further) {
+    add_waiting(s);
+    s->waiting = true;
+    s->valid = valid;
+    s->decision = *decision;
+    snprintf(s->fingerprint, sizeof s->fingerprint, "%s", fingerprint);
   }
-  json_t *object = cli_json_decision(decision);
-  json_object_set_new(object, "fingerprint", cli_json_text(fingerprint));
-  json_object_set_new(object, "valid", json_boolean(valid));
-  json_array_append_new(s->array, object);
+  snprintf(s->devices + used, sizeof s->devices - used, "%s%s", further ? " " : "", decision->device);
   return 0;
 }
 
@@ -87,6 +125,7 @@ static int show(const options *o, attune_tuner *tuner, const char *device) {
   showing s = {.options = o, .device = device, .array = json_array()};
   s.table = (cli_table){.columns = columns, .column_count = o->all ? COLUMNS : COLUMNS - 1};
   status = attune_tuner_winners(tuner, show_winner, &s);
+  add_waiting(&s);
   int code = status == ATTUNE_OK ? print(&s) : cli_fail(status);
   json_decref(s.array);
   cli_table_free(&s.table);
@@ -98,7 +137,7 @@ int cmd_show(int argc, char **argv) {
   if (cli_parse("show", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_device *device = NULL;
   int code = o.common.device ? cli_open_device(&device, &o.common) : CLI_DONE;
-  if (code == CLI_DONE) code = cli_need_database(&o.common);
+  if (code == CLI_DONE) code = cli_need_database(o.common.database ? o.common.database : getenv("ATTUNE_DB"));
   if (code != CLI_DONE) return code;
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
   tuner_options.database = o.common.database;

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define NAME_WIDTH 40
 #define NAME_WIDTH_NARROW 18 /* on a terminal of less than 100 columns */
@@ -27,15 +29,16 @@ typedef enum outcome {
   OUTCOME_STORED,
   OUTCOME_SAME,
   OUTCOME_FAILED,
+  OUTCOME_BUSY, /* another process measures it: looked at again after the others */
   OUTCOME_KINDS
 } outcome;
-static const char *const outcome_names[] = {"left", "tuned", "stored", "same", "failed"};
+static const char *const outcome_names[] = {"left", "tuned", "stored", "same", "failed", "busy"};
 
 typedef struct item {
   const attune_workload_entry *entry;
   outcome outcome;
   attune_decision decision; /* of TUNED and STORED */
-  char message[256];        /* of FAILED */
+  char message[256];        /* of FAILED and BUSY */
 } item;
 
 typedef struct tune_run {
@@ -46,8 +49,10 @@ typedef struct tune_run {
   size_t count;
   size_t to_measure; /* neither stored before nor the same as an earlier one */
   size_t measured;   /* of those, begun */
+  size_t busy;       /* of those, with others now */
   int name_width;
   double start_s;
+  int64_t start_time; /* seconds since 1970 */
   cli_progress *progress;
 } tune_run;
 
@@ -58,19 +63,33 @@ typedef struct tally {
   double seconds;
 } tally;
 
+/* How long the present problem may go on after a signal: a library that has no memory may never come back. */
+enum { FINISH_SECONDS = 3 };
+
 /* Set by the handler, read between problems. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number) {
   interrupted = number;
+  (void)alarm(FINISH_SECONDS);
 }
 
-/* The first signal ends the run after the present problem; a second one ends it at once. */
+/* The present problem did not come to its end. Every winner before it is stored. */
+static void on_alarm(int number) {
+  static const char line[] = "attune: interrupted: the present problem did not end and is not stored\n";
+  (void)number;
+  if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(128 + interrupted);
+  _exit(128 + interrupted);
+}
+
+/* The first signal ends the run after the present problem, or after some seconds; a second one ends it at once. */
 static void catch_signals(void) {
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  action.sa_handler = on_alarm;
+  sigaction(SIGALRM, &action, NULL);
 }
 
 static double parse_positive(const char *option, const char *text, struct argp_state *state) {
@@ -138,24 +157,43 @@ static void look_up(tune_run *run) {
 
 /* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A
  * share is given only where it is short: elsewhere a problem takes what it needs, for most need less than an even share
- * and a few need more. */
+ * and a few need more. What others measure now needs none. */
 static double share_ms(const tune_run *run) {
   static const double enough_ms = 400;
   const options *o = run->options;
   if (!(o->budget_s > 0)) return o->problem_budget_ms;
   double left_ms = 1e3 * (o->budget_s - (cli_now_s() - run->start_s));
   if (left_ms < 1) return -1;
-  double share = left_ms / (double)(run->to_measure - run->measured);
+  size_t problems = run->to_measure - run->measured - run->busy;
+  double share = left_ms / (double)(problems ? problems : 1);
   if (o->problem_budget_ms > 0 && o->problem_budget_ms < share) return o->problem_budget_ms;
   return share < enough_ms ? share : 0;
 }
 
+/* Another process was at it and is done: its winner is taken, complete or not, for it was measured in this run. */
+static bool others_winner(tune_run *run, item *it) {
+  return !run->options->force &&
+         attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK &&
+         is_measured(&it->decision) && it->decision.tuned_at >= run->start_time;
+}
+
 static void tune_item(tune_run *run, item *it) {
+  const bool again = it->outcome == OUTCOME_BUSY;
   double budget_ms = share_ms(run);
   if (budget_ms < 0) return;
-  attune_status status =
-      attune_tune(run->tuner, run->device, it->entry->problem, budget_ms, run->options->force, &it->decision);
+  if (again) run->busy--;
+  attune_status status = ATTUNE_OK;
+  if (!again || !others_winner(run, it))
+    status =
+        attune_tune_try(run->tuner, run->device, it->entry->problem, budget_ms, run->options->force, &it->decision);
+  if (status == ATTUNE_BUSY) {
+    it->outcome = OUTCOME_BUSY;
+    run->busy++;
+    snprintf(it->message, sizeof it->message, "%s", attune_last_message());
+    return;
+  }
   run->measured++;
+  it->outcome = OUTCOME_LEFT;
   if (status == ATTUNE_OK) {
     it->outcome = it->decision.source == ATTUNE_SOURCE_TUNED ? OUTCOME_TUNED : OUTCOME_STORED;
   } else if (status != ATTUNE_BUDGET_EXHAUSTED || !(run->options->budget_s > 0)) {
@@ -184,6 +222,7 @@ static void print_item(const tune_run *run, const item *it) {
   cli_print_padded(stdout, it->entry->name, run->name_width, false, room > 0);
   if (it->outcome == OUTCOME_LEFT) fputs("  left: the budget is spent", stdout);
   if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
+  if (it->outcome == OUTCOME_BUSY) fputs("  left: another process measures it", stdout);
   if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
   if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED) {
     char winner[sizeof d->implementation + sizeof d->configuration + 2];
@@ -205,14 +244,33 @@ static void report_item(tune_run *run, const item *it) {
   if (!run->options->common.json) print_item(run, it);
 }
 
+/* What others measured when its turn came, until each is done or the time is over. */
+static void tune_busy(tune_run *run) {
+  enum { LOOK_MS = 20 };
+  while (run->busy > 0 && !interrupted && share_ms(run) >= 0) {
+    const size_t before = run->busy;
+    for (size_t i = 0; i < run->count && !interrupted; i++) {
+      item *it = &run->items[i];
+      if (it->outcome != OUTCOME_BUSY) continue;
+      cli_progress_draw(run->progress, it->entry->name, run->count - run->busy, run->measured);
+      tune_item(run, it);
+      if (it->outcome != OUTCOME_BUSY) report_item(run, it);
+    }
+    if (run->busy == before) nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+  }
+  for (size_t i = 0; i < run->count && run->busy > 0; i++)
+    if (run->items[i].outcome == OUTCOME_BUSY) report_item(run, &run->items[i]);
+}
+
 static void tune_all(tune_run *run) {
   cli_progress_begin(run->progress, run->count, run->to_measure);
   for (size_t i = 0; i < run->count && !interrupted; i++) {
     item *it = &run->items[i];
     cli_progress_draw(run->progress, it->entry->name, i, run->measured);
     if (it->outcome == OUTCOME_LEFT) tune_item(run, it);
-    report_item(run, it);
+    if (it->outcome != OUTCOME_BUSY) report_item(run, it);
   }
+  tune_busy(run);
   cli_progress_clear(run->progress);
 }
 
@@ -242,9 +300,12 @@ static void print_summary(const tune_run *run, const tally *t) {
   printf("%zu failed, %zu left%s, %.1f s on %s\n", t->by_outcome[OUTCOME_FAILED], t->by_outcome[OUTCOME_LEFT],
          t->by_outcome[OUTCOME_LEFT] && !interrupted ? " for lack of budget" : "", t->seconds,
          attune_device_name(run->device));
+  if (t->by_outcome[OUTCOME_BUSY])
+    printf("%zu still measured by other processes: the same command takes their winners\n",
+           t->by_outcome[OUTCOME_BUSY]);
   if (t->incomplete)
     printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
-  if (!tuned && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT])
+  if (!tuned && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
     puts("nothing to measure: every winner is stored");
 }
 
@@ -252,7 +313,8 @@ static json_t *item_json(const item *it) {
   json_t *object = json_pack("{s:o, s:o, s:I, s:s}", "name", cli_json_text(it->entry->name), "problem",
                              cli_json_text(it->entry->problem), "count", (json_int_t)it->entry->count, "outcome",
                              outcome_names[it->outcome]);
-  if (it->outcome == OUTCOME_FAILED) json_object_set_new(object, "message", cli_json_text(it->message));
+  if (it->outcome == OUTCOME_FAILED || it->outcome == OUTCOME_BUSY)
+    json_object_set_new(object, "message", cli_json_text(it->message));
   if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED)
     json_object_set_new(object, "decision", cli_json_decision(&it->decision));
   return object;
@@ -261,14 +323,15 @@ static json_t *item_json(const item *it) {
 static int print_json(const tune_run *run, const tally *t) {
   json_t *results = json_array();
   for (size_t i = 0; i < run->count; i++) json_array_append_new(results, item_json(&run->items[i]));
-  json_t *object = json_pack(
-      "{s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "workload",
-      cli_json_text(run->options->workload), "device", attune_device_name(run->device), "results", results, "problems",
-      (json_int_t)run->count, "tuned", (json_int_t)t->by_outcome[OUTCOME_TUNED], "stored",
-      (json_int_t)t->by_outcome[OUTCOME_STORED], "same", (json_int_t)t->by_outcome[OUTCOME_SAME], "failed",
-      (json_int_t)t->by_outcome[OUTCOME_FAILED], "left", (json_int_t)t->by_outcome[OUTCOME_LEFT], "incomplete",
-      (json_int_t)t->incomplete, "geomean_speedup", t->geomean > 0 ? cli_json_number(t->geomean) : json_null(),
-      "seconds", cli_json_number(t->seconds), "interrupted", interrupted != 0);
+  json_t *object =
+      json_pack("{s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "workload",
+                cli_json_text(run->options->workload), "device", attune_device_name(run->device), "results", results,
+                "problems", (json_int_t)run->count, "tuned", (json_int_t)t->by_outcome[OUTCOME_TUNED], "stored",
+                (json_int_t)t->by_outcome[OUTCOME_STORED], "same", (json_int_t)t->by_outcome[OUTCOME_SAME], "failed",
+                (json_int_t)t->by_outcome[OUTCOME_FAILED], "left", (json_int_t)t->by_outcome[OUTCOME_LEFT], "busy",
+                (json_int_t)t->by_outcome[OUTCOME_BUSY], "incomplete", (json_int_t)t->incomplete, "geomean_speedup",
+                t->geomean > 0 ? cli_json_number(t->geomean) : json_null(), "seconds", cli_json_number(t->seconds),
+                "interrupted", interrupted != 0);
   return cli_print_json(object);
 }
 
@@ -296,6 +359,7 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
   size_t count = attune_workload_size(workload);
   tune_run run = {
       .options = o, .tuner = tuner, .device = device, .count = count, .start_s = cli_now_s(), .progress = progress};
+  run.start_time = (int64_t)time(NULL);
   if (!count) {
     cli_error("no problems recorded for %s; should be recorded by a program run with ATTUNE_MODE=record",
               attune_device_name(device));
@@ -306,8 +370,13 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
   catch_signals();
   if (!getenv("ATTUNE_LOG")) attune_set_log(on_log, progress, ATTUNE_LOG_WARNING);
   look_up(&run);
-  tune_all(&run);
-  int code = conclude(&run);
+  int code = CLI_DONE;
+  if (run.to_measure && attune_tuner_database_prepare(tuner) != ATTUNE_OK) {
+    code = cli_fail(attune_tuner_database_status(tuner));
+  } else {
+    tune_all(&run);
+    code = conclude(&run);
+  }
   free(run.items);
   return code;
 }

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_small.c: f32 and f64 products of matrices of at most 64 rows and columns, in one thread and with no set-up: all
+ * that does not change from call to call is in the plan. One call of a tile kernel does a product that is one tile,
+ * with its whole batch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/blocked_run.h"
+#include "ops/gemm/host_reference.h"
+#include "src/host/host.h"
+#include "tuning/registry.h"
+
+enum { MOST = 64, MOST_DEPTH = 256, ON_STACK = 4096 /* bytes of a transposed A */ };
+
+typedef struct state {
+  at_small shapes[2]; /* by: the last rows */
+  int64_t batch;
+  at_small_tile_fn tiles[2][2]; /* by: the last columns, the last rows */
+  int64_t height, width;        /* of a tile, in elements */
+  const at_gemm *g;             /* the plan's */
+  int64_t last_height, last_width;
+  void (*scale)(const at_small_scale *scale);
+  void (*pack)(const at_pack *pack); /* for a transposed A */
+  int64_t size, lanes, packed_bytes;
+} state;
+
+/* How C comes in: not at all, as the sums' start, or by scalars that are not 0 or 1. */
+typedef enum kind { KIND_PLAIN, KIND_ONTO, KIND_SCALED } kind;
+
+static inline kind kind_of(const at_gemm_operands *o) {
+  const double one = 1.0;
+  uint64_t unit, alpha, beta;
+  memcpy(&unit, &one, sizeof unit);
+  memcpy(&alpha, &o->alpha, sizeof alpha);
+  memcpy(&beta, &o->beta, sizeof beta);
+  if (AT_UNLIKELY(alpha != unit)) return KIND_SCALED;
+  return AT_LIKELY(beta == 0) ? KIND_PLAIN : beta == unit ? KIND_ONTO : KIND_SCALED;
+}
+
+/* One tile by way of its sums. */
+static void run_scaled(const state *s, const at_gemm_operands *o, const void *a, const void *b, void *d, const void *c,
+                       int last_columns, int last_rows) {
+  _Alignas(64) char sums[AT_SMALL_SUMS_BYTES];
+  at_small shape = s->shapes[last_rows];
+  shape.ldd = s->height;
+  s->tiles[last_columns][last_rows](&shape, a, b, sums, 1, NULL);
+  const at_gemm *g = s->g;
+  at_small_scale scale = {.alpha = o->alpha,
+                          .beta = c ? o->beta : 0.0,
+                          .sums = sums,
+                          .c = c,
+                          .d = d,
+                          .rows = last_rows ? s->last_height : s->height,
+                          .columns = last_columns ? s->last_width : s->width,
+                          .padded = s->height,
+                          .ldc = g->ldc,
+                          .ldd = g->ldd};
+  s->scale(&scale);
+}
+
+/* Where the tiles of a plan find A. */
+typedef struct rows_of_a {
+  const char *at;
+  int64_t panel_step; /* bytes between panels of `height` rows */
+} rows_of_a;
+
+static inline void run_tiles(const state *s, const at_gemm_operands *o, rows_of_a a, int64_t batch, const kind how) {
+  const at_gemm *g = s->g;
+  const char *b = (const char *)o->b + batch * g->stride_b * s->size, *c = NULL;
+  char *d = (char *)o->d + batch * g->stride_d * s->size;
+  const int64_t ldd = g->ldd * s->size, ldc = g->ldc * s->size, b_n = s->shapes[0].b_n * s->size,
+                rows_step = s->height * s->size;
+  if (how != KIND_PLAIN && g->c != AT_C_NONE) c = (const char *)o->c + batch * g->stride_c * s->size;
+  for (int64_t j = 0; j < g->n; j += s->width) {
+    const int last_columns = j + s->width >= g->n;
+    const char *rows = a.at, *columns = b + j * b_n, *c_at = c ? c + j * ldc : NULL;
+    char *d_at = d + j * ldd;
+    for (int64_t i = 0; i < g->m; i += s->height, rows += a.panel_step, d_at += rows_step) {
+      const int last_rows = i + s->height >= g->m;
+      if (how == KIND_SCALED)
+        run_scaled(s, o, rows, columns, d_at, c_at, last_columns, last_rows);
+      else
+        s->tiles[last_columns][last_rows](&s->shapes[last_rows], rows, columns, d_at, 1, c_at);
+      if (c_at) c_at += rows_step;
+    }
+  }
+}
+
+static void run_all(const state *s, const at_gemm_operands *o) {
+  const at_gemm *g = s->g;
+  const kind how = kind_of(o);
+  for (int64_t batch = 0; batch < g->batch; batch++) {
+    const rows_of_a a = {(const char *)o->a + batch * g->stride_a * s->size, s->height * s->size};
+    if (AT_LIKELY(how == KIND_PLAIN))
+      run_tiles(s, o, a, batch, KIND_PLAIN);
+    else
+      run_tiles(s, o, a, batch, how);
+  }
+}
+
+/* A is stored by rows: each matrix is turned into panels of rows first. */
+static void run_turned(const state *s, const at_gemm_operands *o) {
+  const at_gemm *g = s->g;
+  const kind how = kind_of(o);
+  _Alignas(64) char near[ON_STACK];
+  char *panels = s->packed_bytes <= ON_STACK ? near : at_host_scratch((size_t)s->packed_bytes);
+  at_pack pack = {.dtype = (attune_dtype)g->dtype,
+                  .to = panels,
+                  .lines = g->m,
+                  .depth = g->k,
+                  .line_step = g->lda,
+                  .depth_step = 1,
+                  .panel = s->height,
+                  .round = (int)s->lanes};
+  for (int64_t batch = 0; batch < g->batch; batch++) {
+    if (!panels) {
+      at_gemm_plain(g, o, batch, 0, g->m, 0, g->n);
+      continue;
+    }
+    pack.from = (const char *)o->a + batch * g->stride_a * s->size;
+    if (batch == 0 || g->stride_a != 0) s->pack(&pack);
+    const rows_of_a a = {panels, s->height * g->k * s->size};
+    run_tiles(s, o, a, batch, how);
+  }
+}
+
+/* ---- launches: at once on the default stream, else in the stream's order ---- */
+
+typedef struct work {
+  const at_plan *plan;
+  at_gemm_operands operands;
+} work;
+_Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
+
+static inline void run_one_tile(const at_plan *plan, const at_gemm_operands *o) {
+  const state *s = (const state *)plan->state;
+  const kind how = kind_of(o);
+  if (AT_LIKELY(how == KIND_PLAIN))
+    s->tiles[1][1](&s->shapes[1], o->a, o->b, o->d, s->batch, NULL);
+  else if (how == KIND_ONTO && s->g->c != AT_C_NONE)
+    s->tiles[1][1](&s->shapes[1], o->a, o->b, o->d, s->batch, o->c);
+  else
+    run_all(s, o);
+}
+static inline void run_tiled(const at_plan *plan, const at_gemm_operands *o) {
+  run_all((const state *)plan->state, o);
+}
+static inline void run_transposed(const at_plan *plan, const at_gemm_operands *o) {
+  run_turned((const state *)plan->state, o);
+}
+
+#define LAUNCH(name)                                                                                     \
+  static void name##_later(const void *args) {                                                           \
+    const work *w = (const work *)args;                                                                  \
+    name(w->plan, &w->operands);                                                                         \
+  }                                                                                                      \
+  static attune_status launch_##name(const at_plan *plan, const void *operands, attune_stream *stream) { \
+    if (AT_LIKELY(at_host_inline(stream))) {                                                             \
+      name(plan, (const at_gemm_operands *)operands);                                                    \
+      return ATTUNE_OK;                                                                                  \
+    }                                                                                                    \
+    work w = {plan, *(const at_gemm_operands *)operands};                                                \
+    return at_host_submit(stream, name##_later, &w, sizeof w);                                           \
+  }
+LAUNCH(run_one_tile)
+LAUNCH(run_tiled)
+LAUNCH(run_transposed)
+#undef LAUNCH
+
+/* ---- configurations: kernel=avx512,vectors=2,columns=8 ---- */
+
+static bool supports(const void *problem, attune_device *device) {
+  const at_gemm *g = at_gemm_of(problem);
+  return device->backend->kind == ATTUNE_DEVICE_HOST && g->dtype == g->dtype_out &&
+         (g->dtype == ATTUNE_F32 || g->dtype == ATTUNE_F64) && g->m <= MOST && g->n <= MOST && g->k <= MOST_DEPTH;
+}
+
+static const at_small_ops *ops_of(const at_blocked_isa *isa, const at_gemm *g) {
+  return g->dtype == ATTUNE_F64 ? isa->small_f64 : isa->small_f32;
+}
+
+static int64_t up(int64_t x, int64_t by) {
+  return (x + by - 1) / by;
+}
+
+static void add(at_configuration *out, int *count, int max, const at_blocked_isa *isa, int64_t vectors,
+                int64_t columns) {
+  if (*count == max) return;
+  at_configuration c = {""};
+  if (!at_configuration_put_text(&c, "kernel", isa->name) || !at_configuration_put(&c, "vectors", vectors) ||
+      !at_configuration_put(&c, "columns", columns))
+    return;
+  for (int i = 0; i < *count; i++)
+    if (strcmp(out[i].text, c.text) == 0) return;
+  out[(*count)++] = c;
+}
+
+/* Tiles of equal size, the highest first; for the best instruction set, then for another. */
+static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+  static const char *const names[] = {NULL, "avx2", "portable"};
+  const at_gemm *g = at_gemm_of(problem);
+  (void)device;
+  int count = 0;
+  for (size_t i = 0; i < AT_COUNT(names); i++) {
+    const at_blocked_isa *isa = at_blocked_isa_find(names[i]);
+    if (!isa || (i == 2 && count > 0)) continue;
+    const at_small_ops *ops = ops_of(isa, g);
+    const int64_t in_all = up(g->m, ops->lanes), most = in_all < AT_SMALL_VECTORS ? in_all : AT_SMALL_VECTORS;
+    for (int64_t panels = up(in_all, most); panels <= in_all && (i == 0 || panels == up(in_all, most)); panels++) {
+      const int64_t vectors = up(in_all, panels);
+      if (up(in_all, vectors) != panels) continue;
+      add(out, &count, max, isa, vectors, up(g->n, up(g->n, ops->columns[vectors - 1])));
+    }
+  }
+  return count;
+}
+
+static bool parse(const at_plan *plan, const at_blocked_isa **isa, int64_t *vectors, int64_t *columns) {
+  const at_gemm *g = at_gemm_of(plan->problem);
+  char kernel[32];
+  return at_configuration_get_text(&plan->configuration, "kernel", kernel, sizeof kernel) &&
+         (*isa = at_blocked_isa_find(kernel)) != NULL &&
+         at_configuration_get(&plan->configuration, "vectors", vectors) &&
+         at_configuration_get(&plan->configuration, "columns", columns) && *vectors >= 1 &&
+         *vectors <= AT_SMALL_VECTORS && *columns >= 1 && *columns <= ops_of(*isa, g)->columns[*vectors - 1];
+}
+
+static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t vectors, int64_t columns) {
+  const at_small_ops *ops = ops_of(isa, g);
+  s->g = g;
+  s->size = g->dtype == ATTUNE_F64 ? 8 : 4;
+  s->lanes = ops->lanes;
+  s->height = vectors * ops->lanes;
+  s->width = columns;
+  s->batch = g->batch;
+  s->scale = ops->scale;
+  const int64_t last_rows = g->m - (up(g->m, s->height) - 1) * s->height,
+                last_columns = g->n - (up(g->n, columns) - 1) * columns, last_vectors = up(last_rows, ops->lanes);
+  s->shapes[0] = s->shapes[1] = (at_small){.k = g->k,
+                                           .a_step = g->lda,
+                                           .b_k = g->trans_b ? g->ldb : 1,
+                                           .b_n = g->trans_b ? 1 : g->ldb,
+                                           .ldc = g->ldc,
+                                           .ldd = g->ldd,
+                                           .stride_a = g->stride_a,
+                                           .stride_b = g->stride_b,
+                                           .stride_c = g->stride_c,
+                                           .stride_d = g->stride_d,
+                                           .rows = last_rows - (last_vectors - 1) * ops->lanes};
+  s->last_height = last_rows;
+  s->last_width = last_columns;
+  const bool part = s->shapes[1].rows < ops->lanes;
+  for (int last = 0; last < 2; last++) {
+    const int64_t n = last ? last_columns : columns;
+    s->tiles[last][0] = ops->tiles[0][vectors - 1][n - 1];
+    s->tiles[last][1] = ops->tiles[part][last_vectors - 1][n - 1];
+  }
+}
+
+static attune_status prepare(at_plan *plan) {
+  const at_gemm *g = at_gemm_of(plan->problem);
+  const at_blocked_isa *isa = NULL;
+  int64_t vectors = 0, columns = 0;
+  if (!parse(plan, &isa, &vectors, &columns))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_small has none like it for this problem and CPU",
+                   plan->configuration.text);
+  state *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_small");
+  memset(s, 0, sizeof *s);
+  fill(s, g, isa, vectors, columns);
+  const bool one = g->m <= s->height && g->n <= s->width;
+  plan->launch = one ? launch_run_one_tile : launch_run_tiled;
+  if (g->trans_a && g->m == 1) {
+    s->shapes[0].a_step = s->shapes[1].a_step = 1;
+  } else if (g->trans_a) {
+    const int64_t padded = up(g->m, s->lanes) * s->lanes;
+    s->shapes[0].a_step = s->height;
+    s->shapes[1].a_step = padded - (up(g->m, s->height) - 1) * s->height;
+    s->packed_bytes = padded * g->k * s->size;
+    s->pack = (g->dtype == ATTUNE_F64 ? isa->f64 : isa->f32)->pack;
+    plan->launch = launch_run_transposed;
+  }
+  plan->state = s;
+  return ATTUNE_OK;
+}
+
+static void destroy(at_plan *plan) {
+  free(plan->state);
+  plan->state = NULL;
+}
+
+const at_implementation at_gemm_host_small = {
+    .name = "host_small",
+    .version = 1,
+    .backend = "host",
+    .supports = supports,
+    .configurations = configurations,
+    .prepare = prepare,
+    .launch = launch_run_tiled,
+    .destroy = destroy,
+};

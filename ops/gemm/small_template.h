@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * small_template.h: the tiles for the type that the includer defines; no include guard, it is included once for each:
+ *   E, P(name), FN(name), LANES      as in blocked_kernels_template.h
+ *   COLUMNS_1 ... COLUMNS_4          the most columns beside 1 to 4 vectors of rows: 2, 4, 6, 8, 12 or 16
+ *   TABLE                            the name of the table */
+
+static AT_TARGET void FN(small_scale)(const at_small_scale *s) {
+  const E alpha = (E)s->alpha, beta = (E)s->beta;
+  const P(vector) by = P(set1)(alpha), and = P(set1)(beta);
+  for (int64_t j = 0; j < s->columns; j++)
+    for (int64_t i = 0; i < s->rows; i += LANES) {
+      const P(mask) some = P(first)(s->rows - i < LANES ? s->rows - i : LANES);
+      P(vector) x = P(mul)(by, P(load)((const E *)s->sums + i + j * s->padded));
+      if (beta != 0) x = P(fma)(and, P(load_part)((const E *)s->c + i + j * s->ldc, some), x);
+      P(store_part)((E *)s->d + i + j * s->ldd, some, x);
+    }
+}
+
+/* `part`: the last vector has s->rows rows only. */
+SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c, const int vectors,
+                         const int columns, const bool part) {
+  const int64_t b_n = s->b_n;
+  const P(mask) last = P(first)(part ? s->rows : LANES);
+  for (;;) {
+    P(vector) acc[AT_SMALL_VECTORS][AT_SMALL_COLUMNS], row[AT_SMALL_VECTORS];
+    AT_UNROLL
+    for (int j = 0; j < columns; j++) {
+      AT_UNROLL
+      for (int i = 0; i < vectors; i++) acc[i][j] = P(zero)();
+    }
+    if (c != NULL) {
+      AT_UNROLL
+      for (int j = 0; j < columns; j++) {
+        AT_UNROLL
+        for (int i = 0; i < vectors; i++) {
+          const E *from = c + i * LANES + j * s->ldc;
+          acc[i][j] = part && i == vectors - 1 ? P(load_part)(from, last) : P(load)(from);
+        }
+      }
+      c += s->stride_c;
+    }
+    const E *x = a, *y = b;
+    int64_t k = s->k;
+    do {
+      AT_UNROLL
+      for (int i = 0; i < vectors; i++)
+        row[i] = part && i == vectors - 1 ? P(load_part)(x + i * LANES, last) : P(load)(x + i * LANES);
+      AT_UNROLL
+      for (int j = 0; j < columns; j++) {
+        P(vector) by = P(set1)(y[j * b_n]);
+        AT_UNROLL
+        for (int i = 0; i < vectors; i++) acc[i][j] = P(fma)(row[i], by, acc[i][j]);
+      }
+      x += s->a_step;
+      y += s->b_k;
+    } while (--k > 0);
+    AT_UNROLL
+    for (int j = 0; j < columns; j++) {
+      AT_UNROLL
+      for (int i = 0; i < vectors; i++) {
+        E *to = d + i * LANES + j * s->ldd;
+        if (part && i == vectors - 1)
+          P(store_part)(to, last, acc[i][j]);
+        else
+          P(store)(to, acc[i][j]);
+      }
+    }
+    if (--count <= 0) return;
+    a += s->stride_a;
+    b += s->stride_b;
+    d += s->stride_d;
+  }
+}
+
+#define TILE(v, n)                                                                                                   \
+  static AT_TARGET void FN(small_##v##_##n)(const at_small *s, const void *a, const void *b, void *d, int64_t count, \
+                                            const void *c) {                                                         \
+    FN(small_tile)(s, (const E *)a, (const E *)b, (E *)d, count, (const E *)c, v, n, false);                         \
+  }                                                                                                                  \
+  static AT_TARGET void FN(small_part_##v##_##n)(const at_small *s, const void *a, const void *b, void *d,           \
+                                                 int64_t count, const void *c) {                                     \
+    FN(small_tile)(s, (const E *)a, (const E *)b, (E *)d, count, (const E *)c, v, n, true);                          \
+  }
+#define WHOLE(v, n) FN(small_##v##_##n),
+#define PART(v, n) FN(small_part_##v##_##n),
+#define EACH_2(X, v) X(v, 1) X(v, 2)
+#define EACH_4(X, v) EACH_2(X, v) X(v, 3) X(v, 4)
+#define EACH_6(X, v) EACH_4(X, v) X(v, 5) X(v, 6)
+#define EACH_8(X, v) EACH_6(X, v) X(v, 7) X(v, 8)
+#define EACH_12(X, v) EACH_8(X, v) X(v, 9) X(v, 10) X(v, 11) X(v, 12)
+#define EACH_16(X, v) EACH_12(X, v) X(v, 13) X(v, 14) X(v, 15) X(v, 16)
+#define EACH_UP_TO(count, X, v) EACH_##count(X, v)
+#define EACH(count, X, v) EACH_UP_TO(count, X, v)
+#define EACH_TILE(X)                                                           \
+  {EACH(COLUMNS_1, X, 1)}, {EACH(COLUMNS_2, X, 2)}, {EACH(COLUMNS_3, X, 3)}, { \
+    EACH(COLUMNS_4, X, 4)                                                      \
+  }
+
+EACH(COLUMNS_1, TILE, 1)
+EACH(COLUMNS_2, TILE, 2)
+EACH(COLUMNS_3, TILE, 3)
+EACH(COLUMNS_4, TILE, 4)
+
+const at_small_ops TABLE = {.lanes = LANES,
+                            .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
+                            .scale = FN(small_scale),
+                            .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}}};
+
+#undef TILE
+#undef WHOLE
+#undef PART
+#undef EACH_2
+#undef EACH_4
+#undef EACH_6
+#undef EACH_8
+#undef EACH_12
+#undef EACH_16
+#undef EACH_UP_TO
+#undef EACH
+#undef EACH_TILE

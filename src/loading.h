@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * loading.h: libraries that are opened at run time, and attune's own code. */
+#ifndef AT_LOADING_H
+#define AT_LOADING_H
+
+#include <stdbool.h>
+
+/* Between the two a library is opened. A fork and exit() of another thread wait meanwhile: neither finds the library
+ * half there. May be nested. */
+void at_loading_begin(void);
+void at_loading_end(void);
+
+/* For fork.c and exit.c: from hold to release nothing is opened. False: not held, what is opened takes over two seconds.
+ * A child of fork calls renew in place of release: the lock knows its holder by the number of the parent's thread. */
+bool at_loading_hold(void);
+void at_loading_release(void);
+void at_loading_renew(void);
+
+/* The code of attune stays loaded until the process ends, also when the program closes the library or the plug-in that
+ * it is part of: attune's threads run it, and the C library calls it at forks, ends of threads and exit. */
+void at_loading_stay(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * process.c: reading /proc. */
+#include "src/process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t at_read_small(const char *path, char *out, size_t size) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t length = file < 0 ? -1 : read(file, out, size - 1);
+  if (file >= 0) (void)close(file);
+  out[length > 0 ? length : 0] = '\0';
+  return length > 0 ? (size_t)length : 0;
+}
+
+int64_t at_process_start(int64_t pid) {
+  char path[48], text[1024];
+  (void)snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+  if (at_read_small(path, text, sizeof text) == 0) return 0;
+  const char *at = strrchr(text, ')'); /* the name before it may hold anything */
+  if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
+  at += 2;
+  for (int field = 3; field < 22; field++) {
+    at = strchr(at, ' ');
+    if (!at) return 0;
+    at++;
+  }
+  return (int64_t)strtoll(at, NULL, 10);
+}
+
+void at_boot_identity(char *out, size_t size) {
+  if (at_read_small("/proc/sys/kernel/random/boot_id", out, size) == 0 && gethostname(out, size) != 0) out[0] = '\0';
+  out[size - 1] = '\0';
+  out[strcspn(out, "\n")] = '\0';
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_single_flight.c: many processes and threads want one problem's winner: one measures while the others wait for
+ * as long as it lives; and two that want different ones take turns on a device. ATTUNE_TEST_ROUNDS,
+ * ATTUNE_TEST_PROCESSES and ATTUNE_TEST_KILLS make it longer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/fake_op.h"
+
+enum { ROUNDS_MOST = 4096, TURNS_MOST = 64, THREADS = 4, PROCESSES_MOST = 32 };
+
+extern char **environ;
+
+/* What all processes see. */
+typedef struct shared {
+  _Atomic int round; /* the latest that may begin; -1: none */
+  _Atomic int done;  /* of the round */
+  _Atomic int wrong;
+  _Atomic int searches[ROUNDS_MOST];
+  _Atomic int running, overlaps; /* launches */
+  _Atomic int told;              /* lines about a wait */
+  _Atomic int turns;
+  _Atomic int turn[TURNS_MOST]; /* who searched, in order */
+} shared;
+
+static attune_device *device;
+static char folder[64], database[128], self[4096];
+static shared *all;
+static int who;
+
+static int scale(const char *name, int otherwise, int most) {
+  const char *text = getenv(name);
+  const int value = text ? atoi(text) : otherwise;
+  return value < 1 ? 1 : value > most ? most : value;
+}
+
+static void sleep_us(long us) {
+  (void)nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
+}
+
+/* --- what every process measures --- */
+
+static attune_status watched_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  if (atomic_fetch_add(&all->running, 1) > 0) all->overlaps++;
+  const attune_status status = fake_launch(plan, operands, stream);
+  all->running--;
+  return status;
+}
+
+/* The round is the problem's n. */
+static attune_status watched_reference(void **out, const void *problem, attune_device *on, attune_stream *stream,
+                                       void *const pointers[AT_MAX_BUFFERS]) {
+  all->searches[at_gemm_of(problem)->n - 1]++;
+  all->turn[all->turns++ % TURNS_MOST] = who;
+  return at_gemm_reference_create(out, problem, on, stream, pointers);
+}
+
+static const char *const FAST[] = {"ns=5000", NULL};
+
+static void watch(const char *base) {
+  fake_reset();
+  at_copy_text(fake_base, sizeof fake_base, base);
+  fake_spins = FAST;
+  fake_op.reference_create = watched_reference;
+  fake_base_implementation.launch = fake_spin_implementation.launch = watched_launch;
+}
+
+static const char *problem_of(char out[64], int round) {
+  (void)snprintf(out, 64, "gemm f32 nn 9x%dx8 strict", round + 1);
+  return out;
+}
+
+static attune_tuner *tuner_of(double total_ms) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner *tuner = NULL;
+  options.database = database;
+  options.total_budget_ms = total_ms;
+  if (at_tuner_create(&tuner, &options, fake_ops, 1) != ATTUNE_OK) exit(90);
+  return tuner;
+}
+
+static void *map_shared(void) {
+  char path[160];
+  (void)snprintf(path, sizeof path, "%s/shared", folder);
+  const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 || ftruncate(file, sizeof(shared)) != 0) exit(91);
+  void *memory = mmap(NULL, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) exit(92);
+  return memory;
+}
+
+static int fresh(void **state) {
+  (void)state;
+  static int number;
+  (void)snprintf(database, sizeof database, "%s/%d.db", folder, number++);
+  memset((void *)all, 0, sizeof *all);
+  all->round = -1;
+  return 0;
+}
+
+static pid_t start_numbered(const char *what, int number) {
+  char text[16];
+  pid_t pid = 0;
+  (void)snprintf(text, sizeof text, "%d", number);
+  char words[16];
+  (void)snprintf(words, sizeof words, "%s", what);
+  char *const arguments[] = {self, words, folder, database, text, NULL};
+  assert_int_equal(posix_spawn(&pid, self, NULL, NULL, arguments, environ), 0);
+  return pid;
+}
+
+static void expect_end(pid_t pid) {
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  if (status != 0) fail_msg("a process ended with %d", status);
+}
+
+/* --- many want one --- */
+
+static void *tune_rounds(void *arg) {
+  attune_tuner *tuner = arg;
+  for (int round = 0; round < ROUNDS_MOST; round++) {
+    char problem[64];
+    attune_decision decision;
+    while (all->round < round) sleep_us(200);
+    if (all->round == ROUNDS_MOST) return NULL;
+    if (attune_tune(tuner, device, problem_of(problem, round), 0.0, 0, &decision) != ATTUNE_OK ||
+        strcmp(decision.implementation, "spin") != 0 || decision.source < ATTUNE_SOURCE_STORED)
+      all->wrong++;
+    all->done++;
+  }
+  return NULL;
+}
+
+static int many(void) {
+  attune_tuner *tuner = tuner_of(0.0);
+  pthread_t threads[THREADS];
+  watch("ns=20000");
+  for (int i = 0; i < THREADS; i++)
+    if (pthread_create(&threads[i], NULL, tune_rounds, tuner) != 0) return 93;
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  attune_tuner_destroy(tuner);
+  return 0;
+}
+
+static void one_of_many_measures(void **state) {
+  (void)state;
+  const int processes = scale("ATTUNE_TEST_PROCESSES", 4, PROCESSES_MOST);
+  const int rounds = scale("ATTUNE_TEST_ROUNDS", 4, ROUNDS_MOST - 1);
+  pid_t pids[PROCESSES_MOST];
+  for (int i = 0; i < processes; i++) pids[i] = start_numbered("many", i);
+  for (int round = 0; round < rounds; round++) {
+    all->done = 0;
+    all->round = round;
+    while (all->done < processes * THREADS) sleep_us(500);
+    if (all->searches[round] != 1) all->wrong++;
+  }
+  all->round = ROUNDS_MOST;
+  for (int i = 0; i < processes; i++) expect_end(pids[i]);
+  assert_int_equal(all->wrong, 0);
+  assert_int_equal(all->overlaps, 0);
+  print_message("%d rounds of %d processes with %d threads: each measured once\n", rounds, processes, THREADS);
+}
+
+/* --- a search that takes longer than any guess --- */
+
+static void tell(void *user, attune_log_level level, const char *line) {
+  (void)user, (void)level;
+  if (strstr(line, "waiting: ")) all->told++;
+}
+
+/* A budget of a millisecond, and a default of a tenth of a second: no share of the budget says how long it takes. */
+static int slow(void) {
+  attune_tuner *tuner = tuner_of(0.0);
+  char problem[64];
+  attune_decision decision;
+  watch("ns=80000000");
+  attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
+  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 1.0, 0, &decision);
+  attune_tuner_destroy(tuner);
+  return status != ATTUNE_OK || strcmp(decision.default_implementation, "base") != 0;
+}
+
+static void a_slow_problem_is_waited_for(void **state) {
+  (void)state;
+  pid_t pids[3];
+  for (int i = 0; i < 3; i++) pids[i] = start_numbered("slow", i);
+  for (int i = 0; i < 3; i++) expect_end(pids[i]);
+  assert_int_equal(all->searches[0], 1);
+  assert_int_equal(all->told, 2);
+}
+
+/* --- a budget ends the wait --- */
+
+static int endless(void) {
+  attune_tuner *tuner = tuner_of(0.0);
+  char problem[64];
+  watch("ns=60000000000");
+  return (int)attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL);
+}
+
+static void wait_until_it_runs(void) {
+  for (int i = 0; i < 100000 && all->running == 0; i++) sleep_us(100);
+  assert_true(all->running > 0);
+}
+
+static void the_budget_ends_the_wait(void **state) {
+  (void)state;
+  char problem[64], by[32];
+  const pid_t pid = start_numbered("endless", 0);
+  wait_until_it_runs();
+  watch("ns=20000");
+  attune_tuner *tuner = tuner_of(150.0);
+  int64_t start_ns = at_now_ns();
+  (void)snprintf(by, sizeof by, "by process %ld", (long)pid);
+  assert_int_equal(attune_tune_try(tuner, device, problem_of(problem, 0), 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_non_null(strstr(attune_last_message(), by));
+  assert_true(at_now_ns() - start_ns < 140000000);
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_non_null(strstr(attune_last_message(), by));
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
+  attune_tuner_destroy(tuner);
+  tuner = tuner_of(100.0); /* the device is busy too */
+  assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_non_null(strstr(attune_last_message(), "another process measures on host"));
+  assert_true(at_now_ns() - start_ns < 5000000000);
+  attune_tuner_destroy(tuner);
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  (void)waitpid(pid, NULL, 0);
+}
+
+/* --- a holder that is killed --- */
+
+static void the_next_goes_on_at_once(void **state) {
+  (void)state;
+  const int kills = scale("ATTUNE_TEST_KILLS", 3, 1000);
+  int64_t longest_ns = 0;
+  for (int i = 0; i < kills; i++) {
+    char problem[64];
+    fresh(NULL);
+    const pid_t pid = start_numbered("endless", 0);
+    wait_until_it_runs();
+    const pid_t next = start_numbered("waiter", 0);
+    for (int look = 0; look < 100000 && all->told == 0; look++) sleep_us(100);
+    assert_true(all->told > 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    all->running = 0;
+    const int64_t start_ns = at_now_ns();
+    (void)waitpid(pid, NULL, 0);
+    expect_end(next);
+    if (at_now_ns() - start_ns > longest_ns) longest_ns = at_now_ns() - start_ns;
+    assert_int_equal(all->searches[0], 1);
+    attune_tuner *tuner = tuner_of(0.0);
+    attune_decision decision;
+    assert_int_equal(attune_tune_try(tuner, device, problem_of(problem, 0), 0.0, 0, &decision), ATTUNE_OK);
+    assert_int_equal(decision.source, ATTUNE_SOURCE_STORED);
+    attune_tuner_destroy(tuner);
+  }
+  print_message("%d holders killed; the longest from a kill to the next one's end: %lld ms\n", kills,
+                (long long)(longest_ns / 1000000));
+  assert_true(longest_ns < 5000000000);
+}
+
+static int waiter(void) {
+  attune_tuner *tuner = tuner_of(0.0);
+  char problem[64];
+  watch("ns=20000");
+  attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
+  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL);
+  attune_tuner_destroy(tuner);
+  return status != ATTUNE_OK;
+}
+
+/* --- two databases, one device --- */
+
+enum { TURNS = 8 };
+
+static int turns(int number) {
+  who = number + 1;
+  (void)snprintf(database, sizeof database, "%s/own%d-%ld.db", folder, number, (long)getpid());
+  attune_tuner *tuner = tuner_of(0.0);
+  watch("ns=20000");
+  attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
+  all->done++;
+  while (all->round < 0) sleep_us(100);
+  for (int i = 0; i < TURNS; i++) {
+    char problem[64];
+    if (attune_tune(tuner, device, problem_of(problem, i), 0.0, 0, NULL) != ATTUNE_OK) return 1;
+  }
+  attune_tuner_destroy(tuner);
+  return 0;
+}
+
+static void two_databases_take_turns_on_a_device(void **state) {
+  (void)state;
+  pid_t pids[2];
+  for (int i = 0; i < 2; i++) pids[i] = start_numbered("turns", i);
+  while (all->done < 2) sleep_us(100);
+  all->round = 0;
+  for (int i = 0; i < 2; i++) expect_end(pids[i]);
+  assert_int_equal(all->turns, 2 * TURNS);
+  assert_int_equal(all->overlaps, 0);
+  assert_true(all->told > 0);
+  int changes = 0;
+  for (int i = 1; i < 2 * TURNS; i++) changes += all->turn[i] != all->turn[i - 1];
+  print_message("%d problems of two processes: the device changed hands %d times\n", 2 * TURNS, changes);
+  assert_true(changes >= TURNS / 2);
+}
+
+static int remove_all(void) {
+  char command[160];
+  (void)snprintf(command, sizeof command, "rm -rf -- '%s'", folder);
+  return system(command);
+}
+
+static int child(char **argv) {
+  const struct {
+    const char *name;
+    int (*run)(void);
+  } kinds[] = {{"many", many}, {"slow", slow}, {"endless", endless}, {"waiter", waiter}};
+  at_copy_text(folder, sizeof folder, argv[2]);
+  at_copy_text(database, sizeof database, argv[3]);
+  all = map_shared();
+  if (strcmp(argv[1], "turns") == 0) return turns(atoi(argv[4]));
+  for (size_t i = 0; i < AT_COUNT(kinds); i++)
+    if (strcmp(argv[1], kinds[i].name) == 0) return kinds[i].run();
+  return 94;
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(one_of_many_measures, fresh),
+      cmocka_unit_test_setup(a_slow_problem_is_waited_for, fresh),
+      cmocka_unit_test_setup(the_budget_ends_the_wait, fresh),
+      cmocka_unit_test_setup(the_next_goes_on_at_once, fresh),
+      cmocka_unit_test_setup(two_databases_take_turns_on_a_device, fresh),
+  };
+  if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
+  if (argc == 5) return child(argv);
+  if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) return 1;
+  at_copy_text(folder, sizeof folder, "/tmp/attune-single-flight-XXXXXX");
+  if (!mkdtemp(folder)) return 1;
+  setenv("XDG_RUNTIME_DIR", folder, 1);
+  all = map_shared();
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  return remove_all() == 0 ? failed : 1;
+}

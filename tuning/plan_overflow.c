@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plan_overflow.c: the plans beyond a table's bound. Callers get a plan whose launch runs the real one and counts a use
+ * less when that is done: on the host in the order of the stream, for queued work keeps a pointer to the plan. A host
+ * stream's capture keeps one too, for as long as its graph lives, which nobody tells: such a plan stays. */
+#include "tuning/plan_overflow.h"
+
+#include <stdlib.h>
+
+enum { SETS = 128, WAYS = 8 };
+
+/* `uses`: the slot's, each call's, each plan's that a caller made of it. All under the table's lock. */
+typedef struct at_counted_plan {
+  at_plan plan; /* what callers see */
+  at_plan *real;
+  at_plan_table *table;
+  int uses;
+  bool pinned; /* a graph has it */
+  struct at_counted_plan *next, *previous;
+} at_counted_plan;
+
+typedef struct slot {
+  at_counted_plan *plan; /* NULL: free */
+  at_key key;
+  uint64_t hash, used_at;
+  attune_decision decision;
+} slot;
+
+struct at_plan_overflow {
+  uint64_t clock;
+  at_counted_plan *plans; /* all that exist */
+  slot slots[SETS][WAYS];
+};
+
+/* Takes it out of the list when it was the last use; then the caller frees it, without the lock. */
+static at_counted_plan *count_down(at_counted_plan *counted) {
+  if (--counted->uses > 0) return NULL;
+  if (counted->next) counted->next->previous = counted->previous;
+  if (counted->previous)
+    counted->previous->next = counted->next;
+  else
+    counted->table->overflow->plans = counted->next;
+  return counted;
+}
+
+static void release(at_counted_plan *counted) {
+  if (!counted) return;
+  at_plan_destroy(counted->real);
+  free(counted);
+}
+
+static void drop_use(at_counted_plan *counted) {
+  at_plan_table *table = counted->table;
+  pthread_mutex_lock(&table->lock);
+  at_counted_plan *last = count_down(counted);
+  pthread_mutex_unlock(&table->lock);
+  release(last);
+}
+
+static void drop_in_order(void *user) {
+  drop_use(user);
+}
+
+void at_plan_unuse(const at_plan *plan) {
+  if (plan && plan->counted) drop_use(plan->counted);
+}
+
+/* Work on a GPU has all it needs once it is launched. */
+static attune_status drop_after(at_counted_plan *counted, attune_stream *stream) {
+  const bool host = stream->device->backend->kind == ATTUNE_DEVICE_HOST;
+  if (host && !stream->capture) return stream->device->backend->call(stream, drop_in_order, counted);
+  bool stays = false;
+  if (host) {
+    pthread_mutex_lock(&counted->table->lock);
+    stays = !counted->pinned;
+    counted->pinned = true;
+    pthread_mutex_unlock(&counted->table->lock);
+  }
+  if (!stays) drop_use(counted);
+  return ATTUNE_OK;
+}
+
+/* A plan that a caller made has a use of its own, which does not end with the launch. */
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  at_counted_plan *counted = plan->counted;
+  if (plan->borrowed) {
+    pthread_mutex_lock(&counted->table->lock);
+    counted->uses++;
+    pthread_mutex_unlock(&counted->table->lock);
+  }
+  const attune_status status = counted->real->launch(counted->real, operands, stream);
+  const attune_status dropped = drop_after(counted, stream);
+  return status != ATTUNE_OK ? status : dropped;
+}
+
+static at_counted_plan *count(at_plan_table *table, at_plan *real) {
+  at_counted_plan *counted = malloc(sizeof *counted);
+  if (!counted) return NULL;
+  *counted = (at_counted_plan){.plan = *real, .real = real, .table = table, .uses = 1, .next = table->overflow->plans};
+  counted->plan.launch = launch;
+  counted->plan.counted = counted;
+  if (counted->next) counted->next->previous = counted;
+  table->overflow->plans = counted;
+  return counted;
+}
+
+static slot *find(const at_plan_table *table, const at_key *key, uint64_t hash) {
+  slot *set = table->overflow ? table->overflow->slots[hash % SETS] : NULL;
+  for (int i = 0; set && i < WAYS; i++)
+    if (set[i].plan && set[i].hash == hash && memcmp(&set[i].key, key, sizeof *key) == 0) return &set[i];
+  return NULL;
+}
+
+/* A free slot of the set, or that which was used least lately. */
+static slot *make_room(at_plan_table *table, uint64_t hash) {
+  slot *set = table->overflow->slots[hash % SETS], *oldest = &set[0];
+  for (int i = 0; i < WAYS && oldest->plan; i++)
+    if (!set[i].plan || set[i].used_at < oldest->used_at) oldest = &set[i];
+  return oldest;
+}
+
+static at_plan *use(at_plan_table *table, slot *s) {
+  s->used_at = ++table->overflow->clock;
+  s->plan->uses++;
+  return &s->plan->plan;
+}
+
+/* The slot's plan gives its place up; *unused is what is left of it, if nobody uses it. */
+static void empty(slot *s, at_plan **unused) {
+  at_counted_plan *last = s->plan ? count_down(s->plan) : NULL;
+  if (last) {
+    *unused = last->real;
+    free(last);
+  }
+  s->plan = NULL;
+}
+
+const at_plan *at_plan_overflow_use(at_plan_table *table, const at_key *key) {
+  if (AT_LIKELY(!atomic_load_explicit(&table->crowded, memory_order_acquire))) return NULL;
+  const uint64_t hash = XXH3_64bits(key, sizeof *key);
+  pthread_mutex_lock(&table->lock);
+  slot *s = find(table, key, hash);
+  const at_plan *plan = s ? use(table, s) : NULL;
+  pthread_mutex_unlock(&table->lock);
+  return plan;
+}
+
+attune_status at_plan_overflow_put(at_plan_table *table, const at_key *key, uint64_t hash, at_plan **plan,
+                                   const attune_decision *decision, bool keep, at_plan **unused) {
+  if (!table->overflow) table->overflow = calloc(1, sizeof *table->overflow);
+  if (!table->overflow) return ATTUNE_OUT_OF_MEMORY;
+  atomic_store_explicit(&table->crowded, true, memory_order_release);
+  slot *s = find(table, key, hash);
+  if (s && keep) {
+    *unused = *plan;
+  } else {
+    at_counted_plan *counted = count(table, *plan);
+    if (!counted) return ATTUNE_OUT_OF_MEMORY;
+    if (!s) s = make_room(table, hash);
+    empty(s, unused);
+    *s = (slot){.plan = counted, .key = *key, .hash = hash, .decision = *decision};
+  }
+  *plan = use(table, s);
+  return ATTUNE_OK;
+}
+
+bool at_plan_overflow_decision(const at_plan_table *table, const at_key *key, uint64_t hash, attune_decision *out) {
+  const slot *s = find(table, key, hash);
+  if (s) *out = s->decision;
+  return s != NULL;
+}
+
+void at_plan_overflow_drop_guesses(at_plan_table *table) {
+  for (int i = 0; table->overflow && i < SETS * WAYS; i++) {
+    slot *s = &table->overflow->slots[i / WAYS][i % WAYS];
+    at_plan *unused = NULL;
+    if (s->plan && s->decision.source <= ATTUNE_SOURCE_NEIGHBOUR) empty(s, &unused);
+    at_plan_destroy(unused);
+  }
+}
+
+void at_plan_overflow_close(at_plan_table *table) {
+  while (table->overflow && table->overflow->plans) {
+    at_counted_plan *counted = table->overflow->plans;
+    table->overflow->plans = counted->next;
+    release(counted);
+  }
+  free(table->overflow);
+  table->overflow = NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plan_overflow.h: plans of problems beyond the bound of a plan table: the latest used of them are kept, found under
+ * the table's lock, and counted, so that one goes when it is used no more and its last call is done. */
+#ifndef AT_PLAN_OVERFLOW_H
+#define AT_PLAN_OVERFLOW_H
+
+#include "tuning/plan_table.h"
+
+/* The key's plan with a use counted for the caller, who launches it once or hands it to at_plan_unuse; NULL: none. */
+const at_plan *at_plan_overflow_use(at_plan_table *table, const at_key *key);
+
+/* What follows is called under the table's lock. */
+
+/* As at_plan_table_put, but `plan` stays the caller's after a failure; *plan comes back with a use counted. `unused`:
+ * what the caller destroys without the lock. */
+attune_status at_plan_overflow_put(at_plan_table *table, const at_key *key, uint64_t hash, at_plan **plan,
+                                   const attune_decision *decision, bool keep, at_plan **unused);
+
+bool at_plan_overflow_decision(const at_plan_table *table, const at_key *key, uint64_t hash, attune_decision *out);
+void at_plan_overflow_drop_guesses(at_plan_table *table);
+
+/* Frees all, also what is in use: the work is done. */
+void at_plan_overflow_close(at_plan_table *table);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * recent.c: see recent.h. The list's lock is taken before a thread's own; nothing else is locked under them. */
+#include "tuning/recent.h"
+
+#include <stdlib.h>
+
+at_recent_thread at_recent_threads[AT_RECENT_THREADS];
+
+/* Guards the list of all threads' recents. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static at_recents *list;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* its value is the thread's recents, so that the end of a thread frees them */
+static bool key_made;
+
+/* Adds to the entry what it does not have yet. The owner's lock is held. */
+static void add(at_recent *recent) {
+  if (atomic_load_explicit(&recent->tuner, memory_order_relaxed) == 0) return;
+  const uint64_t calls = atomic_load_explicit(&recent->calls, memory_order_relaxed);
+  if (calls != recent->added) at_plan_entry_count(recent->entry, calls - recent->added);
+  recent->added = calls;
+}
+
+/* Every call of this tuner (0: of all) in every thread: adds it up and, with `forget`, frees it. */
+static void each_add(uint64_t tuner, bool forget) {
+  pthread_mutex_lock(&list_lock);
+  for (at_recents *recents = list; recents; recents = recents->next) {
+    pthread_mutex_lock(&recents->lock);
+    for (size_t i = 0; i < AT_COUNT(recents->slots); i++) {
+      at_recent *recent = &recents->slots[i];
+      if (tuner && atomic_load_explicit(&recent->tuner, memory_order_relaxed) != tuner) continue;
+      add(recent);
+      if (forget) atomic_store_explicit(&recent->tuner, 0, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&recents->lock);
+  }
+  pthread_mutex_unlock(&list_lock);
+}
+
+void at_recent_collect(uint64_t tuner) {
+  each_add(tuner, false);
+}
+
+void at_recent_forget(uint64_t tuner) {
+  if (tuner) each_add(tuner, true);
+}
+
+/* The list's lock is held. */
+static void unlink_recents(at_recents *recents) {
+  if (recents->next) recents->next->previous = recents->previous;
+  if (recents->previous)
+    recents->previous->next = recents->next;
+  else
+    list = recents->next;
+  atomic_store_explicit(&at_recent_threads[recents->place].thread, 0, memory_order_release);
+}
+
+/* The thread ends, or never goes on (in a child of fork); the list's lock is held. */
+static void release(at_recents *recents) {
+  for (size_t i = 0; i < AT_COUNT(recents->slots); i++) add(&recents->slots[i]);
+  unlink_recents(recents);
+  pthread_mutex_destroy(&recents->lock);
+  free(recents);
+}
+
+static void thread_ends(void *value) {
+  pthread_mutex_lock(&list_lock);
+  release(value);
+  pthread_mutex_unlock(&list_lock);
+}
+
+/* Over a fork every lock is held, so that the child finds all whole. It has none of the other threads. */
+static void before_fork(void) {
+  pthread_mutex_lock(&list_lock);
+  for (at_recents *recents = list; recents; recents = recents->next) pthread_mutex_lock(&recents->lock);
+}
+
+static void after_fork_parent(void) {
+  for (at_recents *recents = list; recents; recents = recents->next) pthread_mutex_unlock(&recents->lock);
+  pthread_mutex_unlock(&list_lock);
+}
+
+static void after_fork_child(void) {
+  const at_recents *mine = at_recents_mine();
+  for (at_recents *recents = list, *next; recents; recents = next) {
+    next = recents->next;
+    pthread_mutex_unlock(&recents->lock);
+    if (recents != mine) release(recents);
+  }
+  pthread_mutex_unlock(&list_lock);
+}
+
+static void start(void) {
+  key_made = pthread_key_create(&key, thread_ends) == 0;
+  if (key_made) pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* Threads that outlive the library must not call into it when they end. */
+__attribute__((destructor)) static void stop(void) {
+  if (key_made) pthread_key_delete(key);
+}
+
+/* A place for the thread; false: too many threads live. */
+static bool take_place(at_recents *recents, uintptr_t thread) {
+  unsigned place = at_recent_place(thread);
+  for (int i = 0; i < AT_RECENT_PROBES; i++, place = (place + 1) % AT_RECENT_THREADS) {
+    if (atomic_load_explicit(&at_recent_threads[place].thread, memory_order_acquire) != 0) continue;
+    recents->place = place;
+    at_recent_threads[place].recents = recents;
+    atomic_store_explicit(&at_recent_threads[place].thread, thread, memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+/* The calling thread's recents, made now; NULL: no memory, or too many threads. */
+static at_recents *make(void) {
+  pthread_once(&once, start);
+  at_recents *recents = key_made ? aligned_alloc(64, (sizeof *recents + 63) / 64 * 64) : NULL;
+  if (!recents) return NULL;
+  memset(recents, 0, sizeof *recents);
+  pthread_mutex_init(&recents->lock, NULL);
+  pthread_mutex_lock(&list_lock);
+  const bool ok = pthread_setspecific(key, recents) == 0 && take_place(recents, at_thread_number());
+  if (ok) {
+    recents->next = list;
+    if (list) list->previous = recents;
+    list = recents;
+  }
+  pthread_mutex_unlock(&list_lock);
+  if (ok) return recents;
+  (void)pthread_setspecific(key, NULL);
+  pthread_mutex_destroy(&recents->lock);
+  free(recents);
+  return NULL;
+}
+
+/* The neighbour to overwrite: a free one, else each in turn. */
+static at_recent *victim(at_recents *mine, uint64_t hash) {
+  at_recent *first = &mine->slots[at_recent_first(hash)];
+  for (int i = 0; i < AT_RECENT_WAYS; i++)
+    if (atomic_load_explicit(&first[i].tuner, memory_order_relaxed) == 0) return &first[i];
+  return &first[mine->turn++ % AT_RECENT_WAYS];
+}
+
+void at_recent_put(uint64_t hash, uint64_t tuner, const attune_device *device, const at_plan_entry *entry, uint64_t use,
+                   const at_words *words) {
+  at_recents *mine = at_recents_mine();
+  if (!mine) mine = make();
+  if (!mine) {
+    at_plan_entry_count(entry, 1);
+    return;
+  }
+  pthread_mutex_lock(&mine->lock);
+  at_recent *recent = victim(mine, hash);
+  add(recent);
+  recent->hash = hash;
+  recent->device = device;
+  recent->entry = entry;
+  recent->use = use;
+  if (words) recent->words = *words;
+  recent->added = 0;
+  atomic_store_explicit(&recent->calls, 1, memory_order_relaxed);
+  atomic_store_explicit(&recent->tuner, tuner, memory_order_relaxed);
+  pthread_mutex_unlock(&mine->lock);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * recent.h: what each thread called lately, and how often. A call just like a recent one finds its table entry without
+ * being checked, normalised or hashed again. Any operation may use it: what it remembers of a call is a few words.
+ *
+ * A thread's calls lie in memory of its own, which only it changes on the way of a call. Its lock guards what others do
+ * there: they forget the calls of a destroyed tuner and add up counts. It frees its memory when it ends. An entry of a
+ * destroyed tuner is never touched, for a tuner's id does not come again. */
+#ifndef AT_RECENT_H
+#define AT_RECENT_H
+
+#include "tuning/plan_table.h"
+#include "tuning/words.h"
+
+/* Three cache lines. Changed by its thread only, under the lock of its at_recents, with two exceptions: `calls` counts
+ * without the lock, and another thread may set `tuner` to 0 under it. */
+typedef struct at_recent {
+  uint64_t hash;
+  _Atomic uint64_t tuner; /* its id; 0: this one is free */
+  const attune_device *device;
+  const at_plan_entry *entry;
+  _Atomic uint64_t calls;
+  uint64_t added; /* of `calls`, those that entry->calls has; under the lock, by any thread */
+  uint64_t use;   /* the operation's: how the call uses its operands, and what else it likes */
+  uint64_t unused;
+  at_words words; /* the operation's: what is asked */
+} at_recent;
+_Static_assert(sizeof(at_recent) == 192, "a recent call is three cache lines");
+
+/* A call may lie in one of AT_RECENT_WAYS neighbours. At a quarter full, nearly all lie in the first. */
+enum { AT_RECENT_SLOTS = 256, AT_RECENT_WAYS = 4, AT_RECENT_THREADS = 1024, AT_RECENT_PROBES = 8 };
+
+typedef struct at_recents {
+  at_recent slots[AT_RECENT_SLOTS + AT_RECENT_WAYS - 1];
+  pthread_mutex_t lock;
+  struct at_recents *next, *previous; /* under the list's lock */
+  unsigned turn;                      /* which neighbour is given up next */
+  unsigned place;                     /* in at_recent_threads */
+} at_recents;
+
+/* Which thread has which. A place belongs to one thread from the time it takes it until it ends, so no other writes
+ * there. Unlike thread-local variables this costs the same in a library that is opened late. */
+typedef struct at_recent_thread {
+  _Atomic uintptr_t thread; /* 0: free */
+  at_recents *recents;
+} at_recent_thread;
+extern at_recent_thread at_recent_threads[AT_RECENT_THREADS];
+
+/* A number that no other living thread has. */
+static inline uintptr_t at_thread_number(void) {
+#if defined(__x86_64__) && defined(__LP64__)
+  uintptr_t number;
+  __asm__("mov %%fs:0, %0" : "=r"(number));
+  return number;
+#elif defined(__aarch64__)
+  uintptr_t number;
+  __asm__("mrs %0, tpidr_el0" : "=r"(number));
+  return number;
+#else
+  return (uintptr_t)pthread_self();
+#endif
+}
+
+static inline unsigned at_recent_place(uintptr_t thread) {
+  return (unsigned)(((uint64_t)thread * 0x9E3779B97F4A7C15u) >> 54);
+}
+_Static_assert(AT_RECENT_THREADS == 1 << 10, "at_recent_place takes ten bits");
+
+/* The calling thread's; NULL: it has none yet. */
+static inline at_recents *at_recents_mine(void) {
+  const uintptr_t thread = at_thread_number();
+  unsigned place = at_recent_place(thread);
+  for (int i = 0; i < AT_RECENT_PROBES; i++, place = (place + 1) % AT_RECENT_THREADS)
+    if (AT_LIKELY(atomic_load_explicit(&at_recent_threads[place].thread, memory_order_relaxed) == thread))
+      return at_recent_threads[place].recents;
+  return NULL;
+}
+
+/* One more call. Only this thread writes the count, so it needs no locked instruction; others may read it. */
+static inline void at_recent_count(at_recent *recent) {
+  const uint64_t calls = atomic_load_explicit(&recent->calls, memory_order_relaxed);
+  atomic_store_explicit(&recent->calls, calls + 1, memory_order_relaxed);
+}
+
+static inline bool at_recent_is(const at_recent *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
+                                uint64_t use) {
+  return recent->hash == hash && atomic_load_explicit(&recent->tuner, memory_order_relaxed) == tuner &&
+         recent->device == device && recent->use == use;
+}
+
+static inline unsigned at_recent_first(uint64_t hash) {
+  return (unsigned)(hash >> 56);
+}
+_Static_assert(AT_RECENT_SLOTS == 1 << 8, "at_recent_first takes eight bits");
+
+/* Remembers a call that found its entry, counts it, and gives up another if it must. `words` may be NULL. Without
+ * memory it only counts. */
+void at_recent_put(uint64_t hash, uint64_t tuner, const attune_device *device, const at_plan_entry *entry, uint64_t use,
+                   const at_words *words);
+
+/* Counts a run of a plan that a caller holds; `id` is the plan's own number and never comes again. */
+static inline void at_recent_count_plan(const at_plan *plan) {
+  const uint64_t hash = plan->id * 0x9E3779B97F4A7C15u;
+  at_recents *mine = at_recents_mine();
+  if (AT_LIKELY(mine != NULL)) {
+    at_recent *recent = &mine->slots[at_recent_first(hash)];
+    for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
+      if (AT_LIKELY(at_recent_is(recent, hash, plan->tuner, NULL, plan->id))) {
+        at_recent_count(recent);
+        return;
+      }
+  }
+  at_recent_put(hash, plan->tuner, NULL, plan->entry, plan->id, NULL);
+}
+
+/* Adds what all threads have counted so far to the entries of this tuner; 0: of all. Any thread. */
+void at_recent_collect(uint64_t tuner);
+
+/* Makes every thread forget this tuner's calls, which are added to its entries first: before they are freed. */
+void at_recent_forget(uint64_t tuner);
+
+#endif

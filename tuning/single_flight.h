@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * single_flight.h: who measures a problem: one among all threads and processes that share a database, and one at a
+ * time on a device among all processes of the user. Others wait while that one lives. */
+#ifndef AT_SINGLE_FLIGHT_H
+#define AT_SINGLE_FLIGHT_H
+
+#include "src/backend.h"
+#include "tuning/store.h"
+
+typedef struct at_flight {
+  at_store *store; /* NULL: none to agree by */
+  attune_device *device;
+  const char *fingerprint;
+  const char *problem;
+  int64_t deadline_ns; /* until when it may wait; 0: as long as the other lives */
+  bool at_once;        /* do not wait for the problem; and a signal ends the wait for the device */
+
+  bool leased;        /* the problem is ours */
+  int64_t renewed_ns; /* when its lease was written last */
+  int64_t nap_ns;     /* the latest */
+} at_flight;
+
+/* One look: OK when the problem is ours now, or nothing can be agreed on (a database that cannot be written); BUSY
+ * while another has it. */
+attune_status at_flight_claim(at_flight *flight);
+
+/* Sleeps a little longer each time; BUSY when the time to wait is over, with the thread's message as it was. */
+attune_status at_flight_wait(void *flight);
+
+/* Renews the lease when a third of its life is over: cheap to call often. */
+void at_flight_renew(void *flight);
+
+/* Gives the problem back. */
+void at_flight_end(at_flight *flight);
+
+#endif
