@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * random_golden.h: hashes of the first 1001 numbers of each distribution and type, in the order of test_random.c. They
  * never change. */
-    [UNIFORM] = {0x8f82d2569af6cba8, 0x6d96800f703eaad8, 0x3f386cbff41d6322, 0xa9c56e9f303384bd, 0, 0},
+[UNIFORM] = {0x8f82d2569af6cba8, 0x6d96800f703eaad8, 0x3f386cbff41d6322, 0xa9c56e9f303384bd, 0, 0},
     [NORMAL] = {0x126e6fd155a86bd8, 0x6099149ea5520089, 0xe220ead062372839, 0xe40d8ae97f11ee57, 0, 0},
     [LOG_NORMAL] = {0x846833a173c3f49b, 0x4fd31bc19611968c, 0x782e644692a0defb, 0xe21fdc0c9eaa12e1, 0, 0},
     [EXPONENTIAL] = {0xf318abd5914e0ddb, 0x644081a7dc054ee0, 0xb46b72729c8c646c, 0x7023bac71e8c580f, 0, 0},

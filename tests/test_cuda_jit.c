@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -321,6 +322,22 @@ static void padding_is_quick(void **state) {
   OK(attune_free(memory, stream));
 }
 
+/* At the bound a new kernel is refused, and those that are there go on. */
+static void no_more_than_the_bound(void **state) {
+  (void)state;
+  cudaKernel_t kernel = NULL, again = NULL;
+  const at_kernel_source known = fill_source("bound-a", 0), more = fill_source("bound-b", 1);
+  OK(at_jit_kernel(&kernel, device, &known));
+  const unsigned before = at_jit_set_most(1);
+  assert_int_equal(at_jit_kernel(&again, device, &more), ATTUNE_UNSUPPORTED);
+  assert_null(again);
+  assert_non_null(strstr(attune_last_message(), "kernels are loaded"));
+  OK(at_jit_kernel(&again, device, &known));
+  assert_ptr_equal(again, kernel);
+  assert_int_equal(at_jit_set_most(before), 1);
+  OK(at_jit_kernel(&again, device, &more));
+}
+
 static int run_all(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(compiled_once_then_from_memory),
@@ -328,6 +345,7 @@ static int run_all(void) {
       cmocka_unit_test(threads_compile_each_kernel_once),
       cmocka_unit_test(threads_share_a_failure),
       cmocka_unit_test(in_a_capture),
+      cmocka_unit_test(no_more_than_the_bound),
       cmocka_unit_test(the_second_process_reads_the_disk),
       cmocka_unit_test(matrices_are_padded),
       cmocka_unit_test(padding_is_quick),

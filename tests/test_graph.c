@@ -214,6 +214,8 @@ static void dumps(void **state) {
   assert_null(strstr(text, "n2 -> n3;"));
   FAILS(attune_graph_debug_dump(graph, "/nonexistent/x.dot"), ATTUNE_NOT_FOUND);
   FAILS(attune_graph_debug_dump(graph, "/tmp"), ATTUNE_IO_ERROR);
+  FAILS(attune_graph_debug_dump(graph, "/dev/full"), ATTUNE_IO_ERROR);
+  FAILS(attune_graph_debug_dump(graph, ""), ATTUNE_INVALID_ARGUMENT);
   FAILS(attune_graph_debug_dump(graph, NULL), ATTUNE_INVALID_ARGUMENT);
   OK(attune_graph_instantiate(graph));
   OK(attune_graph_replay(graph, main));

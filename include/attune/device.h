@@ -84,7 +84,8 @@ ATTUNE_API attune_status attune_device_can_access_peer(int *out, attune_device *
 ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune_device *peer);
 
 /* Waits for all work of all streams of `device`, the program's own CUDA streams too, and returns what failed in it.
- * Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (some stream of the device is being captured). Any thread. */
+ * Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (some stream of the device is being captured: CUDA breaks a capture
+ * of the program by this, in any thread and mode). Any thread. */
 ATTUNE_API attune_status attune_device_synchronize(attune_device *device);
 
 /* At most `threads` CPU threads for one operation on the host from now on, in the whole process, the caller's included:

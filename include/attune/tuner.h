@@ -61,7 +61,9 @@ typedef struct attune_tuner_options {
 #define ATTUNE_TUNER_OPTIONS_INIT \
   { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
 
-/* A new tuner into *out; options NULL: all defaults. The caller destroys it. A database that cannot be used does not
+/* A new tuner into *out; options NULL: all defaults. The caller destroys it. It finds the plans of the first 32,768
+ * problems without a lock; of further ones it keeps the latest 1,024, found under a lock, and decides anew what it does
+ * not keep; a plan that lies in a graph of the host stays. A database that cannot be used does not
  * fail the call: the tuner works without it, the log says why, and attune_tuner_database_status returns the reason.
  * Errors: INVALID_ARGUMENT (a bad option or environment variable, named), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);

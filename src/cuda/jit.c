@@ -14,6 +14,7 @@
 #define CODEGEN "attune kernel 1" /* raise it when the same source must be compiled anew */
 #define BUCKETS 64u
 #define PARTS_MAX 72
+#define KERNELS_MOST 4096u /* loaded at a time, for the process's life: plans and graphs keep pointers to them */
 
 typedef enum entry_state { ENTRY_PENDING, ENTRY_READY, ENTRY_FAILED } entry_state;
 
@@ -33,7 +34,8 @@ static struct table {
   pthread_mutex_t lock; /* guards everything here and in the entries; never held while compiling or loading */
   pthread_cond_t changed;
   entry *bucket[BUCKETS];
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+  unsigned count, most; /* entries; no more than this */
+} table = {.most = KERNELS_MOST, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static atomic_uint_fast64_t compiled, from_disk, from_memory;
 
@@ -167,6 +169,7 @@ static void take_out(const entry *gone) {
   entry **link = &table.bucket[gone->key.low % BUCKETS];
   while (*link != gone) link = &(*link)->next;
   *link = gone->next;
+  table.count--;
 }
 
 /* Under the lock, which it gives up while it waits. Copies what came of the entry. */
@@ -214,8 +217,17 @@ attune_status at_jit_kernel(cudaKernel_t *out, attune_device *device, const at_k
     if (status == ATTUNE_OK) atomic_fetch_add(&from_memory, 1u);
     return status;
   }
+  if (table.count >= table.most) {
+    const unsigned most = table.most;
+    pthread_mutex_unlock(&table.lock);
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "%u kernels are loaded, as many as a process may have; %s needs another one: a process started anew "
+                   "has room",
+                   most, source->entry);
+  }
   e = calloc(1, sizeof *e);
   if (e) {
+    table.count++;
     *e = (entry){.next = table.bucket[key.low % BUCKETS], .key = key, .device = device};
     table.bucket[key.low % BUCKETS] = e;
   }
@@ -230,6 +242,14 @@ attune_status at_jit_launch(cudaKernel_t kernel, unsigned blocks, unsigned threa
       .gridDim = {blocks, 1, 1}, .blockDim = {threads, 1, 1}, .stream = at_cuda_native(stream)};
   return at_cuda_check(stream->device, cudaLaunchKernelExC(&config, (const void *)kernel, arguments),
                        "cudaLaunchKernelExC");
+}
+
+unsigned at_jit_set_most(unsigned most) {
+  pthread_mutex_lock(&table.lock);
+  const unsigned before = table.most;
+  table.most = most;
+  pthread_mutex_unlock(&table.lock);
+  return before;
 }
 
 void at_jit_get_counts(at_jit_counts *out) {

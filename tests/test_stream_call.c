@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_stream_call.c: functions of the program in stream order, on the host: at once on the default stream, later on a
+ * created one, in each replay of a graph. */
+#include <attune/attune.h>
+#include <attune/graph.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OK(call) assert_int_equal((call), ATTUNE_OK)
+#define FAILS(call, status) assert_int_equal((call), status)
+
+static attune_device *host;
+
+static int open_device(void **state) {
+  (void)state;
+  return attune_device_get(&host, "host") != ATTUNE_OK;
+}
+
+static attune_stream *new_stream(void) {
+  attune_stream *stream = NULL;
+  OK(attune_stream_create(&stream, host));
+  return stream;
+}
+
+typedef struct notes {
+  pthread_t thread;
+  int calls;
+  unsigned char *source, *copy; /* copy becomes source + 1 */
+} notes;
+
+static void note(void *user) {
+  notes *n = user;
+  n->thread = pthread_self();
+  n->calls++;
+}
+
+static void increment(void *user) {
+  notes *n = user;
+  for (int i = 0; i < 64; i++) n->copy[i] = (unsigned char)(n->source[i] + 1);
+  n->calls++;
+}
+
+static void at_once_on_the_default_stream(void **state) {
+  (void)state;
+  notes n = {.calls = 0};
+  OK(attune_stream_call(attune_stream_default(host), note, &n));
+  assert_int_equal(n.calls, 1);
+  assert_true(pthread_equal(n.thread, pthread_self()));
+}
+
+static atomic_bool gate;
+static void wait_at_gate(void *user) {
+  (void)user;
+  while (!atomic_load(&gate)) usleep(100);
+}
+
+/* The call returns before the function runs; what comes before it is done, what comes after waits. */
+static void in_order_on_another_thread(void **state) {
+  (void)state;
+  unsigned char first[64] = {0}, second[64] = {0}, third[64] = {0};
+  attune_stream *stream = new_stream();
+  notes n = {.source = first, .copy = second};
+  atomic_store(&gate, false);
+  OK(attune_stream_call(stream, wait_at_gate, NULL));
+  OK(attune_fill(stream, first, 7, sizeof first));
+  OK(attune_stream_call(stream, increment, &n));
+  OK(attune_copy(stream, third, second, sizeof third));
+  OK(attune_stream_call(stream, note, &n));
+  FAILS(attune_stream_query(stream), ATTUNE_NOT_READY);
+  atomic_store(&gate, true);
+  OK(attune_stream_synchronize(stream));
+  assert_int_equal(n.calls, 2);
+  assert_false(pthread_equal(n.thread, pthread_self()));
+  for (int i = 0; i < 64; i++) assert_int_equal(third[i], 8);
+  attune_stream_destroy(stream);
+}
+
+/* More calls than the queue has room for. */
+static void many(void **state) {
+  (void)state;
+  attune_stream *stream = new_stream();
+  notes n = {.calls = 0};
+  for (int i = 0; i < 5000; i++) OK(attune_stream_call(stream, note, &n));
+  attune_stream_destroy(stream); /* waits for them */
+  assert_int_equal(n.calls, 5000);
+}
+
+static attune_status give_step(void *user, attune_stream *stream) {
+  notes *n = user;
+  attune_status status = attune_fill(stream, n->source, 20, 64);
+  if (status == ATTUNE_OK) status = attune_stream_call(stream, increment, n);
+  return status == ATTUNE_OK ? attune_copy(stream, n->source, n->copy, 64) : status;
+}
+
+static void in_a_graph(void **state) {
+  (void)state;
+  unsigned char x[64] = {0}, y[64] = {0}, z[64] = {0};
+  char path[] = "/tmp/attune-call-XXXXXX", text[4096] = "";
+  attune_stream *stream = new_stream();
+  attune_graph *graph = NULL;
+  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
+  notes n = {.source = x, .copy = y}, other = {.source = x, .copy = z};
+  options.keep_graph = 1;
+  OK(attune_graph_create(&graph, host));
+  OK(attune_graph_capture_callback(graph, stream, &options, give_step, &n));
+  assert_int_equal(n.calls, 0); /* written down, not run */
+  assert_int_equal(attune_graph_node_count(graph), 3);
+  for (int i = 1; i <= 3; i++) {
+    memset(x, 0, sizeof x);
+    OK(attune_graph_replay(graph, i == 2 ? attune_stream_default(host) : stream));
+    OK(attune_stream_synchronize(stream));
+    assert_int_equal(n.calls, i);
+    assert_int_equal(x[63], 21);
+  }
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  OK(attune_graph_debug_dump(graph, path));
+  assert_true(read(file, text, sizeof text - 1) > 0);
+  assert_non_null(strstr(text, "call"));
+  close(file);
+  unlink(path);
+  int in_place = 0; /* another `user` is another argument: the same shape */
+  OK(attune_graph_update(graph, stream, give_step, &other, &in_place));
+  assert_int_equal(in_place, 1);
+  OK(attune_graph_replay(graph, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_int_equal(n.calls, 3);
+  assert_int_equal(other.calls, 1);
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+}
+
+/* A step of the program between two products: on the host it may use attune itself. */
+typedef struct product {
+  attune_tuner *tuner;
+  double a[16], b[16], d[16];
+  attune_status status;
+} product;
+
+static void multiply(void *user) {
+  product *p = user;
+  attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
+  problem.dtype = ATTUNE_F64;
+  problem.m = problem.n = problem.k = 4;
+  const attune_gemm_operands o = {1.0, p->a, p->b, 0.0, NULL, p->d};
+  p->status = attune_gemm(p->tuner, attune_stream_default(host), &problem, &o);
+}
+
+static void that_uses_attune(void **state) {
+  (void)state;
+  product p = {.status = ATTUNE_INTERNAL};
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  options.database = "";
+  options.mode = ATTUNE_MODE_CACHED;
+  OK(attune_tuner_create(&p.tuner, &options));
+  for (int i = 0; i < 16; i++) {
+    p.a[i] = i % 5 == 0;
+    p.b[i] = i;
+  }
+  attune_stream *stream = new_stream();
+  OK(attune_stream_call(stream, multiply, &p));
+  OK(attune_stream_synchronize(stream));
+  OK(p.status);
+  for (int i = 0; i < 16; i++) assert_true(p.d[i] == i);
+  attune_stream_destroy(stream);
+  attune_tuner_destroy(p.tuner);
+}
+
+static void *give_calls(void *arg) {
+  notes *n = arg;
+  attune_stream *stream = NULL;
+  if (attune_stream_create(&stream, host) != ATTUNE_OK) return NULL;
+  for (int i = 0; i < 1000; i++)
+    if (attune_stream_call(stream, note, n) != ATTUNE_OK) break;
+  attune_stream_destroy(stream);
+  return NULL;
+}
+
+static void from_several_threads(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  notes n[4] = {{.calls = 0}};
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, give_calls, &n[i]), 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 4; i++) assert_int_equal(n[i].calls, 1000);
+}
+
+static void wrong_arguments(void **state) {
+  (void)state;
+  FAILS(attune_stream_call(NULL, note, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "stream"));
+  FAILS(attune_stream_call(attune_stream_default(host), NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "fn"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(at_once_on_the_default_stream),
+      cmocka_unit_test(in_order_on_another_thread),
+      cmocka_unit_test(many),
+      cmocka_unit_test(in_a_graph),
+      cmocka_unit_test(that_uses_attune),
+      cmocka_unit_test(from_several_threads),
+      cmocka_unit_test(wrong_arguments),
+  };
+  return cmocka_run_group_tests(tests, open_device, NULL);
+}
