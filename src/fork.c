@@ -17,8 +17,9 @@ static at_fork_watch *list;
 static bool loading_held; /* by the thread that forks */
 
 static void before(void) {
+  const bool held = at_loading_hold(); /* first: who loads may add a watch */
   pthread_mutex_lock(&list_lock);
-  loading_held = at_loading_hold();
+  loading_held = held;
   for (const at_fork_watch *watch = list; watch; watch = watch->next)
     if (watch->before) watch->before(watch->of);
 }
@@ -35,7 +36,7 @@ static void after_in_parent(void) {
 
 static void after_in_child(void) {
   atomic_fetch_add(&generation, 1);
-  at_loading_renew();
+  at_loading_renew(loading_held);
   after(true);
 }
 
