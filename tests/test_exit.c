@@ -174,6 +174,17 @@ static int close_library(void) {
   return 0;
 }
 
+/* The same with a plug-in that attune is linked into. */
+static int close_plugin(void) {
+  int (*start_plugin)(int, int) = NULL;
+  void *plugin = dlopen(AT_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  if (!plugin || !find(plugin, "exit_plugin_start", &start_plugin)) return 18;
+  if (start_plugin(SIZE, PRODUCTS) != 0) return 19;
+  if (dlclose(plugin) != 0) return 20;
+  wait_a_little();
+  return 0;
+}
+
 /* ---- the ways ---- */
 
 static int end_by(const char *way) {
@@ -181,6 +192,7 @@ static int end_by(const char *way) {
   alarm(30);
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   if (IS("dlclose")) return close_library();
+  if (IS("plugin")) return close_plugin();
   late = IS("late");
   atexit(multiply_late);
   if (!set_up()) return 2;
@@ -232,11 +244,11 @@ static int end_of(const char *way) {
 
 static int times(void) {
   const char *text = getenv("ATTUNE_TEST_EXITS");
-  return text ? atoi(text) : 2;
+  return text ? atoi(text) : 1;
 }
 
 static const char *const ways[] = {"return", "callers", "elsewhere", "thread", "callback", "child",
-                                   "late",   "stuck",   "tune",      "dlclose", "quick_exit", "_exit"};
+                                   "late",   "stuck",   "tune",      "dlclose", "plugin", "quick_exit", "_exit"};
 
 static void end_in_every_way(void) {
   const char *only = getenv("ATTUNE_TEST_WAY");
