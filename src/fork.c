@@ -13,8 +13,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint generation;
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; held over a fork */
-static at_fork_watch *list, *oldest;   /* the newest first */
-static bool loading_held; /* by the thread that forks */
+static at_fork_watch *list, *oldest;                          /* the newest first */
+static bool loading_held;                                     /* by the thread that forks */
 
 static void before(void) {
   const bool held = at_loading_hold(); /* first: who loads may add a watch */

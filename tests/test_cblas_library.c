@@ -181,12 +181,9 @@ static void test_gate_end(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cblas_side_by_side),
-      cmocka_unit_test(test_gate_threads),
-      cmocka_unit_test(test_gate_unset),
-      cmocka_unit_test(test_gate_fork),
-      cmocka_unit_test(test_gate_hold),
-      cmocka_unit_test(test_gate_hold_by_the_caller),
+      cmocka_unit_test(test_cblas_side_by_side), cmocka_unit_test(test_gate_threads),
+      cmocka_unit_test(test_gate_unset),         cmocka_unit_test(test_gate_fork),
+      cmocka_unit_test(test_gate_hold),          cmocka_unit_test(test_gate_hold_by_the_caller),
       cmocka_unit_test(test_gate_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,7 +164,8 @@ static int close_library(void) {
   c[0] = malloc(sizeof *b * SIZE * SIZE);
   for (int i = 0; i < SIZE * SIZE; i++) a[i] = b[i] = 1.0;
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c[0]};
-  if (opened.attune_device_get_(&host, "host") != ATTUNE_OK || opened.attune_tuner_create_(&tuner, &options) != ATTUNE_OK ||
+  if (opened.attune_device_get_(&host, "host") != ATTUNE_OK ||
+      opened.attune_tuner_create_(&tuner, &options) != ATTUNE_OK ||
       opened.attune_stream_create_(&stream, host) != ATTUNE_OK)
     return 14;
   for (int i = 0; i < PRODUCTS; i++)
@@ -247,8 +248,8 @@ static int times(void) {
   return text ? atoi(text) : 1;
 }
 
-static const char *const ways[] = {"return", "callers", "elsewhere", "thread", "callback", "child",
-                                   "late",   "stuck",   "tune",      "dlclose", "plugin", "quick_exit", "_exit"};
+static const char *const ways[] = {"return", "callers", "elsewhere", "thread", "callback",   "child", "late",
+                                   "stuck",  "tune",    "dlclose",   "plugin", "quick_exit", "_exit"};
 
 static void end_in_every_way(void) {
   const char *only = getenv("ATTUNE_TEST_WAY");

@@ -112,7 +112,8 @@ static int live(int number, bool early) {
   if (attune_tuner_database_status(tuner) != ATTUNE_OK) return 6;
   if (attune_alloc(&memory, stream, 100000) != ATTUNE_OK || attune_free(memory, stream) != ATTUNE_OK) return 7;
   if (attune_tuner_set_mode(tuner, ATTUNE_MODE_RECORD) != ATTUNE_OK) return 8;
-  if (multiply(attune_stream_default(host), 200 + number % 50, c) != ATTUNE_OK || !right(c, 200 + number % 50)) return 9;
+  if (multiply(attune_stream_default(host), 200 + number % 50, c) != ATTUNE_OK || !right(c, 200 + number % 50))
+    return 9;
   attune_stream_destroy(stream);
   if (number % 2) attune_tuner_destroy(tuner);
   return 0;

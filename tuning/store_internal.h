@@ -48,7 +48,7 @@ struct at_store {
   at_store *next; /* among all stores of the process; the list's lock in store_fork.c guards it */
   char *path;
   bool read_only;
-  pid_t pid;      /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
+  pid_t pid; /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
   uint64_t token; /* tells this open store from all others, in leases */
 
   /* Guards the connection and the fields down to the queue. Held for one transaction, never while waiting for another

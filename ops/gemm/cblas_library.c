@@ -54,7 +54,7 @@ static const family families[] = {
 
 static at_cblas libraries[AT_COUNT(families)];
 static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
-static int library_count; /* set once, with libraries, by load_all */
+static int library_count;                            /* set once, with libraries, by load_all */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
