@@ -118,7 +118,8 @@ typedef struct attune_decision {
 /* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner
  * and fills *out (may be NULL). A complete winner already stored is returned unmeasured unless `force`. budget_ms <= 0:
  * the tuner's. Runs on memory and streams of its own. Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY,
- * BUDGET_EXHAUSTED (the tuner's total), DEVICE_ERROR (also once the process ends). Any thread; one tuning at a time a device, others wait. */
+ * BUDGET_EXHAUSTED (the tuner's total), DEVICE_ERROR (also once the process ends). Any thread; one tuning at a time a
+ * device, others wait. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);
 
