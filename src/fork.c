@@ -13,18 +13,19 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_uint generation;
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; held over a fork */
-static at_fork_watch *list;
-static bool loading_held; /* by the thread that forks */
+static at_fork_watch *list, *oldest;                          /* the newest first */
+static bool loading_held;                                     /* by the thread that forks */
 
 static void before(void) {
+  const bool held = at_loading_hold(); /* first: who loads may add a watch */
   pthread_mutex_lock(&list_lock);
-  loading_held = at_loading_hold();
+  loading_held = held;
   for (const at_fork_watch *watch = list; watch; watch = watch->next)
     if (watch->before) watch->before(watch->of);
 }
 
 static void after(bool child) {
-  for (const at_fork_watch *watch = list; watch; watch = watch->next) watch->after(watch->of, child);
+  for (const at_fork_watch *watch = oldest; watch; watch = watch->previous) watch->after(watch->of, child);
   pthread_mutex_unlock(&list_lock);
 }
 
@@ -35,7 +36,7 @@ static void after_in_parent(void) {
 
 static void after_in_child(void) {
   atomic_fetch_add(&generation, 1);
-  at_loading_renew();
+  at_loading_renew(loading_held);
   after(true);
 }
 
@@ -54,14 +55,20 @@ void at_fork_watch_add(at_fork_watch *watch) {
   pthread_mutex_lock(&list_lock);
   watch->previous = NULL;
   watch->next = list;
-  if (list) list->previous = watch;
+  if (list)
+    list->previous = watch;
+  else
+    oldest = watch;
   list = watch;
   pthread_mutex_unlock(&list_lock);
 }
 
 void at_fork_watch_remove(at_fork_watch *watch) {
   pthread_mutex_lock(&list_lock);
-  if (watch->next) watch->next->previous = watch->previous;
+  if (watch->next)
+    watch->next->previous = watch->previous;
+  else
+    oldest = watch->previous;
   if (watch->previous)
     watch->previous->next = watch->next;
   else

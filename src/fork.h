@@ -4,7 +4,8 @@
  *
  * A lock that is held for a moment only is taken before the fork and given back after it, so the child finds what it
  * guards whole. One that is held for long (for a whole search) must not hold up a fork: the child makes it anew, and
- * forgets what the thread that held it had begun. */
+ * forgets what the thread that held it had begun. A library that is being opened is waited for (loading.h); what it and
+ * its user asked of pthread_atfork meanwhile comes too late for that fork, but a watch does not. */
 #ifndef AT_FORK_H
 #define AT_FORK_H
 
@@ -13,8 +14,10 @@
 /* A number that changes in a child of fork. */
 unsigned at_fork_generation(void);
 
-/* A thing with locks. Both functions run in the thread that forks; `before` may be NULL. The locks that `before` takes
- * are leaves: who holds one takes no other lock and waits for nothing. */
+/* A thing with locks. Both functions run in the thread that forks: `before` (may be NULL) of the newest watch first,
+ * `after` of the oldest first, as with pthread_atfork. But no fork misses a watch: one is added before the first use of
+ * its locks, and adding waits for a fork that is under way, while a handler of pthread_atfork that comes during a fork
+ * has its `before` left out. */
 typedef struct at_fork_watch {
   void (*before)(void *of);
   void (*after)(void *of, bool child);
@@ -22,7 +25,8 @@ typedef struct at_fork_watch {
   struct at_fork_watch *next, *previous; /* private to fork.c */
 } at_fork_watch;
 
-/* From add to remove each fork calls them. The watch is the caller's memory. Call both without holding a lock. */
+/* From add to remove each fork calls them. The watch is the caller's memory. Call both without holding a lock that any
+ * `before` takes. */
 void at_fork_watch_add(at_fork_watch *watch);
 void at_fork_watch_remove(at_fork_watch *watch);
 

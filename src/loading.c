@@ -16,8 +16,11 @@
  * that waits for it. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-void at_loading_begin(void) {
+static bool cut; /* by a fork: a library is half open for ever; under lock */
+
+bool at_loading_begin(void) {
   pthread_mutex_lock(&lock);
+  return !cut;
 }
 
 void at_loading_end(void) {
@@ -37,7 +40,8 @@ void at_loading_release(void) {
   pthread_mutex_unlock(&lock);
 }
 
-void at_loading_renew(void) {
+void at_loading_renew(bool held) {
+  if (!held) cut = true;
   lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 

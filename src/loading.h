@@ -6,15 +6,16 @@
 #include <stdbool.h>
 
 /* Between the two a library is opened. A fork and exit() of another thread wait meanwhile: neither finds the library
- * half there. May be nested. */
-void at_loading_begin(void);
+ * half there. May be nested. False: open nothing, this process is the child of a fork that could not wait. */
+bool at_loading_begin(void);
 void at_loading_end(void);
 
 /* For fork.c and exit.c: from hold to release nothing is opened. False: not held, what is opened takes over two seconds.
- * A child of fork calls renew in place of release: the lock knows its holder by the number of the parent's thread. */
+ * A child of fork calls renew in place of release, for the lock knows its holder by the number of the parent's thread,
+ * and says whether the parent held. */
 bool at_loading_hold(void);
 void at_loading_release(void);
-void at_loading_renew(void);
+void at_loading_renew(bool held);
 
 /* The code of attune stays loaded until the process ends, also when the program closes the library or the plug-in that
  * it is part of: attune's threads run it, and the C library calls it at forks, ends of threads and exit. */

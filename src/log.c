@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * log.c: lines for whoever listens: the program's function, or standard error when the environment asks for it. */
+#include "src/fork.h"
 #include "src/settings.h"
 #include "src/support.h"
 
@@ -38,11 +39,22 @@ static void unlock_log(void) {
   pthread_mutex_unlock(&log_lock);
 }
 
+static void before_fork(void *unused) {
+  (void)unused;
+  lock_log();
+}
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  (void)child;
+  unlock_log();
+}
+
 /* A child of fork must not find the lock held by a thread that it does not have. */
 static void open_log(void) {
   environment_level = at_settings_log_level();
   atomic_store_explicit(&log_level, (int)effective_level(&sink), memory_order_relaxed);
-  pthread_atfork(lock_log, unlock_log, unlock_log);
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
 }
 
 void attune_set_log(attune_log_fn fn, void *user, attune_log_level level) {

@@ -31,11 +31,20 @@ static void lock_pools(void) {
 static void unlock_pools(void) {
   pthread_mutex_unlock(&pool_lock);
 }
-/* The queues' handlers came with the device: before a fork they run last, in the order in which the locks are taken
- * elsewhere. The generation's come now, and not while the lock is held. */
+static void before_fork(void *unused) {
+  (void)unused;
+  lock_pools();
+}
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  (void)child;
+  unlock_pools();
+}
+/* The queues' watch came with the device: before a fork it is called last, in the order in which the locks are taken
+ * elsewhere. */
 static void watch_fork(void) {
-  (void)at_fork_generation();
-  pthread_atfork(lock_pools, unlock_pools, unlock_pools);
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
 }
 
 /* What the device makes of a wish: lower numbers come first, nothing comes after the normal priority 0. */

@@ -104,12 +104,87 @@ static void test_gate_fork(void **unused) {
   assert_int_equal(setting, 7);
 }
 
+static _Atomic int inside, left;
+
+static void *stay_a_while(void *unused) {
+  (void)unused;
+  if (!at_cblas_gate_enter(&gate, 1)) return &gate;
+  inside = 1;
+  usleep(50000);
+  left = 1;
+  at_cblas_gate_leave(&gate);
+  return NULL;
+}
+
+static void *come_late(void *unused) {
+  (void)unused;
+  const bool entered = at_cblas_gate_enter(&gate, 2);
+  if (entered) left = 2;
+  if (entered) at_cblas_gate_leave(&gate);
+  return entered ? NULL : &gate;
+}
+
+/* With and without a setter: hold waits for who is inside, and keeps others out until both holds are released. */
+static void test_gate_hold(void **unused) {
+  (void)unused;
+  for (int with_setter = 0; with_setter < 2; with_setter++) {
+    pthread_t early, late;
+    void *refused = NULL;
+    inside = left = 0;
+    at_cblas_gate_init(&gate, setting_get, with_setter ? setting_set : NULL);
+    assert_int_equal(pthread_create(&early, NULL, stay_a_while, NULL), 0);
+    while (!inside) sched_yield();
+    at_cblas_gate_hold(&gate);
+    assert_int_equal(left, 1);
+    at_cblas_gate_hold(&gate);
+    assert_int_equal(pthread_create(&late, NULL, come_late, NULL), 0);
+    at_cblas_gate_release(&gate);
+    usleep(20000);
+    assert_int_equal(left, 1);
+    at_cblas_gate_release(&gate);
+    pthread_join(early, NULL);
+    pthread_join(late, &refused);
+    assert_int_equal(left, 2);
+    assert_null(refused);
+  }
+}
+
+/* A signal handler that forks inside a call must not wait for that call. */
+static void test_gate_hold_by_the_caller(void **unused) {
+  (void)unused;
+  at_cblas_gate_init(&gate, setting_get, setting_set);
+  assert_true(at_cblas_gate_enter(&gate, 3));
+  at_cblas_gate_hold(&gate);
+  at_cblas_gate_release(&gate);
+  at_cblas_gate_leave(&gate);
+  assert_int_equal(setting, 7);
+}
+
+/* The end waits for who is inside, sends away who waits, and lets nobody in any more. */
+static void test_gate_end(void **unused) {
+  (void)unused;
+  pthread_t early, waiting;
+  void *refused = NULL;
+  inside = left = 0;
+  at_cblas_gate_init(&gate, setting_get, setting_set);
+  assert_int_equal(pthread_create(&early, NULL, stay_a_while, NULL), 0);
+  while (!inside) sched_yield();
+  assert_int_equal(pthread_create(&waiting, NULL, come_late, NULL), 0);
+  at_cblas_gate_end(&gate);
+  assert_int_equal(left, 1);
+  assert_false(at_cblas_gate_enter(&gate, 1));
+  pthread_join(early, NULL);
+  pthread_join(waiting, &refused);
+  assert_non_null(refused);
+  assert_int_equal(setting, 7);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cblas_side_by_side),
-      cmocka_unit_test(test_gate_threads),
-      cmocka_unit_test(test_gate_unset),
-      cmocka_unit_test(test_gate_fork),
+      cmocka_unit_test(test_cblas_side_by_side), cmocka_unit_test(test_gate_threads),
+      cmocka_unit_test(test_gate_unset),         cmocka_unit_test(test_gate_fork),
+      cmocka_unit_test(test_gate_hold),          cmocka_unit_test(test_gate_hold_by_the_caller),
+      cmocka_unit_test(test_gate_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,8 +75,8 @@ static void *tune_on(void *arg) {
   atomic_fetch_add(&at_work, 1);
   for (int n = 100;; n++) {
     char text[64];
-    snprintf(text, sizeof text, "gemm f64 nn %dx%dx%d", n, n, n);
-    (void)attune_tune(tuner, host, text, 200.0, 1, NULL);
+    snprintf(text, sizeof text, "gemm f64 nn %dx%dx%d strict", n, n, n);
+    if (attune_tune(tuner, host, text, 200.0, 1, NULL) != ATTUNE_OK) fprintf(stderr, "%s\n", attune_last_message());
   }
   return NULL;
 }
@@ -164,12 +164,24 @@ static int close_library(void) {
   c[0] = malloc(sizeof *b * SIZE * SIZE);
   for (int i = 0; i < SIZE * SIZE; i++) a[i] = b[i] = 1.0;
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = c[0]};
-  if (opened.attune_device_get_(&host, "host") != ATTUNE_OK || opened.attune_tuner_create_(&tuner, &options) != ATTUNE_OK ||
+  if (opened.attune_device_get_(&host, "host") != ATTUNE_OK ||
+      opened.attune_tuner_create_(&tuner, &options) != ATTUNE_OK ||
       opened.attune_stream_create_(&stream, host) != ATTUNE_OK)
     return 14;
   for (int i = 0; i < PRODUCTS; i++)
     if (opened.attune_gemm_(tuner, stream, &p, &o) != ATTUNE_OK) return 15;
   if (dlclose(library) != 0) return 16;
+  wait_a_little();
+  return 0;
+}
+
+/* The same with a plug-in that attune is linked into. */
+static int close_plugin(void) {
+  int (*start_plugin)(int, int) = NULL;
+  void *plugin = dlopen(AT_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  if (!plugin || !find(plugin, "exit_plugin_start", &start_plugin)) return 18;
+  if (start_plugin(SIZE, PRODUCTS) != 0) return 19;
+  if (dlclose(plugin) != 0) return 20;
   wait_a_little();
   return 0;
 }
@@ -181,6 +193,7 @@ static int end_by(const char *way) {
   alarm(30);
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   if (IS("dlclose")) return close_library();
+  if (IS("plugin")) return close_plugin();
   late = IS("late");
   atexit(multiply_late);
   if (!set_up()) return 2;
@@ -232,11 +245,11 @@ static int end_of(const char *way) {
 
 static int times(void) {
   const char *text = getenv("ATTUNE_TEST_EXITS");
-  return text ? atoi(text) : 2;
+  return text ? atoi(text) : 1;
 }
 
-static const char *const ways[] = {"return", "callers", "elsewhere", "thread", "callback", "child",
-                                   "late",   "stuck",   "tune",      "dlclose", "quick_exit", "_exit"};
+static const char *const ways[] = {"return", "callers", "elsewhere", "thread", "callback",   "child", "late",
+                                   "stuck",  "tune",    "dlclose",   "plugin", "quick_exit", "_exit"};
 
 static void end_in_every_way(void) {
   const char *only = getenv("ATTUNE_TEST_WAY");

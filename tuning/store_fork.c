@@ -5,6 +5,8 @@
  * parent's to write. */
 #include "tuning/store_internal.h"
 
+#include "src/fork.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,9 +14,9 @@
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; taken before any store's lock */
 static at_store *list;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int handlers_error;
 
-static void before_fork(void) {
+static void before_fork(void *unused) {
+  (void)unused;
   pthread_mutex_lock(&list_lock);
   for (at_store *store = list; store; store = store->next) {
     pthread_mutex_lock(&store->lock);
@@ -22,7 +24,9 @@ static void before_fork(void) {
   }
 }
 
-static void after_fork(void) {
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  (void)child;
   for (at_store *store = list; store; store = store->next) {
     pthread_mutex_unlock(&store->queue_lock);
     pthread_mutex_unlock(&store->lock);
@@ -31,12 +35,12 @@ static void after_fork(void) {
 }
 
 static void add_handlers(void) {
-  handlers_error = pthread_atfork(before_fork, after_fork, after_fork);
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
 }
 
 attune_status at_store_list_add(at_store *store) {
   (void)pthread_once(&once, add_handlers);
-  if (handlers_error != 0) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to prepare for fork");
   pthread_mutex_lock(&list_lock);
   store->next = list;
   list = store;

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device.h: the devices of this process: "host", which every machine has, and "cuda:0", "cuda:1", ...
  *
- * A child of fork may use the host anew. If the parent had looked for devices before the fork, cuda devices fail in the
+ * A child of fork may use the host anew, whatever the parent's threads were doing: its streams and events are new ones,
+ * tuners go on, searches that were under way are the parent's. A fork waits for the product that a CBLAS library computes
+ * at that moment. If the parent had looked for devices before the fork, cuda devices fail in the
  * child with DEVICE_ERROR: CUDA does not survive a fork; start the process anew (posix_spawn, exec) or look for devices
- * in the child first. */
+ * in the child first.
+ *
+ * The process may end at any time, with work in flight: exit() and a return from main wait for the product that a CBLAS
+ * library computes at that moment, and for nothing else. What runs later, also in functions of exit and in destructors,
+ * is computed by attune's own loops, with the same calls. Created streams of the host work on until the end: what must
+ * be done is waited for with attune_stream_synchronize. The shared library stays loaded: dlclose leaves it, and its work,
+ * alone. */
 #ifndef ATTUNE_DEVICE_H
 #define ATTUNE_DEVICE_H
 

@@ -142,7 +142,7 @@ typedef struct attune_decision {
  * the tuner's total budget, which ends it.
  *
  * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (that total ended
- * while another process still measured; the message names it), DEVICE_ERROR. Any thread. */
+ * while another process still measured; the message names it), DEVICE_ERROR (also once the process ends). Any thread. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);
 

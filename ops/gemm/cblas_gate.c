@@ -10,8 +10,9 @@
 #define ALTERED ((uint64_t)1 << 32) /* the setting differs from `previous` and must be put back */
 #define CLOSED ((uint64_t)1 << 33)  /* one thread changes the setting */
 #define WAITING ((uint64_t)1 << 34) /* waiters > 0: nobody joins past them, and changes are signalled */
-#define HELD ((uint64_t)1 << 35)    /* by a fork: nobody enters */
 #define ENDED ((uint64_t)1 << 36)   /* by the process's end: nobody enters any more */
+#define HOLD ((uint64_t)1 << 40)    /* one hold, for a fork: nobody enters while there is any */
+#define HELD ((uint64_t)0xffff << 40)
 #define LASTING (WAITING | HELD | ENDED) /* what opening a closed gate leaves alone */
 
 /* Calls of this thread inside a library: those that a signal handler of the same thread must not wait for. */
@@ -84,8 +85,7 @@ static entry wait_to_enter(at_cblas_gate *gate, int threads) {
   pthread_mutex_lock(&gate->mutex);
   gate->waiters++;
   atomic_fetch_or(&gate->state, WAITING);
-  while ((result = try_enter(gate, threads, CLOSED | HELD)) == REFUSED)
-    pthread_cond_wait(&gate->changed, &gate->mutex);
+  while ((result = try_enter(gate, threads, CLOSED | HELD)) == REFUSED) pthread_cond_wait(&gate->changed, &gate->mutex);
   if (--gate->waiters == 0) atomic_fetch_and(&gate->state, ~WAITING);
   pthread_cond_broadcast(&gate->changed); /* others may join */
   pthread_mutex_unlock(&gate->mutex);
@@ -130,12 +130,12 @@ static void wait_until_empty(at_cblas_gate *gate) {
 }
 
 void at_cblas_gate_hold(at_cblas_gate *gate) {
-  atomic_fetch_or(&gate->state, HELD);
+  atomic_fetch_add(&gate->state, HOLD);
   wait_until_empty(gate);
 }
 
 void at_cblas_gate_release(at_cblas_gate *gate) {
-  if (atomic_fetch_and(&gate->state, ~HELD) & WAITING) signal_waiters(gate);
+  if (atomic_fetch_sub(&gate->state, HOLD) & WAITING) signal_waiters(gate);
 }
 
 /* Those who wait are not told: they would only be in the way. What waits on a stream's thread waits until the end; but

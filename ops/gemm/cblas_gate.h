@@ -31,7 +31,7 @@ bool at_cblas_gate_enter(at_cblas_gate *gate, int threads);
 void at_cblas_gate_leave(at_cblas_gate *gate);
 
 /* From hold to release nobody enters. hold returns when nobody is inside but the calling thread itself (whose signal
- * handler forks), or when what is inside does not compute and will never leave. */
+ * handler forks), or when what is inside does not compute and will never leave. Forks of several threads may overlap. */
 void at_cblas_gate_hold(at_cblas_gate *gate);
 void at_cblas_gate_release(at_cblas_gate *gate);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "src/exit.h"
+#include "src/fork.h"
 #include "src/library.h"
 #include "src/loading.h"
 #include "src/support.h"
@@ -32,6 +33,7 @@ typedef struct family {
   const char *name;
   const char *files[8]; /* the loader's own search first, then the distribution's folders */
   const char *version, *get_threads, *set_threads;
+  const char *end_threads; /* what it calls itself before a fork; NULL: it keeps no threads */
 } family;
 
 static const family families[] = {
@@ -40,17 +42,20 @@ static const family families[] = {
       MULTIARCH "openblas-openmp/libopenblas.so.0", MULTIARCH "openblas-serial/libopenblas.so.0"},
      "openblas_get_config",
      "openblas_get_num_threads",
-     "openblas_set_num_threads"},
+     "openblas_set_num_threads",
+     "blas_thread_shutdown_"},
     {"blis",
      {"libblis.so.4", "libblis.so.5", "libblis.so.3", "libblis.so", MULTIARCH "blis-pthread/libblis.so.4",
       MULTIARCH "blis-openmp/libblis.so.4", MULTIARCH "blis-serial/libblis.so.4"},
      "bli_info_get_version_str",
      "bli_thread_get_num_threads",
-     "bli_thread_set_num_threads"},
+     "bli_thread_set_num_threads",
+     NULL},
 };
 
 static at_cblas libraries[AT_COUNT(families)];
-static int library_count; /* set once, with libraries, by load_all */
+static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
+static int library_count;                            /* set once, with libraries, by load_all */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
@@ -144,24 +149,51 @@ static bool load_one(at_cblas *out, const family *f, void *handle) {
   if (get_threads == NULL) set_threads = NULL;
   out->default_threads = get_threads != NULL && get_threads() > 1 ? get_threads() : 1;
   at_cblas_gate_init(&out->gate, get_threads, set_threads);
+  if (f->end_threads) symbol(handle, f->end_threads, &end_threads[out - libraries]);
   return true;
 }
 
-static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER; /* one fork at a time holds the gates */
+static _Thread_local bool holding; /* this thread forks, and has held the gates */
 
 static void before_fork(void) {
-  pthread_mutex_lock(&fork_lock);
+  holding = true;
   for (int i = 0; i < library_count; i++) at_cblas_gate_hold(&libraries[i].gate);
 }
 
+static void after_fork(bool child) {
+  for (int i = 0; i < library_count; i++)
+    if (child)
+      at_cblas_gate_after_fork(&libraries[i].gate);
+    else
+      at_cblas_gate_release(&libraries[i].gate);
+  holding = false;
+}
+
 static void after_fork_parent(void) {
-  for (int i = 0; i < library_count; i++) at_cblas_gate_release(&libraries[i].gate);
-  pthread_mutex_unlock(&fork_lock);
+  after_fork(false);
 }
 
 static void after_fork_child(void) {
-  for (int i = 0; i < library_count; i++) at_cblas_gate_after_fork(&libraries[i].gate);
-  pthread_mutex_unlock(&fork_lock);
+  after_fork(true);
+}
+
+/* The watch sees the fork, too, that waited until the libraries were open: for that one the functions above came too
+ * late, and the libraries' own also. */
+static _Thread_local bool late_fork; /* from before to after of one */
+
+static void before_late_fork(void *unused) {
+  (void)unused;
+  if (holding) return;
+  late_fork = true;
+  before_fork();
+  for (int i = 0; i < library_count; i++)
+    if (end_threads[i]) (void)end_threads[i]();
+}
+
+static void after_late_fork(void *unused, bool child) {
+  (void)unused;
+  if (late_fork) after_fork(child);
+  late_fork = false;
 }
 
 static void before_exit(void) {
@@ -191,9 +223,10 @@ static int open_all(void) {
 /* What is asked for after the libraries were opened comes before what they asked for themselves: our `before` functions
  * run in the reverse order of asking, and functions of exit too. */
 static void load_all(void) {
-  at_loading_begin();
-  library_count = at_exit_begun() ? 0 : open_all();
+  static at_fork_watch watch = {.before = before_late_fork, .after = after_late_fork};
+  library_count = at_loading_begin() && !at_exit_begun() ? open_all() : 0;
   if (library_count > 0) {
+    at_fork_watch_add(&watch);
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     at_exit_call(before_exit);
     if (at_exit_begun()) before_exit(); /* exit() came meanwhile, and may not have waited */

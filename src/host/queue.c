@@ -46,21 +46,21 @@ static at_queue *list;
 static uint64_t next_id = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void before_fork(void) {
+static void before_fork(void *unused) {
+  (void)unused;
   pthread_mutex_lock(&list_lock);
-}
-static void after_fork_parent(void) {
-  pthread_mutex_unlock(&list_lock);
 }
 
 /* The child has none of the threads: it forgets the queues. */
-static void after_fork_child(void) {
-  list = NULL;
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  if (child) list = NULL;
   pthread_mutex_unlock(&list_lock);
 }
 
 static void watch_fork(void) {
-  pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
 }
 
 void at_queue_watch_fork(void) {

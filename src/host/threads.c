@@ -4,6 +4,7 @@
 
 #include "src/host/capacity.h"
 #include "src/host/cpu_count.h"
+#include "src/fork.h"
 #include "src/host/spin.h"
 
 #include <limits.h>
@@ -105,7 +106,9 @@ static void gate_reset(gate *g) {
 }
 
 /* The child has none of the workers; a team that the parent was running does not exist there. */
-static void after_fork_child(void) {
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  if (!child) return;
   pool.generation++;
   pool.count = 0;
   atomic_store(&pool.running, 0);
@@ -116,7 +119,8 @@ static void after_fork_child(void) {
 }
 
 static void open_pool(void) {
-  pthread_atfork(NULL, NULL, after_fork_child);
+  static at_fork_watch watch = {.after = after_fork};
+  at_fork_watch_add(&watch);
 }
 
 /* The kernel wakes a thread on its waker's CPU, where it would share the time of the caller until the scheduler

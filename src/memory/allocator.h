@@ -420,4 +420,7 @@ void at_pinned_unlock(void);
 /* Once: holds the locks over a fork, so that a child finds everything whole. */
 void at_memory_watch_fork(void);
 
+/* Makes it the allocator of its device; the one that another thread made first, if there is one. */
+at_allocator *at_memory_publish(at_allocator *made);
+
 #endif

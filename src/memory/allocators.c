@@ -35,9 +35,8 @@ at_allocator *at_allocator_of(attune_device *device) {
   pthread_mutex_init(&made->lock, NULL);
   read_settings(made);
   at_allocator_apply(made);
-  at_memory_watch_fork();
-  if (__atomic_compare_exchange_n(&device->memory, &allocator, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-    return made;
+  allocator = at_memory_publish(made);
+  if (allocator == made) return made;
   pthread_mutex_destroy(&made->lock);
   free(made);
   return allocator;

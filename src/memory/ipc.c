@@ -4,6 +4,8 @@
  * opened once and counted. */
 #include "src/memory/ipc.h"
 
+#include "src/fork.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,30 +26,25 @@ static opened *list;
 
 /* ---- fork: the child finds the locks free, and no service ---- */
 
-static void before_fork(void) {
+static void before_fork(void *unused) {
+  (void)unused;
   pthread_mutex_lock(&lock);
   at_ipc_lock_service();
   at_ipc_lock_pages();
 }
 
-static void after_fork(bool child) {
+static void after_fork(void *unused, bool child) {
+  (void)unused;
   at_ipc_unlock_pages();
   at_ipc_unlock_service(child);
   pthread_mutex_unlock(&lock);
 }
 
-static void after_fork_in_parent(void) {
-  after_fork(false);
-}
-
-static void after_fork_in_child(void) {
-  after_fork(true);
-}
-
 /* What is asked for later is called earlier: ours come before the allocators' locks, as the service takes them. */
 static void ask_for_forks(void) {
   at_memory_watch_fork();
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
 }
 
 static void watch_fork(void) {
