@@ -61,18 +61,18 @@ static const at_implementation no_op = {.name = "no_op",
                                         .launch = no_op_launch,
                                         .destroy = no_op_destroy};
 
-typedef enum path { PATH_LAUNCH, PATH_HIT, PATH_HIT_MANY, PATH_PLAN } path;
+typedef enum path { PATH_LAUNCH, PATH_HIT, PATH_HIT_MANY, PATH_HIT_TWO, PATH_PLAN } path;
 
 typedef struct scene {
   attune_tuner *tuner;
   attune_stream *stream;
   attune_plan *plan; /* as a caller has it */
   at_launch_fn volatile launch;
-  attune_gemm_problem problems[MANY_PROBLEMS];
+  attune_gemm_problem problems[MANY_PROBLEMS], pair[2]; /* the pair: nn and nt, else the same */
   attune_gemm_operands operands;
 } scene;
 
-static float data[16] __attribute__((aligned(64)));
+static float data[96] __attribute__((aligned(128)));
 
 /* Puts a plan that does nothing where attune_gemm will find it. */
 static void plant(scene *s, const attune_gemm_problem *problem) {
@@ -98,12 +98,18 @@ static void open_scene(scene *s) {
   bench_check(attune_tuner_create(&s->tuner, &options), "attune_tuner_create");
   s->stream = attune_stream_default(host);
   s->launch = no_op_launch;
-  s->operands = (attune_gemm_operands){1.0, data, data + 4, 0.0, NULL, data + 8};
+  s->operands = (attune_gemm_operands){1.0, data, data + 32, 0.0, NULL, data + 64};
   for (int i = 0; i < MANY_PROBLEMS; i++) {
     s->problems[i] = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
     s->problems[i].m = 64 + i;
     s->problems[i].n = s->problems[i].k = 64;
     plant(s, &s->problems[i]);
+  }
+  for (int i = 0; i < 2; i++) {
+    s->pair[i] = (attune_gemm_problem)ATTUNE_GEMM_PROBLEM_INIT;
+    s->pair[i].m = s->pair[i].n = s->pair[i].k = 48;
+    s->pair[i].trans_b = i ? ATTUNE_T : ATTUNE_N;
+    plant(s, &s->pair[i]);
   }
   bench_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problems[0], &s->operands),
               "attune_gemm_plan_create");
@@ -133,6 +139,12 @@ static int run_hit_many(const scene *s, const attune_gemm_operands *operands) {
   return failed;
 }
 
+static int run_hit_two(const scene *s, const attune_gemm_operands *operands) {
+  int failed = 0;
+  for (int i = 0; i < CALLS; i++) failed |= (int)attune_gemm(s->tuner, s->stream, &s->pair[i & 1], operands);
+  return failed;
+}
+
 static int run_plan(const scene *s, const attune_gemm_operands *operands) {
   int failed = 0;
   for (int i = 0; i < FAST_CALLS; i++) failed |= (int)attune_plan_run(s->plan, s->stream, operands);
@@ -147,6 +159,7 @@ static double run_path(const scene *s, path which) {
   int failed = which == PATH_LAUNCH     ? run_launch(s, &operands)
                : which == PATH_HIT      ? run_hit(s, &operands, &problem)
                : which == PATH_HIT_MANY ? run_hit_many(s, &operands)
+               : which == PATH_HIT_TWO  ? run_hit_two(s, &operands)
                                         : run_plan(s, &operands);
   double took = (double)(at_now_ns() - start);
   if (failed != 0) bench_die("a call failed: %s", attune_last_message());
@@ -227,14 +240,22 @@ static void report_calls(void) {
   static scene s;
   int cpus[MAX_THREADS], cpu_count = find_cpus(cpus);
   open_scene(&s);
-  double launch = time_one(&s, PATH_LAUNCH, cpus), hit = time_one(&s, PATH_HIT, cpus);
-  double many = time_one(&s, PATH_HIT_MANY, cpus), plan = time_one(&s, PATH_PLAN, cpus);
+  const struct {
+    path which;
+    const char *name;
+  } rows[] = {{PATH_HIT_MANY, "attune_gemm, a hit, 64 problems in turn"},
+              {PATH_HIT_TWO, "attune_gemm, a hit, nn and nt in turn"},
+              {PATH_HIT, "attune_gemm, a hit, one problem"},
+              {PATH_PLAN, "attune_plan_run"},
+              {PATH_LAUNCH, "the launch alone, through its pointer"}};
+  const double launch = time_one(&s, PATH_LAUNCH, cpus);
   bench_line("| one thread, an implementation that does nothing | ns a call | above the launch |");
   bench_line("|---|---:|---:|");
-  bench_line("| the launch alone, through its pointer | %.1f | |", launch);
-  bench_line("| attune_plan_run | %.1f | %.1f |", plan, plan - launch);
-  bench_line("| attune_gemm, a hit, one problem | %.1f | %.1f |", hit, hit - launch);
-  bench_line("| attune_gemm, a hit, %d problems in turn | %.1f | %.1f |", MANY_PROBLEMS, many, many - launch);
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    const double took = time_one(&s, rows[i].which, cpus);
+    bench_line("| %s | %.1f | %.1f |", rows[i].name, took, took - launch);
+  }
+  hot_report_small();
   report_threads(&s, PATH_HIT, "attune_gemm, a hit", cpus, cpu_count);
   report_threads(&s, PATH_PLAN, "attune_plan_run", cpus, cpu_count);
   report_threads(&s, PATH_LAUNCH, "the launch alone (what the machine's cores allow)", cpus, cpu_count);
@@ -265,7 +286,8 @@ static void report_machine(int argc, char **argv) {
 
 static const char usage[] =
     "usage: bench_hot_path [--winners N] [--markdown FILE]\n"
-    "Times a hit of attune_gemm and a plan run by number of threads, opening a database of N winners (default 100000) "
+    "Times a hit of attune_gemm, small products beside the libraries that are here, a hit and a plan run by number of\n"
+    "threads, opening a database of N winners (default 100000) "
     "with\n"
     "the first look-up and, where there is a CUDA device, enqueuing a small GEMM beside cuBLAS.\n";
 
