@@ -96,7 +96,7 @@ static void an_alignment_is_part_of_the_problem(void **state) {
   attune_workload_destroy(w);
   expect_refused("dtype,m,n,k,align\nf32,8,8,8,24\n", ":2:11: align is \"24\"; should be a power of two");
   expect_refused("dtype,m,n,k,align\nf32,8,8,8,256\n", ":2:11: align is \"256\"");
-  expect_refused("dtype,m,n,k,align\nf64,8,8,8,4\n", ":2: align=4 is below the size of an element");
+  expect_refused("dtype,m,n,k,align\nf64,8,8,8,4\n", ":2:11: align=4 is below the size of an element");
 }
 
 static void reads_problems_as_text(void **state) {
