@@ -91,9 +91,11 @@ static void after_fork_child(void) {
   pthread_mutex_unlock(&list_lock);
 }
 
+/* In a child of a fork that came in the middle of this it runs once more. */
 static void start(void) {
-  key_made = pthread_key_create(&key, thread_ends) == 0;
-  if (key_made) pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+  static bool watching;
+  if (!watching) watching = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
+  if (watching) key_made = pthread_key_create(&key, thread_ends) == 0;
 }
 
 /* Threads that outlive the library must not call into it when they end. */

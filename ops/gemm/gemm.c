@@ -85,20 +85,36 @@ static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_o
  * they like; trans_b goes into the use. */
 typedef struct asked {
   at_words words;
-  uint64_t use, hash;
+  uint64_t use;
 } asked;
 _Static_assert(sizeof(attune_gemm_problem) == 8 + sizeof(at_words) && offsetof(attune_gemm_problem, trans_b) == 16 &&
                    offsetof(attune_gemm_problem, m) == 24 &&
                    sizeof(attune_contract) == 2 * sizeof(int) + sizeof(size_t),
                "the padding of a problem lies behind trans_b, and nowhere else");
 
-static inline asked asked_of(const attune_tuner *tuner, const attune_gemm_problem *p, at_gemm_use use) {
+static inline asked asked_of(const attune_gemm_problem *p, at_gemm_use use) {
   asked a;
   a.words.pair[0] = at_pair_load(p);
   for (size_t i = 1; i < AT_PAIRS; i++) a.words.pair[i] = at_pair_load((const char *)p + 8 + 16 * i);
   a.use = (uint64_t)use.alignment | (uint64_t)use.c << 8 | (uint64_t)(unsigned)p->trans_b << 16;
-  a.hash = at_words_hash(&a.words, a.use ^ (uint64_t)(unsigned)p->trans_a << 17 ^ tuner->id << 32);
   return a;
+}
+
+static inline uint64_t hash_of(const asked *a, const attune_tuner *tuner, const attune_gemm_problem *p) {
+  return at_words_hash(&a->words, a->use ^ (uint64_t)(unsigned)p->trans_a << 17 ^ tuner->id << 32);
+}
+
+/* Anywhere among the neighbours; the next call from this address is looked for there first. */
+static at_recent *search_recent(at_recents *mine, const asked *a, const attune_tuner *tuner,
+                                const attune_stream *stream, const attune_gemm_problem *problem) {
+  const uint64_t hash = hash_of(a, tuner, problem);
+  at_recent *recent = &mine->slots[at_recent_first(hash)];
+  for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
+    if (at_recent_is(recent, hash, tuner->id, stream->device, a->use) && at_words_equal(&recent->words, &a->words)) {
+      *at_recent_guess(mine, problem) = (uint16_t)(recent - mine->slots);
+      return recent;
+    }
+  return NULL;
 }
 
 /* A call just like this one that found its entry; NULL: none. */
@@ -106,19 +122,18 @@ static inline at_recent *recent_of(const attune_tuner *tuner, const attune_strea
                                    const attune_gemm_problem *problem, at_gemm_use use) {
   at_recents *mine = at_recents_mine();
   if (AT_UNLIKELY(!mine)) return NULL;
-  const asked a = asked_of(tuner, problem, use);
-  at_recent *recent = &mine->slots[at_recent_first(a.hash)];
-  for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
-    if (AT_LIKELY(at_recent_is(recent, a.hash, tuner->id, stream->device, a.use)) &&
-        at_words_equal(&recent->words, &a.words))
-      return recent;
-  return NULL;
+  const asked a = asked_of(problem, use);
+  at_recent *recent = &mine->slots[*at_recent_guess(mine, problem)];
+  if (AT_LIKELY(at_recent_is(recent, recent->hash, tuner->id, stream->device, a.use) &&
+                at_words_equal(&recent->words, &a.words)))
+    return recent;
+  return search_recent(mine, &a, tuner, stream, problem);
 }
 
 static void remember(const attune_tuner *tuner, const attune_stream *stream, const attune_gemm_problem *problem,
                      at_gemm_use use, const at_plan_entry *entry) {
-  const asked a = asked_of(tuner, problem, use);
-  at_recent_put(a.hash, tuner->id, stream->device, entry, a.use, &a.words);
+  const asked a = asked_of(problem, use);
+  at_recent_put(hash_of(&a, tuner, problem), tuner->id, stream->device, entry, a.use, &a.words);
 }
 
 /* The entry that a call which missed has now: of its plan, or of what serves while nothing better is known. */

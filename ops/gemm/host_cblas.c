@@ -56,30 +56,39 @@ static void run_without_library(const at_gemm *g, const at_gemm_operands *operan
   at_blocked_run(g, operands, &options);
 }
 
-static void run(const void *args) {
-  const work *w = (const work *)args;
-  const state *s = (const state *)w->plan->state;
-  const at_gemm *g = at_gemm_of(w->plan->problem);
+/* Every call goes through the gate, the smallest too: the end of the process waits there for who is inside. */
+static void run_now(const at_plan *plan, const at_gemm_operands *o) {
+  const state *s = (const state *)plan->state;
+  const at_gemm *g = at_gemm_of(plan->problem);
   bool f64 = g->dtype == ATTUNE_F64;
-  double beta = g->c == AT_C_NONE ? 0.0 : f64 ? w->operands.beta : (double)(float)w->operands.beta;
+  double beta = g->c == AT_C_NONE ? 0.0 : f64 ? o->beta : (double)(float)o->beta;
   const int threads = s->threads > 1 && at_cpu_count() < s->threads ? at_cpu_count() : s->threads;
   if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, threads))) {
-    run_without_library(g, &w->operands);
+    run_without_library(g, o);
     return;
   }
   for (int64_t batch = 0; batch < g->batch; batch++) {
-    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, &w->operands, batch, f64 ? 8 : 4);
+    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, o, batch, f64 ? 8 : 4);
     if (s->gemv)
-      at_cblas_gemv(s->library, g, &w->operands, batch, beta);
+      at_cblas_gemv(s->library, g, o, batch, beta);
     else if (f64)
-      run_f64(s->library, g, &w->operands, batch, beta);
+      run_f64(s->library, g, o, batch, beta);
     else
-      run_f32(s->library, g, &w->operands, batch, (float)beta);
+      run_f32(s->library, g, o, batch, (float)beta);
   }
   at_cblas_gate_leave(&s->library->gate);
 }
 
+static void run(const void *args) {
+  const work *w = (const work *)args;
+  run_now(w->plan, &w->operands);
+}
+
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  if (at_host_inline(stream)) {
+    run_now(plan, (const at_gemm_operands *)operands);
+    return ATTUNE_OK;
+  }
   work w = {plan, *(const at_gemm_operands *)operands};
   return at_host_submit(stream, run, &w, sizeof w);
 }

@@ -19,7 +19,7 @@ static AT_TARGET void FN(small_scale)(const at_small_scale *s) {
 /* `part`: the last vector has s->rows rows only. */
 SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c, const int vectors,
                          const int columns, const bool part) {
-  const int64_t b_n = s->b_n;
+  const int64_t b_n = s->b_n, b_k = s->b_k, a_step = s->a_step, ldd = s->ldd;
   const P(mask) last = P(first)(part ? s->rows : LANES);
   for (;;) {
     P(vector) acc[AT_SMALL_VECTORS][AT_SMALL_COLUMNS], row[AT_SMALL_VECTORS];
@@ -51,14 +51,14 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
         AT_UNROLL
         for (int i = 0; i < vectors; i++) acc[i][j] = P(fma)(row[i], by, acc[i][j]);
       }
-      x += s->a_step;
-      y += s->b_k;
+      x += a_step;
+      y += b_k;
     } while (--k > 0);
     AT_UNROLL
     for (int j = 0; j < columns; j++) {
       AT_UNROLL
       for (int i = 0; i < vectors; i++) {
-        E *to = d + i * LANES + j * s->ldd;
+        E *to = d + i * LANES + j * ldd;
         if (part && i == vectors - 1)
           P(store_part)(to, last, acc[i][j]);
         else
