@@ -19,8 +19,11 @@ static void device_lock_init(void) {
   for (int i = 0; i < AT_MAX_DEVICES; i++) pthread_mutex_init(&device_lock[i], NULL);
 }
 
-static void lock_device(const attune_device *device) {
+/* True when it had to wait. */
+static bool lock_device(const attune_device *device) {
+  if (pthread_mutex_trylock(&device_lock[device->index]) == 0) return false;
   pthread_mutex_lock(&device_lock[device->index]);
+  return true;
 }
 
 static void unlock_device(const attune_device *device) {
@@ -37,17 +40,23 @@ typedef struct job {
   double most_ns;   /* what is left of the tuner's whole budget; 0: no limit */
   double wait_ns;   /* the longest it may wait for others, if that is less; 0: no limit */
   bool force;
+  int64_t since; /* seconds since 1970 when it began to wait for others; 0: it did not */
   at_flight flight;
 } job;
 
-/* A winner that needs no measuring: complete, in this tuner or in a database. */
+/* A winner that needs no measuring: complete, or another's since we began to wait. */
+static bool enough(const job *j, const attune_decision *found) {
+  return found->complete || (j->since > 0 && found->tuned_at >= j->since);
+}
+
+/* Such a winner in this tuner or in a database. */
 static bool known(const job *j, attune_decision *out) {
   at_key key = {{0}};
   at_key_set(&key, j->op, j->device);
   memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR && out->complete)
+  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR && enough(j, out))
     return true;
-  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && out->complete;
+  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && enough(j, out);
 }
 
 /* Tells that there will be a wait, and for whom: what the message says. The log is called without a lock. */
@@ -55,14 +64,14 @@ static void tell_wait(const job *j) {
   if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
   unlock_device(j->device);
   at_log(ATTUNE_LOG_INFO, "waiting: %s", attune_last_message());
-  lock_device(j->device);
+  (void)lock_device(j->device);
 }
 
-/* A winner that another measured since `since`, or one that needs no measuring. */
-static bool others_winner(const job *j, int64_t since, attune_decision *out) {
+/* A winner in a database that needs no measuring. */
+static bool others_winner(const job *j, attune_decision *out) {
   attune_decision found;
   if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK) return false;
-  if (!found.complete && (since == 0 || found.tuned_at < since)) return false;
+  if (!enough(j, &found)) return false;
   *out = found;
   return true;
 }
@@ -71,16 +80,15 @@ static bool others_winner(const job *j, int64_t since, attune_decision *out) {
  * is ours to measure. */
 static attune_status claim(job *j, attune_decision *out, bool *won) {
   attune_status status = at_flight_claim(&j->flight);
-  int64_t since = 0;
   if (status == ATTUNE_BUSY && !j->flight.at_once) {
-    since = (int64_t)time(NULL);
+    if (!j->since) j->since = (int64_t)time(NULL);
     tell_wait(j);
   }
   while (status == ATTUNE_BUSY && !j->flight.at_once) {
     if (at_flight_wait(&j->flight) != ATTUNE_OK) return at_flight_claim(&j->flight); /* once more, for the message */
     status = at_flight_claim(&j->flight);
   }
-  *won = status == ATTUNE_OK && others_winner(j, since, out); /* it may have been committed just before the claim */
+  *won = status == ATTUNE_OK && others_winner(j, out); /* it may have been committed just before the claim */
   return status;
 }
 
@@ -192,7 +200,8 @@ static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
   if (status != ATTUNE_OK) return status;
   if (!j->force && known(j, out)) return ATTUNE_OK;
   pthread_once(&device_lock_once, device_lock_init);
-  lock_device(j->device);
+  const int64_t now = (int64_t)time(NULL);
+  if (lock_device(j->device)) j->since = now;
   bool measured = false;
   if (j->force || !known(j, out)) { /* another thread may have tuned it meanwhile */
     status = bound_budget(j);
