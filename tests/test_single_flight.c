@@ -18,7 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "tests/fake_op.h"
+#include "tuning/search.h"
+#include "tuning/single_flight.h"
 
 enum { ROUNDS_MOST = 4096, TURNS_MOST = 64, THREADS = 4, PROCESSES_MOST = 32 };
 
@@ -112,6 +116,26 @@ static int fresh(void **state) {
   return 0;
 }
 
+/* Those that a test has started and not seen end. */
+static pid_t alive[PROCESSES_MOST + 2];
+
+static void forget(pid_t pid) {
+  for (size_t i = 0; i < AT_COUNT(alive); i++)
+    if (alive[i] == pid) alive[i] = 0;
+}
+
+/* After a test that failed. */
+static int end_all(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AT_COUNT(alive); i++) {
+    if (!alive[i]) continue;
+    (void)kill(alive[i], SIGKILL);
+    (void)waitpid(alive[i], NULL, 0);
+    alive[i] = 0;
+  }
+  return 0;
+}
+
 static pid_t start_numbered(const char *what, int number) {
   char text[16];
   pid_t pid = 0;
@@ -120,12 +144,24 @@ static pid_t start_numbered(const char *what, int number) {
   (void)snprintf(words, sizeof words, "%s", what);
   char *const arguments[] = {self, words, folder, database, text, NULL};
   assert_int_equal(posix_spawn(&pid, self, NULL, NULL, arguments, environ), 0);
+  for (size_t i = 0; i < AT_COUNT(alive); i++) {
+    if (alive[i]) continue;
+    alive[i] = pid;
+    break;
+  }
   return pid;
+}
+
+static void kill_one(pid_t pid) {
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  (void)waitpid(pid, NULL, 0);
+  forget(pid);
 }
 
 static void expect_end(pid_t pid) {
   int status = 0;
   assert_int_equal(waitpid(pid, &status, 0), pid);
+  forget(pid);
   if (status != 0) fail_msg("a process ended with %d", status);
 }
 
@@ -138,8 +174,8 @@ static void *tune_rounds(void *arg) {
     attune_decision decision;
     while (all->round < round) sleep_us(200);
     if (all->round == ROUNDS_MOST) return NULL;
-    if (attune_tune(tuner, device, problem_of(problem, round), 0.0, 0, &decision) != ATTUNE_OK ||
-        strcmp(decision.implementation, "spin") != 0 || decision.source < ATTUNE_SOURCE_STORED)
+    if (attune_tune(tuner, device, problem_of(problem, round), 60000.0, 0, &decision) != ATTUNE_OK ||
+        decision.source < ATTUNE_SOURCE_STORED)
       all->wrong++;
     all->done++;
   }
@@ -229,7 +265,6 @@ static void the_budget_ends_the_wait(void **state) {
   (void)snprintf(by, sizeof by, "by process %ld", (long)pid);
   assert_int_equal(attune_tune_try(tuner, device, problem_of(problem, 0), 0.0, 0, NULL), ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), by));
-  assert_true(at_now_ns() - start_ns < 140000000);
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL), ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), by));
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUDGET_EXHAUSTED);
@@ -237,10 +272,9 @@ static void the_budget_ends_the_wait(void **state) {
   tuner = tuner_of(100.0); /* the device is busy too */
   assert_int_equal(attune_tune(tuner, device, problem_of(problem, 1), 0.0, 0, NULL), ATTUNE_BUSY);
   assert_non_null(strstr(attune_last_message(), "another process measures on host"));
-  assert_true(at_now_ns() - start_ns < 5000000000);
+  assert_true(at_now_ns() - start_ns < 30000000000);
   attune_tuner_destroy(tuner);
-  assert_int_equal(kill(pid, SIGKILL), 0);
-  (void)waitpid(pid, NULL, 0);
+  kill_one(pid);
 }
 
 /* --- a holder that is killed --- */
@@ -257,10 +291,9 @@ static void the_next_goes_on_at_once(void **state) {
     const pid_t next = start_numbered("waiter", 0);
     for (int look = 0; look < 100000 && all->told == 0; look++) sleep_us(100);
     assert_true(all->told > 0);
-    assert_int_equal(kill(pid, SIGKILL), 0);
     all->running = 0;
     const int64_t start_ns = at_now_ns();
-    (void)waitpid(pid, NULL, 0);
+    kill_one(pid);
     expect_end(next);
     if (at_now_ns() - start_ns > longest_ns) longest_ns = at_now_ns() - start_ns;
     assert_int_equal(all->searches[0], 1);
@@ -272,7 +305,7 @@ static void the_next_goes_on_at_once(void **state) {
   }
   print_message("%d holders killed; the longest from a kill to the next one's end: %lld ms\n", kills,
                 (long long)(longest_ns / 1000000));
-  assert_true(longest_ns < 5000000000);
+  assert_true(longest_ns < 30000000000);
 }
 
 static int waiter(void) {
@@ -280,9 +313,63 @@ static int waiter(void) {
   char problem[64];
   watch("ns=20000");
   attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
-  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL);
+  const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 60000.0, 0, NULL);
   attune_tuner_destroy(tuner);
   return status != ATTUNE_OK;
+}
+
+/* --- renewing --- */
+
+static int64_t expires_of(const char *path) {
+  sqlite3 *db = NULL;
+  sqlite3_stmt *statement = NULL;
+  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, "SELECT expires FROM lease", -1, &statement, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+  const int64_t expires = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+  return expires;
+}
+
+/* Written again when a third of the lease's life is over, and not before. */
+static void a_lease_is_renewed(void **state) {
+  (void)state;
+  at_store *store = NULL;
+  assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
+  at_flight flight = {.store = store, .device = device, .fingerprint = "here", .problem = "p"};
+  assert_int_equal(at_flight_claim(&flight), ATTUNE_OK);
+  const int64_t first = expires_of(database);
+  sleep_us(5000);
+  at_flight_renew(&flight);
+  assert_true(expires_of(database) == first);
+  flight.renewed_ns -= 21000000000;
+  at_flight_renew(&flight);
+  assert_true(expires_of(database) > first);
+  assert_true(at_now_ns() - flight.renewed_ns < 20000000000);
+  at_flight_end(&flight);
+  at_store_close(store);
+}
+
+static void count_call(void *user) {
+  ++*(int *)user;
+}
+
+/* A search offers the time to do so before each measurement, however many there are. */
+static void a_search_leaves_time_for_it(void **state) {
+  (void)state;
+  at_profiler *profiler = NULL;
+  at_search_result result;
+  int calls = 0;
+  watch("ns=20000");
+  const at_key key = fake_key(FAKE_PROBLEM, device);
+  assert_int_equal(at_profiler_create(&profiler, device), ATTUNE_OK);
+  profiler->between = count_call;
+  profiler->between_user = &calls;
+  assert_int_equal(at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, 0.0),
+                   ATTUNE_OK);
+  assert_true(calls >= result.decision.candidates + result.decision.samples);
+  at_profiler_destroy(profiler);
 }
 
 /* --- two databases, one device --- */
@@ -343,11 +430,13 @@ static int child(char **argv) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(one_of_many_measures, fresh),
-      cmocka_unit_test_setup(a_slow_problem_is_waited_for, fresh),
-      cmocka_unit_test_setup(the_budget_ends_the_wait, fresh),
-      cmocka_unit_test_setup(the_next_goes_on_at_once, fresh),
-      cmocka_unit_test_setup(two_databases_take_turns_on_a_device, fresh),
+      cmocka_unit_test_setup_teardown(one_of_many_measures, fresh, end_all),
+      cmocka_unit_test_setup_teardown(a_slow_problem_is_waited_for, fresh, end_all),
+      cmocka_unit_test_setup_teardown(the_budget_ends_the_wait, fresh, end_all),
+      cmocka_unit_test_setup_teardown(the_next_goes_on_at_once, fresh, end_all),
+      cmocka_unit_test_setup_teardown(a_lease_is_renewed, fresh, end_all),
+      cmocka_unit_test_setup_teardown(a_search_leaves_time_for_it, fresh, end_all),
+      cmocka_unit_test_setup_teardown(two_databases_take_turns_on_a_device, fresh, end_all),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   if (argc == 5) return child(argv);

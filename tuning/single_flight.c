@@ -23,7 +23,9 @@ attune_status at_flight_wait(void *user) {
   int64_t nap_ns = flight->nap_ns ? 2 * flight->nap_ns : NAP_FIRST_NS;
   if (nap_ns > NAP_MOST_NS) nap_ns = NAP_MOST_NS;
   flight->nap_ns = nap_ns;
-  if (flight->deadline_ns && at_now_ns() + nap_ns > flight->deadline_ns) return ATTUNE_BUSY;
+  const int64_t left_ns = flight->deadline_ns ? flight->deadline_ns - at_now_ns() : nap_ns;
+  if (left_ns <= 0) return ATTUNE_BUSY;
+  if (nap_ns > left_ns) nap_ns = left_ns;
   if (nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL) != 0 && errno == EINTR && flight->at_once)
     return ATTUNE_BUSY;
   at_flight_renew(flight);

@@ -30,8 +30,11 @@ static void device_lock_init(void) {
   at_fork_watch_add(&watch);
 }
 
-static void lock_device(const attune_device *device) {
+/* True when it had to wait. */
+static bool lock_device(const attune_device *device) {
+  if (pthread_mutex_trylock(&device_lock[device->index]) == 0) return false;
   pthread_mutex_lock(&device_lock[device->index]);
+  return true;
 }
 
 static void unlock_device(const attune_device *device) {
@@ -49,8 +52,14 @@ typedef struct job {
   double wait_ns;   /* the longest it may wait for others, if that is less; 0: no limit */
   bool force;
   int64_t setup_ns; /* making the first profiler is no part of a budget */
+  int64_t since;    /* seconds since 1970 when it began to wait for others; 0: it did not */
   at_flight flight;
 } job;
+
+/* A winner that needs no measuring: complete and sure, or another's since we began to wait. */
+static bool enough(const job *j, const attune_decision *found) {
+  return at_evidence(found) == AT_EVIDENCE_FULL || (j->since > 0 && found->tuned_at >= j->since);
+}
 
 /* The winner so far, in this tuner or in a database. */
 static bool incumbent(const job *j, attune_decision *out) {
@@ -61,9 +70,10 @@ static bool incumbent(const job *j, attune_decision *out) {
   return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK;
 }
 
-/* A winner that needs no measuring. */
+/* Such a winner; the database may have a better one than this tuner knows. */
 static bool known(const job *j, attune_decision *out) {
-  return incumbent(j, out) && at_evidence(out) == AT_EVIDENCE_FULL;
+  if (incumbent(j, out) && enough(j, out)) return true;
+  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && enough(j, out);
 }
 
 /* Tells that there will be a wait, and for whom: what the message says. The log is called without a lock. */
@@ -71,14 +81,14 @@ static void tell_wait(const job *j) {
   if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
   unlock_device(j->device);
   at_log(ATTUNE_LOG_INFO, "waiting: %s", attune_last_message());
-  lock_device(j->device);
+  (void)lock_device(j->device);
 }
 
-/* A winner that another measured since `since`, or one that needs no measuring. */
-static bool others_winner(const job *j, int64_t since, attune_decision *out) {
+/* A winner in a database that needs no measuring. */
+static bool others_winner(const job *j, attune_decision *out) {
   attune_decision found;
   if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK) return false;
-  if (at_evidence(&found) != AT_EVIDENCE_FULL && (since == 0 || found.tuned_at < since)) return false;
+  if (!enough(j, &found)) return false;
   *out = found;
   return true;
 }
@@ -87,16 +97,15 @@ static bool others_winner(const job *j, int64_t since, attune_decision *out) {
  * is ours to measure. */
 static attune_status claim(job *j, attune_decision *out, bool *won) {
   attune_status status = at_flight_claim(&j->flight);
-  int64_t since = 0;
   if (status == ATTUNE_BUSY && !j->flight.at_once) {
-    since = (int64_t)time(NULL);
+    if (!j->since) j->since = (int64_t)time(NULL);
     tell_wait(j);
   }
   while (status == ATTUNE_BUSY && !j->flight.at_once) {
     if (at_flight_wait(&j->flight) != ATTUNE_OK) return at_flight_claim(&j->flight); /* once more, for the message */
     status = at_flight_claim(&j->flight);
   }
-  *won = status == ATTUNE_OK && others_winner(j, since, out); /* it may have been committed just before the claim */
+  *won = status == ATTUNE_OK && others_winner(j, out); /* it may have been committed just before the claim */
   return status;
 }
 
@@ -248,7 +257,8 @@ static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
   if (status != ATTUNE_OK) return status;
   if (!j->force && known(j, out)) return ATTUNE_OK;
   pthread_once(&device_lock_once, device_lock_init);
-  lock_device(j->device);
+  const int64_t now = (int64_t)time(NULL);
+  if (lock_device(j->device)) j->since = now;
   bool measured = false;
   if (j->force || !known(j, out)) { /* another thread may have tuned it meanwhile */
     status = bound_budget(j);

@@ -170,11 +170,11 @@ static double share_ms(const tune_run *run) {
   return share < enough_ms ? share : 0;
 }
 
-/* Another process was at it and is done: its winner is taken, complete or not, for it was measured in this run. */
+/* Another process measured it since this run began: that winner is taken, complete or not. */
 static bool others_winner(tune_run *run, item *it) {
   return !run->options->force &&
          attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK &&
-         is_measured(&it->decision) && it->decision.tuned_at >= run->start_time;
+         is_measured(&it->decision) && it->decision.tuned_at > run->start_time;
 }
 
 static void tune_item(tune_run *run, item *it) {
@@ -183,7 +183,7 @@ static void tune_item(tune_run *run, item *it) {
   if (budget_ms < 0) return;
   if (again) run->busy--;
   attune_status status = ATTUNE_OK;
-  if (!again || !others_winner(run, it))
+  if (!others_winner(run, it))
     status =
         attune_tune_try(run->tuner, run->device, it->entry->problem, budget_ms, run->options->force, &it->decision);
   if (status == ATTUNE_BUSY) {
