@@ -125,10 +125,15 @@ static void add(at_configuration *out, int *count, int max, const at_cblas *libr
   out[(*count)++] = c;
 }
 
+/* OpenBLAS's gemv loses a NaN of beta, its gemm does not: gemv is for products that read no C. */
+static bool gemv_is_right(const at_cblas *library, const at_gemm *g) {
+  return g->c == AT_C_NONE && at_cblas_can_gemv(library, g);
+}
+
 /* By gemv first where a program would call that. */
 static void add_calls(at_configuration *out, int *count, int max, const at_cblas *library, int threads,
                       const at_gemm *g) {
-  if (at_cblas_can_gemv(library, g)) add(out, count, max, library, threads, true);
+  if (gemv_is_right(library, g)) add(out, count, max, library, threads, true);
   add(out, count, max, library, threads, false);
 }
 
@@ -170,7 +175,7 @@ static attune_status prepare(at_plan *plan) {
   char call[16] = "";
   (void)at_configuration_get_text(&plan->configuration, "call", call, sizeof call);
   const bool gemv = strcmp(call, "gemv") == 0;
-  if ((call[0] && !gemv) || (gemv && !at_cblas_can_gemv(library, at_gemm_of(plan->problem))))
+  if ((call[0] && !gemv) || (gemv && !gemv_is_right(library, at_gemm_of(plan->problem))))
     return at_fail(ATTUNE_NOT_FOUND, "call is %s; should be gemv, where m or n is 1 and %s has it, or left out", call,
                    id);
   state *s = malloc(sizeof *s);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define NAME_WIDTH 40
+#define WINNER_WIDTH 12      /* of the winner, before a remark is cut */
 #define NAME_WIDTH_NARROW 18 /* on a terminal of less than 100 columns */
 
 typedef struct options {
@@ -227,9 +228,23 @@ static void write_remark(const item *it, char *out, size_t size) {
     snprintf(out, size, "%s", stored ? "  (stored)" : !d->complete ? "  (budget ended first)" : "");
 }
 
-/* On a terminal a line fits: the name and then the winner's configuration are cut. */
-static void print_item(const tune_run *run, const item *it) {
+/* The winner and the remark in what is left of a terminal's line, cut where they are longer; room 0: no terminal. */
+static void print_winner(const item *it, int room) {
   const attune_decision *d = &it->decision;
+  char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 16];
+  write_remark(it, remark, sizeof remark);
+  snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
+  const int whole = cli_width(winner), told = cli_width(remark);
+  const int least = whole < WINNER_WIDTH ? whole : WINNER_WIDTH;
+  const int winner_room = room - told > least ? room - told : least,
+            left = room - (whole < winner_room ? whole : winner_room);
+  fputs("  ", stdout);
+  cli_print_padded(stdout, winner, room && winner_room < whole ? winner_room : 0, false, true);
+  if (!room || left > 4) cli_print_padded(stdout, remark, room && left < told ? left : 0, false, true);
+}
+
+/* On a terminal a line fits: the name, the winner's configuration and the remark are cut. */
+static void print_item(const tune_run *run, const item *it) {
   const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
   cli_print_padded(stdout, it->entry->name, run->name_width, false, room > 0);
   if (it->outcome == OUTCOME_LEFT) fputs("  left: the budget is spent", stdout);
@@ -237,15 +252,8 @@ static void print_item(const tune_run *run, const item *it) {
   if (it->outcome == OUTCOME_BUSY) fputs("  left: another process measures it", stdout);
   if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
   if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED) {
-    char winner[sizeof d->implementation + sizeof d->configuration + 2];
-    char remark[sizeof d->note + 16];
-    write_remark(it, remark, sizeof remark);
-    const int printed = run->name_width + print_times(d) + 2;
-    snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
-    const int left = room - printed - (int)strlen(remark), width = cli_width(winner);
-    fputs("  ", stdout);
-    cli_print_padded(stdout, winner, room && left > 8 && left < width ? left : 0, false, true);
-    cli_print_padded(stdout, remark, 0, false, false);
+    const int left = room - run->name_width - print_times(&it->decision) - 2;
+    print_winner(it, !room ? 0 : left > 1 ? left : 1);
   }
   putchar('\n');
   fflush(stdout);
