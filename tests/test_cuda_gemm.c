@@ -99,6 +99,7 @@ static void call_and_check(attune_tuner *tuner, attune_stream *on, const at_gemm
   oracle o;
   mirror m;
   oracle_open(&o, c);
+  o.rounds_product = c->beta != 0.0;
   mirror_open(&m, &o, on);
   const attune_gemm_operands operands = mirror_operands(&m);
   OK(attune_gemm(tuner, on, &c->problem, &operands));
@@ -125,7 +126,7 @@ static void text_of(const at_gemm_case *c, char out[256]) {
 static int refused; /* candidates that verification turned away */
 
 /* A candidate that is not the default must pass verification first, as in a search: then it may run, and must be right
- * here too. One thing is allowed beside: with beta = 1 some of cuBLASLt's kernels round alpha A B to D's type and add
+ * here too. One thing is allowed beside: with C some kernels, cuBLAS's default too, round alpha A B to D's type and add
  * that to memory. */
 static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_gemm *g, const char *who) {
   at_verifier *verifier = NULL;
@@ -146,7 +147,7 @@ static int run_configurations(mirror *m, const at_implementation *implementation
   const int count = implementation->configurations(g, device, configurations, MOST);
   const int picks[] = {0, count - 1, count > 0 ? index % count : 0};
   const bool standard = implementation == at_registry_default(&at_gemm_op, g, device);
-  const bool c_is_added = m->o->c.beta == 1.0;
+  const bool c_is_added = m->o->c.beta != 0.0;
   attune_gemm_operands operands = mirror_operands(m);
   if (swap) {
     const void *a = operands.a;
@@ -161,7 +162,7 @@ static int run_configurations(mirror *m, const at_implementation *implementation
     if (at_plan_create(&plan, &at_gemm_op, implementation, &configurations[picks[i]], g, device) != ATTUNE_OK)
       fail_msg("%s, %s: %s", m->o->c.name, who, attune_last_message());
     if (standard || verified(m, plan, data, g, who)) {
-      m->o->rounds_product = !standard && c_is_added;
+      m->o->rounds_product = c_is_added;
       mirror_write(m);
       OK(plan->launch(plan, &operands, m->stream));
       mirror_check(m, who);

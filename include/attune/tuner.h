@@ -10,7 +10,8 @@ extern "C" {
 #endif
 
 /* Accuracy levels. strict: IEEE FMA arithmetic of the accumulation type (split-K allowed when its partial sums are kept
- * in that type). equivalent: other arithmetic with an error bound as good as strict's. reduced: TF32 for f32, partial
+ * in that type; where an f16 or bf16 result adds beta C, alpha op(A) op(B) may be rounded to that type first, as
+ * cuBLAS's default does). equivalent: other arithmetic with an error bound as good as strict's. reduced: TF32 for f32, partial
  * sums in the output type. Each level permits what the one before it permits. */
 typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_REDUCED = 2 } attune_accuracy;
 

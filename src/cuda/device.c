@@ -49,12 +49,10 @@ static attune_status device_open(attune_device *device) {
   device->state = state;
   struct cudaDeviceProp found;
   int driver = 0;
-  enum cudaStreamCaptureMode mode;
-  at_cuda_relax(&mode);
+  /* Not in relaxed mode: no capture forbids these, and changing the mode would make the context. */
   attune_status status =
       at_cuda_check(device, cudaGetDeviceProperties(&found, device->ordinal), "cudaGetDeviceProperties");
   if (status == ATTUNE_OK) status = at_cuda_check(device, cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-  at_cuda_restore(mode);
   if (status != ATTUNE_OK) {
     device->state = NULL;
     pthread_mutex_destroy(&state->streams_lock);
