@@ -311,3 +311,27 @@ attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const 
                               int force, attune_decision *out) {
   return tune_text(tuner, device, problem, budget_ms, force, true, out);
 }
+
+static attune_status wait_for_turn(void *user) {
+  (void)user;
+  nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+  return at_exit_begun() ? at_fail(ATTUNE_BUSY, "the process ends") : ATTUNE_OK;
+}
+
+attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
+                               attune_status (*fn)(void *user, at_profiler *profiler), void *user) {
+  const job j = {.tuner = tuner, .device = device};
+  at_profiler *profiler = NULL;
+  pthread_once(&device_lock_once, device_lock_init);
+  const int before = device->backend->relax ? device->backend->relax(device) : 0;
+  (void)lock_device(device);
+  attune_status status = at_device_lease_acquire(device, wait_for_turn, NULL);
+  if (status == ATTUNE_OK) {
+    status = profiler_of(&j, &profiler);
+    if (status == ATTUNE_OK) status = fn(user, profiler);
+    at_device_lease_release(device);
+  }
+  unlock_device(device);
+  if (device->backend->restore) device->backend->restore(before);
+  return status;
+}

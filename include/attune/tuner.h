@@ -153,6 +153,31 @@ ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device,
 ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem,
                                          double budget_ms, int force, attune_decision *out);
 
+/* Whether a stored winner still holds. */
+typedef enum attune_verdict {
+  ATTUNE_VERDICT_HOLDS = 1,
+  ATTUNE_VERDICT_GAINS_LESS = 2, /* by more than 3 % and three standard errors less than was stored */
+  ATTUNE_VERDICT_SLOWER = 3,     /* than the default, by more than 1 % and three standard errors */
+  ATTUNE_VERDICT_WRONG = 4       /* its numbers are outside the contract */
+} attune_verdict;
+
+/* A stored winner and what it showed now. Times are medians of one call in nanoseconds. */
+typedef struct attune_recheck {
+  attune_decision stored;
+  double time_ns, default_time_ns;
+  double speedup, error; /* default's time over the winner's, paired by round, and its standard error */
+  double max_error;      /* largest error as a fraction of what the contract allows */
+  int samples;
+  attune_verdict verdict;
+} attune_recheck;
+
+/* Times the stored winner of `problem` beside the default anew, at fresh placements of the operands, and verifies its
+ * numbers on fresh data; for budget_ms (<= 0: as long as is sensible). Stores nothing. Errors: INVALID_ARGUMENT,
+ * NOT_FOUND (no winner that holds on this device is stored, or it cannot be run any more), OUT_OF_MEMORY, BUSY (another
+ * process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune does. */
+ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
+                                       double budget_ms, attune_recheck *out);
+
 /* Tunes now, one after the other, the problems that calls in a capture had to guess at because a capture never tunes
  * (mode tune), and that have no winner since; for at most budget_ms in all (<= 0: as long as each makes sensible).
  * *out_tuned (may be NULL): how many were. A graph keeps the choices that it was captured with: capture it anew, or

@@ -28,8 +28,10 @@ static attune_status status_of(cudaError_t error) {
 }
 
 static attune_status fail_dead(const attune_device *device, int error) {
-  return at_fail(ATTUNE_DEVICE_ERROR, "%s is lost since %s; the process must be started anew", device->name,
-                 cudaGetErrorName((cudaError_t)error));
+  return at_fail(
+      ATTUNE_DEVICE_ERROR,
+      "%s is lost since it reported %s (%s): earlier work of this process failed, which must be started anew",
+      device->name, cudaGetErrorName((cudaError_t)error), cudaGetErrorString((cudaError_t)error));
 }
 
 /* The call that sees the fault first seldom made it: kernels run long after their launch. */

@@ -42,6 +42,15 @@ static const cli_option show_options[] = {
 
 static const cli_option explain_options[] = {DB, DEVICE, JSON, END};
 
+static const cli_option verify_options[] = {
+    DB,
+    DEVICE,
+    {"sample", 'n', "N", CLI_ANY, "Time N of the winners, another part of them each time (20; 0 for all)"},
+    {"budget", 's', "SECONDS", CLI_ANY, "Begin no winner after this long"},
+    JSON,
+    WIDE,
+    END};
+
 static const cli_option completion_options[] = {END};
 
 const cli_command cli_commands[] = {
@@ -61,6 +70,11 @@ const cli_command cli_commands[] = {
      "The accuracy may be left out: strict; the word row-major at the end gives sizes, transposes and strides of a "
      "row-major problem.",
      explain_options, cmd_explain},
+    {"verify", "", CLI_NO_VALUE, "time stored winners again: do they still hold?",
+     "Times a sample of the stored winners beside the default anew, and verifies their numbers. Stores nothing.",
+     "A winner holds unless it is slower than the default by more than 1 %, gains over 3 % less than was stored, both "
+     "beyond the noise, or gives wrong numbers. Exit code 1: some do not hold.",
+     verify_options, cmd_verify},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
      "For the present shell: source <(attune completion bash)", completion_options, cmd_completion},

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_verify.c: `attune verify`: times a sample of the stored winners anew, beside the default, and tells which no longer
+ * hold. */
+#include "tuning/cli/commands.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_SAMPLE = 20 };
+
+typedef struct options {
+  cli_options common;
+  size_t sample; /* of the winners that hold here; 0: all */
+  double budget_s;
+} options;
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  options *o = state->input;
+  char *end = NULL;
+  switch (key) {
+  case 'n':
+    errno = 0;
+    o->sample = strtoul(argument, &end, 10);
+    if (errno || end == argument || *end || *argument == '-')
+      argp_error(state, "--sample is \"%s\"; should be a whole number, 0 for all", argument);
+    return 0;
+  case 's':
+    o->budget_s = strtod(argument, &end);
+    if (end == argument || *end || !isfinite(o->budget_s) || o->budget_s <= 0)
+      argp_error(state, "--budget is \"%s\"; should be a number of seconds above 0", argument);
+    return 0;
+  case ARGP_KEY_ARG: argp_error(state, "\"%s\" is too much; verify takes no argument", argument); return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* The problems with a winner that holds on the device. */
+typedef struct problems {
+  const char *device;
+  char (*texts)[256];
+  size_t count, room;
+} problems;
+
+static int note(void *user, const attune_decision *decision, const char *fingerprint, int valid) {
+  problems *p = user;
+  (void)fingerprint;
+  if (!valid || strcmp(decision->device, p->device) != 0) return 0;
+  if (p->count == p->room) {
+    p->room = p->room ? 2 * p->room : 64;
+    p->texts = realloc(p->texts, p->room * sizeof *p->texts);
+    if (!p->texts) {
+      cli_error("out of memory");
+      exit(CLI_FAILED);
+    }
+  }
+  snprintf(p->texts[p->count++], sizeof *p->texts, "%s", decision->problem);
+  return 0;
+}
+
+static const char *verdict_name(attune_verdict verdict) {
+  switch (verdict) {
+  case ATTUNE_VERDICT_HOLDS: return "holds";
+  case ATTUNE_VERDICT_GAINS_LESS: return "gains less";
+  case ATTUNE_VERDICT_SLOWER: return "slower than the default";
+  case ATTUNE_VERDICT_WRONG: return "wrong numbers";
+  default: return "unknown";
+  }
+}
+
+static const cli_column columns[] = {
+    {"problem", false, true, 0},        {"time", true, false, 2},    {"default", true, false, 1},
+    {"stored", true, false, 0},         {"now", true, false, 0},     {"error", true, false, 3},
+    {"implementation", false, true, 4}, {"verdict", false, false, 0}};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+typedef struct report {
+  cli_table table;
+  json_t *array;
+  size_t by_verdict[ATTUNE_VERDICT_WRONG + 1], failed, left;
+  double logs; /* of what is measured over what was claimed */
+} report;
+
+static void add(report *r, const options *o, const attune_recheck *c) {
+  char time_text[CLI_CELL], default_time[CLI_CELL], stored[CLI_CELL], now[CLI_CELL], error[CLI_CELL];
+  r->by_verdict[c->verdict]++;
+  if (cli_speedup(&c->stored) > 0) r->logs += log(c->speedup / cli_speedup(&c->stored));
+  if (o->common.json) {
+    json_array_append_new(r->array,
+                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "stored", cli_json_decision(&c->stored),
+                                    "time_ns", cli_json_number(c->time_ns), "default_time_ns",
+                                    cli_json_number(c->default_time_ns), "speedup", cli_json_number(c->speedup),
+                                    "error", cli_json_number(c->error), "max_error", cli_json_number(c->max_error),
+                                    "samples", c->samples, "verdict", verdict_name(c->verdict)));
+    return;
+  }
+  cli_table_add(&r->table, (const char *const[COLUMNS]){
+                               c->stored.problem, cli_time_text(time_text, c->time_ns),
+                               cli_time_text(default_time, c->default_time_ns),
+                               cli_speedup_text(stored, cli_speedup(&c->stored)), cli_speedup_text(now, c->speedup),
+                               cli_percent_text(error, c->error), c->stored.implementation, verdict_name(c->verdict)});
+}
+
+static size_t held(const report *r) {
+  return r->by_verdict[ATTUNE_VERDICT_HOLDS];
+}
+
+static size_t timed(const report *r) {
+  size_t count = 0;
+  for (int i = 1; i <= ATTUNE_VERDICT_WRONG; i++) count += r->by_verdict[i];
+  return count;
+}
+
+static int print(report *r, const options *o, size_t stored) {
+  const size_t count = timed(r);
+  const double ratio = count ? exp(r->logs / (double)count) : 0.0;
+  const int code = held(r) == count && !r->failed ? CLI_DONE : CLI_FAILED;
+  if (o->common.json) {
+    const int printed = cli_print_json(
+        json_pack("{s:O, s:I, s:I, s:I, s:I, s:I, s:o}", "results", r->array, "stored", (json_int_t)stored, "timed",
+                  (json_int_t)count, "hold", (json_int_t)held(r), "failed", (json_int_t)r->failed, "left",
+                  (json_int_t)r->left, "now_over_stored", count ? cli_json_number(ratio) : json_null()));
+    return printed == CLI_DONE ? code : printed;
+  }
+  if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
+  printf("%zu of %zu winners timed again: %zu hold, %zu gain less, %zu slower than the default, %zu wrong, %zu failed",
+         count, stored, held(r), r->by_verdict[ATTUNE_VERDICT_GAINS_LESS], r->by_verdict[ATTUNE_VERDICT_SLOWER],
+         r->by_verdict[ATTUNE_VERDICT_WRONG], r->failed);
+  if (r->left) printf(", %zu left for lack of budget", r->left);
+  putchar('\n');
+  if (count) printf("speedup now over the stored one, geometric mean: %.3f\n", ratio);
+  if (code != CLI_DONE) puts("`attune tune --force' measures anew what does not hold");
+  return code;
+}
+
+/* Every k-th winner from a place that changes from run to run, so that many runs see all. */
+static void run_all(const options *o, attune_tuner *tuner, attune_device *device, const problems *p, report *r) {
+  const size_t wanted = o->sample && o->sample < p->count ? o->sample : p->count;
+  const size_t first = p->count ? (size_t)(cli_now_s() * 1e3) % p->count : 0;
+  const double start = cli_now_s();
+  for (size_t i = 0; i < wanted; i++) {
+    const char *problem = p->texts[(first + i * p->count / wanted) % p->count];
+    attune_recheck c;
+    if (o->budget_s > 0 && cli_now_s() - start > o->budget_s) {
+      r->left++;
+      continue;
+    }
+    if (attune_verify(tuner, device, problem, 0.0, &c) == ATTUNE_OK) {
+      add(r, o, &c);
+    } else {
+      r->failed++;
+      cli_error("%s: %s", problem, attune_last_message());
+    }
+  }
+}
+
+static int verify(const options *o, attune_tuner *tuner, attune_device *device) {
+  attune_status status = attune_tuner_database_status(tuner);
+  if (status != ATTUNE_OK) return cli_fail(status);
+  problems p = {.device = attune_device_name(device)};
+  status = attune_tuner_winners(tuner, note, &p);
+  if (status != ATTUNE_OK) {
+    free(p.texts);
+    return cli_fail(status);
+  }
+  report r = {.table = {.columns = columns, .column_count = COLUMNS}, .array = json_array()};
+  run_all(o, tuner, device, &p, &r);
+  const int code = print(&r, o, p.count);
+  cli_table_free(&r.table);
+  json_decref(r.array);
+  free(p.texts);
+  return code;
+}
+
+int cmd_verify(int argc, char **argv) {
+  options o = {.sample = DEFAULT_SAMPLE};
+  if (cli_parse("verify", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
+  attune_device *device = NULL;
+  int code = cli_open_device(&device, &o.common);
+  if (code == CLI_DONE) code = cli_need_database(o.common.database ? o.common.database : getenv("ATTUNE_DB"));
+  if (code != CLI_DONE) return code;
+  attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
+  tuner_options.database = o.common.database;
+  tuner_options.mode = ATTUNE_MODE_CACHED;
+  attune_tuner *tuner = NULL;
+  const attune_status status = attune_tuner_create(&tuner, &tuner_options);
+  if (status != ATTUNE_OK) return cli_fail(status);
+  code = verify(&o, tuner, device);
+  attune_tuner_destroy(tuner);
+  return code;
+}
