@@ -16,7 +16,7 @@ static const double SIGMAS = 3.0;
 typedef struct recheck {
   at_race race;
   at_profile profile;
-  at_contender *winner;
+  at_contender *winner, *standard; /* the winner's; the default's as attune calls it */
   const at_op *op;
   const void *problem;
   attune_device *device;
@@ -44,7 +44,8 @@ static attune_status line_up(recheck *r, const attune_decision *stored) {
   if (!find(r, implementation, &configuration)) (void)at_race_add(&r->race, implementation, &configuration);
   r->winner = find(r, implementation, &configuration);
   if (!r->winner) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for two candidates");
-  r->winner->kept = true;
+  r->standard = at_race_incumbent(&r->race);
+  r->race.incumbent = r->winner; /* never dropped, however slow it is */
   return ATTUNE_OK;
 }
 
@@ -81,7 +82,7 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
   out->default_time_ns = out->time_ns * out->speedup;
   if (out->verdict == ATTUNE_VERDICT_WRONG) return;
   /* What was chosen because nothing is faster cannot do harm: it is the default, called through attune. */
-  const bool chosen = winner != base && winner != at_race_incumbent(&r->race);
+  const bool chosen = winner != base && winner != r->standard;
   const double claim = stored->time_ns > 0.0 ? stored->default_time_ns / stored->time_ns : 1.0;
   const double most = out->speedup + SIGMAS * out->error;
   out->verdict = chosen && most < SLOWER                 ? ATTUNE_VERDICT_SLOWER
