@@ -8,6 +8,8 @@
 
 attune_status at_fingerprint(attune_device *device, const at_op *const *ops, int op_count, char *out, size_t size) {
   attune_device_properties p;
+  at_message kept; /* a library that is not here is part of it */
+  at_message_keep(&kept);
   const attune_status status = attune_device_get_properties(device, &p);
   if (status != ATTUNE_OK) return status;
   size_t at = 0;
@@ -22,7 +24,7 @@ attune_status at_fingerprint(attune_device *device, const at_op *const *ops, int
       ok = ok && at_append(out, size, &at, "; %s", libraries);
   }
   ok = ok && at_append(out, size, &at, "; attune %d", AT_CODEGEN_VERSION);
-  return ok ? ATTUNE_OK
+  return ok ? at_message_settle(&kept, ATTUNE_OK)
             : at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the fingerprint; give 1024", size);
 }
 

@@ -31,7 +31,7 @@ static attune_status tune_key(attune_tuner *tuner, at_key *key, double budget_ns
                              : status;
 }
 
-attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
+static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
   if (out_tuned) *out_tuned = 0;
   if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be one of attune_tuner_create");
   if (!(budget_ms <= 1e12))
@@ -53,4 +53,10 @@ attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, i
   }
   free(keys);
   return status;
+}
+
+attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
+  at_message kept;
+  at_message_keep(&kept);
+  return at_message_settle(&kept, tune_pending(tuner, budget_ms, out_tuned));
 }

@@ -130,6 +130,8 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
 
 void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
+  at_message kept;
+  at_message_keep(&kept);
   at_tuners_remove(t);
   at_fork_watch_remove(&t->fork);
   at_recent_forget(t->id);
@@ -144,6 +146,7 @@ void attune_tuner_destroy(attune_tuner *t) {
   free(t->profile);
   pthread_mutex_destroy(&t->lock);
   free(t);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 void at_tuner_database_is(attune_tuner *t, attune_status status) {

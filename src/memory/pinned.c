@@ -72,13 +72,17 @@ static void drop_uses(pinned_block *block) {
  * done; one being captured gets its event later. Lock held. */
 static bool is_reached(pinned_use *use) {
   at_allocator *allocator = use->front->allocator;
+  at_message kept;
+  at_message_keep(&kept);
   pthread_mutex_lock(&allocator->lock);
   attune_stream *stream = use->front->life == AT_FRONT_OPEN ? use->front->stream : NULL;
   bool closed = use->front->life == AT_FRONT_CLOSED;
   if (stream && !use->recorded && allocator->captures == 0 && !at_stream_capturing(stream))
     use->recorded = attune_event_record(use->event, stream) == ATTUNE_OK;
   pthread_mutex_unlock(&allocator->lock);
-  return closed || (use->recorded && attune_event_query(use->event) == ATTUNE_OK);
+  const bool reached = closed || (use->recorded && attune_event_query(use->event) == ATTUNE_OK);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  return reached;
 }
 
 /* What is reached goes; true when nothing is left. On a lost device nothing ever is. Lock held. */
