@@ -165,6 +165,32 @@ static void pause_of(void *user) {
   nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
 }
 
+static int failures_left;
+static void *give_at_last(void *user, size_t bytes, attune_device *device, attune_stream *stream) {
+  (void)user, (void)device, (void)stream;
+  return failures_left-- > 0 ? NULL : malloc(bytes);
+}
+static void take_back(void *user, void *pointer, size_t bytes, attune_device *device, attune_stream *stream) {
+  (void)user, (void)bytes, (void)device, (void)stream;
+  free(pointer);
+}
+
+/* Memory that comes at the second try. */
+static void memory_at_last(void **state) {
+  (void)state;
+  const attune_allocator own = {NULL, give_at_last, take_back};
+  attune_stream *stream = attune_stream_default(host);
+  void *pointer = NULL;
+  OK(attune_memory_empty_cache(host));
+  OK(attune_memory_set_allocator(host, &own));
+  failures_left = 1;
+  OK(attune_alloc(&pointer, stream, 4096));
+  assert_true(failures_left < 0);
+  OK(attune_free(pointer, stream));
+  OK(attune_stream_synchronize(stream));
+  OK(attune_memory_set_allocator(host, NULL));
+}
+
 /* Room is made for what does not fit; frees wait for another stream's work. */
 static void memory(void **state) {
   (void)state;
@@ -186,8 +212,8 @@ static void memory(void **state) {
   OK(attune_stream_call(two, pause_of, NULL));
   OK(attune_record_use(first, two));
   OK(attune_free(first, one));
-  for (int i = 0; i < 4; i++) { /* looks whether the other stream is done */
-    OK(attune_alloc(&second, one, 5 * MIB));
+  for (size_t i = 0; i < 4; i++) { /* looks whether the other stream is done */
+    OK(attune_alloc(&second, one, (64 + 32 * i) * MIB));
     OK(attune_free(second, one));
   }
   OK(attune_pinned_alloc(&pinned, host, MIB));
@@ -255,8 +281,8 @@ static int close_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(devices), cmocka_unit_test(databases),         cmocka_unit_test(products),
-      cmocka_unit_test(memory),  cmocka_unit_test(graphs_and_random),
+      cmocka_unit_test(devices), cmocka_unit_test(databases),      cmocka_unit_test(products),
+      cmocka_unit_test(memory),  cmocka_unit_test(memory_at_last), cmocka_unit_test(graphs_and_random),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -56,6 +56,28 @@ static int add_claim(void *user, at_plan_entry *entry, uint64_t calls) {
   return 0;
 }
 
+/* A first call may be recorded at the guess that was made while a database was busy, and then be counted at the plan
+ * that another thread had decided on meanwhile: what is recorded too much there is moved here. One a call. */
+static int find_debt(void *user, at_plan_entry *entry, uint64_t calls) {
+  at_plan_entry **found = user;
+  if (entry->recorded <= calls) return 0;
+  *found = entry;
+  return 1;
+}
+
+static void move_debts(attune_tuner *tuner) {
+  at_plan_entry *entry = NULL;
+  while (at_plan_table_each(&tuner->captured, find_debt, &entry)) {
+    if (!at_plan_table_entry(&tuner->plans, &entry->key)) return;
+    pthread_mutex_lock(&tuner->captured.lock);
+    const uint64_t calls = atomic_load_explicit(&entry->calls, memory_order_relaxed);
+    const uint64_t debt = entry->recorded > calls ? entry->recorded - calls : 0;
+    entry->recorded -= debt;
+    pthread_mutex_unlock(&tuner->captured.lock);
+    at_plan_table_note(&tuner->plans, &entry->key, 0, debt);
+  }
+}
+
 static attune_status write_claims(attune_tuner *tuner, const claims *all) {
   at_record *records = malloc(all->count * sizeof *records);
   size_t count = 0;
@@ -80,6 +102,7 @@ void at_recording_flush(attune_tuner *tuner) {
   claims all = {NULL, 0, 0};
   if (!tuner->user) return;
   at_recent_collect(tuner->id);
+  move_debts(tuner);
   (void)at_plan_table_each(&tuner->plans, add_claim, &all);
   const size_t kept = all.count;
   (void)at_plan_table_each(&tuner->captured, add_claim, &all);

@@ -63,12 +63,7 @@ static bool is_captured(at_front *front) {
 /* A stream without work in flight needs no event. */
 static bool is_busy(at_front *front) {
   if (!front || front->life == AT_FRONT_CLOSED) return false;
-  at_message kept;
-  at_message_keep(&kept);
-  const bool busy =
-      front->life != AT_FRONT_OPEN || front->stream->device->backend->stream_query(front->stream) != ATTUNE_OK;
-  (void)at_message_settle(&kept, ATTUNE_OK);
-  return busy;
+  return front->life != AT_FRONT_OPEN || front->stream->device->backend->stream_query(front->stream) != ATTUNE_OK;
 }
 
 /* One event for each stream that the pool's blocks were freed on, and one for that of the latest replay: replays of

@@ -116,11 +116,7 @@ void at_pending_record_deferred(at_allocator *allocator) {
 
 static bool is_done(const at_use *use) {
   if (use->front->life == AT_FRONT_CLOSED) return true;
-  at_message kept;
-  at_message_keep(&kept);
-  const bool reached = use->event && attune_event_query(use->event) == ATTUNE_OK;
-  (void)at_message_settle(&kept, ATTUNE_OK);
-  return reached;
+  return use->event && attune_event_query(use->event) == ATTUNE_OK;
 }
 
 static void finish(at_allocator *allocator, at_front *front) {

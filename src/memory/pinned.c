@@ -72,17 +72,13 @@ static void drop_uses(pinned_block *block) {
  * done; one being captured gets its event later. Lock held. */
 static bool is_reached(pinned_use *use) {
   at_allocator *allocator = use->front->allocator;
-  at_message kept;
-  at_message_keep(&kept);
   pthread_mutex_lock(&allocator->lock);
   attune_stream *stream = use->front->life == AT_FRONT_OPEN ? use->front->stream : NULL;
   bool closed = use->front->life == AT_FRONT_CLOSED;
   if (stream && !use->recorded && allocator->captures == 0 && !at_stream_capturing(stream))
     use->recorded = attune_event_record(use->event, stream) == ATTUNE_OK;
   pthread_mutex_unlock(&allocator->lock);
-  const bool reached = closed || (use->recorded && attune_event_query(use->event) == ATTUNE_OK);
-  (void)at_message_settle(&kept, ATTUNE_OK);
-  return reached;
+  return closed || (use->recorded && attune_event_query(use->event) == ATTUNE_OK);
 }
 
 /* What is reached goes; true when nothing is left. On a lost device nothing ever is. Lock held. */
@@ -108,9 +104,9 @@ static void make_free(pinned_cache *cache, pinned_block *block) {
 
 /* Lock held. */
 static void process(pinned_cache *cache) {
-  char message[512];
+  at_message kept;
   if (!cache->waiting) return;
-  (void)at_copy_text(message, sizeof message, attune_last_message());
+  at_message_keep(&kept);
   for (pinned_block **link = &cache->waiting; *link;) {
     pinned_block *block = *link;
     if (!is_done(block)) {
@@ -120,7 +116,7 @@ static void process(pinned_cache *cache) {
     *link = block->next;
     make_free(cache, block);
   }
-  (void)at_fail(ATTUNE_OK, "%s", message);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 static pinned_block *new_block(void) {
