@@ -26,8 +26,10 @@ attune_status attune_device_fingerprint(attune_device *device, char *out, size_t
 attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user) {
   if (!device || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", device ? "fn" : "device");
   int end = 0;
+  at_message kept; /* a library that is not here is no failure */
+  at_message_keep(&kept);
   for (size_t i = 0; i < AT_COUNT(ops) && end == 0; i++)
     if (ops[i]->each_library) end = ops[i]->each_library(device, fn, user);
   if (end == 0 && device->backend->each_library) (void)device->backend->each_library(fn, user);
-  return ATTUNE_OK;
+  return at_message_settle(&kept, ATTUNE_OK);
 }

@@ -32,12 +32,15 @@ static void add_device(const at_backend *backend, int ordinal) {
 
 /* The host is added whatever happens to the others, so one place is kept for it. */
 static void build_table(void) {
+  at_message kept; /* a device that cannot be opened is no failure of who counts them */
+  at_message_keep(&kept);
   at_exit_watch();
 #ifdef AT_WITH_CUDA
   int count = at_cuda_backend.count();
   for (int i = 0; i < count && table_count < DEVICES_MAX - 1; i++) add_device(&at_cuda_backend, i);
 #endif
   add_device(&at_host_backend, 0);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 int attune_device_count(void) {

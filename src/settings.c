@@ -104,6 +104,41 @@ attune_status at_settings_threads(int *out) {
   return ATTUNE_OK;
 }
 
+typedef struct level_word {
+  const char *word;
+  attune_log_level level;
+} level_word;
+static const level_word level_words[] = {
+    {"off", ATTUNE_LOG_OFF}, {"error", ATTUNE_LOG_ERROR}, {"warning", ATTUNE_LOG_WARNING}, {"info", ATTUNE_LOG_INFO}};
+
+/* NULL: no such word. */
+static const level_word *find_level(const char *word) {
+  for (size_t i = 0; i < AT_COUNT(level_words); i++)
+    if (strcmp(word, level_words[i].word) == 0) return &level_words[i];
+  return NULL;
+}
+
+static attune_status check_log(void) {
+  const char *value = variable("ATTUNE_LOG");
+  if (!value || find_level(value)) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG is \"%.100s\"; should be off, error, warning or info", value);
+}
+
+static attune_status read_profile(char *out, size_t size) {
+  static const char end[] = ".json";
+  const char *value = variable("ATTUNE_PROFILE");
+  const size_t length = value ? strlen(value) : 0;
+  *out = '\0';
+  if (!value) return ATTUNE_OK;
+  if (strcmp(value, "stderr") != 0 && (length < sizeof end || strcmp(value + length - (sizeof end - 1), end) != 0))
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "ATTUNE_PROFILE is \"%.100s\"; should be stderr or the path of a file that ends in .json", value);
+  if (at_copy_text(out, size, value)) return ATTUNE_OK;
+  *out = '\0';
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_PROFILE is a path of %zu bytes; should give one shorter than %zu",
+                 length, size);
+}
+
 attune_status at_settings_read(at_settings *out) {
   attune_status status =
       read_path(out->database, sizeof out->database, "ATTUNE_DB", "XDG_DATA_HOME", ".local/share", "attune/tuning.db");
@@ -113,6 +148,8 @@ attune_status at_settings_read(at_settings *out) {
   if (status != ATTUNE_OK) return status;
   status = read_mode(&out->mode);
   if (status == ATTUNE_OK) status = at_settings_threads(&out->threads);
+  if (status == ATTUNE_OK) status = check_log();
+  if (status == ATTUNE_OK) status = read_profile(out->profile, sizeof out->profile);
   if (status != ATTUNE_OK) return status;
   return read_budget(&out->budget_ms);
 }
@@ -137,9 +174,6 @@ attune_status at_settings_alloc(char *out, size_t size) {
 
 attune_log_level at_settings_log_level(void) {
   const char *value = variable("ATTUNE_LOG");
-  if (!value) return ATTUNE_LOG_OFF;
-  if (strcmp(value, "error") == 0) return ATTUNE_LOG_ERROR;
-  if (strcmp(value, "warning") == 0) return ATTUNE_LOG_WARNING;
-  if (strcmp(value, "info") == 0) return ATTUNE_LOG_INFO;
-  return ATTUNE_LOG_OFF;
+  const level_word *found = value ? find_level(value) : NULL;
+  return found ? found->level : ATTUNE_LOG_OFF;
 }

@@ -12,6 +12,7 @@ typedef struct at_settings {
   bool database_named;  /* by ATTUNE_DB: its folder must be there, that of the default is made */
   char cache_dir[4096]; /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
   attune_mode mode;     /* ATTUNE_MODE, else cached */
+  char profile[4096];   /* ATTUNE_PROFILE: "stderr" or a path that ends in .json; "": none */
   double budget_ms;     /* ATTUNE_BUDGET_MS, else 0: as long as the problem makes sensible */
   int threads;          /* ATTUNE_THREADS, else 0: as many as there are */
 } at_settings;
@@ -34,7 +35,7 @@ attune_status at_settings_meeting_places(at_meeting_places *out);
 /* ATTUNE_THREADS, the most threads of a team, into *out; 0 when unset. INVALID_ARGUMENT as at_settings_read. */
 attune_status at_settings_threads(int *out);
 
-/* ATTUNE_LOG: off, error, warning, info; off when unset or unknown. */
+/* ATTUNE_LOG: off, error, warning, info; off when unset or unknown, which at_settings_read refuses. */
 attune_log_level at_settings_log_level(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 512
+#define MESSAGE_BYTES AT_MESSAGE_CHARS
 
 static _Thread_local char message[MESSAGE_BYTES];
 
@@ -62,5 +62,14 @@ attune_status at_fail_prefix(attune_status status, const char *format, ...) {
   at_one_line(text);
   memcpy(message, text, sizeof text);
   errno = saved;
+  return status;
+}
+
+void at_message_keep(at_message *out) {
+  memcpy(out->text, message, strlen(message) + 1);
+}
+
+attune_status at_message_settle(const at_message *kept, attune_status status) {
+  if (status == ATTUNE_OK) memcpy(message, kept->text, strlen(kept->text) + 1);
   return status;
 }

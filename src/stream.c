@@ -36,9 +36,12 @@ void attune_stream_destroy(attune_stream *stream) {
   if (!stream || stream->pooled || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
   at_stream_forget_current(stream);
   if (at_capture_leave(stream)) return;
+  at_message kept;
+  at_message_keep(&kept);
   if (at_sync_debug_on() && attune_stream_query(stream) == ATTUNE_NOT_READY)
     at_sync_waits(stream->device, "attune_stream_destroy waits for the stream's work");
   at_stream_close(stream);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 void *attune_stream_native(const attune_stream *stream) {

@@ -22,6 +22,15 @@ attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2
 /* Puts a word before the thread's message ("workload.csv:3:5: ") and returns `status`. */
 attune_status at_fail_prefix(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
 
+/* The thread's message, kept over work in which something may fail although it succeeds as a whole: a call that succeeds
+ * leaves the message alone. settle puts it back when `status`, which it returns, is OK. */
+#define AT_MESSAGE_CHARS 512
+typedef struct at_message {
+  char text[AT_MESSAGE_CHARS];
+} at_message;
+void at_message_keep(at_message *out);
+attune_status at_message_settle(const at_message *kept, attune_status status);
+
 /* Logs one line, if anybody listens. Call it without holding a lock. */
 void at_log(attune_log_level level, const char *format, ...) AT_PRINTF(2, 3);
 

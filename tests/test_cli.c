@@ -386,20 +386,21 @@ static void resumes_after_an_interrupt(void **state) {
   json_decref(winners);
 }
 
-/* A program's call in mode record. */
-static void record(void) {
+/* A program's calls in mode record. */
+static void record(int size, int calls) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = database;
   options.mode = ATTUNE_MODE_RECORD;
   attune_tuner *tuner = NULL;
   attune_device *host = NULL;
-  _Alignas(16) static float a[64 * 64], b[64 * 64], d[64 * 64];
+  _Alignas(128) static float a[200 * 200], b[200 * 200], d[200 * 200];
   attune_gemm_problem problem = ATTUNE_GEMM_PROBLEM_INIT;
-  problem.m = problem.n = problem.k = 64;
+  problem.m = problem.n = problem.k = size;
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
   assert_int_equal(attune_tuner_create(&tuner, &options), ATTUNE_OK);
-  assert_int_equal(attune_gemm(tuner, attune_stream_default(host), &problem, &operands), ATTUNE_OK);
+  for (int i = 0; i < calls; i++)
+    assert_int_equal(attune_gemm(tuner, attune_stream_default(host), &problem, &operands), ATTUNE_OK);
   attune_tuner_destroy(tuner);
 }
 
@@ -409,10 +410,40 @@ static void tunes_what_was_recorded(void **state) {
   expect_run(1, "tune", "recorded", "--db", database, "--device", "host");
   expect_error("no problems recorded for host");
   expect_run(2, "tune", "recorded", "--db", ":memory:", "--device", "host");
-  record();
+  record(64, 1);
   expect_run(0, "tune", "recorded", "--db", database, "--device", "host");
   expect_out("gemm f32 nn 64x64x64 strict");
   expect_out("1 tuned");
+}
+
+/* What takes longest in all its calls comes first, and its calls weigh in the speedup that is told. */
+static void weighs_by_calls_and_time(void **state) {
+  (void)state;
+  if (getenv("AT_UNDER_VALGRIND")) skip();
+  record(8, 30);
+  record(200, 10);
+  record(9, 1);
+  expect_run(0, "tune", "recorded", "--db", database, "--device", "host", "--problem-budget", "50", "--json");
+  json_t *report = parse_out();
+  const json_t *results = json_object_get(report, "results");
+  static const char *const names[] = {"gemm f32 nn 200x200x200 strict", "gemm f32 nn 8x8x8 strict",
+                                      "gemm f32 nn 9x9x9 strict"};
+  double default_ns = 0, winner_ns = 0;
+  assert_int_equal(json_array_size(results), 3);
+  for (size_t i = 0; i < 3; i++) {
+    const json_t *item = json_array_get(results, i), *decision = json_object_get(item, "decision");
+    assert_string_equal(json_string_value(json_object_get(item, "problem")), names[i]);
+    assert_true(json_number_value(json_object_get(item, "estimated_ns")) > 0);
+    const double count = (double)member(item, "count");
+    default_ns += count * json_number_value(json_object_get(decision, "default_time_ns"));
+    winner_ns += count * json_number_value(json_object_get(decision, "time_ns"));
+  }
+  assert_int_equal(member(json_array_get(results, 0), "count"), 10);
+  const double weighted = json_number_value(json_object_get(report, "weighted_speedup"));
+  assert_true(weighted > 0.999 * default_ns / winner_ns && weighted < 1.001 * default_ns / winner_ns);
+  json_decref(report);
+  expect_run(0, "tune", "recorded", "--db", database, "--device", "host");
+  expect_out("weighted by calls x time: ");
 }
 
 /* A winner measured elsewhere is shown only on demand, and is not used. */
@@ -511,6 +542,7 @@ int main(void) {
       cmocka_unit_test_setup(holds_the_budget, fresh),
       cmocka_unit_test_setup(resumes_after_an_interrupt, fresh),
       cmocka_unit_test_setup(tunes_what_was_recorded, fresh),
+      cmocka_unit_test_setup(weighs_by_calls_and_time, fresh),
       cmocka_unit_test_setup(tells_elsewhere_from_here, fresh),
       cmocka_unit_test_setup(says_when_it_cannot_print, fresh),
       cmocka_unit_test_setup(draws_a_bar_on_a_terminal, fresh),

@@ -44,8 +44,8 @@ static attune_gemm_problem problem_of(int64_t m, int64_t n, int64_t k) {
   return p;
 }
 
-static int each_call(void *user, const at_key *key, const attune_decision *decision, uint64_t calls) {
-  (void)key, (void)decision;
+static int each_call(void *user, at_plan_entry *entry, uint64_t calls) {
+  (void)entry;
   *(uint64_t *)user += calls;
   return 0;
 }

@@ -14,8 +14,9 @@
 
 static int clean_environment(void **state) {
   (void)state;
-  static const char *const names[] = {"ATTUNE_DB",  "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
-                                      "ATTUNE_LOG", "ATTUNE_THREADS", "XDG_DATA_HOME",    "XDG_CACHE_HOME"};
+  static const char *const names[] = {"ATTUNE_DB",        "ATTUNE_MODE",    "ATTUNE_BUDGET_MS",
+                                      "ATTUNE_CACHE_DIR", "ATTUNE_LOG",     "ATTUNE_THREADS",
+                                      "XDG_DATA_HOME",    "XDG_CACHE_HOME", "ATTUNE_PROFILE"};
   for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
   return setenv("HOME", "/home/ada", 1);
 }
@@ -30,6 +31,48 @@ static void defaults(void **state) {
   assert_true(s.budget_ms == 0.0);
   assert_int_equal(s.threads, 0);
   assert_int_equal(at_settings_log_level(), ATTUNE_LOG_OFF);
+}
+
+static void bad_log_levels_are_named(void **state) {
+  (void)state;
+  static const char *const good[] = {"off", "error", "warning", "info", ""};
+  static const char *const bad[] = {"verbose", "INFO", "1", "info ", "warn"};
+  at_settings s;
+  for (size_t i = 0; i < AT_COUNT(good); i++) {
+    setenv("ATTUNE_LOG", good[i], 1);
+    assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  }
+  for (size_t i = 0; i < AT_COUNT(bad); i++) {
+    setenv("ATTUNE_LOG", bad[i], 1);
+    assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+    assert_non_null(strstr(attune_last_message(), "ATTUNE_LOG"));
+    assert_non_null(strstr(attune_last_message(), "should be off, error, warning or info"));
+    assert_int_equal(at_settings_log_level(), ATTUNE_LOG_OFF);
+  }
+}
+
+static void profiles_go_to_stderr_or_json(void **state) {
+  (void)state;
+  static const char *const good[] = {"stderr", "x.json", "/tmp/a-%p.json"};
+  static const char *const bad[] = {"stdrr", "stdout", "1", ".json", "file.json.gz"};
+  static char long_path[5000];
+  at_settings s;
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_string_equal(s.profile, "");
+  for (size_t i = 0; i < AT_COUNT(good); i++) {
+    setenv("ATTUNE_PROFILE", good[i], 1);
+    assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+    assert_string_equal(s.profile, good[i]);
+  }
+  for (size_t i = 0; i < AT_COUNT(bad); i++) {
+    setenv("ATTUNE_PROFILE", bad[i], 1);
+    assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+    assert_non_null(strstr(attune_last_message(), "ATTUNE_PROFILE is \""));
+  }
+  memset(long_path, 'x', sizeof long_path - 6);
+  memcpy(long_path + sizeof long_path - 6, ".json", 6);
+  setenv("ATTUNE_PROFILE", long_path, 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
 }
 
 static void directories_of_the_desktop(void **state) {
@@ -149,6 +192,8 @@ static void log_levels(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(defaults, clean_environment),
+      cmocka_unit_test_setup(bad_log_levels_are_named, clean_environment),
+      cmocka_unit_test_setup(profiles_go_to_stderr_or_json, clean_environment),
       cmocka_unit_test_setup(directories_of_the_desktop, clean_environment),
       cmocka_unit_test_setup(no_home, clean_environment),
       cmocka_unit_test_setup(meeting_places, clean_environment),

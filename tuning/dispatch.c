@@ -6,13 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
 #include "tuning/plan_overflow.h"
+#include "tuning/recording.h"
 #include "tuning/tune.h"
 
 /* A neighbour's winner is a guess: it must be near (the sum of |log2| of size ratios) and have won by much. */
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
-enum { NEIGHBOUR_ROWS = 512, STORE_WAIT_MS = 50 };
+enum { NEIGHBOUR_ROWS = 512 };
 
 typedef struct nearest {
   const at_op *op;
@@ -82,13 +84,6 @@ static attune_status guess(attune_tuner *tuner, const at_op *op, const void *pro
   return guess_default(op, problem, device, out, plan);
 }
 
-static void record(attune_tuner *tuner, attune_device *device, const char *problem) {
-  const char *fingerprint = NULL;
-  if (!tuner->user || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return;
-  if (at_store_record(tuner->user, fingerprint, problem, 1, STORE_WAIT_MS) != ATTUNE_OK)
-    at_log(ATTUNE_LOG_WARNING, "%s was not recorded: %s", problem, attune_last_message());
-}
-
 /* Tunes and makes the winner's plan; false: it did not come to a winner. */
 static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                   attune_decision *out, at_plan **plan) {
@@ -98,7 +93,17 @@ static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, att
   return status == ATTUNE_OK;
 }
 
-static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+/* Tells and records a problem that has its plan now. */
+static void note(attune_tuner *tuner, const at_op *op, at_plan_table *table, const at_key *key, int as,
+                 attune_device *device, attune_mode mode, const attune_decision *decision) {
+  const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR;
+  const bool recorded = mode == ATTUNE_MODE_RECORD && guessed && at_recording_first(tuner, device, decision->problem);
+  at_plan_table_note(table, key, as, recorded);
+  if (mode == ATTUNE_MODE_RECORD) at_recording_flush_sometimes(tuner);
+  if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(tuner, op, key->words + 1, as, device, mode, decision);
+}
+
+static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                             const at_plan **out) {
   attune_device *device = stream->device;
   const void *problem = key->words + 1;
@@ -117,32 +122,27 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   if (status != ATTUNE_OK) {
     const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, &decision, &plan);
     status = found ? ATTUNE_OK : guess(tuner, op, problem, device, mode, &decision, &plan);
-    if (status == ATTUNE_OK && mode == ATTUNE_MODE_RECORD) record(tuner, device, decision.problem);
   }
   if (status != ATTUNE_OK) return status;
   at_plan_table *table = unsure && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
   status = at_plan_table_put(table, key, &plan, &decision, true);
   *out = plan;
+  if (status == ATTUNE_OK) note(tuner, op, table, key, as, device, mode, &decision);
   return status;
 }
 
-attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                                const at_plan **out) {
   const at_backend *backend = stream->device->backend;
-  if (!backend->relax) return decide(tuner, op, key, stream, out);
-  const int before = backend->relax(stream->device);
-  const attune_status status = decide(tuner, op, key, stream, out);
-  backend->restore(before);
-  return status;
+  at_message kept;
+  at_message_keep(&kept);
+  const int before = backend->relax ? backend->relax(stream->device) : 0;
+  const attune_status status = decide(tuner, op, key, as, stream, out);
+  if (backend->relax) backend->restore(before);
+  return at_message_settle(&kept, status);
 }
 
-attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
-  if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
-                   !tuner     ? "tuner"
-                   : !device  ? "device"
-                   : !problem ? "problem"
-                              : "out");
+static attune_status explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
   at_key key = {{0}};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
@@ -161,4 +161,16 @@ attune_status attune_explain(attune_tuner *tuner, attune_device *device, const c
   status = guess(tuner, op, at_key_problem(&key), device, mode, out, &plan);
   at_plan_destroy(plan);
   return status;
+}
+
+attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
+  if (!tuner || !device || !problem || !out)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+                   !tuner     ? "tuner"
+                   : !device  ? "device"
+                   : !problem ? "problem"
+                              : "out");
+  at_message kept;
+  at_message_keep(&kept);
+  return at_message_settle(&kept, explain(tuner, device, problem, out));
 }

@@ -6,17 +6,23 @@
 #include "tuning/winner.h"
 
 /* The miss: stored winner, else tuning, else the best guess, by the tuner's mode; the plan is in the table afterwards,
- * and *out is launched once, copied into a plan of the caller's, or handed to at_plan_unuse.
+ * and *out is launched once, copied into a plan of the caller's, or handed to at_plan_unuse. `as`: how the caller wrote the
+ * problem, see at_op.show.
  * Errors: UNSUPPORTED (no implementation can do it), OUT_OF_MEMORY, DEVICE_ERROR. */
-attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                                const at_plan **out);
 
 /* The plan for the key on the stream's device, borrowed for the tuner's life. The caller has a use of it, see
  * at_plan_table_put. */
+static inline attune_status at_dispatch_as(attune_tuner *tuner, const at_op *op, const at_key *key, int as,
+                                           attune_stream *stream, const at_plan **out) {
+  *out = at_plan_table_find(&tuner->plans, key);
+  return AT_LIKELY(*out != NULL) ? ATTUNE_OK : at_dispatch_miss(tuner, op, key, as, stream, out);
+}
+
 static inline attune_status at_dispatch(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
                                         const at_plan **out) {
-  *out = at_plan_table_find(&tuner->plans, key);
-  return AT_LIKELY(*out != NULL) ? ATTUNE_OK : at_dispatch_miss(tuner, op, key, stream, out);
+  return at_dispatch_as(tuner, op, key, 0, stream, out);
 }
 
 #endif

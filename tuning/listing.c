@@ -15,13 +15,18 @@ typedef struct walk {
 
 /* The first device here from number *next on that a fingerprint belongs to; NULL: none. Equal devices share one. */
 static attune_device *device_of(attune_tuner *tuner, const char *fingerprint, int *next) {
+  at_message kept;
+  at_message_keep(&kept);
   for (int count = attune_device_count(); *next < count;) {
     attune_device *device = NULL;
     const char *own = NULL;
     if (attune_device_at(&device, (*next)++) != ATTUNE_OK || at_tuner_fingerprint(tuner, device, &own) != ATTUNE_OK)
       continue;
-    if (strcmp(own, fingerprint) == 0) return device;
+    if (strcmp(own, fingerprint) != 0) continue;
+    (void)at_message_settle(&kept, ATTUNE_OK);
+    return device;
   }
+  (void)at_message_settle(&kept, ATTUNE_OK);
   return NULL;
 }
 
@@ -66,11 +71,13 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   if (status == ATTUNE_OK && !room) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d configurations", MOST);
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = op->implementations[i];
-    if (strcmp(implementation->backend, device->backend->name) != 0 || !implementation->supports(bytes, device))
-      continue;
-    if (fn(user, implementation->name, implementation->version,
-           implementation->configurations(bytes, device, room, MOST)))
-      break;
+    if (strcmp(implementation->backend, device->backend->name) != 0) continue;
+    at_message kept;
+    at_message_keep(&kept);
+    const bool can = implementation->supports(bytes, device);
+    const int count = can ? implementation->configurations(bytes, device, room, MOST) : 0;
+    (void)at_message_settle(&kept, ATTUNE_OK);
+    if (can && fn(user, implementation->name, implementation->version, count)) break;
   }
   free(room);
   return status;

@@ -50,6 +50,9 @@ typedef struct at_op {
   /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
   attune_status (*format)(const void *problem, char *out, size_t size);
   attune_status (*parse)(const char *text, void *problem);
+  /* Optional: the text as a caller wrote the problem, who used it in another form: `as` is what the op gave to dispatch,
+   * 0 for the form of format. parse reads it too. */
+  attune_status (*show)(const void *problem, int as, char *out, size_t size);
   /* The text without sizes: problems of one family may be neighbours. */
   attune_status (*family)(const void *problem, char *out, size_t size);
   /* How far two problems of one family are apart: sum of |log2| of size ratios. */

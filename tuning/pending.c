@@ -21,23 +21,17 @@ static bool has_winner(attune_tuner *tuner, const at_key *key) {
   return at_plan_table_decision(&tuner->plans, key, &decision) && decision.source > ATTUNE_SOURCE_NEIGHBOUR;
 }
 
-static const at_op *op_of(const attune_tuner *tuner, const at_key *key) {
-  for (int i = 0; i < tuner->op_count; i++)
-    if ((uint64_t)(unsigned)tuner->ops[i]->id == key->words[0] >> 32) return tuner->ops[i];
-  return NULL;
-}
-
 static attune_status tune_key(attune_tuner *tuner, at_key *key, double budget_ns) {
   attune_decision decision;
   attune_device *device = NULL;
-  const at_op *op = op_of(tuner, key);
+  const at_op *op = at_tuner_op_of(tuner, key);
   attune_status status =
       op ? attune_device_at(&device, (int)(unsigned)key->words[0]) : at_fail(ATTUNE_INTERNAL, "a plan of no operation");
   return status == ATTUNE_OK ? at_tune_problem(tuner, op, at_key_problem(key), device, budget_ns, false, &decision)
                              : status;
 }
 
-attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
+static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
   if (out_tuned) *out_tuned = 0;
   if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be one of attune_tuner_create");
   if (!(budget_ms <= 1e12))
@@ -59,4 +53,10 @@ attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, i
   }
   free(keys);
   return status;
+}
+
+attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
+  at_message kept;
+  at_message_keep(&kept);
+  return at_message_settle(&kept, tune_pending(tuner, budget_ms, out_tuned));
 }

@@ -82,6 +82,7 @@ static attune_status drop_after(at_counted_plan *counted, attune_stream *stream)
 /* A plan that a caller made has a use of its own, which does not end with the launch. */
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   at_counted_plan *counted = plan->counted;
+  atomic_fetch_add_explicit(&counted->table->others, 1, memory_order_relaxed);
   if (plan->borrowed) {
     pthread_mutex_lock(&counted->table->lock);
     counted->uses++;

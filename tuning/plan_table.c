@@ -162,10 +162,26 @@ bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_deci
 int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *user) {
   int stop = 0;
   pthread_mutex_lock(&table->lock);
-  for (const at_plan_entry *entry = table->entries; entry && !stop; entry = entry->next)
-    stop = each(user, &entry->key, &entry->decision, atomic_load_explicit(&entry->calls, memory_order_relaxed));
+  for (at_plan_entry *entry = table->entries; entry && !stop; entry = entry->next)
+    stop = each(user, entry, atomic_load_explicit(&entry->calls, memory_order_relaxed));
   pthread_mutex_unlock(&table->lock);
   return stop;
+}
+
+void at_plan_table_note(at_plan_table *table, const at_key *key, int as, uint64_t recorded) {
+  pthread_mutex_lock(&table->lock);
+  at_plan_entry *entry = entry_find(table, key, XXH3_64bits(key, sizeof *key));
+  if (entry && !entry->as) entry->as = as;
+  if (entry) entry->recorded += recorded;
+  pthread_mutex_unlock(&table->lock);
+}
+
+void at_plan_table_count_anew(at_plan_table *table) {
+  for (at_plan_entry *entry = table->entries; entry; entry = entry->next) {
+    atomic_store_explicit(&entry->calls, 0, memory_order_relaxed);
+    entry->recorded = 0;
+  }
+  atomic_store_explicit(&table->others, 0, memory_order_relaxed);
 }
 
 void at_plan_table_drop_guesses(at_plan_table *table) {

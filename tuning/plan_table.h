@@ -35,7 +35,9 @@ typedef struct at_plan_entry {
   uint64_t hash;
   _Atomic(at_plan *) plan;    /* NULL: withdrawn, a miss */
   _Atomic uint64_t calls;     /* that no thread's recent.h counts any more */
-  attune_decision decision;   /* under the table's lock */
+  attune_decision decision;   /* under the table's lock, as the two below */
+  uint64_t recorded;          /* of `calls`, those that are in the recorded workload, or are not to be */
+  int as;                     /* how the first caller wrote the problem: see at_op.show */
   at_plan *retired;           /* plans that were replaced or withdrawn, one of each configuration: they come back */
   struct at_plan_entry *next; /* all entries, under the table's lock */
 } at_plan_entry;
@@ -49,9 +51,10 @@ typedef struct at_plan_slots {
 typedef struct at_plan_table {
   _Atomic(at_plan_slots *) slots;
   pthread_mutex_t lock;
-  _Atomic bool crowded; /* there is an overflow */
-  size_t most;          /* constant: no more entries than this */
-  size_t count;         /* under lock, as all below */
+  _Atomic bool crowded;    /* there is an overflow */
+  _Atomic uint64_t others; /* calls of the problems beyond the bound */
+  size_t most;             /* constant: no more entries than this */
+  size_t count;            /* under lock, as all below */
   at_plan_entry *entries;
   struct at_plan_overflow *overflow;
 } at_plan_table;
@@ -94,10 +97,16 @@ attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan
 /* The decision behind the key's plan; false: none. */
 bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_decision *out);
 
+/* Notes how the key's first caller wrote it, and that `recorded` more of its calls are recorded. */
+void at_plan_table_note(at_plan_table *table, const at_key *key, int as, uint64_t recorded);
+
 /* Walks over the entries, the latest first, until `each` returns nonzero, which is returned; under the table's lock,
  * so `each` must not call the table. `calls` is exact after at_recent_collect, as far as calls had returned then. */
-typedef int (*at_plan_table_each_fn)(void *user, const at_key *key, const attune_decision *decision, uint64_t calls);
+typedef int (*at_plan_table_each_fn)(void *user, at_plan_entry *entry, uint64_t calls);
 int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *user);
+
+/* In a child of fork, which has made no call yet; the lock is held. */
+void at_plan_table_count_anew(at_plan_table *table);
 
 /* Withdraws every plan that is a guess (source default or neighbour): the next call misses. */
 void at_plan_table_drop_guesses(at_plan_table *table);

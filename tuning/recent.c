@@ -56,17 +56,18 @@ static void unlink_recents(at_recents *recents) {
   atomic_store_explicit(&at_recent_threads[recents->place].thread, 0, memory_order_release);
 }
 
-/* The thread ends, or never goes on (in a child of fork); the list's lock is held. */
+/* The thread never goes on (in a child of fork), or ends and is added up; the list's lock is held. */
 static void release(at_recents *recents) {
-  for (size_t i = 0; i < AT_COUNT(recents->slots); i++) add(&recents->slots[i]);
   unlink_recents(recents);
   pthread_mutex_destroy(&recents->lock);
   free(recents);
 }
 
 static void thread_ends(void *value) {
+  at_recents *recents = value;
   pthread_mutex_lock(&list_lock);
-  release(value);
+  for (size_t i = 0; i < AT_COUNT(recents->slots); i++) add(&recents->slots[i]);
+  release(recents);
   pthread_mutex_unlock(&list_lock);
 }
 
@@ -81,8 +82,15 @@ static void after_fork_parent(void) {
   pthread_mutex_unlock(&list_lock);
 }
 
+/* The child counts its own calls, from none: those before the fork are the parent's. */
+static void count_anew(at_recents *mine) {
+  for (size_t i = 0; i < AT_COUNT(mine->slots); i++)
+    mine->slots[i].added = atomic_load_explicit(&mine->slots[i].calls, memory_order_relaxed);
+}
+
 static void after_fork_child(void) {
-  const at_recents *mine = at_recents_mine();
+  at_recents *mine = at_recents_mine();
+  if (mine) count_anew(mine);
   for (at_recents *recents = list, *next; recents; recents = next) {
     next = recents->next;
     pthread_mutex_unlock(&recents->lock);

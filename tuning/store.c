@@ -208,34 +208,50 @@ attune_status at_store_find(at_store *store, const char *fingerprint, const char
 /* --- the recorded workload --- */
 
 typedef struct record_request {
-  const char *fingerprint;
-  const char *problem;
-  int64_t count;
+  const at_record *records;
+  size_t count;
 } record_request;
 
-static int record_row(at_store *store, void *user) {
-  const record_request *request = user;
+static int record_row(at_store *store, const at_record *record) {
   sqlite3_stmt *statement;
   int code = at_store_statement(store, AT_SQL_ADD_FINGERPRINT, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, record->fingerprint, -1, SQLITE_STATIC);
   if (code == SQLITE_OK) code = at_store_step_done(statement);
   if (code == SQLITE_OK) code = at_store_statement(store, AT_SQL_RECORD, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, request->count);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, record->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, record->problem, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, record->calls);
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 4, (int64_t)time(NULL));
   return code == SQLITE_OK ? at_store_step_done(statement) : code;
 }
 
+static int record_rows(at_store *store, void *user) {
+  const record_request *request = user;
+  int code = SQLITE_OK;
+  for (size_t i = 0; i < request->count && code == SQLITE_OK; i++) code = record_row(store, &request->records[i]);
+  return code;
+}
+
+static attune_status check_record(const at_record *record) {
+  attune_status status = at_store_check_text("fingerprint", record->fingerprint, AT_FINGERPRINT_CHARS, false);
+  if (status == ATTUNE_OK) status = at_store_check_text("problem", record->problem, AT_PROBLEM_CHARS, false);
+  if (status == ATTUNE_OK && record->calls < 1)
+    status = at_fail(ATTUNE_INVALID_ARGUMENT, "count is %lld; should be 1 or more", (long long)record->calls);
+  return status;
+}
+
+attune_status at_store_record_all(at_store *store, const at_record *records, size_t count, int wait_ms) {
+  if (!store || (count && !records)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", store ? "records" : "store");
+  attune_status status = check_writable(store);
+  for (size_t i = 0; i < count && status == ATTUNE_OK; i++) status = check_record(&records[i]);
+  if (status != ATTUNE_OK || count == 0) return status;
+  record_request request = {records, count};
+  const at_store_job job = {true, record_rows, NULL, &request};
+  return at_store_run(store, &job, at_store_deadline(wait_ms));
+}
+
 attune_status at_store_record(at_store *store, const char *fingerprint, const char *problem, int64_t count,
                               int wait_ms) {
-  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
-  attune_status status = check_writable(store);
-  if (status == ATTUNE_OK) status = at_store_check_text("fingerprint", fingerprint, AT_FINGERPRINT_CHARS, false);
-  if (status == ATTUNE_OK) status = at_store_check_text("problem", problem, AT_PROBLEM_CHARS, false);
-  if (status != ATTUNE_OK) return status;
-  if (count < 1) return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %lld; should be 1 or more", (long long)count);
-  record_request request = {fingerprint, problem, count};
-  const at_store_job job = {true, record_row, NULL, &request};
-  return at_store_run(store, &job, at_store_deadline(wait_ms));
+  const at_record record = {fingerprint, problem, count};
+  return at_store_record_all(store, &record, 1, wait_ms);
 }

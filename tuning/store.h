@@ -44,7 +44,15 @@ typedef struct at_trial {
 attune_status at_store_put(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner,
                            const at_trial *trials, int trial_count, int wait_ms);
 
-/* Adds `count` calls to the recorded workload. */
+/* Calls of one problem on a device. */
+typedef struct at_record {
+  const char *fingerprint;
+  const char *problem;
+  int64_t calls;
+} at_record;
+
+/* Adds calls to the recorded workload, all in one transaction: all of them or none. */
+attune_status at_store_record_all(at_store *store, const at_record *records, size_t count, int wait_ms);
 attune_status at_store_record(at_store *store, const char *fingerprint, const char *problem, int64_t count,
                               int wait_ms);
 
@@ -53,6 +61,8 @@ typedef int (*at_store_winner_fn)(void *user, const char *fingerprint, const att
 attune_status at_store_each_winner(at_store *store, at_store_winner_fn fn, void *user);
 attune_status at_store_each_of_family(at_store *store, const char *fingerprint, const char *family, const char *measure,
                                       at_store_winner_fn fn, void *user);
+/* Every winner of the problem, whatever device it was measured on. */
+attune_status at_store_each_of_problem(at_store *store, const char *problem, at_store_winner_fn fn, void *user);
 typedef int (*at_store_recorded_fn)(void *user, const char *problem, int64_t count);
 attune_status at_store_each_recorded(at_store *store, const char *fingerprint, at_store_recorded_fn fn, void *user);
 

@@ -255,6 +255,8 @@ static bool lock_until(at_store *store, int64_t deadline_ns) {
 }
 
 attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns) {
+  at_message kept; /* a later try may succeed */
+  at_message_keep(&kept);
   for (;;) {
     if (!lock_until(store, deadline_ns))
       return at_fail(ATTUNE_BUSY, "%s is in use by another thread; try again", store->path);
@@ -269,7 +271,7 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
     pthread_mutex_unlock(&store->lock);
     if (made) at_log(ATTUNE_LOG_INFO, "made a new tuning database %s", store->path);
     if (now_damaged) at_log(ATTUNE_LOG_WARNING, "%s", attune_last_message());
-    if (status != ATTUNE_BUSY || at_now_ns() >= deadline_ns) return status;
+    if (status != ATTUNE_BUSY || at_now_ns() >= deadline_ns) return at_message_settle(&kept, status);
     nap();
   }
 }

@@ -102,6 +102,32 @@ attune_status at_store_each_winner(at_store *store, at_store_winner_fn fn, void 
   return walk_winners(store, AT_SQL_WALK, NULL, NULL, NULL, fn, user);
 }
 
+/* The walk over all, from the problem's first row on, until another problem comes. */
+typedef struct problem_walk {
+  const char *problem;
+  at_store_winner_fn fn;
+  void *user;
+} problem_walk;
+
+static int give_of_problem(void *user, const char *fingerprint, const attune_decision *decision) {
+  const problem_walk *of = user;
+  return strcmp(decision->problem, of->problem) != 0 || of->fn(of->user, fingerprint, decision) != 0;
+}
+
+attune_status at_store_each_of_problem(at_store *store, const char *problem, at_store_winner_fn fn, void *user) {
+  if (!store || !problem || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "store, problem or fn is NULL");
+  if (at_store_forked(store)) return at_store_fail_forked(store);
+  walk *w = calloc(1, sizeof *w);
+  if (!w) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to read %s", store->path);
+  problem_walk of = {problem, fn, user};
+  w->which = AT_SQL_WALK;
+  w->last.id = INT64_MIN; /* before every row of the problem */
+  (void)at_copy_text(w->last.decision.problem, sizeof w->last.decision.problem, problem);
+  const attune_status status = run_walk(store, w, give_of_problem, &of);
+  free(w);
+  return status;
+}
+
 attune_status at_store_each_of_family(at_store *store, const char *fingerprint, const char *family, const char *measure,
                                       at_store_winner_fn fn, void *user) {
   if (!store || !fingerprint || !family || !measure || !fn) {

@@ -3,6 +3,7 @@
  * processes. */
 #include "tuning/tune.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -250,9 +251,22 @@ static attune_status fly(job *j, at_search_result *result, attune_decision *out,
   return status;
 }
 
+/* What was tuned, how long it took with all waiting, and what came of it. */
+static void tell_result(const attune_decision *d, int64_t took_ns) {
+  char versus[96] = "";
+  if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
+  if (d->default_time_ns > 0.0 && d->time_ns > 0.0)
+    snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %.3f us", d->default_time_ns / d->time_ns,
+             d->default_implementation, d->default_time_ns * 1e-3);
+  at_log(ATTUNE_LOG_INFO, "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s", d->problem, d->device,
+         (double)took_ns * 1e-6, d->implementation, *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3,
+         versus, d->candidates, d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note);
+}
+
 static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
   at_search_result result = {.warning = ""};
   attune_decision head;
+  const int64_t start_ns = at_now_ns();
   attune_status status = at_tuner_fingerprint(j->tuner, j->device, &j->fingerprint);
   if (status != ATTUNE_OK) return status;
   if (!j->force && known(j, out)) return ATTUNE_OK;
@@ -272,6 +286,7 @@ static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
   unlock_device(j->device);
   if (measured) commit(j, &result, out);
   at_flight_end(&j->flight);
+  if (status == ATTUNE_OK && result.decision.samples > 0) tell_result(out, at_now_ns() - start_ns);
   if (result.warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result.warning);
   return status;
 }
@@ -285,6 +300,8 @@ attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *
 
 static attune_status tune_text(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                int force, bool at_once, attune_decision *out) {
+  at_message kept;
+  at_message_keep(&kept);
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !device ? "device" : "problem");
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
@@ -299,7 +316,7 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   if (status == ATTUNE_OK) status = tune_problem(&j, at_once, &decision);
   if (device->backend->restore) device->backend->restore(before);
   if (status == ATTUNE_OK && out) *out = decision;
-  return status;
+  return at_message_settle(&kept, status);
 }
 
 attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms, int force,

@@ -8,6 +8,8 @@
 #include "src/settings.h"
 #include "tuning/fingerprint.h"
 #include "tuning/recent.h"
+#include "tuning/recording.h"
+#include "tuning/tuners.h"
 
 static bool mode_known(attune_mode mode) {
   return mode >= ATTUNE_MODE_OFF && mode <= ATTUNE_MODE_TUNE;
@@ -64,10 +66,38 @@ static void before_fork(void *of) {
 
 static void after_fork(void *of, bool child) {
   attune_tuner *t = of;
-  if (child) memset(t->profilers, 0, sizeof t->profilers);
+  if (child) {
+    memset(t->profilers, 0, sizeof t->profilers);
+    at_plan_table_count_anew(&t->plans);
+    at_plan_table_count_anew(&t->captured);
+  }
   pthread_mutex_unlock(&t->captured.lock);
   pthread_mutex_unlock(&t->plans.lock);
   pthread_mutex_unlock(&t->lock);
+}
+
+/* All but the databases. */
+static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const at_settings *settings) {
+  static _Atomic uint64_t tuners;
+  attune_status status = at_plan_table_open(&t->plans);
+  if (status == ATTUNE_OK) status = at_plan_table_open(&t->captured);
+  if (status == ATTUNE_OK && settings->profile[0] && !(t->profile = strdup(settings->profile)))
+    status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+  if (status != ATTUNE_OK) {
+    at_plan_table_close(&t->plans);
+    at_plan_table_close(&t->captured);
+    return status;
+  }
+  t->id = atomic_fetch_add(&tuners, 1) + 1;
+  t->budget_ns = (o->budget_ms > 0.0 ? o->budget_ms : settings->budget_ms) * 1e6;
+  t->total_budget_ns = o->total_budget_ms * 1e6;
+  t->measure = o->measure;
+  atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
+  atomic_store(&t->flushed_ns, at_now_ns());
+  pthread_mutex_init(&t->lock, NULL);
+  t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
+  at_fork_watch_add(&t->fork);
+  return ATTUNE_OK;
 }
 
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
@@ -75,37 +105,34 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_tuner *");
   *out = NULL;
+  at_message kept;
+  at_message_keep(&kept);
   const attune_tuner_options *o = options ? options : &defaults;
   at_settings *settings = malloc(sizeof *settings);
   attune_tuner *t = settings ? calloc(1, sizeof *t) : NULL;
   attune_status status = t ? check_options(o) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
   if (status == ATTUNE_OK) status = at_settings_read(settings);
-  if (status == ATTUNE_OK) status = at_plan_table_open(&t->plans);
-  if (status == ATTUNE_OK) status = at_plan_table_open(&t->captured);
   if (status == ATTUNE_OK) {
-    static _Atomic uint64_t tuners;
-    t->id = atomic_fetch_add(&tuners, 1) + 1;
     t->ops = ops;
     t->op_count = op_count;
-    t->budget_ns = (o->budget_ms > 0.0 ? o->budget_ms : settings->budget_ms) * 1e6;
-    t->total_budget_ns = o->total_budget_ms * 1e6;
-    t->measure = o->measure;
-    atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
-    pthread_mutex_init(&t->lock, NULL);
-    t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
-    at_fork_watch_add(&t->fork);
+    status = begin(t, o, settings);
+  }
+  if (status == ATTUNE_OK) {
     open_databases(t, o, settings);
+    at_tuners_add(t);
     *out = t;
-  } else if (t) {
-    at_plan_table_close(&t->plans);
+  } else {
     free(t);
   }
   free(settings);
-  return status;
+  return at_message_settle(&kept, status);
 }
 
 void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
+  at_message kept;
+  at_message_keep(&kept);
+  at_tuners_remove(t);
   at_fork_watch_remove(&t->fork);
   at_recent_forget(t->id);
   at_plan_table_close(&t->plans);
@@ -116,8 +143,10 @@ void attune_tuner_destroy(attune_tuner *t) {
   }
   at_store_close(t->user);
   at_store_close(t->system);
+  free(t->profile);
   pthread_mutex_destroy(&t->lock);
   free(t);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 void at_tuner_database_is(attune_tuner *t, attune_status status) {
@@ -151,8 +180,14 @@ attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
   if (!mode_known(mode))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)",
                    (int)mode);
-  if (atomic_exchange(&t->mode, (int)mode) != (int)mode) at_plan_table_drop_guesses(&t->plans);
-  return ATTUNE_OK;
+  at_message kept;
+  at_message_keep(&kept);
+  const int before = atomic_exchange(&t->mode, (int)mode);
+  if (before == (int)mode) return ATTUNE_OK;
+  if (before == ATTUNE_MODE_RECORD) at_recording_flush(t);
+  if (mode == ATTUNE_MODE_RECORD) at_recording_begin(t);
+  at_plan_table_drop_guesses(&t->plans);
+  return at_message_settle(&kept, ATTUNE_OK);
 }
 
 attune_mode attune_tuner_get_mode(const attune_tuner *t) {
@@ -191,6 +226,19 @@ attune_status at_tuner_fingerprint(attune_tuner *t, attune_device *device, const
   pthread_mutex_unlock(&t->lock);
   free(text);
   return *out ? ATTUNE_OK : status;
+}
+
+const char *at_tuner_fingerprint_known(attune_tuner *t, int device_index) {
+  pthread_mutex_lock(&t->lock);
+  const char *fingerprint = t->fingerprints[device_index];
+  pthread_mutex_unlock(&t->lock);
+  return fingerprint;
+}
+
+const at_op *at_tuner_op_of(const attune_tuner *t, const at_key *key) {
+  for (int i = 0; i < t->op_count; i++)
+    if ((uint64_t)(unsigned)t->ops[i]->id == key->words[0] >> 32) return t->ops[i];
+  return NULL;
 }
 
 at_store *at_tuner_store(attune_tuner *t) {

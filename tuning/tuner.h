@@ -36,6 +36,10 @@ struct attune_tuner {
    * the parent, and a search may have been changing them. */
   at_profiler *profilers[AT_MAX_DEVICES];
   at_fork_watch fork;
+  _Atomic int64_t flushed_ns;    /* when recorded calls were written last, by the monotonic clock */
+  char *profile;                 /* constant: where ATTUNE_PROFILE wants the profile; NULL: nowhere */
+  attune_tuner *next, *previous; /* tuners.c's, as the one below */
+  bool ending;
 };
 
 /* A tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
@@ -47,6 +51,12 @@ const at_op *at_tuner_op(const attune_tuner *tuner, const char *problem);
 
 /* The device's fingerprint, made at first use, borrowed for the tuner's life. */
 attune_status at_tuner_fingerprint(attune_tuner *tuner, attune_device *device, const char **out);
+
+/* The same if it was made already, else NULL: for use where nothing may be opened. */
+const char *at_tuner_fingerprint_known(attune_tuner *tuner, int device_index);
+
+/* The operation of a key; NULL: none of the tuner's. */
+const at_op *at_tuner_op_of(const attune_tuner *tuner, const at_key *key);
 
 /* Notes how the latest commit to the user database went; the thread's message says why it failed. */
 void at_tuner_database_is(attune_tuner *tuner, attune_status status);

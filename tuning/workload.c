@@ -2,8 +2,9 @@
  * workload.c: lists of problems, from a CSV file or from what tuners in mode record wrote down. */
 #include <attune/workload.h>
 
+#include "src/backend.h"
 #include "tuning/csv.h"
-#include "tuning/tuner.h"
+#include "tuning/recording.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -260,8 +261,27 @@ static int add_recorded(void *user, const char *problem, int64_t count) {
   return 0;
 }
 
-static int most_called_first(const void *left, const void *right) {
+/* What one call of the default takes, about: measured with whatever winner there is, else by arithmetic and traffic at
+ * rates that devices of the kind reach. It decides what is tuned first and longest, no more. */
+static double estimate_ns(attune_tuner *tuner, attune_device *device, const char *fingerprint, const char *text) {
+  uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+  attune_decision row;
+  const at_op *op = at_tuner_op(tuner, text);
+  const char *measure = at_measure_name(at_tuner_measure(tuner, device));
+  if (at_store_find(at_tuner_store(tuner), fingerprint, text, measure, &row) == ATTUNE_OK && row.default_time_ns > 0.0)
+    return row.default_time_ns;
+  if (!op || op->parse(text, problem) != ATTUNE_OK) return 0.0;
+  const bool host = device->properties.kind == ATTUNE_DEVICE_HOST;
+  const double processors = device->properties.processors > 0 ? device->properties.processors : 1;
+  const double flops_a_ns = processors * (host ? 30.0 : 400.0), bytes_a_ns = host ? 10.0 : 2000.0;
+  const double arithmetic = op->flops(problem) / flops_a_ns, traffic = op->bytes(problem) / bytes_a_ns;
+  return (host ? 50.0 : 3000.0) + (arithmetic > traffic ? arithmetic : traffic);
+}
+
+static int longest_first(const void *left, const void *right) {
   const attune_workload_entry *a = left, *b = right;
+  const double a_ns = (double)a->count * a->time_ns, b_ns = (double)b->count * b->time_ns;
+  if (a_ns != b_ns) return a_ns < b_ns ? 1 : -1;
   if (a->count != b->count) return a->count < b->count ? 1 : -1;
   return strcmp(a->problem, b->problem);
 }
@@ -277,6 +297,9 @@ attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tune
   const char *fingerprint = NULL;
   attune_status status = at_tuner_fingerprint(tuner, device, &fingerprint);
   if (status != ATTUNE_OK) return status;
+  at_message kept;
+  at_message_keep(&kept);
+  if (attune_tuner_get_mode(tuner) == ATTUNE_MODE_RECORD) at_recording_flush(tuner);
   recorded_walk walk = {.workload = new_workload()};
   if (!walk.workload) return ATTUNE_OUT_OF_MEMORY;
   status = at_store_each_recorded(store, fingerprint, add_recorded, &walk);
@@ -286,7 +309,9 @@ attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tune
     return status;
   }
   attune_workload *workload = walk.workload;
-  if (workload->size) qsort(workload->entries, workload->size, sizeof *workload->entries, most_called_first);
+  for (size_t i = 0; i < workload->size; i++)
+    workload->entries[i].time_ns = estimate_ns(tuner, device, fingerprint, workload->entries[i].problem);
+  if (workload->size) qsort(workload->entries, workload->size, sizeof *workload->entries, longest_first);
   *out = workload;
-  return ATTUNE_OK;
+  return at_message_settle(&kept, ATTUNE_OK);
 }

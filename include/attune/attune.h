@@ -9,6 +9,7 @@
 #include <attune/memory.h>
 #include <attune/pinned.h>
 #include <attune/pool.h>
+#include <attune/profile.h>
 #include <attune/random.h>
 #include <attune/status.h>
 #include <attune/stream.h>

@@ -45,8 +45,10 @@ typedef enum attune_log_level {
 typedef void (*attune_log_fn)(void *user, attune_log_level level, const char *line);
 
 /* Sends messages of `level` and more urgent ones to `fn` (NULL: the default, standard error, used only when the
- * environment variable ATTUNE_LOG is error, warning or info). Without either, attune prints nothing. Process-wide; any
- * thread. */
+ * environment variable ATTUNE_LOG is error, warning or info; another word than these and off is an error of
+ * attune_tuner_create). Without either, attune prints nothing. info tells what runs: a line at the first call of each
+ * problem (where the choice comes from, the implementation, and why a winner stored elsewhere does not hold here), at
+ * the end of each tuning, and when a database is made. Process-wide; any thread. */
 ATTUNE_API void attune_set_log(attune_log_fn fn, void *user, attune_log_level level);
 
 #ifdef __cplusplus

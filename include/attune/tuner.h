@@ -26,8 +26,9 @@ typedef struct attune_contract {
 #define ATTUNE_WORKSPACE_DEFAULT ((size_t)64 << 20)
 
 /* What a miss does, a problem with no plan yet. off: the vendor default, nothing is read or stored. cached: the stored
- * winner, else the best guess. record: as cached, and the problem is written down for a later tuning run. tune: measure
- * now. */
+ * winner, else the best guess. record: as cached, and every call is counted and written down for a later tuning run: a
+ * problem that has no winner at its first call, all calls at a miss now and then, when the mode changes, when the tuner
+ * is destroyed and when the process ends (a child of fork writes its own). tune: measure now. */
 typedef enum attune_mode {
   ATTUNE_MODE_OFF = 1,
   ATTUNE_MODE_CACHED = 2,
@@ -69,7 +70,7 @@ typedef struct attune_tuner_options {
  * Errors: INVALID_ARGUMENT (a bad option or environment variable, named), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);
 
-/* Releases the tuner and its plans. Work launched with it must be done, plans from attune_gemm_plan_create destroyed.
+/* Releases the tuner and its plans; writes its recorded calls (mode record) and its profile (ATTUNE_PROFILE, profile.h). Work launched with it must be done, plans from attune_gemm_plan_create destroyed.
  * NULL is left alone. */
 ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 

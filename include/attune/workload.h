@@ -19,13 +19,15 @@ typedef struct attune_workload_entry {
   char name[64];
   char problem[256]; /* as attune_gemm_problem_format writes it */
   int64_t count;     /* how often it is called, 1 if not known */
+  double time_ns;    /* one call by the default, about: as measured, else by arithmetic and traffic; 0 in a CSV file */
 } attune_workload_entry;
 
 /* Reads the CSV file `path` into *out; the caller destroys it. Errors: NOT_FOUND, PERMISSION, IO_ERROR, BAD_DATA with
  * file, line and column in the message, OUT_OF_MEMORY, INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_workload_read(attune_workload **out, const char *path);
 
-/* The problems that tuners in mode record wrote into `tuner`'s database for `device`, most called first. Errors:
+/* The problems that tuners in mode record wrote into `tuner`'s database for `device`, with the number of calls, those
+ * first whose calls take longest in all (count x time_ns). What `tuner` itself recorded so far is among them. Errors:
  * INVALID_ARGUMENT, NOT_FOUND (no database), IO_ERROR, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_workload_recorded(attune_workload **out, attune_tuner *tuner, attune_device *device);
 

@@ -159,7 +159,7 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const attu
   if (AT_LIKELY(plan != NULL)) {
     remember(tuner, stream, problem, use, entry);
   } else {
-    status = at_dispatch_miss(tuner, &at_gemm_op, &key, stream, &plan);
+    status = at_dispatch_miss(tuner, &at_gemm_op, &key, swap, stream, &plan);
     if (status == ATTUNE_OK && (entry = entry_after_miss(tuner, &key)) != NULL) at_plan_entry_count(entry, 1);
   }
   return AT_LIKELY(status == ATTUNE_OK) ? plan->launch(plan, &run, stream) : status;
@@ -208,7 +208,7 @@ attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, at
                    "a plan needs m, n, k, batch of 1 or more and alpha other than 0; attune_gemm takes the rest");
   at_key_set(&key, &at_gemm_op, stream->device);
   const at_plan *plan = NULL;
-  status = at_dispatch(tuner, &at_gemm_op, &key, stream, &plan);
+  status = at_dispatch_as(tuner, &at_gemm_op, &key, swap, stream, &plan);
   if (status != ATTUNE_OK) return status;
   at_plan *copy = malloc(sizeof *copy);
   if (!copy) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");

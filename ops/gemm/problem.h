@@ -83,6 +83,8 @@ static inline bool at_gemm_empty(const at_gemm *g) {
 /* text.c, fields.c: slots of at_gemm_op. */
 attune_status at_gemm_format(const void *problem, char *out, size_t size);
 attune_status at_gemm_parse(const char *text, void *problem);
+/* `as` 1: as a row-major caller wrote it. */
+attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
 attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);

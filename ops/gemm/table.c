@@ -92,6 +92,7 @@ const at_op at_gemm_op = {
     .implementation_count = AT_COUNT(implementations),
     .format = at_gemm_format,
     .parse = at_gemm_parse,
+    .show = at_gemm_show,
     .family = at_gemm_family,
     .distance = distance,
     .each_library = each_library,

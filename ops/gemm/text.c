@@ -43,10 +43,17 @@ static int shapes(const at_gemm *g, shape out[4]) {
   return count;
 }
 
-static bool put_shapes(const at_gemm *g, char *out, size_t size, size_t *at) {
+/* `swap`: A is called b, and B a. */
+static bool put_shapes(const at_gemm *g, bool swap, char *out, size_t size, size_t *at) {
   shape each[4];
   const int count = shapes(g, each);
   bool ok = true;
+  for (int i = 0; i < 2 && swap; i++) each[i].name = i ? 'a' : 'b';
+  if (swap) {
+    const shape first = each[0];
+    each[0] = each[1];
+    each[1] = first;
+  }
   for (int i = 0; i < count; i++)
     if (each[i].ld != (each[i].rows > 1 ? each[i].rows : 1))
       ok = ok && at_append(out, size, at, " ld%c=%lld", each[i].name, (long long)each[i].ld);
@@ -70,7 +77,23 @@ attune_status at_gemm_format(const void *problem, char *out, size_t size) {
   bool ok = put_kind(g, out, size, &at);
   ok = ok && at_append(out, size, &at, " %lldx%lldx%lld", (long long)g->m, (long long)g->n, (long long)g->k);
   if (g->batch != 1) ok = ok && at_append(out, size, &at, "x%lld", (long long)g->batch);
-  return ok && put_contract(g, out, size, &at) && put_shapes(g, out, size, &at) ? ATTUNE_OK : too_small(size);
+  return ok && put_contract(g, out, size, &at) && put_shapes(g, false, out, size, &at) ? ATTUNE_OK : too_small(size);
+}
+
+/* A row-major matrix is the transpose of the column-major one in the same memory, so A and B change places; the words of
+ * shapes are those of the same memory. */
+attune_status at_gemm_show(const void *problem, int as, char *out, size_t size) {
+  if (as != 1) return at_gemm_format(problem, out, size);
+  at_gemm g = *at_gemm_of(problem);
+  const at_gemm *stored = at_gemm_of(problem);
+  size_t at = 0;
+  g.trans_a = stored->trans_b;
+  g.trans_b = stored->trans_a;
+  bool ok = put_kind(&g, out, size, &at);
+  ok = ok && at_append(out, size, &at, " %lldx%lldx%lld", (long long)g.n, (long long)g.m, (long long)g.k);
+  if (g.batch != 1) ok = ok && at_append(out, size, &at, "x%lld", (long long)g.batch);
+  ok = ok && put_contract(&g, out, size, &at) && at_append(out, size, &at, " row-major");
+  return ok && put_shapes(stored, true, out, size, &at) ? ATTUNE_OK : too_small(size);
 }
 
 attune_status at_gemm_family(const void *problem, char *out, size_t size) {

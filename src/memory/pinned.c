@@ -104,9 +104,9 @@ static void make_free(pinned_cache *cache, pinned_block *block) {
 
 /* Lock held. */
 static void process(pinned_cache *cache) {
-  char message[512];
+  at_message kept;
   if (!cache->waiting) return;
-  (void)at_copy_text(message, sizeof message, attune_last_message());
+  at_message_keep(&kept);
   for (pinned_block **link = &cache->waiting; *link;) {
     pinned_block *block = *link;
     if (!is_done(block)) {
@@ -116,7 +116,7 @@ static void process(pinned_cache *cache) {
     *link = block->next;
     make_free(cache, block);
   }
-  (void)at_fail(ATTUNE_OK, "%s", message);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 static pinned_block *new_block(void) {

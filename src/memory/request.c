@@ -195,6 +195,8 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "bytes is %zu, which is the negative number %zd made a size; should be 0 or more", bytes,
                    (ssize_t)bytes);
+  at_message kept; /* room is made for what did not fit at first */
+  at_message_keep(&kept);
   pthread_mutex_lock(&allocator->lock);
   attune_status status = at_allocator_check(allocator);
   if (status == ATTUNE_OK) status = check_front(front);
@@ -211,5 +213,5 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
     *out = at_block_pointer(block);
   }
   pthread_mutex_unlock(&allocator->lock);
-  return status;
+  return at_message_settle(&kept, status);
 }

@@ -52,6 +52,7 @@ typedef struct tune_run {
   size_t measured;   /* of those, begun */
   size_t busy;       /* of those, with others now */
   int name_width;
+  double weight; /* of those left to measure, calls x time in ns; 0: not known */
   double start_s;
   int64_t start_time; /* seconds since 1970 */
   cli_progress *progress;
@@ -60,7 +61,8 @@ typedef struct tune_run {
 typedef struct tally {
   size_t by_outcome[OUTCOME_KINDS];
   size_t incomplete, unsure;
-  double geomean; /* 0: no winner's speedup is known */
+  double geomean;  /* 0: no winner's speedup is known */
+  double weighted; /* all calls' time with the default / with the winner; 0: as above */
   double seconds;
 } tally;
 
@@ -132,6 +134,11 @@ static void keep_node(void *node) {
   (void)node;
 }
 
+/* What all calls of a recorded problem take, about; 0: not known. */
+static double weight_of(const item *it) {
+  return (double)it->entry->count * it->entry->time_ns;
+}
+
 /* Finds what needs no measuring, so that the budget is shared among the rest only. */
 static void look_up(tune_run *run) {
   void *seen = NULL;
@@ -151,22 +158,27 @@ static void look_up(tune_run *run) {
     if (known && is_measured(&it->decision) && it->decision.complete && !it->decision.unsure)
       it->outcome = OUTCOME_STORED;
     else
-      run->to_measure++;
+      run->to_measure++, run->weight += weight_of(it);
   }
   tdestroy(seen, keep_node);
 }
 
 /* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A
- * share is given only where it is short: elsewhere a problem takes what it needs, for most need less than an even share
- * and a few need more. What others measure now needs none. */
-static double share_ms(const tune_run *run) {
-  static const double enough_ms = 400;
+ * share is given only where it is short: elsewhere a problem takes what it needs, for most need less than their share
+ * and a few need more. What others measure now needs none. Of what was recorded, calls x time decides about the larger
+ * part of the budget, so that a problem is tuned for as long as it is worth. */
+static double share_ms(const tune_run *run, const item *it) {
+  static const double enough_ms = 400, weighted_part = 0.75;
   const options *o = run->options;
   if (!(o->budget_s > 0)) return o->problem_budget_ms;
   double left_ms = 1e3 * (o->budget_s - (cli_now_s() - run->start_s));
   if (left_ms < 1) return -1;
   size_t problems = run->to_measure - run->measured - run->busy;
   double share = left_ms / (double)(problems ? problems : 1);
+  if (it && run->weight > 0 && problems > 1) {
+    const double part = weight_of(it) / run->weight;
+    share = (1 - weighted_part) * share + weighted_part * left_ms * (part < 1 ? part : 1);
+  }
   if (o->problem_budget_ms > 0 && o->problem_budget_ms < share) return o->problem_budget_ms;
   return share < enough_ms ? share : 0;
 }
@@ -180,7 +192,7 @@ static bool others_winner(tune_run *run, item *it) {
 
 static void tune_item(tune_run *run, item *it) {
   const bool again = it->outcome == OUTCOME_BUSY;
-  double budget_ms = share_ms(run);
+  double budget_ms = share_ms(run, it);
   if (budget_ms < 0) return;
   if (again) run->busy--;
   attune_status status = ATTUNE_OK;
@@ -194,6 +206,7 @@ static void tune_item(tune_run *run, item *it) {
     return;
   }
   run->measured++;
+  run->weight -= weight_of(it);
   it->outcome = OUTCOME_LEFT;
   if (status == ATTUNE_OK) {
     it->outcome = it->decision.source == ATTUNE_SOURCE_TUNED ? OUTCOME_TUNED : OUTCOME_STORED;
@@ -268,7 +281,7 @@ static void report_item(tune_run *run, const item *it) {
 /* What others measured when its turn came, until each is done or the time is over. */
 static void tune_busy(tune_run *run) {
   enum { LOOK_MS = 20 };
-  while (run->busy > 0 && !interrupted && share_ms(run) >= 0) {
+  while (run->busy > 0 && !interrupted && share_ms(run, NULL) >= 0) {
     const size_t before = run->busy;
     for (size_t i = 0; i < run->count && !interrupted; i++) {
       item *it = &run->items[i];
@@ -297,7 +310,7 @@ static void tune_all(tune_run *run) {
 
 static tally count_up(const tune_run *run) {
   tally t = {.seconds = cli_now_s() - run->start_s};
-  double logs = 0;
+  double logs = 0, default_ns = 0, winner_ns = 0;
   size_t known = 0;
   for (size_t i = 0; i < run->count; i++) {
     const item *it = &run->items[i];
@@ -308,7 +321,10 @@ static tally count_up(const tune_run *run) {
     if (!(cli_speedup(&it->decision) > 0)) continue;
     logs += log(cli_speedup(&it->decision));
     known++;
+    default_ns += (double)it->entry->count * it->decision.default_time_ns;
+    winner_ns += (double)it->entry->count * it->decision.time_ns;
   }
+  if (winner_ns > 0) t.weighted = default_ns / winner_ns;
   if (known) t.geomean = exp(logs / (double)known);
   return t;
 }
@@ -316,7 +332,8 @@ static tally count_up(const tune_run *run) {
 static void print_summary(const tune_run *run, const tally *t) {
   size_t tuned = t->by_outcome[OUTCOME_TUNED];
   if (interrupted) puts("interrupted: what is done is stored, the same command resumes");
-  if (t->geomean > 0) printf("geomean speedup over the default: %.3fx\n", t->geomean);
+  if (t->geomean > 0)
+    printf("geomean speedup over the default: %.3fx, weighted by calls x time: %.3fx\n", t->geomean, t->weighted);
   printf("%zu tuned, %zu already stored, ", tuned, t->by_outcome[OUTCOME_STORED]);
   if (t->by_outcome[OUTCOME_SAME]) printf("%zu the same as another, ", t->by_outcome[OUTCOME_SAME]);
   printf("%zu failed, %zu left%s, %.1f s on %s\n", t->by_outcome[OUTCOME_FAILED], t->by_outcome[OUTCOME_LEFT],
@@ -341,6 +358,7 @@ static json_t *item_json(const item *it) {
     json_object_set_new(object, "message", cli_json_text(it->message));
   if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED)
     json_object_set_new(object, "decision", cli_json_decision(&it->decision));
+  if (it->entry->time_ns > 0) json_object_set_new(object, "estimated_ns", cli_json_number(it->entry->time_ns));
   return object;
 }
 
@@ -348,13 +366,14 @@ static int print_json(const tune_run *run, const tally *t) {
   json_t *results = json_array();
   for (size_t i = 0; i < run->count; i++) json_array_append_new(results, item_json(&run->items[i]));
   json_t *object =
-      json_pack("{s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "workload",
+      json_pack("{s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:b}", "workload",
                 cli_json_text(run->options->workload), "device", attune_device_name(run->device), "results", results,
                 "problems", (json_int_t)run->count, "tuned", (json_int_t)t->by_outcome[OUTCOME_TUNED], "stored",
                 (json_int_t)t->by_outcome[OUTCOME_STORED], "same", (json_int_t)t->by_outcome[OUTCOME_SAME], "failed",
                 (json_int_t)t->by_outcome[OUTCOME_FAILED], "left", (json_int_t)t->by_outcome[OUTCOME_LEFT], "busy",
                 (json_int_t)t->by_outcome[OUTCOME_BUSY], "incomplete", (json_int_t)t->incomplete, "geomean_speedup",
-                t->geomean > 0 ? cli_json_number(t->geomean) : json_null(), "seconds", cli_json_number(t->seconds),
+                t->geomean > 0 ? cli_json_number(t->geomean) : json_null(), "weighted_speedup",
+                t->weighted > 0 ? cli_json_number(t->weighted) : json_null(), "seconds", cli_json_number(t->seconds),
                 "interrupted", interrupted != 0);
   json_object_set_new(object, "unsure", json_integer((json_int_t)t->unsure));
   return cli_print_json(object);

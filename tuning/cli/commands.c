@@ -23,7 +23,8 @@ static const cli_option tune_options[] = {
     DB,
     DEVICE,
     {"budget", 's', "SECONDS", CLI_ANY,
-     "Tune for at most this long in all; what is left is shared among the problems left"},
+     "Tune for at most this long in all; what is left is shared among the problems left, for recorded ones by calls x "
+     "time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
      "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else as long as the problem makes sensible)"},
     {"force", 'f', NULL, CLI_NO_VALUE, "Measure again what is stored; stronger evidence stays"},
@@ -59,7 +60,8 @@ const cli_command cli_commands[] = {
     {"tune", "WORKLOAD", CLI_FILE, "measure, verify and store the winners of a workload",
      "Measures, verifies and stores the winner of every problem of WORKLOAD that has none yet.",
      "WORKLOAD is a CSV file, - for standard input, or the word recorded: what programs run with ATTUNE_MODE=record "
-     "have asked for. Each winner is stored at once: an interrupted run, resumed by the same command, measures only "
+     "have asked for, what takes longest in all its calls first. Each winner is stored at once: an interrupted run, "
+     "resumed by the same command, measures only "
      "what is left.",
      tune_options, cmd_tune},
     {"show", "", CLI_NO_VALUE, "the stored winners", "Shows the stored winners: what runs, how fast, and by how much.",

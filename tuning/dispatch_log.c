@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * dispatch_log.c: see dispatch_log.h. Where no stored winner holds, the nearest one that does not says what differs. */
+#include "tuning/dispatch_log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tuning/fingerprint.h"
+
+/* The stored winner of the same problem whose fingerprint differs in the fewest parts. */
+typedef struct elsewhere {
+  const char *fingerprint, *measure; /* what would hold */
+  int parts, rows;                   /* the fewest; winners met */
+  char words[640];
+} elsewhere;
+
+static int look(void *user, const char *fingerprint, const attune_decision *row) {
+  elsewhere *e = user;
+  char words[sizeof e->words];
+  int parts = at_fingerprint_difference(fingerprint, e->fingerprint, words, sizeof words);
+  if (strcmp(row->measure, e->measure) != 0) {
+    size_t at = strlen(words);
+    (void)at_append(words, sizeof words, &at, "%smeasured %s there, %s here", parts ? "; " : "", row->measure,
+                    e->measure);
+    parts++;
+  }
+  if (parts == 0) return 0; /* it would hold: why it does not is told elsewhere */
+  if (e->rows++ == 0 || parts < e->parts) {
+    e->parts = parts;
+    memcpy(e->words, words, sizeof words);
+  }
+  return 0;
+}
+
+/* "; a stored winner does not hold here: driver 12080 there, 13000 here", or "". */
+static void why_none(attune_tuner *tuner, attune_device *device, const attune_decision *d, char *out, size_t size) {
+  elsewhere e = {.measure = d->measure};
+  *out = '\0';
+  if (at_tuner_fingerprint(tuner, device, &e.fingerprint) != ATTUNE_OK) return;
+  if (tuner->user) (void)at_store_each_of_problem(tuner->user, d->problem, look, &e);
+  if (tuner->system) (void)at_store_each_of_problem(tuner->system, d->problem, look, &e);
+  if (e.rows)
+    snprintf(out, size, "; %s stored winner does not hold here: %s", e.rows == 1 ? "a" : "the nearest", e.words);
+}
+
+static void evidence(const attune_decision *d, char *out, size_t size) {
+  *out = '\0';
+  if (d->time_ns > 0.0 && d->default_time_ns > 0.0)
+    snprintf(out, size, ", %.3f us, %.3f x as fast as %s", d->time_ns * 1e-3, d->default_time_ns / d->time_ns,
+             d->default_implementation);
+}
+
+static const char *source_words(const attune_decision *d) {
+  switch (d->source) {
+  case ATTUNE_SOURCE_STORED: return "the stored winner";
+  case ATTUNE_SOURCE_SYSTEM: return "the system database's winner";
+  case ATTUNE_SOURCE_TUNED: return "the winner just measured";
+  case ATTUNE_SOURCE_NEIGHBOUR:
+  case ATTUNE_SOURCE_DEFAULT: break;
+  }
+  return d->note; /* says which guess it is */
+}
+
+void at_log_dispatch(attune_tuner *tuner, const at_op *op, const void *problem, int as, attune_device *device,
+                     attune_mode mode, const attune_decision *d) {
+  char shown[AT_PROBLEM_CHARS], why[720] = "", times[128];
+  if (!op->show || op->show(problem, as, shown, sizeof shown) != ATTUNE_OK)
+    (void)at_copy_text(shown, sizeof shown, d->problem);
+  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR && mode != ATTUNE_MODE_OFF) why_none(tuner, device, d, why, sizeof why);
+  evidence(d, times, sizeof times);
+  at_log(ATTUNE_LOG_INFO, "%s on %s runs %s%s%s: %s%s%s", shown, d->device, d->implementation,
+         *d->configuration ? " " : "", d->configuration, source_words(d), times, why);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * usage.c: see usage.h. Entries are copied under the table's lock and looked into afterwards. */
+#include "tuning/usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuning/recent.h"
+
+typedef struct collection {
+  at_usage *usage;
+  size_t room;
+} collection;
+
+/* Under the table's lock. Entries that came since the room was made come first; the oldest are then left to others. */
+static int copy_entry(void *user, at_plan_entry *entry, uint64_t calls) {
+  collection *c = user;
+  if (calls == 0) return 0;
+  if (c->usage->count == c->room) {
+    c->usage->totals.other_calls += calls;
+    return 0;
+  }
+  at_usage_item *item = &c->usage->items[c->usage->count++];
+  memset(&item->entry, 0, sizeof item->entry);
+  item->entry.calls = calls;
+  item->decision = entry->decision;
+  item->key = entry->key;
+  item->as = entry->as;
+  return 0;
+}
+
+static size_t entries_of(at_plan_table *table) {
+  pthread_mutex_lock(&table->lock);
+  const size_t count = table->count;
+  pthread_mutex_unlock(&table->lock);
+  return count;
+}
+
+/* Where the default runs although a winner is stored (mode off): what is known of both. */
+static void look_up(attune_tuner *tuner, at_usage_item *item) {
+  attune_decision *d = &item->decision, row;
+  const char *fingerprint = at_tuner_fingerprint_known(tuner, (int)(unsigned)item->key.words[0]);
+  at_store *const stores[] = {tuner->user, tuner->system};
+  for (size_t i = 0; i < AT_COUNT(stores) && fingerprint; i++) {
+    if (!stores[i] || at_store_find(stores[i], fingerprint, d->problem, d->measure, &row) != ATTUNE_OK) continue;
+    if (d->source != ATTUNE_SOURCE_DEFAULT || strcmp(row.default_implementation, d->implementation) != 0) return;
+    d->default_time_ns = d->time_ns = row.default_time_ns;
+    if (row.default_time_ns > 0.0)
+      item->entry.worth_ns = (row.default_time_ns - row.time_ns) * (double)item->entry.calls;
+    return;
+  }
+}
+
+static void estimate(attune_tuner *tuner, at_usage_item *item) {
+  attune_profile_entry *e = &item->entry;
+  const attune_decision *d = &item->decision;
+  const at_op *op = at_tuner_op_of(tuner, &item->key);
+  const void *problem = at_key_problem(&item->key);
+  e->untuned = d->source <= ATTUNE_SOURCE_NEIGHBOUR;
+  if (e->untuned) look_up(tuner, item);
+  e->time_ns = d->time_ns * (double)e->calls;
+  if (!e->untuned && d->time_ns > 0.0 && d->default_time_ns > 0.0)
+    e->saved_ns = (d->default_time_ns - d->time_ns) * (double)e->calls;
+  e->flops = op ? op->flops(problem) : 0.0;
+  if (!op || !op->show || op->show(problem, item->as, item->problem, sizeof item->problem) != ATTUNE_OK)
+    memcpy(item->problem, d->problem, sizeof item->problem);
+}
+
+static void add_up(attune_profile_totals *t, const attune_profile_entry *e) {
+  t->calls += e->calls;
+  if (e->untuned) t->untuned_calls += e->calls;
+  if (!(e->time_ns > 0.0)) t->unknown_calls += e->calls;
+  t->time_ns += e->time_ns;
+  t->saved_ns += e->saved_ns;
+  t->worth_ns += e->worth_ns;
+}
+
+static int greater_first(double a, double b) {
+  return (a < b) - (a > b);
+}
+
+static int order(const void *left, const void *right) {
+  const at_usage_item *a = left, *b = right;
+  int result = greater_first(a->entry.time_ns, b->entry.time_ns);
+  if (!result) result = greater_first((double)a->entry.calls * a->entry.flops, (double)b->entry.calls * b->entry.flops);
+  if (!result) result = greater_first((double)a->entry.calls, (double)b->entry.calls);
+  return result ? result : strcmp(a->decision.problem, b->decision.problem);
+}
+
+attune_status at_usage_take(at_usage *out, attune_tuner *tuner) {
+  enum { SLACK = 64 };
+  *out = (at_usage){0};
+  collection c = {out, entries_of(&tuner->plans) + entries_of(&tuner->captured) + SLACK};
+  out->items = malloc(c.room * sizeof *out->items);
+  if (!out->items) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the profile of %zu problems", c.room);
+  at_recent_collect(tuner->id);
+  (void)at_plan_table_each(&tuner->plans, copy_entry, &c);
+  (void)at_plan_table_each(&tuner->captured, copy_entry, &c);
+  attune_profile_totals *t = &out->totals;
+  t->other_calls += atomic_load(&tuner->plans.others) + atomic_load(&tuner->captured.others);
+  t->calls = t->other_calls;
+  for (size_t i = 0; i < out->count; i++) estimate(tuner, &out->items[i]);
+  for (size_t i = 0; i < out->count; i++) add_up(t, &out->items[i].entry);
+  qsort(out->items, out->count, sizeof *out->items, order);
+  for (size_t i = 0; i < out->count; i++) {
+    at_usage_item *item = &out->items[i];
+    item->entry.problem = item->problem;
+    item->entry.decision = &item->decision;
+    item->entry.share = t->time_ns > 0.0 ? item->entry.time_ns / t->time_ns : 0.0;
+  }
+  return ATTUNE_OK;
+}
+
+void at_usage_free(at_usage *usage) {
+  free(usage->items);
+}
+
+attune_status attune_tuner_profile(attune_tuner *tuner, attune_profile_fn fn, void *user,
+                                   attune_profile_totals *out_totals) {
+  if (!tuner) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be one of attune_tuner_create");
+  at_message kept;
+  at_usage usage;
+  at_message_keep(&kept);
+  const attune_status status = at_message_settle(&kept, at_usage_take(&usage, tuner));
+  if (status != ATTUNE_OK) return status;
+  if (out_totals) *out_totals = usage.totals;
+  for (size_t i = 0; i < usage.count && fn; i++)
+    if (fn(user, &usage.items[i].entry) != 0) break;
+  at_usage_free(&usage);
+  return ATTUNE_OK;
+}
