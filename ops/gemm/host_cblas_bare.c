@@ -172,7 +172,7 @@ attune_status at_cblas_bare(const at_plan *plan, const at_bare_calls *calls) {
   at_cblas *library = library_of(plan);
   if (!library) return at_fail(ATTUNE_NOT_FOUND, "the library of %s is not here", plan->configuration.text);
   if (!at_cblas_gate_enter(&library->gate, threads_now(library)))
-    return at_fail(ATTUNE_BUSY, "the process ends: %s is not measured any more", plan->configuration.text);
+    return at_fail(ATTUNE_DEVICE_ERROR, "the process ends: %s is not measured any more", plan->configuration.text);
   make_calls(library, at_gemm_of(plan->problem), calls);
   at_cblas_gate_leave(&library->gate);
   return ATTUNE_OK;
