@@ -5,6 +5,7 @@
 #ifndef AT_TEST_FAKE_OP_H
 #define AT_TEST_FAKE_OP_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,9 @@ enum { FAKE_PLACES = 256 };
 static uint64_t fake_places[FAKE_PLACES];
 static int fake_place_count;
 static uintptr_t fake_address_bits, fake_least_aligned;
+static atomic_flag fake_noting = ATOMIC_FLAG_INIT; /* two devices may be tuned at once */
 
-static inline void fake_note_place(const at_gemm_operands *o) {
+static inline void fake_note_place_held(const at_gemm_operands *o) {
   const uintptr_t bits = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d, low = bits & (~bits + 1);
   const uint64_t place = ((uint64_t)(uintptr_t)o->a & 4095) << 48 ^ ((uint64_t)(uintptr_t)o->b - (uintptr_t)o->a);
   fake_address_bits |= bits;
@@ -39,6 +41,12 @@ static inline void fake_note_place(const at_gemm_operands *o) {
   for (int i = 0; i < fake_place_count; i++)
     if (fake_places[i] == place) return;
   if (fake_place_count < FAKE_PLACES) fake_places[fake_place_count++] = place;
+}
+
+static inline void fake_note_place(const at_gemm_operands *o) {
+  while (atomic_flag_test_and_set_explicit(&fake_noting, memory_order_acquire)) sched_yield();
+  fake_note_place_held(o);
+  atomic_flag_clear_explicit(&fake_noting, memory_order_release);
 }
 
 static inline bool fake_supports(const void *problem, attune_device *device) {

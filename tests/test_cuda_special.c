@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_special.c: NaN, infinities, denormals and zeros on a GPU: what cuBLAS's default loses, what the algorithms of
  * cuBLASLt and the padded copies lose, as a list; a winner loses nothing that the default keeps. Exits 77 where there is
- * no GPU. ATTUNE_TEST_OPERATIONS: how many random problems (60). */
+ * no GPU. ATTUNE_TEST_PROBLEMS: how many random problems (60). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,7 +194,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(what_is_lost_by_whom),
       cmocka_unit_test(winners_keep_what_the_default_keeps),
   };
-  const char *operations = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_OPERATIONS");
+  const char *operations = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_PROBLEMS");
   if (operations) problems = atoi(operations);
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_special.c: NaN, infinities, denormals and zeros on the host: every implementation, configuration and
  * instruction set on random shapes loses nothing; a CBLAS that does is refused, by verification and beforehand.
- * ATTUNE_TEST_OPERATIONS: how many problems (200). */
+ * ATTUNE_TEST_PROBLEMS: how many problems (200). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -242,7 +242,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_library_that_loses_nan_is_refused),
       cmocka_unit_test(it_is_known_beforehand),
   };
-  const char *operations = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_OPERATIONS");
+  const char *operations = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_PROBLEMS");
   if (operations) problems = atoi(operations);
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);

@@ -139,20 +139,17 @@ static void products_f32(const at_cblas *library, const at_gemm *g, const at_bar
   }
 }
 
-static const at_cblas *library_of(const at_plan *plan) {
+static at_cblas *library_of(const at_plan *plan) {
   char id[64];
   return at_configuration_get_text(&plan->configuration, "library", id, sizeof id) ? at_cblas_find(id) : NULL;
 }
 
-attune_status at_cblas_bare(const at_plan *plan, const at_bare_calls *calls) {
-  const at_gemm *g = at_gemm_of(plan->problem);
-  const at_cblas *library = library_of(plan);
-  if (!library) return at_fail(ATTUNE_NOT_FOUND, "the library of %s is not here", plan->configuration.text);
+static void make_calls(const at_cblas *library, const at_gemm *g, const at_bare_calls *calls) {
   const shape vector = shape_of(g), *s = at_cblas_can_gemv(library, g) ? &vector : NULL;
   const bool f64 = g->dtype == ATTUNE_F64;
   if (!s && g->batch == 1 && g->c != AT_C_SEPARATE) {
     (f64 ? products_f64 : products_f32)(library, g, calls);
-    return ATTUNE_OK;
+    return;
   }
   int copy = calls->from % calls->copies; /* a division at each call would be seen too */
   for (int i = calls->from; i < calls->to; i++) {
@@ -163,12 +160,26 @@ attune_status at_cblas_bare(const at_plan *plan, const at_bare_calls *calls) {
       call_f32(library, g, s, o);
     if (++copy == calls->copies) copy = 0;
   }
+}
+
+static int threads_now(const at_cblas *library) {
+  const int threads = library->gate.get_threads ? library->gate.get_threads() : 1;
+  return threads > 1 ? threads : 1;
+}
+
+/* One pass through the gate for all calls, which is lost in their time: forks and the process's end wait there. */
+attune_status at_cblas_bare(const at_plan *plan, const at_bare_calls *calls) {
+  at_cblas *library = library_of(plan);
+  if (!library) return at_fail(ATTUNE_NOT_FOUND, "the library of %s is not here", plan->configuration.text);
+  if (!at_cblas_gate_enter(&library->gate, threads_now(library)))
+    return at_fail(ATTUNE_DEVICE_ERROR, "the process ends: %s is not measured any more", plan->configuration.text);
+  make_calls(library, at_gemm_of(plan->problem), calls);
+  at_cblas_gate_leave(&library->gate);
   return ATTUNE_OK;
 }
 
 /* A program's call runs with the library's own thread count of this moment. */
 void at_cblas_bare_name(const at_plan *plan, char *out, size_t size) {
   const at_cblas *library = library_of(plan);
-  const int threads = library && library->gate.get_threads ? library->gate.get_threads() : 1;
-  snprintf(out, size, "%s threads=%d", plan->implementation->name, threads > 1 ? threads : 1);
+  snprintf(out, size, "%s threads=%d", plan->implementation->name, library ? threads_now(library) : 1);
 }
