@@ -365,6 +365,40 @@ static void plan_with_zero_scalars(void **state) {
   attune_plan_destroy(plan);
 }
 
+/* What is 0 in the accumulation type is 0: A and B, or C, are not read; in f64 it is not 0. */
+static void scalars_that_become_zero(void **state) {
+  (void)state;
+  static _Alignas(16) const float bad[4] = {NAN, NAN, NAN, NAN};
+  _Alignas(16) float x[4] = {1, 2, 3, 4}, y[4] = {5, 6, 7, 8}, z[4] = {1, 1, 1, 1};
+  const attune_gemm_problem p = problem_of(2, 2, 2);
+  attune_gemm_operands o = {.alpha = 1e-310, .a = bad, .b = bad, .beta = 1.0, .c = z, .d = z};
+  attune_plan *plan = NULL;
+  for (int again = 0; again < 3; again++) {
+    OK(attune_gemm(tuner, stream, &p, &o));
+    for (int i = 0; i < 4; i++) assert_true(z[i] == 1.0f);
+  }
+  o = (attune_gemm_operands){.alpha = 1.0, .a = x, .b = y, .beta = 1.0, .c = z, .d = z};
+  OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
+  o = (attune_gemm_operands){.alpha = -1e-310, .a = bad, .b = bad, .beta = 1.0, .c = z, .d = z};
+  OK(attune_plan_run(plan, stream, &o));
+  for (int i = 0; i < 4; i++) assert_true(z[i] == 1.0f);
+  attune_plan_destroy(plan);
+  for (int again = 0; again < 3; again++) {
+    o = (attune_gemm_operands){.alpha = 1.0, .a = x, .b = y, .beta = 1e-310, .c = again ? bad : NULL, .d = z};
+    OK(attune_gemm(tuner, stream, &p, &o));
+    assert_true(z[0] == 23.0f && z[1] == 34.0f && z[2] == 31.0f && z[3] == 46.0f);
+  }
+  attune_gemm_problem wide = p;
+  wide.dtype = ATTUNE_F64;
+  a[0] = NAN;
+  o = (attune_gemm_operands){.alpha = 1e-310, .a = a, .b = b, .beta = 0.0, .d = d};
+  for (int i = 1; i < 4; i++) a[i] = 1.0;
+  for (int i = 0; i < 4; i++) b[i] = 1.0;
+  OK(attune_gemm(tuner, stream, &wide, &o));
+  assert_true(isnan(d[0]));
+  a[0] = 0.0;
+}
+
 static void explain(void **state) {
   (void)state;
   attune_decision decision;
@@ -447,6 +481,7 @@ int main(void) {
       cmocka_unit_test(plan_runs_cases),
       cmocka_unit_test(plan_refuses_other_operands),
       cmocka_unit_test(plan_with_zero_scalars),
+      cmocka_unit_test(scalars_that_become_zero),
       cmocka_unit_test(explain),
       cmocka_unit_test(implementations),
       cmocka_unit_test(tuner_options),

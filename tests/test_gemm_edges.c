@@ -18,7 +18,7 @@
 #include "src/support.h"
 #include "tuning/registry.h"
 
-extern const at_implementation at_gemm_host_reference, at_gemm_host_blocked, at_gemm_host_cblas;
+extern const at_implementation at_gemm_host_reference, at_gemm_host_blocked, at_gemm_host_cblas, at_gemm_host_small;
 
 #define ROOM ((size_t)1 << 18)
 #define CONFIGURATIONS 512
@@ -55,11 +55,12 @@ static void run(const at_implementation *implementation, const at_configuration 
   if (implementation->prepare(&plan) != ATTUNE_OK)
     fail_msg("%s %s: %s", implementation->name, configuration->text, attune_last_message());
   assert_int_equal(plan.launch(&plan, o, attune_stream_default(host)), ATTUNE_OK);
-  implementation->destroy(&plan);
+  if (implementation->destroy) implementation->destroy(&plan);
 }
 
 static void try_problem(attune_dtype dtype, int trans, int64_t m, int64_t n, int64_t k) {
-  static const at_implementation *const all[] = {&at_gemm_host_reference, &at_gemm_host_blocked, &at_gemm_host_cblas};
+  static const at_implementation *const all[] = {&at_gemm_host_reference, &at_gemm_host_blocked, &at_gemm_host_cblas,
+                                                 &at_gemm_host_small};
   static at_configuration list[CONFIGURATIONS];
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
   const size_t size = attune_dtype_size(dtype);

@@ -31,6 +31,8 @@ static inline attune_status prepare(const attune_gemm_problem *problem, const at
     status = at_gemm_normalise(problem, *use, g, swap);
   }
   *run = *operands;
+  run->alpha = at_gemm_scalar_in(problem->dtype, operands->alpha);
+  run->beta = at_gemm_scalar_in(problem->dtype, operands->beta);
   if (*swap) {
     run->a = operands->b;
     run->b = operands->a;
@@ -59,6 +61,13 @@ static inline bool zero(const double *x) {
   return bits << 1 == 0;
 }
 
+/* Zero, or so small that it may become zero in a narrower type than f64. */
+static inline bool tiny(const double *x) {
+  uint64_t bits;
+  memcpy(&bits, x, sizeof bits);
+  return bits << 1 < (uint64_t)(1023 - 126) << 53;
+}
+
 /* How the operands are used, if nothing about them needs a second look; false sends the call the long way, which also
  * says what is wrong. Whether they suit their elements is known where all are multiples of 8. */
 static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_operands *o, const attune_stream *stream,
@@ -66,11 +75,11 @@ static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_o
   static const uint8_t low_bits[] = {0, 7, 3, 1, 1}; /* by dtype: size - 1 */
   const uintptr_t inputs = (uintptr_t)o->a | (uintptr_t)o->b, d = (uintptr_t)o->d;
   uintptr_t c = d;
-  if (!o->a || !o->b || !d || o->d == o->a || o->d == o->b || zero(&o->alpha)) return false;
+  if (!o->a || !o->b || !d || o->d == o->a || o->d == o->b || tiny(&o->alpha)) return false;
   use->c = AT_C_NONE;
   if (!zero(&o->beta)) {
     c = (uintptr_t)o->c;
-    if (!c) return false;
+    if (!c || tiny(&o->beta)) return false;
     use->c = c == d ? AT_C_INPLACE : AT_C_SEPARATE;
   }
   use->alignment = class_of(inputs | d | c, stream);
@@ -259,7 +268,9 @@ attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream, co
   if (AT_UNLIKELY((bits & (uintptr_t)(flags & FLAG_ALIGNMENT)) || !c_fits || !o->a || !o->b || !o->d ||
                   stream->device != plan->device))
     return fail_run(plan, stream, o);
-  if (AT_UNLIKELY(o->alpha == 0.0)) return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
+  if (AT_UNLIKELY(tiny(&o->alpha)) &&
+      at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
+    return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
   if (AT_LIKELY(plan->id != 0)) at_recent_count_plan(plan);
   if (AT_LIKELY(!(flags & FLAG_SWAP))) return plan->launch(plan, o, stream);
   at_gemm_operands run = *o;

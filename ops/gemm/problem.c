@@ -156,8 +156,10 @@ static attune_status fail_operands(const attune_gemm_problem *p, const attune_ge
     const void *pointer;
     size_t size;
     bool needed;
-  } each[] = {
-      {"a", o->a, in, products}, {"b", o->b, in, products}, {"c", o->c, out, o->beta != 0.0}, {"d", o->d, out, true}};
+  } each[] = {{"a", o->a, in, products},
+              {"b", o->b, in, products},
+              {"c", o->c, out, at_gemm_scalar_in(p->dtype, o->beta) != 0.0},
+              {"d", o->d, out, true}};
   for (size_t i = 0; i < AT_COUNT(each); i++) {
     if (!each[i].needed) continue;
     if (!each[i].pointer)
@@ -177,7 +179,8 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   attune_dtype dtype_out;
   const attune_status status = check_kind(p, &dtype_out);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  const bool products = o->alpha != 0.0 && p->k != 0, reads_c = o->beta != 0.0;
+  const bool products = at_gemm_scalar_in(p->dtype, o->alpha) != 0.0 && p->k != 0,
+             reads_c = at_gemm_scalar_in(p->dtype, o->beta) != 0.0;
   const uintptr_t in = low_bits[p->dtype], out = low_bits[dtype_out];
   const uintptr_t inputs = products ? (uintptr_t)o->a | (uintptr_t)o->b : 0,
                   outputs = (uintptr_t)o->d | (reads_c ? (uintptr_t)o->c : 0);

@@ -52,6 +52,11 @@ static inline int64_t at_gemm_cols_b(const at_gemm *g) {
   return g->trans_b ? g->k : g->n;
 }
 
+/* A scalar as a problem with inputs of `dtype` sees it: what is 0 in the accumulation type is 0. */
+static inline double at_gemm_scalar_in(attune_dtype dtype, double scalar) {
+  return dtype != ATTUNE_F64 && (float)scalar == 0.0f ? 0.0 : scalar;
+}
+
 /* How a call uses its operands, as far as the problem depends on it. */
 typedef struct at_gemm_use {
   at_gemm_c c;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,7 @@ int main(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print what docs/attune.1 holds of this table", 0}, {0}};
   char doc[2048];
+  signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write that meets it */
   setlocale(LC_CTYPE, "");
   setlocale(LC_TIME, "");
   argp_program_version_hook = print_version;
