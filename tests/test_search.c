@@ -418,7 +418,7 @@ static void a_candidate_joins_once(void **state) {
 
 /* ---- the budget ---- */
 
-enum { MANY = 200, CHARS = 24 };
+enum { MANY = 200, CHARS = 32 };
 
 /* Two hundred candidates of ten milliseconds each: a step is one of them, tried twice, and a round. */
 static void the_budget_holds(void **state) {

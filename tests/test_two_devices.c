@@ -113,7 +113,8 @@ static void let_both_tune(attune_tuner *one, attune_tuner *two) {
   for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
   pthread_barrier_destroy(&start);
   assert_int_equal(workers[0].wrong + workers[1].wrong, 0);
-  assert_int_equal(fake_searches, PROBLEMS);
+  /* where the machine stands still for long, a lease runs out, and what was measured until then is dropped */
+  assert_in_range(fake_searches, PROBLEMS, 2 * PROBLEMS - 1);
   assert_int_equal(workers[0].tuned + workers[1].tuned, PROBLEMS);
   assert_true(workers[0].tuned > 0 && workers[1].tuned > 0);
   assert_true(fake_overlaps > 0); /* both devices at the same time */
