@@ -131,14 +131,3 @@ void at_cuda_leave(at_cuda_scope *scope) {
   if (AT_UNLIKELY(scope->previous >= 0) && cudaSetDevice(scope->previous) != cudaSuccess) (void)cudaGetLastError();
   if (scope->relaxed) at_cuda_restore(scope->mode);
 }
-
-void at_cuda_relax(enum cudaStreamCaptureMode *saved) {
-  *saved = cudaStreamCaptureModeRelaxed;
-  if (cudaThreadExchangeStreamCaptureMode(saved) == cudaSuccess) return;
-  *saved = cudaStreamCaptureModeGlobal; /* a thread's first mode */
-  (void)cudaGetLastError();
-}
-
-void at_cuda_restore(enum cudaStreamCaptureMode saved) {
-  if (cudaThreadExchangeStreamCaptureMode(&saved) != cudaSuccess) (void)cudaGetLastError();
-}

@@ -44,13 +44,6 @@ int cli_need_database(const char *path) {
   return CLI_USAGE;
 }
 
-void *cli_alloc(size_t count, size_t size) {
-  void *memory = calloc(count ? count : 1, size);
-  if (memory) return memory;
-  cli_error("out of memory");
-  exit(CLI_FAILED);
-}
-
 int cli_print_json(json_t *value) {
   int failed = json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
   json_decref(value);
