@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_special.c: NaN, infinities, denormals and zeros on the host: every implementation, configuration and
  * instruction set on random shapes loses nothing; a CBLAS that does is refused, by verification and beforehand.
- * ATTUNE_TEST_PROBLEMS: how many problems (200). */
+ * ATTUNE_TEST_PROBLEMS: how many problems (80). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ enum { MOST = 256 };
 static attune_device *device;
 static attune_stream *stream;
 static at_random *data;
-static int problems = 200;
+static int problems = 80;
 
 static uint64_t next(uint64_t *state) { /* xorshift64 */
   *state ^= *state << 13;
