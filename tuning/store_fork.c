@@ -7,6 +7,7 @@
 
 #include "src/fork.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,8 +64,24 @@ bool at_store_inherited(const at_store *store) {
   return __atomic_load_n(&store->pid, __ATOMIC_ACQUIRE) != getpid();
 }
 
+/* Connections of the parent, which a child leaves as they are: known, so that nobody takes them for lost. */
+typedef struct left_behind {
+  struct left_behind *next;
+  sqlite3 *db;
+} left_behind;
+static _Atomic(left_behind *) all_left_behind;
+
+static void leave_behind(sqlite3 *db) {
+  left_behind *one = db ? malloc(sizeof *one) : NULL;
+  if (!one) return;
+  one->db = db;
+  one->next = atomic_load(&all_left_behind);
+  while (!atomic_compare_exchange_weak(&all_left_behind, &one->next, one)) continue;
+}
+
 /* SQLite must not close what it did not open: the parent's connection stays behind, unused. Under the lock. */
 static void forget_parent(at_store *store) {
+  leave_behind(store->db);
   store->db = NULL;
   memset(store->statements, 0, sizeof store->statements);
   store->damaged = store->leased = false;
