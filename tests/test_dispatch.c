@@ -249,11 +249,11 @@ static void the_user_layer_is_over_the_system_layer(void **state) {
   assert_int_equal(fake_searches, 1);
   static const char *const faster[] = {"ns=20000", NULL};
   fake_spins = faster;
-  for (int i = 0; i < 8; i++) { /* on a busy machine what is stored may be the stronger evidence */
-    attune_decision now;
-    OK(attune_tune(tuner, device, FAKE_PROBLEM, 0.0, 1, &now));
-    if (now.source == ATTUNE_SOURCE_TUNED && strcmp(now.configuration, "ns=20000") == 0) break;
-  }
+  attune_tuner_destroy(tuner);
+  options.system_database = NULL; /* whose winner would be raced, and might stay */
+  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  OK(attune_tune(tuner, device, FAKE_PROBLEM, 0.0, 1, NULL));
+  options.system_database = system;
   attune_tuner_destroy(tuner);
   OK(at_tuner_create(&tuner, &options, fake_ops, 1));
   assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
