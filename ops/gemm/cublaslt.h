@@ -21,8 +21,7 @@ typedef struct at_lt_problem {
   uint32_t alignment[4]; /* in bytes, of every matrix of A, B, C, D */
 } at_lt_problem;
 
-/* cublaslt_problem.c: descriptors of *g; at_lt_close also after a failure. Creates the device's context at first use.
- * */
+/* cublaslt_problem.c: descriptors of *g; at_lt_close also after a failure. Creates the device's context at first use. */
 attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *device);
 
 /* The same, when some matrices are copies in a workspace: these begin at multiples of 256 bytes whatever g->alignment
@@ -55,8 +54,7 @@ typedef struct at_lt_algorithm {
   uint32_t value[AT_LT_FIELDS];
 } at_lt_algorithm;
 
-/* cublaslt_algorithm.c: the configuration's text and back; false when it does not fit, or is not exactly such a text.
- * */
+/* cublaslt_algorithm.c: the configuration's text and back; false when it does not fit, or is not exactly such a text. */
 bool at_lt_write(at_configuration *out, const at_lt_algorithm *algorithm);
 bool at_lt_read(at_lt_algorithm *out, const at_configuration *configuration);
 

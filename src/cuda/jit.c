@@ -77,8 +77,7 @@ static bool is_unusable(cudaError_t error) {
   }
 }
 
-/* Asking for the kernel's attributes loads it now, so that the first launch does not have to: that may be in a capture.
- * */
+/* Asking for the kernel's attributes loads it now, so that the first launch does not have to: that may be in a capture. */
 static cudaError_t load(cudaKernel_t *out, const at_kernel_code *code, const char *entry_name) {
   cudaLibrary_t library = NULL;
   struct cudaFuncAttributes attributes;
