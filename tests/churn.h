@@ -9,12 +9,7 @@
 #include <attune/graph.h>
 #include <attune/pinned.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <dirent.h>
 #include <malloc.h>
@@ -22,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 

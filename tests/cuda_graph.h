@@ -6,12 +6,7 @@
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -27,9 +22,6 @@ enum { SIDE = 128, COUNT = SIDE * SIDE };
 
 static attune_device *device;
 static attune_tuner *tuner;
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
 
 static inline void assert_no_stale_error(void) {
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm_fixture.h: one normalised GEMM problem on the host with its memory, its result by a naive loop in f64, and the
- * check of what an implementation wrote. Included after cmocka.h. */
+ * check of what an implementation wrote. */
 #ifndef TESTS_GEMM_FIXTURE_H
 #define TESTS_GEMM_FIXTURE_H
+
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdlib.h>

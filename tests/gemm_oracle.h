@@ -4,6 +4,8 @@
 #ifndef AT_TEST_GEMM_ORACLE_H
 #define AT_TEST_GEMM_ORACLE_H
 
+#include "tests/check.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

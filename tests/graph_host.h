@@ -3,21 +3,17 @@
 #ifndef TESTS_GRAPH_HOST_H
 #define TESTS_GRAPH_HOST_H
 
+#include "tests/check.h"
+
 #include "src/capture.h"
 #include "src/host/host.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
 
 enum { COUNT = 1024 };
 static attune_device *host;

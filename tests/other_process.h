@@ -4,19 +4,17 @@
 #ifndef OTHER_PROCESS_H
 #define OTHER_PROCESS_H
 
+#include "tests/check.h"
+
 #include <attune/memory.h>
 
 #include <dirent.h>
-#include <setjmp.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define HANDLE_TEXT (2 * sizeof(attune_memory_handle) + 1)
 

@@ -6,12 +6,7 @@
 
 #include "tuning/store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>

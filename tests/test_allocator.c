@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_allocator.c: the caching allocator on the host: reuse, order among streams, what is refused, limits, settings,
  * pools, the program's own functions, counters, threads, fork. */
+#include "tests/check.h"
+
 #include "src/capture.h"
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 #define DEFAULTS                                                                                                      \
   "backend:caching,expandable_segments:true,poison:false,roundup_power2_divisions:1,max_split_size_mb:1000000,large_" \

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_annotate.c: what tools are told of memory (nvtx:true), with a tool in the host's place that writes it down: what
  * the program holds may be used, what it freed may not, and a segment is known from first to last. */
+#include "tests/check.h"
+
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <attune/attune.h>
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 #define REGIONS 4096
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_bare.c: what tune says of small products on the host is what a program measures that calls attune_gemm and CBLAS
  * in turns; and the vendor's call is gemv where a program would call that. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,12 +18,6 @@
 #include "tuning/statistics.h"
 
 extern const at_implementation at_gemm_host_cblas;
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 static attune_device *host;
 

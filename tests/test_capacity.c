@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_capacity.c: how many CPUs there really are: bounded in time and value, lower where others take the CPUs; and
  * nobody spins where it does not pay. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <sched.h>
 #include <signal.h>

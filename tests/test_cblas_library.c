@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cblas_library.c: the CBLAS libraries side by side, and the gate that guards their thread count. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cli.c: the command as a user meets it: exit codes, both outputs, resuming, interrupting, terminals. */
+#include "tests/check.h"
+
 #include <attune/attune.h>
 
 #include "tuning/store.h"
@@ -8,10 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #define WORDS 16

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cli_database.c: what the command does about its database: refuses before it measures, makes none by looking,
  * shares one with other processes, and ends when it is told to. */
+#include "tests/check.h"
+
 #include <attune/attune.h>
 
 #include "src/backend.h"
@@ -9,10 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 extern char **environ;

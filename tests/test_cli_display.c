@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cli_display.c: what the command shows: terminals of any width, hostile names, problems as their callers wrote them,
  * and one table behind help, manual page and completion. */
+#include "tests/check.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define MOST (1 << 20)
 

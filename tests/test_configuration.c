@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_configuration.c: tunables as text, there and back; what is no configuration is not read as one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <string.h>

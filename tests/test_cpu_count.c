@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cpu_count.c: how many threads a process may use: quotas of nested groups of both versions, the affinity mask of a
  * child, ATTUNE_THREADS, attune_set_threads; and which stored winners hold then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <sched.h>
 #include <stdatomic.h>

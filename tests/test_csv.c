@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_csv.c: RFC 4180 as it is met in practice, and every complaint with its place. */
+#include "tests/check.h"
+
 #include "tuning/csv.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The whole text as "cell|cell/cell|cell/", or the message of what fails. */
 static char *flatten(const char *text, size_t size) {

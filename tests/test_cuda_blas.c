@@ -3,12 +3,7 @@
  * problems, and the scaling of C. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +13,6 @@
 
 #define LIST 64
 #define THREADS 4
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 extern const at_implementation at_gemm_cublas, at_gemm_cublaslt;
 

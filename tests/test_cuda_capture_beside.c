@@ -6,12 +6,7 @@
 #include <attune/graph.h>
 #include <attune/pinned.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>

@@ -2,12 +2,7 @@
  * test_cuda_device.c: the CUDA backend: properties, memory, streams, events, graphs, handles, errors, threads. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <spawn.h>
@@ -25,8 +20,6 @@
 
 extern char **environ;
 static attune_device *device;
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 /* attune must leave no error of its own behind in this thread. */
 static void assert_no_stale_error(void) {

@@ -4,12 +4,7 @@
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>

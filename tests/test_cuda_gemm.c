@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_gemm.c: GEMM on a GPU, the whole path: every implementation on the case list, tuning, the database,
  * capture, the program's own streams, threads. Exits 77 where there is no GPU. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -16,11 +11,6 @@
 #include "tuning/registry.h"
 #include "tuning/verify.h"
 
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 #define CUDA(call) assert_int_equal((call), cudaSuccess)
 
 enum { MOST = 256, THREADS = 4, BUDGET_MS = 200 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_ipc.c: memory of a GPU between processes, in both kinds of segments. What needs no GPU is in test_ipc.c. */
+#include "tests/check.h"
+
 #include <attune/attune.h>
 
 #include "tests/other_process.h"
@@ -9,7 +11,6 @@
 
 #include <cuda_runtime_api.h>
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 #define LARGE (50 * 20 * MIB) /* more pages than one answer of the exporter brings */
 

@@ -5,12 +5,7 @@
 
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -22,7 +17,6 @@
 
 #include "tests/pad_cases.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define RANDOM_CASES 100
 #define THREADS 8
 #define KINDS 4

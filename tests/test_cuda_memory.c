@@ -3,12 +3,7 @@
  * limits. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -18,7 +13,6 @@
 
 #include "src/cuda/cuda.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 #define LONG_BYTES ((size_t)1 << 30)
 

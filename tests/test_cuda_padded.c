@@ -3,12 +3,7 @@
  * batches with gaps, with and without C, in a graph and under a small workspace. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <stdio.h>
 
@@ -16,7 +11,6 @@
 #include "tests/cuda_gemm.h"
 
 #define LIST 24
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 extern const at_implementation at_gemm_cublaslt_padded;
 

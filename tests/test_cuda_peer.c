@@ -3,19 +3,13 @@
  * other. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define COUNT ((int)1 << 20)
 #define BYTES ((size_t)COUNT * sizeof(float))
 

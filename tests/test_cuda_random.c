@@ -2,12 +2,7 @@
  * test_cuda_random.c: the GPU's random numbers are the host's: mode portable bit for bit, every distribution, type,
  * alignment and length; mode torch bit for bit where no logarithm or sine is involved. And the square root by hand is
  * the correctly rounded one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -20,7 +15,6 @@
 #include "src/half.h"
 #include "src/random/transforms.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MOST ((size_t)9 << 20)
 #define GUARD 64
 

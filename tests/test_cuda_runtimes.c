@@ -3,19 +3,13 @@
  * share the driver's contexts, memory, streams, events and captures; errors and nothing else are each one's own. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define CUDA(call) assert_int_equal((call), cudaSuccess)
 enum { BYTES = 1 << 20, SIZE = 64 };
 

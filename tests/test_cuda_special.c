@@ -2,12 +2,7 @@
  * test_cuda_special.c: NaN, infinities, denormals and zeros on a GPU: what cuBLAS's default loses, what the algorithms of
  * cuBLASLt and the padded copies lose, as a list; a winner loses nothing that the default keeps. Exits 77 where there is
  * no GPU. ATTUNE_TEST_PROBLEMS: how many random problems (60). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +13,6 @@
 #include "tuning/registry.h"
 #include "tuning/verify.h"
 #include "tuning/winner.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 enum { MOST = 256, TRIED = 6, MOST_LINES = 128, RULES = 32 };
 static const double SWEEP_NS = 40e9; /* then no further problem is begun */

@@ -5,12 +5,7 @@
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,8 +21,6 @@
 #include "src/cuda/cuda.h"
 
 #define BYTES ((size_t)64 << 20)
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
 
 extern char **environ;
 static attune_device *device;

@@ -5,19 +5,12 @@
 #include <attune/graph.h>
 #include <attune/pinned.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 enum { COUNT = 256 };
 

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_two_devices.c: two runs of the command tune one workload on two equal GPUs into one database: each problem
  * is measured once, none fails, both GPUs show every winner, and it takes about half the time. Needs two equal GPUs. */
+#include "tests/check.h"
+
 #include <attune/attune.h>
 
 #include "src/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 enum { PROBLEMS = 20 };

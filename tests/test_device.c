@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_device.c: the table of devices, their names and properties, and the CPU behind the host. */
+#include "tests/check.h"
+
 #include "src/backend.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void the_host_is_last(void **state) {
   (void)state;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_device_lease.c: one process has a device at a time; the lease ends with its holder, is not a child's, and
  * needs a safe folder. */
+#include "tests/check.h"
+
 #include "src/device_lease.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +13,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[40];
 static attune_device device, other;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_device_peer.c: memory of a device, and of its peers. */
+#include "tests/check.h"
+
 #include "src/backend.h"
 
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
 
 static attune_device *host;
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_dispatch.c: what runs for a problem, in each mode: the stored winner, the measured one, a guess; once among
  * threads and processes; and that whatever fails on the way leaves the default running. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/workload.h>
 
@@ -16,12 +11,6 @@
 #include <unistd.h>
 
 #include "tests/fake_op.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 enum { THREADS = 16, PROCESSES = 3 };
 

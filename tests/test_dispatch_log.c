@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_dispatch_log.c: what the log tells at level info: what runs at a problem's first call and why no stored winner
  * does, what was tuned, that a database was made; and nothing of it at lower levels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_evidence.c: what noise leaves open is unsure, is told and measured again; weaker evidence never replaces stronger,
  * and the winner so far is raced beside its challengers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <unistd.h>
 
 #include "tests/fake_op.h"
 #include "tuning/race.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 /* The default's times when something else has the machine: from 0.3 to 3.3 ms. */
 #define LOADED "ns=300000,noise=3000000"

@@ -2,13 +2,14 @@
  * test_exit.c: a process ends, in every way there is, while products are in flight: it ends as asked, at once, and
  * neither hangs nor crashes, with each CBLAS. The test starts itself anew with the way as its argument.
  * ATTUNE_TEST_EXITS: how often each; ATTUNE_TEST_WAY: this way only. */
+#include "tests/check.h"
+
 #include "src/host/host.h"
 #include "tests/without_blas.h"
 
 #include <attune/attune.h>
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -17,8 +18,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 extern char **environ;
 

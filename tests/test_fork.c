@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_fork.c: a child of fork has a working host; the streams and events that it inherited fail and do not hang,
  * its generators go on. */
+#include "tests/check.h"
+
 #include <attune/random.h>
 
 #include "src/backend.h"
@@ -8,14 +10,11 @@
 #include "src/host/threads.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static attune_device *host;
 

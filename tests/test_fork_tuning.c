@@ -2,20 +2,19 @@
  * test_fork_tuning.c: forks at any time under threads that tune, call, allocate and record: each child multiplies,
  * tunes, stores and ends. Forks in the first milliseconds of a process, while libraries are still being opened, are
  * made by this program started anew. ATTUNE_TEST_FORKS: how many of both. */
+#include "tests/check.h"
+
 #include "src/support.h"
 #include "tests/without_blas.h"
 
 #include <attune/attune.h>
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 extern char **environ;
 

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_call.c: the public calls of GEMM: each bad argument has its status and a message that names it, and the
  * next call works; plans refuse operands they were not made for; row-major, pointers off alignment, explain. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <float.h>
 
 #include "src/backend.h"
 #include "tests/gemm_oracle.h"
 
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 #define REFUSED(call, words) refused((call), (words), #call, __LINE__)
 
 static attune_device *device;

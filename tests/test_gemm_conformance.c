@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_conformance.c: every implementation, several of its configurations, on every case of the list, against
  * plain loops. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include "src/backend.h"
 #include "tests/gemm_oracle.h"
 #include "tuning/registry.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 enum { MOST = 256, MOST_SEEN = 16 };
 
@@ -139,8 +128,8 @@ static void the_public_call_does_each_case(void **state) {
 static void the_list_is_complete(void **state) {
   (void)state;
   struct {
-    int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[129], data[AT_DATA_KINDS], batch[2], ld[2],
-        strided[2], broadcast[2], edge[4];
+    int kind[6], transposes[4], layout[2], c[3], alpha[3], beta[3], alignment[129], data[AT_DATA_KINDS], batch[2],
+        ld[2], strided[2], broadcast[2], edge[4];
   } n;
   memset(&n, 0, sizeof n);
   for (int index = 0; index < at_gemm_case_count(); index++) {

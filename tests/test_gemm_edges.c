@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_edges.c: matrices whose memory ends with them: what lies behind is no memory, and no configuration of any
  * implementation of the host touches it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <string.h>
 #include <sys/mman.h>

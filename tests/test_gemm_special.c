@@ -2,12 +2,7 @@
  * test_gemm_special.c: NaN, infinities, denormals and zeros on the host: every implementation, configuration and
  * instruction set on random shapes loses nothing; a CBLAS that does is refused, by verification and beforehand.
  * ATTUNE_TEST_PROBLEMS: how many problems (80). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +13,6 @@
 #include "src/backend.h"
 #include "tuning/registry.h"
 #include "tuning/verify.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 enum { MOST = 256 };
 

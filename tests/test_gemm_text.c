@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_text.c: a problem's text is its identity: there and back for random problems, no two problems with one
  * text, and each field that differs gives another text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_graph_exit.c: a process ends, in every way there is, with replays in flight, a capture under way and pooled
  * streams at work: it ends at once and as asked. The test starts itself anew with the way as its argument. */
+#include "tests/check.h"
+
 #include "src/host/host.h"
 
 #include <attune/graph.h>
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -15,8 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 extern char **environ;
 static char self[4096];

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_graph_fork.c: a child of fork makes graphs and takes pooled streams anew; the graphs that it inherited fail and
  * do not hang. */
+#include "tests/check.h"
+
 #include "src/backend.h"
 #include "src/host/host.h"
 
 #include <attune/graph.h>
 
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 static attune_device *host;
 static atomic_bool gate;

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_graph_memory.c: what a graph allocates and multiplies, on the host: memory that lives with the graph, is shared
  * among graphs and goes with the last of them; GEMMs that never tune in a capture. */
+#include "tests/check.h"
+
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
 
 enum { SIDE = 48, COUNT = SIDE * SIDE };
 #define BYTES (COUNT * sizeof(float))

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_guard.c: a team that is slower in the program than the default is set aside, and said so; one that is slow now
  * and then, or slow because everything is, is not; threads, streams, and a bound on threads that comes later. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 
@@ -14,12 +9,6 @@
 #include "tests/fake_op.h"
 #include "tuning/guard.h"
 #include "tuning/winner.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 #define TEAM "ns=10000,threads=2"
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_half.c: every half to f32 and back, and rounding at every middle between two neighbours. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 

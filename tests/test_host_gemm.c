@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_host_gemm.c: the host's GEMM implementations, each configuration of each, against a naive loop in f64. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -2,12 +2,7 @@
  * test_host_small.c: every tile of host_small, by every size up to beyond the largest tile, against plain loops: whole
  * numbers, so that results are exact; what lies around D stays; NaN and infinity come through; C is not read when beta
  * is 0. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdio.h>

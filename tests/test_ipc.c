@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_ipc.c: memory of expandable segments between processes, with the host in the place of a GPU. The other process
  * is this program with arguments. */
+#include "tests/check.h"
+
 #include "tests/memfd_backend.h"
 
 #include <signal.h>
@@ -9,7 +11,6 @@
 
 #include "src/memory/ipc_socket.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 #define PAGE (20 * MIB)
 #define PAGES (2 * AT_IPC_BATCH + 3) /* more than two answers bring */

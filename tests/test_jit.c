@@ -5,12 +5,7 @@
 
 #include <attune/status.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +15,6 @@
 
 #include "src/cuda/state.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define WORKERS 12
 #define KINDS 4
 #define ROUNDS 3

@@ -3,12 +3,7 @@
  * without spilling. No device is needed. A new kernel is one more line in `kernels`. */
 #include "ops/gemm/pad.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,12 +2,7 @@
  * test_kernel_cache.c: compiled kernels in files: what was stored comes back or is a miss; nothing else ever does. */
 #include "src/cuda/kernel_cache.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,12 +2,7 @@
  * test_last_message.c: a call that succeeds leaves the thread's message alone, also where something fails inside it: a
  * database that is not there, a winner that this build does not have, a candidate that is refused, memory that is made
  * room for, work in flight. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -32,6 +27,7 @@ static void assert_stands(const char *call) {
     fail_msg("%s left the message \"%s\"; should have left \"%s\"", call, attune_last_message(), known);
 }
 
+#undef OK /* here also that the message stands */
 #define OK(call)                                                                         \
   do {                                                                                   \
     const attune_status ok_status = (call);                                              \

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_memory.c: memory, copies and fills on the host: alignment, stream order, refused arguments. */
+#include "tests/check.h"
+
 #include "src/backend.h"
 #include "src/host/host.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static attune_device *host;
 static attune_stream *inline_stream, *queued;

@@ -3,19 +3,12 @@
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 enum { MIB = 1024 * 1024 };
 

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_memory_misuse.c: each wrong call of the memory functions has its status and its message, and the next call works
  * on what it left alone. */
+#include "tests/check.h"
+
 #include <attune/pinned.h>
 #include <attune/pool.h>
 
 #include "src/host/host.h"
 #include "src/memory/allocator.h"
 
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 
 static attune_device *host;
@@ -48,7 +46,7 @@ static void next_call_works(void) {
   OK(attune_free(p, first));
 }
 
-#define FAILS(call, status, part)         \
+#define FAILS_SAYING(call, status, part)  \
   do {                                    \
     uint64_t before = held(host);         \
     assert_int_equal((call), status);     \
@@ -88,17 +86,18 @@ static void freed_twice(void **state) {
   says("was freed already, and is cached");
   assert_int_equal(attune_free_sized(p, second, 5000), ATTUNE_INVALID_ARGUMENT);
   says("was freed already, and is cached");
-  FAILS(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  FAILS(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
-  FAILS(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  FAILS_SAYING(attune_free(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  FAILS_SAYING(attune_record_use(p, second), ATTUNE_INVALID_ARGUMENT, "was freed already");
+  FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "was freed already");
   OK(attune_free(guard, first));
   char *one = take(first, 512), *two = take(first, 512), *late = one > two ? one : two;
   OK(attune_free(one, first));
   OK(attune_free(two, first));
-  FAILS(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
-        "freed already, or never allocated: it lies in"); /* merged */
+  FAILS_SAYING(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
+               "freed already, or never allocated: it lies in"); /* merged */
   OK(attune_memory_empty_cache(host));
-  FAILS(attune_free(late, first), ATTUNE_INVALID_ARGUMENT, "was freed already, or never allocated"); /* unmapped */
+  FAILS_SAYING(attune_free(late, first), ATTUNE_INVALID_ARGUMENT,
+               "was freed already, or never allocated"); /* unmapped */
 }
 
 static void freed_twice_and_given_back(void **state) {
@@ -107,7 +106,7 @@ static void freed_twice_and_given_back(void **state) {
   void *p = take(first, 30 * MIB);
   OK(attune_free(p, first));
   OK(attune_memory_empty_cache(host));
-  FAILS(attune_free(p, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  FAILS_SAYING(attune_free(p, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
 }
 
 static atomic_bool gate;
@@ -124,8 +123,8 @@ static void freed_while_another_stream_uses_it(void **state) {
   atomic_store(&gate, false);
   OK(at_host_submit(second, wait_for_gate, NULL, 0));
   OK(attune_free(p, first));
-  FAILS(attune_free(p, first), ATTUNE_INVALID_ARGUMENT, "freed already on host, and another stream still uses");
-  FAILS(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside what was freed already");
+  FAILS_SAYING(attune_free(p, first), ATTUNE_INVALID_ARGUMENT, "freed already on host, and another stream still uses");
+  FAILS_SAYING(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside what was freed already");
   atomic_store(&gate, true);
   OK(attune_stream_synchronize(second));
 }
@@ -134,33 +133,35 @@ static void inside_an_allocation(void **state) {
   (void)state;
   char *p = take(first, 5000), start[40];
   snprintf(start, sizeof start, "begins at %p on host", (void *)p);
-  FAILS(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside the allocation of 5000 bytes");
-  FAILS(attune_free(p + 1, second), ATTUNE_INVALID_ARGUMENT, start);
-  FAILS(attune_record_use(p + 4096, second), ATTUNE_INVALID_ARGUMENT, "lies 4096 bytes inside the allocation");
-  FAILS(attune_memory_range(p + 512, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside the allocation");
-  FAILS(attune_memory_range(p + 7, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "lies 7 bytes inside the allocation");
+  FAILS_SAYING(attune_free(p + 512, first), ATTUNE_INVALID_ARGUMENT,
+               "lies 512 bytes inside the allocation of 5000 bytes");
+  FAILS_SAYING(attune_free(p + 1, second), ATTUNE_INVALID_ARGUMENT, start);
+  FAILS_SAYING(attune_record_use(p + 4096, second), ATTUNE_INVALID_ARGUMENT, "lies 4096 bytes inside the allocation");
+  FAILS_SAYING(attune_memory_range(p + 512, NULL, NULL), ATTUNE_INVALID_ARGUMENT,
+               "lies 512 bytes inside the allocation");
+  FAILS_SAYING(attune_memory_range(p + 7, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "lies 7 bytes inside the allocation");
   OK(attune_free(p, first));
-  FAILS(attune_free(p + 3, first), ATTUNE_INVALID_ARGUMENT, "in free memory, where no allocation can begin");
+  FAILS_SAYING(attune_free(p + 3, first), ATTUNE_INVALID_ARGUMENT, "in free memory, where no allocation can begin");
 }
 
 static void not_of_attune(void **state) {
   (void)state;
   char local[64] = {0};
   void *libc = malloc(100);
-  FAILS(attune_free(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
-  FAILS(attune_free(libc, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
-  FAILS(attune_record_use(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
-  FAILS(attune_memory_range(local, NULL, NULL), ATTUNE_NOT_FOUND, "is not memory of attune; should");
+  FAILS_SAYING(attune_free(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  FAILS_SAYING(attune_free(libc, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  FAILS_SAYING(attune_record_use(local, first), ATTUNE_NOT_FOUND, "is not memory of attune on host");
+  FAILS_SAYING(attune_memory_range(local, NULL, NULL), ATTUNE_NOT_FOUND, "is not memory of attune; should");
   free(libc);
 }
 
 static void of_another_device(void **state) {
   (void)state;
   char *here = take(first, 5000), *there = take(elsewhere, 5000);
-  FAILS(attune_free(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
-  FAILS(attune_free(here, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
-  FAILS(attune_free(here + 512, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
-  FAILS(attune_record_use(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
+  FAILS_SAYING(attune_free(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
+  FAILS_SAYING(attune_free(here, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
+  FAILS_SAYING(attune_free(here + 512, elsewhere), ATTUNE_INVALID_ARGUMENT, "is memory of host, stream is of other");
+  FAILS_SAYING(attune_record_use(there, first), ATTUNE_INVALID_ARGUMENT, "is memory of other, stream is of host");
   assert_int_equal(held(&other), 1);
   OK(attune_free(there, elsewhere));
   OK(attune_free(here, first));
@@ -169,10 +170,10 @@ static void of_another_device(void **state) {
 static void of_another_size(void **state) {
   (void)state;
   void *p = take(first, 5000);
-  FAILS(attune_free_sized(p, first, 4999), ATTUNE_INVALID_ARGUMENT, "bytes is 4999; should be 5000");
-  FAILS(attune_free_sized(p, second, 5120), ATTUNE_INVALID_ARGUMENT, "bytes is 5120; should be 5000");
-  FAILS(attune_free_sized(p, first, 0), ATTUNE_INVALID_ARGUMENT, "bytes is 0");
-  FAILS(attune_free_sized(p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "should be 5000");
+  FAILS_SAYING(attune_free_sized(p, first, 4999), ATTUNE_INVALID_ARGUMENT, "bytes is 4999; should be 5000");
+  FAILS_SAYING(attune_free_sized(p, second, 5120), ATTUNE_INVALID_ARGUMENT, "bytes is 5120; should be 5000");
+  FAILS_SAYING(attune_free_sized(p, first, 0), ATTUNE_INVALID_ARGUMENT, "bytes is 0");
+  FAILS_SAYING(attune_free_sized(p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "should be 5000");
   OK(attune_free_sized(p, first, 5000));
 }
 
@@ -181,30 +182,31 @@ static void no_such_size(void **state) {
   void *p = &p, *cached = take(first, 200 * MIB);
   uint64_t bytes = host->properties.memory_bytes;
   OK(attune_free(cached, first));
-  FAILS(attune_alloc(&p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "the negative number -1 ");
+  FAILS_SAYING(attune_alloc(&p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "the negative number -1 ");
   assert_null(p);
-  FAILS(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
-        "the negative number -9223372036854775808 ");
-  FAILS(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
-  FAILS(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
+  FAILS_SAYING(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
+               "the negative number -9223372036854775808 ");
+  FAILS_SAYING(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
+  FAILS_SAYING(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
   assert_null(p);
   attune_memory_statistics s;
   OK(attune_memory_get_statistics(host, &s));
   assert_true(s.reserved_bytes[0].current >= 200 * MIB); /* the cache is not lost to what cannot be had */
-  FAILS(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "the negative number -5 ");
-  FAILS(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY, "there is no machine with as much");
+  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "the negative number -5 ");
+  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY,
+               "there is no machine with as much");
   assert_null(p);
 }
 
 static void null_arguments(void **state) {
   (void)state;
   void *p = take(first, 100), *out = NULL;
-  FAILS(attune_alloc(NULL, first, 8), ATTUNE_INVALID_ARGUMENT, "out is NULL");
-  FAILS(attune_alloc(&out, NULL, 8), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS(attune_free(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS(attune_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
-  FAILS(attune_record_use(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS(attune_memory_range(NULL, &out, NULL), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
+  FAILS_SAYING(attune_alloc(NULL, first, 8), ATTUNE_INVALID_ARGUMENT, "out is NULL");
+  FAILS_SAYING(attune_alloc(&out, NULL, 8), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  FAILS_SAYING(attune_free(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  FAILS_SAYING(attune_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
+  FAILS_SAYING(attune_record_use(p, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  FAILS_SAYING(attune_memory_range(NULL, &out, NULL), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
   OK(attune_free(NULL, first));
   OK(attune_free(p, first));
 }
@@ -214,17 +216,21 @@ static void pinned_memory(void **state) {
   char *p = NULL, local[8];
   void *device = take(first, 100);
   OK(attune_pinned_alloc((void **)&p, host, 5000));
-  FAILS(attune_free(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned host memory; should be given to attune_pinned_free");
-  FAILS(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT, "is memory of a device; should be given to attune_free");
-  FAILS(attune_pinned_free(local), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
-  FAILS(attune_pinned_free(p + 512), ATTUNE_INVALID_ARGUMENT, "lies 512 bytes inside the pinned memory that begins at");
-  FAILS(attune_pinned_record_use(p, elsewhere), ATTUNE_INVALID_ARGUMENT, "is pinned for host, stream is of other");
-  FAILS(attune_pinned_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
+  FAILS_SAYING(attune_free(p, first), ATTUNE_INVALID_ARGUMENT,
+               "is pinned host memory; should be given to attune_pinned_free");
+  FAILS_SAYING(attune_pinned_free(device), ATTUNE_INVALID_ARGUMENT,
+               "is memory of a device; should be given to attune_free");
+  FAILS_SAYING(attune_pinned_free(local), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
+  FAILS_SAYING(attune_pinned_free(p + 512), ATTUNE_INVALID_ARGUMENT,
+               "lies 512 bytes inside the pinned memory that begins at");
+  FAILS_SAYING(attune_pinned_record_use(p, elsewhere), ATTUNE_INVALID_ARGUMENT,
+               "is pinned for host, stream is of other");
+  FAILS_SAYING(attune_pinned_record_use(NULL, first), ATTUNE_INVALID_ARGUMENT, "pointer is NULL");
   OK(attune_pinned_free(p));
-  FAILS(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
-  FAILS(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
+  FAILS_SAYING(attune_pinned_free(p), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
+  FAILS_SAYING(attune_pinned_record_use(p, first), ATTUNE_INVALID_ARGUMENT, "is pinned memory that was freed already");
   OK(attune_pinned_empty_cache(host));
-  FAILS(attune_pinned_free(p), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
+  FAILS_SAYING(attune_pinned_free(p), ATTUNE_NOT_FOUND, "is not pinned memory of attune");
   OK(attune_free(device, first));
 }
 
@@ -233,23 +239,23 @@ static void pools(void **state) {
   attune_pool *pool = NULL, *inner = NULL;
   attune_allocator half = {0};
   attune_pool_options options = {.allocator = &half};
-  FAILS(attune_pool_create(NULL, host, NULL), ATTUNE_INVALID_ARGUMENT, "out is NULL");
-  FAILS(attune_pool_create(&pool, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "device is NULL");
-  FAILS(attune_pool_create(&pool, host, &options), ATTUNE_INVALID_ARGUMENT, "allocator has no alloc function");
+  FAILS_SAYING(attune_pool_create(NULL, host, NULL), ATTUNE_INVALID_ARGUMENT, "out is NULL");
+  FAILS_SAYING(attune_pool_create(&pool, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "device is NULL");
+  FAILS_SAYING(attune_pool_create(&pool, host, &options), ATTUNE_INVALID_ARGUMENT, "allocator has no alloc function");
   OK(attune_pool_create(&pool, host, NULL));
   OK(attune_pool_create(&inner, host, NULL));
-  FAILS(attune_pool_begin(NULL, first), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
-  FAILS(attune_pool_begin(pool, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
-  FAILS(attune_pool_begin(pool, elsewhere), ATTUNE_INVALID_ARGUMENT, "pool is of device host, stream of other");
-  FAILS(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "stream uses no pool");
+  FAILS_SAYING(attune_pool_begin(NULL, first), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
+  FAILS_SAYING(attune_pool_begin(pool, NULL), ATTUNE_INVALID_ARGUMENT, "stream is NULL");
+  FAILS_SAYING(attune_pool_begin(pool, elsewhere), ATTUNE_INVALID_ARGUMENT, "pool is of device host, stream of other");
+  FAILS_SAYING(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "stream uses no pool");
   OK(attune_pool_begin(pool, first));
   OK(attune_pool_begin(inner, first));
-  FAILS(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "should be that of the latest attune_pool_begin");
+  FAILS_SAYING(attune_pool_end(pool, first), ATTUNE_INVALID_ARGUMENT, "should be that of the latest attune_pool_begin");
   OK(attune_pool_end(inner, first));
   for (int i = 1; i < AT_POOL_DEPTH; i++) OK(attune_pool_begin(pool, first));
-  FAILS(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream uses 8 pools already");
+  FAILS_SAYING(attune_pool_begin(pool, first), ATTUNE_BUSY, "the stream uses 8 pools already");
   for (int i = 0; i < AT_POOL_DEPTH; i++) OK(attune_pool_end(pool, first));
-  FAILS(attune_pool_bytes(NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
+  FAILS_SAYING(attune_pool_bytes(NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT, "pool is NULL");
   attune_pool_destroy(inner);
   attune_pool_destroy(pool);
 }
@@ -259,12 +265,12 @@ static void on_a_lost_device(void **state) {
   (void)state;
   void *p = take(elsewhere, 5000), *out = NULL;
   at_memory_device_lost(&other);
-  FAILS(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be started anew");
-  FAILS(attune_free_sized(p, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
-  FAILS(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
-  FAILS(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");
-  FAILS(attune_alloc(&out, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
-  FAILS(attune_memory_empty_cache(&other), ATTUNE_DEVICE_ERROR, "other is lost");
+  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be started anew");
+  FAILS_SAYING(attune_free_sized(p, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
+  FAILS_SAYING(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
+  FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");
+  FAILS_SAYING(attune_alloc(&out, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
+  FAILS_SAYING(attune_memory_empty_cache(&other), ATTUNE_DEVICE_ERROR, "other is lost");
   assert_null(out);
 }
 

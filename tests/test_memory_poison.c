@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_memory_poison.c: poison mode on the host: what was freed is filled and looked at; in captures each replay fills
  * the graph's own memory, and no other. */
+#include "tests/check.h"
+
 #include <attune/graph.h>
 #include <attune/memory.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 enum { POISON = 0xfa, BYTES = 3000 };
 
 static attune_device *host;

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_memory_segments.c: what is taken from the device, and from which segments requests are served. */
+#include "tests/check.h"
+
 #include <attune/memory.h>
 #include <attune/pool.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 #define KIB ((size_t)1 << 10)
 enum { HELD_MAX = 64 };

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_memory_snapshot.c: the snapshot is JSON of the documented form, its sizes add up, and the history has what
  * happened in order. */
+#include "tests/check.h"
+
 #include <attune/graph.h>
 #include <attune/memory.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define MIB ((size_t)1 << 20)
 
 static attune_device *host;

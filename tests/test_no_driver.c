@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_no_driver.c: a program of a build with CUDA starts where no CUDA device is to be seen, and has only the host. */
+#include "tests/check.h"
+
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "src/backend.h"
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_nvtx.c: how tools see memory through NVTX: a tool that is linked in gets heaps and regions as it must. Needs the
  * toolkit, and no GPU. */
+#include "tests/check.h"
+
 #include "src/cuda/memory.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #ifdef AT_CUDA_NVTX
 #define NVTX_NO_IMPL

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_one_cpu.c: a process that may use a single CPU: attune's own host implementation still offers configurations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <sched.h>
 

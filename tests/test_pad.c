@@ -3,12 +3,7 @@
  * does not, and no load outside a source. */
 #include "tests/pad_on_host.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include "tests/pad_cases.h"
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_philox.c: Philox4x32-10 against the known answers that Random123 publishes, and the vector versions against the
  * plain one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include "src/random/fill.h"
 

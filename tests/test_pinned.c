@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_pinned.c: pinned memory on the host: reuse by powers of two, waiting for streams, counters, what is refused. */
+#include "tests/check.h"
+
 #include <attune/pinned.h>
 
 #include "src/host/host.h"
 
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 static attune_device *host;
 static attune_stream *stream;

@@ -4,12 +4,7 @@
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -17,8 +12,6 @@
 #include <string.h>
 
 #include "tuning/tuner.h"
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 enum { PLACES = 16, SIDE = 24, THREADS = 4 };
 

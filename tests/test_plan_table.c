@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_plan_table.c: hits and misses, replacement, growth, withdrawal of guesses; readers without a lock beside
  * writers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdio.h>

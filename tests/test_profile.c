@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_profile.c: timings on the host are those of plans whose cost is known; operands are random, rotate where inputs
  * are to be cold, and lie exactly at their alignment class between guards where they are to be verified. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 
@@ -14,12 +9,6 @@
 #include "tests/fake_op.h"
 #include "tuning/profile.h"
 #include "tuning/statistics.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 static attune_device *device;
 static at_profiler *profiler;

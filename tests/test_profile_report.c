@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_profile_report.c: what a tuner dispatched: every call is counted, times are those that are stored, and the report
  * is written at the end of a tuner and of the process, as a table or as JSON that a parser reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -20,12 +15,6 @@
 #include "tests/fake_op.h"
 
 enum { THREADS = 3, CALLS = 200, MOST = 16 };
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 static char folder[] = "/tmp/attune-test-profile-XXXXXX", database[128], report[128];
 static attune_device *host;

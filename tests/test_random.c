@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_random.c: generators: state, offsets, order, bad input; and that every instruction set, thread count and split
  * of a call gives the same bits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -17,7 +12,6 @@
 
 #include "src/random/fill.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define BAD(call) assert_int_equal((call), ATTUNE_INVALID_ARGUMENT)
 #define SEED 0x0123456789abcdefu
 

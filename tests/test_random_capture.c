@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_random_capture.c: random numbers in graphs, on every device of the machine: replays draw what eager calls would,
  * and misuse is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -15,7 +10,6 @@
 
 #include "src/backend.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define COUNT 10001
 
 typedef struct scene {

@@ -2,12 +2,7 @@
  * test_random_distributions.c: what is drawn has the distribution that was asked for: chi-square over cells of known
  * probability, Kolmogorov-Smirnov for continuous types, for each distribution and type; fixed seeds, thresholds that
  * chance passes but once in a million. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -17,7 +12,6 @@
 
 #include "src/half.h"
 
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 #define COUNT ((size_t)1 << 20)
 
 static attune_stream *stream;

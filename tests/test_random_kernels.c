@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_random_kernels.c: every kernel of random numbers compiles for every architecture that we care for, without
  * spilling. Needs no GPU. Of the two ways of a portable kernel one in turn, with ATTUNE_TEST_ALL both. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_random_torch.c: mode torch on the host: numbers that PyTorch prints on a GPU, and its kernel's loops written
  * down as they are: threads with a generator each, several samples a step. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -16,8 +11,6 @@
 
 #include "src/half.h"
 #include "src/random/philox.h"
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 static attune_stream *stream;
 static attune_generator *generator;

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_recent.c: recent calls are found over the whole problem, and every call is counted: by threads that live and
  * threads that ended, beyond what is remembered, by plans, and never after the tuner is gone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,12 +10,6 @@
 #include "src/backend.h"
 #include "tuning/recent.h"
 #include "tuning/tuner.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 enum { MOST = 4096 };
 static attune_stream *stream;

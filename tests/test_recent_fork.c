@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_recent_fork.c: a child of fork, while threads of its parent call and add up, calls, adds up and ends. The first
  * argument is the number of children. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_recheck.c: a stored winner that holds, gains less than it claimed, is slower than the default, is wrong, is gone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include "tests/fake_op.h"
 #include "tuning/recheck.h"
 #include "tuning/tuner.h"
-
-#define OK(call)                                                               \
-  do {                                                                         \
-    if ((call) != ATTUNE_OK) fail_msg("%s: %s", #call, attune_last_message()); \
-  } while (0)
 
 static attune_device *device;
 static at_profiler *profiler;

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_recording.c: mode record writes down every call, once: of every thread and plan, at the end of a tuner and of the
  * process, over forks and changes of the mode; and tuning takes what takes longest first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <attune/attune.h>
 
@@ -20,12 +15,6 @@
 #include "tuning/recording.h"
 
 enum { THREADS = 3, CALLS = 500 };
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 static char folder[] = "/tmp/attune-test-recording-XXXXXX", database[128];
 static attune_device *host;

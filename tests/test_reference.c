@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_reference.c: the trusted result of verification: right for every dtype, and its tolerance neither too tight nor
  * too loose. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include "src/backend.h"
 #include "tests/gemm_oracle.h"

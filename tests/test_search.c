@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_search.c: the search takes the fastest candidate that is right, keeps the default within the noise, holds its
  * budget, and says why. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 #include <time.h>
@@ -16,12 +11,6 @@
 #include "tests/fake_op.h"
 #include "tuning/race.h"
 #include "tuning/search.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 static attune_device *device;
 static at_profiler *profiler;

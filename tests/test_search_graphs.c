@@ -2,21 +2,10 @@
  * test_search_graphs.c: a search on a device that replays graphs, as a GPU does, played by the host: a graph holds the
  * pointers it was captured with, so each placement has graphs of its own; all subjects of a round share the placement;
  * every graph is released. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include "tests/fake_op.h"
 #include "tuning/search.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 enum { CALLS = 128, LAUNCHES = 4096 };
 

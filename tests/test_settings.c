@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_settings.c: the environment: defaults, each variable, and what is refused. */
+#include "tests/check.h"
+
 #include "src/settings.h"
 
 #include "src/support.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int clean_environment(void **state) {
   (void)state;

@@ -2,12 +2,7 @@
  * test_single_flight.c: many processes and threads want one problem's winner: one measures while the others wait for
  * as long as it lives; and two that want different ones take turns on a device. ATTUNE_TEST_ROUNDS,
  * ATTUNE_TEST_PROCESSES and ATTUNE_TEST_KILLS make it longer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <fcntl.h>
 #include <pthread.h>

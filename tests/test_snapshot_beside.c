@@ -3,20 +3,13 @@
  * fast path: each is of one moment. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
 
 enum { THREADS = 3, SNAPSHOTS = 150, HELD = 16 };
 

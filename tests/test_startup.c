@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_startup.c: what being linked with attune costs a program that does not use it, beside one that is linked with
  * SQLite alone: at most 5 ms and 5 MB. ATTUNE_TEST_STARTS: how often each is started. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include "src/support.h"
 #include "tests/child.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_statistics.c: medians, deviations and paired ratios on samples whose answers are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_status.c: messages, the log, and the small tools of support.c. */
+#include "tests/check.h"
+
 #include "src/support.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 typedef struct heard {
   int lines;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_stream.c: host streams and events: order, asynchrony, waits, times, lifetimes, refused arguments. */
+#include "tests/check.h"
+
 #include "src/backend.h"
 #include "src/host/host.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static attune_device *host;
 

@@ -4,12 +4,7 @@
 #include <attune/attune.h>
 #include <attune/graph.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
 
 static attune_device *host;
 

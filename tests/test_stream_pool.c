@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_stream_pool.c: pooled streams, each thread's current stream and device, options of events, implicit
  * synchronization told. */
+#include "tests/check.h"
+
 #include "src/backend.h"
 #include "src/host/host.h"
 #include "src/sync_debug.h"
@@ -9,15 +11,9 @@
 #include <attune/random.h>
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
-
-#define OK(call) assert_int_equal((call), ATTUNE_OK)
-#define FAILS(call, status) assert_int_equal((call), status)
 
 static attune_device *host;
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_threads.c: the pool: every rank once, barriers, nesting, concurrent callers, growth. */
+#include "tests/check.h"
+
 #include "src/host/threads.h"
 #include "src/support.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST = 8 };
 

@@ -3,12 +3,7 @@
  * machine that has none, what is said. Needs no GPU. Each case is a process of its own. */
 #include <attune/attune.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_two_devices.c: two equal devices share their winners: each problem is measured once, both measure at the same
  * time, and a winner is shown for each device that it holds on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_verify.c: each way of being wrong is caught, by plans that are wrong in one way each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_verify_special.c: each way to lose a NaN, an infinity, a denormal or a zero is caught, and named, by plans that
  * lose one thing each; what the default loses too is allowed. The plans are loops of their own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 #include <float.h>
 
@@ -14,12 +9,6 @@
 #include "tests/gemm_oracle.h"
 #include "tuning/search.h"
 #include "tuning/verify.h"
-
-#define OK(call)                                                                                                       \
-  do {                                                                                                                 \
-    const attune_status ok_status = (call);                                                                            \
-    if (ok_status != ATTUNE_OK) fail_msg("%s: %s: %s", #call, attune_status_string(ok_status), attune_last_message()); \
-  } while (0)
 
 static attune_device *device;
 static attune_stream *stream;

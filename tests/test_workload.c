@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_workload.c: workloads from CSV, malformed ones named with their place, and from what mode record wrote down. */
+#include "tests/check.h"
+
 #include <attune/attune.h>
 
 #include "tuning/tuner.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/attune-test-workload-XXXXXX";
 static char path[64];
