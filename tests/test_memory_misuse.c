@@ -265,7 +265,7 @@ static void on_a_lost_device(void **state) {
   (void)state;
   void *p = take(elsewhere, 5000), *out = NULL;
   at_memory_device_lost(&other);
-  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be started anew");
+  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be restarted");
   FAILS_SAYING(attune_free_sized(p, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");

@@ -179,7 +179,7 @@ typedef struct attune_recheck {
 } attune_recheck;
 
 /* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
- * its numbers on new data. Takes about budget_ms (<= 0: a time that suits the problem). Stores nothing. Errors:
+ * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). Stores nothing. Errors:
  * INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY
  * (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune
  * does. */
