@@ -3,7 +3,7 @@
  * free.
  *
  * A lock that is held for a moment only is taken before the fork and given back after it, so the child finds what it
- * guards whole. One that is held for long (for a whole search) must not hold up a fork: the child makes it anew, and
+ * guards whole. One that is held for long (for a whole search) must not hold up a fork: the child makes it again, and
  * forgets what the thread that held it had begun. A library that is being opened is waited for (loading.h); what it and
  * its user asked of pthread_atfork meanwhile comes too late for that fork, but a watch does not. */
 #ifndef AT_FORK_H

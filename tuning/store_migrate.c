@@ -53,7 +53,7 @@ static int count_statements(const char *schema) {
   return count;
 }
 
-/* Whatever their order: a table that was made anew comes last. */
+/* Whatever their order: a table that was made later comes last. */
 static int compare(at_store *store, const char *schema, bool *same) {
   sqlite3_stmt *statement;
   uint32_t seen = 0;
@@ -124,7 +124,7 @@ static int copy_winners(at_store *store) {
   return at_store_step_end(statement, code);
 }
 
-/* The tables that are looked for later must not be those of before: statements are prepared anew. */
+/* The tables that are looked for later must not be those of before: statements are prepared again. */
 static void forget(at_store *store, at_statement which) {
   (void)sqlite3_finalize(store->statements[which]);
   store->statements[which] = NULL;
