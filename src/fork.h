@@ -26,7 +26,8 @@ typedef struct at_fork_watch {
 } at_fork_watch;
 
 /* From add to remove each fork calls them. The watch is the caller's memory. Call both without holding a lock that any
- * `before` takes. */
+ * `before` takes. One that is there already is not added again: a pthread_once that a fork cut off adds it once more in
+ * the child. */
 void at_fork_watch_add(at_fork_watch *watch);
 void at_fork_watch_remove(at_fork_watch *watch);
 

@@ -147,6 +147,8 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
 
 /* at_now_ns() in wait_ms milliseconds. */
 int64_t at_store_deadline(int64_t wait_ms);
+/* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
+void at_store_nap(void);
 
 /* --- store_rows.c --- */
 
@@ -176,6 +178,11 @@ bool at_store_row_read_family(sqlite3_stmt *statement, char fingerprint[AT_FINGE
 attune_status at_store_check_schema(at_store *store, int version);
 /* Brings a database of version 1 to version 2, in one transaction, unless another process just did. */
 attune_status at_store_migrate(at_store *store);
+/* Opens one of version 1 to read: sets store->old, unless another process just brought it over. */
+attune_status at_store_read_old(at_store *store);
+/* Has another process brought over the old database that is open here? Then store->old ends. Under the lock, outside of a
+ * transaction. */
+void at_store_look_at_old(at_store *store);
 
 /* --- store_lease.c --- */
 
