@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.h: general matrix multiply, D = alpha op(A) op(B) + beta C, batched, on any device.
  *
- * Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T). Layout:
- * column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j]. Edges (BLAS
- * semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor B; beta = 0
- * never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32; see attune_accuracy for what
- * each level permits. Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C,
- * alpha and beta. They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that
- * the vendor's default itself loses for the problem. */
+ * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
+ * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
+ * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
+ *   beta = 0 never reads C, so that NaN there does not spread.
+ * - Accumulation is in f64 for f64, else in f32; attune_accuracy says what each level permits.
+ * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
+ *   reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's default
+ *   itself loses for the problem. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 

@@ -112,7 +112,7 @@ struct at_heap {
  * serve the requests of other pools. */
 typedef enum at_pool_life { AT_POOL_HELD, AT_POOL_ABANDONED, AT_POOL_WAITING, AT_POOL_IDLE } at_pool_life;
 
-/* Guarded by the allocator's lock, but for `replayed`. */
+/* Guarded by the allocator's lock, except `replayed`. */
 struct attune_pool {
   at_allocator *allocator;
   attune_pool *next;
@@ -411,7 +411,7 @@ void at_history_add(at_allocator *allocator, at_action action, uintptr_t address
 struct at_text;
 void at_history_write(const at_allocator *allocator, struct at_text *out);
 
-/* poison.c. Lock held but for the check. */
+/* poison.c. Lock held, except for the check. */
 /* True while a freed block must not be filled: its stream is in a capture, and the fill would become work of a graph
  * that the memory is not of, or the stream is closing. Memory of the graph's own pool is filled by each replay. */
 bool at_poison_waits(const at_block *block);
