@@ -4,15 +4,20 @@
  * Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
  * Layout: column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j].
  * Edges (BLAS semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor
- * B; beta = 0 never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32; see
- * attune_accuracy for what each level permits.
+ * B; beta = 0 never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32.
+ * Accuracy: strict is IEEE FMA arithmetic of the accumulation type; split-K is allowed when its partial sums are kept in
+ * that type, and where an f16 or bf16 result adds beta C, alpha op(A) op(B) may be rounded to that type first, as cuBLAS's
+ * default does. reduced permits TF32 for f32, and partial sums in the output type.
+ * In a workload's CSV (workload.h) the columns dtype, m, n, k are needed; dtype_out, layout, transa, transb, batch, lda,
+ * ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d and those of any operation are optional. Rows that name no
+ * operation are read as gemm's.
  * Special values: a tuned winner was tried with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
  * reach the result as IEEE 754 has it (0 times NaN is NaN, denormals count), but for what the vendor's default itself
  * loses for the problem. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
-#include <attune/tuner.h>
+#include <attune/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,13 +77,12 @@ ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);
 
-/* Runs a plan on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null; operands the plan was not
- * made for), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. */
-ATTUNE_API attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream,
-                                         const attune_gemm_operands *operands);
-
-/* Releases a plan; work it launched must be done. NULL is left alone. */
-ATTUNE_API void attune_plan_destroy(attune_plan *plan);
+/* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null;
+ * a plan of another operation, which the message names; a stream of another device; operands the plan was not made for),
+ * DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h has what
+ * else there is to do with a plan. */
+ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
+                                              const attune_gemm_operands *operands);
 
 /* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated: row-major is
  * turned to column-major; sizes that differ from packed, the use of C and, as "align=16", an alignment of the least

@@ -9,15 +9,15 @@
 extern "C" {
 #endif
 
-/* Accuracy levels. strict: IEEE FMA arithmetic of the accumulation type (split-K allowed when its partial sums are kept
- * in that type; where an f16 or bf16 result adds beta C, alpha op(A) op(B) may be rounded to that type first, as
- * cuBLAS's default does). equivalent: other arithmetic with an error bound as good as strict's. reduced: TF32 for f32, partial
- * sums in the output type. Each level permits what the one before it permits. */
+/* Accuracy levels, of any operation; its own header says what each permits there. strict: IEEE arithmetic in the
+ * operation's accumulation type, summed in any order. equivalent: other arithmetic, with an error bound as good as
+ * strict's. reduced: also arithmetic of less precision, and larger errors. Each level permits what the one before it
+ * permits. */
 typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_REDUCED = 2 } attune_accuracy;
 
 typedef struct attune_contract {
   attune_accuracy accuracy;
-  int deterministic;    /* nonzero: the same bits at each run of the same plan on the same device */
+  int deterministic;    /* nonzero: equal inputs give equal bits at each run of a plan on its device */
   size_t workspace_cap; /* most bytes of workspace an implementation may use; 0 = ATTUNE_WORKSPACE_DEFAULT */
 } attune_contract;
 
@@ -70,7 +70,7 @@ typedef struct attune_tuner_options {
  * Errors: INVALID_ARGUMENT (a bad option or environment variable, named), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);
 
-/* Releases the tuner and its plans; writes its recorded calls (mode record) and its profile (ATTUNE_PROFILE, profile.h). Work launched with it must be done, plans from attune_gemm_plan_create destroyed.
+/* Releases the tuner and its plans; writes its recorded calls (mode record) and its profile (ATTUNE_PROFILE, profile.h). Work launched with it must be done, plans made with it destroyed (plan.h).
  * NULL is left alone. */
 ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 
@@ -132,7 +132,7 @@ typedef struct attune_decision {
   int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes anew */
 } attune_decision;
 
-/* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner
+/* Tunes `problem` (its text, as the operation's own header writes it) on `device` now, whatever the mode, commits the winner
  * and fills *out (may be NULL). A complete and sure winner already stored is returned unmeasured unless `force`. A stored
  * winner stays, is returned, and out->note says so, where the new evidence is weaker: complete and sure is stronger than
  * complete, complete than incomplete, and of equals the new one counts unless its error is clearly larger. budget_ms <=

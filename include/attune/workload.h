@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * workload.h: a list of problems with names and counts, read from CSV or from what a tuner recorded.
  *
- * CSV: '#' starts a comment line; the first other line names the columns: name, dtype, contract, transa, transb, m, n,
- * k, batch (needed: dtype, m, n, k) and, optionally, dtype_out, layout, lda, ldb, ldc, ldd, stride_a, stride_b,
- * stride_c, stride_d, align (bytes that every operand's address is a multiple of, a power of two; 128 by default),
- * count. Column order is free; an empty field is one not given; a column `op` names the operation (gemm). Or a column
- * `problem` with the text of attune_gemm_problem_format. */
+ * CSV: '#' starts a comment line; the first other line names the columns. Either a column `problem` has each problem's
+ * text, whose first word is its operation, or a column `op` names the operation and the further columns are those that
+ * its header lists; rows without a name are of the operation whose header says so. Any operation knows the columns
+ * contract (strict, equivalent, reduced), deterministic (0 or 1), workspace (bytes, at most) and align (bytes that every
+ * operand's address is a multiple of, a power of two; 128 by default). Beside either: name and count. Column order is
+ * free; an empty field is one not given. */
 #ifndef ATTUNE_WORKLOAD_H
 #define ATTUNE_WORKLOAD_H
 
@@ -17,7 +18,7 @@ extern "C" {
 
 typedef struct attune_workload_entry {
   char name[64];
-  char problem[256]; /* as attune_gemm_problem_format writes it */
+  char problem[256]; /* its text, as attune_decision has it */
   int64_t count;     /* how often it is called, 1 if not known */
   double time_ns;    /* one call by the default, about: as measured, else by arithmetic and traffic; 0 in a CSV file */
 } attune_workload_entry;

@@ -53,7 +53,7 @@ static attune_status read_number(const at_field *field, attune_gemm_problem *p, 
 
 static attune_status read_alignment(const at_field *field, at_gemm_use *use) {
   int64_t bytes = 0;
-  if (!at_parse_i64(&bytes, field->value) || bytes < 1 || bytes > AT_GEMM_ALIGNMENT || (bytes & (bytes - 1)))
+  if (!at_parse_i64(&bytes, field->value) || bytes < 1 || bytes > AT_ALIGNMENT || (bytes & (bytes - 1)))
     return bad(field, "a power of two from 1 to 128, the bytes that every operand's address is a multiple of");
   use->alignment = (uint8_t)bytes;
   return ATTUNE_OK;
@@ -107,7 +107,7 @@ attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, 
                                   size_t label_size) {
   static const char *const needed[] = {"dtype", "m", "n", "k"};
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  at_gemm_use use = {AT_C_NONE, AT_GEMM_ALIGNMENT};
+  at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
   for (size_t i = 0; i < AT_COUNT(needed); i++) {
     bool there = false;
     for (int j = 0; j < count; j++) there = there || strcmp(fields[j].name, needed[i]) == 0;

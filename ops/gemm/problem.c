@@ -187,14 +187,14 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   const bool nulls = !o->d || (products && (!o->a || !o->b)) || (reads_c && !o->c);
   if (AT_UNLIKELY(nulls || (inputs & in) || (outputs & out) || (products && (o->d == o->a || o->d == o->b))))
     return fail_operands(p, o, products);
-  use->alignment = at_gemm_alignment_of(inputs | outputs);
+  use->alignment = at_alignment_of(inputs | outputs);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
   return ATTUNE_OK;
 }
 
 void at_gemm_fold(void *problem, const attune_device *device) {
   at_gemm *g = problem;
-  if (g->alignment >= at_device_alignment(device)) g->alignment = AT_GEMM_ALIGNMENT;
+  g->alignment = at_alignment_fold(device, g->alignment);
 }
 
 static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {

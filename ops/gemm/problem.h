@@ -5,12 +5,11 @@
 
 #include <attune/gemm.h>
 
+#include "ops/ops.h"
+#include "tuning/alignment.h"
 #include "tuning/op.h"
 
 typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
-
-/* The best alignment class, and what a text without the word means: a line of a GPU's L2 cache. */
-#define AT_GEMM_ALIGNMENT 128
 
 /* D = alpha op(A) op(B) + beta C. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when
  * batch is 1). With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc = ldd and stride_c =
@@ -26,7 +25,7 @@ typedef struct at_gemm {
   uint8_t accuracy; /* attune_accuracy */
   uint8_t deterministic;
   uint8_t c;         /* at_gemm_c */
-  uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_GEMM_ALIGNMENT bytes */
+  uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
 } at_gemm;
 _Static_assert(sizeof(at_gemm) == AT_PROBLEM_BYTES, "a normalised problem is the key: no padding, fixed size");
 
@@ -63,13 +62,7 @@ typedef struct at_gemm_use {
   uint8_t alignment; /* as in at_gemm */
 } at_gemm_use;
 
-/* The class of these address bits, or-ed together: the least aligned pointer's. */
-static inline uint8_t at_gemm_alignment_of(uintptr_t bits) {
-  const uintptr_t low = (bits & (AT_GEMM_ALIGNMENT - 1)) | AT_GEMM_ALIGNMENT;
-  return (uint8_t)(low & (~low + 1));
-}
-
-/* problem.c: the slot of at_gemm_op: classes that are the same to the device become AT_GEMM_ALIGNMENT. */
+/* problem.c: the slot of at_gemm_op: classes that are the same to the device become AT_ALIGNMENT. */
 void at_gemm_fold(void *problem, const attune_device *device);
 
 /* problem.c: checks a caller's problem and normalises it; *swap is true for row-major (A and B change places). Zero

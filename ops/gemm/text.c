@@ -22,7 +22,7 @@ static bool put_contract(const at_gemm *g, char *out, size_t size, size_t *at) {
   bool ok = at_append(out, size, at, " %s", ACCURACY[g->accuracy]);
   if (g->deterministic) ok = ok && at_append(out, size, at, " deterministic");
   if (g->c != AT_C_NONE) ok = ok && at_append(out, size, at, g->c == AT_C_INPLACE ? " beta=inplace" : " beta");
-  if (g->alignment != AT_GEMM_ALIGNMENT) ok = ok && at_append(out, size, at, " align=%d", g->alignment);
+  if (g->alignment != AT_ALIGNMENT) ok = ok && at_append(out, size, at, " align=%d", g->alignment);
   if (g->workspace_cap != ATTUNE_WORKSPACE_DEFAULT)
     ok = ok && at_append(out, size, at, " workspace=%llu", (unsigned long long)g->workspace_cap);
   return ok;
@@ -182,7 +182,7 @@ static bool read_option(const char *word, reading *r) {
     return read_number(word + key, numbers[i].value);
   }
   if (strncmp(word, "align=", 6) == 0) {
-    if (!read_number(word + 6, &number) || number > AT_GEMM_ALIGNMENT || (number & (number - 1))) return false;
+    if (!read_number(word + 6, &number) || number > AT_ALIGNMENT || (number & (number - 1))) return false;
     r->use.alignment = (uint8_t)number;
     return true;
   }
@@ -245,7 +245,7 @@ attune_status at_gemm_check_alignment(const at_gemm *g) {
 static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   char words[AT_PROBLEM_CHARS];
   bool swap = false;
-  *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .use = {AT_C_NONE, AT_GEMM_ALIGNMENT}};
+  *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .use = {AT_C_NONE, AT_ALIGNMENT}};
   if (!at_copy_text(words, sizeof words, text))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "the problem's text is %zu characters long; should be shorter than %d",
                    strlen(text), AT_PROBLEM_CHARS);
@@ -278,7 +278,7 @@ attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *te
 attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                          const attune_gemm_operands *operands) {
   if (!out || !problem) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", out ? "problem" : "out");
-  at_gemm_use use = {AT_C_NONE, AT_GEMM_ALIGNMENT};
+  at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
   at_gemm g;
   bool swap = false;
   attune_status status = at_gemm_normalise(problem, use, &g, &swap);
