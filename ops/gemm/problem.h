@@ -6,8 +6,9 @@
 #include <attune/gemm.h>
 
 #include "ops/ops.h"
-#include "tuning/alignment.h"
 #include "tuning/op.h"
+#include "tuning/problem_text.h"
+#include "tuning/terms.h"
 
 typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
 
@@ -86,6 +87,10 @@ attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
 attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);
+/* fields.c: the leading dimensions and strides by their names. */
+enum { AT_GEMM_PITCHES = 8 };
+void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES]);
+
 /* INVALID_ARGUMENT when a problem read from words is aligned to less than its elements. */
 attune_status at_gemm_check_alignment(const at_gemm *g);
 

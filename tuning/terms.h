@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alignment.h: alignment classes. The class of a call is the largest power of two, AT_ALIGNMENT at most, that divides the
- * addresses of all its operands: kernels differ by it, so it belongs to the problem. */
-#ifndef AT_ALIGNMENT_H
-#define AT_ALIGNMENT_H
+ * terms.h: what problems of any operation have beside their own sizes: the contract, and the alignment class. The class
+ * of a call is the largest power of two, AT_ALIGNMENT at most, that divides the addresses of all its operands: kernels
+ * differ by it, so it belongs to the problem. */
+#ifndef AT_TERMS_H
+#define AT_TERMS_H
+
+#include <attune/tuner.h>
 
 #include "src/backend.h"
 
@@ -29,6 +32,20 @@ static inline uint8_t at_alignment_fold(const attune_device *device, uint8_t ali
 static inline int at_alignment_least(const attune_device *device, int alignment) {
   const int best = at_device_alignment(device);
   return alignment < best ? alignment : best;
+}
+
+/* What a text or a workload's row says of them. */
+typedef struct at_terms {
+  attune_contract contract;
+  uint8_t alignment;
+} at_terms;
+
+#define AT_TERMS_INIT \
+  { ATTUNE_CONTRACT_INIT, AT_ALIGNMENT }
+
+/* As keys have it: never 0, and within what a text can say. SIZE_MAX is a caller's way of "any". */
+static inline uint64_t at_workspace_cap(size_t asked) {
+  return !asked ? ATTUNE_WORKSPACE_DEFAULT : asked > INT64_MAX ? INT64_MAX : asked;
 }
 
 #endif
