@@ -72,7 +72,7 @@ set +f
 # The vendor's own names, cublasGemmEx, are not ours.
 for folder in ops/*/; do
   operation=$(basename "$folder")
-  found=$(find tuning src include/attune/tuner.h include/attune/plan.h include/attune/workload.h include/attune/profile.h \
+  found=$(find tuning src include/attune/tuner.h include/attune/plan.h include/attune/profile.h \
     -type f -not -path 'tuning/cli/*' -exec grep -niE "(^|[^a-z])$operation|_$operation" /dev/null {} + |
     grep -viE "cublas(lt)?$operation") || true
   [ -z "$found" ] || { echo "$found"; echo "  no file below ops/ names an operation: $operation"; failed=1; }
