@@ -68,7 +68,4 @@ at_store *at_tuner_store(attune_tuner *tuner);
 attune_measure at_tuner_measure(const attune_tuner *tuner, const attune_device *device);
 const char *at_measure_name(attune_measure measure);
 
-/* The op called `name` (its length `chars`) among all of the library; NULL: none. Defined by ops/ops.c. */
-const at_op *at_op_find(const char *name);
-
 #endif
