@@ -20,7 +20,7 @@ attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options
 
 attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size) {
   if (!device || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", device ? "out" : "device");
-  return at_fingerprint(device, ops, (int)AT_COUNT(ops), out, size);
+  return at_fingerprint_whole(device, ops, (int)AT_COUNT(ops), out, size);
 }
 
 attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user) {

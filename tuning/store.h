@@ -7,15 +7,13 @@
 
 #include <attune/tuner.h>
 
-#include "tuning/op.h"
+#include "tuning/fingerprint.h"
 
 typedef struct at_store at_store;
 
 /* READ_WRITE: the folder of the path must be there. AT_STORE_OWN: read and written too, at the user's own place, whose
  * folders are made with the database. */
 typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE_OWN } at_store_access;
-
-#define AT_FINGERPRINT_CHARS 1024
 
 /* Opens `path`. A database that may be written and is not there yet is empty; the first write makes it (0600, its
  * folders 0700). Refuses what is not ours, with a status and a message that names the path and the remedy: a directory,

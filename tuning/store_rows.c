@@ -163,7 +163,7 @@ attune_status at_store_row_make(at_store_row **out, const char *fingerprint, con
 /* What is hashed: more room than a whole row takes. */
 typedef struct content {
   size_t size;
-  unsigned char bytes[4096];
+  unsigned char bytes[8192];
 } content;
 
 _Static_assert(AT_FINGERPRINT_CHARS + AT_FAMILY_CHARS + sizeof(attune_decision) + 2 * FIELD_COUNT * sizeof(uint64_t) <

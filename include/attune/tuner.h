@@ -202,8 +202,10 @@ typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, con
  * thread. */
 ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user);
 
-/* The identity of `device` that measurements are valid for: device, driver, libraries, attune's code generation; one
- * line into out[size], terminated. Errors: INVALID_ARGUMENT (1024 bytes do). Any thread. */
+/* The identity of `device` that measurements are valid for, one line into out[size], terminated: device, driver and way
+ * of measuring; after "; with " every implementation with its version and the libraries and compilers it depends on. A
+ * stored winner holds where the first part is the same and its own implementation's is; two machines with the same line
+ * can use each other's databases whole. Opens the libraries. Errors: INVALID_ARGUMENT (4096 bytes do). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
 
 /* The implementations known for the operation of `problem` that can do it on `device`, best guess first, one a call of

@@ -36,7 +36,7 @@ typedef struct showing {
   bool waiting;       /* the next four: a winner that may hold on further devices */
   attune_decision decision;
   int valid;
-  char fingerprint[1024];
+  char fingerprint[4096];
   char devices[DEVICES_CHARS]; /* that it holds on, with blanks between */
   cli_table table;
   json_t *array;
