@@ -65,6 +65,11 @@ const char *at_fingerprint_implementations(const char *fingerprint) {
   return with ? with + sizeof WITH - 1 : "";
 }
 
+bool at_fingerprint_join(char *fingerprint, size_t size, const char *implementations) {
+  size_t at = strlen(fingerprint);
+  return !*implementations || at_append(fingerprint, size, &at, "%s%s", WITH, implementations);
+}
+
 void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, char *out, size_t size) {
   const size_t chars = strlen(winner->implementation);
   size_t at = 0;

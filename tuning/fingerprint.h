@@ -44,6 +44,9 @@ attune_status at_fingerprint_whole(attune_device *device, const at_op *const *op
 size_t at_fingerprint_device_chars(const char *fingerprint);
 const char *at_fingerprint_implementations(const char *fingerprint);
 
+/* Adds the implementations, if any, to a device's part; false: they do not fit. */
+bool at_fingerprint_join(char *fingerprint, size_t size, const char *implementations);
+
 /* The device's part and the winner's own implementation alone, for people. */
 void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, char *out, size_t size);
 

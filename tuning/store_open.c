@@ -80,10 +80,33 @@ static attune_status create(at_store *store) {
   return status;
 }
 
+/* The version, in which the tables must be. An older database is brought to the present version where it may be written;
+ * else its winners still serve, as it is. */
+static attune_status check_version(at_store *store) {
+  int64_t version = 0;
+  attune_status status = read_int(store, "PRAGMA user_version", &version);
+  if (status != ATTUNE_OK) return status;
+  if (version > SCHEMA_VERSION) {
+    return at_fail(ATTUNE_BAD_DATA,
+                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or set "
+                   "ATTUNE_DB to another file",
+                   store->path, (long long)version, SCHEMA_VERSION);
+  }
+  if (version < 1) {
+    return at_fail(ATTUNE_BAD_DATA, "%s has database version %lld, this attune reads 1 to %d; move it away",
+                   store->path, (long long)version, SCHEMA_VERSION);
+  }
+  store->version = (int)version;
+  if (version < SCHEMA_VERSION && !store->read_only) return at_store_migrate(store);
+  status = at_store_check_schema(store, store->version);
+  /* Another process may have brought it to the present version between the two looks. */
+  return status != ATTUNE_OK && at_store_moved_on(store) ? check_version(store) : status;
+}
+
 /* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and a
  * newer attune's. */
 static attune_status identify(at_store *store, bool make, bool *empty) {
-  int64_t application = 0, version = 0, pages = 0;
+  int64_t application = 0, pages = 0;
   attune_status status = read_int(store, "PRAGMA application_id", &application);
   if (status == ATTUNE_OK && application == 0) {
     status = read_int(store, "PRAGMA page_count", &pages);
@@ -99,24 +122,7 @@ static attune_status identify(at_store *store, bool make, bool *empty) {
   if (application != APPLICATION_ID) {
     return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; set ATTUNE_DB to another file", store->path);
   }
-  status = read_int(store, "PRAGMA user_version", &version);
-  if (status != ATTUNE_OK) return status;
-  if (version > SCHEMA_VERSION) {
-    return at_fail(ATTUNE_BAD_DATA,
-                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or set "
-                   "ATTUNE_DB to another file",
-                   store->path, (long long)version, SCHEMA_VERSION);
-  }
-  if (version == 1 && store->read_only) { /* its winners still serve */
-    store->old = true;
-    return at_store_check_schema(store, 1);
-  }
-  if (version == 1) return at_store_migrate(store);
-  if (version != SCHEMA_VERSION) {
-    return at_fail(ATTUNE_BAD_DATA, "%s has database version %lld, this attune reads %d; move it away", store->path,
-                   (long long)version, SCHEMA_VERSION);
-  }
-  return at_store_check_schema(store, SCHEMA_VERSION);
+  return check_version(store);
 }
 
 /* A small file as a whole. */
@@ -142,7 +148,7 @@ static attune_status check_connection(at_store *store, bool memory, bool make, b
   return status;
 }
 
-static void disconnect(at_store *store) {
+void at_store_disconnect(at_store *store) {
   for (int i = 0; i < AT_SQL_COUNT; i++) {
     (void)sqlite3_finalize(store->statements[i]);
     store->statements[i] = NULL;
@@ -162,7 +168,7 @@ static attune_status connect_to(at_store *store, const char *path, bool make, in
   int code = sqlite3_open_v2(path, &store->db, flags, NULL);
   if (code == SQLITE_OK) code = at_store_configure(store);
   attune_status status = code == SQLITE_OK ? check_connection(store, memory, make, &empty) : at_store_fail(store, code);
-  if (status != ATTUNE_OK || empty) disconnect(store);
+  if (status != ATTUNE_OK || empty) at_store_disconnect(store);
   return status;
 }
 
@@ -186,7 +192,7 @@ attune_status at_store_reconnect(at_store *store) {
 static void release(at_store *store) {
   at_file_limit limit;
   at_file_limit_begin(&limit);
-  disconnect(store);
+  at_store_disconnect(store);
   at_file_limit_end(&limit);
   while (store->first) {
     at_store_row *row = store->first;

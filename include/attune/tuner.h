@@ -130,11 +130,16 @@ typedef struct attune_decision {
   char note[128];          /* in words: why this one */
   double placement_spread; /* relative: how far time_ns moves with where the operands lie, a standard deviation */
   int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes anew */
+  /* In words, "" where there is nothing to say. Of a stored winner: what it was compared with and is another here, such as
+   * the default's library or an implementation that has come since. It holds and runs, but the default's time may be old;
+   * a later run tunes anew. Of a guess: what differs from the stored winner that does not hold here. Filled by attune_tune,
+   * attune_explain, attune_verify and attune_tuner_winners. */
+  char changed[256];
 } attune_decision;
 
 /* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner
- * and fills *out (may be NULL). A complete and sure winner already stored is returned unmeasured unless `force`. A stored
- * winner stays, is returned, and out->note says so, where the new evidence is weaker: complete and sure is stronger than
+ * and fills *out (may be NULL). A complete and sure winner already stored is returned unmeasured unless `force`, or unless
+ * what it was compared with has changed since (attune_decision.changed). A stored winner stays, is returned, and out->note says so, where the new evidence is weaker: complete and sure is stronger than
  * complete, complete than incomplete, and of equals the new one counts unless its error is clearly larger. budget_ms <=
  * 0: the tuner's. Runs on memory and streams of its own.
  *
@@ -194,8 +199,10 @@ ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *devi
                                         attune_decision *out);
 
 /* Called for a stored winner, once for each device here that it holds on, one after the other, or once when it holds on
- * none; decision->device names the device. A nonzero return ends the walk. `fingerprint` is the measured machine's;
- * `valid` is nonzero when it is that of a device here. No lock is held. */
+ * none; decision->device names the device. A nonzero return ends the walk. `fingerprint` is what it is
+ * valid for: the measured machine's, and after "; with " its implementation with the libraries that this depends on.
+ * `valid` is nonzero when it holds on a device here and no later one of the same problem does; else decision->changed says
+ * what differs. No lock is held. */
 typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, const char *fingerprint, int valid);
 
 /* Walks the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR. Any
