@@ -112,7 +112,7 @@ typedef struct at_backend {
   attune_status (*capture_end)(attune_stream *stream, at_graph **out);
   attune_status (*graph_launch)(at_graph *graph, attune_stream *stream);
   void (*graph_destroy)(at_graph *graph);
-  /* Makes the executable anew. `keep`: what was captured stays beside it. */
+  /* Makes the executable again. `keep`: what was captured stays beside it. */
   attune_status (*graph_instantiate)(at_graph *graph, bool keep);
   /* Gives `graph` (captured, no executable yet) an executable: that of `older` changed in place where the shape allows
    * (*in_place), else a new one. After a failure `older` is as before. */

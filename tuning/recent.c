@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "src/fork.h"
+
 at_recent_thread at_recent_threads[AT_RECENT_THREADS];
 
 /* Guards the list of all threads' recents. */
@@ -72,14 +74,10 @@ static void thread_ends(void *value) {
 }
 
 /* Over a fork every lock is held, so that the child finds all whole. It has none of the other threads. */
-static void before_fork(void) {
+static void before_fork(void *unused) {
+  (void)unused;
   pthread_mutex_lock(&list_lock);
   for (at_recents *recents = list; recents; recents = recents->next) pthread_mutex_lock(&recents->lock);
-}
-
-static void after_fork_parent(void) {
-  for (at_recents *recents = list; recents; recents = recents->next) pthread_mutex_unlock(&recents->lock);
-  pthread_mutex_unlock(&list_lock);
 }
 
 /* The child counts its own calls, from none: those before the fork are the parent's. */
@@ -88,22 +86,23 @@ static void count_anew(at_recents *mine) {
     mine->slots[i].added = atomic_load_explicit(&mine->slots[i].calls, memory_order_relaxed);
 }
 
-static void after_fork_child(void) {
+static void after_fork(void *unused, bool child) {
   at_recents *mine = at_recents_mine();
-  if (mine) count_anew(mine);
+  (void)unused;
+  if (child && mine) count_anew(mine);
   for (at_recents *recents = list, *next; recents; recents = next) {
     next = recents->next;
     pthread_mutex_unlock(&recents->lock);
-    if (recents != mine) release(recents);
+    if (child && recents != mine) release(recents);
   }
   pthread_mutex_unlock(&list_lock);
 }
 
 /* In a child of a fork that came in the middle of this it runs once more. */
 static void start(void) {
-  static bool watching;
-  if (!watching) watching = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
-  if (watching) key_made = pthread_key_create(&key, thread_ends) == 0;
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
+  key_made = pthread_key_create(&key, thread_ends) == 0;
 }
 
 /* Threads that outlive the library must not call into it when they end. */

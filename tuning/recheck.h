@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recheck.h: times a stored winner beside its default anew. */
+ * recheck.h: times a stored winner beside its default again. */
 #ifndef AT_RECHECK_H
 #define AT_RECHECK_H
 

@@ -53,7 +53,7 @@ static const struct {
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
-void at_store_steps_anew(at_store *store) {
+void at_store_steps_again(at_store *store) {
   store->steps_left = STEPS_MAX;
 }
 
@@ -91,7 +91,7 @@ int at_store_configure(at_store *store) {
     if (code != SQLITE_OK && switches[i].option != SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION) return code;
   }
   for (size_t i = 0; i < AT_COUNT(limits); i++) (void)sqlite3_limit(store->db, limits[i].limit, limits[i].value);
-  at_store_steps_anew(store);
+  at_store_steps_again(store);
   sqlite3_progress_handler(store->db, STEPS_EACH_CALL, progress, store);
   const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
   int code = sqlite3_create_function(store->db, "device_of", 1, flags, NULL, device_of, NULL, NULL);

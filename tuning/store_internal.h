@@ -105,12 +105,9 @@ const char *at_store_network_filesystem(uint64_t type);
 /* Opens the connection of a store that has none, unless there is no database yet and not `make`. The lock is held. */
 attune_status at_store_connect(at_store *store, bool make, int64_t deadline_ns);
 
-/* The same anew in a child made by fork, where the inherited connection was forgotten: with a token of its own. Under the
- * lock. */
+/* The same again in a child made by fork, where the inherited connection was forgotten: with a token of its own. Under
+ * the lock. */
 attune_status at_store_reconnect(at_store *store);
-
-/* Closes the connection; the lock is held. */
-void at_store_disconnect(at_store *store);
 
 /* --- store_connection.c --- */
 
@@ -118,8 +115,8 @@ void at_store_disconnect(at_store *store);
  * And the SQL functions device_of and implementations_of, which read the fingerprints of older databases. */
 int at_store_configure(at_store *store);
 
-/* Gives a statement its steps anew. */
-void at_store_steps_anew(at_store *store);
+/* Gives a statement all its steps again. */
+void at_store_steps_again(at_store *store);
 
 /* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
 void at_store_nap(void);
@@ -128,10 +125,10 @@ void at_store_nap(void);
 attune_status at_store_list_add(at_store *store);
 void at_store_list_remove(at_store *store);
 
-/* True in a child made by fork after the store was opened, until the store was opened anew there. */
+/* True in a child made by fork after the store was opened, until the store was opened again there. */
 bool at_store_inherited(const at_store *store);
 
-/* Opens an inherited store anew, at its first use in the child. True: that failed, and there is no connection. */
+/* Opens an inherited store again, at its first use in the child. True: that failed, and there is no connection. */
 bool at_store_forked(at_store *store);
 attune_status at_store_fail_forked(const at_store *store);
 
@@ -214,8 +211,11 @@ bool at_store_row_read(sqlite3_stmt *statement, at_stored_row *out);
 attune_status at_store_check_schema(at_store *store, int version);
 /* Brings an older database to the present version, in one transaction, unless another process just did. */
 attune_status at_store_migrate(at_store *store);
-/* True for a database opened as an older one, to read, that is not of that version any more. */
-bool at_store_moved_on(at_store *store);
+/* Opens an older one to read it as it is, unless another process just brought it over; sets store->version. */
+attune_status at_store_read_old(at_store *store);
+/* Has another process brought over the older database that is open here? Then store->version says so. Under the lock,
+ * outside of a transaction. */
+void at_store_look_again(at_store *store);
 
 /* --- store_lease.c --- */
 

@@ -72,7 +72,7 @@ static attune_status create(at_store *store) {
   if (status != ATTUNE_OK) return status;
   status = read_int(store, "SELECT count(*) FROM sqlite_schema", &tables);
   if (status == ATTUNE_OK && tables == 0) status = run(store, at_schema_sql);
-  if (status == ATTUNE_OK) status = run(store, "COMMIT");
+  if (status == ATTUNE_OK) status = run(store, tables == 0 ? "COMMIT" : "ROLLBACK"); /* COMMIT waits for readers */
   if (status == ATTUNE_OK) store->made = tables == 0;
   if (status != ATTUNE_OK && !sqlite3_get_autocommit(store->db)) {
     (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* the status says what failed first */
@@ -97,10 +97,8 @@ static attune_status check_version(at_store *store) {
                    store->path, (long long)version, SCHEMA_VERSION);
   }
   store->version = (int)version;
-  if (version < SCHEMA_VERSION && !store->read_only) return at_store_migrate(store);
-  status = at_store_check_schema(store, store->version);
-  /* Another process may have brought it to the present version between the two looks. */
-  return status != ATTUNE_OK && at_store_moved_on(store) ? check_version(store) : status;
+  if (version == SCHEMA_VERSION) return at_store_check_schema(store, SCHEMA_VERSION);
+  return store->read_only ? at_store_read_old(store) : at_store_migrate(store);
 }
 
 /* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and a
@@ -148,7 +146,7 @@ static attune_status check_connection(at_store *store, bool memory, bool make, b
   return status;
 }
 
-void at_store_disconnect(at_store *store) {
+static void disconnect(at_store *store) {
   for (int i = 0; i < AT_SQL_COUNT; i++) {
     (void)sqlite3_finalize(store->statements[i]);
     store->statements[i] = NULL;
@@ -168,7 +166,7 @@ static attune_status connect_to(at_store *store, const char *path, bool make, in
   int code = sqlite3_open_v2(path, &store->db, flags, NULL);
   if (code == SQLITE_OK) code = at_store_configure(store);
   attune_status status = code == SQLITE_OK ? check_connection(store, memory, make, &empty) : at_store_fail(store, code);
-  if (status != ATTUNE_OK || empty) at_store_disconnect(store);
+  if (status != ATTUNE_OK || empty) disconnect(store);
   return status;
 }
 
@@ -192,7 +190,7 @@ attune_status at_store_reconnect(at_store *store) {
 static void release(at_store *store) {
   at_file_limit limit;
   at_file_limit_begin(&limit);
-  at_store_disconnect(store);
+  disconnect(store);
   at_file_limit_end(&limit);
   while (store->first) {
     at_store_row *row = store->first;

@@ -63,8 +63,9 @@ static attune_status transact(at_store *store, const at_store_job *job, int64_t 
   }
   sqlite3_stmt *statement;
   store->deadline_ns = 0;
-  at_store_steps_anew(store);
+  at_store_steps_again(store);
   int code = SQLITE_OK;
+  if (store->version < AT_STORE_VERSION) at_store_look_again(store);
   if (job->write) {
     code = at_store_statement(store, AT_SQL_BEGIN, &statement);
     if (code == SQLITE_OK) code = at_store_step_done(statement);
@@ -110,7 +111,6 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
     at_file_limit limit;
     bool was_damaged = store->damaged;
     at_file_limit_begin(&limit);
-    if (store->db && at_store_moved_on(store)) at_store_disconnect(store);
     attune_status status = store->db ? ATTUNE_OK : at_store_connect(store, job->write, deadline_ns);
     if (status == ATTUNE_OK && store->db) status = transact(store, job, deadline_ns);
     at_file_limit_end(&limit);

@@ -174,7 +174,7 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const attu
   return AT_LIKELY(status == ATTUNE_OK) ? plan->launch(plan, &run, stream) : status;
 }
 
-/* A hit. The entry's plan is read anew at each call, so that a newer winner is used at once. */
+/* A hit. The entry's plan is read at each call, so that a newer winner is used at once. */
 attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                           const attune_gemm_operands *operands) {
   if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);

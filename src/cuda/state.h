@@ -42,7 +42,7 @@ typedef struct at_cuda_stream {
   const attune_stream *stream;
   cublasHandle_t blas;
   cublasMath_t math; /* as last set on blas */
-  size_t blas_bytes; /* workspace as last set on blas; SIZE_MAX: set it anew */
+  size_t blas_bytes; /* workspace as last set on blas; SIZE_MAX: set it again */
   void *workspace;
   size_t workspace_bytes;
   struct at_cuda_retired *retired;

@@ -41,7 +41,7 @@ static bool has_free_segment(const attune_pool *pool) {
   return false;
 }
 
-/* The lock is given up with each pool, so the search begins anew. */
+/* The lock is given up with each pool, so the search starts over. */
 void at_pools_release_abandoned(at_allocator *allocator) {
   for (attune_pool *pool = allocator->common.next; pool;) {
     if (may_release(allocator, pool) && has_free_segment(pool)) {

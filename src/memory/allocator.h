@@ -337,7 +337,7 @@ attune_status at_explain_foreign(const attune_device *device, uintptr_t address)
 /* A holder less. The last one's going lets other pools have the free segments as soon as no work uses them; what a pool
  * has of an allocator of the program goes back, and the lock is given up meanwhile. */
 void at_pool_drop(at_allocator *allocator, attune_pool *pool);
-/* Something more is free of a pool: if nobody holds it, other pools have to wait anew for what used that. */
+/* Something more is free of a pool: if nobody holds it, other pools have to wait again for what used that. */
 void at_pool_abandon(at_allocator *allocator, attune_pool *pool);
 /* What is free of a pool that nobody holds goes back, if it is of a kind that does. The lock is given up meanwhile. */
 void at_pool_release_abandoned(at_allocator *allocator, attune_pool *pool);
@@ -402,10 +402,10 @@ void at_history_write(const at_allocator *allocator, struct at_text *out);
 /* True while a freed block must not be filled: its stream is in a capture, and the fill would become work of a graph
  * that the memory is not of, or the stream is closing. Memory of the graph's own pool is filled by each replay. */
 bool at_poison_waits(const at_block *block);
-/* Fills a block in the order of its stream. Not what is mapped anew in a capture: each replay would fill all of it,
+/* Fills a block in the order of its stream. Not what is mapped again in a capture: each replay would fill all of it,
  * what other graphs of the pool hold there too. */
 void at_poison_fill(at_block *block);
-/* Looks at one that is used anew, on the host: BAD_DATA names the byte that was changed. */
+/* Looks at one that is used again, on the host: BAD_DATA names the byte that was changed. */
 attune_status at_poison_check(const at_block *block, attune_stream *stream);
 
 /* annotate.c. Lock held. */

@@ -69,7 +69,7 @@ static inline void at_counter_sub(at_front *front, int which, bool small, uint64
   AT_STORE(counter->current, AT_LOAD(counter->current) - amount);
 }
 
-/* The front's high marks begin anew with the allocator's epoch. Front locked. */
+/* The front's high marks begin again with the allocator's epoch. Front locked. */
 static inline void at_front_begin_epoch(at_front *front, uint64_t epoch) {
   for (int which = 0; which < AT_COUNTS; which++) {
     at_front_counter *counters = front->counters[which];

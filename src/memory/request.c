@@ -192,9 +192,8 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
   at_request request = {.stream = stream, .front = front, .pool = &allocator->common, .bytes = bytes};
   at_block *block = NULL;
   if (bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "bytes is %zu, which is the negative number %zd made a size; should be 0 or more", bytes,
-                   (ssize_t)bytes);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",
+                   bytes, (ssize_t)bytes);
   at_message kept; /* room is made for what did not fit at first */
   at_message_keep(&kept);
   pthread_mutex_lock(&allocator->lock);

@@ -111,7 +111,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
   case 'f': o->force = true; break;
   case ARGP_KEY_ARG:
-    if (o->workload) argp_error(state, "\"%s\" is too much; should be one WORKLOAD", argument);
+    if (o->workload) argp_error(state, "unexpected argument \"%s\"; tune takes one WORKLOAD", argument);
     o->workload = argument;
     break;
   case ARGP_KEY_END:
