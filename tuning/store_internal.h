@@ -27,6 +27,7 @@ typedef struct at_store_row {
 /* Every statement there is; store_statements.c has their text. */
 typedef enum at_statement {
   AT_SQL_BEGIN,
+  AT_SQL_BEGIN_READ,
   AT_SQL_COMMIT,
   AT_SQL_ROLLBACK,
   AT_SQL_ADD_FINGERPRINT,
@@ -213,9 +214,9 @@ attune_status at_store_check_schema(at_store *store, int version);
 attune_status at_store_migrate(at_store *store);
 /* Opens an older one to read it as it is, unless another process just brought it over; sets store->version. */
 attune_status at_store_read_old(at_store *store);
-/* Has another process brought over the older database that is open here? Then store->version says so. Under the lock,
- * outside of a transaction. */
-void at_store_look_again(at_store *store);
+/* Has another process brought over the older database that is open here? Then store->version says so. A SQLite code.
+ * Inside a transaction, so that it stays true. */
+int at_store_look_again(at_store *store);
 
 /* --- store_lease.c --- */
 

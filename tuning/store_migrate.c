@@ -220,9 +220,11 @@ attune_status at_store_read_old(at_store *store) {
   return status;
 }
 
-void at_store_look_again(at_store *store) {
+int at_store_look_again(at_store *store) {
   int version = 0;
-  if (version_of(store, &version) != SQLITE_OK || version == store->version) return;
+  const int code = version_of(store, &version);
+  if (code != SQLITE_OK || version == store->version) return code;
   forget_statements(store);
   store->version = version;
+  return SQLITE_OK;
 }

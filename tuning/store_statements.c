@@ -48,6 +48,7 @@
 
 static const char *const texts[AT_SQL_COUNT] = {
     [AT_SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [AT_SQL_BEGIN_READ] = "BEGIN",
     [AT_SQL_COMMIT] = "COMMIT",
     [AT_SQL_ROLLBACK] = "ROLLBACK",
     [AT_SQL_ADD_FINGERPRINT] = "INSERT INTO fingerprint (text) VALUES (?1) ON CONFLICT DO NOTHING",
