@@ -6,9 +6,9 @@
  * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
  *   beta = 0 never reads C, so that NaN there does not spread.
  * - Accumulation is in f64 for f64, else in f32; attune_accuracy says what each level permits.
- * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
- *   reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's default
- *   itself loses for the problem. */
+ * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
+ *   They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's
+ *   default itself loses for the problem. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 

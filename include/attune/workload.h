@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* One problem of a workload. */
 typedef struct attune_workload_entry {
   char name[64];
   char problem[256]; /* as attune_gemm_problem_format writes it */
