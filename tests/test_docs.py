@@ -67,7 +67,7 @@ def database():
 def workload():
     code = {"name", "op", "count", "problem"}
     for path in sources("ops", "tuning"):
-        for part in re.findall(r'strcmp\(field->name, "(\w+)"\)|\{"(\w+)", &p->', read(path)):
+        for part in re.findall(r'strcmp\(field->name, "(\w+)"\)|\{"(\w+)", &p->|at_field_\w+\(field, "(\w+)"', read(path)):
             code |= {name for name in part if name}
     compare("docs/formats.md, workload", rows(read("docs/formats.md"), "## Workload CSV"), code)
 
