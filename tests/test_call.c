@@ -26,8 +26,19 @@ typedef struct toy_problem {
 } toy_problem;
 
 typedef struct toy_operands {
-  int64_t *sum; /* gets what the plan's problem has as m */
+  int64_t *sum; /* gets toy_value of the problem that the plan is of */
 } toy_operands;
+
+/* The letters' sum tells names apart that are used here; same size, same name: same problem. */
+static int64_t letters_of(const toy_problem *p) {
+  int64_t letters = 1;
+  for (int i = 0; i < TOY_NAME; i++) letters += (i + 1) * (unsigned char)p->name[i];
+  return letters;
+}
+
+static int64_t toy_value(const toy_problem *p) {
+  return p->size + 100 * letters_of(p);
+}
 
 static bool toy_supports(const void *problem, attune_device *on) {
   (void)problem, (void)on;
@@ -48,7 +59,8 @@ static attune_status toy_prepare(at_plan *plan) {
 static attune_status toy_launch(const at_plan *plan, const void *operands, attune_stream *on) {
   (void)on;
   const toy_operands *o = operands;
-  *o->sum += at_gemm_of(plan->problem)->m;
+  const at_gemm *g = at_gemm_of(plan->problem);
+  *o->sum += g->m + 100 * g->n;
   return ATTUNE_OK;
 }
 
@@ -63,13 +75,10 @@ static const at_implementation *const toy_implementations[] = {&toy_plain};
 static at_op toy;
 static const at_op *ops[] = {&at_gemm_op, &toy};
 
-/* The sum of the name's letters tells names apart that are used here; same size, same name: same problem. */
 static void toy_key(const toy_problem *p, at_key *key) {
   at_gemm *g = at_key_problem(key);
-  int64_t letters = 1;
-  for (int i = 0; i < TOY_NAME; i++) letters += (i + 1) * (unsigned char)p->name[i];
   *g = (at_gemm){.m = p->size,
-                 .n = letters,
+                 .n = letters_of(p),
                  .k = 1,
                  .batch = 1,
                  .lda = p->size,
@@ -167,15 +176,14 @@ static void long_problems(void **state) {
   (void)state;
   enum { PROBLEMS = 26, ROUNDS = 8 };
   attune_tuner *tuner = open_tuner();
-  toy_problem asked; /* always the same address, so that the guess is wrong each time */
+  toy_problem asked; /* at one address, so that the guess is wrong each time, but for what lies 250 bytes behind */
   int64_t sum = 0, expected = 0;
   const toy_operands o = {&sum};
   for (int round = 0; round < ROUNDS; round++)
     for (int i = 0; i < PROBLEMS; i++) {
       asked = toy_beyond(5, 250, (char)('a' + i));
-      asked.size = 5; /* what tells them apart lies 250 bytes behind */
       OK(toy_call(tuner, &asked, 0, &o));
-      expected += 5;
+      expected += toy_value(&asked);
       assert_int_equal(sum, expected);
     }
   uint64_t calls = 0;
@@ -196,7 +204,7 @@ static void each_finds_its_own(void **state) {
       const toy_problem p = toy_beyond(1 + i % 8, 140 + i / 8, 'q');
       const toy_operands o = {&sum};
       OK(toy_call(tuner, &p, (uint64_t)(i & 1), &o));
-      assert_int_equal(sum, 1 + i % 8);
+      assert_int_equal(sum, toy_value(&p));
     }
   assert_int_equal(calls_of(tuner), 200);
   attune_tuner_destroy(tuner);
@@ -207,14 +215,15 @@ static void given_up(void **state) {
   (void)state;
   enum { PROBLEMS = 1000 };
   attune_tuner *tuner = open_tuner();
-  int64_t sum = 0;
+  int64_t sum = 0, expected = 0;
   const toy_operands o = {&sum};
   for (int round = 0; round < 3; round++)
     for (int i = 0; i < PROBLEMS; i++) {
       const toy_problem p = toy_beyond(1 + i, 200, 'z');
       OK(toy_call(tuner, &p, 0, &o));
+      expected += toy_value(&p);
     }
-  assert_int_equal(sum, 3 * PROBLEMS * (PROBLEMS + 1) / 2);
+  assert_int_equal(sum, expected);
   assert_int_equal(calls_of(tuner), 3 * PROBLEMS);
   attune_tuner_destroy(tuner);
 }
@@ -282,7 +291,7 @@ static void a_plan_knows_its_operation(void **state) {
   assert_true(d[0] == 0.0f);
   OK(toy_plan_run(mine, stream, &of_toy));
   OK(attune_gemm_plan_run(gemm, stream, &of_gemm));
-  assert_int_equal(sum, 4);
+  assert_int_equal(sum, toy_value(&p));
   assert_true(d[0] == 23.0f);
   assert_int_equal(calls_of(tuner), 2);
   attune_plan_destroy(mine);
@@ -337,17 +346,18 @@ typedef struct team {
 static void *call_often(void *arg) {
   team *t = arg;
   int64_t sum = 0, expected = 0;
+  const toy_problem two = toy_of(2, "two");
   const toy_operands o = {&sum};
   for (int i = 0; i < CALLS; i++) {
     const toy_problem p = toy_beyond(1 + i % 300, 220, (char)('a' + i % 3));
     if (toy_call(t->tuner, &p, 0, &o) != ATTUNE_OK || toy_plan_run(t->plan, stream, &o) != ATTUNE_OK) return t;
-    expected += 1 + i % 300 + 2;
+    expected += toy_value(&p) + toy_value(&two);
   }
   attune_tuner *own = open_tuner(); /* made and forgotten beside the others */
   for (int i = 0; i < 50; i++) {
     const toy_problem p = toy_beyond(1 + i % 5, 220, 'y');
     if (toy_call(own, &p, 0, &o) != ATTUNE_OK) return t;
-    expected += 1 + i % 5;
+    expected += toy_value(&p);
   }
   const bool right = calls_of(own) == 50;
   attune_tuner_destroy(own);
