@@ -10,6 +10,7 @@
 #include "src/device_lease.h"
 #include "src/exit.h"
 #include "src/host/threads.h"
+#include "tuning/plan_overflow.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 

@@ -42,7 +42,7 @@ struct attune_tuner {
   bool ending;
 };
 
-/* A tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
+/* tuner_create.c: a tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count);
 

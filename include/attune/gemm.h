@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.h: general matrix multiply, D = alpha op(A) op(B) + beta C, batched, on any device.
  *
- * Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T). Layout:
- * column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j]. Edges (BLAS
- * semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor B; beta = 0
- * never reads C, so that NaN there does not spread. Special values: a tuned winner was tested with NaN, infinities,
- * denormals and zeros in A, B, C, alpha and beta. They reach the result as IEEE 754 says (0 times NaN is NaN, denormals
- * count), except for those that the vendor's default itself loses for the problem.
- *
- * Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in it, with fused multiply-add.
- * Split-K is allowed if its partial sums stay in that type. Where beta C is added to an f16 or bf16 result, alpha op(A)
- * op(B) may be rounded to that type first, as cuBLAS's default does. reduced: also TF32 for f32, and partial sums in the
- * output type.
- *
- * In a workload (workload.h) the columns dtype, m, n and k are needed; transa, transb, batch, dtype_out, layout, lda,
- * ldb, ldc, ldd, stride_a, stride_b, stride_c and stride_d may be there. A row that names no operation is of gemm. */
+ * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
+ * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
+ * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
+ *   beta = 0 never reads C, so that NaN there does not spread.
+ * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
+ *   reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's default
+ *   itself loses for the problem.
+ * - Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in it, with fused multiply-add.
+ *   Split-K is allowed if its partial sums stay in that type. Where beta C is added to an f16 or bf16 result, alpha
+ *   op(A) op(B) may be rounded to that type first, as cuBLAS's default does. reduced: also TF32 for f32, and partial
+ *   sums in the output type.
+ * - In a workload (workload.h) the columns dtype, m, n and k are needed; transa, transb, batch, dtype_out, layout, lda,
+ *   ldb, ldc, ldd, stride_a, stride_b, stride_c and stride_d may be there. A row that names no operation is of gemm. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
