@@ -167,6 +167,7 @@ static inline void fake_op_open(void) {
 static inline void fake_reset(void) {
   fake_op_open();
   fake_base_implementation.version = fake_spin_implementation.version = 1;
+  fake_base_implementation.depends = fake_spin_implementation.depends = NULL;
   at_copy_text(fake_base, sizeof fake_base, "ns=200000");
   fake_spins = NULL;
   fake_refused = NULL;
