@@ -32,10 +32,9 @@ attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *de
 attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device);
 void at_lt_close(at_lt_problem *problem);
 
-/* True for problems known to go wrong with algorithm `id` (AT_LT_ANY: with some algorithm, which is enough to stay
- * away). */
-#define AT_LT_ANY (-1)
-bool at_lt_denied(const at_gemm *g, const attune_device *device, int id);
+/* True when a matrix has 2 GiB or more, or a batch reaches to element 2^31: wrong results of cuBLASLt have been reported
+ * at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or algorithm. */
+bool at_lt_is_huge(const at_gemm *g);
 
 /* What tells an algorithm from all others of one library version: its configuration attributes. */
 typedef enum at_lt_field {

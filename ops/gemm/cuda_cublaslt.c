@@ -19,10 +19,11 @@ static bool fits(int64_t size) {
 
 /* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. */
 static bool supports(const void *problem, attune_device *device) {
+  (void)device;
   const at_gemm *g = at_gemm_of(problem);
   if (at_cublas_open() != ATTUNE_OK) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
-  return !at_lt_denied(g, device, AT_LT_ANY);
+  return !at_lt_is_huge(g);
 }
 
 static attune_status open_plan(lt_plan *state, at_plan *plan, const at_lt_algorithm *wanted) {

@@ -139,11 +139,12 @@ static bool plan_padding(const at_gemm *g, bool with_d, padding *p) {
 }
 
 static bool supports(const void *problem, attune_device *device) {
+  (void)device;
   const at_gemm *g = at_gemm_of(problem);
   padding unused;
   if (at_cublas_open() != ATTUNE_OK) return false;
   if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX) return false;
-  return (plan_padding(g, false, &unused) || plan_padding(g, true, &unused)) && !at_lt_denied(g, device, AT_LT_ANY);
+  return (plan_padding(g, false, &unused) || plan_padding(g, true, &unused)) && !at_lt_is_huge(g);
 }
 
 /* Puts "pad=..." before each of `count` algorithms. */
