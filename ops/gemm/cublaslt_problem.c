@@ -78,11 +78,7 @@ static cublasStatus_t new_matmul(cublasLtMatmulDesc_t *out, const at_gemm *g) {
   return status;
 }
 
-attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *device) {
-  return at_lt_open_copied(out, g, 0, device);
-}
-
-attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device) {
+attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device) {
   memset(out, 0, sizeof *out);
   out->gemm = *g;
   out->device = device;
