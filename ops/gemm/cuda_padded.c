@@ -26,7 +26,7 @@ typedef struct padding {
 typedef struct padded_plan {
   at_lt_plan lt; /* of the padded problem; first */
   padding padding;
-  cudaKernel_t kernel_in, kernel_out;
+  at_jit_kernel *kernel_in, *kernel_out;
   at_pad_arguments in, out; /* but for the pointers */
   uint32_t blocks_in, blocks_out;
 } padded_plan;
@@ -192,12 +192,12 @@ static attune_status open_kernels(padded_plan *state, attune_device *device) {
   if (p->in_count > 0) {
     if (!at_pad_plan(&state->in, p->in, p->in_count, p->grain_in, &state->blocks_in))
       return at_fail(ATTUNE_UNSUPPORTED, "A, B or C is too large to be padded");
-    status = at_jit_kernel(&state->kernel_in, device, at_pad_source(p->grain_in));
+    status = at_jit_get(&state->kernel_in, device, at_pad_source(p->grain_in));
   }
   if (status != ATTUNE_OK || !(p->copied & AT_LT_COPIED_CD)) return status;
   if (!at_pad_plan(&state->out, &p->out, 1, p->grain_out, &state->blocks_out))
     return at_fail(ATTUNE_UNSUPPORTED, "D is too large to be padded");
-  return at_jit_kernel(&state->kernel_out, device, at_pad_source(p->grain_out));
+  return at_jit_get(&state->kernel_out, device, at_pad_source(p->grain_out));
 }
 
 static attune_status open_plan(at_plan *plan) {
@@ -241,14 +241,14 @@ static attune_status copy_in(const padded_plan *state, at_gemm_operands *o, char
     arguments.matrix[i].source = o->c;
     arguments.matrix[i].destination = workspace + pads->place_d;
   }
-  return blocks ? at_jit_launch(state->kernel_in, blocks, AT_PAD_THREADS, &arguments, stream) : ATTUNE_OK;
+  return blocks ? at_jit_launch(state->kernel_in, &AT_JIT_ROW(blocks, AT_PAD_THREADS), &arguments, stream) : ATTUNE_OK;
 }
 
 static attune_status copy_out(const padded_plan *state, void *d, const void *made, attune_stream *stream) {
   at_pad_arguments arguments = state->out;
   arguments.matrix[0].source = made;
   arguments.matrix[0].destination = d;
-  return at_jit_launch(state->kernel_out, state->blocks_out, AT_PAD_THREADS, &arguments, stream);
+  return at_jit_launch(state->kernel_out, &AT_JIT_ROW(state->blocks_out, AT_PAD_THREADS), &arguments, stream);
 }
 
 static attune_status multiply(const padded_plan *state, const at_gemm_operands *operands, char *workspace,
@@ -273,6 +273,14 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return status;
 }
 
+static void destroy(at_plan *plan) {
+  const padded_plan *state = plan->state;
+  if (!state) return;
+  at_jit_release(state->kernel_in);
+  at_jit_release(state->kernel_out);
+  at_lt_destroy(plan);
+}
+
 const at_implementation at_gemm_cublaslt_padded = {
     .name = "cublaslt_padded",
     .version = VERSION,
@@ -282,5 +290,5 @@ const at_implementation at_gemm_cublaslt_padded = {
     .neighbours = neighbours,
     .prepare = prepare,
     .launch = launch,
-    .destroy = at_lt_destroy,
+    .destroy = destroy,
 };
