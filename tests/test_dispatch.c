@@ -188,10 +188,16 @@ static void a_broken_configuration_is_a_miss(void **state) {
   assert_miss();
 }
 
+static bool on_another_library(const at_configuration *configuration, attune_device *of, char *out, size_t size) {
+  size_t at = 0;
+  (void)configuration, (void)of;
+  return at_append(out, size, &at, "spinlib-2.0");
+}
+
 static void another_fingerprint_is_a_miss(void **state) {
   (void)state;
   store_winner();
-  fake_op.libraries = NULL; /* the same device with other libraries */
+  fake_spin_implementation.depends = on_another_library;
   assert_miss();
 }
 
@@ -500,6 +506,7 @@ int main(int argc, char **argv) {
       TEST(processes_of_one_database_tune_once),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
+  virtual_clock_start();
   if (argc == 3) return child(argv[1], argv[2]);
   at_copy_text(folder, sizeof folder, "/tmp/attune-test-dispatch-XXXXXX");
   if (!mkdtemp(folder)) return 1;

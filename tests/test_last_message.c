@@ -70,7 +70,7 @@ static int take_winner(void *user, const attune_decision *decision, const char *
 
 static void devices(void **state) {
   (void)state;
-  char fingerprint[1024];
+  char fingerprint[4096];
   attune_device *any = NULL;
   attune_device_properties properties;
   for (int i = 0; i < attune_device_count(); i++) OK(attune_device_at(&any, i));
@@ -149,7 +149,7 @@ static void products(void **state) {
   OK(attune_gemm(tuner, stream, &problem, &operands));
   problem.k = 64;
   OK(attune_gemm_plan_create(&plan, tuner, stream, &problem, &operands));
-  OK(attune_plan_run(plan, stream, &operands));
+  OK(attune_gemm_plan_run(plan, stream, &operands));
   OK(attune_stream_synchronize(stream));
   DO(attune_plan_destroy(plan));
   DO(attune_stream_destroy(stream));

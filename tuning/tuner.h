@@ -42,14 +42,14 @@ struct attune_tuner {
   bool ending;
 };
 
-/* A tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
+/* tuner_create.c: a tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count);
 
 /* The op whose name is the first word of `problem`; NULL and a message naming the known ones. */
 const at_op *at_tuner_op(const attune_tuner *tuner, const char *problem);
 
-/* The device's fingerprint, made at first use, borrowed for the tuner's life. */
+/* The device's part of its fingerprint, made at first use, borrowed for the tuner's life. */
 attune_status at_tuner_fingerprint(attune_tuner *tuner, attune_device *device, const char **out);
 
 /* The same if it was made already, else NULL: for use where nothing may be opened. */
@@ -67,8 +67,5 @@ at_store *at_tuner_store(attune_tuner *tuner);
 /* How problems are measured on the device, "cold,graph" ...: part of a winner's key. */
 attune_measure at_tuner_measure(const attune_tuner *tuner, const attune_device *device);
 const char *at_measure_name(attune_measure measure);
-
-/* The op called `name` (its length `chars`) among all of the library; NULL: none. Defined by ops/ops.c. */
-const at_op *at_op_find(const char *name);
 
 #endif

@@ -21,7 +21,7 @@ struct at_verifier {
   uint64_t input_hash; /* of all pure inputs */
   int output;          /* index of the output buffer */
   at_random *random;
-  bool damaged; /* a plan wrote where it must not: the operands must be made anew */
+  bool damaged; /* a plan wrote where it must not: the operands must be made again */
 
   /* Special values. */
   void *planted;                /* one buffer's contents, while they are made */

@@ -21,7 +21,7 @@ static bool supports(const void *problem, attune_device *device) {
 static attune_status open_plan(at_plan *plan) {
   at_lt_algorithm wanted;
   if (!at_lt_read(&wanted, &plan->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is none of cublaslt's", plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt's", plan->configuration.text);
   const attune_status status = at_lt_restore(plan, at_gemm_of(plan->problem), 0, &wanted);
   if (status == ATTUNE_OK) plan->workspace_bytes = ((const at_lt_plan *)plan->state)->workspace_bytes;
   return status;
@@ -41,6 +41,12 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return status;
 }
 
+static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublaslt-%s", at_cublaslt_version());
+}
+
 const at_implementation at_gemm_cublaslt = {
     .name = "cublaslt",
     .version = VERSION,
@@ -51,4 +57,5 @@ const at_implementation at_gemm_cublaslt = {
     .prepare = prepare,
     .launch = launch,
     .destroy = at_lt_destroy,
+    .depends = depends,
 };

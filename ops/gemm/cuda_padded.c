@@ -27,7 +27,7 @@ typedef struct padded_plan {
   at_lt_plan lt; /* of the padded problem; first */
   padding padding;
   at_jit_kernel *kernel_in, *kernel_out;
-  at_pad_arguments in, out; /* but for the pointers */
+  at_pad_arguments in, out; /* without the pointers */
   uint32_t blocks_in, blocks_out;
 } padded_plan;
 _Static_assert(offsetof(padded_plan, lt) == 0, "at_lt_prepare and at_lt_destroy take it for an at_lt_plan");
@@ -208,7 +208,7 @@ static attune_status open_plan(at_plan *plan) {
   padding *pads = &state->padding;
   if (!split(&plan->configuration, &with_d, &text) || !at_lt_read(&wanted, &text) ||
       !plan_padding(at_gemm_of(plan->problem), with_d, pads))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is none of cublaslt_padded's", plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", plan->configuration.text);
   const attune_status status = at_lt_restore(plan, &pads->gemm, pads->copied, &wanted);
   if (status != ATTUNE_OK) return status;
   plan->workspace_bytes = pads->bytes + state->lt.workspace_bytes;
@@ -281,6 +281,13 @@ static void destroy(at_plan *plan) {
   at_lt_destroy(plan);
 }
 
+/* Its own kernels copy, cuBLASLt multiplies. */
+static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
+}
+
 const at_implementation at_gemm_cublaslt_padded = {
     .name = "cublaslt_padded",
     .version = VERSION,
@@ -291,4 +298,5 @@ const at_implementation at_gemm_cublaslt_padded = {
     .prepare = prepare,
     .launch = launch,
     .destroy = destroy,
+    .depends = depends,
 };

@@ -69,14 +69,6 @@ static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], void
   o->c = g->c == AT_C_INPLACE ? pointers[2] : pointers[3];
 }
 
-static int libraries(attune_device *device, char *out, size_t size) {
-#ifdef AT_WITH_CUDA
-  if (device->properties.kind == ATTUNE_DEVICE_CUDA) return at_cublas_fingerprint(out, size);
-#endif
-  (void)device;
-  return at_cblas_fingerprint(out, size) == 0 ? (int)strlen(out) : 0;
-}
-
 static int each_library(attune_device *device, attune_library_fn fn, void *user) {
 #ifdef AT_WITH_CUDA
   if (device->properties.kind == ATTUNE_DEVICE_CUDA) return at_cublas_each(fn, user);
@@ -87,7 +79,7 @@ static int each_library(attune_device *device, attune_library_fn fn, void *user)
 
 const at_op at_gemm_op = {
     .name = "gemm",
-    .id = 0,
+    .id = AT_OP_GEMM,
     .implementations = implementations,
     .implementation_count = AT_COUNT(implementations),
     .format = at_gemm_format,
@@ -99,7 +91,6 @@ const at_op at_gemm_op = {
     .from_fields = at_gemm_from_fields,
     .flops = flops,
     .bytes = bytes,
-    .libraries = libraries,
     .fold = at_gemm_fold,
     .deterministic = deterministic,
     .buffers = at_gemm_buffers,

@@ -9,7 +9,8 @@
 #include "src/cuda/state.h"
 #include "src/settings.h"
 
-#define CODEGEN "attune kernel 1" /* raise it when the same source must be compiled anew */
+/* Raise it when the same source must be compiled again; winners of what is compiled become misses. */
+#define CODEGEN "1"
 #define PARTS_MAX 72
 
 static atomic_uint_fast64_t compiled, from_disk;
@@ -29,7 +30,7 @@ static void open_disk(void) {
 }
 
 at_kernel_key at_jit_key(const at_kernel_source *source, const char *target) {
-  const char *parts[PARTS_MAX] = {CODEGEN, at_kernel_compiler(), target, source->file, source->entry};
+  const char *parts[PARTS_MAX] = {"attune kernel " CODEGEN, at_kernel_compiler(), target, source->file, source->entry};
   int count = 5;
   for (const char *const *macro = source->macros; macro && *macro && count < PARTS_MAX - 1; macro++)
     parts[count++] = *macro;
@@ -107,7 +108,7 @@ static void store(at_kernel_key key, const at_kernel_code *code) {
     at_log(ATTUNE_LOG_WARNING, "the kernel cache \"%s\" is not used: %s", disk.folder, why);
 }
 
-/* What is in the kernel cache but does not load is deleted there and compiled anew. */
+/* What is in the kernel cache but does not load is deleted there and compiled again. */
 static attune_status make_for(at_jit_code *out, attune_device *device, const at_kernel_source *source,
                               const at_architecture *target, bool *unusable) {
   const at_kernel_key key = at_jit_key(source, target->name);
@@ -166,4 +167,9 @@ attune_status at_jit_load(at_jit_code *out, attune_device *device, const at_kern
 void at_jit_load_counts(at_jit_counts *out) {
   out->compiled = atomic_load(&compiled);
   out->from_disk = atomic_load(&from_disk);
+}
+
+bool at_jit_depends(char *out, size_t size) {
+  size_t at = 0;
+  return at_append(out, size, &at, "nvrtc-%s jit-" CODEGEN, at_nvrtc_version());
 }

@@ -46,9 +46,9 @@ static const char *source_name(attune_source source) {
 static const char *source_words(attune_source source) {
   switch (source) {
   case ATTUNE_SOURCE_DEFAULT:
-    return "it is the vendor default and nothing is known of this problem; `attune tune` would measure it";
+    return "it is the vendor default, since nothing is known of this problem; `attune tune` would measure it";
   case ATTUNE_SOURCE_NEIGHBOUR:
-    return "it is the winner of a near problem, a guess; `attune tune` would measure this one";
+    return "it is a guess, the winner of a similar problem; `attune tune` would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
   case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
   case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";
@@ -77,6 +77,7 @@ json_t *cli_json_decision(const attune_decision *d) {
   json_object_update(object, rest);
   json_decref(rest);
   json_object_set_new(object, "unsure", json_boolean(d->unsure));
+  json_object_set_new(object, "changed", cli_json_text(d->changed));
   json_object_set_new(object, "placement_spread", cli_json_number(d->placement_spread));
   return object;
 }
@@ -130,6 +131,11 @@ static void print_words(const char *asked, const attune_decision *d) {
   line("because", source_words(d->source));
   if (d->tuned_at > 0) line("since", cli_date_text(since, d->tuned_at));
   if (d->time_ns > 0) measured_lines(d);
+  if (*d->changed && d->source <= ATTUNE_SOURCE_NEIGHBOUR) line("stored", d->changed);
+  if (*d->changed && d->source > ATTUNE_SOURCE_NEIGHBOUR) {
+    line("changed since", d->changed);
+    line("", "it holds, but what it was compared with is another now; `attune tune` measures again");
+  }
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
 
