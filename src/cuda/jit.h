@@ -47,15 +47,15 @@ typedef struct at_jit_request {
  * CPU. A request that fails stops no other. The thread's message is left alone. Any thread; allowed in capture. */
 void at_jit_get_all(at_jit_request *requests, int count, attune_device *device);
 
-/* How a kernel is launched. Of each size 0 counts as 1, but for the first of grid and block. */
+/* How a kernel is launched. Of each size 0 counts as 1, except for the first of grid and block. */
 typedef struct at_jit_config {
   unsigned grid[3];      /* blocks: x, y, z */
   unsigned block[3];     /* threads of a block */
   unsigned cluster[3];   /* blocks of a cluster; all 0: no clusters. The grid is a multiple of it. Capability 9.0 */
   unsigned shared_bytes; /* dynamic shared memory of a block */
-  bool
-      dependent; /* the kernel may begin while the one before it in the stream still runs, and says itself when it needs
-                     that one's results (griddepcontrol.wait). Devices before 9.0 begin it when the other has ended */
+  /* The kernel may begin while the one before it in the stream still runs, and says itself when it needs that one's
+   * results (griddepcontrol.wait). Devices before 9.0 begin it when the other has ended. */
+  bool dependent;
 } at_jit_config;
 
 /* A row of `blocks` blocks of `threads` threads. */

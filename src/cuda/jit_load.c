@@ -108,7 +108,7 @@ static void store(at_kernel_key key, const at_kernel_code *code) {
     at_log(ATTUNE_LOG_WARNING, "the kernel cache \"%s\" is not used: %s", disk.folder, why);
 }
 
-/* What is in the kernel cache but does not load is deleted there and compiled anew. */
+/* What is in the kernel cache but does not load is deleted there and compiled again. */
 static attune_status make_for(at_jit_code *out, attune_device *device, const at_kernel_source *source,
                               const at_architecture *target, bool *unusable) {
   const at_kernel_key key = at_jit_key(source, target->name);
