@@ -40,7 +40,8 @@ static const at_implementation fake = {.name = "fake",
                                        .launch = launch,
                                        .destroy = destroy};
 static const at_implementation *const implementations[] = {&fake};
-static const at_op op = {.name = "fake", .id = 3, .implementations = implementations, .implementation_count = 1};
+static const at_op op = {
+    .name = "fake", .id = 3, .implementations = implementations, .implementation_count = 1, .problem_bytes = 112};
 
 static at_key key_of(int number) {
   at_key key = {{0}};

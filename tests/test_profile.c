@@ -204,9 +204,9 @@ static void random_data(void **state) {
   for (int dtype = ATTUNE_F64; dtype <= ATTUNE_BF16; dtype++) {
     const void *data = NULL, *again = NULL, *different = NULL;
     size_t bytes = 0;
-    OK(at_random_data(one, (attune_dtype)dtype, &data, &bytes));
-    OK(at_random_data(same, (attune_dtype)dtype, &again, &bytes));
-    OK(at_random_data(other, (attune_dtype)dtype, &different, &bytes));
+    OK(at_random_data(one, (attune_dtype)dtype, (at_range){0.0, 0.0}, &data, &bytes));
+    OK(at_random_data(same, (attune_dtype)dtype, (at_range){0.0, 0.0}, &again, &bytes));
+    OK(at_random_data(other, (attune_dtype)dtype, (at_range){0.0, 0.0}, &different, &bytes));
     assert_memory_equal(data, again, 4096);
     assert_memory_not_equal(data, different, 4096);
     const size_t count = bytes / attune_dtype_size((attune_dtype)dtype);

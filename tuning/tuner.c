@@ -105,6 +105,8 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_tuner *");
   *out = NULL;
+  for (int i = 0; i < op_count; i++)
+    if (at_op_check(ops[i]) != ATTUNE_OK) return ATTUNE_INTERNAL;
   at_message kept;
   at_message_keep(&kept);
   const attune_tuner_options *o = options ? options : &defaults;
@@ -237,7 +239,7 @@ const char *at_tuner_fingerprint_known(attune_tuner *t, int device_index) {
 
 const at_op *at_tuner_op_of(const attune_tuner *t, const at_key *key) {
   for (int i = 0; i < t->op_count; i++)
-    if ((uint64_t)(unsigned)t->ops[i]->id == key->words[0] >> 32) return t->ops[i];
+    if (t->ops[i]->id == at_key_op(key)) return t->ops[i];
   return NULL;
 }
 

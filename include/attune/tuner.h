@@ -100,12 +100,15 @@ typedef enum attune_source {
   ATTUNE_SOURCE_TUNED = 5      /* measured by this tuner */
 } attune_source;
 
+/* A problem's text, with the end, is at most this long. */
+#define ATTUNE_PROBLEM_CHARS 512
+
 /* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the
  * host they are what a program sees: attune's with the cost of its dispatch, the default's that of the vendor's own call
  * with nothing of attune around it, so that the best choice may be slower than the default; and what keeps more CPUs busy
  * than the machine sustains counts as long as it takes with those it does sustain. */
 typedef struct attune_decision {
-  char problem[256];
+  char problem[ATTUNE_PROBLEM_CHARS];
   char device[16];
   char implementation[32];
   int implementation_version;

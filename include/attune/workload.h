@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct attune_workload_entry {
   char name[64];
-  char problem[256]; /* as attune_gemm_problem_format writes it */
+  char problem[ATTUNE_PROBLEM_CHARS]; /* as attune_gemm_problem_format writes it */
   int64_t count;     /* how often it is called, 1 if not known */
   double time_ns;    /* one call by the default, about: as measured, else by arithmetic and traffic; 0 in a CSV file */
 } attune_workload_entry;
