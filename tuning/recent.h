@@ -35,7 +35,7 @@ typedef struct at_recents {
   struct at_recents *next, *previous; /* under the list's lock */
   unsigned turn;                      /* which neighbour is given up next */
   unsigned place;                     /* in at_recent_threads */
-  uint16_t guesses[4096];             /* by the address of what the caller asked with: where it was found last */
+  uint16_t guesses[4096];  /* by the address of what the caller asked with: where it was found last */
 } at_recents;
 
 /* Which thread has which. A place belongs to one thread from the time it takes it until it ends, so no other writes
