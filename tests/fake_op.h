@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fake_op.h: gemm with implementations whose cost and faults a test decides: "base", the default, and "spin", with as
  * many configurations as the test gives it. Both compute the right result by plain loops and then spin until "ns"
- * nanoseconds have passed. */
+ * nanoseconds have passed, or let so many pass on the virtual clock. */
 #ifndef AT_TEST_FAKE_OP_H
 #define AT_TEST_FAKE_OP_H
 
@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ops/gemm/host_reference.h"
 #include "src/backend.h"
+#include "tests/virtual_clock.h"
 #include "tuning/dispatch.h"
 
 #define FAKE_PROBLEM "gemm f32 nn 9x7x8 strict"
@@ -72,8 +74,9 @@ static inline int fake_spin_configurations(const void *problem, attune_device *d
 /* What a plan does, read once from its configuration. */
 typedef struct fake_plan {
   int64_t ns;
-  int64_t far;   /* nanoseconds more where A and B lie in pages of another parity */
-  int64_t noise; /* up to so many more, drawn at each launch */
+  int64_t far;     /* nanoseconds more where A and B lie in pages of another parity */
+  int64_t noise;   /* up to so many more, drawn at each launch */
+  int64_t threads; /* CPUs that are busy meanwhile, on the virtual clock */
   char fault[16];
 } fake_plan;
 
@@ -82,6 +85,7 @@ static inline attune_status fake_prepare(at_plan *plan) {
   const bool known = p && at_configuration_get(&plan->configuration, "ns", &p->ns);
   if (known) at_configuration_get(&plan->configuration, "far", &p->far);
   if (known) at_configuration_get(&plan->configuration, "noise", &p->noise);
+  if (known && !at_configuration_get(&plan->configuration, "threads", &p->threads)) p->threads = 1;
   if (known) at_configuration_get_text(&plan->configuration, "fault", p->fault, sizeof p->fault);
   if (!known || strcmp(p->fault, "prepare") == 0 ||
       (fake_refused && strcmp(plan->configuration.text, fake_refused) == 0)) {
@@ -94,6 +98,13 @@ static inline attune_status fake_prepare(at_plan *plan) {
 
 static inline void fake_destroy(at_plan *plan) {
   free(plan->state);
+}
+
+/* So much time has passed since `start`, on either clock; watched launches leave others the time to overlap. */
+static inline void fake_pass(int64_t start, int64_t ns, int64_t cpus) {
+  if (virtual_clock_runs && fake_watched) (void)nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+  if (virtual_clock_runs) virtual_clock_pass(ns, (double)cpus);
+  while (at_now_ns() - start < ns) continue;
 }
 
 static inline attune_status fake_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
@@ -114,7 +125,7 @@ static inline attune_status fake_launch(const at_plan *plan, const void *operand
   int64_t ns = p->ns;
   if (((uintptr_t)o->a ^ (uintptr_t)o->b) >> 12 & 1) ns += p->far;
   if (p->noise) ns += (int64_t)((uint64_t)start * 0x9E3779B97F4A7C15u >> 33) % p->noise;
-  while (at_now_ns() - start < ns) continue;
+  fake_pass(start, ns, p->threads);
   fake_running--;
   return strcmp(p->fault, "launch") == 0 ? at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails") : ATTUNE_OK;
 }

@@ -500,6 +500,7 @@ int main(int argc, char **argv) {
       TEST(processes_of_one_database_tune_once),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
+  virtual_clock_start();
   if (argc == 3) return child(argv[1], argv[2]);
   at_copy_text(folder, sizeof folder, "/tmp/attune-test-dispatch-XXXXXX");
   if (!mkdtemp(folder)) return 1;

@@ -176,9 +176,7 @@ static void noise_is_told_and_retried(void **state) {
   (void)tune(400.0, 0);
   assert_int_equal(fake_searches, searches + 1);
   at_copy_text(fake_base, sizeof fake_base, "ns=200000");
-  attune_decision quiet = {.unsure = 1};
-  for (int i = 0; i < 5 && quiet.unsure; i++) quiet = tune(400.0, 0); /* this machine may be loaded, too */
-  assert_int_equal(quiet.unsure, 0);
+  assert_int_equal(tune(400.0, 0).unsure, 0);
   const int sure = fake_searches;
   (void)tune(400.0, 0);
   assert_int_equal(fake_searches, sure);
@@ -231,6 +229,7 @@ int main(void) {
   };
   const int file = mkstemp(database);
   if (file < 0 || close(file) != 0) return 1;
+  virtual_clock_start();
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   (void)unlink(database);

@@ -26,7 +26,7 @@ static attune_status watched_launch(const at_plan *plan, const void *operands, a
   const int number = atomic_fetch_add(team ? &team_calls : &base_calls, 1);
   int64_t ns = team ? team_ns : base_ns;
   if (team && outlier_every && number % outlier_every == 0) ns = 2000000;
-  while (at_now_ns() - start < ns) continue;
+  fake_pass(start, ns, 1);
   return ATTUNE_OK;
 }
 
@@ -223,5 +223,6 @@ int main(void) {
     puts("skipped: a team needs two CPUs");
     return 77;
   }
+  virtual_clock_start();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

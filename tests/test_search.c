@@ -4,10 +4,8 @@
 #include "tests/check.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "src/host/capacity.h"
-#include "src/host/threads.h"
 #include "tests/fake_op.h"
 #include "tuning/race.h"
 #include "tuning/search.h"
@@ -24,13 +22,8 @@ static int fresh(void **state) {
 
 static attune_status search(const char *const *spins, double budget_ms) {
   const at_key key = fake_key(FAKE_PROBLEM, device);
-  attune_status status = ATTUNE_OK;
   fake_spins = spins;
-  for (int i = 0; i < 5; i++) { /* a loaded machine may leave it open, and says so */
-    status = at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0);
-    if (status != ATTUNE_OK || !result.decision.complete || !result.decision.unsure) break;
-  }
-  return status;
+  return at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, 0.0);
 }
 
 static const at_trial *trial_of(const char *implementation, const char *configuration) {
@@ -165,10 +158,10 @@ static void rounds_are_taken_at_many_placements(void **state) {
   }
 }
 
-/* What is fast at half of the placements and slow at the others does not win over a default that is neither. */
+/* What is fast at half of the placements and as slow at the others does not win over a default that is neither. */
 static void a_winner_wins_over_placements(void **state) {
   (void)state;
-  static const char *const fickle[] = {"ns=160000,far=200000", NULL};
+  static const char *const fickle[] = {"ns=160000,far=80000", NULL};
   for (int again = 0; again < 4; again++) {
     OK(search(fickle, 400.0));
     assert_string_equal(result.decision.implementation, "base");
@@ -266,39 +259,16 @@ static void the_price_is_the_same_for_all(void **state) {
 
 /* ---- teams where the CPUs are fewer than they seem ---- */
 
-/* Each member takes so much CPU time, whatever else runs here. */
-static void take_cpu(void *arg, const at_team *team) {
-  const int64_t ns = *(const int64_t *)arg;
-  struct timespec start, now;
-  (void)team;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
-  do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < ns);
-}
-
-static attune_status team_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  int64_t threads = 1, ns = 0;
-  (void)stream;
-  at_configuration_get(&plan->configuration, "threads", &threads);
-  at_configuration_get(&plan->configuration, "ns", &ns);
-  const at_gemm *g = at_gemm_of(plan->problem);
-  at_gemm_plain(g, operands, 0, 0, g->m, 0, g->n);
-  at_parallel((int)threads, take_cpu, &ns);
-  return ATTUNE_OK;
-}
-
 /* Two CPUs that sustain the work of one: a team that needs twice 120 us of them is as slow as 240 us in the long run,
  * however fast its bursts are, and does not win over 180 us of one. */
 static void a_burst_is_no_evidence(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=120000,threads=2", NULL};
   const double before = at_cpu_capacity();
-  fake_base_implementation.launch = fake_spin_implementation.launch = team_launch;
   at_copy_text(fake_base, sizeof fake_base, "ns=180000,threads=1");
   at_cpu_capacity_set(1.0);
   const attune_status status = search(spins, 1500.0);
   at_cpu_capacity_set(before);
-  fake_base_implementation.launch = fake_spin_implementation.launch = fake_launch;
   OK(status);
   assert_string_equal(result.decision.implementation, "base");
   const at_trial *team = trial_of("spin", spins[0]);
@@ -313,7 +283,7 @@ static attune_status fake_bare(const at_plan *plan, const at_bare_calls *calls) 
   (void)plan;
   bare_calls += calls->to - calls->from;
   for (int i = calls->from; i < calls->to; i++)
-    for (const int64_t start = at_now_ns(); at_now_ns() - start < bare_ns;) continue;
+    fake_pass(at_now_ns(), bare_ns, 1);
   return ATTUNE_OK;
 }
 static void fake_bare_name(const at_plan *plan, char *out, size_t size) {
@@ -334,22 +304,18 @@ static void the_default_is_the_bare_call(void **state) {
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     const char *const spins[] = {rows[i].spin, NULL};
     const attune_decision *d = &result.decision;
-    double ratio = 0.0;
-    for (int attempt = 0; attempt < 4; attempt++) { /* other processes take the CPU from any of them */
-      fake_base_implementation.bare = fake_bare;
-      fake_base_implementation.bare_name = fake_bare_name;
-      at_copy_text(fake_base, sizeof fake_base, "ns=100000");
-      bare_ns = rows[i].bare_ns;
-      bare_calls = 0;
-      const attune_status status = search(spins, 2000.0);
-      fake_base_implementation.bare = NULL;
-      fake_base_implementation.bare_name = NULL;
-      OK(status);
-      assert_string_equal(d->default_implementation, "base threads=7");
-      assert_true(bare_calls > 0 && d->default_time_ns >= 0.9 * (double)rows[i].bare_ns);
-      ratio = d->default_time_ns / d->time_ns;
-      if (strcmp(d->implementation, rows[i].winner) == 0 && ratio > rows[i].least && ratio < rows[i].most) break;
-    }
+    fake_base_implementation.bare = fake_bare;
+    fake_base_implementation.bare_name = fake_bare_name;
+    at_copy_text(fake_base, sizeof fake_base, "ns=100000");
+    bare_ns = rows[i].bare_ns;
+    bare_calls = 0;
+    const attune_status status = search(spins, 2000.0);
+    fake_base_implementation.bare = NULL;
+    fake_base_implementation.bare_name = NULL;
+    OK(status);
+    assert_string_equal(d->default_implementation, "base threads=7");
+    assert_true(bare_calls > 0 && d->default_time_ns >= 0.9 * (double)rows[i].bare_ns);
+    const double ratio = d->default_time_ns / d->time_ns;
     assert_string_equal(d->implementation, rows[i].winner);
     if (!(ratio > rows[i].least && ratio < rows[i].most)) fail_msg("row %zu: told %g", i, ratio);
     assert_true(ratio > 1.0 || strstr(d->note, "vendor's own call"));
@@ -561,6 +527,7 @@ int main(void) {
       TEST(bad_arguments_of_tune),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_profiler_create(&profiler, device) != ATTUNE_OK) return 1;
+  virtual_clock_start();
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   at_profiler_destroy(profiler);
   return failed;

@@ -14,9 +14,11 @@ enum { MOST = 64, MOST_DEPTH = 256, ON_STACK = 4096 /* bytes of a transposed A *
 
 typedef struct state {
   at_small shapes[2]; /* by: the last rows */
+  at_small across[2]; /* likewise, with the strides from one tile to the next column of tiles */
   int64_t batch;
   at_small_tile_fn tiles[2][2]; /* by: the last columns, the last rows */
   int64_t height, width;        /* of a tile, in elements */
+  int64_t wide;                 /* tiles beside each other */
   const at_gemm *g;             /* the plan's */
   int64_t last_height, last_width;
   void (*scale)(const at_small_scale *scale);
@@ -64,25 +66,34 @@ typedef struct rows_of_a {
   int64_t panel_step; /* bytes between panels of `height` rows */
 } rows_of_a;
 
+/* `count` tiles of one width beside each other: one call, or one each where C is scaled. */
+static inline void run_row(const state *s, const at_gemm_operands *o, const char *a, const char *b, char *d,
+                           const char *c, int64_t count, bool last_columns, bool last_rows, const kind how) {
+  const at_small *shape = &s->across[last_rows];
+  if (how != KIND_SCALED) {
+    s->tiles[last_columns][last_rows](shape, a, b, d, count, c);
+    return;
+  }
+  for (int64_t i = 0; i < count; i++)
+    run_scaled(s, o, a, b + i * shape->stride_b * s->size, d + i * shape->stride_d * s->size,
+               c ? c + i * shape->stride_c * s->size : NULL, last_columns, last_rows);
+}
+
 static inline void run_tiles(const state *s, const at_gemm_operands *o, rows_of_a a, int64_t batch, const kind how) {
   const at_gemm *g = s->g;
   const char *b = (const char *)o->b + batch * g->stride_b * s->size, *c = NULL;
   char *d = (char *)o->d + batch * g->stride_d * s->size;
-  const int64_t ldd = g->ldd * s->size, ldc = g->ldc * s->size, b_n = s->shapes[0].b_n * s->size,
-                rows_step = s->height * s->size;
+  const int64_t rows_step = s->height * s->size, whole = s->last_width == s->width ? s->wide : s->wide - 1,
+                past_b = whole * s->across[0].stride_b * s->size, past_c = whole * s->across[0].stride_c * s->size,
+                past_d = whole * s->across[0].stride_d * s->size;
   if (how != KIND_PLAIN && g->c != AT_C_NONE) c = (const char *)o->c + batch * g->stride_c * s->size;
-  for (int64_t j = 0; j < g->n; j += s->width) {
-    const int last_columns = j + s->width >= g->n;
-    const char *rows = a.at, *columns = b + j * b_n, *c_at = c ? c + j * ldc : NULL;
-    char *d_at = d + j * ldd;
-    for (int64_t i = 0; i < g->m; i += s->height, rows += a.panel_step, d_at += rows_step) {
-      const int last_rows = i + s->height >= g->m;
-      if (how == KIND_SCALED)
-        run_scaled(s, o, rows, columns, d_at, c_at, last_columns, last_rows);
-      else
-        s->tiles[last_columns][last_rows](&s->shapes[last_rows], rows, columns, d_at, 1, c_at);
-      if (c_at) c_at += rows_step;
-    }
+  for (int64_t i = 0; i < g->m; i += s->height) {
+    const bool last_rows = i + s->height >= g->m;
+    if (whole > 0) run_row(s, o, a.at, b, d, c, whole, false, last_rows, how);
+    if (whole < s->wide) run_row(s, o, a.at, b + past_b, d + past_d, c ? c + past_c : NULL, 1, true, last_rows, how);
+    a.at += a.panel_step;
+    d += rows_step;
+    if (c) c += rows_step;
   }
 }
 
@@ -247,6 +258,14 @@ static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t 
                                            .stride_c = g->stride_c,
                                            .stride_d = g->stride_d,
                                            .rows = last_rows - (last_vectors - 1) * ops->lanes};
+  for (int last = 0; last < 2; last++) {
+    s->across[last] = s->shapes[last];
+    s->across[last].stride_a = 0;
+    s->across[last].stride_b = columns * s->shapes[last].b_n;
+    s->across[last].stride_c = columns * g->ldc;
+    s->across[last].stride_d = columns * g->ldd;
+  }
+  s->wide = up(g->n, columns);
   s->last_height = last_rows;
   s->last_width = last_columns;
   const bool part = s->shapes[1].rows < ops->lanes;
@@ -255,6 +274,11 @@ static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t 
     s->tiles[last][0] = ops->tiles[0][vectors - 1][n - 1];
     s->tiles[last][1] = ops->tiles[part][last_vectors - 1][n - 1];
   }
+}
+
+static void set_a_step(state *s, int64_t step, int64_t last_step) {
+  s->shapes[0].a_step = s->across[0].a_step = step;
+  s->shapes[1].a_step = s->across[1].a_step = last_step;
 }
 
 static attune_status prepare(at_plan *plan) {
@@ -271,11 +295,10 @@ static attune_status prepare(at_plan *plan) {
   const bool one = g->m <= s->height && g->n <= s->width;
   plan->launch = one ? launch_run_one_tile : launch_run_tiled;
   if (g->trans_a && g->m == 1) {
-    s->shapes[0].a_step = s->shapes[1].a_step = 1;
+    set_a_step(s, 1, 1);
   } else if (g->trans_a) {
     const int64_t padded = up(g->m, s->lanes) * s->lanes;
-    s->shapes[0].a_step = s->height;
-    s->shapes[1].a_step = padded - (up(g->m, s->height) - 1) * s->height;
+    set_a_step(s, s->height, padded - (up(g->m, s->height) - 1) * s->height);
     s->packed_bytes = padded * g->k * s->size;
     s->pack = (g->dtype == ATTUNE_F64 ? isa->f64 : isa->f32)->pack;
     plan->launch = launch_run_transposed;

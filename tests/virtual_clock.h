@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * virtual_clock.h: the library's clocks under the test's control, so that a test of measurements gives the same result
+ * on a machine that is busy. A test that is linked with CLOCK (see CMakeLists.txt) and has called virtual_clock_start
+ * sees time pass only where virtual_clock_pass says so, and READ_NS at each look at the clock, so that waiting ends.
+ * Each thread has its own time, from the same start. */
+#ifndef AT_TEST_VIRTUAL_CLOCK_H
+#define AT_TEST_VIRTUAL_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { VIRTUAL_READ_NS = 20 };
+
+static bool virtual_clock_runs;
+static _Thread_local int64_t virtual_ns, virtual_cpu_ns; /* since the start */
+
+/* The linker sends the library's calls here (ld --wrap), and `real` to the library. */
+int64_t __real_at_now_ns(void);
+int64_t __wrap_at_now_ns(void);
+int64_t __real_at_cpu_time_ns(void);
+int64_t __wrap_at_cpu_time_ns(void);
+
+int64_t __wrap_at_now_ns(void) {
+  if (!virtual_clock_runs) return __real_at_now_ns();
+  virtual_ns += VIRTUAL_READ_NS;
+  return 1000000000 + virtual_ns;
+}
+
+int64_t __wrap_at_cpu_time_ns(void) {
+  return virtual_clock_runs ? virtual_cpu_ns : __real_at_cpu_time_ns();
+}
+
+static inline void virtual_clock_start(void) {
+  virtual_clock_runs = true;
+}
+
+/* Real time again: for work whose time nobody says. */
+static inline void virtual_clock_stop(void) {
+  virtual_clock_runs = false;
+}
+
+/* So much time passes for this thread, in which `cpus` CPUs are busy for the process. */
+static inline void virtual_clock_pass(int64_t ns, double cpus) {
+  virtual_ns += ns;
+  virtual_cpu_ns += (int64_t)((double)ns * cpus);
+}
+
+#endif
