@@ -47,7 +47,7 @@ static inline bool at_key_tail_is_zero(const at_key *key) {
   return true;
 }
 static inline uint64_t at_key_hash(const at_key *key) {
-  assert(at_key_problem_bytes(key) && at_key_tail_is_zero(key));
+  assert(at_key_problem_bytes(key) && at_key_problem_bytes(key) <= AT_PROBLEM_BYTES && at_key_tail_is_zero(key));
   return XXH3_64bits(key, at_key_bytes(key));
 }
 static inline bool at_key_equal(const at_key *a, const at_key *b) {

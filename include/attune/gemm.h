@@ -83,8 +83,8 @@ ATTUNE_API void attune_plan_destroy(attune_plan *plan);
 /* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated: row-major is
  * turned to column-major; sizes that differ from packed, the use of C and, as "align=16", an alignment of the least
  * aligned operand below 128 bytes are added. On the host 16 bytes and more are one class: attune_explain and attune_tune
- * leave the word out there. `operands` NULL: aligned to 128 bytes and beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: 256 bytes
- * do). Any thread. */
+ * leave the word out there. `operands` NULL: aligned to 128 bytes and beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small:
+ * ATTUNE_PROBLEM_CHARS do). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
