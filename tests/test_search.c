@@ -138,6 +138,29 @@ static void put_samples(at_contender *contender, double ns, double noise, int co
     contender->samples[i] = ns * (1.0 + noise * (i % 2 ? 1.0 : -1.0) * (0.5 + (double)(i % 3)));
 }
 
+/* ---- many implementations ---- */
+
+/* The last of more than a search ever saw wins. */
+static void all_implementations_are_searched(void **state) {
+  (void)state;
+  enum { COUNT = 40 };
+  static at_implementation each[COUNT];
+  static const at_implementation *list[COUNT];
+  static char names[COUNT][16];
+  static const char *const spins[] = {"ns=50000", NULL};
+  for (int i = 0; i < COUNT; i++) {
+    each[i] = i < COUNT - 1 ? toy_base_implementation : toy_spin_implementation;
+    snprintf(names[i], sizeof names[i], "number_%d", i);
+    each[i].name = names[i];
+    list[i] = &each[i];
+  }
+  toy_op.implementations = list;
+  toy_op.implementation_count = COUNT;
+  OK(search(spins, 6000.0));
+  assert_string_equal(result.decision.implementation, "number_39");
+  assert_int_equal(result.decision.candidates, COUNT);
+}
+
 /* ---- placements ---- */
 
 /* Rounds see many placements, none better aligned than the problem says: 16 bytes on the host, or the class below. */
@@ -509,6 +532,7 @@ int main(void) {
       TEST(what_loses_nan_is_refused),
       TEST(a_default_that_is_wrong_is_an_error),
       TEST(the_default_is_kept_within_the_noise),
+      TEST(all_implementations_are_searched),
       TEST(rounds_are_taken_at_many_placements),
       TEST(a_winner_wins_over_placements),
       TEST(a_loser_at_some_placements_loses),
