@@ -143,7 +143,8 @@ attune_status toy_launch(const at_plan *plan, const void *operands, attune_strea
   const toy *g = toy_of(plan->problem);
   toy_operands o = *(const toy_operands *)operands;
   const int64_t count = (int64_t)g->rows * g->cols;
-  char last[8];
+  const size_t real = attune_dtype_size((attune_dtype)g->real);
+  char last[8], *was = strcmp(p->fault, "skips") == 0 ? malloc((size_t)count * real) : NULL;
   (void)stream;
   toy_launches++;
   if (atomic_fetch_add(&toy_running, 1) > 0 && toy_watched) toy_overlaps++;
@@ -151,7 +152,12 @@ attune_status toy_launch(const at_plan *plan, const void *operands, attune_strea
   if (strcmp(p->fault, "offset") == 0) o.offset = 0.0;
   char *end = (char *)o.n + (size_t)(count - 1) * attune_dtype_size((attune_dtype)g->integer);
   memcpy(last, end, attune_dtype_size((attune_dtype)g->integer));
+  if (was) memcpy(was, o.y, (size_t)count * real);
   compute(g, &o, count);
+  for (int64_t i = 0; was && i < count; i++)
+    if (isnan(real_at(o.y, (attune_dtype)g->real, i)))
+      memcpy((char *)o.y + (size_t)i * real, was + (size_t)i * real, real);
+  free(was);
   if (strcmp(p->fault, "leaves") == 0) memcpy(end, last, attune_dtype_size((attune_dtype)g->integer));
   spoil(g, &o, p->fault, count);
   const int place = note_place(&o);

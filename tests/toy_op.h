@@ -12,7 +12,7 @@
  *   threads=N    CPUs that are busy meanwhile, on the virtual clock
  *   fault=WHAT   prepare, launch: fails there; wrong: y is a little off; second: n is off by one; leaves: the last n is
  *                not written; behind, second_behind: writes behind y, n; codes: writes into an input; scale, offset:
- *                takes the usual one; nan: loses each NaN; bits: other bits of y each time */
+ *                takes the usual one; nan: loses each NaN; skips: does not write y where it is a NaN; bits: other bits of y each time */
 #ifndef AT_TEST_TOY_OP_H
 #define AT_TEST_TOY_OP_H
 
