@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ops.c: what is built from the list of all operations. */
-#include <string.h>
-
-#include "ops/list.h"
+#include "ops/ops.h"
 #include "tuning/fingerprint.h"
 #include "tuning/tuner.h"
-
-const at_op *at_op_find(const char *name) {
-  for (int i = 0; i < at_op_count; i++)
-    if (strcmp(at_ops[i]->name, name) == 0) return at_ops[i];
-  return NULL;
-}
+#include "tuning/workload.h"
 
 attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options) {
   return at_tuner_create(out, options, at_ops, at_op_count);
+}
+
+/* Files from before there were other operations name none: they are gemm's. */
+attune_status attune_workload_read(attune_workload **out, const char *path) {
+  const at_workload_ops known = {at_ops, at_op_count, at_ops[AT_OP_GEMM]};
+  return at_workload_read(out, path, &known);
 }
 
 attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size) {

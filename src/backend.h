@@ -28,7 +28,7 @@ typedef struct at_backend {
   /* Fills device->properties and what needs no context. */
   attune_status (*device_open)(attune_device *device);
   attune_status (*device_synchronize)(attune_device *device);
-  /* Waits for the work of all streams that attune has, but for those in a capture. No capture of the program breaks. */
+  /* Waits for the work of all streams that attune has, except those in a capture. No capture of the program breaks. */
   attune_status (*wait_streams)(attune_device *device);
   /* Between the two no call that attune makes in this thread breaks a capture of another thread, also calls of libraries
    * that make calls of their own. relax returns what restore takes. NULL: nothing ever does. */
@@ -112,7 +112,7 @@ typedef struct at_backend {
   attune_status (*capture_end)(attune_stream *stream, at_graph **out);
   attune_status (*graph_launch)(at_graph *graph, attune_stream *stream);
   void (*graph_destroy)(at_graph *graph);
-  /* Makes the executable anew. `keep`: what was captured stays beside it. */
+  /* Makes the executable again. `keep`: what was captured stays beside it. */
   attune_status (*graph_instantiate)(at_graph *graph, bool keep);
   /* Gives `graph` (captured, no executable yet) an executable: that of `older` changed in place where the shape allows
    * (*in_place), else a new one. After a failure `older` is as before. */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/fork.h"
 #include "src/settings.h"
 
 #define XXH_INLINE_ALL
@@ -24,17 +25,15 @@ static int files[DEVICES_MAX];
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void before_fork(void) {
+static void before_fork(void *unused) {
+  (void)unused;
   pthread_mutex_lock(&files_lock);
 }
 
-static void in_parent(void) {
-  pthread_mutex_unlock(&files_lock);
-}
-
 /* The child must not keep the parent's lease alive. */
-static void in_child(void) {
-  for (int i = 0; i < DEVICES_MAX; i++) {
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  for (int i = 0; i < DEVICES_MAX && child; i++) {
     if (files[i]) (void)close(files[i] - 1);
     files[i] = 0;
   }
@@ -42,7 +41,8 @@ static void in_child(void) {
 }
 
 static void watch_forks(void) {
-  (void)pthread_atfork(before_fork, in_parent, in_child);
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
 }
 
 static bool is_ours(const struct stat *info, mode_t kind) {

@@ -50,9 +50,14 @@ unsigned at_fork_generation(void) {
   return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
-void at_fork_watch_add(at_fork_watch *watch) {
-  pthread_once(&once, watch_forks);
-  pthread_mutex_lock(&list_lock);
+/* Under the list's lock. */
+static bool listed(const at_fork_watch *watch) {
+  const at_fork_watch *one = list;
+  while (one && one != watch) one = one->next;
+  return one != NULL;
+}
+
+static void put_first(at_fork_watch *watch) {
   watch->previous = NULL;
   watch->next = list;
   if (list)
@@ -60,6 +65,12 @@ void at_fork_watch_add(at_fork_watch *watch) {
   else
     oldest = watch;
   list = watch;
+}
+
+void at_fork_watch_add(at_fork_watch *watch) {
+  pthread_once(&once, watch_forks);
+  pthread_mutex_lock(&list_lock);
+  if (!listed(watch)) put_first(watch);
   pthread_mutex_unlock(&list_lock);
 }
 

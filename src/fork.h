@@ -3,7 +3,7 @@
  * free.
  *
  * A lock that is held for a moment only is taken before the fork and given back after it, so the child finds what it
- * guards whole. One that is held for long (for a whole search) must not hold up a fork: the child makes it anew, and
+ * guards whole. One that is held for long (for a whole search) must not hold up a fork: the child makes it again, and
  * forgets what the thread that held it had begun. A library that is being opened is waited for (loading.h); what it and
  * its user asked of pthread_atfork meanwhile comes too late for that fork, but a watch does not. */
 #ifndef AT_FORK_H
@@ -26,7 +26,8 @@ typedef struct at_fork_watch {
 } at_fork_watch;
 
 /* From add to remove each fork calls them. The watch is the caller's memory. Call both without holding a lock that any
- * `before` takes. */
+ * `before` takes. One that is there already is not added again: a pthread_once that a fork cut off adds it once more in
+ * the child. */
 void at_fork_watch_add(at_fork_watch *watch);
 void at_fork_watch_remove(at_fork_watch *watch);
 

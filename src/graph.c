@@ -34,7 +34,7 @@ static void drop_made(attune_graph *graph) {
 void attune_graph_destroy(attune_graph *graph) {
   if (!graph) return;
   if (graph->capture && graph->capture->called) {
-    at_log(ATTUNE_LOG_ERROR, "attune_graph_destroy: the graph's callback is running; the graph is left alone");
+    at_log(ATTUNE_LOG_ERROR, "attune_graph_destroy: the graph's callback is running; the graph is kept");
     return;
   }
   if (graph->capture) at_graph_capture_drop(graph);

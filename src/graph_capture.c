@@ -227,7 +227,7 @@ attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
   at_capture *capture = event->capture;
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
     return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "the event was last recorded in a capture that is over; should be recorded anew");
+                   "the event was last recorded in a capture that is over; should be recorded again");
   if (!capture || stream->capture) return backend->stream_wait(stream, event);
   attune_status status = join(capture, stream);
   if (status != ATTUNE_OK) return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_update.c: a graph captured anew in the place of what it has. Until the new work has its executable, the old one
- * stays whole. */
+ * graph_update.c: a graph captured again in the place of what it has. Until the new work has its executable, the old
+ * one stays whole. */
 #include "src/graph.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void put_back(const attune_graph *graph, const uint64_t *increments, size
  * nothing to do. */
 static attune_status take_over(attune_graph *graph, at_graph *captured, bool *in_place) {
   const at_backend *backend = graph->device->backend;
-  at_message kept; /* an executable that cannot be changed in place is made anew */
+  at_message kept; /* an executable that cannot be changed in place is made again */
   at_message_keep(&kept);
   attune_status status =
       graph->instantiated ? backend->graph_update(captured, graph->made, graph->keep, in_place) : ATTUNE_OK;

@@ -13,13 +13,13 @@ typedef struct at_settings {
   char cache_dir[4096]; /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
   attune_mode mode;     /* ATTUNE_MODE, else cached */
   char profile[4096];   /* ATTUNE_PROFILE: "stderr" or a path that ends in .json; "": none */
-  double budget_ms;     /* ATTUNE_BUDGET_MS, else 0: as long as the problem makes sensible */
+  double budget_ms;     /* ATTUNE_BUDGET_MS, else 0: the tuner's own, search.h */
   int threads;          /* ATTUNE_THREADS, else 0: as many as there are */
 } at_settings;
 
 #define AT_THREADS_MAX 4096
 
-/* Reads the environment anew. INVALID_ARGUMENT names the variable, its value and what would be right. */
+/* Reads the environment, now. INVALID_ARGUMENT names the variable, its value and what would be right. */
 attune_status at_settings_read(at_settings *out);
 
 /* ATTUNE_ALLOC, the allocator's settings, as it is; "" when unset. INVALID_ARGUMENT when it does not fit. */

@@ -12,7 +12,7 @@ enum { POOL_STREAMS = 32, POOL_PRIORITIES = 8, DEVICES_MOST = 65 };
 
 /* Streams of one device and priority, made in turn and then handed out in turn. */
 typedef struct pool {
-  unsigned generation; /* at_fork_generation() of the process that made them: a child of fork starts anew */
+  unsigned generation; /* at_fork_generation() of the process that made them: a child of fork starts afresh */
   unsigned next;
   attune_stream *stream[POOL_STREAMS];
   struct pool *inherited; /* a parent's: the program may still hold them; they answer with an error, and are kept */

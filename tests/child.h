@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * child.h: a part of a test in a process of its own: what is decided once in a process can be decided anew. */
+ * child.h: a part of a test in a process of its own: what is decided once in a process can be decided again. */
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm_oracle.h: one GEMM case as memory to run it on, and the right answer by loops that share no code with the
- * library: conversions of halves, layouts, strides and tolerances are written anew here. Include after cmocka.h. */
+ * library: conversions of halves, layouts, strides and tolerances are written a second time here. Include after
+ * cmocka.h. */
 #ifndef AT_TEST_GEMM_ORACLE_H
 #define AT_TEST_GEMM_ORACLE_H
 

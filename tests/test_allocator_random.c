@@ -56,7 +56,7 @@ static const char *const counted[COUNTS] = {
     "uses on another stream",
     "frees that had to wait for one",
     "of them reached",
-    "used anew",
+    "used again",
     "allocations and frees in a capture",
     "requests that met the limit",
     "reuses by the same stream before its work was done",

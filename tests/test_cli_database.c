@@ -184,7 +184,7 @@ static void an_unwritable_database_is_refused(void **state) {
   write_text(in_folder("one"), "x");
   chmod(in_folder("one"), 0600);
   EXPECT_RUN(2, "tune", workload, "--device", "host", "--db", in_folder("one"));
-  expect_error("is no tuning database");
+  expect_error("is not a tuning database");
   assert_string_equal(out_text, "");
 }
 

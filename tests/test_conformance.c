@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/list.h"
+#include "ops/ops.h"
 #include "tests/toy_op.h"
 #include "tuning/verify.h"
 

@@ -107,11 +107,11 @@ static int run_case(const char *how) {
   attune_status status = see(how);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
   printf("%s: %s\n", how, attune_last_message());
-  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("earlier") || !says("started anew"))
+  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("earlier") || !says("restarted"))
     return 1;
   if (strstr(attune_last_message(), "CUBLAS_STATUS")) return 1;
   status = multiply(stream, 64); /* and every later call says so too */
-  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("started anew")) return 1;
+  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("restarted")) return 1;
   attune_graph_destroy(graph);
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);

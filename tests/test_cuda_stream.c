@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_stream.c: streams, events and devices on the GPU: no context until needed, pools and priorities, events of
- * other processes, implicit synchronization told, fork, and every way for a process to end. The test starts itself anew
+ * other processes, implicit synchronization told, fork, and every way for a process to end. The test runs itself again
  * for what needs a process of its own. */
 #include <attune/attune.h>
 #include <attune/graph.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_exit.c: a process ends, in every way there is, while products are in flight: it ends as asked, at once, and
- * neither hangs nor crashes, with each CBLAS. The test starts itself anew with the way as its argument.
+ * neither hangs nor crashes, with each CBLAS. The test runs itself again with the way as its argument.
  * ATTUNE_TEST_EXITS: how often each; ATTUNE_TEST_WAY: this way only. */
 #include "tests/check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_fork_tuning.c: forks at any time under threads that tune, call, allocate and record: each child multiplies,
  * tunes, stores and ends. Forks in the first milliseconds of a process, while libraries are still being opened, are
- * made by this program started anew. ATTUNE_TEST_FORKS: how many of both. */
+ * made by running this program again. ATTUNE_TEST_FORKS: how many of both. */
 #include "tests/check.h"
 
 #include "src/support.h"

@@ -94,7 +94,7 @@ static void streams_fork_and_join(void **state) {
     OK(attune_stream_synchronize(side));
     assert_memory_equal(captured, eager, sizeof eager);
   }
-  /* The events stand for an order of the capture; used outside of it they say so, and recorded anew they work. */
+  /* The events stand for an order of the capture; used outside of it they say so, and recorded again they work. */
   FAILS(attune_event_query(out), ATTUNE_CAPTURING);
   FAILS(attune_stream_wait_event(main, out), ATTUNE_INVALID_ARGUMENT);
   OK(attune_event_record(out, main));

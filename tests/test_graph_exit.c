@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_graph_exit.c: a process ends, in every way there is, with replays in flight, a capture under way and pooled
- * streams at work: it ends at once and as asked. The test starts itself anew with the way as its argument. */
+ * streams at work: it ends at once and as asked. The test runs itself again with the way as its argument. */
 #include "tests/check.h"
 
 #include "src/host/host.h"

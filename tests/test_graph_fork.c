@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_graph_fork.c: a child of fork makes graphs and takes pooled streams anew; the graphs that it inherited fail and
+ * test_graph_fork.c: a child of fork makes graphs and takes pooled streams again; the graphs that it inherited fail and
  * do not hang. */
 #include "tests/check.h"
 

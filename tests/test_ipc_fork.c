@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_ipc_fork.c: memory for other processes over a fork: the child answers nobody in its parent's name, holds none of
- * its sockets, and may export anew. The parent goes on. */
+ * its sockets, and may export again. The parent goes on. */
 #include "tests/check.h"
 
 #include "tests/memfd_backend.h"

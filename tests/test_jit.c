@@ -146,7 +146,7 @@ static void then_comes_the_disk(void **state) {
   assert_int_equal(counts().from_disk, before.from_disk + 1);
 }
 
-/* What the disk has does not load: it is compiled anew. */
+/* What the disk has does not load: it is compiled again. */
 static void a_stale_entry_is_replaced(void **state) {
   (void)state;
   static attune_device twin, third;

@@ -137,7 +137,7 @@ static void graphs(void **state) {
   }
 }
 
-/* Memory that the program still holds stays; what is freed later is waited for anew. */
+/* Memory that the program still holds stays; what is freed later is waited for again. */
 static void memory_that_outlives_its_pool(void **state) {
   (void)state;
   for (int kind = 0; kind < 2; kind++) {

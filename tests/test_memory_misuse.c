@@ -182,17 +182,17 @@ static void no_such_size(void **state) {
   void *p = &p, *cached = take(first, 200 * MIB);
   uint64_t bytes = host->properties.memory_bytes;
   OK(attune_free(cached, first));
-  FAILS_SAYING(attune_alloc(&p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "the negative number -1 ");
+  FAILS_SAYING(attune_alloc(&p, first, (size_t)-1), ATTUNE_INVALID_ARGUMENT, "is -1 converted to size_t");
   assert_null(p);
   FAILS_SAYING(attune_alloc(&p, first, (size_t)PTRDIFF_MAX + 1), ATTUNE_INVALID_ARGUMENT,
-               "the negative number -9223372036854775808 ");
+               "is -9223372036854775808 converted to size_t");
   FAILS_SAYING(attune_alloc(&p, first, PTRDIFF_MAX), ATTUNE_OUT_OF_MEMORY, "that host has in all");
   FAILS_SAYING(attune_alloc(&p, first, bytes + 1), ATTUNE_OUT_OF_MEMORY, "that host has in all");
   assert_null(p);
   attune_memory_statistics s;
   OK(attune_memory_get_statistics(host, &s));
   assert_true(s.reserved_bytes[0].current >= 200 * MIB); /* the cache is not lost to what cannot be had */
-  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "the negative number -5 ");
+  FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)-5), ATTUNE_INVALID_ARGUMENT, "is -5 converted to size_t");
   FAILS_SAYING(attune_pinned_alloc(&p, host, (size_t)1 << 60), ATTUNE_OUT_OF_MEMORY,
                "there is no machine with as much");
   assert_null(p);
@@ -265,7 +265,7 @@ static void on_a_lost_device(void **state) {
   (void)state;
   void *p = take(elsewhere, 5000), *out = NULL;
   at_memory_device_lost(&other);
-  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be started anew");
+  FAILS_SAYING(attune_free(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost; the process must be restarted");
   FAILS_SAYING(attune_free_sized(p, elsewhere, 5000), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_record_use(p, elsewhere), ATTUNE_DEVICE_ERROR, "other is lost");
   FAILS_SAYING(attune_memory_range(p, NULL, NULL), ATTUNE_DEVICE_ERROR, "other is lost");

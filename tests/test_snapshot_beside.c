@@ -15,7 +15,7 @@ enum { THREADS = 3, SNAPSHOTS = 150, HELD = 16 };
 
 static attune_device *host;
 static atomic_bool done;
-static _Atomic(void *) shared; /* of a thread that frees it and allocates it anew */
+static _Atomic(void *) shared; /* of a thread that frees it and allocates it again */
 
 static void *churn(void *arg) {
   attune_stream *stream = NULL;

@@ -61,9 +61,9 @@ static void kinds_of_files(void **state) {
   for (size_t i = 0; i < AT_COUNT(sizes); i++) {
     static const char zeros[512];
     write_file(path_of("short.db"), zeros, (size_t)sizes[i]);
-    refused(path_of("short.db"), AT_STORE_READ_WRITE, ATTUNE_BAD_DATA, "no tuning database");
-    refused(path_of("short.db"), AT_STORE_READ_ONLY, ATTUNE_BAD_DATA, "no tuning database");
-    refused(path_of("short.db"), AT_STORE_OWN, ATTUNE_BAD_DATA, "no tuning database");
+    refused(path_of("short.db"), AT_STORE_READ_WRITE, ATTUNE_BAD_DATA, "not a tuning database");
+    refused(path_of("short.db"), AT_STORE_READ_ONLY, ATTUNE_BAD_DATA, "not a tuning database");
+    refused(path_of("short.db"), AT_STORE_OWN, ATTUNE_BAD_DATA, "not a tuning database");
     assert_unchanged(path_of("short.db"), (const unsigned char *)zeros, (size_t)sizes[i]);
   }
   char *name = malloc(5000);
@@ -219,7 +219,7 @@ static void foreign_files(void **state) {
     execute(path_of(name), changes[i]);
     refused_unchanged(path_of(name), "other tables");
   }
-  execute(path_of("newer.db"), "VACUUM"); /* the same tables, written anew */
+  execute(path_of("newer.db"), "VACUUM"); /* the same tables, rewritten */
   make_database("newer.db", 2);
   execute(path_of("newer.db"), "PRAGMA journal_mode = WAL");
   make_database("newer.db", 2);

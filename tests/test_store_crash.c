@@ -135,13 +135,13 @@ static int child_that_closes(int unused) {
   return 0;
 }
 
-/* The file is gone: a miss, and the next write makes it anew. */
+/* The file is gone: a miss, and the next write makes it again. */
 static int child_without_file(int unused) {
   (void)unused;
   attune_decision found, d = winner_of(9);
   (void)unlink(path_of("tuning.db"));
   if (find_number(inherited, 1, &found) != ATTUNE_NOT_FOUND) return 1;
-  if (at_store_put(inherited, FINGERPRINT, FAMILY, &d, NULL, 0, 100) != ATTUNE_OK) return 2; /* makes it anew */
+  if (at_store_put(inherited, FINGERPRINT, FAMILY, &d, NULL, 0, 100) != ATTUNE_OK) return 2; /* makes it again */
   if (find_number(inherited, 9, &found) != ATTUNE_OK) return 3;
   at_store_close(inherited);
   return 0;

@@ -2,7 +2,7 @@
  * toy_command.c: the list of operations of a command that knows the toy operation too. Time passes where a launch says
  * so, so that what wins is known. */
 #include "ops/gemm/problem.h"
-#include "ops/list.h"
+#include "ops/ops.h"
 #include "tests/toy_clock.h"
 
 const at_op *const at_ops[] = {&at_gemm_op, &toy_op};

@@ -220,7 +220,7 @@ attune_status attune_tuner_profile_write(attune_tuner *tuner, const char *path) 
 
 /* ---- ATTUNE_PROFILE ---- */
 
-/* The profiles of this process so far, for each writes its file anew: those of tuners that are gone, and at the end of
+/* The profiles of this process so far, for each writes its file again: those of tuners that are gone, and at the end of
  * the process of all. */
 typedef struct done_profile {
   char *path, *text;

@@ -14,8 +14,7 @@ enum {
   FIELD = 20,                /* kept after screening */
   KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
   LEADERS = 2,               /* and in a later one */
-  NEIGHBOURS =
-      96, /* of one leader: those that change one tunable come first, and the next wave starts from the best of them */
+  NEIGHBOURS = 96,           /* of one leader: those that change one tunable come first; the best lead the next wave */
   WAVES = 16
 };
 
@@ -243,7 +242,7 @@ static void note(const at_contender *winner, const search *s, const at_contender
              d->default_time_ns / d->time_ns);
   else if (winner->speedup < 1.0)
     snprintf(d->note, sizeof d->note,
-             "%.1f %% slower than the vendor's own call, which no call here can be; error %.2f %%",
+             "%.1f %% slower than the vendor's own call, as every call through attune is; error %.2f %%",
              100.0 * (1.0 / winner->speedup - 1.0), 100.0 * winner->error);
   else if (winner == base)
     snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");

@@ -15,9 +15,9 @@ typedef struct at_search_result {
   char warning[256]; /* for the log: a candidate that was wrong; "" when all is well */
 } at_search_result;
 
-/* Races every candidate of every implementation for `problem` for `budget_ns` (0: as long as the problem's own length
- * makes sensible; up to half as long again where noise leaves the choice open), and for `most_ns` at most (0: no limit);
- * a step that is under way is finished. What is open then is `unsure` in the decision. The vendor default is
+/* Races every candidate of every implementation for `problem` for `budget_ns` (0: 420 ms and
+ * 400 calls of the default; up to half as long again where noise leaves the choice open), and for `most_ns` at most (0:
+ * no limit); a step that is under way is finished. What is open then is `unsure` in the decision. The vendor default is
  * candidate 0 and always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no implementation),
  * OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,

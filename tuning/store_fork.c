@@ -117,5 +117,5 @@ bool at_store_forked(at_store *store) {
 
 attune_status at_store_fail_forked(const at_store *store) {
   return at_fail_prefix(ATTUNE_IO_ERROR,
-                        "%s was opened before fork and cannot be opened anew in the child: ", store->path);
+                        "%s was opened before fork and cannot be opened again in the child: ", store->path);
 }

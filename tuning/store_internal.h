@@ -103,18 +103,18 @@ const char *at_store_network_filesystem(uint64_t type);
 /* Opens the connection of a store that has none, unless there is no database yet and not `make`. The lock is held. */
 attune_status at_store_connect(at_store *store, bool make, int64_t deadline_ns);
 
-/* The same anew in a child made by fork, where the inherited connection was forgotten: with a token of its own. Under the
- * lock. */
+/* The same again in a child made by fork, where the inherited connection was forgotten: with a token of its own. Under
+ * the lock. */
 attune_status at_store_reconnect(at_store *store);
 
 /* --- store_fork.c: no transaction of this process is in flight while it forks --- */
 attune_status at_store_list_add(at_store *store);
 void at_store_list_remove(at_store *store);
 
-/* True in a child made by fork after the store was opened, until the store was opened anew there. */
+/* True in a child made by fork after the store was opened, until the store was opened again there. */
 bool at_store_inherited(const at_store *store);
 
-/* Opens an inherited store anew, at its first use in the child. True: that failed, and there is no connection. */
+/* Opens an inherited store again, at its first use in the child. True: that failed, and there is no connection. */
 bool at_store_forked(at_store *store);
 attune_status at_store_fail_forked(const at_store *store);
 
@@ -147,6 +147,8 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
 
 /* at_now_ns() in wait_ms milliseconds. */
 int64_t at_store_deadline(int64_t wait_ms);
+/* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
+void at_store_nap(void);
 
 /* --- store_rows.c --- */
 
@@ -162,8 +164,8 @@ int at_store_row_write(at_store *store, const at_store_row *row);
 bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t size, bool empty);
 /* The winner alone, of a fingerprint that is there. */
 int at_store_winner_write(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner);
-/* Reads the current row of a statement that selects what AT_SQL_FIND does, of a database of version 1 (its winners count
- * as unsure) or 2; false: damaged, a miss. */
+/* Reads the current row of a statement that selects what AT_SQL_FIND does, of a database of version 1 (its winners
+ * count as unsure) or 2; false: damaged, a miss. */
 bool at_store_row_read(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS], attune_decision *out);
 bool at_store_row_read_family(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS],
                               char family[AT_FAMILY_CHARS], attune_decision *out);
@@ -176,6 +178,11 @@ bool at_store_row_read_family(sqlite3_stmt *statement, char fingerprint[AT_FINGE
 attune_status at_store_check_schema(at_store *store, int version);
 /* Brings a database of version 1 to version 2, in one transaction, unless another process just did. */
 attune_status at_store_migrate(at_store *store);
+/* Opens one of version 1 to read: sets store->old, unless another process just brought it over. */
+attune_status at_store_read_old(at_store *store);
+/* Has another process brought over the old database that is open here? Then store->old ends. Under the lock, outside of a
+ * transaction. */
+void at_store_look_at_old(at_store *store);
 
 /* --- store_lease.c --- */
 

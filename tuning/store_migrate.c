@@ -53,7 +53,7 @@ static int count_statements(const char *schema) {
   return count;
 }
 
-/* Whatever their order: a table that was made anew comes last. */
+/* Whatever their order: a table that was made later comes last. */
 static int compare(at_store *store, const char *schema, bool *same) {
   sqlite3_stmt *statement;
   uint32_t seen = 0;
@@ -124,7 +124,7 @@ static int copy_winners(at_store *store) {
   return at_store_step_end(statement, code);
 }
 
-/* The tables that are looked for later must not be those of before: statements are prepared anew. */
+/* The tables that are looked for later must not be those of before: statements are prepared again. */
 static void forget(at_store *store, at_statement which) {
   (void)sqlite3_finalize(store->statements[which]);
   store->statements[which] = NULL;
@@ -151,10 +151,13 @@ static int version_of(at_store *store, int *out) {
   return code == SQLITE_ROW ? end : code == SQLITE_DONE ? SQLITE_ERROR : code;
 }
 
+/* Inside a transaction that may write. Who finds the work done writes nothing, and leaves by ROLLBACK: COMMIT would wait
+ * for every reader, and keep new ones out. */
 static attune_status migrate(at_store *store) {
   int version = 0, code = version_of(store, &version);
   if (code != SQLITE_OK) return at_store_fail(store, code);
-  if (version == 1) {
+  const bool old = version == 1;
+  if (old) {
     const attune_status status = at_store_check_schema(store, 1);
     if (status != ATTUNE_OK) return status;
     code = rebuild(store);
@@ -162,15 +165,55 @@ static attune_status migrate(at_store *store) {
   }
   const attune_status status = at_store_check_schema(store, AT_STORE_VERSION);
   if (status != ATTUNE_OK) return status;
-  code = run(store, "COMMIT");
+  code = run(store, old ? "COMMIT" : "ROLLBACK");
   return code == SQLITE_OK ? ATTUNE_OK : at_store_fail(store, code);
 }
 
+/* The write lock without waiting for it, while the version is still 1: *mine. */
+static int begin(at_store *store, bool *mine) {
+  const int64_t deadline_ns = store->deadline_ns;
+  int version = 0, code = version_of(store, &version);
+  *mine = false;
+  if (code != SQLITE_OK || version != 1) return code;
+  store->deadline_ns = 0;
+  code = run(store, "BEGIN IMMEDIATE");
+  store->deadline_ns = deadline_ns;
+  *mine = code == SQLITE_OK;
+  return code;
+}
+
+/* Who waits for another process's migration looks for its end, and does not queue for the lock. */
 attune_status at_store_migrate(at_store *store) {
-  const int code = run(store, "BEGIN IMMEDIATE");
+  bool mine = false;
+  int code = begin(store, &mine);
+  while ((code & 0xff) == SQLITE_BUSY && at_now_ns() < store->deadline_ns) {
+    at_store_nap();
+    code = begin(store, &mine);
+  }
   if (code != SQLITE_OK) return at_store_fail(store, code);
+  if (!mine) return at_store_check_schema(store, AT_STORE_VERSION);
   const attune_status status = migrate(store);
   if (status != ATTUNE_OK && !sqlite3_get_autocommit(store->db))
     (void)run(store, "ROLLBACK"); /* the status says what failed first */
   return status;
+}
+
+/* --- a database of version 1 that is only read: its winners still serve --- */
+
+/* Version and tables of one moment: another process may be about to bring it over. */
+attune_status at_store_read_old(at_store *store) {
+  int version = 0, code = run(store, "BEGIN");
+  if (code == SQLITE_OK) code = version_of(store, &version);
+  attune_status status = code == SQLITE_OK ? at_store_check_schema(store, version == 1 ? 1 : AT_STORE_VERSION)
+                                           : at_store_fail(store, code);
+  if (!sqlite3_get_autocommit(store->db)) (void)run(store, "ROLLBACK"); /* nothing was written */
+  store->old = version == 1;
+  return status;
+}
+
+void at_store_look_at_old(at_store *store) {
+  int version = 0;
+  if (version_of(store, &version) != SQLITE_OK || version == 1) return;
+  for (int i = 0; i < AT_SQL_COUNT; i++) forget(store, (at_statement)i);
+  store->old = false;
 }

@@ -72,7 +72,7 @@ static attune_status create(at_store *store) {
   if (status != ATTUNE_OK) return status;
   status = read_int(store, "SELECT count(*) FROM sqlite_schema", &tables);
   if (status == ATTUNE_OK && tables == 0) status = run(store, at_schema_sql);
-  if (status == ATTUNE_OK) status = run(store, "COMMIT");
+  if (status == ATTUNE_OK) status = run(store, tables == 0 ? "COMMIT" : "ROLLBACK"); /* COMMIT waits for readers */
   if (status == ATTUNE_OK) store->made = tables == 0;
   if (status != ATTUNE_OK && !sqlite3_get_autocommit(store->db)) {
     (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL); /* the status says what failed first */
@@ -107,11 +107,7 @@ static attune_status identify(at_store *store, bool make, bool *empty) {
                    "ATTUNE_DB to another file",
                    store->path, (long long)version, SCHEMA_VERSION);
   }
-  if (version == 1 && store->read_only) { /* its winners still serve */
-    store->old = true;
-    return at_store_check_schema(store, 1);
-  }
-  if (version == 1) return at_store_migrate(store);
+  if (version == 1) return store->read_only ? at_store_read_old(store) : at_store_migrate(store);
   if (version != SCHEMA_VERSION) {
     return at_fail(ATTUNE_BAD_DATA, "%s has database version %lld, this attune reads %d; move it away", store->path,
                    (long long)version, SCHEMA_VERSION);

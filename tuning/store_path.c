@@ -108,7 +108,7 @@ static attune_status check_size(const char *path, bool *out_there) {
   *out_there = info.st_size > 0;
   if (info.st_size == 0 || info.st_size >= LEAST) return ATTUNE_OK;
   return at_fail(ATTUNE_BAD_DATA,
-                 "%s has %lld bytes and is no tuning database; move it away or set ATTUNE_DB to another", path,
+                 "%s has %lld bytes and is not a tuning database; move it away or set ATTUNE_DB to another", path,
                  (long long)info.st_size);
 }
 

@@ -109,8 +109,7 @@ int64_t at_store_deadline(int64_t wait_ms) {
   return at_now_ns() + wait_ms * 1000000;
 }
 
-/* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
-static void nap(void) {
+void at_store_nap(void) {
   struct timespec time = {0, 250000 + (long)((uint64_t)at_now_ns() * 2654435761u % 1750000u)};
   (void)nanosleep(&time, NULL);
 }
@@ -119,7 +118,7 @@ static int busy(void *user, int count) {
   const at_store *store = user;
   (void)count;
   if (at_now_ns() >= store->deadline_ns) return 0;
-  nap();
+  at_store_nap();
   return 1;
 }
 
@@ -218,6 +217,7 @@ static attune_status transact(at_store *store, const at_store_job *job, int64_t 
   store->deadline_ns = 0;
   store->steps_left = STEPS_MAX;
   int code = SQLITE_OK;
+  if (store->old) at_store_look_at_old(store);
   if (job->write) {
     code = at_store_statement(store, AT_SQL_BEGIN, &statement);
     if (code == SQLITE_OK) code = at_store_step_done(statement);
@@ -272,6 +272,6 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
     if (made) at_log(ATTUNE_LOG_INFO, "made a new tuning database %s", store->path);
     if (now_damaged) at_log(ATTUNE_LOG_WARNING, "%s", attune_last_message());
     if (status != ATTUNE_BUSY || at_now_ns() >= deadline_ns) return at_message_settle(&kept, status);
-    nap();
+    at_store_nap();
   }
 }

@@ -10,13 +10,14 @@
 #include "src/device_lease.h"
 #include "src/exit.h"
 #include "src/host/threads.h"
+#include "tuning/plan_overflow.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
 enum { COMMIT_WAIT_MS = 5000 };
 
 /* One search at a time on a device, whatever the tuner: two would disturb each other's times. Held for a whole search, so
- * a fork does not wait for it: the child, in which no search runs, makes it anew. */
+ * a fork does not wait for it: the child, in which no search runs, makes it again. */
 static pthread_mutex_t device_lock[AT_MAX_DEVICES];
 static pthread_once_t device_lock_once = PTHREAD_ONCE_INIT;
 
@@ -181,7 +182,7 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
 static bool stays(const attune_decision *before, attune_decision *out) {
   char note[sizeof out->note];
   if (!at_evidence_weaker(out, before)) return false;
-  snprintf(note, sizeof note, "stays: measured anew, but %s",
+  snprintf(note, sizeof note, "stays: measured again, but %s",
            !out->complete ? "the budget ended first"
            : out->unsure  ? "noise left the choice open"
                           : "with a larger error");

@@ -28,7 +28,7 @@ struct at_verifier {
   double other[AT_MAX_SCALARS];   /* scalars that are not the usual ones */
   at_outputs outputs;             /* as the latest launch left them */
   at_random *random;
-  bool damaged; /* a plan wrote where it must not: the operands must be made anew */
+  bool damaged; /* a plan wrote where it must not: the operands must be made again */
 
   /* Special values. */
   void *planted;                /* one buffer's contents, while they are made */

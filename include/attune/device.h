@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device.h: the devices of this process: "host", which every machine has, and "cuda:0", "cuda:1", ...
  *
- * A child of fork may use the host anew, whatever the parent's threads were doing: its streams and events are new ones,
- * tuners go on, searches that were under way are the parent's. A fork waits for the product that a CBLAS library computes
- * at that moment. If the parent had looked for devices before the fork, cuda devices fail in the
- * child with DEVICE_ERROR: CUDA does not survive a fork; start the process anew (posix_spawn, exec) or look for devices
- * in the child first.
+ * Fork. A child may use the host, whatever the parent's threads were doing. It makes its own streams and events; its
+ * tuners keep working; a search that was under way stays the parent's. If a CBLAS library is computing a product, fork
+ * waits for it. CUDA does not survive a fork: if the parent had looked for devices before, cuda devices fail in the
+ * child with DEVICE_ERROR. Start a new process instead (posix_spawn, exec), or look for devices in the child first.
  *
- * The process may end at any time, with work in flight: exit() and a return from main wait for the product that a CBLAS
- * library computes at that moment, and for nothing else. What runs later, also in functions of exit and in destructors,
- * is computed by attune's own loops, with the same calls. Created streams of the host work on until the end: what must
- * be done is waited for with attune_stream_synchronize. The shared library stays loaded: dlclose leaves it, and its work,
- * alone. */
+ * Exit. The process may end at any time, with work in flight. exit() and a return from main wait for a product that a
+ * CBLAS library is computing, and for nothing else. Calls made after that, in exit handlers and destructors, still
+ * work; attune's own loops compute them. Created streams of the host keep working until the process ends. To be sure
+ * that work is done, call attune_stream_synchronize first. dlclose does not unload the shared library. */
 #ifndef ATTUNE_DEVICE_H
 #define ATTUNE_DEVICE_H
 
@@ -35,8 +33,8 @@ typedef struct attune_device_properties {
   char features[128];   /* host: "avx2 fma f16c avx512f ..."; cuda: "sm_90" */
 } attune_device_properties;
 
-/* The number of devices, at least 1: the host is always there. A machine without a CUDA driver has no cuda device and
- * that is no error. Initialises the CUDA driver, creates no context. Any thread. */
+/* The number of devices, at least 1: the host is always there. A machine without a CUDA driver has no cuda device; that
+ * is not an error. Initialises the CUDA driver, creates no context. Any thread. */
 ATTUNE_API int attune_device_count(void);
 
 /* Device number `index`, 0 <= index < attune_device_count(), into *out: cuda devices in their order, then the host.
@@ -53,7 +51,7 @@ ATTUNE_API const char *attune_device_name(const attune_device *device);
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out);
 
-/* A library that work on a device calls. The texts are borrowed for the time of the call that gives them. */
+/* A library that work on a device calls. The texts are valid only during the callback. */
 typedef struct attune_library {
   const char *name;      /* "cublas", "cublaslt", "nvrtc", "openblas", "blis" */
   const char *version;   /* "13.1.0"; "" when it is not used */
@@ -63,44 +61,44 @@ typedef struct attune_library {
 } attune_library;
 typedef int (*attune_library_fn)(void *user, const attune_library *library);
 
-/* The libraries that work on `device` calls, one a call of `fn`, in a fixed order; a nonzero return ends the walk. They
- * are opened when a device first needs them, here at the latest. A copy that the program loaded before that is the one
- * that attune calls, however it was loaded; one that it loads later may be a second copy. The versions are part of
- * attune_device_fingerprint, the paths are not. Errors: INVALID_ARGUMENT. Any thread. */
+/* Calls `fn` once for each library that work on `device` uses, in a fixed order; a nonzero return ends the walk. A
+ * library is opened when a device first needs it, at the latest by this call. If the program has loaded a copy by then,
+ * in whatever way, attune uses that copy. A copy that the program loads later may be a second one. Versions are part of
+ * attune_device_fingerprint, paths are not. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user);
 
-/* The calling thread's current device: the one it set, else the one called "best". attune itself never looks at it, and
- * CUDA's own current device (cudaSetDevice) is left alone: it lets the parts of a program agree. Borrowed. */
+/* The calling thread's current device: the one it set, else the one called "best". It lets the parts of a program agree
+ * on a device; attune itself never looks at it. CUDA's own current device (cudaSetDevice) does not change. Borrowed. */
 ATTUNE_API attune_device *attune_device_current(void);
 
 /* Makes `device` the calling thread's current one. Creates no context. Errors: INVALID_ARGUMENT. */
 ATTUNE_API attune_status attune_device_set_current(attune_device *device);
 
-/* Bytes that are free on `device` and bytes that it has, into *out_free and *out_total, either may be NULL. On the
- * host: what the system could give without swapping. Creates a context on CUDA. Errors: INVALID_ARGUMENT, DEVICE_ERROR,
- * UNSUPPORTED. Any thread; allowed in capture. */
+/* How many bytes are free on `device` into *out_free and how many it has into *out_total; either may be NULL. On the
+ * host, free is what the system could give without swapping. Creates a context on CUDA. Errors: INVALID_ARGUMENT,
+ * DEVICE_ERROR, UNSUPPORTED. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total);
 
-/* 1 into *out when work of `device` may use memory of `peer` directly, once attune_device_enable_peer was called; else
- * 0. A device reaches its own memory; the host reaches the host's. Creates no context. Errors: INVALID_ARGUMENT,
+/* Sets *out to 1 when work of `device` can use memory of `peer` directly after attune_device_enable_peer, else to 0. A
+ * device can always use its own memory, the host included. Creates no context. Errors: INVALID_ARGUMENT,
  * DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_device_can_access_peer(int *out, attune_device *device, attune_device *peer);
 
-/* Lets work of `device` use memory of `peer`, what is allocated and what will be, from now on, for the whole process; a
- * second time is no error. Errors: INVALID_ARGUMENT, UNSUPPORTED (it cannot), DEVICE_ERROR. Any thread; not in capture.
- */
+/* Lets work of `device` use memory of `peer`, allocated before or after, from now on and for the whole process. Calling
+ * it twice is not an error. Errors: INVALID_ARGUMENT, UNSUPPORTED (it cannot), DEVICE_ERROR. Any thread; not in
+ * capture. */
 ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune_device *peer);
 
 /* Waits for all work of all streams of `device`, the program's own CUDA streams too, and returns what failed in it.
- * Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (some stream of the device is being captured: CUDA breaks a capture
- * of the program by this, in any thread and mode). Any thread. */
+ * Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (some stream of the device is being captured; this call would
+ * break the capture, whatever its thread and mode). Any thread. */
 ATTUNE_API attune_status attune_device_synchronize(attune_device *device);
 
-/* At most `threads` CPU threads for one operation on the host from now on, in the whole process, the caller's included:
- * attune's own teams and the CPU libraries that attune calls; 1 to 4096, 0: as many as there are. Stored choices that
- * need more are not used; a plan that needs more runs the vendor default. There are as many threads as CPUs in the
- * affinity mask, or a cgroup's quota, rounded up, as the process found them when it first looked. Before the first
- * call the bound is ATTUNE_THREADS. Errors: INVALID_ARGUMENT. Any thread; work in flight keeps its team. */
+/* Sets the most CPU threads that one operation on the host may use from now on, in the whole process and counting the
+ * caller's: attune's own teams and the CPU libraries that attune calls. 1 to 4096; 0 for as many as there are CPUs:
+ * those in the affinity mask, or a cgroup's quota rounded up if that is less, as the process found them when it first
+ * looked. A stored winner that needs more threads is not used; a plan that needs more runs the vendor default. Before
+ * the first call the bound is ATTUNE_THREADS. Errors: INVALID_ARGUMENT. Any thread; work in flight keeps its team. */
 ATTUNE_API attune_status attune_set_threads(int threads);
 
 /* The number of threads that one operation on the host may use now, at least 1. Any thread. */

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.h: general matrix multiply, D = alpha op(A) op(B) + beta C, batched, on any device.
  *
- * Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
- * Layout: column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j].
- * Edges (BLAS semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor
- * B; beta = 0 never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32; see
- * attune_accuracy for what each level permits.
- * Special values: a tuned winner was tried with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
- * reach the result as IEEE 754 has it (0 times NaN is NaN, denormals count), but for what the vendor's default itself
- * loses for the problem. */
+ * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
+ * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
+ * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
+ *   beta = 0 never reads C, so that NaN there does not spread.
+ * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
+ *   reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's default
+ *   itself loses for the problem.
+ * - Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in it, with fused multiply-add.
+ *   Split-K is allowed if its partial sums stay in that type. Where beta C is added to an f16 or bf16 result, alpha
+ *   op(A) op(B) may be rounded to that type first, as cuBLAS's default does. reduced: also TF32 for f32, and partial
+ *   sums in the output type.
+ * - In a workload (workload.h) the columns dtype, m, n and k are needed; transa, transb, batch, dtype_out, layout, lda,
+ *   ldb, ldc, ldd, stride_a, stride_b, stride_c and stride_d may be there. A row that names no operation is of gemm. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
-#include <attune/tuner.h>
+#include <attune/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,18 +26,18 @@ extern "C" {
 typedef enum attune_transpose { ATTUNE_N = 0, ATTUNE_T = 1 } attune_transpose;
 typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } attune_layout;
 
-/* As a batch stride: every matrix of the batch is the same one (A, B and C; never D). */
+/* As a batch stride of A, B or C (never D): all of the batch use the same matrix. */
 #define ATTUNE_BROADCAST (-1)
 
-/* What is asked; no pointers, no scalars. Start from ATTUNE_GEMM_PROBLEM_INIT and set what differs. */
+/* A problem, without pointers and scalars. Start from ATTUNE_GEMM_PROBLEM_INIT and set what differs. */
 typedef struct attune_gemm_problem {
   attune_dtype dtype;     /* of A and B: f64, f32, f16, bf16 */
   attune_dtype dtype_out; /* of C and D: 0 = dtype; f16 and bf16 inputs may have f32 out */
   attune_layout layout;
   attune_transpose trans_a, trans_b;
   int64_t m, n, k, batch; /* >= 0; batch is 1 by default */
-  int64_t lda, ldb, ldc,
-      ldd; /* in elements; 0 = packed. Column-major lda >= rows of A as stored; row-major >= columns */
+  /* In elements; 0 = packed. Column-major: lda >= the rows of A as stored; row-major: >= its columns. */
+  int64_t lda, ldb, ldc, ldd;
   int64_t stride_a, stride_b, stride_c, stride_d; /* in elements, between matrices of the batch; 0 = packed */
   attune_contract contract;
 } attune_gemm_problem;
@@ -43,9 +48,9 @@ typedef struct attune_gemm_problem {
         ATTUNE_CONTRACT_INIT                                                                                  \
   }
 
-/* What changes from call to call. Pointers to memory the device can reach, aligned to their element. C may be NULL when
- * beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); any other overlap of D with A, B, C is not
- * allowed. The scalars are converted to the accumulation type. */
+/* What changes from call to call. The pointers are to memory that the device can reach, and aligned to their element. C
+ * may be NULL when beta = 0. D may be the same as C (then ldc = ldd and stride_c = stride_d); any other overlap of D
+ * with A, B, C is not allowed. The scalars are converted to the accumulation type. */
 typedef struct attune_gemm_operands {
   double alpha;
   const void *a;
@@ -55,41 +60,41 @@ typedef struct attune_gemm_operands {
   void *d;
 } attune_gemm_operands;
 
-/* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what a miss
- * does. Asynchronous, except while it tunes. The operands' memory stays the caller's and is used until the stream
- * reaches the call's end. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride too
- * small, pointer not aligned to its element, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
+/* Runs the problem on the stream's device with the fastest known implementation; the tuner's mode says what happens if
+ * none is known. Asynchronous, except while it tunes. The operands' memory stays the caller's, and is used until the
+ * stream has done this work. Errors: INVALID_ARGUMENT (null, negative or overflowing size, leading dimension or stride
+ * too small, pointer not aligned to its element, unknown dtype), UNSUPPORTED, OUT_OF_MEMORY, DEVICE_ERROR. A failing
  * database, cache or budget is never an error here: the default implementation runs and the log says why. Threads:
  * tuner any, stream one at a time. In capture: uses the stored winner or the default, never tunes. */
 ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                                      const attune_gemm_operands *operands);
 
 /* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
- * tuner. `operands` stands for the later ones: the plan takes operands aligned at least as well (by classes up to
- * 128 bytes on a GPU, 16 on the host: the least aligned of them counts), and with beta = 0 only if beta is 0 here, with C and D the same memory only if they are so here. m, n, k, batch > 0 and
- * alpha != 0. Errors and threads as attune_gemm. */
+ * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
+ * least aligned of them, up to 128 bytes on a GPU and 16 on the host. It takes beta = 0 only if beta is 0 here, and C
+ * and D in the same memory only if they are here. m, n, k and batch must be > 0 and alpha != 0. Errors and threads as
+ * attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);
 
-/* Runs a plan on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null; operands the plan was not
- * made for), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. */
-ATTUNE_API attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream,
-                                         const attune_gemm_operands *operands);
+/* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null;
+ * a plan of another operation, which the message names; a stream of another device; operands the plan was not made for),
+ * DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h has what
+ * else there is to do with a plan. */
+ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
+                                              const attune_gemm_operands *operands);
 
-/* Releases a plan; work it launched must be done. NULL is left alone. */
-ATTUNE_API void attune_plan_destroy(attune_plan *plan);
-
-/* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated: row-major is
- * turned to column-major; sizes that differ from packed, the use of C and, as "align=16", an alignment of the least
- * aligned operand below 128 bytes are added. On the host 16 bytes and more are one class: attune_explain and attune_tune
- * leave the word out there. `operands` NULL: aligned to 128 bytes and beta = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small:
- * ATTUNE_PROBLEM_CHARS do). Any thread. */
+/* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated. Row-major is
+ * turned into column-major. Words are added for leading dimensions and strides that are not packed, for the use of C,
+ * and for an alignment below 128 bytes, as "align=16" (that of the least aligned operand). On the host 16 bytes and
+ * more are one class, and attune_explain and attune_tune drop the word. `operands` NULL: aligned to 128 bytes and beta
+ * = 0. Errors: INVALID_ARGUMENT (as attune_gemm; out too small: ATTUNE_PROBLEM_CHARS suffice). Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
-/* The reverse: a problem's text into *out, column-major unless the text has the word row-major; the accuracy may be left
- * out and is strict then. Errors: INVALID_ARGUMENT naming the word it cannot read. */
+/* The reverse: reads a problem's text into *out. It is column-major unless the text has the word row-major, and strict
+ * unless the text names an accuracy. Errors: INVALID_ARGUMENT; the message names the word that it cannot read. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
 #ifdef __cplusplus

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph.h: a stretch of a stream's work captured once and replayed at the cost of one launch, on CUDA and on the host.
+ * graph.h: a piece of a stream's work, captured once and replayed at the cost of one launch, on CUDA and on the host.
  *
- * While a stream is captured, what it is given is written down and not run: copies, fills, GEMMs, random numbers. A
- * stream that waits for an event recorded in the capture joins it, and must be joined back the same way before the end.
- * Memory allocated meanwhile comes from a pool that lives with the graph; its addresses stay valid for replays. A GEMM
- * takes its stored winner or the best guess and never tunes (attune_tuner_tune_pending).
+ * While a stream is captured, the work given to it is written down and not run: copies, fills, GEMMs, random numbers. A
+ * stream that waits for an event recorded in the capture joins the capture, and must be joined back the same way before
+ * the end. Memory allocated during the capture comes from a pool that lives with the graph; its addresses stay valid
+ * for replays. A GEMM takes its stored winner or the best guess, and never tunes (see attune_tuner_tune_pending).
  *
- * A graph and the streams of its capture are used by one thread at a time. What the work reads and writes, the tuner of
- * its GEMMs and its generators outlive the graph; the streams of the capture need not. Replays of a graph, and of
- * graphs that share a pool, run one after the other: that is the caller's to see to (one stream does). */
+ * A graph and the streams of its capture are used by one thread at a time. The memory that the work uses, the tuner of
+ * its GEMMs and its generators must outlive the graph; the streams of the capture need not. Replays of one graph, and
+ * of graphs that share a pool, must run one after the other, which the caller ensures; replays on one stream do. */
 #ifndef ATTUNE_GRAPH_H
 #define ATTUNE_GRAPH_H
 
@@ -21,9 +21,9 @@ extern "C" {
 typedef struct attune_graph attune_graph;
 typedef struct attune_generator attune_generator;
 
-/* What other work of the program may do during a CUDA capture (the host takes all as relaxed, but for who may end it):
- * thread-local: calls that could break it (the program's own cudaMalloc ...) are refused in the capturing thread;
- * global: in every thread; relaxed: nowhere, and any thread may end the capture. */
+/* Where CUDA refuses calls that could break a capture (the program's own cudaMalloc, for example). Thread-local: in the
+ * thread that captures. Global: in every thread. Relaxed: nowhere; then any thread may end the capture, else only the
+ * one that began it. On the host the mode decides only who may end the capture. */
 typedef enum attune_capture_mode {
   ATTUNE_CAPTURE_THREAD_LOCAL = 0,
   ATTUNE_CAPTURE_GLOBAL = 1,
@@ -32,11 +32,10 @@ typedef enum attune_capture_mode {
 
 /* Options of a capture; start from ATTUNE_CAPTURE_OPTIONS_INIT. */
 typedef struct attune_capture_options {
-  attune_graph *share; /* take memory from this graph's pool too; NULL: a pool of its own. The two must never run at the
-                          same time */
+  attune_graph *share; /* use this graph's pool; the two must never run at the same time. NULL: a pool of its own */
   attune_capture_mode mode;
-  int keep_graph; /* nonzero: keep what was captured beside the executable, for attune_graph_debug_dump,
-                     attune_graph_native and attune_graph_instantiate; the executable is made at the first replay */
+  int keep_graph; /* nonzero: keep what was captured, for attune_graph_debug_dump, attune_graph_native and
+                     attune_graph_instantiate; the executable is then made at the first replay */
 } attune_capture_options;
 
 #define ATTUNE_CAPTURE_OPTIONS_INIT \
@@ -46,27 +45,27 @@ typedef struct attune_capture_options {
  * UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_graph_create(attune_graph **out, attune_device *device);
 
-/* Ends a capture that is under way (what it wrote down is dropped), releases the graph, its executable, its hold on the
- * pool and its generators. What the pool has free serves other requests of the device, the next graph's before all.
- * Its replays must be done. NULL is left alone; so is, with an error in the log, a graph whose
- * own callback calls this. */
+/* Releases the graph, its executable and its hold on the pool and the generators. Its replays must be done. A capture
+ * that is under way ends, and what it wrote down is dropped. The pool's free memory then serves other requests of the
+ * device, those of the next graph first. NULL does nothing. When the graph's own callback calls this, the graph stays
+ * and the log has an error. */
 ATTUNE_API void attune_graph_destroy(attune_graph *graph);
 
-/* Starts to capture `stream` into the graph. options NULL: the defaults. The stream is one of the graph's device and
- * not a default one. Errors, after each of which stream and graph are as before: INVALID_ARGUMENT (also: the graph is
+/* Starts to capture `stream` into the graph. options NULL: the defaults. The stream must be one of the graph's device,
+ * and not a default stream. Errors, after which stream and graph are as before: INVALID_ARGUMENT (also: the graph is
  * captured already), UNSUPPORTED (a default stream), CAPTURING (the stream is being captured already), BUSY (the graph
  * is in a capture), OUT_OF_MEMORY, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_capture_begin(attune_graph *graph, attune_stream *stream,
                                                     const attune_capture_options *options);
 
-/* Ends the capture on the stream that began it, in the thread that began it (but in mode relaxed), and makes the
- * executable. An empty graph is no error and is logged. Errors: INVALID_ARGUMENT (no capture, another stream, another
- * thread: the capture goes on), CAPTURING (something forbidden broke the capture, or a joined stream was not joined
- * back), OUT_OF_MEMORY, DEVICE_ERROR; after these the capture is over, its streams are as before it and the graph is
- * empty. */
+/* Ends the capture, on the stream that began it and in the thread that began it (any thread in mode relaxed), and makes
+ * the executable. An empty graph is not an error; the log mentions it. Errors: INVALID_ARGUMENT (no capture, another
+ * stream, another thread: the capture goes on), CAPTURING (something forbidden broke the capture, or a joined stream
+ * was not joined back), OUT_OF_MEMORY, DEVICE_ERROR; after these the capture is over, its streams are as before it and
+ * the graph is empty. */
 ATTUNE_API attune_status attune_graph_capture_end(attune_graph *graph, attune_stream *stream);
 
-/* Gives work to `stream`; any status but OK drops the capture and is handed to the caller. */
+/* Gives work to `stream`. Any status but OK drops the capture and is what the caller gets. */
 typedef attune_status (*attune_capture_fn)(void *user, attune_stream *stream);
 
 /* Captures what fn(user, stream) gives to `stream`, and ends the capture whatever fn returns. Errors: those of begin
@@ -75,44 +74,43 @@ ATTUNE_API attune_status attune_graph_capture_callback(attune_graph *graph, attu
                                                        const attune_capture_options *options, attune_capture_fn fn,
                                                        void *user);
 
-/* Captures anew what fn gives to `stream` and puts it in the place of what the graph has: into the same executable
- * where the work has the same shape
- * (*out_in_place = 1; cheap), else into a new one (0). Pool and options are the graph's. out_in_place may be NULL.
- * Replays given before must be done. Errors: INVALID_ARGUMENT (also: nothing is captured yet), and those of
- * attune_graph_capture_callback: then the graph replays what it had. */
+/* Captures what fn gives to `stream` and replaces what the graph had. Work of the same shape goes into the same
+ * executable, which is cheap (*out_in_place = 1), other work into a new one (0). Pool and options stay. out_in_place
+ * may be NULL. Earlier replays must be done. Errors, after which the graph replays what it had: INVALID_ARGUMENT (also:
+ * nothing is captured yet), and those of attune_graph_capture_callback. */
 ATTUNE_API attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn,
                                              void *user, int *out_in_place);
 
-/* Makes the executable of a graph kept with keep_graph, again if it has one (after the program edited the native
- * graph). Errors: INVALID_ARGUMENT (nothing is captured, or it was not kept), OUT_OF_MEMORY, DEVICE_ERROR. Not allowed
- * in capture. */
+/* Makes the executable of a graph kept with keep_graph, or makes it again after the program edited the native graph.
+ * Errors: INVALID_ARGUMENT (nothing is captured, or it was not kept), OUT_OF_MEMORY, DEVICE_ERROR. Not allowed in
+ * capture. */
 ATTUNE_API attune_status attune_graph_instantiate(attune_graph *graph);
 
-/* Gives one replay to `stream`, any of the graph's device, also the default one (on the host that runs it inline).
- * Registered generators move on by what one replay draws. Errors: INVALID_ARGUMENT (nothing is captured), CAPTURING
- * (the graph or the stream is in a capture, also one of the program's own: it goes on), DEVICE_ERROR. */
+/* Gives one replay to `stream`, any stream of the graph's device; the host's default stream runs it inline. Registered
+ * generators move on by what one replay draws. Errors: INVALID_ARGUMENT (nothing is captured), CAPTURING (the graph or
+ * the stream is in a capture, attune's or the program's, which goes on), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream);
 
-/* Drops what is captured and the hold on the pool; generators stay registered. Replays must be done. Errors:
- * INVALID_ARGUMENT, BUSY (in a capture). */
+/* Drops what is captured and the hold on the pool; generators stay registered. The graph's replays must be done.
+ * Errors: INVALID_ARGUMENT, BUSY (in a capture). */
 ATTUNE_API attune_status attune_graph_reset(attune_graph *graph);
 
-/* Random numbers of `generator` may be drawn in this graph's captures: each replay then draws fresh ones. Before or in
- * a capture; a second time is no error. The graph holds it until it is destroyed. Errors: INVALID_ARGUMENT,
- * OUT_OF_MEMORY, DEVICE_ERROR. */
+/* Allows draws from `generator` in this graph's captures; each replay then draws fresh numbers. Call it before or in a
+ * capture; a second time is not an error. The graph holds the generator until the graph is destroyed. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_register_generator(attune_graph *graph, attune_generator *generator);
 
-/* Pieces of work in the graph (kernels, copies, fills ...); 0 for NULL and while nothing is captured. */
+/* The number of pieces of work in the graph (kernels, copies, fills ...); 0 for NULL and while nothing is captured. */
 ATTUNE_API size_t attune_graph_node_count(const attune_graph *graph);
 
-/* Writes the captured graph to the file `path` in Graphviz' DOT language, replacing the file. Only with keep_graph; not
- * in the graph's own capture. Errors: INVALID_ARGUMENT (nothing is captured, or it was not kept; no path), CAPTURING
- * (the graph is in a capture), after which the file is as before; PERMISSION, NOT_FOUND (there is no such folder),
- * IO_ERROR (also: the disk is full), OUT_OF_MEMORY, DEVICE_ERROR. */
+/* Writes the captured graph to the file `path` in Graphviz' DOT language, replacing the file. Only with keep_graph.
+ * Errors, after which the file is as before: INVALID_ARGUMENT (nothing is captured, or it was not kept; no path),
+ * CAPTURING (the graph is in a capture). Others: PERMISSION, NOT_FOUND (no such folder), IO_ERROR (also: the disk is
+ * full), OUT_OF_MEMORY, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path);
 
-/* The cudaGraph_t (only with keep_graph) and the cudaGraphExec_t; NULL on the host, and where there is none. Borrowed,
- * until the graph is captured, updated, instantiated, reset or destroyed. */
+/* The cudaGraph_t, only with keep_graph; NULL on the host, and where there is none. Borrowed until the graph is
+ * captured, updated, instantiated, reset or destroyed. */
 ATTUNE_API void *attune_graph_native(const attune_graph *graph);
 
 /* The cudaGraphExec_t, as above. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pinned.h: page-locked host memory, which the device copies from and to at full speed and without waiting. Cached:
- * freed memory serves the next request of about its size. For the host device it is plain memory with the same rules.
- */
+ * pinned.h: page-locked host memory, which the device copies from and to at full speed and without waiting. It is
+ * cached: freed memory serves the next request of about its size. For the host device it is plain memory with the same
+ * rules. */
 #ifndef ATTUNE_PINNED_H
 #define ATTUNE_PINNED_H
 
@@ -16,12 +16,12 @@ extern "C" {
  * thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_alloc(void **out, attune_device *device, size_t bytes);
 
-/* Tells that work on `stream` of the same device uses the memory: after attune_pinned_free it is used anew only when
- * the stream is done with what it was given until then. Errors: INVALID_ARGUMENT, NOT_FOUND (not pinned memory of
- * attune), OUT_OF_MEMORY. Any thread; allowed in capture. */
+/* Says that work on `stream`, of the same device, uses the memory. After attune_pinned_free it is used again only when
+ * the stream has done the work that it was given before the free. Errors: INVALID_ARGUMENT, NOT_FOUND (not pinned
+ * memory of attune), OUT_OF_MEMORY. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_record_use(void *pointer, attune_stream *stream);
 
-/* Frees it; never waits. NULL is left alone. Errors: INVALID_ARGUMENT (freed before, or inside an allocation),
+/* Frees it; never waits. NULL does nothing. Errors: INVALID_ARGUMENT (freed before, or inside an allocation),
  * NOT_FOUND, DEVICE_ERROR. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_free(void *pointer);
 
@@ -39,14 +39,14 @@ typedef struct attune_pinned_statistics {
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out);
 
-/* Peaks become what is now; `allocated`, `freed` and the plain counters become 0. Errors: INVALID_ARGUMENT. Any thread.
- */
+/* Sets each peak to the current value, and `allocated`, `freed` and the plain counters to 0. Errors: INVALID_ARGUMENT.
+ * Any thread. */
 ATTUNE_API attune_status attune_pinned_reset_peaks(attune_device *device);
 
-/* `allocated`, `freed` and the plain counters become 0, as above. */
+/* Sets `allocated`, `freed` and the plain counters to 0; peaks stay. Errors and threads as above. */
 ATTUNE_API attune_status attune_pinned_reset_accumulated(attune_device *device);
 
-/* Gives cached pinned memory that is not in use back to the system. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING.
+/* Gives cached memory that is not in use back to the system. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING.
  * Any thread. */
 ATTUNE_API attune_status attune_pinned_empty_cache(attune_device *device);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool.h: pools of memory apart from a device's common one: what is allocated while a stream uses a pool comes from
- * segments of that pool alone, and goes back to it. A graph has a pool for what is allocated in its capture. */
+ * pool.h: pools of memory beside a device's common one. What is allocated while a stream uses a pool comes from that
+ * pool's own segments, and goes back to them. A graph has a pool for what is allocated in its capture. */
 #ifndef ATTUNE_POOL_H
 #define ATTUNE_POOL_H
 
@@ -14,32 +14,32 @@ typedef struct attune_pool attune_pool;
 
 typedef struct attune_pool_options {
   const attune_allocator *allocator; /* where segments come from, copied; NULL: the device */
-  int use_on_out_of_memory; /* 1: when the device has no more, requests of the common pool are served from here */
+  int use_on_out_of_memory; /* 1: when the device has no more, the common pool's requests are served from here */
   int no_split;             /* 1: a block serves one request, however small */
 } attune_pool_options;
 #define ATTUNE_POOL_OPTIONS_INIT \
   { NULL, 0, 0 }
 
-/* A pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT,
+/* A new pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT,
  * OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *device,
                                             const attune_pool_options *options);
 
-/* Releases the handle. Memory from the pool stays valid until it is freed. Segments that are free serve other requests
- * of the device, once the work that used them is done; those of the pool's own allocator are given back to it, after
- * waiting for the device, or when a capture that is under way ends. NULL is left alone. Any thread. */
+/* Releases the handle. Memory from the pool stays valid until it is freed. Free segments serve other requests of the
+ * device, once the work that used them is done. Segments of the pool's own allocator go back to it instead: after a
+ * wait for the device or, if a capture is under way, when that ends. NULL does nothing. Any thread. */
 ATTUNE_API void attune_pool_destroy(attune_pool *pool);
 
-/* From now on attune_alloc on `stream` takes from `pool`, until attune_pool_end; begin and end nest up to 8 deep. A
- * capture of attune_graph goes before it. Errors: INVALID_ARGUMENT (another device's pool; end without a begin), BUSY
- * (nested too deep). */
+/* From now on, until attune_pool_end, attune_alloc on `stream` takes from `pool`. Begin and end nest up to 8 deep.
+ * While attune_graph captures the stream, memory comes from the graph's pool all the same. Errors: INVALID_ARGUMENT
+ * (another device's pool; end without a begin), BUSY (nested too deep). */
 ATTUNE_API attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream);
 
 /* Ends the latest begin on `stream`, as above. */
 ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *stream);
 
-/* Bytes that the pool has taken, and how much of it the program holds; either may be NULL. Errors: INVALID_ARGUMENT.
- * Any thread. */
+/* How many bytes the pool has taken, and how many of them the program holds; either may be NULL. Errors:
+ * INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * status.h: how attune reports: a status from every call that can fail, one line of text beside it, a log callback. */
+ * status.h: how attune reports errors: a status from every call that can fail, one line of text beside it, and a
+ * log. */
 #ifndef ATTUNE_STATUS_H
 #define ATTUNE_STATUS_H
 
@@ -11,27 +12,27 @@ extern "C" {
 
 typedef enum attune_status {
   ATTUNE_OK = 0,
-  ATTUNE_INVALID_ARGUMENT = 1,  /* the caller's argument is wrong; the message names it and what would be right */
+  ATTUNE_INVALID_ARGUMENT = 1,  /* an argument is wrong; the message names it and says what would be right */
   ATTUNE_OUT_OF_MEMORY = 2,     /* host or device memory */
   ATTUNE_UNSUPPORTED = 3,       /* valid, but this device, build or implementation cannot do it */
   ATTUNE_NOT_FOUND = 4,         /* no such device, file, winner or library */
   ATTUNE_NOT_READY = 5,         /* a query: work is still in flight */
-  ATTUNE_DEVICE_ERROR = 6,      /* the device or its driver failed; after a sticky error every later call says so */
+  ATTUNE_DEVICE_ERROR = 6,      /* the device or its driver failed; after a sticky error every later call fails too */
   ATTUNE_CAPTURING = 7,         /* not allowed while the stream is being captured */
   ATTUNE_BAD_DATA = 8,          /* a file is malformed, foreign or damaged; line and column where they exist */
   ATTUNE_PERMISSION = 9,        /* the system refuses access to a file or directory, or its mode is unsafe */
   ATTUNE_IO_ERROR = 10,         /* disk full, read or write error */
-  ATTUNE_BUSY = 11,             /* another thread or process holds it; try again */
+  ATTUNE_BUSY = 11,             /* another thread or process uses it; try again */
   ATTUNE_BUDGET_EXHAUSTED = 12, /* the tuning budget ended before the work could start */
-  ATTUNE_INTERNAL = 13          /* a defect of attune; please report the message */
+  ATTUNE_INTERNAL = 13          /* a bug in attune; please report the message */
 } attune_status;
 
 /* The name of a status, "invalid argument" and so on. Borrowed, never NULL; any thread. */
 ATTUNE_API const char *attune_status_string(attune_status status);
 
-/* One line on the calling thread's latest failed call: what was wrong, which argument, what would be right. Empty
- * before the first failure; a successful call leaves it alone. Borrowed until this thread's next failing call; any
- * thread. */
+/* One line about the calling thread's latest failed call: what was wrong, which argument, what would be right. Empty
+ * before the first failure; a call that succeeds does not change it. Borrowed until this thread's next failing call;
+ * any thread. */
 ATTUNE_API const char *attune_last_message(void);
 
 typedef enum attune_log_level {
@@ -44,11 +45,11 @@ typedef enum attune_log_level {
 /* Receives one line without a newline. May be called from any thread, never while attune holds a lock. */
 typedef void (*attune_log_fn)(void *user, attune_log_level level, const char *line);
 
-/* Sends messages of `level` and more urgent ones to `fn` (NULL: the default, standard error, used only when the
- * environment variable ATTUNE_LOG is error, warning or info; another word than these and off is an error of
- * attune_tuner_create). Without either, attune prints nothing. info tells what runs: a line at the first call of each
- * problem (where the choice comes from, the implementation, and why a winner stored elsewhere does not hold here), at
- * the end of each tuning, and when a database is made. Process-wide; any thread. */
+/* Sends messages of `level`, and more urgent ones, to `fn`. Without this call, or with NULL, messages go to standard
+ * error if the environment variable ATTUNE_LOG is error, warning or info, else nowhere; attune_tuner_create refuses any
+ * other word but off. Level info says what runs: one line at the first call of each problem (which implementation,
+ * where the choice comes from, and why a winner stored elsewhere does not hold here), one at the end of each tuning,
+ * and one when a database is made. Process-wide; any thread. */
 ATTUNE_API void attune_set_log(attune_log_fn fn, void *user, attune_log_level level);
 
 #ifdef __cplusplus

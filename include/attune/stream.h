@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream.h: streams (work in order) and events (points in a stream), with the meaning they have in CUDA.
  *
- * A stream is used by one thread at a time; the host's default stream may be used by many at once. On the host the
- * default stream runs work inline in the calling thread; a created stream runs it in order on a thread of its own. */
+ * A stream is used by one thread at a time, except the host's default stream, which many may use at once. That one runs
+ * work inline, in the calling thread; a created stream of the host runs it in order on a thread of its own. */
 #ifndef ATTUNE_STREAM_H
 #define ATTUNE_STREAM_H
 
@@ -12,39 +12,39 @@
 extern "C" {
 #endif
 
-/* A new stream of `device` into *out; on CUDA a non-blocking one. The caller destroys it.
- * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
+/* A new stream of `device` into *out; on CUDA a non-blocking one. The caller destroys it. Errors: INVALID_ARGUMENT,
+ * OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_stream_create(attune_stream **out, attune_device *device);
 
-/* Uses the program's own stream: `native` is a cudaStream_t of `device` (NULL: the legacy default stream). attune does
- * not own it; it must outlive the handle, which the caller destroys. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host.
- */
+/* A handle for the program's own stream into *out: `native` is a cudaStream_t of `device` (NULL: the legacy default
+ * stream). attune does not own the stream, which must outlive the handle; the caller destroys the handle. Errors:
+ * INVALID_ARGUMENT, UNSUPPORTED on the host. */
 ATTUNE_API attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native);
 
 /* The default stream of `device` (CUDA: the legacy default stream). Borrowed, never destroyed; NULL for a NULL device.
  */
 ATTUNE_API attune_stream *attune_stream_default(attune_device *device);
 
-/* A stream of the device's pool into *out: 32 for each device and priority, made when first needed and handed out in
- * turn, so that two takers may get the same one. priority 0 is the normal one, lower numbers come first (CUDA: clamped
- * to what the device has; the host has one thread for each and no order among them). Borrowed: never destroyed. Errors:
+/* A stream of the device's pool into *out. There are 32 for each device and priority, made when first needed and handed
+ * out in turn, so two callers may get the same one. Priority 0 is normal, and lower numbers are more urgent (CUDA:
+ * clamped to what the device has; the host ignores the order). Borrowed; never destroyed by the caller. Errors:
  * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_stream_from_pool(attune_stream **out, attune_device *device, int priority);
 
-/* The stream's priority: 0 normal, lower first; 0 for NULL and for a stream of the program. */
+/* The stream's priority: 0 is normal, lower is more urgent; 0 for NULL and for a stream of the program. */
 ATTUNE_API int attune_stream_priority(const attune_stream *stream);
 
-/* The calling thread's current stream of `device`: the one it set, else the default stream. attune itself never looks
- * at it: it lets the parts of a program agree. Borrowed; NULL for a NULL device. */
+/* The calling thread's current stream of `device`: the one it set, else the default stream. It lets the parts of a
+ * program agree on a stream; attune itself never looks at it. Borrowed; NULL for a NULL device. */
 ATTUNE_API attune_stream *attune_stream_current(attune_device *device);
 
-/* Makes `stream` the calling thread's current one of its device. It must outlive that (destroying it in this thread
- * sets the default stream back). Errors: INVALID_ARGUMENT. */
+/* Makes `stream` the calling thread's current one of its device. The stream must live as long as it is current; if this
+ * thread destroys it, the default stream is current again. Errors: INVALID_ARGUMENT. */
 ATTUNE_API attune_status attune_stream_set_current(attune_stream *stream);
 
-/* Waits for the stream's work, then releases the handle (and the CUDA stream, if attune made it). NULL, a default
- * stream and a stream of the pool are left alone. A capture that began on the stream ends, what it wrote down is
- * dropped; a stream that joined a capture is released at its end. */
+/* Waits for the stream's work, then releases the handle, and the CUDA stream if attune made it. Does nothing for NULL,
+ * a default stream and a stream of the pool. If a capture began on the stream, it ends and what it wrote down is
+ * dropped; a stream that joined a capture is released when the capture ends. */
 ATTUNE_API void attune_stream_destroy(attune_stream *stream);
 
 /* The cudaStream_t; NULL on the host. Borrowed. */
@@ -60,28 +60,30 @@ ATTUNE_API attune_status attune_stream_query(attune_stream *stream);
 /* Waits for all work given to the stream. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING. */
 ATTUNE_API attune_status attune_stream_synchronize(attune_stream *stream);
 
-/* Work given to `stream` from now on waits for `event` (its latest record; none: no wait). The two share a device kind.
- * In capture: an event recorded in a capture makes the stream join it; any other event breaks the capture of the
- * stream. Errors: INVALID_ARGUMENT (also: recorded in a capture that is over), DEVICE_ERROR, CAPTURING (it broke a
- * capture), UNSUPPORTED (a default stream cannot join). Allowed in capture. */
+/* Work given to `stream` from now on waits for the latest record of `event`, if there is one. Both must be of one kind
+ * of device. In a capture, an event recorded in it makes the stream join; any other event breaks the stream's capture.
+ * Errors: INVALID_ARGUMENT (also: recorded in a capture that is over), DEVICE_ERROR, CAPTURING (it broke a capture),
+ * UNSUPPORTED (a default stream cannot join). Allowed in capture. */
 ATTUNE_API attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event);
 
-/* Work given to `stream` from now on waits for all work that `other` was given so far: an event recorded there and
- * waited for here. One stream twice: nothing to wait for. Errors: those of attune_event_create, attune_event_record and
- * attune_stream_wait_event. Allowed in capture: `stream` joins the one that `other` is in. */
+/* Work given to `stream` from now on waits for all work given to `other` so far, as by an event recorded there and
+ * waited for here. The same stream twice does nothing. Errors: those of attune_event_create, attune_event_record and
+ * attune_stream_wait_event. Allowed in capture: `stream` joins the capture that `other` is in. */
 ATTUNE_API attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other);
 
 /* A function that runs in stream order. */
 typedef void (*attune_call_fn)(void *user);
 
-/* Runs fn(user) on a thread of the CPU when all work given to `stream` before is done; work given later waits until fn
- * returns. On the host's default stream it runs at once, in the calling thread; else on a thread of attune (host) or of
- * the driver (CUDA). Captured, it is a piece of the graph and runs in each replay. `user` is handed on as it is and
- * must live until fn has run, for a graph as long as the graph; attune frees nothing.
- * fn must not wait for work of any stream, give work to the stream that runs it, or replay the graph that it is a piece
- * of. On CUDA it must call no CUDA function, and of attune only what uses no CUDA device; on the host it may call
- * attune, GEMMs on the host's default stream for example. It does not run on a device that was lost before, nor for work
- * that is never reached. Its own failures are its own to note in `user`.
+/* Runs fn(user) on a CPU thread once all earlier work of `stream` is done; later work waits until fn returns. On the
+ * host's default stream it runs at once, in the calling thread; else on a thread of attune (host) or of the driver
+ * (CUDA). In a capture it becomes part of the graph and runs in each replay. `user` must live until fn has run, or as
+ * long as the graph; attune does not free it. fn has no status: it notes its own failures in `user`.
+ *
+ * fn must not wait for work of any stream, give work to the stream that runs it, or replay the graph that it is part
+ * of. On CUDA it must call no CUDA function, and of attune only what uses no CUDA device. On the host it may call
+ * attune, for example GEMMs on the host's default stream. It never runs if the device was lost before, or if an earlier
+ * failure keeps the stream from reaching it.
+ *
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY (in a capture), DEVICE_ERROR, UNSUPPORTED. Allowed in capture. */
 ATTUNE_API attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user);
 
@@ -92,7 +94,7 @@ ATTUNE_API attune_status attune_event_create(attune_event **out, attune_device *
 /* Options of an event; start from ATTUNE_EVENT_OPTIONS_INIT. */
 typedef struct attune_event_options {
   int no_timing;    /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
-  int blocking;     /* nonzero: attune_event_synchronize sleeps and does not spin */
+  int blocking;     /* nonzero: attune_event_synchronize sleeps instead of spinning */
   int interprocess; /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
 } attune_event_options;
 
@@ -104,7 +106,7 @@ typedef struct attune_event_options {
 ATTUNE_API attune_status attune_event_create_with(attune_event **out, attune_device *device,
                                                   const attune_event_options *options);
 
-/* An event in words that another process of the machine can open: send it as it is. */
+/* An event in a form that another process of the machine can open. Plain bytes: send them as they are. */
 typedef struct attune_event_ipc {
   unsigned char bytes[64];
 } attune_event_ipc;
@@ -113,47 +115,47 @@ typedef struct attune_event_ipc {
  * INVALID_ARGUMENT, UNSUPPORTED (the host), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_ipc_export(attune_event *event, attune_event_ipc *out);
 
-/* Another process's event into *out, on the same GPU as there. The caller destroys it. Errors: INVALID_ARGUMENT (also:
- * not a handle, or one of this process), UNSUPPORTED (the host), DEVICE_ERROR. */
+/* Opens another process's event into *out; `device` is the same GPU. The caller destroys it. Errors: INVALID_ARGUMENT
+ * (also: not a handle, or one of this process), UNSUPPORTED (the host), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_event_ipc_open(attune_event **out, attune_device *device,
                                                const attune_event_ipc *handle);
 
-/* Uses the program's own cudaEvent_t, which must outlive the handle. Errors: INVALID_ARGUMENT, UNSUPPORTED on the host.
- */
+/* A handle for the program's own cudaEvent_t into *out. The event must outlive the handle, which the caller destroys.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED on the host. */
 ATTUNE_API attune_status attune_event_wrap(attune_event **out, attune_device *device, void *native);
 
-/* Releases the handle; waits that were already given to streams stay valid. NULL is left alone. */
+/* Releases the handle. Waits already given to streams stay valid. NULL does nothing. */
 ATTUNE_API void attune_event_destroy(attune_event *event);
 
 /* The cudaEvent_t; NULL on the host. Borrowed. */
 ATTUNE_API void *attune_event_native(const attune_event *event);
 
-/* Marks the present end of `stream`'s work; a later record replaces it. Errors: INVALID_ARGUMENT, DEVICE_ERROR.
+/* Marks the current end of `stream`'s work; a later record replaces it. Errors: INVALID_ARGUMENT, DEVICE_ERROR.
  * Allowed in capture. */
 ATTUNE_API attune_status attune_event_record(attune_event *event, attune_stream *stream);
 
 /* OK when the latest record was reached (or none was made), NOT_READY when not. Errors: INVALID_ARGUMENT, DEVICE_ERROR,
- * CAPTURING (the latest record lies in a capture: it stands for an order, not for a moment). */
+ * CAPTURING (the latest record is part of a capture, so it never happens as such). */
 ATTUNE_API attune_status attune_event_query(attune_event *event);
 
 /* Waits until the latest record is reached. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (as above). */
 ATTUNE_API attune_status attune_event_synchronize(attune_event *event);
 
-/* What attune does where a call has to wait for a device although nobody asked it to: a copy from or to pageable host
- * memory, memory given back to the system (also by attune_graph_destroy, what registered generators had there), memory
- * that several streams use looked for when there is no other, a stream destroyed with work in flight. Tuning waits too:
- * that is what its mode asks for. */
+/* What attune does when a call must wait for a device although the program did not ask it to wait. That happens when
+ * memory is copied from or to pageable host memory; when memory goes back to the system (also in attune_graph_destroy);
+ * when no memory is left but what other streams still use; and when a stream is destroyed with work in flight. Tuning
+ * waits too, but there the mode asks for it. */
 typedef enum attune_sync_debug {
   ATTUNE_SYNC_DEBUG_OFF = 0,
   ATTUNE_SYNC_DEBUG_WARN = 1,
   ATTUNE_SYNC_DEBUG_ERROR = 2
 } attune_sync_debug;
 
-/* Sets it for the process: off (the default), a warning in the log, or an error: a copy does nothing and returns BUSY;
- * all others wait and log an error. Errors: INVALID_ARGUMENT. Any thread. */
+/* Sets this for the whole process. Off is the default. Warn: the log has a warning. Error: a copy does nothing and
+ * returns BUSY; the others wait, and the log has an error. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
 
-/* The present setting. Any thread. */
+/* The current setting. Any thread. */
 ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
 
 /* Nanoseconds from `start` to `stop` into *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both must be

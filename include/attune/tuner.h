@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuner.h: the tuner: databases, mode, budget and plans; and what it decided, with the reason. */
+ * tuner.h: the tuner, which holds databases, mode, budget and plans; and what it decided, with the reason. */
 #ifndef ATTUNE_TUNER_H
 #define ATTUNE_TUNER_H
 
@@ -9,15 +9,14 @@
 extern "C" {
 #endif
 
-/* Accuracy levels. strict: IEEE FMA arithmetic of the accumulation type (split-K allowed when its partial sums are kept
- * in that type; where an f16 or bf16 result adds beta C, alpha op(A) op(B) may be rounded to that type first, as
- * cuBLAS's default does). equivalent: other arithmetic with an error bound as good as strict's. reduced: TF32 for f32, partial
- * sums in the output type. Each level permits what the one before it permits. */
+/* Accuracy levels; each permits what the one before it permits. What that is, in numbers and arithmetic, the header of
+ * each operation says. strict: IEEE arithmetic in the operation's accumulation type, in any order. equivalent: other
+ * arithmetic with an error bound as good as strict's. reduced: also arithmetic of less precision, for speed. */
 typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_REDUCED = 2 } attune_accuracy;
 
 typedef struct attune_contract {
   attune_accuracy accuracy;
-  int deterministic;    /* nonzero: the same bits at each run of the same plan on the same device */
+  int deterministic;    /* nonzero: equal inputs give equal bits at each run of a plan on its device */
   size_t workspace_cap; /* most bytes of workspace an implementation may use; 0 = ATTUNE_WORKSPACE_DEFAULT */
 } attune_contract;
 
@@ -25,10 +24,11 @@ typedef struct attune_contract {
   { ATTUNE_STRICT, 0, 0 }
 #define ATTUNE_WORKSPACE_DEFAULT ((size_t)64 << 20)
 
-/* What a miss does, a problem with no plan yet. off: the vendor default, nothing is read or stored. cached: the stored
- * winner, else the best guess. record: as cached, and every call is counted and written down for a later tuning run: a
- * problem that has no winner at its first call, all calls at a miss now and then, when the mode changes, when the tuner
- * is destroyed and when the process ends (a child of fork writes its own). tune: measure now. */
+/* What happens at a miss: a call whose problem has no plan yet. off: the vendor default runs, and nothing is read or
+ * stored. cached: the stored winner runs, else the best guess. record: as cached, and all calls are counted for a later
+ * tuning run. A problem without a winner is written to the database at its first call; the counts follow at some of the
+ * later misses, when the mode changes, when the tuner is destroyed and when the process ends (a child of fork writes
+ * its own). tune: measure now. */
 typedef enum attune_mode {
   ATTUNE_MODE_OFF = 1,
   ATTUNE_MODE_CACHED = 2,
@@ -36,8 +36,9 @@ typedef enum attune_mode {
   ATTUNE_MODE_TUNE = 4
 } attune_mode;
 
-/* How candidates are timed; part of a winner's key. 0 = the device's own: cuda cold and graph, host hot and eager. Cold
- * inputs rotate over more than twice the last-level cache; graph replays short work so that launch cost is left out. */
+/* How candidates are timed; part of a winner's key. AUTO: cold and graph on CUDA, hot and eager on the host. Cold:
+ * inputs rotate over more than twice the last-level cache; hot: they stay the same. Graph: short work is replayed as a
+ * graph, so that its launch costs do not count; eager: plain calls. */
 typedef enum attune_measure {
   ATTUNE_MEASURE_AUTO = 0,
   ATTUNE_MEASURE_COLD_GRAPH = 1,
@@ -48,53 +49,54 @@ typedef enum attune_measure {
 
 /* Options; start from ATTUNE_TUNER_OPTIONS_INIT. A zero field takes the environment's value, then the default. */
 typedef struct attune_tuner_options {
-  const char *database; /* the user database, read and written; NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db;
-                                   "" or ":memory:": none. Made by the first write; the folder of a named one must be
-                                   there */
-  const char *system_database; /* a read-only layer under it; NULL: none */
+  /* The user database, read and written. NULL: ATTUNE_DB, then $XDG_DATA_HOME/attune/tuning.db. "" or ":memory:": none.
+   * The first write makes the file; the folder of a named one must exist. */
+  const char *database;
+  const char *system_database; /* a read-only database, looked at after the user's; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
-  double budget_ms;            /* most milliseconds to tune one problem; 0: ATTUNE_BUDGET_MS, then what the problem
-                                   makes sensible: 420 and 400 calls of the default; half as
-                                   long again where noise leaves the choice open */
-  double total_budget_ms;      /* most milliseconds to tune in this tuner's life; 0: no limit */
+  /* The most milliseconds to tune one problem. 0: ATTUNE_BUDGET_MS, else 420 ms plus the time of 400 calls of the
+   * default, and half as long again where noise leaves the choice open. */
+  double budget_ms;
+  double total_budget_ms; /* the most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
 } attune_tuner_options;
 
 #define ATTUNE_TUNER_OPTIONS_INIT \
   { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
 
-/* A new tuner into *out; options NULL: all defaults. The caller destroys it. It finds the plans of the first 32,768
- * problems without a lock; of further ones it keeps the latest 1,024, found under a lock, and decides anew what it does
- * not keep; a plan that lies in a graph of the host stays. A database that cannot be used does not
- * fail the call: the tuner works without it, the log says why, and attune_tuner_database_status returns the reason.
- * Errors: INVALID_ARGUMENT (a bad option or environment variable, named), OUT_OF_MEMORY. Any thread. */
+/* A new tuner into *out; options NULL: all defaults. The caller destroys it. The tuner finds the plans of the first
+ * 32,768 problems without a lock. Of further problems it keeps the latest 1,024 plans, found under a lock, and those
+ * that a graph of the host uses; the others it decides again when they are called. A database that cannot be used is
+ * not an error here: the tuner works without it, the log says why, and attune_tuner_database_status returns the reason.
+ * Errors: INVALID_ARGUMENT (a bad option or environment variable; the message names it), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);
 
-/* Releases the tuner and its plans; writes its recorded calls (mode record) and its profile (ATTUNE_PROFILE, profile.h). Work launched with it must be done, plans from attune_gemm_plan_create destroyed.
- * NULL is left alone. */
+/* Writes the tuner's recorded calls (mode record) and its profile (ATTUNE_PROFILE, see profile.h), then releases it and
+ * its plans. Work launched with it must be done, and the plans that callers made with it (plan.h) destroyed. NULL does
+ * nothing. */
 ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 
-/* OK, or why the user database is not in use, or why the latest winner is not in it but in memory only (NOT_FOUND,
- * PERMISSION, BAD_DATA, IO_ERROR, BUSY ...), with the message of attune_last_message set. OK too when no database was
- * asked for ("" or ":memory:") and when it is not made yet; NOT_FOUND when there is no place for one (no HOME). Any
- * thread. */
+/* Whether the user database works: OK, or why it is not in use, or why the latest winner is in memory only (NOT_FOUND,
+ * PERMISSION, BAD_DATA, IO_ERROR, BUSY ...); attune_last_message then says more. Also OK when no database was asked for
+ * ("" or ":memory:") and when the file does not exist yet. NOT_FOUND when there is no place for one (HOME is not set).
+ * Any thread. */
 ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
 
-/* Makes the user database if it is not there yet, and writes to it: OK, or why winners could not be stored, so that a
- * long run may be refused before it measures. OK too when no database was asked for. Errors: those of
+/* Makes the user database if it does not exist, and writes to it: OK, or why winners could not be stored. Call it
+ * before a long run, to fail early. Also OK when no database was asked for. Errors: those of
  * attune_tuner_database_status. Any thread. */
 ATTUNE_API attune_status attune_tuner_database_prepare(attune_tuner *tuner);
 
-/* Changes what a miss does from now on. Errors: INVALID_ARGUMENT. Any thread. */
+/* Changes what a miss does, from now on. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode mode);
 
-/* The present mode; 0 for NULL. Any thread. */
+/* The current mode; 0 for NULL. Any thread. */
 ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
 
 /* Where a choice comes from. */
 typedef enum attune_source {
   ATTUNE_SOURCE_DEFAULT = 1,   /* the vendor default: nothing is known */
-  ATTUNE_SOURCE_NEIGHBOUR = 2, /* the winner of a near problem, by guess */
+  ATTUNE_SOURCE_NEIGHBOUR = 2, /* a guess: the winner of a similar problem */
   ATTUNE_SOURCE_STORED = 3,    /* a winner of the user database */
   ATTUNE_SOURCE_SYSTEM = 4,    /* a winner of the system database */
   ATTUNE_SOURCE_TUNED = 5      /* measured by this tuner */
@@ -104,9 +106,10 @@ typedef enum attune_source {
 #define ATTUNE_PROBLEM_CHARS 512
 
 /* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the
- * host they are what a program sees: attune's with the cost of its dispatch, the default's that of the vendor's own call
- * with nothing of attune around it, so that the best choice may be slower than the default; and what keeps more CPUs busy
- * than the machine sustains counts as long as it takes with those it does sustain. */
+ * host they are what a program sees. The winner's time includes attune's dispatch; the default's is that of the
+ * vendor's own call, with nothing of attune around it. So the best choice may be slower than the default. If a
+ * candidate keeps more CPUs busy than the machine can sustain, its time is the one it takes on those that the machine
+ * does sustain. */
 typedef struct attune_decision {
   char problem[ATTUNE_PROBLEM_CHARS];
   char device[16];
@@ -117,7 +120,7 @@ typedef struct attune_decision {
   double time_ns;
   double spread; /* relative: median absolute deviation / median */
   int samples;
-  char default_implementation[32]; /* its name; on the host with the threads it ran with: "host_cblas threads=2" */
+  char default_implementation[32]; /* its name; on the host also its threads: "host_cblas threads=2" */
   double default_time_ns;
   char runner_up[32];
   char runner_up_configuration[192];
@@ -128,91 +131,94 @@ typedef struct attune_decision {
   int disturbed;    /* samples thrown away: throttled or disturbed */
   double max_error; /* of the winner: largest error as a fraction of what the contract allows */
   double tuning_ms;
-  int complete;            /* 0: the budget ended before every candidate was looked at; a later run tunes anew */
+  int complete;            /* 0: the budget ended before every candidate was looked at; a later run tunes again */
   int64_t tuned_at;        /* seconds since 1970, 0: not tuned */
   char note[128];          /* in words: why this one */
-  double placement_spread; /* relative: how far time_ns moves with where the operands lie, a standard deviation */
-  int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes anew */
+  double placement_spread; /* relative standard deviation of time_ns over places of the operands in memory */
+  int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes again */
 } attune_decision;
 
-/* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, commits the winner
- * and fills *out (may be NULL). A complete and sure winner already stored is returned unmeasured unless `force`. A stored
- * winner stays, is returned, and out->note says so, where the new evidence is weaker: complete and sure is stronger than
- * complete, complete than incomplete, and of equals the new one counts unless its error is clearly larger. budget_ms <=
- * 0: the tuner's. Runs on memory and streams of its own.
+/* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
+ * *out (may be NULL). A stored winner that is complete and sure is returned without measuring, unless `force`. A stored
+ * winner is never replaced by weaker evidence: then it stays and is returned, and out->note says so.
+ * Complete and sure is stronger than complete, complete is stronger than incomplete; between equals the new one is
+ * taken unless its error is clearly larger. budget_ms <= 0: the tuner's. Runs on memory and streams of its own.
  *
- * A problem is measured once: while another process with the same database, or another thread, measures it for an equal
- * device, this call waits for that winner as long as the other lives. One measurement at a time runs on a device,
- * whatever the databases: other threads, and other processes of this user, take turns. Waiting counts as time spent of
- * the tuner's total budget, which ends it.
+ * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
+ * device, this call waits for that winner, as long as the other lives. A device is measured by one at a time, whatever
+ * the databases: threads, and the processes of one user, take turns. Waiting counts toward the tuner's total budget;
+ * when that is spent the wait ends.
  *
- * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (that total ended
- * while another process still measured; the message names it), DEVICE_ERROR (also once the process ends). Any thread. */
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY, BUDGET_EXHAUSTED (the tuner's total), BUSY (that total was
+ * spent while another process still measured; the message names it), DEVICE_ERROR (also: the process is ending). Any
+ * thread. */
 ATTUNE_API attune_status attune_tune(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                      int force, attune_decision *out);
 
-/* As attune_tune, but BUSY at once when another process or thread measures the problem now, so that the caller may take
- * another one and come back: its winner will be there then. It still waits for its turn on the device; a signal that
- * the program handles in this thread ends that wait, with BUSY too. Errors: those of attune_tune. Any thread. */
+/* As attune_tune, but returns BUSY at once if another process or thread is measuring the problem, so that the caller
+ * can tune another one and come back for the winner. It still waits for its turn on the device; a signal that the
+ * program handles in this thread ends that wait, also with BUSY. Errors: those of attune_tune. Any thread. */
 ATTUNE_API attune_status attune_tune_try(attune_tuner *tuner, attune_device *device, const char *problem,
                                          double budget_ms, int force, attune_decision *out);
 
 /* Whether a stored winner still holds. */
 typedef enum attune_verdict {
   ATTUNE_VERDICT_HOLDS = 1,
-  ATTUNE_VERDICT_GAINS_LESS = 2, /* by more than 3 % and three standard errors less than was stored */
+  ATTUNE_VERDICT_GAINS_LESS = 2, /* than was stored, by more than 3 % and three standard errors */
   ATTUNE_VERDICT_SLOWER = 3,     /* than the default, by more than 1 % and three standard errors */
   ATTUNE_VERDICT_WRONG = 4       /* its numbers are outside the contract */
 } attune_verdict;
 
-/* A stored winner and what it showed now. Times are medians of one call in nanoseconds. */
+/* A stored winner and what it measured now. Times are medians of one call in nanoseconds. */
 typedef struct attune_recheck {
   attune_decision stored;
   double time_ns, default_time_ns;
-  double speedup, error; /* default's time over the winner's, paired by round, and its standard error */
+  double speedup, error; /* the default's time over the winner's, round by round, and the standard error of that */
   double max_error;      /* largest error as a fraction of what the contract allows */
   int samples;
   attune_verdict verdict;
 } attune_recheck;
 
-/* Times the stored winner of `problem` beside the default anew, at fresh placements of the operands, and verifies its
- * numbers on fresh data; for budget_ms (<= 0: as long as is sensible). Stores nothing. Errors: INVALID_ARGUMENT,
- * NOT_FOUND (no winner that holds on this device is stored, or it cannot be run any more), OUT_OF_MEMORY, BUSY (another
- * process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune does. */
+/* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
+ * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). Stores nothing. Errors:
+ * INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY
+ * (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune
+ * does. */
 ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
                                        double budget_ms, attune_recheck *out);
 
-/* Tunes now, one after the other, the problems that calls in a capture had to guess at because a capture never tunes
- * (mode tune), and that have no winner since; for at most budget_ms in all (<= 0: as long as each makes sensible).
- * *out_tuned (may be NULL): how many were. A graph keeps the choices that it was captured with: capture it anew, or
+/* In mode tune a call in a capture cannot tune, so it guesses. This tunes those problems now, one after the other,
+ * unless they have a winner by now; for at most budget_ms in all (<= 0: each for its usual time). *out_tuned (may be
+ * NULL) is how many were tuned. A graph keeps the choices that it was captured with: capture it again, or call
  * attune_graph_update. Errors: INVALID_ARGUMENT, BUDGET_EXHAUSTED (some are left), and those of attune_tune, at the
  * first problem that fails. Any thread; not in capture. */
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
 /* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing. On the
- * host a winner of several threads that ran slower here than the default is set aside until the tuner is destroyed: then
- * the default is told, the winner as the runner-up, and the note says so.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
+ * host a winner of several threads that ran slower than the default in this process is set aside until the tuner is
+ * destroyed: *out then names the default, with the winner as runner-up, and the note says so. Errors: INVALID_ARGUMENT,
+ * UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
 
-/* Called for a stored winner, once for each device here that it holds on, one after the other, or once when it holds on
- * none; decision->device names the device. A nonzero return ends the walk. `fingerprint` is the measured machine's;
- * `valid` is nonzero when it is that of a device here. No lock is held. */
+/* Called for a stored winner, once for each device here that it holds on, or once if it holds on none. decision->device
+ * names the device. `fingerprint` is that of the device it was measured on; `valid` is nonzero if the winner holds on a
+ * device here. A nonzero return ends the walk. No lock is held. */
 typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, const char *fingerprint, int valid);
 
-/* Walks the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR. Any
- * thread. */
+/* Calls `fn` for the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR.
+ * Any thread. */
 ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user);
 
-/* The identity of `device` that measurements are valid for: device, driver, libraries, attune's code generation; one
- * line into out[size], terminated. Errors: INVALID_ARGUMENT (1024 bytes do). Any thread. */
+/* What measurements on `device` are valid for (device, driver, libraries, attune's way of measuring), as one line into
+ * out[size], terminated. Errors: INVALID_ARGUMENT (1024 bytes suffice). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
 
-/* The implementations known for the operation of `problem` that can do it on `device`, best guess first, one a call of
- * `fn` with the number of configurations it offers; a nonzero return ends the walk. Errors: INVALID_ARGUMENT. Any
- * thread. */
+/* Called with an implementation and the number of configurations that it offers; a nonzero return ends the walk. */
 typedef int (*attune_implementation_fn)(void *user, const char *implementation, int version, int configurations);
+
+/* Calls `fn` for each implementation that can do `problem` on `device`, best guess first. Errors: INVALID_ARGUMENT. Any
+ * thread. */
 ATTUNE_API attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
                                                       attune_implementation_fn fn, void *user);
 

@@ -30,7 +30,7 @@ typedef enum attune_dtype {
   ATTUNE_I64 = 6
 } attune_dtype;
 
-/* Handles with a lifetime. A device is a process-wide singleton and is never freed by the caller. */
+/* Handles. A device lives as long as the process and is never freed by the caller. */
 typedef struct attune_device attune_device;
 typedef struct attune_stream attune_stream;
 typedef struct attune_event attune_event;

@@ -38,7 +38,7 @@ static attune_status open_plan(lt_plan *state, at_plan *plan, const at_lt_algori
 static attune_status prepare(at_plan *plan) {
   at_lt_algorithm wanted;
   if (!at_lt_read(&wanted, &plan->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is none of cublaslt's", plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt's", plan->configuration.text);
   lt_plan *state = calloc(1, sizeof *state);
   if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a cublaslt plan");
   at_cuda_scope scope;

@@ -30,7 +30,7 @@ typedef struct padded_plan {
   cublasLtMatmulAlgo_t algorithm;
   size_t workspace_bytes; /* the algorithm's */
   cudaKernel_t kernel_in, kernel_out;
-  at_pad_arguments in, out; /* but for the pointers */
+  at_pad_arguments in, out; /* without the pointers */
   uint32_t blocks_in, blocks_out;
 } padded_plan;
 
@@ -209,7 +209,7 @@ static attune_status open_plan(padded_plan *state, at_plan *plan) {
   padding *pads = &state->padding;
   if (!split(&plan->configuration, &with_d, &text) || !at_lt_read(&wanted, &text) ||
       !plan_padding(at_gemm_of(plan->problem), with_d, pads))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is none of cublaslt_padded's", plan->configuration.text);
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", plan->configuration.text);
   const attune_status status = at_lt_open_copied(&state->problem, &pads->gemm, pads->copied, plan->device);
   if (status != ATTUNE_OK) return status;
   const char *why = at_lt_check(&state->problem, &wanted, &state->algorithm, &result);

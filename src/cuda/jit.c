@@ -11,7 +11,7 @@
 #include "src/cuda/state.h"
 #include "src/settings.h"
 
-#define CODEGEN "attune kernel 1" /* raise it when the same source must be compiled anew */
+#define CODEGEN "attune kernel 1" /* raise it when the same source must be compiled again */
 #define BUCKETS 64u
 #define PARTS_MAX 72
 #define KERNELS_MOST 4096u /* loaded at a time, for the process's life: plans and graphs keep pointers to them */
@@ -101,7 +101,7 @@ static void store(at_kernel_key key, const at_kernel_code *code) {
     at_log(ATTUNE_LOG_WARNING, "the kernel cache \"%s\" is not used: %s", disk.folder, why);
 }
 
-/* What is in the kernel cache but does not load is deleted there and compiled anew. */
+/* What is in the kernel cache but does not load is deleted there and compiled again. */
 static attune_status make_for(cudaKernel_t *out, attune_device *device, const at_kernel_source *source,
                               const at_architecture *target, bool *unusable) {
   const at_kernel_key key = key_of(source, target->name);
@@ -220,7 +220,7 @@ attune_status at_jit_kernel(cudaKernel_t *out, attune_device *device, const at_k
     const unsigned most = table.most;
     pthread_mutex_unlock(&table.lock);
     return at_fail(ATTUNE_UNSUPPORTED,
-                   "%u kernels are loaded, as many as a process may have; %s needs another one: a process started anew "
+                   "%u kernels are loaded, as many as a process may have; %s needs another one: a new process "
                    "has room",
                    most, source->entry);
   }

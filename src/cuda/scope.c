@@ -30,7 +30,7 @@ static attune_status status_of(cudaError_t error) {
 static attune_status fail_dead(const attune_device *device, int error) {
   return at_fail(
       ATTUNE_DEVICE_ERROR,
-      "%s is lost since it reported %s (%s): earlier work of this process failed, which must be started anew",
+      "%s is lost since it reported %s (%s): earlier work of this process failed; the process must be restarted",
       device->name, cudaGetErrorName((cudaError_t)error), cudaGetErrorString((cudaError_t)error));
 }
 
@@ -44,7 +44,7 @@ static attune_status lose(attune_device *device, cudaError_t error, const char *
   return at_fail(
       ATTUNE_DEVICE_ERROR,
       "%s reports %s (%s): work that this process gave it earlier failed, and %s is the first call to see it; "
-      "no call can use the device any more, the process must be started anew",
+      "no call can use the device any more, the process must be restarted",
       device->name, cudaGetErrorName(error), cudaGetErrorString(error), what);
 }
 
@@ -89,7 +89,7 @@ attune_status at_cuda_check_fork(const attune_device *device) {
   if (AT_LIKELY(at_cuda_device_of(device)->generation == at_fork_generation())) return ATTUNE_OK;
   return at_fail(
       ATTUNE_DEVICE_ERROR,
-      "%s was opened before fork and cannot be used in the child; should be a process started anew (posix_spawn, exec)",
+      "%s was opened before fork and cannot be used in the child; should be a new process (posix_spawn, exec)",
       device->name);
 }
 

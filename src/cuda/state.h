@@ -36,13 +36,13 @@ typedef struct at_cuda_device {
 } at_cuda_device;
 
 /* stream->state. A stream is used by one thread at a time, the legacy default stream too; so nothing here is locked,
- * but for its place in the device's list. */
+ * except for its place in the device's list. */
 typedef struct at_cuda_stream {
   struct at_cuda_stream *next, *previous;
   const attune_stream *stream;
   cublasHandle_t blas;
   cublasMath_t math; /* as last set on blas */
-  size_t blas_bytes; /* workspace as last set on blas; SIZE_MAX: set it anew */
+  size_t blas_bytes; /* workspace as last set on blas; SIZE_MAX: set it again */
   void *workspace;
   size_t workspace_bytes;
   struct at_cuda_retired *retired;

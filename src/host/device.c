@@ -146,7 +146,7 @@ static void event_close(attune_event *event) {
 
 static attune_status check_event(const host_event *event) {
   if (!stale(event)) return ATTUNE_OK;
-  return at_fail(ATTUNE_DEVICE_ERROR, "event was made before fork; should be made anew in the child");
+  return at_fail(ATTUNE_DEVICE_ERROR, "event was made before fork; should be made again in the child");
 }
 
 /* Makes `next` the latest record and returns its number. */

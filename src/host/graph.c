@@ -69,7 +69,7 @@ static void run_graph(const void *args) {
 
 attune_status at_host_graph_launch(at_graph *graph, attune_stream *stream) {
   if (stale(graph))
-    return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured anew in the child");
+    return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured again in the child");
   atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
   attune_status status = at_host_submit(stream, run_graph, &graph, sizeof graph);
   if (status != ATTUNE_OK) drop(graph);

@@ -74,7 +74,7 @@ static bool stale(const at_queue *queue) {
 attune_status at_queue_check(const at_queue *queue) {
   if (AT_LIKELY(!stale(queue))) return ATTUNE_OK;
   return at_fail(ATTUNE_DEVICE_ERROR,
-                 "stream was made before fork, its thread is in the parent; should be made anew in the child");
+                 "stream was made before fork, its thread is in the parent; should be made again in the child");
 }
 
 /* Waits until item `position` is given; false when the queue stops and has no more. */

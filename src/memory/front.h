@@ -9,7 +9,7 @@
 #define AT_LOAD(x) atomic_load_explicit(&(x), memory_order_relaxed)
 #define AT_STORE(x, value) atomic_store_explicit(&(x), (value), memory_order_relaxed)
 
-/* Uncontended but for a default stream that threads share: held for some nanoseconds. */
+/* Uncontended, except for a default stream that threads share: held for some nanoseconds. */
 static inline void at_front_lock(at_front *front) {
   unsigned turns = 0;
   while (AT_UNLIKELY(atomic_exchange_explicit(&front->lock, 1, memory_order_acquire) != 0)) {
@@ -69,7 +69,7 @@ static inline void at_counter_sub(at_front *front, int which, bool small, uint64
   AT_STORE(counter->current, AT_LOAD(counter->current) - amount);
 }
 
-/* The front's high marks begin anew with the allocator's epoch. Front locked. */
+/* The front's high marks begin again with the allocator's epoch. Front locked. */
 static inline void at_front_begin_epoch(at_front *front, uint64_t epoch) {
   for (int which = 0; which < AT_COUNTS; which++) {
     at_front_counter *counters = front->counters[which];

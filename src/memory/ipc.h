@@ -20,7 +20,7 @@ typedef struct at_ipc_ticket {
   uint32_t version;
   int32_t process;                       /* for messages: another container may know it by another number */
   unsigned char name[AT_IPC_NAME_BYTES]; /* of the service: random, so never that of a later process */
-  uint64_t id;                           /* of the range of pages, never used anew */
+  uint64_t id;                           /* of the range of pages, never used again */
   uint64_t zero[2];
   uint64_t checksum; /* of what comes before */
 } at_ipc_ticket;

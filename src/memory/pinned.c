@@ -163,9 +163,8 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
   attune_status status = check_device(device);
   if (status != ATTUNE_OK || bytes == 0) return status;
   if (bytes > PTRDIFF_MAX)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "bytes is %zu, which is the negative number %zd made a size; should be 0 or more", bytes,
-                   (ssize_t)bytes);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",
+                   bytes, (ssize_t)bytes);
   if (bytes > (size_t)1 << (CLASSES - 1))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no pinned memory for %zu bytes; there is no machine with as much", bytes);
   size_t size = AT_BLOCK_BYTES;

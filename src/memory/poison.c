@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * poison.c: freed memory gets a pattern, so that what is used after the free is seen: on the host when the memory is
- * used anew, on any device by the nonsense it computes. */
+ * used again, on any device by the nonsense it computes. */
 #include "src/memory/allocator.h"
 
 #include "src/capture.h"

@@ -10,8 +10,8 @@
 
 typedef enum at_entry_kind { AT_ENTRY_BLOCK = 1, AT_ENTRY_PINNED = 2 } at_entry_kind;
 
-/* The head of what the table holds. Entries are never given back to the system, only used anew by their owner: a reader
- * without the lock may meet one that was just taken out, and must find an entry there. */
+/* The head of what the table holds. Entries are never given back to the system, only used again by their owner: a
+ * reader without the lock may meet one that was just taken out, and must find an entry there. */
 typedef struct at_entry {
   _Atomic(struct at_entry *) next;
   _Atomic uintptr_t address; /* 0: in no table */

@@ -39,7 +39,7 @@ static void watch_fork(void) {
   at_fork_watch_add(&watch);
 }
 
-/* In a child of fork the lock may be held by a thread that stayed in the parent: the first user makes it anew. */
+/* In a child of fork the lock may be held by a thread that stayed in the parent: the first user makes it again. */
 static void renew(attune_generator *generator, unsigned generation) {
   pthread_mutex_lock(&renewal);
   if (atomic_load(&generator->generation) != generation) {

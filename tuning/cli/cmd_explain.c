@@ -46,9 +46,9 @@ static const char *source_name(attune_source source) {
 static const char *source_words(attune_source source) {
   switch (source) {
   case ATTUNE_SOURCE_DEFAULT:
-    return "it is the vendor default and nothing is known of this problem; `attune tune` would measure it";
+    return "it is the vendor default, since nothing is known of this problem; `attune tune` would measure it";
   case ATTUNE_SOURCE_NEIGHBOUR:
-    return "it is the winner of a near problem, a guess; `attune tune` would measure this one";
+    return "it is a guess, the winner of a similar problem; `attune tune` would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
   case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
   case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_verify.c: `attune verify`: times a sample of the stored winners anew, beside the default, and tells which no longer
- * hold. */
+ * cmd_verify.c: `attune verify`: times a sample of the stored winners again, beside the default, and tells which no
+ * longer hold. */
 #include "tuning/cli/commands.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     if (end == argument || *end || !isfinite(o->budget_s) || o->budget_s <= 0)
       argp_error(state, "--budget is \"%s\"; should be a number of seconds above 0", argument);
     return 0;
-  case ARGP_KEY_ARG: argp_error(state, "\"%s\" is too much; verify takes no argument", argument); return 0;
+  case ARGP_KEY_ARG: argp_error(state, "unexpected argument \"%s\"; verify takes none", argument); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }
@@ -130,7 +130,7 @@ static int print(report *r, const options *o, size_t stored) {
   if (r->left) printf(", %zu left for lack of budget", r->left);
   putchar('\n');
   if (count) printf("speedup now over the stored one, geometric mean: %.3f\n", ratio);
-  if (code != CLI_DONE) puts("`attune tune --force' measures anew what does not hold");
+  if (code != CLI_DONE) puts("`attune tune --force' measures again what does not hold");
   return code;
 }
 

@@ -61,7 +61,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   switch (key) {
   case ARGP_KEY_ARG:
-    if (o->shell) argp_error(state, "\"%s\" is too much; should be one SHELL", argument);
+    if (o->shell) argp_error(state, "unexpected argument \"%s\"; completion takes one SHELL", argument);
     o->shell = argument;
     if (strcmp(argument, "bash") != 0 && strcmp(argument, "zsh") != 0)
       argp_error(state, "SHELL is \"%s\"; should be bash or zsh", argument);
