@@ -7,6 +7,7 @@
 
 #include "tuning/call.h"
 #include "tuning/dispatch.h"
+#include "tuning/plan_overflow.h"
 
 /* `plan` is first: at_plan_destroy frees the whole. */
 typedef struct caller_plan {
