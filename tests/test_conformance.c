@@ -10,6 +10,7 @@
 
 #include "ops/ops.h"
 #include "tests/toy_op.h"
+#include "tuning/tuner.h"
 #include "tuning/verify.h"
 
 enum { CASES = 48, CONFIGURATIONS = 3, MOST = 256 };
@@ -81,6 +82,42 @@ static void problems_describe_themselves(void **state) {
   for (int i = 0; i < at_op_count; i++) OK(at_op_check(at_ops[i]));
   OK(at_op_check(&toy_op));
   each_case(describe);
+}
+
+static void expect_refused(const at_op *op, const char *words) {
+  const at_op *const ops[] = {op};
+  attune_tuner *tuner = NULL;
+  FAILS(at_op_check(op), ATTUNE_INTERNAL);
+  FAILS(at_tuner_create(&tuner, NULL, ops, 1), ATTUNE_INTERNAL);
+  assert_null(tuner);
+  if (!strstr(attune_last_message(), words)) fail_msg("no \"%s\" in %s", words, attune_last_message());
+}
+
+/* What an operation lacks, or has too much of, is named when a tuner is made. */
+static void broken_operations_are_refused(void **state) {
+  (void)state;
+  static at_implementation broken;
+  static const at_implementation *const list[] = {&broken};
+  at_op op = toy_op;
+  op.problem_bytes = AT_PROBLEM_BYTES + 1;
+  expect_refused(&op, "problem_bytes of toy is 513; should be 1 to 512");
+  op.problem_bytes = 0;
+  expect_refused(&op, "problem_bytes of toy is 0");
+  op = toy_op;
+  op.operands_bytes = AT_OPERANDS_BYTES + 1;
+  expect_refused(&op, "operands_bytes of toy is 193; should be 1 to 192");
+  op = toy_op;
+  op.oracle = NULL;
+  expect_refused(&op, "toy has no oracle");
+  op = toy_op;
+  op.special_scalars = NULL;
+  expect_refused(&op, "toy has no special_scalars");
+  op = toy_op;
+  broken = toy_spin_implementation;
+  broken.prepare = NULL;
+  op.implementations = list;
+  op.implementation_count = 1;
+  expect_refused(&op, "implementation spin of toy lacks supports, configurations, prepare or launch");
 }
 
 /* ---- the reference against the oracle ---- */
@@ -203,6 +240,7 @@ static void implementations_are_right(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(problems_describe_themselves),
+      cmocka_unit_test(broken_operations_are_refused),
       cmocka_unit_test(references_agree_with_oracles),
       cmocka_unit_test(implementations_are_right),
   };
