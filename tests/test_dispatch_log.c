@@ -238,6 +238,7 @@ static void a_bad_word_is_told(void **state) {
 
 static int open_all(void **state) {
   (void)state;
+  virtual_clock_start();
   setenv("HOME", folder, 1);
   return mkdtemp(folder) && attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }

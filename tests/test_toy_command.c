@@ -46,13 +46,13 @@ static void write_file(const char *name, const char *text) {
   fclose(file);
 }
 
-/* Two operations in one workload; a winner that has a wrong second output does not win. */
+/* What has a wrong second output does not win. */
 static void a_workload_is_tuned(void **state) {
   (void)state;
-  write_file("w.csv", "op,kind,rows,cols,taps,dtype,m,n,k\ntoy,f64:i64,5,6,7/-8,,,,\ngemm,,,,,f32,16,16,16\n");
+  write_file("w.csv", "op,kind,rows,cols,taps\ntoy,f64:i64,5,6,7/-8\n");
   write_file("long.csv", "problem\n" TOY_PROBLEM "\n");
-  expect_run("tune w.csv --db t.db --device host --budget 4", 0);
-  expect_run("tune long.csv --db t.db --device host --budget 4", 0);
+  expect_run("tune w.csv --db t.db --device host", 0);
+  expect_run("tune long.csv --db t.db --device host", 0);
   expect_run("explain '" SHORT "' --db t.db --device host", 0);
   expect("spin");
   expect("ns=30000");
@@ -70,13 +70,14 @@ static void winners_are_shown(void **state) {
   json_decref(all);
   expect(TOY_PROBLEM); /* longer than 256 characters, and whole */
   expect(SHORT);
-  expect("gemm f32 nn 16x16x16 strict");
 }
 
 static void winners_are_verified(void **state) {
   (void)state;
-  assert_true(run("verify --db t.db --device host --budget 10") <= 1); /* gemm's times are real, whatever they are */
-  expect("3 ");
+  expect_run("verify --db t.db --device host", 0);
+  expect(TOY_PROBLEM);
+  expect("holds");
+  expect(" 0 wrong, 0 failed");
 }
 
 static void bad_rows_are_told(void **state) {
@@ -91,6 +92,11 @@ static void bad_rows_are_told(void **state) {
   expect_run("tune bad.csv --db t.db --device host", 2);
   expect("there is no operation \"toys\"");
   expect_run("explain 'toy f32 9x7' --db t.db --device host", 2);
+  expect_run("explain 'tox f32 9x7' --db t.db --device host", 2);
+  expect("should be one of: gemm, toy");
+  write_file("bad.csv", "op,kind,rows,cols,taps,dtype,m,n,k\ntoy,f32,9,7,1,,,,\ngemm,,,,,f32,16,none,16\n");
+  expect_run("tune bad.csv --db t.db --device host", 2);
+  expect("bad.csv:3:");
 }
 
 static int open_all(void **state) {
