@@ -17,7 +17,7 @@ attune_status attune_workload_read(attune_workload **out, const char *path) {
 
 attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size) {
   if (!device || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", device ? "out" : "device");
-  return at_fingerprint(device, at_ops, at_op_count, out, size);
+  return at_fingerprint_whole(device, at_ops, at_op_count, out, size);
 }
 
 attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user) {

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static void test_cblas_side_by_side(void **unused) {
   (void)unused;
   if (at_cblas_count() == 0) skip();
   char text[256];
-  assert_int_equal(at_cblas_fingerprint(text, sizeof text), 0);
+  assert_true(at_cblas_depends(NULL, text, sizeof text));
   for (int i = 0; i < at_cblas_count(); i++) {
     at_cblas *library = at_cblas_at(i);
     assert_ptr_equal(at_cblas_find(library->id), library);
@@ -26,7 +27,15 @@ static void test_cblas_side_by_side(void **unused) {
     assert_in_range(library->default_threads, 1, 65535);
     for (int j = 0; j < i; j++) assert_ptr_not_equal(library->sgemm, at_cblas_at(j)->sgemm);
   }
-  assert_int_equal(at_cblas_fingerprint(text, 2), -1);
+  assert_false(at_cblas_depends(NULL, text, 2));
+  /* Of the same name, whatever version is asked for; and one that no machine has. */
+  const char *id = at_cblas_at(0)->id;
+  char old[80];
+  (void)snprintf(old, sizeof old, "%.*s-0.0.1", (int)strcspn(id, "-"), id);
+  assert_true(at_cblas_depends(old, text, sizeof text));
+  assert_string_equal(text, id);
+  assert_true(at_cblas_depends("nothing-1.0", text, sizeof text));
+  assert_string_equal(text, "nothing-none");
 }
 
 /* A library with one setting for the process, as the gate sees it. */

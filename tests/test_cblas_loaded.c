@@ -40,7 +40,7 @@ static int the_programs(void) {
   attune_device *host = NULL;
   EXPECT(attune_device_get(&host, "host") == ATTUNE_OK, "%s", attune_last_message());
   EXPECT(at_cblas_each(find_fake, path) != 0, "not told");
-  char text[1024];
+  char text[4096];
   EXPECT(attune_device_fingerprint(host, text, sizeof text) == ATTUNE_OK && strstr(text, "openblas-9.8.7"), "%s", text);
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;

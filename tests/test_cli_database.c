@@ -266,22 +266,47 @@ static void what_others_measure_comes_last(void **state) {
   at_store_close(store);
 }
 
+static bool says(const char *path, const char *text) {
+  char *all = read_text(path);
+  const bool found = strstr(all, text) != NULL;
+  free(all);
+  return found;
+}
+
+/* Holds the device until both runs wait for it or for each other, and a second longer: what is measured then was measured
+ * since both began. */
+static void start_together(started runs[2]) {
+  attune_device *host = NULL;
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  assert_int_equal(at_device_lease_try(host), ATTUNE_OK);
+  setenv("ATTUNE_LOG", "info", 1);
+  for (int i = 0; i < 2; i++) runs[i] = START("tune", workload, "--device", "host", "--db", database, "--json");
+  for (int i = 0; i < 2; i++)
+    for (int look = 0; look < 6000 && !says(runs[i].err, "waiting: "); look++)
+      nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  unsetenv("ATTUNE_LOG");
+  nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 100000000}, NULL);
+  at_device_lease_release(host);
+}
+
 static void two_runs_share_the_work(void **state) {
   (void)state;
   started runs[2];
-  json_int_t tuned = 0, stored = 0;
-  for (int i = 0; i < 2; i++) runs[i] = START("tune", workload, "--device", "host", "--db", database, "--json");
+  json_int_t tuned = 0, stored = 0, unsure = 0;
+  start_together(runs);
   for (int i = 0; i < 2; i++) {
     expect_end(&runs[i], 0);
     json_t *report = json_loads(out_text, 0, NULL);
     assert_non_null(report);
     tuned += number_of(report, "tuned");
     stored += number_of(report, "stored");
+    unsure += number_of(report, "unsure");
     assert_int_equal(number_of(report, "failed") + number_of(report, "left") + number_of(report, "busy"), 0);
     json_decref(report);
   }
-  assert_int_equal(tuned, 3);
-  assert_int_equal(stored, 3);
+  assert_int_equal(tuned + stored, 6);
+  /* What noise left unsure may be measured again by the other, if its look and its claim lie on two sides of the commit. */
+  assert_in_range(tuned, 3, unsure ? 4 : 3);
 }
 
 /* --- SIGTERM --- */

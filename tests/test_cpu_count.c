@@ -194,11 +194,11 @@ static void threads_of_a_child(void **state) {
 /* Stores a winner of PROBLEM by host_blocked with so many threads. */
 static void store_winner(const char *database, int threads) {
   attune_device *host = NULL;
-  char fingerprint[1024], family[AT_FAMILY_CHARS];
+  char fingerprint[4096], family[AT_FAMILY_CHARS];
   uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *const ops[] = {&at_gemm_op};
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
-  assert_int_equal(at_fingerprint(host, ops, 1, fingerprint, sizeof fingerprint), ATTUNE_OK);
+  assert_int_equal(at_fingerprint_whole(host, ops, 1, fingerprint, sizeof fingerprint), ATTUNE_OK);
   assert_null(strstr(fingerprint, "processors"));
   assert_int_equal(at_gemm_op.parse(PROBLEM, problem), ATTUNE_OK);
   assert_int_equal(at_gemm_op.family(problem, family, sizeof family), ATTUNE_OK);

@@ -215,7 +215,7 @@ static attune_status tuners(int turn) {
 
 static attune_status figures(int turn) {
   char *text = NULL;
-  char line[1024];
+  char line[4096];
   attune_memory_statistics statistics;
   attune_status status = attune_memory_get_statistics(device, &statistics);
   if (status == ATTUNE_OK) status = attune_memory_snapshot(&text, device);

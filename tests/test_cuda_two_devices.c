@@ -139,7 +139,7 @@ static int remove_all(void) {
 
 int main(void) {
   attune_device *devices[2] = {NULL, NULL};
-  char prints[2][1024];
+  char prints[2][4096];
   for (int i = 0; i < 2; i++) {
     if (attune_device_get(&devices[i], i ? "cuda:1" : "cuda:0") != ATTUNE_OK ||
         attune_device_fingerprint(devices[i], prints[i], sizeof prints[i]) != ATTUNE_OK) {

@@ -188,10 +188,16 @@ static void a_broken_configuration_is_a_miss(void **state) {
   assert_miss();
 }
 
+static bool on_another_library(const at_configuration *configuration, attune_device *of, char *out, size_t size) {
+  size_t at = 0;
+  (void)configuration, (void)of;
+  return at_append(out, size, &at, "spinlib-2.0");
+}
+
 static void another_fingerprint_is_a_miss(void **state) {
   (void)state;
   store_winner();
-  toy_op.libraries = NULL; /* the same device with other libraries */
+  toy_spin_implementation.depends = on_another_library;
   assert_miss();
 }
 

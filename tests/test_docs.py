@@ -48,6 +48,8 @@ def environment():
     code = set()
     for path in sources("src", "tuning", "ops"):
         code |= set(re.findall(r'(?:variable|getenv|read_path)\([^;]*?"(ATTUNE_[A-Z_]+)"', read(path)))
+    manual = set(re.findall(r"(?m)^\.B (ATTUNE_[A-Z_]+)$", read("docs/attune.1")))
+    compare("docs/attune.1, environment", manual, code)
     for path in sources("tests"):
         code |= set(re.findall(r'(?:getenv|scale)\("(ATTUNE_TEST_[A-Z_]+)"', read(path)))
     compare("docs/environment.md", {name for name in page if name.startswith("ATTUNE_")}, code)
@@ -65,7 +67,7 @@ def database():
 def workload():
     code = {"name", "op", "count", "problem"}
     for path in sources("ops", "tuning"):
-        for part in re.findall(r'strcmp\(field->name, "(\w+)"\)|\{"(\w+)", &p->', read(path)):
+        for part in re.findall(r'strcmp\(field->name, "(\w+)"\)|\{"(\w+)", &p->|at_field_\w+\(field, "(\w+)"', read(path)):
             code |= {name for name in part if name}
     compare("docs/formats.md, workload", rows(read("docs/formats.md"), "## Workload CSV"), code)
 

@@ -26,15 +26,15 @@ static attune_stream *busy, *captured, *pooled[4];
 static attune_graph *graph, *open_graph;
 static pthread_t worker;
 
-static void sleep_50ms(const void *args) {
+static void sleep_2s(const void *args) {
   (void)args;
-  nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+  nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
 }
 
 static attune_status two_sleeps(void *user, attune_stream *stream) {
   (void)user;
-  attune_status status = at_host_submit(stream, sleep_50ms, NULL, 0);
-  return status == ATTUNE_OK ? at_host_submit(stream, sleep_50ms, NULL, 0) : status;
+  attune_status status = at_host_submit(stream, sleep_2s, NULL, 0);
+  return status == ATTUNE_OK ? at_host_submit(stream, sleep_2s, NULL, 0) : status;
 }
 
 static void *start_work(void *arg) {
@@ -54,7 +54,7 @@ static void *start_work(void *arg) {
 /* In the new process. 77 and others: something before the end went wrong. */
 static int end_by(const char *way) {
   void *failed = NULL;
-  alarm(20);
+  alarm(60);
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   if (attune_device_get(&host, "host") != ATTUNE_OK) return 2;
   if (strcmp(way, "thread") == 0) { /* the thread that made all of it is gone */
@@ -71,19 +71,14 @@ static int end_by(const char *way) {
   return 0;
 }
 
-static int64_t now_ms(void) {
-  return at_now_ns() / 1000000;
-}
-
-/* The wait status of a process that ends by `way`; it must not wait for its work, ten seconds of it. */
+/* The wait status of a process that ends by `way`; it must not wait for its work, some minutes of it: SIGALRM comes
+ * before. */
 static int end_of(const char *way) {
   char *const arguments[] = {self, (char *)(uintptr_t)way, NULL};
   pid_t child = 0;
   int status = 0;
-  const int64_t start = now_ms();
   assert_int_equal(posix_spawn(&child, self, NULL, NULL, arguments, environ), 0);
   assert_int_equal(waitpid(child, &status, 0), child);
-  if (now_ms() - start > 8000) fail_msg("the end by %s took %lld ms", way, (long long)(now_ms() - start));
   return status;
 }
 

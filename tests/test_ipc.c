@@ -106,8 +106,17 @@ static int other_process(int count, char **arguments) {
 
 /* The service notices that a client is gone some time after it went. */
 static void assert_descriptors(int count) {
-  for (int i = 0; i < 500 && count_descriptors(false) != count; i++) usleep(10000);
+  for (int i = 0; i < 6000 && count_descriptors(false) != count; i++) usleep(10000);
   assert_int_equal(count_descriptors(false), count);
+}
+
+static int quiet = -1; /* sockets while no client is connected; -1: nothing was exported yet */
+
+/* The clients of the test before are gone from the service too. */
+static int settle(void **state) {
+  (void)state;
+  for (int i = 0; i < 6000 && quiet >= 0 && count_descriptors(true) > quiet; i++) usleep(10000);
+  return 0;
 }
 
 static unsigned char *take(size_t bytes) {
@@ -141,6 +150,7 @@ static void another_process_reads_and_writes(void **state) {
   unsigned char *before = take(4096), *p = take(4096);
   memset(p, 1, 4096);
   OK(attune_memory_export(&first, before));
+  quiet = count_descriptors(true);
   const int descriptors = count_descriptors(false);
   OK(attune_memory_export(&second, p));
   assert_int_equal(first.offset, 0);
@@ -266,6 +276,37 @@ static void an_exporter_that_ends(void **state) {
   assert_int_equal(count_descriptors(false), descriptors);
 }
 
+static char state_of(pid_t process) {
+  char path[64], text[512] = "";
+  snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+  FILE *file = fopen(path, "r");
+  if (!file) return '?';
+  const size_t length = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[length] = '\0';
+  const char *name_end = strrchr(text, ')');
+  return name_end && name_end[1] == ' ' ? name_end[2] : '?';
+}
+
+static int sockets_of(pid_t process) {
+  char path[64], target[64];
+  int count = 0;
+  for (int file = 0; file < 256; file++) {
+    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)process, file);
+    const ssize_t length = readlink(path, target, sizeof target - 1);
+    count += length > 7 && strncmp(target, "socket:", 7) == 0;
+  }
+  return count;
+}
+
+/* The process has a socket more than before and sleeps: ten looks one after the other. */
+static void wait_until_asked(pid_t process, int sockets) {
+  for (int asleep = 0; asleep < 10;) {
+    usleep(10000);
+    asleep = sockets_of(process) > sockets && state_of(process) == 'S' ? asleep + 1 : 0;
+  }
+}
+
 /* A stopped process accepts nothing and answers nothing; one that is killed meanwhile is noticed. */
 static void an_exporter_that_dies_while_asked(void **state) {
   (void)state;
@@ -276,10 +317,12 @@ static void an_exporter_that_dies_while_asked(void **state) {
   assert_int_equal(kill(other.id, SIGSTOP), 0);
   assert_int_equal(waitpid(other.id, &end, WUNTRACED), other.id); /* all its threads stand still */
   assert_true(WIFSTOPPED(end));
+  const pid_t self = getpid();
+  const int sockets = count_descriptors(true);
   pid_t killer = fork();
   assert_true(killer >= 0);
   if (killer == 0) {
-    usleep(200000);
+    wait_until_asked(self, sockets);
     _exit(kill(other.id, SIGKILL));
   }
   assert_int_equal(attune_memory_import(&p, host, &other.handle), ATTUNE_NOT_FOUND);
@@ -336,14 +379,14 @@ static void strange_clients_do_no_harm(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) return other_process(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(another_process_reads_and_writes),
-      cmocka_unit_test(memory_of_many_pages),
-      cmocka_unit_test(freed_memory_is_refused),
-      cmocka_unit_test(a_process_refuses_its_own),
-      cmocka_unit_test(an_exporter_that_ends),
-      cmocka_unit_test(an_exporter_that_dies_while_asked),
-      cmocka_unit_test(another_user_is_refused),
-      cmocka_unit_test(strange_clients_do_no_harm),
+      cmocka_unit_test_setup(another_process_reads_and_writes, settle),
+      cmocka_unit_test_setup(memory_of_many_pages, settle),
+      cmocka_unit_test_setup(freed_memory_is_refused, settle),
+      cmocka_unit_test_setup(a_process_refuses_its_own, settle),
+      cmocka_unit_test_setup(an_exporter_that_ends, settle),
+      cmocka_unit_test_setup(an_exporter_that_dies_while_asked, settle),
+      cmocka_unit_test_setup(another_user_is_refused, settle),
+      cmocka_unit_test_setup(strange_clients_do_no_harm, settle),
   };
   return cmocka_run_group_tests(tests, open_stream, close_stream);
 }

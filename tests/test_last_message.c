@@ -70,7 +70,7 @@ static int take_winner(void *user, const attune_decision *decision, const char *
 
 static void devices(void **state) {
   (void)state;
-  char fingerprint[1024];
+  char fingerprint[4096];
   attune_device *any = NULL;
   attune_device_properties properties;
   for (int i = 0; i < attune_device_count(); i++) OK(attune_device_at(&any, i));

@@ -196,11 +196,11 @@ static void foreign_files(void **state) {
   refused_unchanged(path_of("other.db"), "another program's");
 
   make_database("newer.db", 2);
-  execute(path_of("newer.db"), "PRAGMA user_version = 3");
+  execute(path_of("newer.db"), "PRAGMA user_version = 4");
   refused_unchanged(path_of("newer.db"), "newer attune");
   execute(path_of("newer.db"), "PRAGMA user_version = 0");
   refused_unchanged(path_of("newer.db"), "version 0");
-  execute(path_of("newer.db"), "PRAGMA user_version = 2");
+  execute(path_of("newer.db"), "PRAGMA user_version = 3");
   make_database("newer.db", 2);
 
   static const char *const changes[] = {

@@ -140,6 +140,23 @@ static void version_and_tables_are_of_one_moment(void **state) {
   at_store_close(store);
 }
 
+/* Nor between the look at its version and the rows that are read after it. */
+static void version_and_rows_are_of_one_moment(void **state) {
+  (void)state;
+  at_store *store = NULL;
+  make_version_1("a.db");
+  OK(at_store_open(&store, path_of("a.db"), AT_STORE_READ_ONLY));
+  other.when = "SELECT f.text";
+  other.act = try_to_write;
+  exclusive = SQLITE_OK;
+  assert_found(store, 0, 1);
+  assert_null(other.when);
+  assert_int_equal(exclusive, SQLITE_BUSY);
+  try_to_write(); /* and not longer */
+  assert_int_equal(exclusive, SQLITE_OK);
+  at_store_close(store);
+}
+
 /* A program that has an old database open to read goes on finding winners, and finds new ones. */
 static void brought_over_under_a_reader(void **state) {
   (void)state;
@@ -167,7 +184,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(brought_over_before_the_lock),         TEST(made_before_the_lock),
       TEST(a_writer_is_not_waited_for),           TEST(brought_over_while_a_reader_opens),
-      TEST(version_and_tables_are_of_one_moment), TEST(brought_over_under_a_reader),
+      TEST(version_and_tables_are_of_one_moment), TEST(version_and_rows_are_of_one_moment),
+      TEST(brought_over_under_a_reader),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

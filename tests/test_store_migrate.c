@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_store_migrate.c: a database of version 1 is read as it is, and brought to version 2 by the first that writes, in
+ * test_store_migrate.c: a database of version 1 is read as it is, and brought to version 3 by the first that writes, in
  * one transaction; its winners count as unsure. */
 #include "tests/store_fixture.h"
 
@@ -49,7 +49,7 @@ static void writing_migrates(void **state) {
   at_store *store = NULL;
   make_version_1("old.db");
   store = open_store("old.db");
-  assert_int_equal(query(path_of("old.db"), "PRAGMA user_version"), 2);
+  assert_int_equal(query(path_of("old.db"), "PRAGMA user_version"), 3);
   assert_all(store);
   attune_decision fresh = winner_of(1), found;
   fresh.placement_spread = 0.03125;
@@ -137,11 +137,11 @@ static void processes_migrate_once(void **state) {
     assert_int_equal(waitpid(children[i], &status, 0), children[i]);
     assert_int_equal(status, 0);
   }
-  assert_int_equal(query(path_of("old.db"), "PRAGMA user_version"), 2);
+  assert_int_equal(query(path_of("old.db"), "PRAGMA user_version"), 3);
   assert_int_equal(query(path_of("old.db"), "SELECT count(*) FROM winner"), WINNERS);
 }
 
-/* Killed at any moment, it is of version 1 or 2, whole. */
+/* Killed at any moment, it is of version 1 or 3, whole. */
 static void a_kill_leaves_one_or_the_other(void **state) {
   (void)state;
   const long kills = scale("ATTUNE_TEST_KILLS", 40);

@@ -77,9 +77,9 @@ static int the_machines(void) {
   EXPECT(atoi(blas.version) == CUBLAS_VER_MAJOR && atoi(lt.version) / 10000 == CUBLAS_VER_MAJOR, "%s, %s", blas.version,
          lt.version);
   EXPECT(nvrtc.version[0] && nvrtc.path[0] == '/' && !nvrtc.problem[0], "%s", nvrtc.problem);
-  char text[128], want[160];
-  snprintf(want, sizeof want, "cublas %s cublaslt %s", blas.version, lt.version);
-  EXPECT(at_cublas_fingerprint(text, sizeof text) > 0 && strcmp(text, want) == 0, "%s", text);
+  EXPECT(strcmp(at_cublas_version(), blas.version) == 0 && strcmp(at_cublaslt_version(), lt.version) == 0, "%s, %s",
+         at_cublas_version(), at_cublaslt_version());
+  EXPECT(strcmp(at_nvrtc_version(), nvrtc.version) == 0, "%s", at_nvrtc_version());
   return 0;
 }
 
@@ -175,8 +175,9 @@ static int none_installed(void) {
   EXPECT(!at_gemm_cublas.supports(&g, &device) && !at_gemm_cublaslt.supports(&g, &device), "supported");
   EXPECT(at_registry_fail(&at_gemm_op, "gemm f32", &device) == ATTUNE_UNSUPPORTED, "supported");
   EXPECT(strstr(attune_last_message(), "cuda:0: cuBLAS is not here"), "%s", attune_last_message());
-  char text[64];
-  EXPECT(at_cublas_fingerprint(text, sizeof text) > 0 && strcmp(text, "cublas none") == 0, "%s", text);
+  EXPECT(strcmp(at_cublas_version(), "none") == 0 && strcmp(at_cublaslt_version(), "none") == 0 &&
+             strcmp(at_nvrtc_version(), "none") == 0,
+         "a version");
   EXPECT(loaded("libcublas") == 0 && loaded("libnvrtc") == 0, "loaded");
   return 0;
 }

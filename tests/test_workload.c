@@ -4,7 +4,9 @@
 
 #include <attune/attune.h>
 
+#include "ops/gemm/problem.h"
 #include "tuning/tuner.h"
+#include "tuning/workload.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -108,6 +110,126 @@ static void reads_problems_as_text(void **state) {
   expect_refused("problem\nconvolve f32\n", ":2:1: there is no operation \"convolve\"");
   expect_refused("op,problem\nscan,gemm f32 nn 8x8x8 strict\n", ":2:1: op is \"scan\"; should be \"gemm\"");
   expect_refused("problem,m\nx,1\n", ":1:9: column \"m\" beside \"problem\"");
+}
+
+/* ---- a second operation: "scan LENGTH" ---- */
+
+static attune_status scan_parse(const char *text, void *problem) {
+  int64_t length = 0;
+  if (strncmp(text, "scan ", 5) != 0 || !at_parse_i64(&length, text + 5) || length < 1)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem \"%s\" is no scan; should be scan and a length", text);
+  memcpy(problem, &length, sizeof length);
+  return ATTUNE_OK;
+}
+static attune_status scan_format(const void *problem, char *out, size_t size) {
+  int64_t length = 0;
+  memcpy(&length, problem, sizeof length);
+  snprintf(out, size, "scan %lld", (long long)length);
+  return ATTUNE_OK;
+}
+static attune_status scan_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
+                                      size_t label_size) {
+  for (int i = 0; i < count; i++) {
+    if (strcmp(fields[i].name, "length") != 0)
+      return at_fail(ATTUNE_BAD_DATA, "%s is no column of a scan; should be length", fields[i].name);
+    snprintf(out, size, "scan %s", fields[i].value);
+    snprintf(label, label_size, "a scan of %s", fields[i].value);
+  }
+  return count == 1 ? ATTUNE_OK : at_fail(ATTUNE_BAD_DATA, "column length is missing; scan needs it");
+}
+static at_op scan;
+static const at_op *both[] = {&at_gemm_op, &scan};
+
+static attune_status read_both(attune_workload **out, const char *text, const at_op *unnamed) {
+  const at_workload_ops ops = {both, 2, unnamed};
+  scan = at_gemm_op;
+  scan.name = "scan";
+  scan.parse = scan_parse;
+  scan.format = scan_format;
+  scan.from_fields = scan_from_fields;
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+  return at_workload_read(out, path, &ops);
+}
+
+static void expect_problem(const attune_workload *w, size_t index, const char *problem, const char *name) {
+  assert_non_null(attune_workload_at(w, index));
+  assert_string_equal(attune_workload_at(w, index)->problem, problem);
+  assert_string_equal(attune_workload_at(w, index)->name, name);
+}
+
+/* Named by a column, by the text, or not: then of the operation that such rows have always been of. */
+static void rows_name_their_operation(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  OK(read_both(&w, "op,length,dtype,m,n,k\nscan,7,,,,\ngemm,,f32,1,2,3\n,,f64,4,5,6\n", &at_gemm_op));
+  assert_int_equal(attune_workload_size(w), 3);
+  expect_problem(w, 0, "scan 7", "a scan of 7");
+  expect_problem(w, 1, "gemm f32 nn 1x2x3 strict", "gemm f32 nn 1x2x3 strict");
+  expect_problem(w, 2, "gemm f64 nn 4x5x6 strict", "gemm f64 nn 4x5x6 strict");
+  attune_workload_destroy(w);
+  OK(read_both(&w, "problem,op\nscan 9,\ngemm f32 nn 1x2x3,gemm\nscan 8,scan\n", &at_gemm_op));
+  expect_problem(w, 0, "scan 9", "scan 9");
+  expect_problem(w, 1, "gemm f32 nn 1x2x3 strict", "gemm f32 nn 1x2x3");
+  expect_problem(w, 2, "scan 8", "scan 8");
+  attune_workload_destroy(w);
+  OK(read_both(&w, "length,count\n5,6\n", &scan));
+  expect_problem(w, 0, "scan 5", "a scan of 5");
+  assert_int_equal(attune_workload_at(w, 0)->count, 6);
+  attune_workload_destroy(w);
+}
+
+static void expect_both_refuse(const char *text, const char *message) {
+  attune_workload *w = NULL;
+  assert_int_equal(read_both(&w, text, &at_gemm_op), ATTUNE_BAD_DATA);
+  assert_null(w);
+  if (!strstr(attune_last_message(), message)) fail_msg("%s", attune_last_message());
+}
+
+static void unknown_operations(void **state) {
+  (void)state;
+  expect_both_refuse("op,length\nsort,7\n", ":2:1: there is no operation \"sort\"; should be one of: gemm, scan");
+  expect_both_refuse("length,op\n7,scans\n", ":2:3: there is no operation \"scans\"");
+  expect_both_refuse("problem\nsca 7\n", ":2:1: there is no operation \"sca\"");
+  expect_both_refuse("count,problem\n7,\"\"\n", ":2:3: there is no operation \"\"");
+  expect_both_refuse("problem,op\nscan 7,gemm\n", ":2:8: op is \"gemm\"; should be \"scan\", as in the problem");
+  expect_both_refuse("problem,op\nscan 7,sca\n", ":2:8: op is \"sca\"; should be \"scan\"");
+  expect_both_refuse("op,length,m\nscan,7,8\n", ":2:8: m is no column of a scan");
+  expect_both_refuse("op,length,m\ngemm,7,8\n", ":2:1: column dtype is missing; gemm needs dtype, m, n and k");
+}
+
+static void the_contract_is_a_column(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  OK(read_text(&w, "dtype,m,n,k,contract,deterministic,workspace\nf32,1,2,3,reduced,1,4096\nf32,1,2,3,,0,\n"));
+  assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f32 nn 1x2x3 reduced deterministic workspace=4096");
+  assert_string_equal(attune_workload_at(w, 1)->problem, "gemm f32 nn 1x2x3 strict");
+  attune_workload_destroy(w);
+  expect_refused("dtype,m,n,k,deterministic\nf32,1,2,3,maybe\n", ":2:11: deterministic is \"maybe\"; should be 0 or 1");
+}
+
+/* Every workload that the repository has, as it always was: no row of them names its operation. */
+static void files_of_the_repository(void **state) {
+  (void)state;
+  static const char folder_of[] = AT_SOURCE_DIR "/bench/workloads";
+  DIR *listing = opendir(folder_of);
+  int files = 0;
+  assert_non_null(listing);
+  for (struct dirent *entry; (entry = readdir(listing));) {
+    char name[512];
+    attune_workload *w = NULL;
+    if (!strstr(entry->d_name, ".csv")) continue;
+    snprintf(name, sizeof name, "%s/%s", folder_of, entry->d_name);
+    OK(attune_workload_read(&w, name));
+    for (size_t i = 0; i < attune_workload_size(w); i++)
+      assert_memory_equal(attune_workload_at(w, i)->problem, "gemm ", 5);
+    files += attune_workload_size(w) > 0;
+    attune_workload_destroy(w);
+  }
+  closedir(listing);
+  assert_true(files >= 5);
 }
 
 static void refuses_malformed_files(void **state) {
@@ -221,6 +343,10 @@ int main(void) {
       cmocka_unit_test(columns_come_in_any_order),
       cmocka_unit_test(an_alignment_is_part_of_the_problem),
       cmocka_unit_test(reads_problems_as_text),
+      cmocka_unit_test(rows_name_their_operation),
+      cmocka_unit_test(unknown_operations),
+      cmocka_unit_test(the_contract_is_a_column),
+      cmocka_unit_test(files_of_the_repository),
       cmocka_unit_test(refuses_malformed_files),
       cmocka_unit_test(names_the_wrong_field),
       cmocka_unit_test(refuses_what_is_no_file),

@@ -207,11 +207,6 @@ static double bytes(const void *problem) {
   return sum;
 }
 
-static int libraries(attune_device *device, char *out, size_t size) {
-  (void)device;
-  return snprintf(out, size, "toys-1.0");
-}
-
 static void fold(void *problem, const attune_device *device) {
   toy *g = problem;
   if (g->alignment >= at_device_alignment(device)) g->alignment = TOY_ALIGNMENT;
@@ -281,7 +276,6 @@ static const at_op as_it_is = {.name = "toy",
                                .from_fields = toy_from_fields,
                                .flops = flops,
                                .bytes = bytes,
-                               .libraries = libraries,
                                .fold = fold,
                                .deterministic = deterministic,
                                .buffers = buffers,
@@ -303,6 +297,7 @@ static const at_op as_it_is = {.name = "toy",
 void toy_reset(void) {
   toy_op = as_it_is;
   toy_base_implementation.version = toy_spin_implementation.version = 1;
+  toy_base_implementation.depends = toy_spin_implementation.depends = NULL;
   at_copy_text(toy_base, sizeof toy_base, "ns=200000");
   toy_spins = NULL;
   toy_refused = NULL;

@@ -19,6 +19,7 @@ enum { NEIGHBOUR_ROWS = 512 };
 typedef struct nearest {
   const at_op *op;
   const void *problem;
+  attune_device *device;
   double distance;
   int rows;
   attune_decision decision;
@@ -27,11 +28,13 @@ typedef struct nearest {
 static int consider(void *user, const char *fingerprint, const attune_decision *row) {
   nearest *n = user;
   uint64_t other[AT_PROBLEM_BYTES / 8];
-  (void)fingerprint;
+  char words[AT_DIFFERENCE_CHARS];
   if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns &&
       n->op->parse(row->problem, other) == ATTUNE_OK) {
     const double distance = n->op->distance(n->problem, other);
-    if (distance <= n->distance) {
+    const bool older = strcmp(row->problem, n->decision.problem) == 0 && row->tuned_at < n->decision.tuned_at;
+    if (distance <= n->distance && !older &&
+        at_winner_difference(n->op, n->device, fingerprint, row, words, sizeof words) == 0) {
       n->distance = distance;
       n->decision = *row;
     }
@@ -44,7 +47,7 @@ static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const
                                      attune_decision *out, at_plan **plan) {
   char family[AT_FAMILY_CHARS];
   const char *fingerprint = NULL;
-  nearest n = {.op = op, .problem = problem, .distance = NEIGHBOUR_DISTANCE};
+  nearest n = {.op = op, .problem = problem, .device = device, .distance = NEIGHBOUR_DISTANCE};
   if (op->family(problem, family, sizeof family) != ATTUNE_OK ||
       at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK)
     return ATTUNE_NOT_FOUND;
@@ -142,6 +145,18 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
   return at_message_settle(&kept, status);
 }
 
+/* Says what has changed since a winner was measured: of one in use what is known of it, else what differs from one that
+ * does not hold. */
+static void tell_changes(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                         attune_decision *d) {
+  attune_decision stored;
+  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR)
+    at_why_no_winner(tuner, op, device, d, d->changed, sizeof d->changed);
+  else if (d->source != ATTUNE_SOURCE_TUNED && at_weigh_winner(tuner, op, problem, device, &stored) == ATTUNE_OK &&
+           stored.tuned_at == d->tuned_at)
+    at_copy_text(d->changed, sizeof d->changed, stored.changed);
+}
+
 static attune_status explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
   at_key key = {{0}};
   const at_op *op = at_tuner_op(tuner, problem);
@@ -151,14 +166,16 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
   at_key_set(&key, op, device);
   const at_plan *used = at_plan_table_find(&tuner->plans, &key);
   if (at_plan_table_decision(&tuner->plans, &key, out)) {
+    if (attune_tuner_get_mode(tuner) != ATTUNE_MODE_OFF) tell_changes(tuner, op, at_key_problem(&key), device, out);
     if (used) at_guard_tell(used, out);
     return ATTUNE_OK;
   }
   const attune_mode mode = attune_tuner_get_mode(tuner);
-  if (mode != ATTUNE_MODE_OFF && at_find_winner(tuner, op, at_key_problem(&key), device, out, NULL) == ATTUNE_OK)
+  if (mode != ATTUNE_MODE_OFF && at_weigh_winner(tuner, op, at_key_problem(&key), device, out) == ATTUNE_OK)
     return ATTUNE_OK;
   at_plan *plan = NULL;
   status = guess(tuner, op, at_key_problem(&key), device, mode, out, &plan);
+  if (status == ATTUNE_OK && mode != ATTUNE_MODE_OFF) tell_changes(tuner, op, at_key_problem(&key), device, out);
   at_plan_destroy(plan);
   return status;
 }

@@ -9,6 +9,8 @@
 
 /* The stored winner of the same problem whose fingerprint differs in the fewest parts. */
 typedef struct elsewhere {
+  const at_op *op;
+  attune_device *device;
   const char *fingerprint, *measure; /* what would hold */
   int parts, rows;                   /* the fewest; winners met */
   char words[640];
@@ -16,10 +18,13 @@ typedef struct elsewhere {
 
 static int look(void *user, const char *fingerprint, const attune_decision *row) {
   elsewhere *e = user;
-  char words[sizeof e->words];
+  char words[sizeof e->words], own[AT_DIFFERENCE_CHARS];
   int parts = at_fingerprint_difference(fingerprint, e->fingerprint, words, sizeof words);
+  size_t at = strlen(words);
+  const int own_parts = at_winner_difference(e->op, e->device, fingerprint, row, own, sizeof own);
+  if (own_parts) (void)at_append(words, sizeof words, &at, "%s%s", parts ? "; " : "", own);
+  parts += own_parts;
   if (strcmp(row->measure, e->measure) != 0) {
-    size_t at = strlen(words);
     (void)at_append(words, sizeof words, &at, "%smeasured %s there, %s here", parts ? "; " : "", row->measure,
                     e->measure);
     parts++;
@@ -32,15 +37,17 @@ static int look(void *user, const char *fingerprint, const attune_decision *row)
   return 0;
 }
 
-/* "; a stored winner does not hold here: driver 12080 there, 13000 here", or "". */
-static void why_none(attune_tuner *tuner, attune_device *device, const attune_decision *d, char *out, size_t size) {
-  elsewhere e = {.measure = d->measure};
+void at_why_no_winner(attune_tuner *tuner, const at_op *op, attune_device *device, const attune_decision *d, char *out,
+                      size_t size) {
+  elsewhere e = {.op = op, .device = device, .measure = d->measure};
+  size_t at = 0;
   *out = '\0';
   if (at_tuner_fingerprint(tuner, device, &e.fingerprint) != ATTUNE_OK) return;
   if (tuner->user) (void)at_store_each_of_problem(tuner->user, d->problem, look, &e);
   if (tuner->system) (void)at_store_each_of_problem(tuner->system, d->problem, look, &e);
   if (e.rows)
-    snprintf(out, size, "; %s stored winner does not hold here: %s", e.rows == 1 ? "a" : "the nearest", e.words);
+    (void)at_append(out, size, &at, "%s stored winner does not hold here: %s", e.rows == 1 ? "a" : "the nearest",
+                    e.words);
 }
 
 static void evidence(const attune_decision *d, char *out, size_t size) {
@@ -66,8 +73,9 @@ void at_log_dispatch(attune_tuner *tuner, const at_op *op, const void *problem, 
   char shown[AT_PROBLEM_CHARS], why[720] = "", times[128];
   if (!op->show || op->show(problem, as, shown, sizeof shown) != ATTUNE_OK)
     (void)at_copy_text(shown, sizeof shown, d->problem);
-  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR && mode != ATTUNE_MODE_OFF) why_none(tuner, device, d, why, sizeof why);
+  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR && mode != ATTUNE_MODE_OFF)
+    at_why_no_winner(tuner, op, device, d, why, sizeof why);
   evidence(d, times, sizeof times);
-  at_log(ATTUNE_LOG_INFO, "%s on %s runs %s%s%s: %s%s%s", shown, d->device, d->implementation,
-         *d->configuration ? " " : "", d->configuration, source_words(d), times, why);
+  at_log(ATTUNE_LOG_INFO, "%s on %s runs %s%s%s: %s%s%s%s", shown, d->device, d->implementation,
+         *d->configuration ? " " : "", d->configuration, source_words(d), times, *why ? "; " : "", why);
 }

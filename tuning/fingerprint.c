@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fingerprint.c: the device, its driver and libraries in one line. */
+ * fingerprint.c: makes fingerprints and takes them apart. */
 #include "tuning/fingerprint.h"
 
 #include <attune/device.h>
 
+#include <ctype.h>
 #include <string.h>
 
-attune_status at_fingerprint(attune_device *device, const at_op *const *ops, int op_count, char *out, size_t size) {
+static const char WITH[] = "; with ";
+
+static attune_status fail_room(size_t size) {
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the fingerprint; give %d", size,
+                 AT_FINGERPRINT_CHARS);
+}
+
+attune_status at_fingerprint(attune_device *device, char *out, size_t size) {
   attune_device_properties p;
-  at_message kept; /* a library that is not here is part of it */
-  at_message_keep(&kept);
   const attune_status status = attune_device_get_properties(device, &p);
   if (status != ATTUNE_OK) return status;
   size_t at = 0;
@@ -19,116 +25,109 @@ attune_status at_fingerprint(attune_device *device, const at_op *const *ops, int
   if (p.kind == ATTUNE_DEVICE_CUDA)
     ok = ok &&
          at_append(out, size, &at, "; cc %d.%d; driver %d", p.capability_major, p.capability_minor, p.driver_version);
-  for (int i = 0; i < op_count; i++) {
-    char libraries[512] = "";
-    if (ops[i]->libraries && ops[i]->libraries(device, libraries, sizeof libraries) > 0)
-      ok = ok && at_append(out, size, &at, "; %s", libraries);
-  }
-  ok = ok && at_append(out, size, &at, "; attune %d", AT_CODEGEN_VERSION);
-  return ok ? at_message_settle(&kept, ATTUNE_OK)
-            : at_fail(ATTUNE_INVALID_ARGUMENT, "out is %zu bytes, too small for the fingerprint; give 1024", size);
+  ok = ok && at_append(out, size, &at, "; attune %d", AT_MEASURE_VERSION);
+  return ok ? ATTUNE_OK : fail_room(size);
 }
 
-/* ---- how two differ ---- */
-
-typedef enum part_kind {
-  PART_DEVICE,
-  PART_FEATURES,
-  PART_PROCESSORS,
-  PART_CACHE,
-  PART_CAPABILITY,
-  PART_DRIVER,
-  PART_CODE,
-  PART_LIBRARIES,
-  PART_KINDS
-} part_kind;
-
-/* What tells a part: how it begins, or how it ends. */
-static const struct {
-  const char *name, *begin, *end;
-} parts[PART_KINDS] = {[PART_DEVICE] = {"device", NULL, NULL},
-                       [PART_FEATURES] = {"features", NULL, NULL},
-                       [PART_PROCESSORS] = {"processors", NULL, " processors"},
-                       [PART_CACHE] = {"cache", NULL, " KiB cache"},
-                       [PART_CAPABILITY] = {"compute capability", "cc ", NULL},
-                       [PART_DRIVER] = {"driver", "driver ", NULL},
-                       [PART_CODE] = {"attune's measuring", "attune ", NULL},
-                       [PART_LIBRARIES] = {"libraries", NULL, NULL}};
-
-static part_kind kind_of(int index, const char *part) {
-  const size_t length = strlen(part);
-  for (int kind = PART_PROCESSORS; kind < PART_LIBRARIES; kind++) {
-    const char *begin = parts[kind].begin, *end = parts[kind].end;
-    if (begin && strncmp(part, begin, strlen(begin)) == 0) return (part_kind)kind;
-    if (end && length > strlen(end) && strcmp(part + length - strlen(end), end) == 0) return (part_kind)kind;
+/* "; with NAME VERSION WORDS; NAME ..." */
+static bool append_op(attune_device *device, const at_op *op, char *out, size_t size, size_t *at, int *count) {
+  for (size_t i = 0; i < op->implementation_count; i++) {
+    const at_implementation *implementation = op->implementations[i];
+    char words[AT_DIFFERENCE_CHARS] = "";
+    if (strcmp(implementation->backend, device->backend->name) != 0) continue;
+    if (implementation->depends && !implementation->depends(NULL, device, words, sizeof words)) return false;
+    if (!at_append(out, size, at, "%s%s %d%s%s", (*count)++ ? "; " : WITH, implementation->name,
+                   implementation->version, *words ? " " : "", words))
+      return false;
   }
-  return index == 0 ? PART_DEVICE : index == 1 ? PART_FEATURES : PART_LIBRARIES;
+  return true;
 }
 
-/* A fingerprint's parts by kind; "" where it has none. The libraries of several operations are one part. */
-typedef struct split {
-  char text[PART_KINDS][1024];
-} split;
+attune_status at_fingerprint_whole(attune_device *device, const at_op *const *ops, int op_count, char *out,
+                                   size_t size) {
+  at_message kept; /* a library that is not here is part of it */
+  at_message_keep(&kept);
+  attune_status status = at_fingerprint(device, out, size);
+  size_t at = status == ATTUNE_OK ? strlen(out) : 0;
+  int count = 0;
+  for (int i = 0; i < op_count && status == ATTUNE_OK; i++)
+    if (!append_op(device, ops[i], out, size, &at, &count)) status = fail_room(size);
+  return at_message_settle(&kept, status);
+}
 
-static void split_fingerprint(const char *fingerprint, split *out) {
-  char copy[1024];
-  memset(out, 0, sizeof *out);
-  (void)at_copy_text(copy, sizeof copy, fingerprint);
-  int index = 0;
-  for (char *part = copy, *next; part; part = next, index++) {
-    next = strstr(part, "; ");
-    if (next) {
-      *next = '\0';
-      next += 2;
-    }
-    const part_kind kind = kind_of(index, part);
-    size_t at = strlen(out->text[kind]);
-    const size_t skip = parts[kind].begin ? strlen(parts[kind].begin) : 0;
-    size_t length = strlen(part);
-    if (parts[kind].end) length -= strlen(parts[kind].end);
-    (void)at_append(out->text[kind], sizeof out->text[kind], &at, "%s%.*s", at ? " " : "", (int)(length - skip),
-                    part + skip);
+size_t at_fingerprint_device_chars(const char *fingerprint) {
+  const char *with = strstr(fingerprint, WITH);
+  return with ? (size_t)(with - fingerprint) : strlen(fingerprint);
+}
+
+const char *at_fingerprint_implementations(const char *fingerprint) {
+  const char *with = strstr(fingerprint, WITH);
+  return with ? with + sizeof WITH - 1 : "";
+}
+
+bool at_fingerprint_join(char *fingerprint, size_t size, const char *implementations) {
+  size_t at = strlen(fingerprint);
+  return !*implementations || at_append(fingerprint, size, &at, "%s%s", WITH, implementations);
+}
+
+void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, char *out, size_t size) {
+  const size_t chars = strlen(winner->implementation);
+  size_t at = 0;
+  (void)at_append(out, size, &at, "%.*s", (int)at_fingerprint_device_chars(fingerprint), fingerprint);
+  for (const char *entry = at_fingerprint_implementations(fingerprint); *entry;) {
+    const char *end = strstr(entry, "; ");
+    const size_t length = end ? (size_t)(end - entry) : strlen(entry);
+    if (entry[0] == '*' || (strncmp(entry, winner->implementation, chars) == 0 && entry[chars] == ' '))
+      (void)at_append(out, size, &at, "%s%.*s", WITH, (int)length, entry);
+    entry += end ? length + 2 : length;
   }
 }
 
-static bool has_word(const char *text, const char *word, size_t length) {
-  for (const char *at = text; *at;) {
-    const size_t chars = strcspn(at, " ");
-    if (chars == length && memcmp(at, word, length) == 0) return true;
-    at += chars + (at[chars] == ' ');
+/* --- from version 2: "A; B; N KiB cache; cublas 13.1.0 cublaslt 130100; attune 1", "...; openblas-0.3.21 blis-1.0; ..." --- */
+
+/* A part that is of the device though it comes third or later. */
+static bool is_of_device(const char *part, size_t length) {
+  static const char *const begins[] = {"cc ", "driver ", "attune "}, *const ends[] = {" processors", " KiB cache"};
+  for (size_t i = 0; i < AT_COUNT(begins); i++)
+    if (strncmp(part, begins[i], strlen(begins[i])) == 0) return true;
+  for (size_t i = 0; i < AT_COUNT(ends); i++) {
+    const size_t chars = strlen(ends[i]);
+    if (length > chars && memcmp(part + length - chars, ends[i], chars) == 0) return true;
   }
   return false;
 }
 
-/* The words of `of` that `other` lacks. */
-static void words_without(const char *of, const char *other, char *out, size_t size) {
-  size_t at = 0;
-  *out = '\0';
-  while (*of) {
-    const size_t chars = strcspn(of, " ");
-    if (!has_word(other, of, chars)) (void)at_append(out, size, &at, "%s%.*s", at ? " " : "", (int)chars, of);
-    of += chars + (of[chars] == ' ');
+/* " NAME-VERSION" for each word, and for each "NAME VERSION"; a lone "none" was no library at all. */
+static bool append_libraries(const char *part, size_t length, char *out, size_t size, size_t *at) {
+  for (const char *word = part, *end = part + length; word < end;) {
+    const size_t chars = strcspn(word, " ;");
+    const char *next = word + chars + 1;
+    const size_t next_chars = next < end ? strcspn(next, " ;") : 0;
+    const bool none = next_chars == 4 && memcmp(next, "none", 4) == 0;
+    const bool pair = next_chars && !memchr(word, '-', chars) && (isdigit((unsigned char)*next) || none);
+    if (!(chars == 4 && memcmp(word, "none", 4) == 0) &&
+        !at_append(out, size, at, " %.*s%s%.*s", (int)chars, word, pair ? "-" : "", pair ? (int)next_chars : 0, next))
+      return false;
+    word = next + (pair ? next_chars + 1 : 0);
   }
+  return true;
 }
 
-int at_fingerprint_difference(const char *there, const char *here, char *out, size_t size) {
-  split a, b;
-  int differences = 0;
-  size_t at = 0;
+attune_status at_fingerprint_from_version_2(const char *text, char *out, size_t size) {
+  char libraries[AT_FINGERPRINT_CHARS] = "";
+  size_t at = 0, used = 0;
+  bool ok = true;
+  int index = 0;
   *out = '\0';
-  split_fingerprint(there, &a);
-  split_fingerprint(here, &b);
-  for (int kind = 0; kind < PART_KINDS; kind++) {
-    char left[256], right[256];
-    if (strcmp(a.text[kind], b.text[kind]) == 0) continue;
-    const bool words = kind == PART_FEATURES || kind == PART_LIBRARIES;
-    if (words) words_without(a.text[kind], b.text[kind], left, sizeof left);
-    if (words) words_without(b.text[kind], a.text[kind], right, sizeof right);
-    if (!words) (void)at_copy_text(left, sizeof left, a.text[kind]);
-    if (!words) (void)at_copy_text(right, sizeof right, b.text[kind]);
-    (void)at_append(out, size, &at, "%s%s %s there, %s here", differences ? "; " : "", parts[kind].name,
-                    *left ? left : "none", *right ? right : "none");
-    differences++;
+  for (const char *part = text; part && ok; index++) {
+    const char *end = strstr(part, "; ");
+    const size_t length = end ? (size_t)(end - part) : strlen(part);
+    if (index < 2 || is_of_device(part, length))
+      ok = at_append(out, size, &at, "%s%.*s", index ? "; " : "", (int)length, part);
+    else
+      ok = append_libraries(part, length, libraries, sizeof libraries, &used);
+    part = end ? end + 2 : NULL;
   }
-  return differences;
+  ok = ok && (!used || at_append(out, size, &at, "%s*%s", WITH, libraries));
+  return ok ? ATTUNE_OK : fail_room(size);
 }

@@ -3,53 +3,90 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuning/tuner.h"
+#include "tuning/fingerprint.h"
+#include "tuning/winner.h"
 
 typedef struct walk {
   attune_tuner *tuner;
+  at_store *store;
   attune_winner_fn fn;
   void *user;
   attune_source source;
   bool ended;
 } walk;
 
-/* The first device here from number *next on that a fingerprint belongs to; NULL: none. Equal devices share one. */
-static attune_device *device_of(attune_tuner *tuner, const char *fingerprint, int *next) {
-  at_message kept;
-  at_message_keep(&kept);
-  for (int count = attune_device_count(); *next < count;) {
-    attune_device *device = NULL;
-    const char *own = NULL;
-    if (attune_device_at(&device, (*next)++) != ATTUNE_OK || at_tuner_fingerprint(tuner, device, &own) != ATTUNE_OK)
-      continue;
-    if (strcmp(own, fingerprint) != 0) continue;
-    (void)at_message_settle(&kept, ATTUNE_OK);
-    return device;
+/* A winner on its way to the caller. */
+typedef struct listed {
+  const at_op *op;
+  const char *fingerprint;
+  const attune_decision *row;
+  uint64_t problem[AT_PROBLEM_BYTES / 8];
+  char own[AT_FINGERPRINT_CHARS];
+  attune_decision decision; /* with what differs, once a device was looked at */
+} listed;
+
+/* Does it hold on the device? Else it says what differs, unless it says so of a device that is nearer. */
+static bool holds_on(walk *w, listed *l, attune_device *device) {
+  attune_decision *d = &l->decision;
+  const char *here = NULL;
+  char words[sizeof d->changed];
+  if (at_tuner_fingerprint(w->tuner, device, &here) != ATTUNE_OK) return false;
+  const bool other = at_fingerprint_difference(l->fingerprint, here, words, sizeof words) > 0;
+  if (other && d->changed[0]) return false;
+  d->changed[0] = '\0';
+  if (other || at_winner_difference(l->op, device, l->fingerprint, l->row, words, sizeof words) > 0) {
+    at_copy_text(d->changed, sizeof d->changed, words);
+    if (!other) at_copy_text(d->device, sizeof d->device, device->name);
+    return false;
   }
-  (void)at_message_settle(&kept, ATTUNE_OK);
-  return NULL;
+  at_copy_text(d->device, sizeof d->device, device->name);
+  if (!at_winner_is_first(w->store, l->op, l->problem, device, l->fingerprint, l->row)) {
+    at_copy_text(d->changed, sizeof d->changed, "a later winner of the problem is there");
+    return false;
+  }
+  (void)at_rivals_difference(l->op, l->problem, device, l->fingerprint, l->row, d->changed, sizeof d->changed);
+  return true;
+}
+
+static void give(walk *w, const listed *l, bool valid) {
+  w->ended = w->ended || w->fn(w->user, &l->decision, l->own, valid) != 0;
 }
 
 static int show(void *user, const char *fingerprint, const attune_decision *row) {
   walk *w = user;
-  attune_decision decision = *row;
-  int next = 0;
-  const attune_device *device = device_of(w->tuner, fingerprint, &next);
-  const bool valid = device != NULL;
-  decision.source = w->source;
-  do {
-    at_copy_text(decision.device, sizeof decision.device, device ? device->name : "elsewhere");
-    w->ended = w->fn(w->user, &decision, fingerprint, valid) != 0;
-  } while (!w->ended && device && (device = device_of(w->tuner, fingerprint, &next)));
+  listed l = {.fingerprint = fingerprint, .row = row, .decision = *row};
+  bool valid = false;
+  at_message kept; /* a winner of no operation of here, or a device that fails, is none of the caller's failures */
+  at_message_keep(&kept);
+  l.decision.source = w->source;
+  at_copy_text(l.decision.device, sizeof l.decision.device, "elsewhere");
+  at_fingerprint_own(fingerprint, row, l.own, sizeof l.own);
+  l.op = at_tuner_op(w->tuner, row->problem);
+  const bool known = l.op && l.op->parse(row->problem, l.problem) == ATTUNE_OK;
+  for (int i = 0; known && !w->ended && i < attune_device_count(); i++) {
+    attune_device *device = NULL;
+    if (attune_device_at(&device, i) != ATTUNE_OK || !holds_on(w, &l, device)) continue;
+    valid = true;
+    (void)at_message_settle(&kept, ATTUNE_OK);
+    give(w, &l, true);
+    l.decision.changed[0] = '\0';
+  }
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  if (!valid) give(w, &l, false);
   return w->ended;
+}
+
+static attune_status walk_layer(walk *w, at_store *store, attune_source source) {
+  w->store = store;
+  w->source = source;
+  return store && !w->ended ? at_store_each_winner(store, show, w) : ATTUNE_OK;
 }
 
 attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user) {
   if (!tuner || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", tuner ? "fn" : "tuner");
-  walk w = {.tuner = tuner, .fn = fn, .user = user, .source = ATTUNE_SOURCE_STORED};
-  attune_status status = tuner->user ? at_store_each_winner(tuner->user, show, &w) : ATTUNE_OK;
-  w.source = ATTUNE_SOURCE_SYSTEM;
-  if (status == ATTUNE_OK && !w.ended && tuner->system) status = at_store_each_winner(tuner->system, show, &w);
+  walk w = {.tuner = tuner, .fn = fn, .user = user};
+  attune_status status = walk_layer(&w, tuner->user, ATTUNE_SOURCE_STORED);
+  if (status == ATTUNE_OK) status = walk_layer(&w, tuner->system, ATTUNE_SOURCE_SYSTEM);
   return status;
 }
 

@@ -89,9 +89,6 @@ typedef struct at_op {
   /* Arithmetic and memory traffic of one call. */
   double (*flops)(const void *problem);
   double (*bytes)(const void *problem);
-  /* The libraries that its implementations use on the device, "openblas-0.3.21 blis-0.9.0", into out; characters
-   * written. */
-  int (*libraries)(attune_device *device, char *out, size_t size);
   /* Optional: folds what the device does not tell apart, such as alignment beyond its best class, so that equal work has
    * equal bytes. A problem is folded before it becomes a key, is measured or is stored. */
   void (*fold)(void *problem, const attune_device *device);

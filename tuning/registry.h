@@ -42,6 +42,12 @@ typedef struct at_implementation {
   attune_status (*bare)(const struct attune_plan *plan, const at_bare_calls *calls);
   void (*bare_name)(const struct attune_plan *plan, char *out, size_t size);
   void (*destroy)(struct attune_plan *plan);
+  /* Optional: what its code depends on besides the device and `version`: the libraries it calls, the compiler that makes
+   * its kernels, the CPU features it was chosen by. Words "NAME-VERSION" into out, with blanks between and no '-' in a
+   * name: "cublaslt-130100 nvrtc-13.0"; the version of what is not here is "none". What the configuration uses (NULL: all
+   * that any configuration may use). False: it does not fit. NULL: it depends on nothing. A stored winner holds only where
+   * each of them has the version that it was measured with. May open libraries. Any thread. */
+  bool (*depends)(const at_configuration *configuration, attune_device *device, char *out, size_t size);
 } at_implementation;
 
 /* A candidate prepared for one problem on one device. Immutable once prepared. */

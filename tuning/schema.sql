@@ -1,19 +1,27 @@
 -- SPDX-License-Identifier: Apache-2.0
--- schema.sql: a tuning database, version 2. Opening compares the stored schema with this text, so tables come first,
--- then indexes, each statement starts a line, and a change raises user_version. Version 1 had no placement_spread and no
--- unsure; store_migrate.c brings it here.
+-- schema.sql: a tuning database, version 3. Opening compares the stored schema with this text, so tables come first,
+-- then indexes, each statement starts a line, and a change raises user_version. Older ones: schema_2.sql;
+-- store_migrate.c brings them here.
 
 PRAGMA application_id = 1096041538;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
+-- The device's part of a fingerprint (fingerprint.h), up to "; with ".
 CREATE TABLE fingerprint (
   id INTEGER PRIMARY KEY,
   text TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- row_check: a hash of the fingerprint's text, the family and every column below; a row that differs from it is a miss.
+-- The rest of it: the implementations that a search compared, and what they depend on. '': not known.
+CREATE TABLE implementations (
+  id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- row_check: a hash of the two texts, the family and every column below; a row that differs from it is a miss.
 CREATE TABLE winner (
   fingerprint INTEGER NOT NULL,
+  implementations INTEGER NOT NULL,
   family TEXT NOT NULL,
   problem TEXT NOT NULL,
   measure TEXT NOT NULL,
@@ -40,12 +48,13 @@ CREATE TABLE winner (
   placement_spread REAL NOT NULL,
   unsure INTEGER NOT NULL,
   row_check INTEGER NOT NULL,
-  PRIMARY KEY (problem, fingerprint, measure)
+  PRIMARY KEY (problem, fingerprint, measure, implementations)
 ) STRICT, WITHOUT ROWID;
 
 -- The candidates of the search that found the winner of the same key, in the order they were given.
 CREATE TABLE trial (
   fingerprint INTEGER NOT NULL,
+  implementations INTEGER NOT NULL,
   problem TEXT NOT NULL,
   measure TEXT NOT NULL,
   ordinal INTEGER NOT NULL,
@@ -55,7 +64,7 @@ CREATE TABLE trial (
   spread REAL NOT NULL,
   samples INTEGER NOT NULL,
   verdict TEXT NOT NULL,
-  PRIMARY KEY (problem, fingerprint, measure, ordinal)
+  PRIMARY KEY (problem, fingerprint, measure, implementations, ordinal)
 ) STRICT, WITHOUT ROWID;
 
 -- Problems met in mode record; last is in seconds since 1970.
@@ -80,4 +89,4 @@ CREATE TABLE lease (
   PRIMARY KEY (fingerprint, problem)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX winner_family ON winner (fingerprint, family, measure, problem);
+CREATE INDEX winner_family ON winner (fingerprint, family, measure, problem, implementations);

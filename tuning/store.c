@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store.c: finding and putting winners, recording calls. A put joins a queue in memory, then whoever gets the
+ * store.c: putting winners. A put joins a queue in memory, then whoever gets the
  * connection writes what waits there in one transaction; a row leaves the queue only when it is committed. */
 #include "tuning/store_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #define QUEUE_MAX 4096       /* rows kept while the database cannot be written; later ones are refused */
 #define QUEUE_WITH_TRIALS 64 /* beyond so many waiting rows, new ones leave their trials behind */
 #define BATCH_MAX 64         /* rows in one transaction */
 
-static attune_status check_writable(at_store *store) {
+attune_status at_store_check_writable(at_store *store) {
   if (at_store_forked(store)) return at_store_fail_forked(store);
   if (store->read_only)
     return at_fail(ATTUNE_PERMISSION, "%s is open read-only; nothing can be stored in it", store->path);
@@ -19,23 +17,6 @@ static attune_status check_writable(at_store *store) {
 }
 
 /* --- the queue --- */
-
-/* The newest waiting row of the key. */
-static bool find_queued(at_store *store, const char *fingerprint, const char *problem, const char *measure,
-                        attune_decision *out) {
-  bool found = false;
-  pthread_mutex_lock(&store->queue_lock);
-  uint64_t key = store->first ? at_store_row_key(fingerprint, problem, measure) : 0;
-  for (const at_store_row *row = store->first; row; row = row->next) {
-    if (row->key != key || strcmp(row->fingerprint, fingerprint) != 0 || strcmp(row->winner.problem, problem) != 0 ||
-        strcmp(row->winner.measure, measure) != 0)
-      continue;
-    *out = row->winner;
-    found = true;
-  }
-  pthread_mutex_unlock(&store->queue_lock);
-  return found;
-}
 
 /* Appends the row, which then belongs to the queue, and gives its ticket; 0: no room. */
 static uint64_t enqueue(at_store *store, at_store_row *row) {
@@ -128,7 +109,7 @@ attune_status at_store_put(at_store *store, const char *fingerprint, const char 
   if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
   int64_t deadline_ns = at_store_deadline(wait_ms);
   at_store_row *row = NULL;
-  attune_status status = check_writable(store);
+  attune_status status = at_store_check_writable(store);
   if (status == ATTUNE_OK) status = at_store_row_make(&row, fingerprint, family, winner, trials, trial_count);
   if (status != ATTUNE_OK) return status;
   if (queue_full(store)) status = at_store_flush(store, 0, deadline_ns);
@@ -153,105 +134,7 @@ static int write_nothing(at_store *store, void *user) {
 
 attune_status at_store_try_write(at_store *store, int wait_ms) {
   if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
-  attune_status status = check_writable(store);
+  attune_status status = at_store_check_writable(store);
   const at_store_job job = {true, write_nothing, NULL, NULL};
   return status == ATTUNE_OK ? at_store_run(store, &job, at_store_deadline(wait_ms)) : status;
-}
-
-/* --- finding --- */
-
-typedef struct find_request {
-  const char *fingerprint;
-  const char *problem;
-  const char *measure;
-  attune_decision *out;
-  bool found;
-} find_request;
-
-static int find_row(at_store *store, void *user) {
-  find_request *request = user;
-  char fingerprint[AT_FINGERPRINT_CHARS];
-  sqlite3_stmt *statement;
-  int code = at_store_statement(store, AT_SQL_FIND, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 3, request->measure, -1, SQLITE_STATIC);
-  if (code != SQLITE_OK) return code;
-  code = sqlite3_step(statement);
-  /* Compared again, because a damaged index may lead to another row than the one asked for. */
-  request->found = code == SQLITE_ROW && at_store_row_read(statement, fingerprint, request->out) &&
-                   strcmp(fingerprint, request->fingerprint) == 0 &&
-                   strcmp(request->out->problem, request->problem) == 0 &&
-                   strcmp(request->out->measure, request->measure) == 0;
-  return at_store_step_end(statement, code);
-}
-
-attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure,
-                            attune_decision *out) {
-  if (!store || !fingerprint || !problem || !measure || !out) {
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint, problem, measure or out is NULL");
-  }
-  memset(out, 0, sizeof *out);
-  find_request request = {fingerprint, problem, measure, out, false};
-  attune_status status = ATTUNE_OK;
-  if (!at_store_forked(store)) {
-    if (find_queued(store, fingerprint, problem, measure, out)) return ATTUNE_OK;
-    const at_store_job job = {false, find_row, NULL, &request};
-    status = at_store_run(store, &job, at_store_deadline(AT_STORE_READ_WAIT_MS));
-    if (status == ATTUNE_OK && request.found) return ATTUNE_OK;
-  }
-  memset(out, 0, sizeof *out);
-  if (status != ATTUNE_OK && status != ATTUNE_BAD_DATA) return status;
-  return at_fail(ATTUNE_NOT_FOUND, "%s has no usable winner of '%s', %s", store->path, problem, measure);
-}
-
-/* --- the recorded workload --- */
-
-typedef struct record_request {
-  const at_record *records;
-  size_t count;
-} record_request;
-
-static int record_row(at_store *store, const at_record *record) {
-  sqlite3_stmt *statement;
-  int code = at_store_statement(store, AT_SQL_ADD_FINGERPRINT, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, record->fingerprint, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = at_store_step_done(statement);
-  if (code == SQLITE_OK) code = at_store_statement(store, AT_SQL_RECORD, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, record->fingerprint, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, record->problem, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, record->calls);
-  if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 4, (int64_t)time(NULL));
-  return code == SQLITE_OK ? at_store_step_done(statement) : code;
-}
-
-static int record_rows(at_store *store, void *user) {
-  const record_request *request = user;
-  int code = SQLITE_OK;
-  for (size_t i = 0; i < request->count && code == SQLITE_OK; i++) code = record_row(store, &request->records[i]);
-  return code;
-}
-
-static attune_status check_record(const at_record *record) {
-  attune_status status = at_store_check_text("fingerprint", record->fingerprint, AT_FINGERPRINT_CHARS, false);
-  if (status == ATTUNE_OK) status = at_store_check_text("problem", record->problem, AT_PROBLEM_CHARS, false);
-  if (status == ATTUNE_OK && record->calls < 1)
-    status = at_fail(ATTUNE_INVALID_ARGUMENT, "count is %lld; should be 1 or more", (long long)record->calls);
-  return status;
-}
-
-attune_status at_store_record_all(at_store *store, const at_record *records, size_t count, int wait_ms) {
-  if (!store || (count && !records)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", store ? "records" : "store");
-  attune_status status = check_writable(store);
-  for (size_t i = 0; i < count && status == ATTUNE_OK; i++) status = check_record(&records[i]);
-  if (status != ATTUNE_OK || count == 0) return status;
-  record_request request = {records, count};
-  const at_store_job job = {true, record_rows, NULL, &request};
-  return at_store_run(store, &job, at_store_deadline(wait_ms));
-}
-
-attune_status at_store_record(at_store *store, const char *fingerprint, const char *problem, int64_t count,
-                              int wait_ms) {
-  const at_record record = {fingerprint, problem, count};
-  return at_store_record_all(store, &record, 1, wait_ms);
 }

@@ -7,15 +7,13 @@
 
 #include <attune/tuner.h>
 
-#include "tuning/op.h"
+#include "tuning/fingerprint.h"
 
 typedef struct at_store at_store;
 
 /* READ_WRITE: the folder of the path must be there. AT_STORE_OWN: read and written too, at the user's own place, whose
  * folders are made with the database. */
 typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE_OWN } at_store_access;
-
-#define AT_FINGERPRINT_CHARS 1024
 
 /* Opens `path`. A database that may be written and is not there yet is empty; the first write makes it (0600, its
  * folders 0700). Refuses what is not ours, with a status and a message that names the path and the remedy: a directory,
@@ -24,7 +22,16 @@ typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE
 attune_status at_store_open(at_store **out, const char *path, at_store_access access);
 void at_store_close(at_store *store);
 
-/* The winner for the exact key; NOT_FOUND when there is none, it is damaged or its row fails a range check. */
+/* Everywhere below `fingerprint` is a text of fingerprint.h. Rows are kept by all of it: a winner replaces one of the same
+ * device, implementations, problem and measure, so that programs with different libraries each have theirs. Calls and
+ * leases belong to the device's part alone, and a fingerprint that a walk is asked for means its device's part. Which of
+ * several winners holds here is decided in winner.c.
+ *
+ * A database of version 1 or 2 is brought to version 3 by the first that opens it to write, and read as it is otherwise;
+ * store_migrate.c has what becomes of its rows. */
+
+/* The winner for the key, the latest if there are several: of the device, or, where `fingerprint` names implementations,
+ * of exactly these. NOT_FOUND when there is none, it is damaged or its row fails a range check. */
 attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                             attune_decision *out);
 
@@ -56,11 +63,14 @@ attune_status at_store_record_all(at_store *store, const at_record *records, siz
 attune_status at_store_record(at_store *store, const char *fingerprint, const char *problem, int64_t count,
                               int wait_ms);
 
-/* Walks. fn's nonzero return ends the walk. */
+/* Walks. fn's nonzero return ends the walk; it is given the whole fingerprint of each winner. */
 typedef int (*at_store_winner_fn)(void *user, const char *fingerprint, const attune_decision *decision);
 attune_status at_store_each_winner(at_store *store, at_store_winner_fn fn, void *user);
 attune_status at_store_each_of_family(at_store *store, const char *fingerprint, const char *family, const char *measure,
                                       at_store_winner_fn fn, void *user);
+/* Every winner of the key, of whatever implementations, in no order; waits no longer than at_store_find. */
+attune_status at_store_each_of_key(at_store *store, const char *fingerprint, const char *problem, const char *measure,
+                                   at_store_winner_fn fn, void *user);
 /* Every winner of the problem, whatever device it was measured on. */
 attune_status at_store_each_of_problem(at_store *store, const char *problem, at_store_winner_fn fn, void *user);
 typedef int (*at_store_recorded_fn)(void *user, const char *problem, int64_t count);

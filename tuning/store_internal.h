@@ -9,13 +9,14 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
+#define AT_STORE_REAL_MAX 1e18   /* ns: thirty years */
 #define AT_STORE_READ_WAIT_MS 50 /* a reader's patience with a commit in another process */
 
 /* A winner on its way to the database: rows wait in a queue, oldest first, until a transaction wrote them. */
 typedef struct at_store_row {
   struct at_store_row *next;
   uint64_t ticket;
-  uint64_t key; /* hash of fingerprint, problem and measure */
+  uint64_t key; /* hash of the fingerprint's device, problem and measure */
   char fingerprint[AT_FINGERPRINT_CHARS];
   char family[AT_FAMILY_CHARS];
   attune_decision winner;
@@ -26,16 +27,18 @@ typedef struct at_store_row {
 /* Every statement there is; store_statements.c has their text. */
 typedef enum at_statement {
   AT_SQL_BEGIN,
+  AT_SQL_BEGIN_READ,
   AT_SQL_COMMIT,
   AT_SQL_ROLLBACK,
-  AT_SQL_FIND,
   AT_SQL_ADD_FINGERPRINT,
+  AT_SQL_ADD_IMPLEMENTATIONS,
   AT_SQL_PUT,
   AT_SQL_CLEAR_TRIALS,
   AT_SQL_PUT_TRIAL,
   AT_SQL_RECORD,
   AT_SQL_WALK,
   AT_SQL_WALK_FAMILY,
+  AT_SQL_WALK_KEY,
   AT_SQL_RECORDED,
   AT_SQL_TOUCH,
   AT_SQL_UNTOUCH,
@@ -63,7 +66,7 @@ struct at_store {
   char *path;
   at_store_access access;
   bool read_only;
-  bool old;  /* a database of version 1, read only */
+  int version; /* the database's; an older one is only read, as it is */
   pid_t pid; /* of the process that opened it: a child made by fork must not touch the connection, and opens its own */
   uint64_t token; /* tells this open store from all others, in leases */
 
@@ -107,6 +110,18 @@ attune_status at_store_connect(at_store *store, bool make, int64_t deadline_ns);
  * the lock. */
 attune_status at_store_reconnect(at_store *store);
 
+/* --- store_connection.c --- */
+
+/* Sets limits and safety switches of a new connection; its busy and progress handlers obey deadline_ns and steps_left.
+ * And the SQL functions device_of and implementations_of, which read the fingerprints of older databases. */
+int at_store_configure(at_store *store);
+
+/* Gives a statement all its steps again. */
+void at_store_steps_again(at_store *store);
+
+/* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
+void at_store_nap(void);
+
 /* --- store_fork.c: no transaction of this process is in flight while it forks --- */
 attune_status at_store_list_add(at_store *store);
 void at_store_list_remove(at_store *store);
@@ -126,9 +141,11 @@ int at_store_statement(at_store *store, at_statement which, sqlite3_stmt **out);
 int at_store_step_done(sqlite3_stmt *statement);
 /* Resets after the last row was read; `code` unless it is SQLITE_ROW or SQLITE_DONE, then SQLITE_OK. */
 int at_store_step_end(sqlite3_stmt *statement, int code);
-/* Sets limits and safety switches of a new connection; its busy and progress handlers obey deadline_ns and
- * steps_left. */
-int at_store_configure(at_store *store);
+/* Binds the device's part of a fingerprint, which must live until the statement has run. */
+int at_store_bind_device(sqlite3_stmt *statement, int index, const char *fingerprint);
+
+/* --- store_transaction.c --- */
+
 /* Translates a SQLite code to a status and a message that names the path, and marks the store damaged where it is. */
 attune_status at_store_fail(at_store *store, int code);
 
@@ -147,8 +164,6 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
 
 /* at_now_ns() in wait_ms milliseconds. */
 int64_t at_store_deadline(int64_t wait_ms);
-/* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
-void at_store_nap(void);
 
 /* --- store_rows.c --- */
 
@@ -157,32 +172,51 @@ attune_status at_store_check_text(const char *name, const char *text, size_t siz
 /* A row made of checked copies, into *out (free it). */
 attune_status at_store_row_make(at_store_row **out, const char *fingerprint, const char *family,
                                 const attune_decision *winner, const at_trial *trials, int trial_count);
+/* Of the fingerprint only the device's part counts. */
 uint64_t at_store_row_key(const char *fingerprint, const char *problem, const char *measure);
 /* Writes the row and its trials; a SQLite code. Inside a transaction. */
 int at_store_row_write(at_store *store, const at_store_row *row);
+/* The winner alone. */
+int at_store_winner_write(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner);
+
+/* --- store_fields.c: one table of a winner's fields --- */
+
+/* True for bytes without control characters, and for a time or an error that a row may have. */
+bool at_store_plain_text(const char *text, size_t length);
+bool at_store_real_ok(double value);
+/* OK when every field is one that a row may have. */
+attune_status at_store_check_fields(const attune_decision *decision);
+/* Binds all fields from `index` on, and the row's hash after them; a SQLite code. */
+int at_store_bind_fields(sqlite3_stmt *statement, int index, const char *fingerprint, const char *family,
+                         const attune_decision *decision);
 /* Copies a text column into out[size]; false when it is absent, too long, or has control characters. */
 bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t size, bool empty);
-/* The winner alone, of a fingerprint that is there. */
-int at_store_winner_write(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner);
-/* Reads the current row of a statement that selects what AT_SQL_FIND does, of a database of version 1 (its winners
- * count as unsure) or 2; false: damaged, a miss. */
-bool at_store_row_read(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS], attune_decision *out);
-bool at_store_row_read_family(sqlite3_stmt *statement, char fingerprint[AT_FINGERPRINT_CHARS],
-                              char family[AT_FAMILY_CHARS], attune_decision *out);
+
+/* A winner as it was read; the ids are those of the texts of its fingerprint, the second is 0 in older databases. */
+typedef struct at_stored_row {
+  char fingerprint[AT_FINGERPRINT_CHARS];
+  int64_t fingerprint_id, implementations_id;
+  char family[AT_FAMILY_CHARS];
+  attune_decision decision;
+} at_stored_row;
+
+/* Reads the current row of a statement that selects winners, of a database of any version; the winners of version 1 count
+ * as unsure. False: damaged, a miss. */
+bool at_store_row_read(sqlite3_stmt *statement, at_stored_row *out);
 
 /* --- store_migrate.c --- */
 
-#define AT_STORE_VERSION 2 /* of schema.sql */
+#define AT_STORE_VERSION 3 /* of schema.sql */
 
-/* BAD_DATA unless the tables are those of schema.sql, or of what it was in version 1. */
+/* BAD_DATA unless the tables are those of the version. */
 attune_status at_store_check_schema(at_store *store, int version);
-/* Brings a database of version 1 to version 2, in one transaction, unless another process just did. */
+/* Brings an older database to the present version, in one transaction, unless another process just did. */
 attune_status at_store_migrate(at_store *store);
-/* Opens one of version 1 to read: sets store->old, unless another process just brought it over. */
+/* Opens an older one to read it as it is, unless another process just brought it over; sets store->version. */
 attune_status at_store_read_old(at_store *store);
-/* Has another process brought over the old database that is open here? Then store->old ends. Under the lock, outside of a
- * transaction. */
-void at_store_look_at_old(at_store *store);
+/* Has another process brought over the older database that is open here? Then store->version says so. A SQLite code.
+ * Inside a transaction, so that it stays true. */
+int at_store_look_again(at_store *store);
 
 /* --- store_lease.c --- */
 
@@ -191,6 +225,8 @@ void at_store_lease_drop_all(at_store *store, int64_t deadline_ns);
 
 /* --- store.c --- */
 
+/* OK, or why nothing can be stored: it is open read-only, or inherited by a child that cannot open it. */
+attune_status at_store_check_writable(at_store *store);
 /* Writes the queued rows up to `ticket`; 0: all. */
 attune_status at_store_flush(at_store *store, uint64_t ticket, int64_t deadline_ns);
 

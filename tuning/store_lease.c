@@ -63,8 +63,10 @@ static void read_place(char out[PLACE_CHARS]) {
 
 /* The lease of the key in the store's list. The lock is held. */
 static at_lease *find_held(const at_store *store, const char *fingerprint, const char *problem) {
+  const size_t chars = at_fingerprint_device_chars(fingerprint);
   for (at_lease *lease = store->leases; lease; lease = lease->next)
-    if (!lease->released && strcmp(lease->problem, problem) == 0 && strcmp(lease->fingerprint, fingerprint) == 0)
+    if (!lease->released && strcmp(lease->problem, problem) == 0 && strlen(lease->fingerprint) == chars &&
+        memcmp(lease->fingerprint, fingerprint, chars) == 0)
       return lease;
   return NULL;
 }
@@ -88,7 +90,7 @@ static int read_holder(at_store *store, void *user) {
   sqlite3_stmt *statement;
   request->holder = 0;
   int code = at_store_statement(store, AT_SQL_LEASE_READ, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = at_store_bind_device(statement, 1, request->fingerprint);
   if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
   if (code != SQLITE_OK) return code;
   code = sqlite3_step(statement);
@@ -142,10 +144,10 @@ static int take(at_store *store, void *user) {
   if (code != SQLITE_OK || request->holder != 0) return code;
   sqlite3_stmt *statement;
   code = at_store_statement(store, AT_SQL_ADD_FINGERPRINT, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = at_store_bind_device(statement, 1, request->fingerprint);
   if (code == SQLITE_OK) code = at_store_step_done(statement);
   if (code == SQLITE_OK) code = at_store_statement(store, AT_SQL_LEASE_TAKE, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = at_store_bind_device(statement, 1, request->fingerprint);
   if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, token_of(store));
   if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 4, request->place, -1, SQLITE_STATIC);
@@ -204,7 +206,9 @@ attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, c
   if (status == ATTUNE_OK && request.holder == 0) {
     request.lease = calloc(1, sizeof *request.lease);
     if (!request.lease) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a lease");
-    (void)at_copy_text(request.lease->fingerprint, sizeof request.lease->fingerprint, fingerprint);
+    size_t at = 0;
+    (void)at_append(request.lease->fingerprint, sizeof request.lease->fingerprint, &at, "%.*s",
+                    (int)at_fingerprint_device_chars(fingerprint), fingerprint);
     (void)at_copy_text(request.lease->problem, sizeof request.lease->problem, problem);
     status = at_store_run(store, &get, deadline_ns);
     free(request.lease);
@@ -217,7 +221,7 @@ static int extend(at_store *store, void *user) {
   lease_request *request = user;
   sqlite3_stmt *statement;
   int code = at_store_statement(store, AT_SQL_LEASE_RENEW, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = at_store_bind_device(statement, 1, request->fingerprint);
   if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, token_of(store));
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 4, request->expires_ms);
@@ -240,7 +244,7 @@ static int drop(at_store *store, void *user) {
   const lease_request *request = user;
   sqlite3_stmt *statement;
   int code = at_store_statement(store, AT_SQL_LEASE_DROP, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, request->fingerprint, -1, SQLITE_STATIC);
+  if (code == SQLITE_OK) code = at_store_bind_device(statement, 1, request->fingerprint);
   if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 2, request->problem, -1, SQLITE_STATIC);
   if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, token_of(store));
   return code == SQLITE_OK ? at_store_step_done(statement) : code;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_migrate.c: are the tables of a database those of schema.sql, and how one of version 1 gets there.
+ * store_migrate.c: are the tables of a database those of its version, and how an older one becomes one of the present
+ * version: in one transaction, by the first process that may write to it.
  *
  * Version 1 measured at one placement of the operands, so its winners count as unsure: they are used, and the next tuning
- * run measures them again. */
+ * run measures them again. Versions 1 and 2 had the whole fingerprint in one text; at_fingerprint_from_version_2 takes it
+ * apart, and what it does not say counts as the same, so that whatever held before holds on. */
 #include "tuning/store_internal.h"
 
+#include "schema_2_sql.h"
 #include "schema_sql.h"
 
 #include <stdlib.h>
@@ -30,7 +33,7 @@ static size_t statement_length(const char *text) {
 
 /* The schema's text in the version, to be freed. */
 static char *schema_text(int version) {
-  char *text = strdup(at_schema_sql);
+  char *text = strdup(version == AT_STORE_VERSION ? at_schema_sql : at_schema_2_sql);
   char *added = text && version == 1 ? strstr(text, ADDED) : NULL;
   if (added) memmove(added, added + sizeof ADDED - 1, strlen(added + sizeof ADDED - 1) + 1);
   return text;
@@ -86,59 +89,65 @@ attune_status at_store_check_schema(at_store *store, int version) {
       store->path, version);
 }
 
-/* --- version 1 to 2 --- */
+/* --- to the present version --- */
 
 static int run(at_store *store, const char *sql) {
   return sqlite3_exec(store->db, sql, NULL, NULL, NULL);
 }
 
-/* Runs the statement of the schema that begins with `start`. */
-static int create(at_store *store, const char *start) {
-  for (const char *at = next_statement(at_schema_sql); *at;) {
-    const size_t length = statement_length(at);
-    if (strncmp(at, start, strlen(start)) == 0) {
-      char *sql = strndup(at, length);
-      const int code = sql ? run(store, sql) : SQLITE_NOMEM;
-      free(sql);
-      return code;
-    }
-    at = next_statement(at + length);
-  }
-  return SQLITE_ERROR;
-}
+/* Leases are of attunes that cannot work with the new tables. */
+static const char MAKE_ROOM[] = "DROP INDEX winner_family;"
+                                "DROP TABLE lease;"
+                                "ALTER TABLE winner RENAME TO old_winner;"
+                                "ALTER TABLE trial RENAME TO old_trial;"
+                                "ALTER TABLE workload RENAME TO old_workload;"
+                                "ALTER TABLE fingerprint RENAME TO old_fingerprint;";
+
+/* Every device first, as workloads have no other; several old fingerprints may be of one device: their calls are added. */
+static const char COPY_REST[] =
+    "INSERT OR IGNORE INTO fingerprint (text) SELECT device_of(text) FROM old_fingerprint WHERE device_of(text) "
+    "NOTNULL "
+    "ORDER BY id;"
+    "INSERT OR IGNORE INTO trial SELECT f.id, i.id, problem, measure, ordinal, implementation, configuration, time_ns, "
+    "spread, samples, verdict FROM old_trial t JOIN old_fingerprint o ON o.id = t.fingerprint JOIN fingerprint f ON "
+    "f.text = device_of(o.text) JOIN implementations i ON i.text = implementations_of(o.text);"
+    "INSERT INTO workload SELECT f.id, problem, CAST(min(total(count), 9.2e18) AS INTEGER), max(last) FROM "
+    "old_workload "
+    "w JOIN old_fingerprint o ON o.id = w.fingerprint JOIN fingerprint f ON f.text = device_of(o.text) WHERE count > 0 "
+    "GROUP BY f.id, problem;"
+    "DROP TABLE old_winner; DROP TABLE old_trial; DROP TABLE old_workload; DROP TABLE old_fingerprint;";
 
 /* Damaged rows, misses so far, are left behind. */
 static int copy_winners(at_store *store) {
-  char fingerprint[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
-  attune_decision winner;
   sqlite3_stmt *statement;
+  at_stored_row *row = malloc(sizeof *row);
+  if (!row) return SQLITE_NOMEM;
   int code = at_store_statement(store, AT_SQL_OLD_WINNERS, &statement);
-  if (code != SQLITE_OK) return code;
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-    if (!at_store_row_read_family(statement, fingerprint, family, &winner)) continue;
-    const int wrote = at_store_winner_write(store, fingerprint, family, &winner);
-    if (wrote == SQLITE_OK) continue;
-    (void)sqlite3_reset(statement);
-    return wrote;
+  while (code == SQLITE_OK || code == SQLITE_ROW) {
+    code = sqlite3_step(statement);
+    if (code != SQLITE_ROW || !at_store_row_read(statement, row)) continue;
+    const int wrote = at_store_winner_write(store, row->fingerprint, row->family, &row->decision);
+    if (wrote != SQLITE_OK) code = wrote;
   }
-  return at_store_step_end(statement, code);
+  free(row);
+  return statement ? at_store_step_end(statement, code) : code;
 }
 
 /* The tables that are looked for later must not be those of before: statements are prepared again. */
-static void forget(at_store *store, at_statement which) {
-  (void)sqlite3_finalize(store->statements[which]);
-  store->statements[which] = NULL;
+static void forget_statements(at_store *store) {
+  for (int i = 0; i < AT_SQL_COUNT; i++) {
+    (void)sqlite3_finalize(store->statements[i]);
+    store->statements[i] = NULL;
+  }
 }
 
+/* Making the tables sets the version too. */
 static int rebuild(at_store *store) {
-  int code = run(store, "DROP INDEX winner_family; ALTER TABLE winner RENAME TO winner_1");
-  if (code == SQLITE_OK) code = create(store, "CREATE TABLE winner ");
-  if (code == SQLITE_OK) code = create(store, "CREATE INDEX winner_family ");
+  int code = run(store, MAKE_ROOM);
+  if (code == SQLITE_OK) code = run(store, at_schema_sql);
   if (code == SQLITE_OK) code = copy_winners(store);
-  forget(store, AT_SQL_OLD_WINNERS);
-  forget(store, AT_SQL_PUT);
-  if (code == SQLITE_OK) code = run(store, "DROP TABLE winner_1; PRAGMA user_version = 2");
-  return code;
+  forget_statements(store);
+  return code == SQLITE_OK ? run(store, COPY_REST) : code;
 }
 
 static int version_of(at_store *store, int *out) {
@@ -156,10 +165,11 @@ static int version_of(at_store *store, int *out) {
 static attune_status migrate(at_store *store) {
   int version = 0, code = version_of(store, &version);
   if (code != SQLITE_OK) return at_store_fail(store, code);
-  const bool old = version == 1;
+  const bool old = version < AT_STORE_VERSION;
   if (old) {
-    const attune_status status = at_store_check_schema(store, 1);
+    const attune_status status = at_store_check_schema(store, version);
     if (status != ATTUNE_OK) return status;
+    store->version = version; /* whose statements read the old rows */
     code = rebuild(store);
     if (code != SQLITE_OK) return at_store_fail(store, code);
   }
@@ -169,12 +179,12 @@ static attune_status migrate(at_store *store) {
   return code == SQLITE_OK ? ATTUNE_OK : at_store_fail(store, code);
 }
 
-/* The write lock without waiting for it, while the version is still 1: *mine. */
+/* The write lock without waiting for it, while the version is still an older one: *mine. */
 static int begin(at_store *store, bool *mine) {
   const int64_t deadline_ns = store->deadline_ns;
   int version = 0, code = version_of(store, &version);
   *mine = false;
-  if (code != SQLITE_OK || version != 1) return code;
+  if (code != SQLITE_OK || version >= AT_STORE_VERSION) return code;
   store->deadline_ns = 0;
   code = run(store, "BEGIN IMMEDIATE");
   store->deadline_ns = deadline_ns;
@@ -191,29 +201,30 @@ attune_status at_store_migrate(at_store *store) {
     code = begin(store, &mine);
   }
   if (code != SQLITE_OK) return at_store_fail(store, code);
-  if (!mine) return at_store_check_schema(store, AT_STORE_VERSION);
-  const attune_status status = migrate(store);
-  if (status != ATTUNE_OK && !sqlite3_get_autocommit(store->db))
+  const attune_status status = mine ? migrate(store) : at_store_check_schema(store, AT_STORE_VERSION);
+  if (mine && status != ATTUNE_OK && !sqlite3_get_autocommit(store->db))
     (void)run(store, "ROLLBACK"); /* the status says what failed first */
+  if (status == ATTUNE_OK) store->version = AT_STORE_VERSION;
   return status;
 }
 
-/* --- a database of version 1 that is only read: its winners still serve --- */
+/* --- an older database that is only read: its winners still serve --- */
 
 /* Version and tables of one moment: another process may be about to bring it over. */
 attune_status at_store_read_old(at_store *store) {
   int version = 0, code = run(store, "BEGIN");
   if (code == SQLITE_OK) code = version_of(store, &version);
-  attune_status status = code == SQLITE_OK ? at_store_check_schema(store, version == 1 ? 1 : AT_STORE_VERSION)
-                                           : at_store_fail(store, code);
+  attune_status status = code == SQLITE_OK ? at_store_check_schema(store, version) : at_store_fail(store, code);
   if (!sqlite3_get_autocommit(store->db)) (void)run(store, "ROLLBACK"); /* nothing was written */
-  store->old = version == 1;
+  if (status == ATTUNE_OK) store->version = version;
   return status;
 }
 
-void at_store_look_at_old(at_store *store) {
+int at_store_look_again(at_store *store) {
   int version = 0;
-  if (version_of(store, &version) != SQLITE_OK || version == 1) return;
-  for (int i = 0; i < AT_SQL_COUNT; i++) forget(store, (at_statement)i);
-  store->old = false;
+  const int code = version_of(store, &version);
+  if (code != SQLITE_OK || version == store->version) return code;
+  forget_statements(store);
+  store->version = version;
+  return SQLITE_OK;
 }

@@ -80,10 +80,31 @@ static attune_status create(at_store *store) {
   return status;
 }
 
+/* The version, in which the tables must be. An older database is brought to the present version where it may be written;
+ * else its winners still serve, as it is. */
+static attune_status check_version(at_store *store) {
+  int64_t version = 0;
+  attune_status status = read_int(store, "PRAGMA user_version", &version);
+  if (status != ATTUNE_OK) return status;
+  if (version > SCHEMA_VERSION) {
+    return at_fail(ATTUNE_BAD_DATA,
+                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or set "
+                   "ATTUNE_DB to another file",
+                   store->path, (long long)version, SCHEMA_VERSION);
+  }
+  if (version < 1) {
+    return at_fail(ATTUNE_BAD_DATA, "%s has database version %lld, this attune reads 1 to %d; move it away",
+                   store->path, (long long)version, SCHEMA_VERSION);
+  }
+  store->version = (int)version;
+  if (version == SCHEMA_VERSION) return at_store_check_schema(store, SCHEMA_VERSION);
+  return store->read_only ? at_store_read_old(store) : at_store_migrate(store);
+}
+
 /* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and a
  * newer attune's. */
 static attune_status identify(at_store *store, bool make, bool *empty) {
-  int64_t application = 0, version = 0, pages = 0;
+  int64_t application = 0, pages = 0;
   attune_status status = read_int(store, "PRAGMA application_id", &application);
   if (status == ATTUNE_OK && application == 0) {
     status = read_int(store, "PRAGMA page_count", &pages);
@@ -99,20 +120,7 @@ static attune_status identify(at_store *store, bool make, bool *empty) {
   if (application != APPLICATION_ID) {
     return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; set ATTUNE_DB to another file", store->path);
   }
-  status = read_int(store, "PRAGMA user_version", &version);
-  if (status != ATTUNE_OK) return status;
-  if (version > SCHEMA_VERSION) {
-    return at_fail(ATTUNE_BAD_DATA,
-                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or set "
-                   "ATTUNE_DB to another file",
-                   store->path, (long long)version, SCHEMA_VERSION);
-  }
-  if (version == 1) return store->read_only ? at_store_read_old(store) : at_store_migrate(store);
-  if (version != SCHEMA_VERSION) {
-    return at_fail(ATTUNE_BAD_DATA, "%s has database version %lld, this attune reads %d; move it away", store->path,
-                   (long long)version, SCHEMA_VERSION);
-  }
-  return at_store_check_schema(store, SCHEMA_VERSION);
+  return check_version(store);
 }
 
 /* A small file as a whole. */

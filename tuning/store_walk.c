@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_walk.c: walks over winners and recorded problems. Rows are read in batches and handed out with no lock
+ * store_walk.c: walks over winners, and finding one. Rows are read in batches and handed out with no lock
  * held; a walk goes on after the last key it gave, so writers may come in between, and keys only ever rise, so it
  * ends in a damaged tree too. */
 #include "tuning/store_internal.h"
@@ -8,45 +8,59 @@
 #include <string.h>
 
 #define WALK_BATCH 32
-
-typedef struct walk_row {
-  char fingerprint[AT_FINGERPRINT_CHARS];
-  int64_t id; /* of the fingerprint */
-  attune_decision decision;
-} walk_row;
+#define KEY_BATCH 4
 
 typedef struct walk {
   at_statement which;
-  const char *fingerprint; /* these three: of AT_SQL_WALK_FAMILY only */
+  const char *fingerprint; /* its device's part, these four: where the statement wants them */
   const char *family;
   const char *measure;
-  walk_row last; /* what was given last; begins empty, before every key */
-  int count;
+  const char *problem;
+  int64_t wait_ms;
+  at_stored_row last; /* what was given last; begins empty, before every key */
+  int room, count;
   bool more;
-  walk_row rows[WALK_BATCH];
+  at_stored_row rows[];
 } walk;
 
-static bool rises(const walk_row *from, const walk_row *to) {
+static walk *new_walk(const at_store *store, at_statement which, int room) {
+  walk *w = calloc(1, sizeof *w + (size_t)room * sizeof *w->rows);
+  if (!w) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to read %s", store->path);
+  if (!w) return NULL;
+  w->which = which;
+  w->room = room;
+  w->wait_ms = (int64_t)20 * AT_STORE_READ_WAIT_MS;
+  return w;
+}
+
+static bool rises(const at_stored_row *from, const at_stored_row *to) {
   int order = strcmp(from->decision.problem, to->decision.problem);
-  if (order == 0) order = (from->id > to->id) - (from->id < to->id);
+  if (order == 0) order = (from->fingerprint_id > to->fingerprint_id) - (from->fingerprint_id < to->fingerprint_id);
   if (order == 0) order = strcmp(from->decision.measure, to->decision.measure);
+  if (order == 0)
+    order = (from->implementations_id > to->implementations_id) - (from->implementations_id < to->implementations_id);
   return order < 0;
 }
 
+static int bind_text(sqlite3_stmt *statement, int index, const char *text) {
+  return text ? sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC) : SQLITE_OK;
+}
+
+/* Places of the statements, up to the last that this one has; see store_statements.c. */
 static int bind_walk(sqlite3_stmt *statement, const walk *w) {
-  int code = sqlite3_bind_text(statement, 1, w->last.decision.problem, -1, SQLITE_STATIC);
-  if (w->which == AT_SQL_WALK) {
-    if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 2, w->last.id);
-    if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 3, w->last.decision.measure, -1, SQLITE_STATIC);
-    return code;
-  }
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 4, w->fingerprint, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 5, w->family, -1, SQLITE_STATIC);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 6, w->measure, -1, SQLITE_STATIC);
+  const int places = sqlite3_bind_parameter_count(statement);
+  int code = bind_text(statement, 1, w->last.decision.problem);
+  if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 2, w->last.fingerprint_id);
+  if (code == SQLITE_OK && places >= 3) code = bind_text(statement, 3, w->last.decision.measure);
+  if (code == SQLITE_OK && places >= 4) code = sqlite3_bind_int64(statement, 4, w->last.implementations_id);
+  if (code == SQLITE_OK && places >= 5) code = at_store_bind_device(statement, 5, w->fingerprint);
+  if (code == SQLITE_OK && places >= 6) code = bind_text(statement, 6, w->family);
+  if (code == SQLITE_OK && places >= 7) code = bind_text(statement, 7, w->measure);
+  if (code == SQLITE_OK && places >= 8) code = bind_text(statement, 8, w->problem);
   return code;
 }
 
-/* Up to WALK_BATCH sound rows after w->last. */
+/* Up to w->room sound rows after w->last. */
 static int read_batch(at_store *store, void *user) {
   walk *w = user;
   sqlite3_stmt *statement;
@@ -55,51 +69,39 @@ static int read_batch(at_store *store, void *user) {
   int code = at_store_statement(store, w->which, &statement);
   if (code == SQLITE_OK) code = bind_walk(statement, w);
   if (code != SQLITE_OK) return code;
-  const walk_row *last = &w->last;
+  const at_stored_row *last = &w->last;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-    walk_row *row = &w->rows[w->count];
-    if (!at_store_row_read(statement, row->fingerprint, &row->decision)) continue;
-    row->id = sqlite3_column_int64(statement, sqlite3_column_count(statement) - 1);
+    at_stored_row *row = &w->rows[w->count];
+    if (!at_store_row_read(statement, row)) continue;
     if (!rises(last, row)) continue;
     last = row;
-    w->more = ++w->count == WALK_BATCH;
+    w->more = ++w->count == w->room;
     if (w->more) break;
   }
   return at_store_step_end(statement, code);
 }
 
+/* Frees the walk. */
 static attune_status run_walk(at_store *store, walk *w, at_store_winner_fn fn, void *user) {
   const at_store_job job = {false, read_batch, NULL, w};
   attune_status status = ATTUNE_OK;
+  bool ended = false;
   do {
-    status = at_store_run(store, &job, at_store_deadline(20 * AT_STORE_READ_WAIT_MS));
+    status = at_store_run(store, &job, at_store_deadline(w->wait_ms));
     /* What was read before SQLite met damage is sound: each row carries its hash. */
     int count = status == ATTUNE_OK || status == ATTUNE_BAD_DATA ? w->count : 0;
-    for (int i = 0; i < count; i++) {
-      if (fn(user, w->rows[i].fingerprint, &w->rows[i].decision) != 0) return ATTUNE_OK;
-    }
+    for (int i = 0; i < count && !ended; i++) ended = fn(user, w->rows[i].fingerprint, &w->rows[i].decision) != 0;
     if (count > 0) w->last = w->rows[count - 1];
-  } while (status == ATTUNE_OK && w->more);
-  return status;
-}
-
-static attune_status walk_winners(at_store *store, at_statement which, const char *fingerprint, const char *family,
-                                  const char *measure, at_store_winner_fn fn, void *user) {
-  if (at_store_forked(store)) return at_store_fail_forked(store);
-  walk *w = calloc(1, sizeof *w);
-  if (!w) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to read %s", store->path);
-  w->which = which;
-  w->fingerprint = fingerprint;
-  w->family = family;
-  w->measure = measure;
-  attune_status status = run_walk(store, w, fn, user);
+  } while (status == ATTUNE_OK && w->more && !ended);
   free(w);
-  return status;
+  return ended ? ATTUNE_OK : status;
 }
 
 attune_status at_store_each_winner(at_store *store, at_store_winner_fn fn, void *user) {
   if (!store || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", store ? "fn" : "store");
-  return walk_winners(store, AT_SQL_WALK, NULL, NULL, NULL, fn, user);
+  if (at_store_forked(store)) return at_store_fail_forked(store);
+  walk *w = new_walk(store, AT_SQL_WALK, WALK_BATCH);
+  return w ? run_walk(store, w, fn, user) : ATTUNE_OUT_OF_MEMORY;
 }
 
 /* The walk over all, from the problem's first row on, until another problem comes. */
@@ -117,15 +119,12 @@ static int give_of_problem(void *user, const char *fingerprint, const attune_dec
 attune_status at_store_each_of_problem(at_store *store, const char *problem, at_store_winner_fn fn, void *user) {
   if (!store || !problem || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "store, problem or fn is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
-  walk *w = calloc(1, sizeof *w);
-  if (!w) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to read %s", store->path);
+  walk *w = new_walk(store, AT_SQL_WALK, WALK_BATCH);
+  if (!w) return ATTUNE_OUT_OF_MEMORY;
   problem_walk of = {problem, fn, user};
-  w->which = AT_SQL_WALK;
-  w->last.id = INT64_MIN; /* before every row of the problem */
+  w->last.fingerprint_id = INT64_MIN; /* before every row of the problem */
   (void)at_copy_text(w->last.decision.problem, sizeof w->last.decision.problem, problem);
-  const attune_status status = run_walk(store, w, give_of_problem, &of);
-  free(w);
-  return status;
+  return run_walk(store, w, give_of_problem, &of);
 }
 
 attune_status at_store_each_of_family(at_store *store, const char *fingerprint, const char *family, const char *measure,
@@ -133,63 +132,138 @@ attune_status at_store_each_of_family(at_store *store, const char *fingerprint, 
   if (!store || !fingerprint || !family || !measure || !fn) {
     return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint, family, measure or fn is NULL");
   }
-  return walk_winners(store, AT_SQL_WALK_FAMILY, fingerprint, family, measure, fn, user);
-}
-
-/* --- the recorded workload, most called first --- */
-
-typedef struct recorded {
-  int64_t count;
-  char problem[AT_PROBLEM_CHARS];
-} recorded;
-
-typedef struct recorded_list {
-  const char *fingerprint;
-  recorded *items;
-  size_t count;
-  size_t room;
-} recorded_list;
-
-static bool grow(recorded_list *list) {
-  if (list->count < list->room) return true;
-  size_t room = list->room ? 2 * list->room : 64;
-  recorded *items = realloc(list->items, room * sizeof *items);
-  if (!items) return false;
-  list->items = items;
-  list->room = room;
-  return true;
-}
-
-/* Reads all at once: their order changes while others count. */
-static int read_recorded(at_store *store, void *user) {
-  recorded_list *list = user;
-  sqlite3_stmt *statement;
-  list->count = 0;
-  int code = at_store_statement(store, AT_SQL_RECORDED, &statement);
-  if (code == SQLITE_OK) code = sqlite3_bind_text(statement, 1, list->fingerprint, -1, SQLITE_STATIC);
-  if (code != SQLITE_OK) return code;
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-    if (!grow(list)) {
-      (void)sqlite3_reset(statement);
-      return SQLITE_NOMEM;
-    }
-    recorded *item = &list->items[list->count];
-    item->count = sqlite3_column_int64(statement, 1);
-    bool sound = sqlite3_column_type(statement, 1) == SQLITE_INTEGER && item->count > 0;
-    if (sound && at_store_column_text(statement, 0, item->problem, sizeof item->problem, false)) list->count++;
-  }
-  return at_store_step_end(statement, code);
-}
-
-attune_status at_store_each_recorded(at_store *store, const char *fingerprint, at_store_recorded_fn fn, void *user) {
-  if (!store || !fingerprint || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint or fn is NULL");
   if (at_store_forked(store)) return at_store_fail_forked(store);
-  recorded_list list = {fingerprint, NULL, 0, 0};
-  const at_store_job job = {false, read_recorded, NULL, &list};
-  attune_status status = at_store_run(store, &job, at_store_deadline(20 * AT_STORE_READ_WAIT_MS));
-  for (size_t i = 0; i < list.count && status == ATTUNE_OK; i++) {
-    if (fn(user, list.items[i].problem, list.items[i].count) != 0) break;
+  walk *w = new_walk(store, AT_SQL_WALK_FAMILY, WALK_BATCH);
+  if (!w) return ATTUNE_OUT_OF_MEMORY;
+  w->fingerprint = fingerprint;
+  w->family = family;
+  w->measure = measure;
+  return run_walk(store, w, fn, user);
+}
+
+/* --- one key --- */
+
+/* A winner that waits to be written. */
+typedef struct waiting {
+  struct waiting *next;
+  attune_decision decision;
+  char fingerprint[AT_FINGERPRINT_CHARS];
+} waiting;
+
+typedef struct key_walk {
+  const char *fingerprint, *problem, *measure;
+  waiting *first; /* what is in the database of the same fingerprint is older */
+  at_store_winner_fn fn;
+  void *user;
+  bool ended;
+} key_walk;
+
+static bool same_device(const char *one, const char *other) {
+  const size_t chars = at_fingerprint_device_chars(one);
+  return chars == at_fingerprint_device_chars(other) && memcmp(one, other, chars) == 0;
+}
+
+/* Copies, the latest first. False: no memory. */
+static bool list_waiting(at_store *store, key_walk *of) {
+  bool ok = true;
+  pthread_mutex_lock(&store->queue_lock);
+  const uint64_t key = store->first ? at_store_row_key(of->fingerprint, of->problem, of->measure) : 0;
+  for (const at_store_row *row = store->first; row && ok; row = row->next) {
+    if (row->key != key || !same_device(row->fingerprint, of->fingerprint) ||
+        strcmp(row->winner.problem, of->problem) != 0 || strcmp(row->winner.measure, of->measure) != 0)
+      continue;
+    waiting *one = malloc(sizeof *one);
+    ok = one != NULL;
+    if (!ok) break;
+    one->next = of->first;
+    one->decision = row->winner;
+    (void)at_copy_text(one->fingerprint, sizeof one->fingerprint, row->fingerprint);
+    of->first = one;
   }
-  free(list.items);
+  pthread_mutex_unlock(&store->queue_lock);
+  return ok;
+}
+
+/* Is it among those from `from` up to `to`? */
+static bool listed(const waiting *from, const waiting *to, const char *fingerprint) {
+  for (; from != to; from = from->next)
+    if (strcmp(from->fingerprint, fingerprint) == 0) return true;
+  return false;
+}
+
+/* Compared again, because a damaged index may lead to another row than the one asked for. */
+static int give_of_key(void *user, const char *fingerprint, const attune_decision *decision) {
+  key_walk *of = user;
+  if (strcmp(decision->problem, of->problem) != 0 || strcmp(decision->measure, of->measure) != 0 ||
+      !same_device(fingerprint, of->fingerprint) || listed(of->first, NULL, fingerprint))
+    return 0;
+  of->ended = of->fn(of->user, fingerprint, decision) != 0;
+  return of->ended;
+}
+
+static attune_status walk_key(at_store *store, key_walk *of) {
+  walk *w = new_walk(store, AT_SQL_WALK_KEY, KEY_BATCH);
+  if (!w) return ATTUNE_OUT_OF_MEMORY;
+  w->fingerprint = of->fingerprint;
+  w->measure = of->measure;
+  w->problem = of->problem;
+  w->wait_ms = AT_STORE_READ_WAIT_MS;
+  w->last.fingerprint_id = w->last.implementations_id = INT64_MIN;
+  (void)at_copy_text(w->last.decision.problem, sizeof w->last.decision.problem, of->problem);
+  return run_walk(store, w, give_of_key, of);
+}
+
+attune_status at_store_each_of_key(at_store *store, const char *fingerprint, const char *problem, const char *measure,
+                                   at_store_winner_fn fn, void *user) {
+  if (!store || !fingerprint || !problem || !measure || !fn)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint, problem, measure or fn is NULL");
+  if (at_store_forked(store)) return at_store_fail_forked(store);
+  key_walk of = {.fingerprint = fingerprint, .problem = problem, .measure = measure, .fn = fn, .user = user};
+  attune_status status =
+      list_waiting(store, &of) ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to read %s", store->path);
+  const waiting *first = of.first;
+  for (const waiting *one = first; one && !of.ended && status == ATTUNE_OK; one = one->next)
+    if (!listed(first, one, one->fingerprint)) of.ended = fn(user, one->fingerprint, &one->decision) != 0;
+  if (status == ATTUNE_OK && !of.ended) {
+    status = walk_key(store, &of);
+    if (first) status = ATTUNE_OK; /* there is one, whatever became of the others */
+  }
+  while (of.first) {
+    waiting *one = of.first;
+    of.first = one->next;
+    free(one);
+  }
   return status;
+}
+
+typedef struct find_request {
+  const char *implementations; /* NULL: any */
+  attune_decision *out;
+  bool found;
+} find_request;
+
+static int take_latest(void *user, const char *fingerprint, const attune_decision *decision) {
+  find_request *request = user;
+  if (request->implementations && strcmp(at_fingerprint_implementations(fingerprint), request->implementations) != 0)
+    return 0;
+  if (!request->found || decision->tuned_at > request->out->tuned_at) *request->out = *decision;
+  request->found = true;
+  return request->implementations != NULL;
+}
+
+attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure,
+                            attune_decision *out) {
+  if (!store || !fingerprint || !problem || !measure || !out) {
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "store, fingerprint, problem, measure or out is NULL");
+  }
+  memset(out, 0, sizeof *out);
+  const char *implementations = at_fingerprint_implementations(fingerprint);
+  find_request request = {*implementations ? implementations : NULL, out, false};
+  attune_status status = at_store_forked(store)
+                             ? ATTUNE_OK
+                             : at_store_each_of_key(store, fingerprint, problem, measure, take_latest, &request);
+  if (request.found) return ATTUNE_OK;
+  memset(out, 0, sizeof *out);
+  if (status != ATTUNE_OK && status != ATTUNE_BAD_DATA) return status;
+  return at_fail(ATTUNE_NOT_FOUND, "%s has no usable winner of '%s', %s", store->path, problem, measure);
 }

@@ -10,6 +10,7 @@
 #include "src/device_lease.h"
 #include "src/exit.h"
 #include "src/host/threads.h"
+#include "tuning/fingerprint.h"
 #include "tuning/plan_overflow.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
@@ -60,6 +61,7 @@ typedef struct job {
 
 /* A winner that needs no measuring: complete and sure, or another's since we began to wait. */
 static bool enough(const job *j, const attune_decision *found) {
+  if (found->changed[0]) return false; /* also another's, by another library: what is here is not compared yet */
   return at_evidence(found) == AT_EVIDENCE_FULL || (j->since > 0 && found->tuned_at >= j->since);
 }
 
@@ -67,14 +69,18 @@ static bool enough(const job *j, const attune_decision *found) {
 static bool incumbent(const job *j, attune_decision *out) {
   at_key key;
   at_key_make(&key, j->op, j->problem, j->device);
-  if (at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR) return true;
-  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK;
+  const bool used = at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR;
+  if (used && out->source == ATTUNE_SOURCE_TUNED) return true;
+  attune_decision stored;
+  if (at_weigh_winner(j->tuner, j->op, j->problem, j->device, &stored) != ATTUNE_OK) return used;
+  *out = stored;
+  return true;
 }
 
 /* Such a winner; the database may have a better one than this tuner knows. */
 static bool known(const job *j, attune_decision *out) {
   if (incumbent(j, out) && enough(j, out)) return true;
-  return at_find_winner(j->tuner, j->op, j->problem, j->device, out, NULL) == ATTUNE_OK && enough(j, out);
+  return at_weigh_winner(j->tuner, j->op, j->problem, j->device, out) == ATTUNE_OK && enough(j, out);
 }
 
 /* Tells that there will be a wait, and for whom: what the message says. The log is called without a lock. */
@@ -88,7 +94,7 @@ static void tell_wait(const job *j) {
 /* A winner in a database that needs no measuring. */
 static bool others_winner(const job *j, attune_decision *out) {
   attune_decision found;
-  if (j->force || at_find_winner(j->tuner, j->op, j->problem, j->device, &found, NULL) != ATTUNE_OK) return false;
+  if (j->force || at_weigh_winner(j->tuner, j->op, j->problem, j->device, &found) != ATTUNE_OK) return false;
   if (!enough(j, &found)) return false;
   *out = found;
   return true;
@@ -127,26 +133,28 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
 
 /* The database has a winner that only holds where more threads are than here: what was found with fewer is no reason to
  * lose it. */
-static bool needs_more_threads(const job *j, const attune_decision *winner) {
+static bool needs_more_threads(const job *j, const char *fingerprint, const attune_decision *winner) {
   attune_decision row;
   at_configuration configuration;
   int64_t threads = 1;
   return j->device->properties.kind == ATTUNE_DEVICE_HOST && !j->force &&
-         at_store_find(j->tuner->user, j->fingerprint, winner->problem, winner->measure, &row) == ATTUNE_OK &&
+         at_store_find(j->tuner->user, fingerprint, winner->problem, winner->measure, &row) == ATTUNE_OK &&
          at_copy_text(configuration.text, sizeof configuration.text, row.configuration) &&
          at_configuration_get(&configuration, "threads", &threads) && threads > at_cpu_count();
 }
 
 static void commit(const job *j, const at_search_result *result, const attune_decision *winner) {
-  char family[AT_FAMILY_CHARS];
+  char family[AT_FAMILY_CHARS], fingerprint[AT_FINGERPRINT_CHARS];
   if (!j->tuner->user || j->op->family(j->problem, family, sizeof family) != ATTUNE_OK) return;
-  if (needs_more_threads(j, winner)) {
+  attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, sizeof fingerprint);
+  if (status == ATTUNE_OK && needs_more_threads(j, fingerprint, winner)) {
     at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: the database's needs more than the %d threads of here",
            winner->problem, at_cpu_count());
     return;
   }
-  const attune_status status =
-      at_store_put(j->tuner->user, j->fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
+  if (status == ATTUNE_OK)
+    status =
+        at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
   if (status != ATTUNE_OK)
     at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());

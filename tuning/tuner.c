@@ -58,7 +58,7 @@ attune_status at_tuner_fingerprint(attune_tuner *t, attune_device *device, const
   if (*out) return ATTUNE_OK;
   /* Made without the lock: it may open libraries, and a fork must not wait for that. */
   char *text = malloc(AT_FINGERPRINT_CHARS);
-  const attune_status status = text ? at_fingerprint(device, t->ops, t->op_count, text, AT_FINGERPRINT_CHARS)
+  const attune_status status = text ? at_fingerprint(device, text, AT_FINGERPRINT_CHARS)
                                     : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a fingerprint");
   pthread_mutex_lock(&t->lock);
   if (status == ATTUNE_OK && !*slot) {

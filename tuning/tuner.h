@@ -49,7 +49,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
 /* The op whose name is the first word of `problem`; NULL and a message naming the known ones. */
 const at_op *at_tuner_op(const attune_tuner *tuner, const char *problem);
 
-/* The device's fingerprint, made at first use, borrowed for the tuner's life. */
+/* The device's part of its fingerprint, made at first use, borrowed for the tuner's life. */
 attune_status at_tuner_fingerprint(attune_tuner *tuner, attune_device *device, const char **out);
 
 /* The same if it was made already, else NULL: for use where nothing may be opened. */

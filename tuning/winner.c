@@ -2,6 +2,7 @@
  * winner.c: from a stored row to a plan that runs here, or to a miss. */
 #include "tuning/winner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/host/threads.h"
@@ -36,19 +37,84 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
   return status;
 }
 
-static attune_status find_in(at_store *store, const char *fingerprint, const attune_decision *key,
-                             attune_decision *out) {
-  if (!store) return ATTUNE_NOT_FOUND;
-  attune_decision row;
-  const attune_status status = at_store_find(store, fingerprint, key->problem, key->measure, &row);
-  if (status != ATTUNE_OK) return status;
-  at_copy_text(row.device, sizeof row.device, key->device);
-  *out = row;
-  return ATTUNE_OK;
+/* --- the winners of one key that hold here --- */
+
+typedef struct held {
+  bool same; /* it was compared with exactly what is here */
+  char fingerprint[AT_FINGERPRINT_CHARS];
+  attune_decision decision;
+} held;
+
+typedef struct holding {
+  const at_op *op;
+  attune_device *device;
+  int count;
+  bool failed;
+  held *winners; /* the best first, once they are sorted */
+} holding;
+
+static int add_held(void *user, const char *fingerprint, const attune_decision *row) {
+  holding *h = user;
+  char words[AT_DIFFERENCE_CHARS];
+  if (at_winner_difference(h->op, h->device, fingerprint, row, words, sizeof words) > 0) return 0;
+  held *larger = realloc(h->winners, (size_t)(h->count + 1) * sizeof *larger);
+  h->failed = !larger;
+  if (!larger) return 1;
+  h->winners = larger;
+  h->winners[h->count] = (held){.decision = *row};
+  (void)at_copy_text(h->winners[h->count].fingerprint, AT_FINGERPRINT_CHARS, fingerprint);
+  h->count++;
+  return 0;
 }
 
-attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                             attune_decision *out, at_plan **plan) {
+static int best_first(const void *left, const void *right) {
+  const held *a = left, *b = right;
+  if (a->same != b->same) return a->same ? -1 : 1;
+  if (a->decision.tuned_at != b->decision.tuned_at) return a->decision.tuned_at > b->decision.tuned_at ? -1 : 1;
+  return strcmp(a->fingerprint, b->fingerprint);
+}
+
+/* Those of a store, to be freed by free_holding. What is here is looked at only where there is a choice. */
+static attune_status find_holding(at_store *store, const at_op *op, const void *problem, attune_device *device,
+                                  const char *fingerprint, const attune_decision *key, holding *out) {
+  char words[AT_DIFFERENCE_CHARS];
+  *out = (holding){.op = op, .device = device};
+  if (!store) return ATTUNE_NOT_FOUND;
+  attune_status status = at_store_each_of_key(store, fingerprint, key->problem, key->measure, add_held, out);
+  if (status == ATTUNE_OK && out->failed) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for stored winners");
+  for (int i = 0; i < out->count && out->count > 1; i++) {
+    held *h = &out->winners[i];
+    h->same = at_rivals_difference(op, problem, device, h->fingerprint, &h->decision, words, sizeof words) == 0;
+  }
+  if (out->count > 1) qsort(out->winners, (size_t)out->count, sizeof *out->winners, best_first);
+  for (int i = 0; i < out->count; i++)
+    at_copy_text(out->winners[i].decision.device, sizeof out->winners[i].decision.device, device->name);
+  return status;
+}
+
+bool at_winner_is_first(at_store *store, const at_op *op, const void *problem, attune_device *device,
+                        const char *fingerprint, const attune_decision *winner) {
+  holding h;
+  (void)find_holding(store, op, problem, device, fingerprint, winner, &h);
+  const bool is = h.count > 0 && strcmp(h.winners[0].fingerprint, fingerprint) == 0;
+  free(h.winners);
+  return is;
+}
+
+/* The first whose plan can be made. */
+static attune_status first_usable(const at_op *op, const void *problem, attune_device *device, const holding *h,
+                                  held *out, at_plan **plan) {
+  attune_status status = ATTUNE_NOT_FOUND;
+  for (int i = 0; i < h->count; i++) {
+    *out = h->winners[i];
+    if (at_plan_of_decision(op, problem, device, &out->decision, plan) == ATTUNE_OK) return ATTUNE_OK;
+    status = ATTUNE_UNSUPPORTED;
+  }
+  return status;
+}
+
+static attune_status find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                                 held *out, at_plan **plan) {
   attune_decision key;
   const char *fingerprint = NULL;
   attune_status status = at_decision_begin(tuner, op, problem, device, &key);
@@ -60,21 +126,44 @@ attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *p
   } layers[] = {{tuner->user, ATTUNE_SOURCE_STORED}, {tuner->system, ATTUNE_SOURCE_SYSTEM}};
   status = ATTUNE_NOT_FOUND;
   for (size_t i = 0; i < AT_COUNT(layers); i++) {
-    const attune_status found = find_in(layers[i].store, fingerprint, &key, out);
-    if (found == ATTUNE_BUSY) status = ATTUNE_BUSY;
-    if (found != ATTUNE_OK) continue;
-    out->source = layers[i].source;
-    at_plan *made = NULL;
-    if (at_plan_of_decision(op, problem, device, out, &made) != ATTUNE_OK) {
-      status = ATTUNE_UNSUPPORTED;
-      continue;
-    }
-    if (plan)
-      *plan = made;
-    else
-      at_plan_destroy(made);
-    return ATTUNE_OK;
+    holding h;
+    if (find_holding(layers[i].store, op, problem, device, fingerprint, &key, &h) == ATTUNE_BUSY) status = ATTUNE_BUSY;
+    const attune_status found = first_usable(op, problem, device, &h, out, plan);
+    free(h.winners);
+    out->decision.source = layers[i].source;
+    if (found == ATTUNE_OK) return ATTUNE_OK;
+    if (found == ATTUNE_UNSUPPORTED) status = ATTUNE_UNSUPPORTED;
   }
+  return status;
+}
+
+attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                             attune_decision *out, at_plan **plan) {
+  held *found = malloc(sizeof *found);
+  at_plan *made = NULL;
+  if (!found) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
+  const attune_status status = find_winner(tuner, op, problem, device, found, &made);
+  if (status == ATTUNE_OK) *out = found->decision;
+  free(found);
+  if (plan && status == ATTUNE_OK)
+    *plan = made;
+  else
+    at_plan_destroy(made);
+  return status;
+}
+
+attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                              attune_decision *out) {
+  held *found = malloc(sizeof *found);
+  at_plan *made = NULL;
+  if (!found) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
+  const attune_status status = find_winner(tuner, op, problem, device, found, &made);
+  at_plan_destroy(made);
+  if (status == ATTUNE_OK) {
+    *out = found->decision;
+    (void)at_rivals_difference(op, problem, device, found->fingerprint, out, out->changed, sizeof out->changed);
+  }
+  free(found);
   return status;
 }
 
@@ -82,10 +171,13 @@ attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *p
 static const double LARGER = 2.0, LARGER_AT_LEAST = 0.002;
 
 at_evidence_rank at_evidence(const attune_decision *decision) {
-  return !decision->complete ? AT_EVIDENCE_PART : decision->unsure ? AT_EVIDENCE_OPEN : AT_EVIDENCE_FULL;
+  if (!decision->complete) return AT_EVIDENCE_PART;
+  return decision->unsure || decision->changed[0] ? AT_EVIDENCE_OPEN : AT_EVIDENCE_FULL;
 }
 
 bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old) {
+  if (old->changed[0])
+    return false; /* it was compared with something else, and stays in the database beside this one */
   const at_evidence_rank new_rank = at_evidence(fresh), old_rank = at_evidence(old);
   if (new_rank != old_rank) return new_rank < old_rank;
   if (old->samples == 0) return false;

@@ -5,11 +5,20 @@
 
 #include "tuning/tuner.h"
 
-/* The stored winner of the layers, usable here: its implementation is known, its version is the same and its plan can
- * be made. *plan (may be NULL) gets that plan. NOT_FOUND: none; UNSUPPORTED: there is one that this build or machine
- * cannot use, the message says why; BUSY: another process kept a database, try again. */
+/* The stored winner of the layers that holds here by the rules of fingerprint.h, and whose plan can be made. *plan (may be
+ * NULL) gets that plan. NOT_FOUND: none; UNSUPPORTED: there is one that this build or machine cannot use, the message
+ * says why; BUSY: another process kept a database, try again. */
 attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                              attune_decision *out, at_plan **plan);
+
+/* The same without a plan, and out->changed says what the winner was compared with that is another here. Opens whatever
+ * an implementation of the op depends on. */
+attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                              attune_decision *out);
+
+/* Is this the winner that the store gives for its problem on the device? */
+bool at_winner_is_first(at_store *store, const at_op *op, const void *problem, attune_device *device,
+                        const char *fingerprint, const attune_decision *winner);
 
 /* Problem text, device, measure and default's name into a decision. */
 attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
@@ -19,7 +28,8 @@ attune_status at_decision_begin(attune_tuner *tuner, const at_op *op, const void
 attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_device *device,
                                   const attune_decision *decision, at_plan **plan);
 
-/* How much a decision's evidence counts: what was open when the budget ended, what noise left open, what is settled. */
+/* How much a decision's evidence counts: what was open when the budget ended, what noise left open or what has
+ * changed since, what is settled. */
 typedef enum at_evidence_rank { AT_EVIDENCE_PART, AT_EVIDENCE_OPEN, AT_EVIDENCE_FULL } at_evidence_rank;
 at_evidence_rank at_evidence(const attune_decision *decision);
 

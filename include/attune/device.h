@@ -19,8 +19,10 @@
 extern "C" {
 #endif
 
+/* The kinds of device. */
 typedef enum attune_device_kind { ATTUNE_DEVICE_HOST = 1, ATTUNE_DEVICE_CUDA = 2 } attune_device_kind;
 
+/* What a device is and has. */
 typedef struct attune_device_properties {
   attune_device_kind kind;
   char name[128];        /* "NVIDIA H200", or the CPU's model name */
@@ -59,6 +61,8 @@ typedef struct attune_library {
   int loaded_by_program; /* nonzero: the program had loaded this copy before attune first needed one */
   const char *problem;   /* "" when it is used; else why not, and what would help */
 } attune_library;
+
+/* Called with a library; a nonzero return ends the walk. */
 typedef int (*attune_library_fn)(void *user, const attune_library *library);
 
 /* Calls `fn` once for each library that work on `device` uses, in a fixed order; a nonzero return ends the walk. A

@@ -122,6 +122,7 @@ typedef struct attune_memory_figure {
  * stream's expandable segment for large ones has 320 MiB. LARGE: the rest. ALL: both together. */
 enum { ATTUNE_MEMORY_ALL = 0, ATTUNE_MEMORY_SMALL = 1, ATTUNE_MEMORY_LARGE = 2 };
 
+/* What the device's allocator has and did. */
 typedef struct attune_memory_statistics {
   attune_memory_figure allocation[3];      /* allocations that the program holds */
   attune_memory_figure allocated_bytes[3]; /* their blocks */

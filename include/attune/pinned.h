@@ -25,6 +25,7 @@ ATTUNE_API attune_status attune_pinned_record_use(void *pointer, attune_stream *
  * NOT_FOUND, DEVICE_ERROR. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_free(void *pointer);
 
+/* What the cache of pinned memory has and did. */
 typedef struct attune_pinned_statistics {
   attune_memory_figure allocation;      /* held by the program */
   attune_memory_figure allocated_bytes; /* their blocks */

@@ -12,6 +12,7 @@ extern "C" {
 
 typedef struct attune_pool attune_pool;
 
+/* Options of a pool; start from ATTUNE_POOL_OPTIONS_INIT. */
 typedef struct attune_pool_options {
   const attune_allocator *allocator; /* where segments come from, copied; NULL: the device */
   int use_on_out_of_memory; /* 1: when the device has no more, the common pool's requests are served from here */

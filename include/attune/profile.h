@@ -25,6 +25,7 @@ typedef struct attune_profile_entry {
   int untuned;     /* nonzero: a guess or the default runs, so tuning may save time */
 } attune_profile_entry;
 
+/* Sums over all problems of a tuner. */
 typedef struct attune_profile_totals {
   uint64_t calls;         /* all */
   uint64_t untuned_calls; /* of problems that run untuned */
@@ -36,6 +37,7 @@ typedef struct attune_profile_totals {
 #define ATTUNE_PROFILE_TOTALS_INIT \
   { 0, 0, 0, 0, 0.0, 0.0, 0.0 }
 
+/* Called with one problem; a nonzero return ends the walk. */
 typedef int (*attune_profile_fn)(void *user, const attune_profile_entry *entry);
 
 /* Calls `fn` for each problem that `tuner` has run so far in this process (in a child of fork: since the fork). Those

@@ -40,6 +40,7 @@ extern "C" {
 
 typedef struct attune_generator attune_generator;
 
+/* Which numbers a generator gives, as above. */
 typedef enum attune_random_mode { ATTUNE_RANDOM_PORTABLE = 0, ATTUNE_RANDOM_TORCH = 1 } attune_random_mode;
 
 /* A generator with `seed`, offset 0 and mode portable into *out. The caller destroys it. Errors: INVALID_ARGUMENT,

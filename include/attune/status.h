@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* What a call returns. */
 typedef enum attune_status {
   ATTUNE_OK = 0,
   ATTUNE_INVALID_ARGUMENT = 1,  /* an argument is wrong; the message names it and says what would be right */
@@ -35,6 +36,7 @@ ATTUNE_API const char *attune_status_string(attune_status status);
  * any thread. */
 ATTUNE_API const char *attune_last_message(void);
 
+/* How urgent a message is; a level includes the more urgent ones. */
 typedef enum attune_log_level {
   ATTUNE_LOG_OFF = 0,
   ATTUNE_LOG_ERROR = 1,

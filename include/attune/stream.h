@@ -60,10 +60,10 @@ ATTUNE_API attune_status attune_stream_query(attune_stream *stream);
 /* Waits for all work given to the stream. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING. */
 ATTUNE_API attune_status attune_stream_synchronize(attune_stream *stream);
 
-/* Work given to `stream` from now on waits for the latest record of `event`, if there is one. Both must be of one kind
- * of device. In a capture, an event recorded in it makes the stream join; any other event breaks the stream's capture.
- * Errors: INVALID_ARGUMENT (also: recorded in a capture that is over), DEVICE_ERROR, CAPTURING (it broke a capture),
- * UNSUPPORTED (a default stream cannot join). Allowed in capture. */
+/* Work given to `stream` from now on waits for the latest record of `event`, if there is one. Both must be of one
+ * kind of device. An event recorded in a capture makes the stream join that capture; if the stream is in a capture
+ * already, any other event breaks it. Errors: INVALID_ARGUMENT (also: recorded in a capture that is over),
+ * DEVICE_ERROR, CAPTURING (it broke a capture), UNSUPPORTED (a default stream cannot join). Allowed in capture. */
 ATTUNE_API attune_status attune_stream_wait_event(attune_stream *stream, attune_event *event);
 
 /* Work given to `stream` from now on waits for all work given to `other` so far, as by an event recorded there and

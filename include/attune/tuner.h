@@ -136,13 +136,19 @@ typedef struct attune_decision {
   char note[128];          /* in words: why this one */
   double placement_spread; /* relative standard deviation of time_ns over places of the operands in memory */
   int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes again */
+  /* In words; "": nothing. For a stored winner: what it was compared with and what has changed there since, such as the
+   * default's library, or a new implementation. The winner holds and runs, but default_time_ns may be out of date, and a
+   * later run tunes again. For a guess: what differs from the stored winner that does not hold here. Set by attune_tune,
+   * attune_explain, attune_verify and attune_tuner_winners. */
+  char changed[256];
 } attune_decision;
 
 /* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
- * *out (may be NULL). A stored winner that is complete and sure is returned without measuring, unless `force`. A stored
- * winner is never replaced by weaker evidence: then it stays and is returned, and out->note says so.
- * Complete and sure is stronger than complete, complete is stronger than incomplete; between equals the new one is
- * taken unless its error is clearly larger. budget_ms <= 0: the tuner's. Runs on memory and streams of its own.
+ * *out (may be NULL). A stored winner that is complete and sure is returned without measuring, unless `force`, or if
+ * what it was compared with has changed since (attune_decision.changed). A stored winner is never replaced by weaker
+ * evidence: then it stays and is returned, and out->note says so. Complete and sure is stronger than complete, complete
+ * is stronger than incomplete; between equals the new one is taken unless its error is clearly larger. budget_ms <= 0:
+ * the tuner's. Runs on memory and streams of its own.
  *
  * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
  * device, this call waits for that winner, as long as the other lives. A device is measured by one at a time, whatever
@@ -202,16 +208,19 @@ ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *devi
                                         attune_decision *out);
 
 /* Called for a stored winner, once for each device here that it holds on, or once if it holds on none. decision->device
- * names the device. `fingerprint` is that of the device it was measured on; `valid` is nonzero if the winner holds on a
- * device here. A nonzero return ends the walk. No lock is held. */
+ * names the device. `fingerprint` is what the winner is valid for: the device it was measured on and, after "; with ",
+ * its implementation. `valid` is nonzero if the winner holds on a device here and is the one that is used there; else
+ * decision->changed says what differs. A nonzero return ends the walk. No lock is held. */
 typedef int (*attune_winner_fn)(void *user, const attune_decision *decision, const char *fingerprint, int valid);
 
 /* Calls `fn` for the stored winners of the databases, ordered by problem. Errors: INVALID_ARGUMENT, BAD_DATA, IO_ERROR.
  * Any thread. */
 ATTUNE_API attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user);
 
-/* What measurements on `device` are valid for (device, driver, libraries, attune's way of measuring), as one line into
- * out[size], terminated. Errors: INVALID_ARGUMENT (1024 bytes suffice). Any thread. */
+/* What measurements on `device` are valid for, as one line into out[size], terminated: the device, its driver, attune's
+ * way of measuring; then, after "; with ", each implementation with its version and the libraries and compilers that it
+ * depends on. A stored winner holds where the first part is the same, and its own implementation. Opens the libraries.
+ * Errors: INVALID_ARGUMENT (4096 bytes suffice). Any thread. */
 ATTUNE_API attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size);
 
 /* Called with an implementation and the number of configurations that it offers; a nonzero return ends the walk. */

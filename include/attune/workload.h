@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/* One problem of a workload. */
 typedef struct attune_workload_entry {
   char name[64];
   char problem[ATTUNE_PROBLEM_CHARS]; /* its text, as attune_decision has it */

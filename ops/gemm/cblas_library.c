@@ -249,12 +249,21 @@ at_cblas *at_cblas_find(const char *id) {
   return NULL;
 }
 
-int at_cblas_fingerprint(char *out, size_t size) {
+static size_t name_chars(const char *id) {
+  return strcspn(id, "-");
+}
+
+bool at_cblas_depends(const char *id, char *out, size_t size) {
+  const size_t chars = id ? name_chars(id) : 0;
+  const int count = at_cblas_count();
   size_t at = 0;
-  bool ok = at_append(out, size, &at, "%s", at_cblas_count() == 0 ? "none" : "");
-  for (int i = 0; i < at_cblas_count(); i++)
-    ok = at_append(out, size, &at, "%s%s", i > 0 ? " " : "", libraries[i].id) && ok;
-  return ok ? 0 : -1;
+  bool ok = true;
+  *out = '\0';
+  for (int i = 0; i < count; i++) {
+    if (id && (name_chars(libraries[i].id) != chars || memcmp(libraries[i].id, id, chars) != 0)) continue;
+    ok = at_append(out, size, &at, "%s%s", at > 0 ? " " : "", libraries[i].id) && ok;
+  }
+  return at > 0 ? ok : at_append(out, size, &at, "%.*s-none", id ? (int)chars : 5, id ? id : "cblas");
 }
 
 int at_cblas_each(attune_library_fn fn, void *user) {

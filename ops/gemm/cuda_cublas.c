@@ -64,6 +64,12 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return status;
 }
 
+static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublas-%s", at_cublas_version());
+}
+
 const at_implementation at_gemm_cublas = {
     .name = "cublas",
     .version = VERSION,
@@ -72,4 +78,5 @@ const at_implementation at_gemm_cublas = {
     .configurations = configurations,
     .prepare = prepare,
     .launch = launch,
+    .depends = depends,
 };

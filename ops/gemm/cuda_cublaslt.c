@@ -86,6 +86,12 @@ static void destroy(at_plan *plan) {
   plan->state = NULL;
 }
 
+static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublaslt-%s", at_cublaslt_version());
+}
+
 const at_implementation at_gemm_cublaslt = {
     .name = "cublaslt",
     .version = VERSION,
@@ -96,4 +102,5 @@ const at_implementation at_gemm_cublaslt = {
     .prepare = prepare,
     .launch = launch,
     .destroy = destroy,
+    .depends = depends,
 };

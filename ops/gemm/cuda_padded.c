@@ -309,6 +309,13 @@ static void destroy(at_plan *plan) {
   plan->state = NULL;
 }
 
+/* Its own kernels copy, cuBLASLt multiplies. */
+static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  (void)configuration, (void)device;
+  size_t at = 0;
+  return at_append(out, size, &at, "cublaslt-%s ", at_cublaslt_version()) && at_jit_depends(out + at, size - at);
+}
+
 const at_implementation at_gemm_cublaslt_padded = {
     .name = "cublaslt_padded",
     .version = VERSION,
@@ -319,4 +326,5 @@ const at_implementation at_gemm_cublaslt_padded = {
     .prepare = prepare,
     .launch = launch,
     .destroy = destroy,
+    .depends = depends,
 };

@@ -231,6 +231,22 @@ static void destroy(at_plan *plan) {
   plan->state = NULL;
 }
 
+bool at_blocked_depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  static const char *const names[] = {"avx2", "avx512"};
+  char kernel[32] = "";
+  size_t at = 0;
+  (void)device;
+  *out = '\0';
+  if (configuration) (void)at_configuration_get_text(configuration, "kernel", kernel, sizeof kernel);
+  for (size_t i = 0; i < AT_COUNT(names); i++) {
+    if (configuration && strcmp(kernel, names[i]) != 0) continue;
+    if (!at_append(out, size, &at, "%s%s-%s", at > 0 ? " " : "", names[i],
+                   at_blocked_isa_find(names[i]) ? "yes" : "none"))
+      return false;
+  }
+  return true;
+}
+
 const at_implementation at_gemm_host_blocked = {
     .name = "host_blocked",
     .version = 1,
@@ -240,6 +256,7 @@ const at_implementation at_gemm_host_blocked = {
     .prepare = prepare,
     .launch = launch,
     .destroy = destroy,
+    .depends = at_blocked_depends,
 };
 
 attune_status at_blocked_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t lda, bool trans_a,

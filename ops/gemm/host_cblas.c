@@ -190,6 +190,15 @@ static void destroy(at_plan *plan) {
   plan->state = NULL;
 }
 
+/* A configuration depends on its own library alone, whatever version of it is here. */
+static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
+  char id[64];
+  (void)device;
+  if (configuration && at_configuration_get_text(configuration, "library", id, sizeof id))
+    return at_cblas_depends(id, out, size);
+  return at_cblas_depends(NULL, out, size);
+}
+
 const at_implementation at_gemm_host_cblas = {
     .name = "host_cblas",
     .version = 1,
@@ -201,4 +210,5 @@ const at_implementation at_gemm_host_cblas = {
     .bare = at_cblas_bare,
     .bare_name = at_cblas_bare_name,
     .destroy = destroy,
+    .depends = depends,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/gemm/blocked_run.h"
+#include "ops/gemm/host_blocked.h"
 #include "ops/gemm/host_reference.h"
 #include "src/host/host.h"
 #include "tuning/registry.h"
@@ -321,4 +322,5 @@ const at_implementation at_gemm_host_small = {
     .prepare = prepare,
     .launch = launch_run_tiled,
     .destroy = destroy,
+    .depends = at_blocked_depends,
 };

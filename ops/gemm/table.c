@@ -95,14 +95,6 @@ static void oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], co
   for (int64_t b = 0; b < g->batch; b++) at_gemm_plain(g, &o, b, 0, g->m, 0, g->n);
 }
 
-static int libraries(attune_device *device, char *out, size_t size) {
-#ifdef AT_WITH_CUDA
-  if (device->properties.kind == ATTUNE_DEVICE_CUDA) return at_cublas_fingerprint(out, size);
-#endif
-  (void)device;
-  return at_cblas_fingerprint(out, size) == 0 ? (int)strlen(out) : 0;
-}
-
 static int each_library(attune_device *device, attune_library_fn fn, void *user) {
 #ifdef AT_WITH_CUDA
   if (device->properties.kind == ATTUNE_DEVICE_CUDA) return at_cublas_each(fn, user);
@@ -127,7 +119,6 @@ const at_op at_gemm_op = {
     .from_fields = at_gemm_from_fields,
     .flops = flops,
     .bytes = bytes,
-    .libraries = libraries,
     .fold = at_gemm_fold,
     .deterministic = deterministic,
     .buffers = at_gemm_buffers,

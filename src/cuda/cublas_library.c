@@ -84,9 +84,14 @@ attune_status at_cublas_open(void) {
   return AT_LIKELY(!why_not[0]) ? ATTUNE_OK : at_fail(ATTUNE_UNSUPPORTED, "%s", why_not);
 }
 
-int at_cublas_fingerprint(char *out, size_t size) {
-  if (at_cublas_open() != ATTUNE_OK) return snprintf(out, size, "cublas none");
-  return snprintf(out, size, "cublas %s cublaslt %s", version, lt_version);
+const char *at_cublas_version(void) {
+  pthread_once(&open_once, open_library);
+  return why_not[0] ? "none" : version;
+}
+
+const char *at_cublaslt_version(void) {
+  pthread_once(&open_once, open_library);
+  return why_not[0] ? "none" : lt_version;
 }
 
 int at_cublas_each(attune_library_fn fn, void *user) {

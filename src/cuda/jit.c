@@ -11,7 +11,8 @@
 #include "src/cuda/state.h"
 #include "src/settings.h"
 
-#define CODEGEN "attune kernel 1" /* raise it when the same source must be compiled again */
+/* Raise it when the same source must be compiled again; winners of what is compiled become misses. */
+#define CODEGEN "1"
 #define BUCKETS 64u
 #define PARTS_MAX 72
 #define KERNELS_MOST 4096u /* loaded at a time, for the process's life: plans and graphs keep pointers to them */
@@ -55,7 +56,7 @@ static void open_disk(void) {
 
 /* The name of what is compiled for `target`: an architecture, or what a device is asked for. */
 static at_kernel_key key_of(const at_kernel_source *source, const char *target) {
-  const char *parts[PARTS_MAX] = {CODEGEN, at_kernel_compiler(), target, source->file, source->entry};
+  const char *parts[PARTS_MAX] = {"attune kernel " CODEGEN, at_kernel_compiler(), target, source->file, source->entry};
   int count = 5;
   for (const char *const *macro = source->macros; macro && *macro && count < PARTS_MAX - 1; macro++)
     parts[count++] = *macro;
@@ -241,6 +242,11 @@ attune_status at_jit_launch(cudaKernel_t kernel, unsigned blocks, unsigned threa
       .gridDim = {blocks, 1, 1}, .blockDim = {threads, 1, 1}, .stream = at_cuda_native(stream)};
   return at_cuda_check(stream->device, cudaLaunchKernelExC(&config, (const void *)kernel, arguments),
                        "cudaLaunchKernelExC");
+}
+
+bool at_jit_depends(char *out, size_t size) {
+  size_t at = 0;
+  return at_append(out, size, &at, "nvrtc-%s jit-" CODEGEN, at_nvrtc_version());
 }
 
 unsigned at_jit_set_most(unsigned most) {

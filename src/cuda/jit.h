@@ -17,6 +17,10 @@ attune_status at_jit_kernel(cudaKernel_t *out, attune_device *device, const at_k
 attune_status at_jit_launch(cudaKernel_t kernel, unsigned blocks, unsigned threads, const void *argument,
                             attune_stream *stream);
 
+/* What a compiled kernel depends on besides its source and the device, as at_implementation.depends says it:
+ * "nvrtc-13.0 jit-1". Opens NVRTC. False: it does not fit. */
+bool at_jit_depends(char *out, size_t size);
+
 /* Another bound on the kernels of the process, for tests; the one before is returned. */
 unsigned at_jit_set_most(unsigned most);
 

@@ -68,6 +68,11 @@ attune_status at_nvrtc_open(void) {
   return AT_LIKELY(!why_not[0]) ? ATTUNE_OK : at_fail(ATTUNE_UNSUPPORTED, "%s", why_not);
 }
 
+const char *at_nvrtc_version(void) {
+  pthread_once(&open_once, open_library);
+  return why_not[0] ? "none" : version;
+}
+
 int at_nvrtc_each(attune_library_fn fn, void *user) {
   (void)at_nvrtc_open();
   const attune_library told = {"nvrtc", version, library.path, library.was_loaded, why_not};

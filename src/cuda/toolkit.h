@@ -36,8 +36,10 @@ attune_status at_nvrtc_open(void);
 int at_cublas_each(attune_library_fn fn, void *user);
 int at_nvrtc_each(attune_library_fn fn, void *user);
 
-/* "cublas 13.1.0 cublaslt 130100", or "cublas none", into out; characters written, as snprintf. */
-int at_cublas_fingerprint(char *out, size_t size);
+/* Their versions, "13.1.0", "130100" and "13.0"; "none" where the library is not here. They open it. */
+const char *at_cublas_version(void);
+const char *at_cublaslt_version(void);
+const char *at_nvrtc_version(void);
 
 /* toolkit.c: a library of the toolkit. */
 typedef struct at_toolkit_library {

@@ -347,7 +347,7 @@ void at_pools_record_abandoned(at_allocator *allocator);
 void at_pools_reap(at_allocator *allocator);
 
 /* pool_life.c. Lock held. */
-/* Something more is free of a pool: if nobody holds it, other pools have to wait anew for what used that. */
+/* Something more is free of a pool: if nobody holds it, other pools have to wait again for what used that. */
 void at_pool_abandon(at_allocator *allocator, attune_pool *pool);
 /* One of the events that the pool waits for is reached. */
 void at_pool_waits_less(attune_pool *pool);

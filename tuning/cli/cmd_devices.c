@@ -24,7 +24,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 typedef struct description {
   attune_device *device;
   attune_device_properties properties;
-  char fingerprint[1024];
+  char fingerprint[4096];
 } description;
 
 /* A wrong ATTUNE_ALLOC is told at the first call of a device's memory: that is this one. */

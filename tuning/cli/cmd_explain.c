@@ -77,6 +77,7 @@ json_t *cli_json_decision(const attune_decision *d) {
   json_object_update(object, rest);
   json_decref(rest);
   json_object_set_new(object, "unsure", json_boolean(d->unsure));
+  json_object_set_new(object, "changed", cli_json_text(d->changed));
   json_object_set_new(object, "placement_spread", cli_json_number(d->placement_spread));
   return object;
 }
@@ -130,6 +131,11 @@ static void print_words(const char *asked, const attune_decision *d) {
   line("because", source_words(d->source));
   if (d->tuned_at > 0) line("since", cli_date_text(since, d->tuned_at));
   if (d->time_ns > 0) measured_lines(d);
+  if (*d->changed && d->source <= ATTUNE_SOURCE_NEIGHBOUR) line("stored", d->changed);
+  if (*d->changed && d->source > ATTUNE_SOURCE_NEIGHBOUR) {
+    line("changed since", d->changed);
+    line("", "it holds, but what it was compared with is another now; `attune tune` measures again");
+  }
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
 

@@ -22,10 +22,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 }
 
 static const cli_column columns[] = {
-    {"problem", false, true, 0},       {"device", false, false, 3},    {"implementation", false, false, 0},
-    {"configuration", false, true, 2}, {"time", true, false, 0},       {"default", true, false, 1},
-    {"speedup", true, false, 0},       {"spread", true, false, 4},     {"when", false, false, 6},
-    {"measure", false, false, 5},      {"fingerprint", false, true, 7}};
+    {"problem", false, true, 0},       {"device", false, false, 3}, {"implementation", false, false, 0},
+    {"configuration", false, true, 2}, {"time", true, false, 0},    {"default", true, false, 1},
+    {"speedup", true, false, 0},       {"spread", true, false, 4},  {"when", false, false, 6},
+    {"measure", false, false, 5},      {"differs", false, true, 1}, {"fingerprint", false, true, 7}};
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 #define DEVICES_CHARS 1024
@@ -36,11 +36,12 @@ typedef struct showing {
   bool waiting;       /* the next four: a winner that may hold on further devices */
   attune_decision decision;
   int valid;
-  char fingerprint[1024];
+  char fingerprint[4096];
   char devices[DEVICES_CHARS]; /* that it holds on, with blanks between */
   cli_table table;
   json_t *array;
   size_t elsewhere; /* winners left out because they do not hold here */
+  size_t changed;   /* winners that hold, but were compared with something else than what is here */
 } showing;
 
 static void add_row(showing *s) {
@@ -56,6 +57,7 @@ static void add_row(showing *s) {
                                       cli_percent_text(spread, d->spread),
                                       cli_date_text(when, d->tuned_at),
                                       d->measure,
+                                      *d->changed ? d->changed : "-",
                                       s->fingerprint};
   cli_table_add(&s->table, cells);
 }
@@ -76,6 +78,7 @@ static void add_object(showing *s) {
 static void add_waiting(showing *s) {
   if (!s->waiting) return;
   s->waiting = false;
+  s->changed += s->valid && *s->decision.changed;
   if (s->options->common.json)
     add_object(s);
   else
@@ -84,7 +87,8 @@ static void add_waiting(showing *s) {
 
 static bool same_winner(const showing *s, const attune_decision *d, const char *fingerprint) {
   return s->waiting && d->source == s->decision.source && strcmp(d->problem, s->decision.problem) == 0 &&
-         strcmp(d->measure, s->decision.measure) == 0 && strcmp(fingerprint, s->fingerprint) == 0;
+         strcmp(d->measure, s->decision.measure) == 0 && d->tuned_at == s->decision.tuned_at &&
+         strcmp(fingerprint, s->fingerprint) == 0;
 }
 
 /* A winner comes once for each device that it holds on, and is one row. */
@@ -116,6 +120,10 @@ static int print(showing *s) {
     puts("no winners stored");
   if (s->elsewhere)
     printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", s->elsewhere);
+  if (s->changed)
+    printf(
+        "%zu compared with other libraries, or fewer implementations, than are here: `attune tune' measures again%s\n",
+        s->changed, s->options->all ? "" : ", --all says what differs");
   return CLI_DONE;
 }
 
@@ -123,7 +131,7 @@ static int show(const options *o, attune_tuner *tuner, const char *device) {
   attune_status status = attune_tuner_database_status(tuner);
   if (status != ATTUNE_OK) return cli_fail(status);
   showing s = {.options = o, .device = device, .array = json_array()};
-  s.table = (cli_table){.columns = columns, .column_count = o->all ? COLUMNS : COLUMNS - 1};
+  s.table = (cli_table){.columns = columns, .column_count = o->all ? COLUMNS : COLUMNS - 2};
   status = attune_tuner_winners(tuner, show_winner, &s);
   add_waiting(&s);
   int code = status == ATTUNE_OK ? print(&s) : cli_fail(status);

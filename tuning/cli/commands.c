@@ -23,7 +23,7 @@ static const cli_option tune_options[] = {
     DB,
     DEVICE,
     {"budget", 's', "SECONDS", CLI_ANY,
-     "Tune for at most this long in all; what is left is shared among the problems left, for recorded ones by calls x "
+     "Tune for at most this long in all; the time left is shared among the problems left, for recorded ones by calls x "
      "time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
      "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 420 ms plus 400 calls of the default)"},
@@ -34,7 +34,7 @@ static const cli_option tune_options[] = {
 
 static const cli_option show_options[] = {
     DB,
-    {"device", 'd', "NAME", CLI_DEVICE, "Only winners that hold on host, cuda or cuda:N (all devices)"},
+    {"device", 'd', "NAME", CLI_DEVICE, "Only winners that hold on host, cuda or cuda:N (else on any device)"},
     {"all", 'a', NULL, CLI_NO_VALUE,
      "Also show winners measured on other machines, drivers or libraries, which do not hold here"},
     JSON,
@@ -46,8 +46,8 @@ static const cli_option explain_options[] = {DB, DEVICE, JSON, END};
 static const cli_option verify_options[] = {
     DB,
     DEVICE,
-    {"sample", 'n', "N", CLI_ANY, "Time N of the winners, another part of them each time (20; 0 for all)"},
-    {"budget", 's', "SECONDS", CLI_ANY, "Begin no winner after this long"},
+    {"sample", 'n', "N", CLI_ANY, "Time N of the winners, others each time (20; 0 for all)"},
+    {"budget", 's', "SECONDS", CLI_ANY, "Begin no measurement after this long"},
     JSON,
     WIDE,
     END};
@@ -59,27 +59,26 @@ const cli_command cli_commands[] = {
      "Shows the devices of this machine and what they can do.", NULL, devices_options, cmd_devices},
     {"tune", "WORKLOAD", CLI_FILE, "measure, verify and store the winners of a workload",
      "Measures, verifies and stores the winner of every problem of WORKLOAD that has none yet.",
-     "WORKLOAD is a CSV file, - for standard input, or the word recorded: what programs run with ATTUNE_MODE=record "
-     "have asked for, what takes longest in all its calls first. Each winner is stored at once: an interrupted run, "
-     "resumed by the same command, measures only "
-     "what is left.",
+     "WORKLOAD is a CSV file, - for standard input, or the word recorded: the problems that programs met with "
+     "ATTUNE_MODE=record, those first whose calls take longest in all. Each winner is stored at once; the same command "
+     "resumes an interrupted run and measures only what is left.",
      tune_options, cmd_tune},
     {"show", "", CLI_NO_VALUE, "the stored winners", "Shows the stored winners: what runs, how fast, and by how much.",
      NULL, show_options, cmd_show},
     {"explain", "PROBLEM", CLI_ANY, "which candidate runs for a problem, and why",
      "Says which candidate runs for PROBLEM, since when and by what margin. Measures nothing.",
      "PROBLEM is written as `attune show' prints it, as one argument or as words: gemm bf16 tn 4096x16x4096 strict. "
-     "The accuracy may be left out: strict; the word row-major at the end gives sizes, transposes and strides of a "
-     "row-major problem.",
+     "Without an accuracy it is strict. With the word row-major at the end, sizes, transposes and strides are those of "
+     "a row-major problem.",
      explain_options, cmd_explain},
     {"verify", "", CLI_NO_VALUE, "time stored winners again: do they still hold?",
      "Times a sample of the stored winners again, beside the default, and verifies their numbers. Stores nothing.",
-     "A winner holds unless it is slower than the default by more than 1 %, gains over 3 % less than was stored, both "
-     "beyond the noise, or gives wrong numbers. Exit code 1: some do not hold.",
+     "A winner does not hold if it is over 1 % slower than the default or gains over 3 % less than was stored, in both "
+     "cases beyond the noise, or if its numbers are wrong. Exit code 1: some do not hold.",
      verify_options, cmd_verify},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
-     "For the present shell: source <(attune completion bash)", completion_options, cmd_completion},
+     "For the current shell: source <(attune completion bash)", completion_options, cmd_completion},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
