@@ -17,7 +17,7 @@
 
 typedef struct bench_problem {
   char name[64];
-  char text[256];
+  char text[ATTUNE_PROBLEM_CHARS];
   attune_gemm_problem gemm; /* column-major; every size explicit, ATTUNE_BROADCAST turned to stride 0 */
   size_t bytes_a, bytes_b, bytes_d;
 } bench_problem;

@@ -10,7 +10,7 @@ const char *attune_version(void) {
 }
 
 size_t attune_dtype_size(attune_dtype dtype) {
-  switch ((int)dtype) {
+  switch (dtype) {
   case ATTUNE_F64:
   case ATTUNE_I64: return 8;
   case ATTUNE_F32:
@@ -22,7 +22,7 @@ size_t attune_dtype_size(attune_dtype dtype) {
 }
 
 const char *attune_dtype_name(attune_dtype dtype) {
-  switch ((int)dtype) {
+  switch (dtype) {
   case ATTUNE_F64: return "f64";
   case ATTUNE_F32: return "f32";
   case ATTUNE_F16: return "f16";

@@ -68,6 +68,12 @@ static double *numbers(size_t count, double first) {
   return x;
 }
 
+static void usual_scalars(const at_gemm *g, double out[AT_MAX_SCALARS]) {
+  at_scalar scalars[AT_MAX_SCALARS];
+  const int count = at_gemm_op.scalars(g, scalars);
+  for (int i = 0; i < count; i++) out[i] = scalars[i].usual;
+}
+
 /* The bare call, and the plan with call=gemv, give op(A) op(B) for every way in which vectors can lie. */
 static void bare_calls_are_right(void **state) {
   (void)state;
@@ -81,13 +87,15 @@ static void bare_calls_are_right(void **state) {
   for (size_t t = 0; t < AT_COUNT(texts); t++) {
     const at_gemm g = problem_of(texts[t]);
     at_buffer buffers[AT_MAX_BUFFERS];
+    double usual[AT_MAX_SCALARS];
     int count = 0;
+    usual_scalars(&g, usual);
     void *pointers[AT_MAX_BUFFERS] = {NULL};
     uint64_t operands[1][AT_OPERANDS_BYTES / 8];
     OK(at_gemm_op.buffers(&g, buffers, &count));
     for (int way = 0; way < 2; way++) {
       for (int i = 0; i < count; i++) pointers[i] = numbers(buffers[i].bytes / 8, 0.25 * (i + 1));
-      at_gemm_op.bind(&g, pointers, operands[0]);
+      at_gemm_op.bind(&g, pointers, usual, operands[0]);
       at_configuration list[64];
       at_plan *plan = NULL;
       assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
@@ -95,10 +103,11 @@ static void bare_calls_are_right(void **state) {
       void *reference = NULL;
       double error = 1e9;
       attune_stream *stream = attune_stream_default(host);
+      const at_outputs outputs = {.bytes[AT_GEMM_D] = pointers[AT_GEMM_D]};
       OK(at_gemm_op.reference_create(&reference, &g, host, stream, pointers));
       const at_bare_calls calls = {operands, 1, 5, 6};
       OK(way ? at_gemm_host_cblas.bare(plan, &calls) : plan->launch(plan, operands[0], stream));
-      OK(at_gemm_op.reference_compare(reference, pointers[2], &error));
+      OK(at_gemm_op.reference_compare(reference, usual, &outputs, &error));
       if (!(error <= 1.0)) fail_msg("%s, way %d: error %g", texts[t], way, error);
       at_gemm_op.reference_destroy(reference);
       at_plan_destroy(plan);
@@ -115,11 +124,12 @@ static void bare_calls_stop_at_the_gate(void **state) {
   const at_gemm g = problem_of("gemm f64 nn 5x6x7 strict");
   uint64_t operands[1][AT_OPERANDS_BYTES / 8];
   void *pointers[AT_MAX_BUFFERS] = {numbers(35, 1.0), numbers(42, 2.0), numbers(30, -1.0)};
-  double *d = pointers[2];
+  double *d = pointers[2], usual[AT_MAX_SCALARS];
+  usual_scalars(&g, usual);
   at_configuration list[64];
   at_plan *plan = NULL;
   char id[64];
-  at_gemm_op.bind(&g, pointers, operands[0]);
+  at_gemm_op.bind(&g, pointers, usual, operands[0]);
   assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
   assert_true(at_configuration_get_text(&list[0], "library", id, sizeof id));

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 
 enum { THREADS = 16, PROCESSES = 3 };
 
@@ -23,8 +23,8 @@ static const char *const FAST[] = {"ns=50000", NULL}; /* base takes four times a
 static int fresh(void **state) {
   (void)state;
   static int number;
-  fake_reset();
-  fake_spins = FAST;
+  toy_reset();
+  toy_spins = FAST;
   snprintf(database, sizeof database, "%s/%d.db", folder, number++);
   return 0;
 }
@@ -35,16 +35,16 @@ static attune_tuner *tuner_of(attune_mode mode) {
   options.database = database;
   options.mode = mode;
   options.budget_ms = 3000.0; /* never reached: a race of two ends by itself */
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   OK(attune_tuner_database_status(tuner));
   return tuner;
 }
 
 /* What runs for the problem now. */
 static const at_plan *dispatch_on(attune_tuner *tuner, attune_stream *stream, const char *problem) {
-  const at_key key = fake_key(problem, stream->device);
+  const at_key key = toy_key(problem, stream->device);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &fake_op, &key, stream, &plan));
+  OK(at_dispatch(tuner, &toy_op, &key, stream, &plan));
   assert_non_null(plan);
   return plan;
 }
@@ -65,8 +65,8 @@ static void assert_runs(attune_tuner *tuner, const char *problem, const char *im
 
 static void store_winner(void) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
-  assert_int_equal(fake_searches, 1);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
+  assert_int_equal(toy_searches, 1);
   attune_tuner_destroy(tuner);
 }
 
@@ -76,13 +76,13 @@ static void tune_measures_once_and_stores(void **state) {
   (void)state;
   store_winner();
   attune_tuner *second = tuner_of(ATTUNE_MODE_TUNE);
-  assert_runs(second, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  assert_runs(second, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
   attune_decision decision;
-  OK(attune_tune(second, device, FAKE_PROBLEM, 0.0, 0, &decision));
+  OK(attune_tune(second, device, TOY_PROBLEM, 0.0, 0, &decision));
   assert_string_equal(decision.implementation, "spin");
-  assert_int_equal(fake_searches, 1); /* a second tuner measures nothing */
-  OK(attune_tune(second, device, FAKE_PROBLEM, 0.0, 1, &decision));
-  assert_int_equal(fake_searches, 2); /* unless forced to */
+  assert_int_equal(toy_searches, 1); /* a second tuner measures nothing */
+  OK(attune_tune(second, device, TOY_PROBLEM, 0.0, 1, &decision));
+  assert_int_equal(toy_searches, 2); /* unless forced to */
   assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
   attune_tuner_destroy(second);
 }
@@ -91,7 +91,7 @@ static void off_reads_nothing(void **state) {
   (void)state;
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_OFF);
-  assert_runs(tuner, FAKE_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
   attune_tuner_destroy(tuner);
 }
 
@@ -99,9 +99,9 @@ static void cached_takes_the_stored_winner(void **state) {
   (void)state;
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
-  assert_runs(tuner, "gemm f64 tt 9x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT);
-  assert_int_equal(fake_searches, 1);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  assert_runs(tuner, TOY("f64 9x7"), "base", ATTUNE_SOURCE_DEFAULT);
+  assert_int_equal(toy_searches, 1);
   attune_tuner_destroy(tuner);
 }
 
@@ -109,12 +109,12 @@ static void record_writes_the_problem_down(void **state) {
   (void)state;
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_RECORD);
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
-  assert_runs(tuner, "gemm f64 tt 9x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  assert_runs(tuner, TOY("f64 9x7"), "base", ATTUNE_SOURCE_DEFAULT);
   attune_workload *workload = NULL;
   OK(attune_workload_recorded(&workload, tuner, device));
   assert_int_equal(attune_workload_size(workload), 1);
-  assert_string_equal(attune_workload_at(workload, 0)->problem, "gemm f64 tt 9x7x8 strict");
+  assert_string_equal(attune_workload_at(workload, 0)->problem, TOY("f64 9x7"));
   assert_int_equal(attune_workload_at(workload, 0)->count, 1);
   attune_workload_destroy(workload);
   attune_tuner_destroy(tuner);
@@ -123,11 +123,11 @@ static void record_writes_the_problem_down(void **state) {
 static void a_mode_change_forgets_guesses(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  assert_runs(tuner, FAKE_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE));
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_CACHED));
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
   attune_tuner_destroy(tuner);
 }
 
@@ -135,11 +135,11 @@ static void explain_measures_nothing(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   attune_decision decision;
-  OK(attune_explain(tuner, device, FAKE_PROBLEM, &decision));
+  OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
   assert_int_equal(decision.source, ATTUNE_SOURCE_DEFAULT);
-  assert_int_equal(fake_launches, 0);
-  OK(attune_tune(tuner, device, FAKE_PROBLEM, 0.0, 0, NULL)); /* tuning replaces a guess that calls already use */
-  OK(attune_explain(tuner, device, FAKE_PROBLEM, &decision));
+  assert_int_equal(toy_launches, 0);
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL)); /* tuning replaces a guess that calls already use */
+  OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
   assert_int_equal(decision.source, ATTUNE_SOURCE_TUNED);
   attune_tuner_destroy(tuner);
 }
@@ -147,10 +147,10 @@ static void explain_measures_nothing(void **state) {
 static void tuning_replaces_a_guess_in_use(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  const at_plan *guess = dispatch(tuner, FAKE_PROBLEM);
+  const at_plan *guess = dispatch(tuner, TOY_PROBLEM);
   assert_string_equal(guess->implementation->name, "base");
-  OK(attune_tune(tuner, device, FAKE_PROBLEM, 0.0, 0, NULL));
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL));
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
   assert_non_null(guess->launch); /* whoever runs it still may */
   attune_tuner_destroy(tuner);
 }
@@ -159,32 +159,32 @@ static void tuning_replaces_a_guess_in_use(void **state) {
 
 static void assert_miss(void) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  assert_runs(tuner, FAKE_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY_PROBLEM, "base", ATTUNE_SOURCE_DEFAULT);
   attune_tuner_destroy(tuner);
 }
 
 static void another_version_is_a_miss(void **state) {
   (void)state;
   store_winner();
-  fake_spin_implementation.version = 2;
+  toy_spin_implementation.version = 2;
   assert_miss();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE); /* and is tuned again */
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
-  assert_int_equal(fake_searches, 2);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
+  assert_int_equal(toy_searches, 2);
   attune_tuner_destroy(tuner);
 }
 
 static void an_unknown_implementation_is_a_miss(void **state) {
   (void)state;
   store_winner();
-  fake_op.implementation_count = 1;
+  toy_op.implementation_count = 1;
   assert_miss();
 }
 
 static void a_broken_configuration_is_a_miss(void **state) {
   (void)state;
   store_winner();
-  fake_refused = FAST[0];
+  toy_refused = FAST[0];
   assert_miss();
 }
 
@@ -197,7 +197,7 @@ static bool on_another_library(const at_configuration *configuration, attune_dev
 static void another_fingerprint_is_a_miss(void **state) {
   (void)state;
   store_winner();
-  fake_spin_implementation.depends = on_another_library;
+  toy_spin_implementation.depends = on_another_library;
   assert_miss();
 }
 
@@ -207,22 +207,22 @@ static void no_database_still_tunes(void **state) {
   attune_tuner *tuner = NULL;
   options.database = folder; /* a directory */
   options.mode = ATTUNE_MODE_TUNE;
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   assert_int_not_equal(attune_tuner_database_status(tuner), ATTUNE_OK);
   assert_non_null(strstr(attune_last_message(), folder));
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
-  assert_int_equal(fake_searches, 1);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_TUNED);
+  assert_int_equal(toy_searches, 1);
   attune_tuner_destroy(tuner);
 }
 
 static void no_candidate_at_all(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
-  fake_op.implementation_count = 0;
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  toy_op.implementation_count = 0;
+  const at_key key = toy_key(TOY_PROBLEM, device);
   const at_plan *plan = NULL;
-  assert_int_equal(at_dispatch(tuner, &fake_op, &key, attune_stream_default(device), &plan), ATTUNE_UNSUPPORTED);
-  assert_non_null(strstr(attune_last_message(), FAKE_PROBLEM));
+  assert_int_equal(at_dispatch(tuner, &toy_op, &key, attune_stream_default(device), &plan), ATTUNE_UNSUPPORTED);
+  assert_non_null(strstr(attune_last_message(), TOY_PROBLEM));
   attune_tuner_destroy(tuner);
 }
 
@@ -239,20 +239,20 @@ static void the_user_layer_is_over_the_system_layer(void **state) {
   options.system_database = system;
   options.mode = ATTUNE_MODE_TUNE;
   attune_tuner *tuner = NULL;
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_SYSTEM);
-  assert_int_equal(fake_searches, 1);
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_SYSTEM);
+  assert_int_equal(toy_searches, 1);
   static const char *const faster[] = {"ns=20000", NULL};
-  fake_spins = faster;
+  toy_spins = faster;
   attune_tuner_destroy(tuner);
   options.system_database = NULL; /* whose winner would be raced, and might stay */
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
-  OK(attune_tune(tuner, device, FAKE_PROBLEM, 0.0, 1, NULL));
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 1, NULL));
   options.system_database = system;
   attune_tuner_destroy(tuner);
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
-  assert_string_equal(dispatch(tuner, FAKE_PROBLEM)->configuration.text, "ns=20000");
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  assert_string_equal(dispatch(tuner, TOY_PROBLEM)->configuration.text, "ns=20000");
   attune_tuner_destroy(tuner);
 }
 
@@ -260,11 +260,11 @@ static void a_near_problem_lends_its_winner(void **state) {
   (void)state;
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  assert_runs(tuner, "gemm f32 nn 10x7x8 strict", "spin", ATTUNE_SOURCE_NEIGHBOUR);
-  assert_runs(tuner, "gemm f32 nn 9x7x64 strict", "base", ATTUNE_SOURCE_DEFAULT); /* far */
-  assert_runs(tuner, "gemm f32 nt 10x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT); /* of another family */
-  assert_runs(tuner, "gemm f32 nn 10x7x8 reduced", "base", ATTUNE_SOURCE_DEFAULT);
-  assert_runs(tuner, "gemm f32 nn 10x7x8 strict align=4", "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY("f32 10x7"), "spin", ATTUNE_SOURCE_NEIGHBOUR);
+  assert_runs(tuner, TOY("f32 9x64"), "base", ATTUNE_SOURCE_DEFAULT); /* far */
+  assert_runs(tuner, TOY("f64 10x7"), "base", ATTUNE_SOURCE_DEFAULT); /* of another family */
+  assert_runs(tuner, TOY("f32:i64 10x7"), "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY("f32 10x7") " align=4", "base", ATTUNE_SOURCE_DEFAULT);
   attune_tuner_destroy(tuner);
 }
 
@@ -274,32 +274,32 @@ static void a_winner_holds_for_its_alignment_class(void **state) {
   (void)state;
   store_winner(); /* of 128 bytes */
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  assert_runs(tuner, FAKE_PROBLEM " align=16", "spin", ATTUNE_SOURCE_STORED);
-  assert_runs(tuner, FAKE_PROBLEM " align=8", "base", ATTUNE_SOURCE_DEFAULT);
-  fake_op.fold = NULL; /* as on a device to which each class is another */
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  assert_runs(tuner, TOY_PROBLEM " align=16", "spin", ATTUNE_SOURCE_STORED);
+  assert_runs(tuner, TOY_PROBLEM " align=8", "base", ATTUNE_SOURCE_DEFAULT);
+  toy_op.fold = NULL; /* as on a device to which each class is another */
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
   for (int alignment = 4; alignment <= 64; alignment *= 2) {
-    char problem[64];
-    snprintf(problem, sizeof problem, FAKE_PROBLEM " align=%d", alignment);
+    char problem[AT_PROBLEM_CHARS];
+    snprintf(problem, sizeof problem, TOY_PROBLEM " align=%d", alignment);
     assert_runs(tuner, problem, "base", ATTUNE_SOURCE_DEFAULT);
   }
-  OK(attune_tune(tuner, device, "gemm f32 nn 10x7x8 strict align=16", 500.0, 0, NULL));
-  assert_runs(tuner, "gemm f32 nn 10x7x8 strict align=16", "spin", ATTUNE_SOURCE_TUNED);
-  assert_runs(tuner, "gemm f32 nn 40x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT);
-  assert_runs(tuner, "gemm f32 nn 10x7x8 strict align=32", "base", ATTUNE_SOURCE_DEFAULT);
+  OK(attune_tune(tuner, device, TOY("f32 10x7") " align=16", 500.0, 0, NULL));
+  assert_runs(tuner, TOY("f32 10x7") " align=16", "spin", ATTUNE_SOURCE_TUNED);
+  assert_runs(tuner, TOY("f32 40x7"), "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY("f32 10x7") " align=32", "base", ATTUNE_SOURCE_DEFAULT);
   attune_tuner_destroy(tuner);
 }
 
-/* Puts a winner of the fake problem into the database without a measurement. */
+/* Puts a winner of the toy problem into the database without a measurement. */
 static void put_winner(double time_ns, double default_time_ns) {
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   attune_decision decision;
   const char *fingerprint = NULL;
   char family[AT_FAMILY_CHARS];
-  OK(at_decision_begin(tuner, &fake_op, key.words + 1, device, &decision));
+  OK(at_decision_begin(tuner, &toy_op, key.words + 1, device, &decision));
   OK(at_tuner_fingerprint(tuner, device, &fingerprint));
-  OK(fake_op.family(key.words + 1, family, sizeof family));
+  OK(toy_op.family(key.words + 1, family, sizeof family));
   at_copy_text(decision.implementation, sizeof decision.implementation, "spin");
   at_copy_text(decision.configuration, sizeof decision.configuration, FAST[0]);
   decision.implementation_version = 1;
@@ -316,19 +316,19 @@ static void a_winner_by_little_is_not_lent(void **state) {
   (void)state;
   put_winner(100000.0, 108000.0);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  assert_runs(tuner, FAKE_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
-  assert_runs(tuner, "gemm f32 nn 10x7x8 strict", "base", ATTUNE_SOURCE_DEFAULT);
+  assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
+  assert_runs(tuner, TOY("f32 10x7"), "base", ATTUNE_SOURCE_DEFAULT);
   attune_tuner_destroy(tuner);
   put_winner(100000.0, 120000.0);
   tuner = tuner_of(ATTUNE_MODE_CACHED);
-  assert_runs(tuner, "gemm f32 nn 10x7x8 strict", "spin", ATTUNE_SOURCE_NEIGHBOUR);
+  assert_runs(tuner, TOY("f32 10x7"), "spin", ATTUNE_SOURCE_NEIGHBOUR);
   attune_tuner_destroy(tuner);
 }
 
 /* ---- capture ---- */
 
 static bool capturing;
-static bool fake_capturing(attune_stream *stream) {
+static bool always_capturing(attune_stream *stream) {
   (void)stream;
   return capturing;
 }
@@ -337,7 +337,7 @@ static bool fake_capturing(attune_stream *stream) {
 static void a_capturing_stream_never_tunes(void **state) {
   (void)state;
   at_backend backend = *device->backend;
-  backend.stream_capturing = fake_capturing;
+  backend.stream_capturing = always_capturing;
   attune_device captured = *device;
   captured.backend = &backend;
   attune_stream stream = *attune_stream_default(device);
@@ -345,20 +345,20 @@ static void a_capturing_stream_never_tunes(void **state) {
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   capturing = true;
   for (int i = 0; i < 2; i++)
-    assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name, "base");
-  assert_int_equal(fake_launches, 0);
-  assert_int_equal(fake_searches, 0);
+    assert_string_equal(dispatch_on(tuner, &stream, TOY_PROBLEM)->implementation->name, "base");
+  assert_int_equal(toy_launches, 0);
+  assert_int_equal(toy_searches, 0);
   capturing = false;
-  assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name,
+  assert_string_equal(dispatch_on(tuner, &stream, TOY_PROBLEM)->implementation->name,
                       "spin"); /* outside it is still tuned */
-  assert_int_equal(fake_searches, 1);
+  assert_int_equal(toy_searches, 1);
   capturing = true;
-  assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name,
+  assert_string_equal(dispatch_on(tuner, &stream, TOY_PROBLEM)->implementation->name,
                       "spin"); /* and a winner is used inside */
   attune_tuner_destroy(tuner);
   tuner = tuner_of(ATTUNE_MODE_TUNE);
-  assert_string_equal(dispatch_on(tuner, &stream, FAKE_PROBLEM)->implementation->name, "spin"); /* a stored one too */
-  assert_int_equal(fake_searches, 1);
+  assert_string_equal(dispatch_on(tuner, &stream, TOY_PROBLEM)->implementation->name, "spin"); /* a stored one too */
+  assert_int_equal(toy_searches, 1);
   attune_tuner_destroy(tuner);
 }
 
@@ -371,17 +371,17 @@ typedef struct crowd {
 
 static void *call_once(void *arg) {
   crowd *all = arg;
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   const at_plan *plan = NULL;
   pthread_barrier_wait(&all->start);
-  const attune_status status = at_dispatch(all->tuner, &fake_op, &key, attune_stream_default(device), &plan);
+  const attune_status status = at_dispatch(all->tuner, &toy_op, &key, attune_stream_default(device), &plan);
   return status == ATTUNE_OK ? (void *)(uintptr_t)plan : NULL;
 }
 
 static void let_threads_tune(attune_tuner *tuner) {
   crowd all = {.tuner = tuner};
   pthread_t threads[THREADS];
-  fake_watched = true;
+  toy_watched = true;
   pthread_barrier_init(&all.start, NULL, THREADS);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_once, &all), 0);
   for (int i = 0; i < THREADS; i++) {
@@ -391,8 +391,8 @@ static void let_threads_tune(attune_tuner *tuner) {
     assert_string_equal(((const at_plan *)plan)->implementation->name, "spin");
   }
   pthread_barrier_destroy(&all.start);
-  assert_int_equal(fake_searches, 1);
-  assert_int_equal(fake_overlaps, 0);
+  assert_int_equal(toy_searches, 1);
+  assert_int_equal(toy_overlaps, 0);
   attune_tuner_destroy(all.tuner);
 }
 
@@ -409,7 +409,7 @@ static void *call_with_own_tuner(void *arg) {
   pthread_barrier_t *start = arg;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   pthread_barrier_wait(start);
-  const at_plan *plan = dispatch(tuner, FAKE_PROBLEM);
+  const at_plan *plan = dispatch(tuner, TOY_PROBLEM);
   const bool right = strcmp(plan->implementation->name, "spin") == 0;
   attune_tuner_destroy(tuner);
   return right ? arg : NULL;
@@ -419,7 +419,7 @@ static void tuners_of_one_database_tune_once(void **state) {
   (void)state;
   pthread_t threads[4];
   pthread_barrier_t start;
-  fake_watched = true;
+  toy_watched = true;
   pthread_barrier_init(&start, NULL, 4);
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, call_with_own_tuner, &start), 0);
   for (int i = 0; i < 4; i++) {
@@ -428,22 +428,22 @@ static void tuners_of_one_database_tune_once(void **state) {
     assert_non_null(right);
   }
   pthread_barrier_destroy(&start);
-  assert_int_equal(fake_searches, 1);
-  assert_int_equal(fake_overlaps, 0);
+  assert_int_equal(toy_searches, 1);
+  assert_int_equal(toy_overlaps, 0);
 }
 
 /* A process of its own: waits for the starter, tunes, says in its exit status how often it measured. */
 static int child(const char *path, const char *go) {
-  fake_reset();
-  fake_spins = FAST;
+  toy_reset();
+  toy_spins = FAST;
   at_copy_text(database, sizeof database, path);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
   while (access(go, F_OK) != 0) usleep(500);
   attune_decision decision;
-  dispatch(tuner, FAKE_PROBLEM);
-  OK(attune_explain(tuner, device, FAKE_PROBLEM, &decision));
+  dispatch(tuner, TOY_PROBLEM);
+  OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
   attune_tuner_destroy(tuner);
-  return fake_searches || (int)decision.source > ATTUNE_SOURCE_NEIGHBOUR ? fake_searches : 100;
+  return toy_searches || (int)decision.source > ATTUNE_SOURCE_NEIGHBOUR ? toy_searches : 100;
 }
 
 static void processes_of_one_database_tune_once(void **state) {

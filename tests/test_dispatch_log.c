@@ -7,7 +7,8 @@
 
 #include <unistd.h>
 
-#include "tests/fake_op.h"
+#include "ops/gemm/problem.h"
+#include "tests/toy_clock.h"
 #include "tuning/fingerprint.h"
 
 static char folder[] = "/tmp/attune-test-log-XXXXXX", database[128], lines[1 << 16];
@@ -33,8 +34,8 @@ static void expect(const char *words) {
 static int fresh(void **state) {
   (void)state;
   static int number;
-  fake_reset();
-  fake_spins = FAST;
+  toy_reset();
+  toy_spins = FAST;
   snprintf(database, sizeof database, "%s/%d.db", folder, number++);
   lines[0] = '\0';
   attune_set_log(collect, NULL, ATTUNE_LOG_INFO);
@@ -46,15 +47,15 @@ static attune_tuner *tuner_of(attune_mode mode) {
   attune_tuner *tuner = NULL;
   options.database = database;
   options.mode = mode;
-  assert_int_equal(at_tuner_create(&tuner, &options, fake_ops, 1), ATTUNE_OK);
+  assert_int_equal(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_OK);
   return tuner;
 }
 
 static void dispatch(attune_tuner *tuner, const char *problem) {
-  const at_key key = fake_key(problem, host);
+  const at_key key = toy_key(problem, host);
   const at_plan *plan = NULL;
   for (int i = 0; i < 3; i++)
-    assert_int_equal(at_dispatch(tuner, &fake_op, &key, attune_stream_default(host), &plan), ATTUNE_OK);
+    assert_int_equal(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan), ATTUNE_OK);
 }
 
 /* ---- fingerprints ---- */
@@ -90,25 +91,25 @@ static void parts_of_fingerprints(void **state) {
 static void a_default_is_told_once(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  dispatch(tuner, FAKE_PROBLEM);
-  expect("3 " FAKE_PROBLEM " on host runs base ns=200000: the vendor default");
-  assert_int_equal(count(FAKE_PROBLEM), 1);
+  dispatch(tuner, TOY_PROBLEM);
+  expect("3 " TOY_PROBLEM " on host runs base ns=200000: the vendor default");
+  assert_int_equal(count(TOY_PROBLEM), 1);
   attune_tuner_destroy(tuner);
 }
 
 static void tuning_and_winners_are_told(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   expect("3 made a new tuning database ");
-  expect("3 tuned " FAKE_PROBLEM " on host in ");
+  expect("3 tuned " TOY_PROBLEM " on host in ");
   expect(" ms: spin ns=50000, ");
   expect(" x as fast as base's ");
-  expect(FAKE_PROBLEM " on host runs spin ns=50000: the winner just measured, ");
+  expect(TOY_PROBLEM " on host runs spin ns=50000: the winner just measured, ");
   attune_tuner_destroy(tuner);
   lines[0] = '\0';
   tuner = tuner_of(ATTUNE_MODE_CACHED);
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   expect("runs spin ns=50000: the stored winner, ");
   assert_int_equal(count("made a new"), 0);
   attune_tuner_destroy(tuner);
@@ -122,7 +123,7 @@ static void store_elsewhere(attune_tuner *tuner, const char *from, const char *t
   const char *at = strstr(own, from);
   assert_non_null(at);
   snprintf(other, sizeof other, "%.*s%s%s", (int)(at - own), own, to, at + strlen(from));
-  attune_decision winner = {.problem = FAKE_PROBLEM,
+  attune_decision winner = {.problem = TOY_PROBLEM,
                             .implementation = "spin",
                             .implementation_version = 1,
                             .configuration = "ns=50000",
@@ -132,26 +133,26 @@ static void store_elsewhere(attune_tuner *tuner, const char *from, const char *t
                             .default_time_ns = 20,
                             .complete = 1};
   snprintf(winner.measure, sizeof winner.measure, "%s", measure);
-  assert_int_equal(at_store_put(tuner->user, other, "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
+  assert_int_equal(at_store_put(tuner->user, other, "toy f32 strict", &winner, NULL, 0, 1000), ATTUNE_OK);
 }
 
 static void what_differs_is_told(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, " KiB cache", "1 KiB cache; driver 12080", "hot,eager");
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   expect("; a stored winner does not hold here: cache ");
   expect("; driver 12080 there, none here");
   attune_tuner_destroy(tuner);
   lines[0] = '\0';
   tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, "; attune 1", "; attune 0", "hot,eager");
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   expect("; the nearest stored winner does not hold here: attune's measuring 0 there, 1 here");
   attune_tuner_destroy(tuner);
   lines[0] = '\0';
   tuner = tuner_of(ATTUNE_MODE_OFF);
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   assert_int_equal(count("stored winner"), 0); /* off reads nothing */
   attune_tuner_destroy(tuner);
 }
@@ -160,7 +161,7 @@ static void another_measure_is_told(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   store_elsewhere(tuner, "; attune 1", "; attune 1", "cold,eager");
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   expect("does not hold here: measured cold,eager there, hot,eager here");
   attune_tuner_destroy(tuner);
 }
@@ -169,7 +170,7 @@ static void warnings_only(void **state) {
   (void)state;
   attune_set_log(collect, NULL, ATTUNE_LOG_WARNING);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE);
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   assert_string_equal(lines, "");
   attune_tuner_destroy(tuner);
 }
@@ -237,6 +238,7 @@ static void a_bad_word_is_told(void **state) {
 
 static int open_all(void **state) {
   (void)state;
+  virtual_clock_start();
   setenv("HOME", folder, 1);
   return mkdtemp(folder) && attune_device_get(&host, "host") == ATTUNE_OK ? 0 : -1;
 }

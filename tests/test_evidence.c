@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 #include "tuning/race.h"
 
 /* The default's times when something else has the machine: from 0.3 to 3.3 ms. */
@@ -16,7 +16,7 @@ static char database[] = "/tmp/attune-evidence-XXXXXX";
 
 static int fresh(void **state) {
   (void)state;
-  fake_reset();
+  toy_reset();
   (void)unlink(database);
   return 0;
 }
@@ -26,7 +26,7 @@ static attune_tuner *tuner_of(void) {
   attune_tuner *tuner = NULL;
   options.database = database;
   options.mode = ATTUNE_MODE_CACHED;
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   OK(attune_tuner_database_status(tuner));
   return tuner;
 }
@@ -35,7 +35,7 @@ static attune_tuner *tuner_of(void) {
 static attune_decision tune(double budget_ms, int force) {
   attune_tuner *tuner = tuner_of();
   attune_decision decision;
-  OK(attune_tune(tuner, device, FAKE_PROBLEM, budget_ms, force, &decision));
+  OK(attune_tune(tuner, device, TOY_PROBLEM, budget_ms, force, &decision));
   attune_tuner_destroy(tuner);
   return decision;
 }
@@ -43,20 +43,20 @@ static attune_decision tune(double budget_ms, int force) {
 static attune_decision stored(void) {
   attune_tuner *tuner = tuner_of();
   attune_decision decision;
-  OK(attune_explain(tuner, device, FAKE_PROBLEM, &decision));
+  OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
   attune_tuner_destroy(tuner);
   return decision;
 }
 
 /* Puts evidence of the given kind for "spin ns=50000" into the database. */
 static void put(int complete, int unsure, double spread) {
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   attune_tuner *tuner = tuner_of();
   attune_decision d;
   char fingerprint[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
-  OK(at_decision_begin(tuner, &fake_op, key.words + 1, device, &d));
-  OK(at_fingerprint_whole(device, fake_ops, 1, fingerprint, sizeof fingerprint)); /* a search's winner replaces it */
-  OK(fake_op.family(key.words + 1, family, sizeof family));
+  OK(at_decision_begin(tuner, &toy_op, key.words + 1, device, &d));
+  OK(at_fingerprint_whole(device, toy_ops, 1, fingerprint, sizeof fingerprint)); /* a search's winner replaces it */
+  OK(toy_op.family(key.words + 1, family, sizeof family));
   at_copy_text(d.implementation, sizeof d.implementation, "spin");
   at_copy_text(d.configuration, sizeof d.configuration, "ns=50000");
   d.implementation_version = 1;
@@ -101,10 +101,10 @@ static void a_tiny_budget_keeps_the_winner(void **state) {
   (void)state;
   static const char *const slow[] = {"ns=5000000,a=1", "ns=5000000,a=2", "ns=5000000,a=3", NULL};
   put(1, 0, 0.01);
-  fake_spins = slow;
-  at_copy_text(fake_base, sizeof fake_base, "ns=2000000");
+  toy_spins = slow;
+  at_copy_text(toy_base, sizeof toy_base, "ns=2000000");
   const attune_decision d = tune(1.0, 1);
-  assert_true(fake_launches > 0);
+  assert_true(toy_launches > 0);
   assert_string_equal(d.configuration, "ns=50000");
   assert_int_equal(d.source, ATTUNE_SOURCE_STORED);
   assert_true(d.complete == 1 && d.tuned_at == 1700000000);
@@ -117,16 +117,16 @@ static void a_tiny_budget_keeps_the_winner(void **state) {
 static void a_loaded_machine_keeps_the_winner(void **state) {
   (void)state;
   put(1, 0, 0.01);
-  at_copy_text(fake_base, sizeof fake_base, LOADED);
-  fake_refused = "ns=50000"; /* not even the winner itself runs */
+  at_copy_text(toy_base, sizeof toy_base, LOADED);
+  toy_refused = "ns=50000"; /* not even the winner itself runs */
   const attune_decision measured = tune(400.0, 1);
   assert_int_equal(measured.complete, 1);
-  fake_refused = NULL;
+  toy_refused = NULL;
   assert_string_equal(stored().implementation, "base"); /* what no longer runs is no evidence */
   put(1, 0, 0.01);
   static const char *const noisy[] = {"ns=100000,noise=3000000", NULL};
-  fake_spins = noisy;
-  at_copy_text(fake_base, sizeof fake_base, "ns=50000,noise=3000000");
+  toy_spins = noisy;
+  at_copy_text(toy_base, sizeof toy_base, "ns=50000,noise=3000000");
   const attune_decision d = tune(400.0, 1);
   assert_string_equal(d.configuration, "ns=50000");
   assert_string_equal(stored().configuration, "ns=50000");
@@ -136,7 +136,7 @@ static void a_loaded_machine_keeps_the_winner(void **state) {
 static void weak_evidence_is_replaced(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=20000", NULL};
-  fake_spins = spins;
+  toy_spins = spins;
   for (int unsure = 0; unsure < 2; unsure++) {
     put(unsure, unsure, 1.0);
     const attune_decision d = tune(2000.0, 0);
@@ -145,9 +145,9 @@ static void weak_evidence_is_replaced(void **state) {
     assert_string_equal(stored().configuration, "ns=20000");
   }
   put(1, 0, 0.0);
-  fake_launches = 0;
+  toy_launches = 0;
   assert_string_equal(tune(2000.0, 0).configuration, "ns=50000"); /* what is complete and sure is not measured */
-  assert_int_equal(fake_launches, 0);
+  assert_int_equal(toy_launches, 0);
 }
 
 /* A winner that the lists no longer offer is raced all the same, and wins again. */
@@ -155,7 +155,7 @@ static void the_winner_so_far_is_raced(void **state) {
   (void)state;
   static const char *const others[] = {"ns=150000", NULL};
   put(1, 0, 1.0);
-  fake_spins = others;
+  toy_spins = others;
   const attune_decision d = tune(2000.0, 1);
   assert_string_equal(d.configuration, "ns=50000");
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
@@ -166,19 +166,19 @@ static void the_winner_so_far_is_raced(void **state) {
 /* A default whose own times vary widely leaves it open; the next run measures again, and on a quiet machine is sure. */
 static void noise_is_told_and_retried(void **state) {
   (void)state;
-  at_copy_text(fake_base, sizeof fake_base, LOADED);
+  at_copy_text(toy_base, sizeof toy_base, LOADED);
   const attune_decision d = tune(400.0, 0);
   assert_true(d.complete == 1 && d.unsure == 1);
   assert_non_null(strstr(d.note, "unsure"));
   assert_int_equal(stored().unsure, 1);
-  const int searches = fake_searches;
+  const int searches = toy_searches;
   (void)tune(400.0, 0);
-  assert_int_equal(fake_searches, searches + 1);
-  at_copy_text(fake_base, sizeof fake_base, "ns=200000");
+  assert_int_equal(toy_searches, searches + 1);
+  at_copy_text(toy_base, sizeof toy_base, "ns=200000");
   assert_int_equal(tune(400.0, 0).unsure, 0);
-  const int sure = fake_searches;
+  const int sure = toy_searches;
   (void)tune(400.0, 0);
-  assert_int_equal(fake_searches, sure);
+  assert_int_equal(toy_searches, sure);
 }
 
 static void put_samples(at_contender *contender, double ns, double noise, int count) {

@@ -5,7 +5,7 @@
 
 #include <attune/attune.h>
 
-#include "tests/fake_op.h"
+#include "tests/toy_op.h"
 #include "tuning/fingerprint.h"
 
 static attune_device *host;
@@ -29,11 +29,11 @@ static bool spin_depends(const at_configuration *configuration, attune_device *d
 
 static int fresh(void **state) {
   if (setup(state) != 0) return -1;
-  fake_reset();
-  fake_spins = FAST;
+  toy_reset();
+  toy_spins = FAST;
   base_library = one_library = two_library = "1.0";
-  fake_base_implementation.depends = base_depends;
-  fake_spin_implementation.depends = spin_depends;
+  toy_base_implementation.depends = base_depends;
+  toy_spin_implementation.depends = spin_depends;
   snprintf(database, sizeof database, "%s", path_of("t.db"));
   lines[0] = '\0';
   return 0;
@@ -53,20 +53,20 @@ static attune_tuner *tuner_with(const at_op *const *ops, int count, attune_mode 
 
 static attune_decision explain_in(attune_tuner *tuner) {
   attune_decision d;
-  OK(attune_explain(tuner, host, FAKE_PROBLEM, &d));
+  OK(attune_explain(tuner, host, TOY_PROBLEM, &d));
   attune_tuner_destroy(tuner);
   return d;
 }
 
 /* Each in a tuner of its own, as another process would. */
 static attune_decision explain(void) {
-  return explain_in(tuner_with(fake_ops, 1, ATTUNE_MODE_CACHED, NULL));
+  return explain_in(tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL));
 }
 
 static attune_decision tune(void) {
-  attune_tuner *tuner = tuner_with(fake_ops, 1, ATTUNE_MODE_CACHED, NULL);
+  attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL);
   attune_decision d;
-  OK(attune_tune(tuner, host, FAKE_PROBLEM, 0.0, 0, &d));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, &d));
   attune_tuner_destroy(tuner);
   return d;
 }
@@ -76,7 +76,7 @@ static void store_winner(void) {
   assert_string_equal(d.implementation, "spin");
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
   assert_string_equal(d.changed, "");
-  assert_int_equal(fake_searches, 1);
+  assert_int_equal(toy_searches, 1);
 }
 
 static void assert_holds(const char *changed) {
@@ -100,29 +100,29 @@ static void only_its_own_part_counts(void **state) {
   assert_holds("");
   base_library = "2.0";
   assert_holds("base's baselib 1.0 there, 2.0 here");
-  fake_base_implementation.version = 2;
+  toy_base_implementation.version = 2;
   assert_holds("base's version 1 there, 2 here; base's baselib 1.0 there, 2.0 here");
   base_library = "1.0";
-  fake_base_implementation.version = 1;
+  toy_base_implementation.version = 1;
   two_library = "none"; /* of its implementation, but not of its configuration */
   assert_holds("spin's twolib 1.0 there, none here");
   two_library = "1.0";
   one_library = "1.1";
   assert_miss("a stored winner does not hold here: spin's onelib 1.0 there, 1.1 here");
   one_library = "1.0";
-  fake_spin_implementation.version = 2;
+  toy_spin_implementation.version = 2;
   assert_miss("a stored winner does not hold here: spin's version 1 there, 2 here");
-  fake_spin_implementation.version = 1;
+  toy_spin_implementation.version = 1;
   assert_holds("");
 }
 
 static void a_miss_lends_nothing(void **state) {
   (void)state;
-  const char *near = "gemm f32 nn 10x7x8 strict";
+  const char *near = TOY("f32 10x7");
   attune_decision d;
   store_winner();
   for (int changed = 0; changed < 2; changed++) {
-    attune_tuner *tuner = tuner_with(fake_ops, 1, ATTUNE_MODE_CACHED, NULL);
+    attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL);
     one_library = changed ? "1.1" : "1.0";
     OK(attune_explain(tuner, host, near, &d));
     assert_int_equal(d.source, changed ? ATTUNE_SOURCE_DEFAULT : ATTUNE_SOURCE_NEIGHBOUR);
@@ -136,26 +136,26 @@ static void what_has_changed_is_measured_again(void **state) {
   (void)state;
   store_winner();
   base_library = "2.0";
-  attune_tuner *tuner = tuner_with(fake_ops, 1, ATTUNE_MODE_TUNE, NULL);
-  const at_key key = fake_key(FAKE_PROBLEM, host);
+  attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_TUNE, NULL);
+  const at_key key = toy_key(TOY_PROBLEM, host);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &fake_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
   assert_string_equal(plan->implementation->name, "spin");
-  assert_int_equal(fake_searches, 1); /* a call runs it, in mode tune too */
+  assert_int_equal(toy_searches, 1); /* a call runs it, in mode tune too */
   attune_decision d;
-  OK(attune_tune(tuner, host, FAKE_PROBLEM, 0.0, 0, &d)); /* also where the tuner has it in use */
+  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, &d)); /* also where the tuner has it in use */
   attune_tuner_destroy(tuner);
-  assert_int_equal(fake_searches, 2);
+  assert_int_equal(toy_searches, 2);
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
   assert_holds("");
   (void)tune();
-  assert_int_equal(fake_searches, 2); /* once */
+  assert_int_equal(toy_searches, 2); /* once */
   assert_int_equal(query(database, "SELECT count(*) FROM winner"), 2);
   /* The library of before is not lost, and has its own winner. */
   base_library = "1.0";
   assert_holds("");
   (void)tune();
-  assert_int_equal(fake_searches, 2);
+  assert_int_equal(toy_searches, 2);
 }
 
 /* Weaker evidence replaces nothing, but what was compared with something else is no stronger. */
@@ -171,19 +171,19 @@ static void new_evidence_counts_however_weak(void **state) {
 
 static void an_implementation_more(void **state) {
   (void)state;
-  at_implementation late = fake_spin_implementation;
+  at_implementation late = toy_spin_implementation;
   late.name = "late";
   late.depends = NULL;
-  const at_implementation *const three[] = {&fake_base_implementation, &fake_spin_implementation, &late};
+  const at_implementation *const three[] = {&toy_base_implementation, &toy_spin_implementation, &late};
   store_winner();
-  fake_op.implementations = three;
-  fake_op.implementation_count = 3;
+  toy_op.implementations = three;
+  toy_op.implementation_count = 3;
   assert_holds("implementation none there, late here");
   const attune_decision d = tune();
-  assert_int_equal(fake_searches, 2);
+  assert_int_equal(toy_searches, 2);
   assert_string_equal(d.changed, "");
   (void)tune();
-  assert_int_equal(fake_searches, 2);
+  assert_int_equal(toy_searches, 2);
   late.fallback = true; /* and what no search would race is no reason */
   late.version = 2;
   assert_string_equal(explain().changed, "");
@@ -191,7 +191,7 @@ static void an_implementation_more(void **state) {
 
 static void an_operation_more(void **state) {
   (void)state;
-  at_implementation strange = fake_base_implementation;
+  at_implementation strange = toy_base_implementation;
   const at_implementation *const list[] = {&strange};
   at_op other = at_gemm_op;
   strange.name = "strange";
@@ -200,15 +200,15 @@ static void an_operation_more(void **state) {
   other.id = 77;
   other.implementations = list;
   other.implementation_count = 1;
-  const at_op *const ops[] = {&fake_op, &other};
+  const at_op *const ops[] = {&toy_op, &other};
   store_winner();
   const attune_decision d = explain_in(tuner_with(ops, 2, ATTUNE_MODE_CACHED, NULL));
   assert_int_equal(d.source, ATTUNE_SOURCE_STORED);
   assert_string_equal(d.changed, "");
   attune_tuner *tuner = tuner_with(ops, 2, ATTUNE_MODE_CACHED, NULL);
-  OK(attune_tune(tuner, host, FAKE_PROBLEM, 0.0, 0, NULL));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, 0.0, 0, NULL));
   attune_tuner_destroy(tuner);
-  assert_int_equal(fake_searches, 1);
+  assert_int_equal(toy_searches, 1);
 }
 
 /* ---- told ---- */
@@ -229,7 +229,7 @@ static int take(void *user, const attune_decision *decision, const char *fingerp
 }
 
 static list winners(void) {
-  attune_tuner *tuner = tuner_with(fake_ops, 1, ATTUNE_MODE_CACHED, NULL);
+  attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL);
   list l = {.rows = 0};
   OK(attune_tuner_winners(tuner, take, &l));
   attune_tuner_destroy(tuner);
@@ -266,11 +266,11 @@ static void the_log_tells_it(void **state) {
   (void)state;
   store_winner();
   one_library = "1.1";
-  attune_tuner *tuner = tuner_with(fake_ops, 1, ATTUNE_MODE_CACHED, NULL);
-  const at_key key = fake_key(FAKE_PROBLEM, host);
+  attune_tuner *tuner = tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, NULL);
+  const at_key key = toy_key(TOY_PROBLEM, host);
   const at_plan *plan = NULL;
   attune_set_log(collect, NULL, ATTUNE_LOG_INFO);
-  OK(at_dispatch(tuner, &fake_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   if (!strstr(lines, "; a stored winner does not hold here: spin's onelib 1.0 there, 1.1 here")) fail_msg("%s", lines);
   attune_tuner_destroy(tuner);
@@ -281,14 +281,14 @@ static void the_log_tells_it(void **state) {
 /* What version 2 wrote: the libraries of all operations before its number, and nothing of compilers and versions. */
 static void make_version_2_here(void) {
   char device[1024], whole[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
-  const at_key key = fake_key(FAKE_PROBLEM, host);
+  const at_key key = toy_key(TOY_PROBLEM, host);
   OK(at_fingerprint(host, device, sizeof device));
-  OK(fake_op.family(key.words + 1, family, sizeof family));
+  OK(toy_op.family(key.words + 1, family, sizeof family));
   char *measuring = strstr(device, "; attune 1");
   assert_non_null(measuring);
   *measuring = '\0';
   snprintf(whole, sizeof whole, "%s; baselib 1.0 onelib-1.0; attune 1", device);
-  const attune_decision d = {.problem = FAKE_PROBLEM,
+  const attune_decision d = {.problem = TOY_PROBLEM,
                              .measure = "hot,eager",
                              .device = "host",
                              .implementation = "spin",
@@ -306,14 +306,14 @@ static void make_version_2_here(void) {
 static void winners_of_version_2_hold(void **state) {
   (void)state;
   make_version_2_here();
-  attune_decision d = explain_in(tuner_with(fake_ops, 1, ATTUNE_MODE_CACHED, database)); /* read only, as it is */
+  attune_decision d = explain_in(tuner_with(toy_ops, 1, ATTUNE_MODE_CACHED, database)); /* read only, as it is */
   assert_int_equal(d.source, ATTUNE_SOURCE_SYSTEM);
   assert_string_equal(d.changed, "");
   assert_int_equal(query(database, "PRAGMA user_version"), 2);
   assert_holds("");
   assert_int_equal(query(database, "PRAGMA user_version"), 3);
   (void)tune();
-  assert_int_equal(fake_searches, 0); /* nothing is measured again for it */
+  assert_int_equal(toy_searches, 0); /* nothing is measured again for it */
   base_library = "2.0";
   assert_holds("base's baselib 1.0 there, 2.0 here");
   one_library = "1.1";

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "src/host/threads.h"
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 #include "tuning/guard.h"
 #include "tuning/winner.h"
 
@@ -20,13 +20,13 @@ static _Atomic int team_calls, base_calls;
 static char logged[512];
 
 static attune_status watched_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const bool team = plan->implementation == &fake_spin_implementation;
+  const bool team = plan->implementation == &toy_spin_implementation;
   const int64_t start = at_now_ns();
   (void)operands, (void)stream;
   const int number = atomic_fetch_add(team ? &team_calls : &base_calls, 1);
   int64_t ns = team ? team_ns : base_ns;
   if (team && outlier_every && number % outlier_every == 0) ns = 2000000;
-  fake_pass(start, ns, 1);
+  toy_pass(start, ns, 1);
   return ATTUNE_OK;
 }
 
@@ -39,24 +39,24 @@ static void keep_log(void *user, attune_log_level level, const char *line) {
 static int open_tuner(void **state) {
   (void)state;
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  fake_reset();
-  fake_base_implementation.launch = fake_spin_implementation.launch = watched_launch;
-  at_copy_text(fake_base, sizeof fake_base, "ns=30000");
+  toy_reset();
+  toy_base_implementation.launch = toy_spin_implementation.launch = watched_launch;
+  at_copy_text(toy_base, sizeof toy_base, "ns=30000");
   team_ns = 10000;
   base_ns = 30000;
   outlier_every = team_calls = base_calls = 0;
   logged[0] = '\0';
   options.database = "";
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   attune_set_log(keep_log, NULL, ATTUNE_LOG_WARNING);
   attune_decision d = {.time_ns = 10000.0, .default_time_ns = 30000.0, .source = ATTUNE_SOURCE_TUNED, .complete = 1};
-  at_key key = fake_key(FAKE_PROBLEM, device);
+  at_key key = toy_key(TOY_PROBLEM, device);
   at_plan *plan = NULL;
-  at_copy_text(d.problem, sizeof d.problem, FAKE_PROBLEM);
+  at_copy_text(d.problem, sizeof d.problem, TOY_PROBLEM);
   at_copy_text(d.implementation, sizeof d.implementation, "spin");
   d.implementation_version = 1;
   at_copy_text(d.configuration, sizeof d.configuration, TEAM);
-  OK(at_plan_of_decision(&fake_op, at_key_problem(&key), device, &d, &plan));
+  OK(at_plan_of_decision(&toy_op, at_key_problem(&key), device, &d, &plan));
   return at_plan_table_put(&tuner->plans, &key, &plan, &d, false) == ATTUNE_OK ? 0 : -1;
 }
 
@@ -68,9 +68,9 @@ static int close_tuner(void **state) {
 }
 
 static const at_plan *plan_now(void) {
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &fake_op, &key, attune_stream_default(device), &plan));
+  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(device), &plan));
   return plan;
 }
 
@@ -82,7 +82,7 @@ static void calls(attune_stream *stream, int count) {
 
 static attune_decision explain(void) {
   attune_decision d;
-  OK(attune_explain(tuner, device, FAKE_PROBLEM, &d));
+  OK(attune_explain(tuner, device, TOY_PROBLEM, &d));
   return d;
 }
 
@@ -105,7 +105,7 @@ static void check_aside(void) {
   assert_true(d.runner_up_time_ns > d.time_ns && d.time_ns >= 30000.0);
   assert_non_null(strstr(d.note, "set aside"));
   assert_non_null(strstr(logged, "set aside"));
-  assert_non_null(strstr(logged, FAKE_PROBLEM));
+  assert_non_null(strstr(logged, TOY_PROBLEM));
   const int before = team_calls;
   calls(attune_stream_default(device), 50);
   assert_int_equal(team_calls, before);
@@ -189,17 +189,17 @@ static void who_has_no_guard(void **state) {
   static const struct {
     const char *problem, *configuration;
     bool guarded;
-  } rows[] = {{FAKE_PROBLEM, "ns=10,threads=1", false},
-              {FAKE_PROBLEM, "ns=10", false},
-              {"gemm f32 nn 9x7x8 strict deterministic", "ns=10,threads=2", false},
-              {FAKE_PROBLEM, "ns=10,threads=2", true}};
+  } rows[] = {{TOY_PROBLEM, "ns=10,threads=1", false},
+              {TOY_PROBLEM, "ns=10", false},
+              {TOY_PROBLEM " deterministic", "ns=10,threads=2", false},
+              {TOY_PROBLEM, "ns=10,threads=2", true}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
-    at_key key = fake_key(rows[i].problem, device);
+    at_key key = toy_key(rows[i].problem, device);
     at_configuration c;
     at_plan *plan = NULL;
     const attune_decision d = {.default_time_ns = 1.0};
     at_copy_text(c.text, sizeof c.text, rows[i].configuration);
-    OK(at_plan_create(&plan, &fake_op, &fake_spin_implementation, &c, at_key_problem(&key), device));
+    OK(at_plan_create(&plan, &toy_op, &toy_spin_implementation, &c, at_key_problem(&key), device));
     at_guard_attach(plan, &d);
     assert_int_equal(plan->guard != NULL, rows[i].guarded);
     assert_int_equal(plan->launch != watched_launch, rows[i].guarded);

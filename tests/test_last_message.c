@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 
 static char folder[] = "/tmp/attune-test-message-XXXXXX", database[128], known[512];
 static attune_device *host;
@@ -45,14 +45,14 @@ static attune_tuner *tuner_of(const char *path, attune_mode mode) {
   attune_tuner *tuner = NULL;
   options.database = path;
   options.mode = mode;
-  OK(at_tuner_create(&tuner, &options, fake_ops, 1));
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   return tuner;
 }
 
 static void dispatch(attune_tuner *tuner, const char *problem) {
-  const at_key key = fake_key(problem, host);
+  const at_key key = toy_key(problem, host);
   const at_plan *plan = NULL;
-  OK(at_dispatch(tuner, &fake_op, &key, attune_stream_default(host), &plan));
+  OK(at_dispatch(tuner, &toy_op, &key, attune_stream_default(host), &plan));
 }
 
 static int take_library(void *user, const attune_library *library) {
@@ -89,41 +89,41 @@ static void databases(void **state) {
   char bad[160];
   snprintf(bad, sizeof bad, "%s/none/at/all.db", folder);
   attune_tuner *tuner = tuner_of(bad, ATTUNE_MODE_CACHED);
-  dispatch(tuner, FAKE_PROBLEM);
+  dispatch(tuner, TOY_PROBLEM);
   DO(attune_tuner_destroy(tuner));
 
   static const char *const spins[] = {"ns=1000", "ns=1000,fault=prepare", "ns=1000,fault=wrong", NULL};
-  fake_spins = spins;
+  toy_spins = spins;
   tuner = tuner_of(database, ATTUNE_MODE_CACHED);
   OK(attune_tuner_database_prepare(tuner));
   OK(attune_tuner_database_status(tuner));
   attune_decision decision;
-  OK(attune_explain(tuner, host, FAKE_PROBLEM, &decision)); /* none is stored */
-  OK(attune_tune(tuner, host, FAKE_PROBLEM, 100.0, 0, &decision));
-  OK(attune_tune(tuner, host, FAKE_PROBLEM, 100.0, 0, &decision));
-  OK(attune_tune_try(tuner, host, FAKE_PROBLEM, 100.0, 0, &decision));
+  OK(attune_explain(tuner, host, TOY_PROBLEM, &decision)); /* none is stored */
+  OK(attune_tune(tuner, host, TOY_PROBLEM, 100.0, 0, &decision));
+  OK(attune_tune(tuner, host, TOY_PROBLEM, 100.0, 0, &decision));
+  OK(attune_tune_try(tuner, host, TOY_PROBLEM, 100.0, 0, &decision));
   OK(attune_tuner_tune_pending(tuner, 0.0, NULL));
   OK(attune_tuner_winners(tuner, take_winner, NULL));
-  OK(attune_tuner_implementations(tuner, host, FAKE_PROBLEM, take_implementation, NULL));
+  OK(attune_tuner_implementations(tuner, host, TOY_PROBLEM, take_implementation, NULL));
   OK(attune_tuner_profile(tuner, NULL, NULL, NULL));
   DO(attune_tuner_destroy(tuner));
 
-  fake_spin_implementation.version++; /* the stored winner is one of another build */
+  toy_spin_implementation.version++; /* the stored winner is one of another build */
   tuner = tuner_of(database, ATTUNE_MODE_RECORD);
-  dispatch(tuner, FAKE_PROBLEM);
-  dispatch(tuner, "gemm f64 nn 5x5x5 strict");
-  OK(attune_explain(tuner, host, FAKE_PROBLEM, &decision));
+  dispatch(tuner, TOY_PROBLEM);
+  dispatch(tuner, TOY("f64 5x5"));
+  OK(attune_explain(tuner, host, TOY_PROBLEM, &decision));
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_TUNE));
-  dispatch(tuner, "gemm f64 nn 6x6x6 strict");
+  dispatch(tuner, TOY("f64 6x6"));
   attune_workload *workload = NULL;
   OK(attune_workload_recorded(&workload, tuner, host));
   DO(attune_workload_destroy(workload));
   OK(attune_tuner_set_mode(tuner, ATTUNE_MODE_RECORD));
-  dispatch(tuner, "gemm f64 nn 7x7x7 strict");
+  dispatch(tuner, TOY("f64 7x7"));
   assert_int_equal(chmod(database, 0400), 0); /* what is recorded at the end cannot be written by most users */
   DO(attune_tuner_destroy(tuner));
   assert_int_equal(chmod(database, 0600), 0);
-  fake_reset();
+  toy_reset();
 }
 
 static void products(void **state) {
@@ -260,7 +260,7 @@ static void graphs_and_random(void **state) {
 
 static int open_all(void **state) {
   (void)state;
-  fake_reset();
+  toy_reset();
   setenv("HOME", folder, 1);
   if (!mkdtemp(folder)) return -1;
   snprintf(database, sizeof database, "%s/t.db", folder);

@@ -40,7 +40,8 @@ static const at_implementation fake = {.name = "fake",
                                        .launch = launch,
                                        .destroy = destroy};
 static const at_implementation *const implementations[] = {&fake};
-static const at_op op = {.name = "fake", .id = 3, .implementations = implementations, .implementation_count = 1};
+static const at_op op = {
+    .name = "fake", .id = 3, .implementations = implementations, .implementation_count = 1, .problem_bytes = 112};
 
 static at_key key_of(int number) {
   at_key key = {{0}};
@@ -98,14 +99,16 @@ static void hits_and_misses(void **state) {
   assert_int_equal(alive, 0);
 }
 
-/* Every byte of the key matters. */
+/* Every byte of the key matters, but those that say its size (they follow from the op). */
 static void keys_differ_in_any_byte(void **state) {
   (void)state;
   at_plan_table table;
   assert_int_equal(at_plan_table_open(&table), ATTUNE_OK);
   put(&table, 5, ATTUNE_SOURCE_TUNED, false);
-  for (size_t byte = 0; byte < sizeof(at_key); byte++) {
-    at_key key = key_of(5);
+  const at_key five = key_of(5);
+  for (size_t byte = 0; byte < at_key_bytes(&five); byte++) {
+    at_key key = five;
+    if (byte == 6 || byte == 7) continue;
     ((unsigned char *)&key)[byte] ^= 0x10;
     assert_null(at_plan_table_find(&table, &key));
     attune_decision decision;
@@ -113,6 +116,45 @@ static void keys_differ_in_any_byte(void **state) {
   }
   assert_non_null(find(&table, 5));
   at_plan_table_close(&table);
+}
+
+/* Problems of any size: what lies behind one in memory is neither read nor part of the key or of a plan. */
+static void a_key_ends_where_its_problem_does(void **state) {
+  (void)state;
+  for (size_t bytes = 1; bytes <= AT_PROBLEM_BYTES; bytes += bytes < 40 ? 1 : 59) {
+    at_op sized = op;
+    at_plan_table table;
+    at_key one, other;
+    sized.problem_bytes = bytes;
+    char *problem = malloc(bytes); /* so that a sanitizer sees what is read behind it */
+    assert_non_null(problem);
+    memset(problem, 0x5C, bytes);
+    memset(&one, 0xEE, sizeof one);
+    memset(&other, 0x11, sizeof other);
+    at_key_make(&one, &sized, problem, device);
+    at_key_make(&other, &sized, problem, device);
+    assert_true(at_key_tail_is_zero(&one) && at_key_equal(&one, &other));
+    assert_true(at_key_hash(&one) == at_key_hash(&other));
+    assert_int_equal(at_key_bytes(&one) % 8, 0);
+    assert_in_range(at_key_bytes(&one), 8 + bytes, 8 + bytes + 7);
+    assert_int_equal(at_key_op(&one), op.id);
+    assert_int_equal(at_key_device(&one), device->index);
+
+    at_plan *plan = NULL;
+    const at_configuration configuration = {""};
+    attune_decision decision = {.source = ATTUNE_SOURCE_TUNED};
+    assert_int_equal(at_plan_create(&plan, &sized, &fake, &configuration, problem, device), ATTUNE_OK);
+    assert_memory_equal(plan->problem, problem, bytes);
+    for (size_t i = bytes; i < sizeof plan->problem; i++) assert_int_equal(((const char *)plan->problem)[i], 0);
+    assert_int_equal(at_plan_table_open(&table), ATTUNE_OK);
+    assert_int_equal(at_plan_table_put(&table, &one, &plan, &decision, false), ATTUNE_OK);
+    assert_ptr_equal(at_plan_table_find(&table, &other), plan);
+    problem[bytes - 1] ^= 1;
+    at_key_make(&other, &sized, problem, device);
+    assert_null(at_plan_table_find(&table, &other));
+    at_plan_table_close(&table);
+    free(problem);
+  }
 }
 
 static void keep_and_replace(void **state) {
@@ -258,8 +300,11 @@ static void readers_beside_writers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hits_and_misses),        cmocka_unit_test(keys_differ_in_any_byte),
-      cmocka_unit_test(keep_and_replace),       cmocka_unit_test(guesses_are_withdrawn),
+      cmocka_unit_test(hits_and_misses),
+      cmocka_unit_test(keys_differ_in_any_byte),
+      cmocka_unit_test(a_key_ends_where_its_problem_does),
+      cmocka_unit_test(keep_and_replace),
+      cmocka_unit_test(guesses_are_withdrawn),
       cmocka_unit_test(readers_beside_writers),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;

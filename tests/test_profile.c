@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "src/half.h"
-#include "tests/fake_op.h"
+#include "ops/gemm/problem.h"
+#include "tests/toy_clock.h"
 #include "tuning/profile.h"
 #include "tuning/statistics.h"
 
@@ -17,16 +17,16 @@ static at_plan *plan_of(const at_key *key, const char *configuration) {
   at_configuration text;
   at_plan *plan = NULL;
   at_copy_text(text.text, sizeof text.text, configuration);
-  OK(at_plan_create(&plan, &fake_op, &fake_spin_implementation, &text, key->words + 1, device));
+  OK(at_plan_create(&plan, &toy_op, &toy_spin_implementation, &text, key->words + 1, device));
   return plan;
 }
 
 /* The medians of rounds of a 40 us and a 160 us plan: each near its own time, never below it, and four times apart. */
 static void known_costs(void **state) {
   (void)state;
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   at_profile profile;
-  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   assert_false(profile.cold || profile.graph);
   at_plan *plans[] = {plan_of(&key, "ns=160000"), plan_of(&key, "ns=40000")};
   at_subject subjects[2], *both[] = {&subjects[0], &subjects[1]};
@@ -56,10 +56,10 @@ static void known_costs(void **state) {
 
 static void a_failing_plan_fails_here(void **state) {
   (void)state;
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   at_profile profile;
   at_subject subject;
-  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   at_plan *plan = plan_of(&key, "ns=1,fault=launch");
   assert_int_equal(at_profile_try(&profile, &subject, plan), ATTUNE_DEVICE_ERROR);
   at_plan_destroy(plan);
@@ -69,10 +69,10 @@ static void a_failing_plan_fails_here(void **state) {
 /* The longer the work, the fewer calls a sample; always at least one. */
 static void calls_of_a_sample(void **state) {
   (void)state;
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   at_profile profile;
   int before = 1 << 30;
-  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   static const double ns[] = {0.0, 10.0, 1e3, 1e5, 1e7, 1e10};
   for (size_t i = 0; i < AT_COUNT(ns); i++) {
     at_profile_calibrate(&profile, ns[i]);
@@ -86,9 +86,9 @@ static void calls_of_a_sample(void **state) {
 /* Cold inputs rotate over more than the last-level cache, as far as copies go; hot ones do not. */
 static void cold_operands_rotate(void **state) {
   (void)state;
-  const at_key key = fake_key("gemm f32 nn 512x512x512 strict", device);
+  const at_key key = toy_key(TOY("f32 512x512"), device);
   at_profile profile;
-  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
+  OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_EAGER));
   assert_true(profile.cold);
   const size_t bytes = profile.operands->set_bytes * (size_t)profile.operands->copies;
   assert_true(profile.operands->copies > 1 && profile.operands->copies <= AT_MAX_COPIES);
@@ -97,7 +97,7 @@ static void cold_operands_rotate(void **state) {
   for (int i = 1; i < profile.operands->copies; i++)
     assert_ptr_not_equal(profile.operands->pointers[i][0], profile.operands->pointers[i - 1][0]);
   at_profile_close(&profile);
-  OK(at_profile_open(&profile, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   assert_int_equal(profile.operands->copies, 1);
   at_profile_close(&profile);
 }
@@ -106,22 +106,35 @@ static bool is_aligned_exactly(const void *pointer, size_t alignment) {
   return (uintptr_t)pointer % alignment == 0 && (uintptr_t)pointer % (2 * alignment) != 0;
 }
 
-static const char *const CLASSES[] = {"gemm f32 nn 9x7x8 strict", "gemm bf16 nn 9x7x8 strict align=2",
-                                      "gemm f32 nn 9x7x8 strict beta align=4", "gemm f64 nn 9x7x8 strict align=8",
-                                      "gemm f16:f32 nn 9x7x8 strict beta=inplace align=4"};
-static const size_t CLASS_BYTES[] = {128, 2, 4, 8, 4};
+/* Of any operation. */
+static const struct {
+  const at_op *op;
+  const char *problem;
+  size_t bytes;
+} CLASSES[] = {{&toy_op, TOY_PROBLEM, 128},
+               {&toy_op, TOY_PROBLEM " align=4", 4},
+               {&toy_op, TOY("f64:i64 9x7") " align=8", 8},
+               {&at_gemm_op, "gemm bf16 nn 9x7x8 strict align=2", 2},
+               {&at_gemm_op, "gemm f16:f32 nn 9x7x8 strict beta=inplace align=4", 4}};
+
+static at_key class_key(size_t i) {
+  at_key key;
+  OK(CLASSES[i].op->parse(CLASSES[i].problem, at_key_problem(&key)));
+  at_key_set(&key, CLASSES[i].op, device);
+  return key;
+}
 
 /* For verification each operand lies at exactly its class, between guards. */
 static void guarded_operands_have_their_alignment_class(void **state) {
   (void)state;
   for (size_t i = 0; i < AT_COUNT(CLASSES); i++) {
-    const at_key key = fake_key(CLASSES[i], device);
+    const at_key key = class_key(i);
     at_operand_set *set = NULL;
-    OK(at_operand_set_create(&set, &fake_op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+    OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), profiler->random, 3,
                              SIZE_MAX, true));
     assert_int_equal(set->copies, 1);
     for (int j = 0; j < set->buffer_count; j++) {
-      assert_true(is_aligned_exactly(set->pointers[0][j], CLASS_BYTES[i]));
+      assert_true(is_aligned_exactly(set->pointers[0][j], CLASSES[i].bytes));
       const unsigned char *start = set->pointers[0][j], *end = start + set->buffers[j].bytes;
       for (int byte = 0; byte < AT_GUARD_BYTES; byte++)
         assert_true(start[-1 - byte] == AT_GUARD_BYTE && end[byte] == AT_GUARD_BYTE);
@@ -161,9 +174,9 @@ static void operands_move_between_placements(void **state) {
   on_gpu.device = &gpu;
   for (size_t i = 0; i < AT_COUNT(CLASSES); i++)
     for (int cuda = 0; cuda < 2; cuda++) {
-      const at_key key = fake_key(CLASSES[i], device);
+      const at_key key = class_key(i);
       at_operand_set *set = NULL;
-      OK(at_operand_set_create(&set, &fake_op, key.words + 1, attune_stream_default(device), profiler->random, 3,
+      OK(at_operand_set_create(&set, CLASSES[i].op, key.words + 1, attune_stream_default(device), profiler->random, 3,
                                SIZE_MAX, false));
       assert_true(set->copies == 3 && set->slack >= 4096);
       if (cuda) set->stream = &on_gpu;
@@ -171,7 +184,7 @@ static void operands_move_between_placements(void **state) {
       int distinct = 0;
       for (uint64_t seed = 1; seed <= 40; seed++) {
         at_operand_set_place(set, seed);
-        check_placement(set, CLASS_BYTES[i], cuda ? 128 : 16);
+        check_placement(set, CLASSES[i].bytes, cuda ? 128 : 16);
         const uint64_t place = (uint64_t)((char *)set->pointers[0][1] - (char *)set->pointers[0][0]);
         bool old = false;
         for (int j = 0; j < distinct; j++) old = old || seen[j] == place;
@@ -193,43 +206,6 @@ static void operands_move_between_placements(void **state) {
     }
 }
 
-/* Uniform in [-1, 1): mean 0, variance 1/3, no zeros, no repeats at a row's length; every dtype; the same for one seed.
- */
-static void random_data(void **state) {
-  (void)state;
-  at_random *one = NULL, *same = NULL, *other = NULL;
-  OK(at_random_create(&one, 1));
-  OK(at_random_create(&same, 1));
-  OK(at_random_create(&other, 2));
-  for (int dtype = ATTUNE_F64; dtype <= ATTUNE_BF16; dtype++) {
-    const void *data = NULL, *again = NULL, *different = NULL;
-    size_t bytes = 0;
-    OK(at_random_data(one, (attune_dtype)dtype, &data, &bytes));
-    OK(at_random_data(same, (attune_dtype)dtype, &again, &bytes));
-    OK(at_random_data(other, (attune_dtype)dtype, &different, &bytes));
-    assert_memory_equal(data, again, 4096);
-    assert_memory_not_equal(data, different, 4096);
-    const size_t count = bytes / attune_dtype_size((attune_dtype)dtype);
-    double sum = 0.0, square = 0.0;
-    size_t zeros = 0;
-    for (size_t i = 0; i < count; i++) {
-      const double x = dtype == ATTUNE_F64   ? ((const double *)data)[i]
-                       : dtype == ATTUNE_F32 ? (double)((const float *)data)[i]
-                       : dtype == ATTUNE_F16 ? (double)at_f16_to_f32(((const uint16_t *)data)[i])
-                                             : (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
-      if (!(fabs(x) <= 1.0)) fail_msg("%g is not in [-1, 1]", x);
-      zeros += x == 0.0;
-      sum += x;
-      square += x * x;
-    }
-    assert_true(fabs(sum / (double)count) < 0.005 && fabs(square / (double)count - 1.0 / 3.0) < 0.005);
-    assert_true(zeros < 20 && count % 2 && count % 3 && count % 5 && count % 7);
-  }
-  at_random_destroy(one);
-  at_random_destroy(same);
-  at_random_destroy(other);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_costs),
@@ -238,9 +214,8 @@ int main(void) {
       cmocka_unit_test(cold_operands_rotate),
       cmocka_unit_test(guarded_operands_have_their_alignment_class),
       cmocka_unit_test(operands_move_between_placements),
-      cmocka_unit_test(random_data),
   };
-  fake_reset();
+  toy_reset();
   virtual_clock_start();
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_profiler_create(&profiler, device) != ATTUNE_OK) return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,10 @@
 #include <locale.h>
 #include <pthread.h>
 #include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "tests/fake_op.h"
+#include "tuning/tuner.h"
 
 enum { THREADS = 3, CALLS = 200, MOST = 16 };
 

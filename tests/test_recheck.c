@@ -2,7 +2,7 @@
  * test_recheck.c: a stored winner that holds, gains less than it claimed, is slower than the default, is wrong, is gone. */
 #include "tests/check.h"
 
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 #include "tuning/recheck.h"
 #include "tuning/tuner.h"
 
@@ -12,14 +12,14 @@ static attune_recheck out;
 
 /* Checks "spin" with that configuration, of which a winner claims the speedup; the default takes 200 us. */
 static attune_status recheck(const char *configuration, double claim) {
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   memset(&out, 0, sizeof out);
   at_copy_text(out.stored.implementation, sizeof out.stored.implementation, "spin");
   at_copy_text(out.stored.configuration, sizeof out.stored.configuration, configuration);
   out.stored.implementation_version = 1;
   out.stored.time_ns = 200e3 / claim;
   out.stored.default_time_ns = 200e3;
-  return at_recheck(&out, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 60e6);
+  return at_recheck(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 60e6);
 }
 
 static void expect(const char *configuration, double claim, attune_verdict verdict) {
@@ -31,7 +31,7 @@ static void expect(const char *configuration, double claim, attune_verdict verdi
 
 static void verdicts(void **state) {
   (void)state;
-  fake_reset();
+  toy_reset();
   expect("ns=100000", 2.0, ATTUNE_VERDICT_HOLDS);
   assert_true(out.speedup > 1.7 && out.speedup < 2.3 && out.samples >= 4 && out.max_error <= 1.0);
   assert_true(out.time_ns > 90e3 && out.default_time_ns > 1.7 * out.time_ns);
@@ -45,20 +45,20 @@ static void verdicts(void **state) {
 /* Even far slower than what a search would look at twice. */
 static void a_very_slow_one_is_timed(void **state) {
   (void)state;
-  fake_reset();
+  toy_reset();
   expect("ns=2000000", 2.0, ATTUNE_VERDICT_SLOWER);
 }
 
 static void what_is_gone_is_not_found(void **state) {
   (void)state;
-  fake_reset();
-  fake_refused = "ns=100000";
+  toy_reset();
+  toy_refused = "ns=100000";
   assert_int_equal(recheck("ns=100000", 2.0), ATTUNE_NOT_FOUND);
-  fake_refused = NULL;
+  toy_refused = NULL;
   memset(&out, 0, sizeof out);
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   at_copy_text(out.stored.implementation, sizeof out.stored.implementation, "nobody");
-  assert_int_equal(at_recheck(&out, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 1e6),
+  assert_int_equal(at_recheck(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 1e6),
                    ATTUNE_NOT_FOUND);
 }
 
@@ -94,7 +94,7 @@ static void the_public_call(void **state) {
 
 static int open_all(void **state) {
   (void)state;
-  fake_reset();
+  toy_reset();
   return attune_device_get(&device, "host") != ATTUNE_OK || at_profiler_create(&profiler, device) != ATTUNE_OK;
 }
 

@@ -70,7 +70,9 @@ static void put_expected(fixture *f) {
 
 static double compare(fixture *f) {
   double error = -1.0;
-  assert_int_equal(at_gemm_reference_compare(f->reference, f->output, &error), ATTUNE_OK);
+  const double scalars[] = {f->o.c.alpha, f->o.c.beta};
+  const at_outputs outputs = {.bytes[AT_GEMM_D] = f->output, .poison[AT_GEMM_D] = 0xFF};
+  assert_int_equal(at_gemm_reference_compare(f->reference, scalars, &outputs, &error), ATTUNE_OK);
   return error;
 }
 

@@ -4,25 +4,25 @@
  * every graph is released. */
 #include "tests/check.h"
 
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 #include "tuning/search.h"
 
 enum { CALLS = 128, LAUNCHES = 4096 };
 
-typedef struct fake_graph {
+typedef struct toy_graph {
   int calls;
   const at_plan *plan[CALLS];
-  at_gemm_operands operands[CALLS];
-} fake_graph;
+  toy_operands operands[CALLS];
+} toy_graph;
 
 static attune_device *host, gpu;
 static attune_stream gpu_stream;
 static at_backend backend;
 static at_profiler profiler;
 static at_search_result result;
-static fake_graph *recording;
+static toy_graph *recording;
 static int graphs_made, graphs_alive, capture_failures;
-static ptrdiff_t launched[LAUNCHES]; /* by launch of a graph: B's distance from A in its first call */
+static ptrdiff_t launched[LAUNCHES]; /* by launch of a graph: the bias's distance from x in its first call */
 static int launch_count;
 
 static attune_status capture_begin(attune_stream *stream) {
@@ -47,28 +47,28 @@ static void graph_destroy(at_graph *graph) {
 }
 
 static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
-  const fake_graph *g = (const fake_graph *)(void *)graph;
+  const toy_graph *g = (const toy_graph *)(void *)graph;
   if (launch_count < LAUNCHES) {
-    launched[launch_count] = (const char *)g->operands[0].b - (const char *)g->operands[0].a;
+    launched[launch_count] = (const char *)g->operands[0].bias - (const char *)g->operands[0].x;
     launch_count++;
   }
   for (int i = 0; i < g->calls; i++) {
-    const attune_status status = fake_launch(g->plan[i], &g->operands[i], stream);
+    const attune_status status = toy_launch(g->plan[i], &g->operands[i], stream);
     if (status != ATTUNE_OK) return status;
   }
   return ATTUNE_OK;
 }
 
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  if (!recording) return fake_launch(plan, operands, stream);
+  if (!recording) return toy_launch(plan, operands, stream);
   assert_true(recording->calls < CALLS);
-  const fake_plan *p = plan->state;
+  const toy_plan *p = plan->state;
   if (strcmp(p->fault, "capture") == 0 && graphs_made > 6) { /* it was captured before, and can no more */
     capture_failures++;
     return at_fail(ATTUNE_DEVICE_ERROR, "a capture that fails");
   }
   recording->plan[recording->calls] = plan;
-  recording->operands[recording->calls++] = *(const at_gemm_operands *)operands;
+  recording->operands[recording->calls++] = *(const toy_operands *)operands;
   return ATTUNE_OK;
 }
 
@@ -76,23 +76,23 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
 static attune_status reference_create(void **out, const void *problem, attune_device *device, attune_stream *stream,
                                       void *const pointers[AT_MAX_BUFFERS]) {
   (void)device, (void)stream;
-  return at_gemm_reference_create(out, problem, host, attune_stream_default(host), pointers);
+  return toy_reference_create(out, problem, host, attune_stream_default(host), pointers);
 }
 
 static int fresh(void **state) {
   (void)state;
-  fake_reset();
-  fake_op.reference_create = reference_create;
-  fake_base_implementation.launch = fake_spin_implementation.launch = launch;
-  at_copy_text(fake_base, sizeof fake_base, "ns=20000");
+  toy_reset();
+  toy_op.reference_create = reference_create;
+  toy_base_implementation.launch = toy_spin_implementation.launch = launch;
+  at_copy_text(toy_base, sizeof toy_base, "ns=20000");
   graphs_made = graphs_alive = launch_count = capture_failures = 0;
   return 0;
 }
 
 static void search(const char *const *spins) {
-  const at_key key = fake_key(FAKE_PROBLEM, &gpu);
-  fake_spins = spins;
-  OK(at_search(&result, &profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
+  const at_key key = toy_key(TOY_PROBLEM, &gpu);
+  toy_spins = spins;
+  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
   assert_int_equal(graphs_alive, 0);
 }
 
@@ -121,10 +121,10 @@ static void each_placement_has_its_graphs(void **state) {
 static void a_round_has_one_placement(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=10000", "ns=10300", NULL};
-  const at_key key = fake_key(FAKE_PROBLEM, &gpu);
+  const at_key key = toy_key(TOY_PROBLEM, &gpu);
   int changes = 0;
-  fake_spins = spins;
-  OK(at_search(&result, &profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
+  toy_spins = spins;
+  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
   for (int i = 1; i < launch_count; i++) changes += launched[i] != launched[i - 1];
   assert_true(changes >= 4);
   if (changes > result.decision.samples + 8) fail_msg("%d changes in %d rounds", changes, result.decision.samples);

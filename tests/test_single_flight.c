@@ -15,7 +15,7 @@
 
 #include <sqlite3.h>
 
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
@@ -54,31 +54,31 @@ static void sleep_us(long us) {
 
 static attune_status watched_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   if (atomic_fetch_add(&all->running, 1) > 0) all->overlaps++;
-  const attune_status status = fake_launch(plan, operands, stream);
+  const attune_status status = toy_launch(plan, operands, stream);
   all->running--;
   return status;
 }
 
-/* The round is the problem's n. */
+/* The round is the problem's columns. */
 static attune_status watched_reference(void **out, const void *problem, attune_device *on, attune_stream *stream,
                                        void *const pointers[AT_MAX_BUFFERS]) {
-  all->searches[at_gemm_of(problem)->n - 1]++;
+  all->searches[toy_of(problem)->cols - 1]++;
   all->turn[all->turns++ % TURNS_MOST] = who;
-  return at_gemm_reference_create(out, problem, on, stream, pointers);
+  return toy_reference_create(out, problem, on, stream, pointers);
 }
 
 static const char *const FAST[] = {"ns=5000", NULL};
 
 static void watch(const char *base) {
-  fake_reset();
-  at_copy_text(fake_base, sizeof fake_base, base);
-  fake_spins = FAST;
-  fake_op.reference_create = watched_reference;
-  fake_base_implementation.launch = fake_spin_implementation.launch = watched_launch;
+  toy_reset();
+  at_copy_text(toy_base, sizeof toy_base, base);
+  toy_spins = FAST;
+  toy_op.reference_create = watched_reference;
+  toy_base_implementation.launch = toy_spin_implementation.launch = watched_launch;
 }
 
-static const char *problem_of(char out[64], int round) {
-  (void)snprintf(out, 64, "gemm f32 nn 9x%dx8 strict", round + 1);
+static const char *problem_of(char out[AT_PROBLEM_CHARS], int round) {
+  (void)snprintf(out, AT_PROBLEM_CHARS, TOY("f32 9x%d"), round + 1);
   return out;
 }
 
@@ -87,7 +87,7 @@ static attune_tuner *tuner_of(double total_ms) {
   attune_tuner *tuner = NULL;
   options.database = database;
   options.total_budget_ms = total_ms;
-  if (at_tuner_create(&tuner, &options, fake_ops, 1) != ATTUNE_OK) exit(90);
+  if (at_tuner_create(&tuner, &options, toy_ops, 1) != ATTUNE_OK) exit(90);
   return tuner;
 }
 
@@ -165,7 +165,7 @@ static void expect_end(pid_t pid) {
 static void *tune_rounds(void *arg) {
   attune_tuner *tuner = arg;
   for (int round = 0; round < ROUNDS_MOST; round++) {
-    char problem[64];
+    char problem[AT_PROBLEM_CHARS];
     attune_decision decision;
     while (all->round < round) sleep_us(200);
     if (all->round == ROUNDS_MOST) return NULL;
@@ -217,7 +217,7 @@ static void tell(void *user, attune_log_level level, const char *line) {
 /* A budget of a millisecond, and a default of a tenth of a second: no share of the budget says how long it takes. */
 static int slow(void) {
   attune_tuner *tuner = tuner_of(0.0);
-  char problem[64];
+  char problem[AT_PROBLEM_CHARS];
   attune_decision decision;
   watch("ns=80000000");
   attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
@@ -239,7 +239,7 @@ static void a_slow_problem_is_waited_for(void **state) {
 
 static int endless(void) {
   attune_tuner *tuner = tuner_of(0.0);
-  char problem[64];
+  char problem[AT_PROBLEM_CHARS];
   watch("ns=60000000000");
   return (int)attune_tune(tuner, device, problem_of(problem, 0), 0.0, 0, NULL);
 }
@@ -252,7 +252,7 @@ static void wait_until_it_runs(void) {
 static void the_budget_ends_the_wait(void **state) {
   (void)state;
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* there this process sees another CPU than the other one does */
-  char problem[64], by[32];
+  char problem[AT_PROBLEM_CHARS], by[32];
   const pid_t pid = start_numbered("endless", 0);
   wait_until_it_runs();
   watch("ns=20000");
@@ -281,7 +281,7 @@ static void the_next_goes_on_at_once(void **state) {
   const int kills = scale("ATTUNE_TEST_KILLS", 3, 1000);
   int64_t longest_ns = 0;
   for (int i = 0; i < kills; i++) {
-    char problem[64];
+    char problem[AT_PROBLEM_CHARS];
     fresh(NULL);
     const pid_t pid = start_numbered("endless", 0);
     wait_until_it_runs();
@@ -307,7 +307,7 @@ static void the_next_goes_on_at_once(void **state) {
 
 static int waiter(void) {
   attune_tuner *tuner = tuner_of(0.0);
-  char problem[64];
+  char problem[AT_PROBLEM_CHARS];
   watch("ns=20000");
   attune_set_log(tell, NULL, ATTUNE_LOG_INFO);
   const attune_status status = attune_tune(tuner, device, problem_of(problem, 0), 60000.0, 0, NULL);
@@ -359,12 +359,11 @@ static void a_search_leaves_time_for_it(void **state) {
   at_search_result result;
   int calls = 0;
   watch("ns=20000");
-  const at_key key = fake_key(FAKE_PROBLEM, device);
+  const at_key key = toy_key(TOY_PROBLEM, device);
   assert_int_equal(at_profiler_create(&profiler, device), ATTUNE_OK);
   profiler->between = count_call;
   profiler->between_user = &calls;
-  assert_int_equal(at_search(&result, profiler, &fake_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, 0.0),
-                   ATTUNE_OK);
+  assert_int_equal(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 0.0, 0.0), ATTUNE_OK);
   assert_true(calls >= result.decision.candidates + result.decision.samples);
   at_profiler_destroy(profiler);
 }
@@ -382,7 +381,7 @@ static int turns(int number) {
   all->done++;
   while (all->round < 0) sleep_us(100);
   for (int i = 0; i < TURNS; i++) {
-    char problem[64];
+    char problem[AT_PROBLEM_CHARS];
     if (attune_tune(tuner, device, problem_of(problem, i), 0.0, 0, NULL) != ATTUNE_OK) return 1;
   }
   attune_tuner_destroy(tuner);

@@ -156,7 +156,7 @@ typedef struct walk_log {
   at_store *store;
   int count;
   int stop_at;
-  char last[256];
+  char last[ATTUNE_PROBLEM_CHARS];
   long sum; /* of samples: which rows came */
 } walk_log;
 

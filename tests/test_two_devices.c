@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/fake_op.h"
+#include "tests/toy_clock.h"
 #include "tests/two_devices.h"
 
 enum { PROBLEMS = 8 };
@@ -19,8 +19,8 @@ static const char *const FAST[] = {"ns=50000", NULL};
 static int fresh(void **state) {
   (void)state;
   static int number;
-  fake_reset();
-  fake_spins = FAST;
+  toy_reset();
+  toy_spins = FAST;
   snprintf(database, sizeof database, "%s/%d.db", folder, number++);
   return 0;
 }
@@ -29,7 +29,7 @@ static attune_tuner *tuner_of(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_tuner *tuner = NULL;
   options.database = database;
-  assert_int_equal(at_tuner_create(&tuner, &options, fake_ops, 1), ATTUNE_OK);
+  assert_int_equal(at_tuner_create(&tuner, &options, toy_ops, 1), ATTUNE_OK);
   return tuner;
 }
 
@@ -52,8 +52,8 @@ static int list(void *user, const attune_decision *decision, const char *fingerp
 static void a_winner_is_listed_for_each_device(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of();
-  assert_int_equal(attune_tune(tuner, second, "gemm f32 nn 9x7x8 strict", 0.0, 0, NULL), ATTUNE_OK);
-  assert_int_equal(attune_tune(tuner, first, "gemm f32 nn 9x6x8 strict", 0.0, 0, NULL), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_OK);
+  assert_int_equal(attune_tune(tuner, first, TOY("f32 9x6"), 0.0, 0, NULL), ATTUNE_OK);
   listing l = {0}, ended = {.end_after = 1};
   assert_int_equal(attune_tuner_winners(tuner, list, &l), ATTUNE_OK);
   assert_int_equal(l.on_first, 2);
@@ -80,10 +80,10 @@ static void *tune_all(void *arg) {
   for (int left = PROBLEMS; left > 0;) {
     const int before = left;
     for (int i = 0; i < PROBLEMS; i++) {
-      char problem[64];
+      char problem[AT_PROBLEM_CHARS];
       attune_decision decision;
       if (done[i]) continue;
-      snprintf(problem, sizeof problem, "gemm f32 nn 9x%dx8 strict", i + 1);
+      snprintf(problem, sizeof problem, TOY("f32 9x%d"), i + 1);
       const attune_status status = attune_tune_try(w->tuner, w->device, problem, 0.0, 0, &decision);
       if (status == ATTUNE_BUSY) continue; /* the other measures it: the next one meanwhile */
       w->wrong += status != ATTUNE_OK || strcmp(decision.device, w->device->name) != 0;
@@ -103,15 +103,15 @@ static void let_both_tune(attune_tuner *one, attune_tuner *two) {
   worker workers[2] = {{.tuner = one, .device = first, .start = &start},
                        {.tuner = two, .device = second, .start = &start}};
   pthread_barrier_init(&start, NULL, 2);
-  fake_watched = true;
+  toy_watched = true;
   for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, tune_all, &workers[i]), 0);
   for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
   pthread_barrier_destroy(&start);
   assert_int_equal(workers[0].wrong + workers[1].wrong, 0);
-  assert_int_equal(fake_searches, PROBLEMS);
+  assert_int_equal(toy_searches, PROBLEMS);
   assert_int_equal(workers[0].tuned + workers[1].tuned, PROBLEMS);
   assert_true(workers[0].tuned > 0 && workers[1].tuned > 0);
-  assert_true(fake_overlaps > 0); /* both devices at the same time */
+  assert_true(toy_overlaps > 0); /* both devices at the same time */
 }
 
 static void one_tuner_on_both(void **state) {
@@ -133,7 +133,7 @@ static void two_tuners_of_one_database(void **state) {
 
 static void *tune_one(void *arg) {
   attune_decision decision;
-  const attune_status status = attune_tune(arg, first, FAKE_PROBLEM, 0.0, 0, &decision);
+  const attune_status status = attune_tune(arg, first, TOY_PROBLEM, 0.0, 0, &decision);
   return status == ATTUNE_OK && decision.source == ATTUNE_SOURCE_TUNED ? arg : NULL;
 }
 
@@ -144,18 +144,18 @@ static void the_others_winner_is_waited_for(void **state) {
   void *right = NULL;
   attune_decision decision;
   virtual_clock_stop(); /* others wait while time passes */
-  at_copy_text(fake_base, sizeof fake_base, "ns=20000000");
+  at_copy_text(toy_base, sizeof toy_base, "ns=20000000");
   assert_int_equal(pthread_create(&thread, NULL, tune_one, tuner), 0);
-  while (fake_launches < 2) usleep(100);
-  assert_int_equal(attune_tune_try(tuner, second, FAKE_PROBLEM, 0.0, 0, NULL), ATTUNE_BUSY);
-  assert_int_equal(attune_tune(tuner, second, FAKE_PROBLEM, 0.0, 0, &decision), ATTUNE_OK);
+  while (toy_launches < 2) usleep(100);
+  assert_int_equal(attune_tune_try(tuner, second, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_BUSY);
+  assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, 0.0, 0, &decision), ATTUNE_OK);
   assert_int_equal(decision.source, ATTUNE_SOURCE_STORED);
   assert_string_equal(decision.device, "host:1");
   pthread_join(thread, &right);
   assert_non_null(right);
-  assert_int_equal(fake_searches, 1);
+  assert_int_equal(toy_searches, 1);
   /* Calls on the second device run it from now on. */
-  assert_int_equal(attune_explain(tuner, second, FAKE_PROBLEM, &decision), ATTUNE_OK);
+  assert_int_equal(attune_explain(tuner, second, TOY_PROBLEM, &decision), ATTUNE_OK);
   assert_string_equal(decision.implementation, "spin");
   attune_tuner_destroy(tuner);
 }

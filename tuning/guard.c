@@ -127,7 +127,7 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   if (!stream->state) return call(plan, operands, stream);
   work w = {.plan = plan};
   memcpy(w.operands, operands, plan->op->operands_bytes);
-  return at_host_submit(stream, run, &w, sizeof w);
+  return at_host_submit(stream, run, &w, offsetof(work, operands) + plan->op->operands_bytes);
 }
 
 /* The default as it is called through attune; NULL: it is the plan itself, or cannot be had. */

@@ -7,13 +7,16 @@
 #include <attune/tuner.h>
 
 #include "src/support.h"
+#include "tuning/random_data.h"
 
-#define AT_PROBLEM_BYTES \
-  112 /* a normalised problem: plain bytes, no padding, no pointers; equal bytes = equal problems */
-#define AT_PROBLEM_CHARS 256
-#define AT_FAMILY_CHARS 160
-#define AT_OPERANDS_BYTES 64
-#define AT_MAX_BUFFERS 4
+/* The most that any operation may have; room to spare. What one really has it says itself: problem_bytes,
+ * operands_bytes, the numbers of its buffers and scalars. */
+#define AT_PROBLEM_BYTES 512
+#define AT_PROBLEM_CHARS ATTUNE_PROBLEM_CHARS /* of its text, with the end */
+#define AT_FAMILY_CHARS 512
+#define AT_OPERANDS_BYTES 192
+#define AT_MAX_BUFFERS 16
+#define AT_MAX_SCALARS 8
 
 struct at_implementation;
 struct attune_plan;
@@ -32,7 +35,22 @@ typedef struct at_buffer {
   attune_dtype dtype; /* what it is filled with */
   bool input;
   bool output;
+  at_range range; /* of the numbers that it is filled with: a logarithm wants positive ones; {0, 0}: the usual ones */
 } at_buffer;
+
+/* A number that a call takes beside its buffers, such as alpha. Measuring uses the usual one. Verification draws another
+ * one too, so that a plan which ignores it is found: low < high, and both are sensible. */
+typedef struct at_scalar {
+  const char *name;
+  double usual;
+  at_range range;
+} at_scalar;
+
+/* What a launch left in its outputs, in host memory. Each byte of an output that is no input was `poison` before. */
+typedef struct at_outputs {
+  const void *bytes[AT_MAX_BUFFERS]; /* by buffer; NULL: it is no output */
+  unsigned char poison[AT_MAX_BUFFERS];
+} at_outputs;
 
 /* One field of a workload row. */
 typedef struct at_field {
@@ -46,6 +64,10 @@ typedef struct at_op {
   int id;                                                 /* position in the table of ops */
   const struct at_implementation *const *implementations; /* every one, best guess first, plain fallback last */
   size_t implementation_count;
+  /* A normalised problem: so many plain bytes, no padding, no pointers; equal bytes = equal problems. It lies at an
+   * address that is a multiple of 8. */
+  size_t problem_bytes;
+  size_t operands_bytes; /* of what launch takes */
 
   /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
   attune_status (*format)(const void *problem, char *out, size_t size);
@@ -73,10 +95,10 @@ typedef struct at_op {
   /* Nonzero when the winner must give the same bits at each run. */
   bool (*deterministic)(const void *problem);
 
-  /* The buffers of a call, and the operands that point to them. */
+  /* The buffers of a call, its scalars (optional; NULL: none) and their number, and the operands made of both. */
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
-  void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands);
-  size_t operands_bytes; /* of what launch takes, at most AT_OPERANDS_BYTES */
+  int (*scalars)(const void *problem, at_scalar out[AT_MAX_SCALARS]);
+  void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars, void *operands);
 
   /* Optional: a call of the plan as a program makes it, by the public function and a look-up that hits, so that what
    * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the plan.
@@ -87,24 +109,36 @@ typedef struct at_op {
   void (*caller_destroy)(void *caller);
 
   /* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless
-   * they are inputs too, and then read before). compare reads the output buffer's bytes from host memory: *max_error is
-   * the largest error as a fraction of what the contract allows (> 1 fails; infinity for a NaN, an unwritten element or
-   * a changed gap). */
+   * they are inputs too, and then read before). compare says of every output at once, for a call with `scalars`:
+   * *max_error is the largest error as a fraction of what the contract allows (> 1 fails; infinity for a NaN, or for a
+   * byte between the elements that is not as it was). */
   attune_status (*reference_create)(void **out, const void *problem, attune_device *device, attune_stream *stream,
                                     void *const pointers[AT_MAX_BUFFERS]);
-  attune_status (*reference_compare)(void *reference, const void *output_bytes, double *max_error);
+  attune_status (*reference_compare)(void *reference, const double *scalars, const at_outputs *outputs,
+                                     double *max_error);
   void (*reference_destroy)(void *reference);
 
-  /* Special values: NaN, infinities, denormals, zeros, in operands and scalars. special_count says how many launches it
-   * takes to try them all; NULL: none. In launch `which` buffer i holds what special_plant makes of a host copy of the
-   * reference's data, unless special_contents says 0, the data as it was; equal numbers mean equal contents. compare
-   * says in *lost, one bit for each rule, what the output has lost; name puts it in words, "loses NaN of A". */
+  /* Optional, special values: NaN, infinities, denormals, zeros, in those operands and scalars where they make sense.
+   * special_count says how many launches it takes to try them all; NULL: none. In launch `which` buffer i holds what
+   * special_plant makes of a host copy of the reference's data, unless special_contents says 0, the data as it was; equal
+   * numbers mean equal contents. special_scalars changes the usual scalars to those of the launch. compare says in *lost,
+   * one bit for each rule, what the outputs have lost; name puts it in words, "loses NaN of A". */
   int (*special_count)(const void *problem);
   int (*special_contents)(const void *problem, int which, int buffer);
   void (*special_plant)(const void *problem, int which, int buffer, void *bytes);
-  void (*special_bind)(const void *problem, int which, void *const pointers[AT_MAX_BUFFERS], void *operands);
-  attune_status (*special_compare)(void *reference, int which, const void *output_bytes, uint32_t *lost);
+  void (*special_scalars)(const void *problem, int which, double *scalars);
+  attune_status (*special_compare)(void *reference, int which, const at_outputs *outputs, uint32_t *lost);
   const char *(*special_name)(int bit); /* NULL: no such rule */
+
+  /* What every implementation has to get right, so that tests of one kind serve all operations. case_at: problem `index`
+   * of case_count, the same one in every run; false: a case that needs no implementation. oracle: the plainest way to
+   * compute it, on buffers in host memory, laid out as `buffers` says. */
+  int (*case_count)(void);
+  bool (*case_at)(int index, void *problem);
+  void (*oracle)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
 } at_op;
+
+/* op.c: INTERNAL, naming what is missing or too large, when an operation cannot be tuned as it is. */
+attune_status at_op_check(const at_op *op);
 
 #endif

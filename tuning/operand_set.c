@@ -2,13 +2,14 @@
  * operand_set.c: lays buffers out in one arena, fills them with random data.
  *
  * Random data is made once on the host (a prime number of elements, so that no row length divides it) and copied to the
- * first buffer of each dtype; device copies do the rest, which takes a memory-bandwidth's time and no kernel.
+ * first buffer of each dtype and range; device copies do the rest, which takes a memory-bandwidth's time and no kernel.
  *
  * Where operands lie moves a time by up to a fifth: a time taken at one placement does not hold at another. So a buffer
  * that is timed has a slot with slack; the whole slot is filled, and a placement is nothing but other pointers into it.
  */
 #include "tuning/operand_set.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +112,7 @@ void at_operand_set_place(at_operand_set *set, uint64_t seed) {
       set->pointers[copy][i] = set->arena + slot + shift + offsets[i];
       slot += slot_bytes(set, i);
     }
-    set->op->bind(set->problem, set->pointers[copy], set->operands[copy]);
+    set->op->bind(set->problem, set->pointers[copy], set->usual, set->operands[copy]);
   }
 }
 
@@ -121,19 +122,19 @@ static void place_guards(at_operand_set *set) {
     end = place_guarded(&set->buffers[i], end, &start);
     set->pointers[0][i] = set->arena + start;
   }
-  set->op->bind(set->problem, set->pointers[0], set->operands[0]);
+  set->op->bind(set->problem, set->pointers[0], set->usual, set->operands[0]);
 }
 
 /* --- contents --- */
 
-/* Fills bytes of one buffer's dtype: the pool once from the host, then copies of what is there. */
-static attune_status fill_bytes(at_operand_set *set, char *to, size_t bytes, attune_dtype dtype, at_random *random,
+/* Fills bytes with one buffer's numbers: the pool once from the host, then copies of what is there. */
+static attune_status fill_bytes(at_operand_set *set, char *to, size_t bytes, const at_buffer *like, at_random *random,
                                 size_t skip) {
   const void *pool = NULL;
   size_t pool_bytes = 0;
-  attune_status status = at_random_data(random, dtype, &pool, &pool_bytes);
+  attune_status status = at_random_data(random, like->dtype, like->range, &pool, &pool_bytes);
   size_t done = 0;
-  if (status == ATTUNE_OK) skip = skip * attune_dtype_size(dtype) % pool_bytes;
+  if (status == ATTUNE_OK) skip = skip * attune_dtype_size(like->dtype) % pool_bytes;
   while (status == ATTUNE_OK && done < bytes && done < pool_bytes) { /* one turn of the pool, from `skip` */
     const size_t from = (skip + done) % pool_bytes;
     size_t chunk = pool_bytes - from;
@@ -156,8 +157,8 @@ static attune_status fill(at_operand_set *set, at_random *random, bool guarded) 
   if (guarded) status = attune_fill(set->stream, set->arena, AT_GUARD_BYTE, set->set_bytes);
   for (int i = 0; i < set->buffer_count && status == ATTUNE_OK; i++) {
     const size_t bytes = guarded ? set->buffers[i].bytes : slot_bytes(set, i);
-    status = fill_bytes(set, guarded ? set->pointers[0][i] : slot, bytes, set->buffers[i].dtype, random,
-                        (size_t)i * 1048583u);
+    status =
+        fill_bytes(set, guarded ? set->pointers[0][i] : slot, bytes, &set->buffers[i], random, (size_t)i * 1048583u);
     slot += bytes;
   }
   for (int copy = 1; copy < set->copies && status == ATTUNE_OK; copy++)
@@ -189,6 +190,9 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
   set->problem = problem;
   set->stream = stream;
   attune_status status = op->buffers(problem, set->buffers, &set->buffer_count);
+  set->scalar_count = status == ATTUNE_OK && op->scalars ? op->scalars(problem, set->scalars) : 0;
+  assert(set->buffer_count <= AT_MAX_BUFFERS && set->scalar_count <= AT_MAX_SCALARS);
+  for (int i = 0; i < set->scalar_count; i++) set->usual[i] = set->scalars[i].usual;
   set->copies = 1;
   if (status == ATTUNE_OK && guarded)
     set->stride = set->set_bytes = guarded_bytes(set->buffers, set->buffer_count);

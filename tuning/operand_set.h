@@ -17,6 +17,9 @@ typedef struct at_operand_set {
   attune_stream *stream;
   at_buffer buffers[AT_MAX_BUFFERS];
   int buffer_count;
+  at_scalar scalars[AT_MAX_SCALARS];
+  int scalar_count;
+  double usual[AT_MAX_SCALARS]; /* what the operands hold of them */
   int copies;
   size_t set_bytes; /* one copy's buffers; guarded: with guards, all of the arena */
   size_t stride;    /* from one copy to the next in the arena */

@@ -26,7 +26,7 @@ static attune_status tune_key(attune_tuner *tuner, at_key *key, double budget_ns
   attune_device *device = NULL;
   const at_op *op = at_tuner_op_of(tuner, key);
   attune_status status =
-      op ? attune_device_at(&device, (int)(unsigned)key->words[0]) : at_fail(ATTUNE_INTERNAL, "a plan of no operation");
+      op ? attune_device_at(&device, at_key_device(key)) : at_fail(ATTUNE_INTERNAL, "a plan of no operation");
   return status == ATTUNE_OK ? at_tune_problem(tuner, op, at_key_problem(key), device, budget_ns, false, &decision)
                              : status;
 }

@@ -113,7 +113,7 @@ static at_counted_plan *count(at_plan_table *table, at_plan *real) {
 static slot *find(const at_plan_table *table, const at_key *key, uint64_t hash) {
   slot *set = table->overflow ? table->overflow->slots[hash % SETS] : NULL;
   for (int i = 0; set && i < WAYS; i++)
-    if (set[i].plan && set[i].hash == hash && memcmp(&set[i].key, key, sizeof *key) == 0) return &set[i];
+    if (set[i].plan && set[i].hash == hash && at_key_equal(&set[i].key, key)) return &set[i];
   return NULL;
 }
 
@@ -143,7 +143,7 @@ static void empty(slot *s, at_plan **unused) {
 
 const at_plan *at_plan_overflow_use(at_plan_table *table, const at_key *key) {
   if (AT_LIKELY(!atomic_load_explicit(&table->crowded, memory_order_acquire))) return NULL;
-  const uint64_t hash = XXH3_64bits(key, sizeof *key);
+  const uint64_t hash = at_key_hash(key);
   pthread_mutex_lock(&table->lock);
   slot *s = find(table, key, hash);
   const at_plan *plan = s ? use(table, s) : NULL;
@@ -164,7 +164,8 @@ attune_status at_plan_overflow_put(at_plan_table *table, const at_key *key, uint
     if (!counted) return ATTUNE_OUT_OF_MEMORY;
     if (!s) s = make_room(table, hash);
     empty(s, unused);
-    *s = (slot){.plan = counted, .key = *key, .hash = hash, .decision = *decision};
+    *s = (slot){.plan = counted, .hash = hash, .decision = *decision};
+    at_key_copy(&s->key, key);
   }
   *plan = use(table, s);
   return ATTUNE_OK;

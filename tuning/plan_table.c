@@ -59,7 +59,7 @@ static at_plan_entry *entry_find(at_plan_table *table, const at_key *key, uint64
   at_plan_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
   for (size_t i = (size_t)hash & slots->mask;; i = (i + 1) & slots->mask) {
     at_plan_entry *entry = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
-    if (!entry || (entry->hash == hash && memcmp(&entry->key, key, sizeof *key) == 0)) return entry;
+    if (!entry || (entry->hash == hash && at_key_equal(&entry->key, key))) return entry;
   }
 }
 
@@ -102,7 +102,7 @@ static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at
                       const attune_decision *decision) {
   at_plan_entry *entry = grow(table) ? calloc(1, sizeof *entry) : NULL;
   if (!entry) return false;
-  entry->key = *key;
+  at_key_copy(&entry->key, key);
   entry->hash = hash;
   entry->decision = *decision;
   atomic_store_explicit(&entry->plan, plan, memory_order_relaxed);
@@ -127,7 +127,7 @@ static at_plan *replace(at_plan_entry *entry, at_plan *given, const attune_decis
 
 attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
                                 const attune_decision *decision, bool keep) {
-  const uint64_t hash = XXH3_64bits(key, sizeof *key);
+  const uint64_t hash = at_key_hash(key);
   at_plan *given = *plan, *unused = NULL;
   pthread_mutex_lock(&table->lock);
   at_plan_entry *entry = entry_find(table, key, hash);
@@ -149,7 +149,7 @@ attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan
 }
 
 bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_decision *out) {
-  const uint64_t hash = XXH3_64bits(key, sizeof *key);
+  const uint64_t hash = at_key_hash(key);
   pthread_mutex_lock(&table->lock);
   at_plan_entry *entry = entry_find(table, key, hash);
   const bool found = entry && atomic_load_explicit(&entry->plan, memory_order_relaxed);
@@ -170,7 +170,7 @@ int at_plan_table_each(at_plan_table *table, at_plan_table_each_fn each, void *u
 
 void at_plan_table_note(at_plan_table *table, const at_key *key, int as, uint64_t recorded) {
   pthread_mutex_lock(&table->lock);
-  at_plan_entry *entry = entry_find(table, key, XXH3_64bits(key, sizeof *key));
+  at_plan_entry *entry = entry_find(table, key, at_key_hash(key));
   if (entry && !entry->as) entry->as = as;
   if (entry) entry->recorded += recorded;
   pthread_mutex_unlock(&table->lock);

@@ -2,16 +2,27 @@
  * random_data.c: uniform data from SplitMix64 (Steele, Lea, Flood 2014), rounded to the dtype. */
 #include "tuning/random_data.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/half.h"
 
-enum { ELEMENTS = 2097143 }; /* the largest prime below 2^21 */
+enum {
+  ELEMENTS = 2097143, /* the largest prime below 2^21 */
+  MOST_DRAWS = 1000
+};
+
+typedef struct pool {
+  attune_dtype dtype;
+  at_range range;
+  void *data; /* NULL: free */
+  uint64_t used_at;
+} pool;
 
 struct at_random {
-  uint64_t seed;
-  void *data[ATTUNE_BF16 + 1]; /* by dtype */
+  uint64_t seed, clock;
+  pool pools[AT_RANDOM_POOLS];
 };
 
 attune_status at_random_create(at_random **out, uint64_t seed) {
@@ -23,7 +34,7 @@ attune_status at_random_create(at_random **out, uint64_t seed) {
 
 void at_random_destroy(at_random *random) {
   if (!random) return;
-  for (size_t i = 0; i < AT_COUNT(random->data); i++) free(random->data[i]);
+  for (size_t i = 0; i < AT_COUNT(random->pools); i++) free(random->pools[i].data);
   free(random);
 }
 
@@ -34,30 +45,116 @@ static uint64_t next(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
-/* Uniform in [-1, 1), a multiple of 2^-52. */
+/* Uniform in [0, 1), a multiple of 2^-53. */
 static double uniform(uint64_t *state) {
-  return (double)(int64_t)(next(state) >> 11) * 0x1p-52 - 1.0;
+  return (double)(next(state) >> 11) * 0x1p-53;
 }
 
-static void *make(attune_dtype dtype, uint64_t seed) {
-  void *data = malloc(ELEMENTS * attune_dtype_size(dtype));
-  if (!data) return NULL;
+/* ---- reals ---- */
+
+/* Stores x as the dtype; what it has become. */
+static double put_real(void *data, attune_dtype dtype, size_t at, double x) {
+  switch (dtype) {
+  case ATTUNE_F64: return ((double *)data)[at] = x;
+  case ATTUNE_F32: return (double)(((float *)data)[at] = (float)x);
+  case ATTUNE_F16: return (double)at_f16_to_f32(((uint16_t *)data)[at] = at_f64_to_f16(x));
+  case ATTUNE_BF16: return (double)at_bf16_to_f32(((uint16_t *)data)[at] = at_f64_to_bf16(x));
+  case ATTUNE_I32:
+  case ATTUNE_I64: break;
+  }
+  return (double)NAN;
+}
+
+static bool fill_reals(void *data, attune_dtype dtype, at_range range, uint64_t *state) {
   for (size_t i = 0; i < ELEMENTS; i++) {
-    const double value = uniform(&seed);
-    switch (dtype) {
-    case ATTUNE_F64: ((double *)data)[i] = value; break;
-    case ATTUNE_F32: ((float *)data)[i] = (float)value; break;
-    case ATTUNE_F16: ((uint16_t *)data)[i] = at_f32_to_f16((float)value); break;
-    case ATTUNE_BF16: ((uint16_t *)data)[i] = at_f32_to_bf16((float)value); break;
+    double stored = (double)NAN;
+    for (int draws = 0; !(stored >= range.low && stored <= range.high); draws++) {
+      if (draws == MOST_DRAWS) return false;
+      const double part = uniform(state);
+      stored = put_real(data, dtype, i, range.low * (1.0 - part) + range.high * part);
     }
   }
-  return data;
+  return true;
 }
 
-attune_status at_random_data(at_random *random, attune_dtype dtype, const void **out, size_t *bytes) {
+/* ---- integers ---- */
+
+static bool fill_integers(void *data, attune_dtype dtype, at_range range, uint64_t *state) {
+  const double least = dtype == ATTUNE_I32 ? -0x1p31 : -0x1p63, low = ceil(range.low), high = floor(range.high);
+  if (!(low >= least && low <= high && high < -least)) return false;
+  const uint64_t first = (uint64_t)(int64_t)low, count = (uint64_t)(int64_t)high - first + 1; /* 0: all there are */
+  for (size_t i = 0; i < ELEMENTS; i++) {
+    const int64_t value = (int64_t)(first + (count ? next(state) % count : next(state)));
+    if (dtype == ATTUNE_I32)
+      ((int32_t *)data)[i] = (int32_t)value;
+    else
+      ((int64_t *)data)[i] = value;
+  }
+  return true;
+}
+
+/* ---- pools ---- */
+
+static bool is_integer(attune_dtype dtype) {
+  return dtype == ATTUNE_I32 || dtype == ATTUNE_I64;
+}
+
+static uint64_t seed_of(const at_random *random, attune_dtype dtype, at_range range) {
+  uint64_t low, high, state = random->seed + (uint64_t)dtype;
+  memcpy(&low, &range.low, sizeof low);
+  memcpy(&high, &range.high, sizeof high);
+  state = next(&state) ^ low;
+  return next(&state) ^ high;
+}
+
+static pool *find(at_random *random, attune_dtype dtype, at_range range) {
+  for (size_t i = 0; i < AT_COUNT(random->pools); i++) {
+    pool *p = &random->pools[i];
+    if (p->data && p->dtype == dtype && memcmp(&p->range, &range, sizeof range) == 0) return p;
+  }
+  return NULL;
+}
+
+/* A free one, or that which was used least lately. */
+static pool *make_room(at_random *random) {
+  pool *oldest = &random->pools[0];
+  for (size_t i = 0; i < AT_COUNT(random->pools) && oldest->data; i++)
+    if (!random->pools[i].data || random->pools[i].used_at < oldest->used_at) oldest = &random->pools[i];
+  return oldest;
+}
+
+static attune_status make(at_random *random, attune_dtype dtype, at_range range, pool **out) {
+  void *data = malloc(ELEMENTS * attune_dtype_size(dtype));
+  if (!data) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for random data");
+  uint64_t state = seed_of(random, dtype, range);
+  if (!(is_integer(dtype) ? fill_integers : fill_reals)(data, dtype, range, &state)) {
+    free(data);
+    return at_fail(ATTUNE_INTERNAL, "%s has no number from %g to %g, which a buffer should hold",
+                   attune_dtype_name(dtype), range.low, range.high);
+  }
+  pool *p = make_room(random);
+  free(p->data);
+  *p = (pool){.dtype = dtype, .range = range, .data = data};
+  *out = p;
+  return ATTUNE_OK;
+}
+
+attune_status at_random_data(at_random *random, attune_dtype dtype, at_range range, const void **out, size_t *bytes) {
   if (!attune_dtype_size(dtype)) return at_fail(ATTUNE_INTERNAL, "no random data for dtype %d", (int)dtype);
-  if (!random->data[dtype]) random->data[dtype] = make(dtype, random->seed + (uint64_t)dtype);
-  *out = random->data[dtype];
+  if (range.low == 0.0 && range.high == 0.0)
+    range = is_integer(dtype) ? (at_range){-100.0, 100.0} : (at_range){-1.0, 1.0};
+  pool *p = find(random, dtype, range);
+  const attune_status status = p ? ATTUNE_OK : make(random, dtype, range, &p);
+  if (status != ATTUNE_OK) return status;
+  p->used_at = ++random->clock;
+  *out = p->data;
   *bytes = ELEMENTS * attune_dtype_size(dtype);
-  return *out ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for random data");
+  return ATTUNE_OK;
+}
+
+double at_random_number(const at_random *random, int index, at_range range) {
+  enum { STEPS = 64 };
+  uint64_t state = random->seed ^ (uint64_t)(index + 1) << 32;
+  const double step = (double)(next(&state) % (STEPS + 1));
+  return (range.low * (STEPS - step) + range.high * step) / STEPS;
 }

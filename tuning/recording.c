@@ -50,7 +50,7 @@ static int add_claim(void *user, at_plan_entry *entry, uint64_t calls) {
   claim *c = &all->items[all->count++];
   c->entry = entry;
   c->calls = calls - entry->recorded;
-  c->device = (int)(unsigned)entry->key.words[0];
+  c->device = at_key_device(&entry->key);
   memcpy(c->problem, entry->decision.problem, sizeof c->problem);
   entry->recorded = calls;
   return 0;

@@ -51,7 +51,7 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
   plan->implementation = implementation;
   plan->op = op;
   plan->configuration = *configuration;
-  memcpy(plan->problem, problem, sizeof plan->problem);
+  memcpy(plan->problem, problem, op->problem_bytes);
   const attune_status status = implementation->prepare(plan);
   if (status != ATTUNE_OK) {
     free(plan);

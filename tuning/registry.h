@@ -71,7 +71,7 @@ struct attune_plan {
   const struct at_plan_entry *entry;
   struct at_guard *guard; /* watches a team on the host; NULL: none (guard.h) */
   at_configuration configuration;
-  uint64_t problem[AT_PROBLEM_BYTES / 8];
+  uint64_t problem[AT_PROBLEM_BYTES / 8]; /* op->problem_bytes of it; zeros behind */
 };
 
 /* The vendor default for the problem on the device: the first implementation of the table that supports it, first

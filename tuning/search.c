@@ -64,10 +64,10 @@ static void add_known(search *s) {
 static attune_status collect(search *s) {
   const at_implementation *base = at_registry_default(s->op, s->problem, s->device);
   if (!base) return at_registry_fail(s->op, "this problem", s->device);
-  at_configuration *lists[16] = {0};
-  int counts[16] = {0}, most = 0;
-  attune_status status = ATTUNE_OK;
-  const size_t n = s->op->implementation_count < AT_COUNT(lists) ? s->op->implementation_count : AT_COUNT(lists);
+  const size_t n = s->op->implementation_count;
+  at_configuration **lists = calloc(n, sizeof *lists);
+  int *counts = calloc(n, sizeof *counts), most = 0;
+  attune_status status = lists && counts ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = s->op->implementations[i];
     if (strcmp(implementation->backend, s->device->backend->name) != 0 ||
@@ -90,7 +90,9 @@ static attune_status collect(search *s) {
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
-  for (size_t i = 0; i < n; i++) free(lists[i]);
+  for (size_t i = 0; i < n && lists; i++) free(lists[i]);
+  free(lists);
+  free(counts);
   return status;
 }
 

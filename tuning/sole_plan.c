@@ -16,13 +16,12 @@ static attune_status make_tuner(at_sole_plan *sole) {
 /* The table gets a copy. */
 static attune_status teach(attune_tuner *tuner, const at_plan *plan) {
   static const attune_decision decision = {.source = ATTUNE_SOURCE_TUNED};
-  at_key key = {{0}};
+  at_key key;
   at_plan *copy = malloc(sizeof *copy);
   if (!copy) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
   *copy = *plan;
   copy->borrowed = true;
-  memcpy(at_key_problem(&key), plan->problem, sizeof plan->problem);
-  at_key_set(&key, plan->op, plan->device);
+  at_key_make(&key, plan->op, plan->problem, plan->device);
   return at_plan_table_put(&tuner->plans, &key, &copy, &decision, false);
 }
 

@@ -67,9 +67,8 @@ static bool enough(const job *j, const attune_decision *found) {
 
 /* The winner so far, in this tuner or in a database. */
 static bool incumbent(const job *j, attune_decision *out) {
-  at_key key = {{0}};
-  memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  at_key_set(&key, j->op, j->device);
+  at_key key;
+  at_key_make(&key, j->op, j->problem, j->device);
   const bool used = at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR;
   if (used && out->source == ATTUNE_SOURCE_TUNED) return true;
   attune_decision stored;
@@ -202,10 +201,9 @@ static bool stays(const attune_decision *before, attune_decision *out) {
 
 /* The winner is what calls use from now on. */
 static void publish(const job *j, const attune_decision *winner) {
-  at_key key = {{0}};
+  at_key key;
   at_plan *plan = NULL;
-  memcpy(at_key_problem(&key), j->problem, AT_PROBLEM_BYTES);
-  at_key_set(&key, j->op, j->device);
+  at_key_make(&key, j->op, j->problem, j->device);
   if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK &&
       at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false) == ATTUNE_OK)
     at_plan_unuse(plan);

@@ -80,7 +80,7 @@ const char *at_tuner_fingerprint_known(attune_tuner *t, int device_index) {
 
 const at_op *at_tuner_op_of(const attune_tuner *t, const at_key *key) {
   for (int i = 0; i < t->op_count; i++)
-    if ((uint64_t)(unsigned)t->ops[i]->id == key->words[0] >> 32) return t->ops[i];
+    if (t->ops[i]->id == at_key_op(key)) return t->ops[i];
   return NULL;
 }
 

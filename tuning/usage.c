@@ -39,7 +39,7 @@ static size_t entries_of(at_plan_table *table) {
 /* Where the default runs although a winner is stored (mode off): what is known of both. */
 static void look_up(attune_tuner *tuner, at_usage_item *item) {
   attune_decision *d = &item->decision, row;
-  const char *fingerprint = at_tuner_fingerprint_known(tuner, (int)(unsigned)item->key.words[0]);
+  const char *fingerprint = at_tuner_fingerprint_known(tuner, at_key_device(&item->key));
   at_store *const stores[] = {tuner->user, tuner->system};
   for (size_t i = 0; i < AT_COUNT(stores) && fingerprint; i++) {
     if (!stores[i] || at_store_find(stores[i], fingerprint, d->problem, d->measure, &row) != ATTUNE_OK) continue;

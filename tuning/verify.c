@@ -11,15 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an integer
+ * is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be expected to give
+ * NaN: there it is a finite number that is no result of theirs. */
+typedef enum turn { TURN_USUAL, TURN_OTHER, TURN_SPECIAL, TURNS } turn;
+static const unsigned char POISON_REAL[TURNS] = {0xFF, 0xFF, 0x7B}, POISON_INTEGER[TURNS] = {0x7B, 0x84, 0x7B};
+
 struct at_verifier {
   const at_op *op;
   const void *problem;
   at_operand_set *set;
   void *reference;
-  char *host;          /* the arena as it came back from the device */
-  char *pristine;      /* input-and-output buffers as they were first, at their place in the arena; NULL: none */
-  uint64_t input_hash; /* of all pure inputs */
-  int output;          /* index of the output buffer */
+  char *host;                     /* the arena as it came back from the device */
+  char *pristine[AT_MAX_BUFFERS]; /* what is input and output, as it was first; NULL: it is not both */
+  uint64_t input_hash;            /* of all pure inputs */
+  double other[AT_MAX_SCALARS];   /* scalars that are not the usual ones */
+  at_outputs outputs;             /* as the latest launch left them */
   at_random *random;
   bool damaged; /* a plan wrote where it must not: the operands must be made again */
 
@@ -40,10 +47,11 @@ static attune_status fetch(at_verifier *v) {
   return status == ATTUNE_OK ? attune_stream_synchronize(v->set->stream) : status;
 }
 
-static uint64_t hash_inputs(const at_verifier *v) {
+/* Of the inputs that are no outputs, or of the outputs. */
+static uint64_t hash_buffers(const at_verifier *v, bool outputs) {
   uint64_t hash = 0;
   for (int i = 0; i < v->set->buffer_count; i++)
-    if (!v->set->buffers[i].output)
+    if (v->set->buffers[i].output == outputs)
       hash = XXH3_64bits_withSeed(v->host + offset_of(v, i), v->set->buffers[i].bytes, hash);
   return hash;
 }
@@ -60,6 +68,30 @@ static bool guards_unchanged(const at_verifier *v) {
   return true;
 }
 
+/* Keeps what is input and output, and says where the outputs are found. */
+static attune_status keep_outputs(at_verifier *v) {
+  for (int i = 0; i < v->set->buffer_count; i++) {
+    const at_buffer *buffer = &v->set->buffers[i];
+    if (!buffer->output) continue;
+    v->outputs.bytes[i] = v->host + offset_of(v, i);
+    if (!buffer->input) continue;
+    v->pristine[i] = at_alloc_large(buffer->bytes);
+    if (!v->pristine[i]) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify an in-place problem");
+    memcpy(v->pristine[i], v->outputs.bytes[i], buffer->bytes);
+  }
+  return ATTUNE_OK;
+}
+
+/* The same for every plan of the verifier. */
+static void draw_scalars(at_verifier *v) {
+  for (int i = 0; i < v->set->scalar_count; i++) {
+    const at_scalar *scalar = &v->set->scalars[i];
+    int index = i;
+    do v->other[i] = at_random_number(v->random, index, scalar->range);
+    while (v->other[i] == scalar->usual && (index += AT_MAX_SCALARS) < 64 * AT_MAX_SCALARS);
+  }
+}
+
 attune_status at_verifier_create(at_verifier **out, const at_op *op, const void *problem, attune_stream *stream,
                                  at_random *random) {
   *out = NULL;
@@ -73,20 +105,14 @@ attune_status at_verifier_create(at_verifier **out, const at_op *op, const void 
     v->host = at_alloc_large(v->set->set_bytes);
     if (!v->host)
       status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", v->set->set_bytes);
-    for (int i = 0; i < v->set->buffer_count; i++)
-      if (v->set->buffers[i].output) v->output = i;
   }
   if (status == ATTUNE_OK) status = fetch(v);
-  if (status == ATTUNE_OK) v->input_hash = hash_inputs(v);
-  if (status == ATTUNE_OK && v->set->buffers[v->output].input) {
-    v->pristine = at_alloc_large(v->set->buffers[v->output].bytes);
-    if (!v->pristine)
-      status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify an in-place problem");
-    else
-      memcpy(v->pristine, v->host + offset_of(v, v->output), v->set->buffers[v->output].bytes);
-  }
-  if (status == ATTUNE_OK)
+  if (status == ATTUNE_OK) status = keep_outputs(v);
+  if (status == ATTUNE_OK) {
+    v->input_hash = hash_buffers(v, false);
+    draw_scalars(v);
     status = op->reference_create(&v->reference, problem, stream->device, stream, v->set->pointers[0]);
+  }
   if (status != ATTUNE_OK) {
     at_verifier_destroy(v);
     return status;
@@ -100,8 +126,8 @@ void at_verifier_destroy(at_verifier *v) {
   if (v->reference) v->op->reference_destroy(v->reference);
   at_plan_destroy(v->base);
   at_operand_set_destroy(v->set);
+  for (int i = 0; i < AT_MAX_BUFFERS; i++) free(v->pristine[i]);
   free(v->host);
-  free(v->pristine);
   free(v->planted);
   free(v);
 }
@@ -119,16 +145,29 @@ static attune_status renew(at_verifier *v) {
   return ATTUNE_OK;
 }
 
-/* Poisons the output (all bits set: a NaN in each dtype), or restores it where it is an input too; runs the plan;
- * fetches everything. */
-static attune_status run(at_verifier *v, const at_plan *plan) {
+static bool is_integer(const at_buffer *buffer) {
+  return buffer->dtype == ATTUNE_I32 || buffer->dtype == ATTUNE_I64;
+}
+
+static attune_status poison(at_verifier *v, int i, turn which) {
+  const at_buffer *buffer = &v->set->buffers[i];
+  v->outputs.poison[i] = (is_integer(buffer) ? POISON_INTEGER : POISON_REAL)[which];
+  return attune_fill(v->set->stream, v->set->pointers[0][i], v->outputs.poison[i], buffer->bytes);
+}
+
+/* Poisons each output, or restores it where it is an input too; runs the plan; fetches everything. */
+static attune_status run(at_verifier *v, const at_plan *plan, turn which) {
+  uint64_t operands[AT_OPERANDS_BYTES / 8];
   attune_status status = v->damaged ? renew(v) : ATTUNE_OK;
   if (status != ATTUNE_OK) return status;
-  attune_stream *stream = v->set->stream;
-  void *output = v->set->pointers[0][v->output];
-  const size_t bytes = v->set->buffers[v->output].bytes;
-  status = v->pristine ? attune_copy(stream, output, v->pristine, bytes) : attune_fill(stream, output, 0xFF, bytes);
-  if (status == ATTUNE_OK) status = plan->launch(plan, v->set->operands[0], stream);
+  for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) {
+    if (v->pristine[i])
+      status = attune_copy(v->set->stream, v->set->pointers[0][i], v->pristine[i], v->set->buffers[i].bytes);
+    else if (v->set->buffers[i].output)
+      status = poison(v, i, which);
+  }
+  v->op->bind(v->problem, v->set->pointers[0], which == TURN_USUAL ? v->set->usual : v->other, operands);
+  if (status == ATTUNE_OK) status = plan->launch(plan, operands, v->set->stream);
   return status == ATTUNE_OK ? fetch(v) : status;
 }
 
@@ -136,26 +175,53 @@ static attune_status wrong(const at_plan *plan, const char *what) {
   return at_fail(ATTUNE_BAD_DATA, "%s %s %s", plan->implementation->name, plan->configuration.text, what);
 }
 
-/* The result on ordinary data. */
-static attune_status check_numbers(at_verifier *v, const at_plan *plan, double *max_error) {
-  *max_error = INFINITY;
-  attune_status status = run(v, plan);
-  v->damaged = status != ATTUNE_OK || !guards_unchanged(v) || hash_inputs(v) != v->input_hash;
-  if (status != ATTUNE_OK) return status;
-  const char *output = v->host + offset_of(v, v->output);
-  const size_t bytes = v->set->buffers[v->output].bytes;
-  if (v->damaged) return wrong(plan, guards_unchanged(v) ? "changes its inputs" : "writes outside its operands");
-  status = v->op->reference_compare(v->reference, output, max_error);
-  if (status != ATTUNE_OK) return status;
-  if (!(*max_error <= 1.0)) return wrong(plan, "is outside the contract's tolerance");
-  if (v->op->deterministic(v->problem)) {
-    const uint64_t first = XXH3_64bits(output, bytes);
-    for (int i = 0; i < 3 && status == ATTUNE_OK; i++) {
-      status = run(v, plan);
-      if (status == ATTUNE_OK && XXH3_64bits(output, bytes) != first)
-        status = wrong(plan, "gives other bits at each run");
-    }
+/* Which scalars it was wrong with: " with alpha=0.75, beta=-2". */
+static attune_status wrong_result(const at_verifier *v, const at_plan *plan, turn which) {
+  char words[160] = "is outside the contract's tolerance";
+  size_t at = strlen(words);
+  for (int i = 0; which == TURN_OTHER && i < v->set->scalar_count; i++)
+    (void)at_append(words, sizeof words, &at, "%s%s=%g", i ? ", " : " with ", v->set->scalars[i].name, v->other[i]);
+  return wrong(plan, words);
+}
+
+/* One launch on ordinary data, all of it compared; *max_error grows to its error. */
+static attune_status check_turn(at_verifier *v, const at_plan *plan, turn which, double *max_error) {
+  double error = (double)INFINITY;
+  attune_status status = run(v, plan, which);
+  v->damaged = status != ATTUNE_OK || !guards_unchanged(v) || hash_buffers(v, false) != v->input_hash;
+  if (status == ATTUNE_OK && v->damaged)
+    status = wrong(plan, guards_unchanged(v) ? "changes its inputs" : "writes outside its operands");
+  if (status == ATTUNE_OK)
+    status =
+        v->op->reference_compare(v->reference, which == TURN_USUAL ? v->set->usual : v->other, &v->outputs, &error);
+  if (!(error <= *max_error)) *max_error = error;
+  return status == ATTUNE_OK && !(error <= 1.0) ? wrong_result(v, plan, which) : status;
+}
+
+static attune_status check_bits(at_verifier *v, const at_plan *plan) {
+  const uint64_t first = hash_buffers(v, true);
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < 3 && status == ATTUNE_OK; i++) {
+    status = run(v, plan, TURN_USUAL);
+    if (status == ATTUNE_OK && hash_buffers(v, true) != first) status = wrong(plan, "gives other bits at each run");
   }
+  return status;
+}
+
+/* Does one launch not tell all? Scalars may be ignored, and what an integer held before may be what is right. */
+static bool needs_other_turn(const at_verifier *v) {
+  bool integers = false;
+  for (int i = 0; i < v->set->buffer_count; i++)
+    integers = integers || (v->outputs.bytes[i] && !v->pristine[i] && is_integer(&v->set->buffers[i]));
+  return integers || v->set->scalar_count > 0;
+}
+
+/* The results on ordinary data. */
+static attune_status check_numbers(at_verifier *v, const at_plan *plan, double *max_error) {
+  *max_error = 0.0;
+  attune_status status = check_turn(v, plan, TURN_USUAL, max_error);
+  if (status == ATTUNE_OK && v->op->deterministic(v->problem)) status = check_bits(v, plan);
+  if (status == ATTUNE_OK && needs_other_turn(v)) status = check_turn(v, plan, TURN_OTHER, max_error);
   return status;
 }
 
@@ -173,10 +239,10 @@ static size_t largest_buffer(const at_verifier *v) {
 static attune_status put_buffer(at_verifier *v, int which, int i) {
   const at_buffer *buffer = &v->set->buffers[i];
   void *to = v->set->pointers[0][i];
-  if (!buffer->input) return attune_fill(v->set->stream, to, 0xFF, buffer->bytes);
+  if (!buffer->input) return poison(v, i, TURN_SPECIAL);
   const int contents = which < 0 ? 0 : v->op->special_contents(v->problem, which, i);
   if (!buffer->output && v->contents[i] == contents) return ATTUNE_OK;
-  const void *from = buffer->output ? (const void *)v->pristine : v->host + offset_of(v, i);
+  const void *from = buffer->output ? (const void *)v->pristine[i] : v->host + offset_of(v, i);
   if (contents) {
     memcpy(v->planted, from, buffer->bytes);
     v->op->special_plant(v->problem, which, i, v->planted);
@@ -189,20 +255,27 @@ static attune_status put_buffer(at_verifier *v, int which, int i) {
   return status;
 }
 
+/* The outputs to host memory; nothing else is looked at. */
+static attune_status fetch_outputs(at_verifier *v) {
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++)
+    if (v->set->buffers[i].output)
+      status = attune_copy(v->set->stream, v->host + offset_of(v, i), v->set->pointers[0][i], v->set->buffers[i].bytes);
+  return status == ATTUNE_OK ? attune_stream_synchronize(v->set->stream) : status;
+}
+
 /* One launch with special values; *lost is what the plan breaks. */
 static attune_status run_special(at_verifier *v, const at_plan *plan, int which, uint32_t *lost) {
   uint64_t operands[AT_OPERANDS_BYTES / 8];
-  attune_stream *stream = v->set->stream;
-  char *output = v->host + offset_of(v, v->output);
+  double scalars[AT_MAX_SCALARS];
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) status = put_buffer(v, which, i);
-  v->op->special_bind(v->problem, which, v->set->pointers[0], operands);
-  if (status == ATTUNE_OK) status = plan->launch(plan, operands, stream);
-  if (status == ATTUNE_OK)
-    status = attune_copy(stream, output, v->set->pointers[0][v->output], v->set->buffers[v->output].bytes);
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
-  if (status == ATTUNE_OK) status = v->op->special_compare(v->reference, which, output, lost);
-  return status;
+  memcpy(scalars, v->set->usual, sizeof scalars);
+  if (v->op->special_scalars) v->op->special_scalars(v->problem, which, scalars);
+  v->op->bind(v->problem, v->set->pointers[0], scalars, operands);
+  if (status == ATTUNE_OK) status = plan->launch(plan, operands, v->set->stream);
+  if (status == ATTUNE_OK) status = fetch_outputs(v);
+  return status == ATTUNE_OK ? v->op->special_compare(v->reference, which, &v->outputs, lost) : status;
 }
 
 /* The default, as a program gets it when nothing is tuned: its first configuration. NULL: there is none. */

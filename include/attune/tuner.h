@@ -102,13 +102,16 @@ typedef enum attune_source {
   ATTUNE_SOURCE_TUNED = 5      /* measured by this tuner */
 } attune_source;
 
+/* A problem's text, with the end, is at most this long. */
+#define ATTUNE_PROBLEM_CHARS 512
+
 /* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the
  * host they are what a program sees. The winner's time includes attune's dispatch; the default's is that of the
  * vendor's own call, with nothing of attune around it. So the best choice may be slower than the default. If a
  * candidate keeps more CPUs busy than the machine can sustain, its time is the one it takes on those that the machine
  * does sustain. */
 typedef struct attune_decision {
-  char problem[256];
+  char problem[ATTUNE_PROBLEM_CHARS];
   char device[16];
   char implementation[32];
   int implementation_version;

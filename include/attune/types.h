@@ -21,11 +21,14 @@ extern "C" {
 #endif
 
 /* Element types. Half types are IEEE binary16 and bfloat16, stored as 16-bit words. */
-typedef enum attune_dtype { ATTUNE_F64 = 1, ATTUNE_F32 = 2, ATTUNE_F16 = 3, ATTUNE_BF16 = 4 } attune_dtype;
-
-/* Integers of 32 and 64 bits, for random numbers; GEMMs do not take them. */
-#define ATTUNE_I32 ((attune_dtype)5)
-#define ATTUNE_I64 ((attune_dtype)6)
+typedef enum attune_dtype {
+  ATTUNE_F64 = 1,
+  ATTUNE_F32 = 2,
+  ATTUNE_F16 = 3,
+  ATTUNE_BF16 = 4,
+  ATTUNE_I32 = 5, /* integers: random numbers have them, GEMMs do not */
+  ATTUNE_I64 = 6
+} attune_dtype;
 
 /* Handles. A device lives as long as the process and is never freed by the caller. */
 typedef struct attune_device attune_device;

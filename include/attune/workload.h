@@ -20,7 +20,7 @@ extern "C" {
 /* One problem of a workload. */
 typedef struct attune_workload_entry {
   char name[64];
-  char problem[256]; /* its text, as attune_decision has it */
+  char problem[ATTUNE_PROBLEM_CHARS]; /* its text, as attune_decision has it */
   int64_t count;     /* how often it is called, 1 if not known */
   double time_ns;    /* about one call of the default: as measured, else estimated from the sizes; 0 in a CSV file */
 } attune_workload_entry;

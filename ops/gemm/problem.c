@@ -203,15 +203,20 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   const at_gemm *g = at_gemm_of(problem);
   const attune_dtype dtype = (attune_dtype)g->dtype, dtype_out = (attune_dtype)g->dtype_out;
   const size_t in = attune_dtype_size(dtype), result = attune_dtype_size(dtype_out);
-  out[0] = (at_buffer){extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in),
-                       alignment_of(g, in), dtype, true, false};
-  out[1] = (at_buffer){extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in),
-                       alignment_of(g, in), dtype, true, false};
-  out[2] = (at_buffer){extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result), alignment_of(g, result), dtype_out,
-                       g->c == AT_C_INPLACE, true};
+  const at_buffer input = {.alignment = alignment_of(g, in), .dtype = dtype, .input = true},
+                  other = {.alignment = alignment_of(g, result), .dtype = dtype_out};
+  out[AT_GEMM_A] = out[AT_GEMM_B] = input;
+  out[AT_GEMM_A].bytes = extent(at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch, in);
+  out[AT_GEMM_B].bytes = extent(at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch, in);
+  out[AT_GEMM_D] = other;
+  out[AT_GEMM_D].bytes = extent(g->m, g->n, g->ldd, g->stride_d, g->batch, result);
+  out[AT_GEMM_D].input = g->c == AT_C_INPLACE;
+  out[AT_GEMM_D].output = true;
   *count = 3;
-  if (g->c == AT_C_SEPARATE)
-    out[(*count)++] = (at_buffer){extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result), alignment_of(g, result),
-                                  dtype_out, true, false};
+  if (g->c != AT_C_SEPARATE) return ATTUNE_OK;
+  out[AT_GEMM_C] = other;
+  out[AT_GEMM_C].bytes = extent(g->m, g->n, g->ldc, g->stride_c, g->batch, result);
+  out[AT_GEMM_C].input = true;
+  *count = 4;
   return ATTUNE_OK;
 }

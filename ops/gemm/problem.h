@@ -28,7 +28,7 @@ typedef struct at_gemm {
   uint8_t c;         /* at_gemm_c */
   uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
 } at_gemm;
-_Static_assert(sizeof(at_gemm) == AT_PROBLEM_BYTES, "a normalised problem is the key: no padding, fixed size");
+_Static_assert(sizeof(at_gemm) == 13 * 8 + 8, "a normalised problem is the key: no padding");
 
 /* The operands of a normalised problem: the public struct with A and B swapped for row-major. c is valid only when
  * problem.c is not NONE; beta may still be 0 then, and C must not be read. */
@@ -95,15 +95,17 @@ void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES
 attune_status at_gemm_check_alignment(const at_gemm *g);
 
 /* A, B, D, and C where it is separate. */
+enum { AT_GEMM_A, AT_GEMM_B, AT_GEMM_D, AT_GEMM_C };
 attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
 
 /* reference.c: the trusted result for verification. */
 attune_status at_gemm_reference_create(void **out, const void *problem, attune_device *device, attune_stream *stream,
                                        void *const pointers[AT_MAX_BUFFERS]);
-attune_status at_gemm_reference_compare(void *reference, const void *output_bytes, double *max_error);
+attune_status at_gemm_reference_compare(void *reference, const double *scalars, const at_outputs *outputs,
+                                        double *max_error);
 void at_gemm_reference_destroy(void *reference);
 
-/* The scalars that measuring and verification use with a problem that reads C. beta = 1 is what accumulating programs
+/* The usual scalars of a problem that reads C, for measuring and verification. beta = 1 is what accumulating programs
  * use, and the strictest: some kernels then round alpha A B to the output's type before they add C (seen: cuBLAS's
  * default and cublasLt 13.1, f16 and bf16, operands aligned to 128 bytes), which is allowed. */
 #define AT_GEMM_TEST_ALPHA (-1.5)

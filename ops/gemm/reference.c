@@ -29,6 +29,8 @@ static double gamma_of(const at_gemm *g) {
   case ATTUNE_F32: return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
   case ATTUNE_F16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-11 : 0.0);
   case ATTUNE_BF16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-8 : 0.0);
+  case ATTUNE_I32:
+  case ATTUNE_I64: break; /* no GEMM has them */
   }
   return 0.0;
 }
@@ -210,9 +212,9 @@ attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *c
                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);
   }
   if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
-  r->a = seen[0];
-  r->b = seen[1];
-  r->c = r->g.c == AT_C_INPLACE ? seen[2] : seen[3];
+  r->a = seen[AT_GEMM_A];
+  r->b = seen[AT_GEMM_B];
+  r->c = seen[r->g.c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
   return status;
 }
 

@@ -42,6 +42,8 @@ static void store(void *data, attune_dtype dtype, size_t at, double x) {
   case ATTUNE_F32: ((float *)data)[at] = (float)x; break;
   case ATTUNE_F16: ((uint16_t *)data)[at] = at_f64_to_f16(x); break;
   case ATTUNE_BF16: ((uint16_t *)data)[at] = at_f64_to_bf16(x); break;
+  case ATTUNE_I32:
+  case ATTUNE_I64: break; /* no GEMM has them */
   }
 }
 
@@ -301,9 +303,8 @@ void at_gemm_special_plant(const void *problem, int which, int buffer, void *byt
     plant_c(g, contents, bytes);
 }
 
-void at_gemm_special_bind(const void *problem, int which, void *const pointers[AT_MAX_BUFFERS], void *operands) {
+void at_gemm_special_scalars(const void *problem, int which, double *scalars) {
   const at_special_case c = case_of(problem, which);
-  at_gemm_op.bind(problem, pointers, operands);
-  ((at_gemm_operands *)operands)->alpha = c.alpha;
-  ((at_gemm_operands *)operands)->beta = c.beta;
+  scalars[0] = c.alpha;
+  if (at_gemm_of(problem)->c != AT_C_NONE) scalars[1] = c.beta;
 }

@@ -64,8 +64,8 @@ double at_special_c_value(const at_gemm *g, int c, int64_t i, int64_t j, int64_t
 int at_gemm_special_count(const void *problem);
 int at_gemm_special_contents(const void *problem, int which, int buffer);
 void at_gemm_special_plant(const void *problem, int which, int buffer, void *bytes);
-void at_gemm_special_bind(const void *problem, int which, void *const pointers[AT_MAX_BUFFERS], void *operands);
-attune_status at_gemm_special_compare(void *reference, int which, const void *output_bytes, uint32_t *lost);
+void at_gemm_special_scalars(const void *problem, int which, double *scalars);
+attune_status at_gemm_special_compare(void *reference, int which, const at_outputs *outputs, uint32_t *lost);
 const char *at_gemm_special_name(int bit);
 
 #endif

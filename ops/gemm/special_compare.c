@@ -190,6 +190,8 @@ static void describe_output(comparison *c) {
   case ATTUNE_F32: c->tiny = 0x1p-149, c->most = 0x1.ffffffp127; break;
   case ATTUNE_F16: c->tiny = 0x1p-24, c->most = 65520.0; break;
   case ATTUNE_BF16: c->tiny = 0x1p-133, c->most = 0x1.ffp127; break;
+  case ATTUNE_I32:
+  case ATTUNE_I64: break; /* no GEMM has them */
   }
 }
 
@@ -207,8 +209,8 @@ static bool find_roles(comparison *c) {
   return true;
 }
 
-attune_status at_gemm_special_compare(void *reference, int which, const void *output_bytes, uint32_t *lost) {
-  comparison c = {.r = reference, .output = output_bytes};
+attune_status at_gemm_special_compare(void *reference, int which, const at_outputs *outputs, uint32_t *lost) {
+  comparison c = {.r = reference, .output = outputs->bytes[AT_GEMM_D]};
   const at_gemm *g = &c.r->g;
   at_special_cases(g, which, &c.c);
   c.alpha = g->dtype == ATTUNE_F64 ? c.c.alpha : (double)(float)c.c.alpha;

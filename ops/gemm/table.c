@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "ops/gemm/caller.h"
+#include "ops/gemm/cases.h"
 #include "ops/gemm/cblas_library.h"
+#include "ops/gemm/host_reference.h"
 #include "ops/gemm/special.h"
 #include "tuning/registry.h"
 
@@ -59,14 +61,38 @@ static double distance(const void *problem, const void *other) {
 
 _Static_assert(sizeof(at_gemm_operands) <= AT_OPERANDS_BYTES, "operands fit into an operand set");
 
-static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], void *operands) {
+/* alpha, which is never 0 for an implementation; and beta where C is read. */
+static int scalars(const void *problem, at_scalar out[AT_MAX_SCALARS]) {
+  const bool c = at_gemm_of(problem)->c != AT_C_NONE;
+  out[0] = (at_scalar){"alpha", c ? AT_GEMM_TEST_ALPHA : 1.0, {0.25, 2.25}};
+  if (c) out[1] = (at_scalar){"beta", AT_GEMM_TEST_BETA, {-2.0, 2.0}};
+  return c ? 2 : 1;
+}
+
+static void bind(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *with, void *operands) {
   const at_gemm *g = at_gemm_of(problem);
   at_gemm_operands *o = operands;
-  *o = (at_gemm_operands){.alpha = 1.0, .a = pointers[0], .b = pointers[1], .d = pointers[2]};
+  *o = (at_gemm_operands){
+      .alpha = with[0], .a = pointers[AT_GEMM_A], .b = pointers[AT_GEMM_B], .d = pointers[AT_GEMM_D]};
   if (g->c == AT_C_NONE) return;
-  o->alpha = AT_GEMM_TEST_ALPHA;
-  o->beta = AT_GEMM_TEST_BETA;
-  o->c = g->c == AT_C_INPLACE ? pointers[2] : pointers[3];
+  o->beta = with[1];
+  o->c = pointers[g->c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
+}
+
+static bool case_at(int index, void *problem) {
+  at_gemm_case c;
+  bool swap = false;
+  at_gemm_case_at(index, &c);
+  const at_gemm_use use = {c.c, (uint8_t)c.alignment};
+  at_gemm *g = problem;
+  return at_gemm_normalise(&c.problem, use, g, &swap) == ATTUNE_OK && !at_gemm_empty(g) && g->k > 0;
+}
+
+static void oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *with) {
+  const at_gemm *g = at_gemm_of(problem);
+  at_gemm_operands o;
+  bind(problem, pointers, with, &o);
+  for (int64_t b = 0; b < g->batch; b++) at_gemm_plain(g, &o, b, 0, g->m, 0, g->n);
 }
 
 static int each_library(attune_device *device, attune_library_fn fn, void *user) {
@@ -82,6 +108,8 @@ const at_op at_gemm_op = {
     .id = AT_OP_GEMM,
     .implementations = implementations,
     .implementation_count = AT_COUNT(implementations),
+    .problem_bytes = sizeof(at_gemm),
+    .operands_bytes = sizeof(at_gemm_operands),
     .format = at_gemm_format,
     .parse = at_gemm_parse,
     .show = at_gemm_show,
@@ -94,8 +122,8 @@ const at_op at_gemm_op = {
     .fold = at_gemm_fold,
     .deterministic = deterministic,
     .buffers = at_gemm_buffers,
+    .scalars = scalars,
     .bind = bind,
-    .operands_bytes = sizeof(at_gemm_operands),
     .caller_create = at_gemm_caller_create,
     .caller_run = at_gemm_caller_run,
     .caller_destroy = at_gemm_caller_destroy,
@@ -105,7 +133,10 @@ const at_op at_gemm_op = {
     .special_count = at_gemm_special_count,
     .special_contents = at_gemm_special_contents,
     .special_plant = at_gemm_special_plant,
-    .special_bind = at_gemm_special_bind,
+    .special_scalars = at_gemm_special_scalars,
     .special_compare = at_gemm_special_compare,
     .special_name = at_gemm_special_name,
+    .case_count = at_gemm_case_count,
+    .case_at = case_at,
+    .oracle = oracle,
 };

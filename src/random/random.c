@@ -56,6 +56,8 @@ static double rounded(double x, attune_dtype dtype) {
   case ATTUNE_F32: return (float)x;
   case ATTUNE_F16: return at_f16_to_f32(at_f64_to_f16(x));
   case ATTUNE_BF16: return at_bf16_to_f32(at_f64_to_bf16(x));
+  case ATTUNE_I32:
+  case ATTUNE_I64: break;
   }
   return x;
 }

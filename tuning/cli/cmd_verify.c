@@ -39,7 +39,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 /* The problems with a winner that holds on the device. */
 typedef struct problems {
   const char *device;
-  char (*texts)[256];
+  char (*texts)[ATTUNE_PROBLEM_CHARS];
   size_t count, room;
 } problems;
 

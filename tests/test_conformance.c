@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_conformance.c: every operation, by its own cases: texts, keys, buffers, the reference against the oracle, and
+ * every implementation of the host. ATTUNE_TEST_ALL: all cases and configurations. */
+#include "tests/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/ops.h"
+#include "tests/toy_op.h"
+#include "tuning/tuner.h"
+#include "tuning/verify.h"
+
+enum { CASES = 48, CONFIGURATIONS = 3, MOST = 256 };
+
+static attune_device *device;
+static attune_stream *stream;
+static at_random *data;
+
+static bool all_of_it(void) {
+  return getenv("ATTUNE_TEST_ALL") != NULL;
+}
+
+/* Calls `test` for cases of each operation, evenly chosen. */
+static void each_case(void (*test)(const at_op *op, const void *problem, const char *text)) {
+  for (int i = 0; i <= at_op_count; i++) {
+    const at_op *op = i < at_op_count ? at_ops[i] : &toy_op;
+    const int count = op->case_count(), step = all_of_it() || count < CASES ? 1 : count / CASES | 1;
+    int seen = 0;
+    for (int c = 0; c < count; c += step) {
+      uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+      char text[AT_PROBLEM_CHARS];
+      if (!op->case_at(c, problem)) continue;
+      if (op->fold) op->fold(problem, device);
+      OK(op->format(problem, text, sizeof text));
+      test(op, problem, text);
+      seen++;
+    }
+    assert_true(seen > 3);
+  }
+}
+
+/* ---- texts, keys, buffers ---- */
+
+static void describe(const at_op *op, const void *problem, const char *text) {
+  uint64_t read[AT_PROBLEM_BYTES / 8], copy[AT_PROBLEM_BYTES / 8];
+  char family[AT_FAMILY_CHARS], small[8];
+  at_key key;
+  at_buffer buffers[AT_MAX_BUFFERS];
+  at_scalar scalars[AT_MAX_SCALARS];
+  int count = 0, outputs = 0;
+  memset(read, 0xA5, sizeof read);
+  OK(op->parse(text, read));
+  if (memcmp(read, problem, op->problem_bytes) != 0) fail_msg("%s is read as another problem", text);
+  for (size_t i = op->problem_bytes; i < sizeof read; i++) /* nothing is written behind it */
+    assert_int_equal(((const unsigned char *)read)[i], 0xA5);
+  assert_int_equal(strcspn(text, " "), strlen(op->name));
+  assert_int_equal(strncmp(text, op->name, strlen(op->name)), 0);
+  FAILS(op->format(problem, small, sizeof small), ATTUNE_INVALID_ARGUMENT);
+  OK(op->family(problem, family, sizeof family));
+  assert_true(op->distance(problem, read) == 0.0 && op->flops(problem) > 0.0 && op->bytes(problem) > 0.0);
+  memcpy(copy, problem, op->problem_bytes);
+  if (op->fold) op->fold(copy, device);
+  assert_memory_equal(copy, problem, op->problem_bytes); /* folded twice is folded */
+  at_key_make(&key, op, problem, device);
+  assert_true(at_key_tail_is_zero(&key));
+  OK(op->buffers(problem, buffers, &count));
+  assert_in_range(count, 1, AT_MAX_BUFFERS);
+  for (int i = 0; i < count; i++) {
+    assert_true(buffers[i].bytes > 0 && (buffers[i].input || buffers[i].output));
+    assert_true(buffers[i].alignment % attune_dtype_size(buffers[i].dtype) == 0);
+    outputs += buffers[i].output;
+  }
+  assert_true(outputs > 0);
+  if (op->scalars) assert_in_range(op->scalars(problem, scalars), 0, AT_MAX_SCALARS);
+}
+
+static void problems_describe_themselves(void **state) {
+  (void)state;
+  for (int i = 0; i < at_op_count; i++) OK(at_op_check(at_ops[i]));
+  OK(at_op_check(&toy_op));
+  each_case(describe);
+}
+
+static void expect_refused(const at_op *op, const char *words) {
+  const at_op *const ops[] = {op};
+  attune_tuner *tuner = NULL;
+  FAILS(at_op_check(op), ATTUNE_INTERNAL);
+  FAILS(at_tuner_create(&tuner, NULL, ops, 1), ATTUNE_INTERNAL);
+  assert_null(tuner);
+  if (!strstr(attune_last_message(), words)) fail_msg("no \"%s\" in %s", words, attune_last_message());
+}
+
+/* What an operation lacks, or has too much of, is named when a tuner is made. */
+static void broken_operations_are_refused(void **state) {
+  (void)state;
+  static at_implementation broken;
+  static const at_implementation *const list[] = {&broken};
+  at_op op = toy_op;
+  op.problem_bytes = AT_PROBLEM_BYTES + 1;
+  expect_refused(&op, "problem_bytes of toy is 513; should be 1 to 512");
+  op.problem_bytes = 0;
+  expect_refused(&op, "problem_bytes of toy is 0");
+  op = toy_op;
+  op.operands_bytes = AT_OPERANDS_BYTES + 1;
+  expect_refused(&op, "operands_bytes of toy is 193; should be 1 to 192");
+  op = toy_op;
+  op.oracle = NULL;
+  expect_refused(&op, "toy has no oracle");
+  op = toy_op;
+  op.special_scalars = NULL;
+  expect_refused(&op, "toy has no special_scalars");
+  op = toy_op;
+  broken = toy_spin_implementation;
+  broken.prepare = NULL;
+  op.implementations = list;
+  op.implementation_count = 1;
+  expect_refused(&op, "implementation spin of toy lacks supports, configurations, prepare or launch");
+}
+
+/* ---- the reference against the oracle ---- */
+
+typedef struct scene {
+  const at_op *op;
+  const void *problem;
+  at_operand_set *set;
+  void *reference;
+  char *before[AT_MAX_BUFFERS]; /* of what is input and output */
+  at_outputs outputs;
+} scene;
+
+static void prepare_outputs(scene *s) {
+  for (int i = 0; i < s->set->buffer_count; i++) {
+    const at_buffer *buffer = &s->set->buffers[i];
+    if (!buffer->output) continue;
+    s->outputs.bytes[i] = s->set->pointers[0][i];
+    s->outputs.poison[i] = 0x77;
+    if (buffer->input)
+      memcpy(s->set->pointers[0][i], s->before[i], buffer->bytes);
+    else
+      memset(s->set->pointers[0][i], 0x77, buffer->bytes);
+  }
+}
+
+static double error_of(scene *s, const double *scalars) {
+  double error = -1.0;
+  OK(s->op->reference_compare(s->reference, scalars, &s->outputs, &error));
+  return error;
+}
+
+/* Every output is looked at: a first element far off is an error, and so is one that was not written. */
+static void spoil_each(scene *s, const double *scalars, const char *text) {
+  for (int i = 0; i < s->set->buffer_count; i++) {
+    const at_buffer *buffer = &s->set->buffers[i];
+    const size_t size = attune_dtype_size(buffer->dtype);
+    unsigned char *first = s->set->pointers[0][i], kept[8];
+    if (!buffer->output) continue;
+    memcpy(kept, first, size);
+    first[size - 1] ^= 0x44; /* in the exponent, or a high byte */
+    if (!(error_of(s, scalars) > 1.0)) fail_msg("%s: output %d is not compared", text, i);
+    memcpy(first, kept, size);
+    if (!(error_of(s, scalars) <= 1.0)) fail_msg("%s: output %d is not what it was", text, i);
+    if (buffer->input) continue;
+    memset(first, 0x77, buffer->bytes);
+    if (!(error_of(s, scalars) > 1.0)) fail_msg("%s: an unwritten output %d passes", text, i);
+    s->op->oracle(s->problem, s->set->pointers[0], scalars);
+  }
+}
+
+static void refer(const at_op *op, const void *problem, const char *text) {
+  scene s = {.op = op, .problem = problem};
+  double other[AT_MAX_SCALARS];
+  OK(at_operand_set_create(&s.set, op, problem, stream, data, 1, SIZE_MAX, true));
+  for (int i = 0; i < s.set->buffer_count; i++)
+    if (s.set->buffers[i].output) {
+      s.before[i] = malloc(s.set->buffers[i].bytes);
+      assert_non_null(s.before[i]);
+      memcpy(s.before[i], s.set->pointers[0][i], s.set->buffers[i].bytes);
+    }
+  OK(op->reference_create(&s.reference, problem, device, stream, s.set->pointers[0]));
+  for (int i = 0; i < s.set->scalar_count; i++) other[i] = at_random_number(data, i, s.set->scalars[i].range);
+  for (int turn = 0; turn < 2; turn++) {
+    const double *scalars = turn ? other : s.set->usual;
+    prepare_outputs(&s);
+    op->oracle(problem, s.set->pointers[0], scalars);
+    const double error = error_of(&s, scalars);
+    if (!(error <= 1.0)) fail_msg("%s: the oracle's result has an error of %g", text, error);
+    spoil_each(&s, scalars, text);
+  }
+  op->reference_destroy(s.reference);
+  for (int i = 0; i < AT_MAX_BUFFERS; i++) free(s.before[i]);
+  at_operand_set_destroy(s.set);
+}
+
+static void references_agree_with_oracles(void **state) {
+  (void)state;
+  each_case(refer);
+}
+
+/* ---- implementations ---- */
+
+static int checked;
+
+static void verify(at_verifier *verifier, const at_op *op, const at_implementation *implementation, const void *problem,
+                   const char *text) {
+  static at_configuration room[MOST];
+  const int count = implementation->configurations(problem, device, room, MOST);
+  assert_in_range(count, 1, MOST);
+  for (int i = 0; i < count && (all_of_it() || i < CONFIGURATIONS); i++) {
+    at_plan *plan = NULL;
+    double error = 0.0;
+    OK(at_plan_create(&plan, op, implementation, &room[i], problem, device));
+    if (at_verifier_check(verifier, plan, &error) != ATTUNE_OK) fail_msg("%s: %s", text, attune_last_message());
+    at_plan_destroy(plan);
+    checked++;
+  }
+}
+
+static void implement(const at_op *op, const void *problem, const char *text) {
+  at_verifier *verifier = NULL;
+  OK(at_verifier_create(&verifier, op, problem, stream, data));
+  for (size_t i = 0; i < op->implementation_count; i++) {
+    const at_implementation *implementation = op->implementations[i];
+    if (strcmp(implementation->backend, "host") == 0 && implementation->supports(problem, device))
+      verify(verifier, op, implementation, problem, text);
+  }
+  at_verifier_destroy(verifier);
+}
+
+static void implementations_are_right(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=1,a=1", "ns=1,a=2", NULL};
+  toy_spins = spins;
+  each_case(implement);
+  assert_true(checked > 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(problems_describe_themselves),
+      cmocka_unit_test(broken_operations_are_refused),
+      cmocka_unit_test(references_agree_with_oracles),
+      cmocka_unit_test(implementations_are_right),
+  };
+  at_copy_text(toy_base, sizeof toy_base, "ns=1");
+  if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
+  stream = attune_stream_default(device);
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  at_random_destroy(data);
+  return failed;
+}

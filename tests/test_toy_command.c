@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_toy_command.c: the command tunes, shows, explains, verifies and reads workloads of an operation that it does not
+ * know by name. */
+#include "tests/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "tests/toy_op.h"
+
+#define SHORT "toy f64:i64 5x6 strict taps=7/-8"
+
+static char folder[] = "/tmp/attune-test-toy-XXXXXX", output[1 << 16];
+
+/* Runs the command in the folder; its exit code. Both outputs are kept. */
+static int run(const char *words) {
+  char line[2048];
+  snprintf(line, sizeof line, "cd %s && %s %s 2>&1", folder, TOY_COMMAND, words);
+  FILE *pipe = popen(line, "r");
+  assert_non_null(pipe);
+  output[fread(output, 1, sizeof output - 1, pipe)] = '\0';
+  const int status = pclose(pipe);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+}
+
+static void expect_run(const char *words, int code) {
+  const int got = run(words);
+  if (got != code) fail_msg("attune %s: exit code %d: %s", words, got, output);
+}
+
+static void expect(const char *words) {
+  if (!strstr(output, words)) fail_msg("no \"%s\" in: %s", words, output);
+}
+
+static void write_file(const char *name, const char *text) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+/* What has a wrong second output does not win. */
+static void a_workload_is_tuned(void **state) {
+  (void)state;
+  write_file("w.csv", "op,kind,rows,cols,taps\ntoy,f64:i64,5,6,7/-8\n");
+  write_file("long.csv", "problem\n" TOY_PROBLEM "\n");
+  expect_run("tune w.csv --db t.db --device host", 0);
+  expect_run("tune long.csv --db t.db --device host", 0);
+  expect_run("explain '" SHORT "' --db t.db --device host", 0);
+  expect("spin");
+  expect("ns=30000");
+  expect_run("explain '" TOY_PROBLEM "' --db t.db --device host", 0);
+  expect(TOY_PROBLEM);
+  expect("ns=30000");
+}
+
+static void winners_are_shown(void **state) {
+  (void)state;
+  expect_run("show --db t.db --json", 0);
+  json_error_t error;
+  json_t *all = json_loads(output, 0, &error);
+  if (!all) fail_msg("%s: %s", error.text, output);
+  json_decref(all);
+  expect(TOY_PROBLEM); /* longer than 256 characters, and whole */
+  expect(SHORT);
+}
+
+static void winners_are_verified(void **state) {
+  (void)state;
+  expect_run("verify --db t.db --device host", 0);
+  expect(TOY_PROBLEM);
+  expect("holds");
+  expect(" 0 wrong, 0 failed");
+}
+
+static void bad_rows_are_told(void **state) {
+  (void)state;
+  write_file("bad.csv", "op,kind,rows,cols,taps\ntoy,f32,9,0,1\n");
+  expect_run("tune bad.csv --db t.db --device host", 2);
+  expect("bad.csv:2:");
+  write_file("bad.csv", "op,kind,rows,cols,tapes\ntoy,f32,9,7,1\n");
+  expect_run("tune bad.csv --db t.db --device host", 2);
+  expect("tapes is a column that toy does not know");
+  write_file("bad.csv", "op,kind\ntoys,f32\n");
+  expect_run("tune bad.csv --db t.db --device host", 2);
+  expect("there is no operation \"toys\"");
+  expect_run("explain 'toy f32 9x7' --db t.db --device host", 2);
+  expect_run("explain 'tox f32 9x7' --db t.db --device host", 2);
+  expect("should be one of: gemm, toy");
+  write_file("bad.csv", "op,kind,rows,cols,taps,dtype,m,n,k\ntoy,f32,9,7,1,,,,\ngemm,,,,,f32,16,none,16\n");
+  expect_run("tune bad.csv --db t.db --device host", 2);
+  expect("bad.csv:3:");
+}
+
+static int open_all(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  return setenv("XDG_RUNTIME_DIR", folder, 1) || setenv("HOME", folder, 1);
+}
+
+static int close_all(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_workload_is_tuned),
+      cmocka_unit_test(winners_are_shown),
+      cmocka_unit_test(winners_are_verified),
+      cmocka_unit_test(bad_rows_are_told),
+  };
+  return cmocka_run_group_tests(tests, open_all, close_all);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * toy_clock.h: the toy operation on the virtual clock. Included once in a test. */
+#ifndef AT_TEST_TOY_CLOCK_H
+#define AT_TEST_TOY_CLOCK_H
+
+#include <time.h>
+
+#include "tests/toy_op.h"
+#include "tests/virtual_clock.h"
+
+/* So much time has passed since `start`, on either clock; watched launches leave others the time to overlap. */
+static inline void toy_pass_virtual(int64_t start, int64_t ns, int64_t cpus) {
+  if (virtual_clock_runs && toy_watched) (void)nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+  if (virtual_clock_runs) virtual_clock_pass(ns, (double)cpus);
+  while (at_now_ns() - start < ns) continue;
+}
+
+__attribute__((constructor)) static void toy_take_clock(void) {
+  toy_pass = toy_pass_virtual;
+}
+
+#endif
