@@ -140,7 +140,7 @@ static int run_hit_two(const scene *s, const attune_gemm_operands *operands) {
 
 static int run_plan(const scene *s, const attune_gemm_operands *operands) {
   int failed = 0;
-  for (int i = 0; i < CALLS; i++) failed |= (int)attune_plan_run(s->plan, s->stream, operands);
+  for (int i = 0; i < CALLS; i++) failed |= (int)attune_gemm_plan_run(s->plan, s->stream, operands);
   return failed;
 }
 
@@ -242,7 +242,7 @@ static void report_calls(void) {
   } rows[] = {{PATH_HIT_MANY, "attune_gemm, a hit, 64 problems in turn"},
               {PATH_HIT_TWO, "attune_gemm, a hit, nn and nt in turn"},
               {PATH_HIT, "attune_gemm, a hit, one problem"},
-              {PATH_PLAN, "attune_plan_run"},
+              {PATH_PLAN, "attune_gemm_plan_run"},
               {PATH_LAUNCH, "the launch alone, through its pointer"}};
   const double launch = time_one(&s, PATH_LAUNCH, cpus);
   bench_line("| one thread, an implementation that does nothing | ns a call | above the launch |");
@@ -253,7 +253,7 @@ static void report_calls(void) {
   }
   hot_report_small();
   report_threads(&s, PATH_HIT, "attune_gemm, a hit", cpus, cpu_count);
-  report_threads(&s, PATH_PLAN, "attune_plan_run", cpus, cpu_count);
+  report_threads(&s, PATH_PLAN, "attune_gemm_plan_run", cpus, cpu_count);
   report_threads(&s, PATH_LAUNCH, "the launch alone (what the machine's cores allow)", cpus, cpu_count);
   close_scene(&s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hot_path_cuda.c: host time to enqueue a 64^3 bf16 GEMM: cublasGemmEx called by the program, attune_gemm and
- * attune_plan_run on cuBLAS and on the winner. All take turns in each round, so that what one costs above another is
+ * attune_gemm_plan_run on cuBLAS and on the winner. All take turns in each round, so that what one costs above another is
  * seen in pairs. */
 #include "bench/hot_path.h"
 
@@ -64,13 +64,13 @@ static int call_gemm_cublas(const scene *s) {
   return (int)attune_gemm(s->cublas.tuner, s->stream, &s->problem, &s->operands);
 }
 static int call_plan_cublas(const scene *s) {
-  return (int)attune_plan_run(s->cublas.plan, s->stream, &s->operands);
+  return (int)attune_gemm_plan_run(s->cublas.plan, s->stream, &s->operands);
 }
 static int call_gemm_winner(const scene *s) {
   return (int)attune_gemm(s->winner.tuner, s->stream, &s->problem, &s->operands);
 }
 static int call_plan_winner(const scene *s) {
-  return (int)attune_plan_run(s->winner.plan, s->stream, &s->operands);
+  return (int)attune_gemm_plan_run(s->winner.plan, s->stream, &s->operands);
 }
 
 typedef struct way {
@@ -208,11 +208,11 @@ void hot_report_cuda(void) {
   ways[count++] = (way){"cublasGemmEx_64, by the program, with attune's math mode and workspace", call_like_own, {0}};
   ways[count] = (way){"", call_gemm_cublas, {0}};
   snprintf(ways[count++].name, sizeof ways->name, "attune_gemm on %s", choice_of(&s, &s.cublas, choice, sizeof choice));
-  ways[count++] = (way){"attune_plan_run, the same", call_plan_cublas, {0}};
+  ways[count++] = (way){"attune_gemm_plan_run, the same", call_plan_cublas, {0}};
   ways[count] = (way){"", call_gemm_winner, {0}};
   snprintf(ways[count++].name, sizeof ways->name, "attune_gemm on the winner, %s",
            choice_of(&s, &s.winner, choice, sizeof choice));
-  ways[count++] = (way){"attune_plan_run, the same", call_plan_winner, {0}};
+  ways[count++] = (way){"attune_gemm_plan_run, the same", call_plan_winner, {0}};
   ways[count++] = (way){"cudaGetDevice alone", call_device, {0}};
   measure(&s, ways, count);
   bench_line("%s", "");

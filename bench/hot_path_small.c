@@ -104,7 +104,7 @@ static double sample(const scene *s, side which, int calls) {
     if (which == SIDE_CALL)
       failed |= (int)attune_gemm(s->tuner, s->stream, &s->problem, &s->operands);
     else if (which == SIDE_PLAN)
-      failed |= (int)attune_plan_run(s->plan, s->stream, &s->operands);
+      failed |= (int)attune_gemm_plan_run(s->plan, s->stream, &s->operands);
     else if (which == SIDE_CBLAS)
       call_cblas(s);
     else

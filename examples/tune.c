@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
   void *a = operand(stream, &problem), *b = operand(stream, &problem), *d = operand(stream, &problem);
   attune_gemm_operands operands = {.alpha = 1.0, .a = a, .b = b, .d = d};
   check(attune_gemm_plan_create(&plan, tuner, stream, &problem, &operands));
-  for (int i = 0; i < 1000; i++) check(attune_plan_run(plan, stream, &operands));
+  for (int i = 0; i < 1000; i++) check(attune_gemm_plan_run(plan, stream, &operands));
   check(attune_stream_synchronize(stream));
 
   attune_plan_destroy(plan);

@@ -28,7 +28,7 @@ typedef struct at_backend {
   /* Fills device->properties and what needs no context. */
   attune_status (*device_open)(attune_device *device);
   attune_status (*device_synchronize)(attune_device *device);
-  /* Waits for the work of all streams that attune has, but for those in a capture. No capture of the program breaks. */
+  /* Waits for the work of all streams that attune has, except those in a capture. No capture of the program breaks. */
   attune_status (*wait_streams)(attune_device *device);
   /* Between the two no call that attune makes in this thread breaks a capture of another thread, also calls of libraries
    * that make calls of their own. relax returns what restore takes. NULL: nothing ever does. */

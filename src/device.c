@@ -12,7 +12,7 @@
 #define DEVICES_MAX 65
 
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
-static attune_device table[DEVICES_MAX]; /* constant after table_once, but for default_stream (stream_open.c) */
+static attune_device table[DEVICES_MAX]; /* constant after table_once, except default_stream (stream_open.c) */
 static int table_count;
 static char open_failure[256]; /* why the latest device that exists could not be opened; constant after table_once */
 

@@ -18,7 +18,7 @@ struct attune_graph {
 };
 
 /* graph_capture.c: a capture of the graph's, started and brought to what the backend made of it (not instantiated).
- * `updating`: the graph may have been captured already. finish ends the capture whatever happens, but for
+ * `updating`: the graph may have been captured already. finish ends the capture whatever happens, except for
  * INVALID_ARGUMENT with graph->capture still set: then it goes on. */
 attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
                                      bool updating);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * half.h: IEEE binary16 and bfloat16 to and from f32 and f64, rounded once, to nearest even. NaN stays NaN (quiet, with
  * its sign), overflow gives infinity, subnormals are kept. */
-#ifndef AT_GEMM_HALF_H
-#define AT_GEMM_HALF_H
+#ifndef AT_HALF_H
+#define AT_HALF_H
 
 #include <stdint.h>
 #include <string.h>

@@ -13,6 +13,7 @@
 #define AT_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define AT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define AT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define AT_INLINE __attribute__((always_inline)) static inline /* on the way of every call */
 #define AT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Sets the thread's message and returns `status`: `return at_fail(ATTUNE_INVALID_ARGUMENT, "lda is %lld; ...", ...)`.

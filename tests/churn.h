@@ -243,7 +243,7 @@ static inline void one_plan(int round) {
   const attune_gemm_operands o = {1.0, operands[0], operands[1], 0.0, NULL, operands[2]};
   OK(attune_gemm_plan_create(&made, tuner, stream, &problem, &o));
   if (round % 16 == 0) {
-    OK(attune_plan_run(made, stream, &o));
+    OK(attune_gemm_plan_run(made, stream, &o));
     OK(attune_stream_synchronize(stream)); /* the plan lives until its work is done */
   }
   attune_plan_destroy(made);

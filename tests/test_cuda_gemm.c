@@ -386,7 +386,7 @@ static void capture_uses_the_winner(void **state) {
   CUDA(cudaStreamBeginCapture(native, cudaStreamCaptureModeGlobal));
   OK(attune_gemm(tuner, stream, &c.problem, &operands));
   OK(attune_gemm_plan_create(&plan, tuner, stream, &c.problem, &operands));
-  OK(attune_plan_run(plan, stream, &operands));
+  OK(attune_gemm_plan_run(plan, stream, &operands));
   CUDA(cudaStreamEndCapture(native, &graph));
   char text[256];
   attune_decision decision;
@@ -439,7 +439,7 @@ static void a_plan_knows_its_alignment_class(void **state) {
       OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
       o.b = memory[1] + given % 128;
       snprintf(word, sizeof word, "to %d bytes", made);
-      const attune_status status = attune_plan_run(plan, stream, &o);
+      const attune_status status = attune_gemm_plan_run(plan, stream, &o);
       assert_int_equal(status, given >= made ? ATTUNE_OK : ATTUNE_INVALID_ARGUMENT);
       if (given < made) assert_non_null(strstr(attune_last_message(), word));
       attune_plan_destroy(plan);
@@ -462,7 +462,7 @@ static void bad_operands(void **state) {
   mirror_open(&m, &o, stream);
   attune_gemm_operands operands = mirror_operands(&m);
   OK(attune_gemm_plan_create(&plan, tuner, stream, &c.problem, &operands));
-  assert_int_equal(attune_plan_run(plan, attune_stream_default(host), &operands), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_gemm_plan_run(plan, attune_stream_default(host), &operands), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "stream is of host"));
   operands.a = (const char *)operands.a + 2;
   assert_int_equal(attune_gemm(tuner, stream, &c.problem, &operands), ATTUNE_INVALID_ARGUMENT);

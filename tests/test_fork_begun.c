@@ -17,6 +17,7 @@ enum { WAITS = 200 }; /* of a millisecond: how long a fork lets the other thread
 static atomic_bool begun, done;
 static attune_device device = {.name = "fake:0", .identity = "GPU-1", .index = 0};
 static at_plan_entry entry;
+static const at_asked asked = {.use = 7};
 
 static void nap(void) {
   (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -80,7 +81,7 @@ static int lease(void) {
 
 static void *call_once(void *unused) {
   while (!atomic_load(&begun)) nap();
-  at_recent_put(1, 7, &device, &entry, 0, NULL);
+  at_recent_put(1, &device, &entry, &asked);
   atomic_store(&done, true);
   return unused;
 }
@@ -88,7 +89,7 @@ static void *call_once(void *unused) {
 static int look_for_threads(void) {
   for (int i = 0; i < AT_RECENT_THREADS; i++)
     EXPECT(atomic_load(&at_recent_threads[i].thread) == 0, "the child has the calls of a thread that it has not");
-  at_recent_put(1, 7, &device, &entry, 0, NULL);
+  at_recent_put(1, &device, &entry, &asked);
   at_recent_collect(0);
   EXPECT(atomic_load(&entry.calls) == 1, "%llu calls", (unsigned long long)atomic_load(&entry.calls));
   return 0;

@@ -59,9 +59,9 @@ static void null_arguments(void **state) {
   REFUSED(attune_gemm_plan_create(&plan, tuner, stream, &p, NULL), "operands is NULL");
   assert_null(plan);
   OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
-  REFUSED(attune_plan_run(NULL, stream, &o), "plan is NULL");
-  REFUSED(attune_plan_run(plan, NULL, &o), "stream is NULL");
-  REFUSED(attune_plan_run(plan, stream, NULL), "operands is NULL");
+  REFUSED(attune_gemm_plan_run(NULL, stream, &o), "plan is NULL");
+  REFUSED(attune_gemm_plan_run(plan, NULL, &o), "stream is NULL");
+  REFUSED(attune_gemm_plan_run(plan, stream, NULL), "operands is NULL");
   attune_plan_destroy(plan);
   attune_plan_destroy(NULL);
   still_works();
@@ -282,8 +282,8 @@ static void plan_runs_cases(void **state) {
     OK(attune_gemm_plan_create(&plan, tuner, stream, p, &operands));
     for (int again = 0; again < 2; again++) {
       oracle_reset(&o);
-      OK(attune_plan_run(plan, stream, &operands));
-      oracle_check(&o, "attune_plan_run");
+      OK(attune_gemm_plan_run(plan, stream, &operands));
+      oracle_check(&o, "attune_gemm_plan_run");
     }
     attune_plan_destroy(plan);
     oracle_close(&o);
@@ -301,29 +301,29 @@ static void plan_refuses_other_operands(void **state) {
   OK(attune_gemm_plan_create(&plain, tuner, stream, &p, &o));
   OK(attune_gemm_plan_create(&adding, tuner, stream, &p, &with_c));
   OK(attune_gemm_plan_create(&updating, tuner, stream, &p, &in_place));
-  REFUSED(attune_plan_run(plain, stream, &with_c), "operands.beta");
-  REFUSED(attune_plan_run(adding, stream, &in_place), "operands.c and operands.d");
-  REFUSED(attune_plan_run(updating, stream, &with_c), "operands.c and operands.d");
+  REFUSED(attune_gemm_plan_run(plain, stream, &with_c), "operands.beta");
+  REFUSED(attune_gemm_plan_run(adding, stream, &in_place), "operands.c and operands.d");
+  REFUSED(attune_gemm_plan_run(updating, stream, &with_c), "operands.c and operands.d");
   const attune_gemm_operands good = o;
   o.a = (const char *)a + 4; /* the plan was made for 16 bytes */
-  REFUSED(attune_plan_run(plain, stream, &o), "aligned");
+  REFUSED(attune_gemm_plan_run(plain, stream, &o), "aligned");
   o = good;
   o.d = (char *)d + 8;
-  REFUSED(attune_plan_run(plain, stream, &o), "aligned");
+  REFUSED(attune_gemm_plan_run(plain, stream, &o), "aligned");
   o = good;
   o.b = NULL;
-  REFUSED(attune_plan_run(plain, stream, &o), "operands.b is NULL");
+  REFUSED(attune_gemm_plan_run(plain, stream, &o), "operands.b is NULL");
   with_c.c = NULL;
-  REFUSED(attune_plan_run(adding, stream, &with_c), "operands.c");
-  OK(attune_plan_run(plain, stream, &good));
+  REFUSED(attune_gemm_plan_run(adding, stream, &with_c), "operands.c");
+  OK(attune_gemm_plan_run(plain, stream, &good));
   with_c.c = c;
-  OK(attune_plan_run(adding, stream, &with_c));
-  OK(attune_plan_run(updating, stream, &in_place));
+  OK(attune_gemm_plan_run(adding, stream, &with_c));
+  OK(attune_gemm_plan_run(updating, stream, &in_place));
   with_c.a = (const char *)a + 4; /* a plan made with less alignment takes better */
   attune_plan *loose = NULL;
   OK(attune_gemm_plan_create(&loose, tuner, stream, &p, &with_c));
   with_c.a = a;
-  OK(attune_plan_run(loose, stream, &with_c));
+  OK(attune_gemm_plan_run(loose, stream, &with_c));
   attune_plan_destroy(loose);
   attune_plan_destroy(plain);
   attune_plan_destroy(adding);
@@ -340,17 +340,17 @@ static void plan_with_zero_scalars(void **state) {
   attune_gemm_operands o = {.alpha = 1.0, .a = x, .b = y, .beta = 2.0, .c = z, .d = out};
   attune_plan *plan = NULL;
   OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
-  OK(attune_plan_run(plan, stream, &o));
+  OK(attune_gemm_plan_run(plan, stream, &o));
   assert_true(out[0] == 25.0f && out[3] == 48.0f);
   o.beta = 0.0;
   o.c = nans;
-  OK(attune_plan_run(plan, stream, &o));
+  OK(attune_gemm_plan_run(plan, stream, &o));
   assert_true(out[0] == 23.0f && out[3] == 46.0f);
   o.beta = 2.0;
   o.c = z;
   o.alpha = 0.0;
   o.a = o.b = nans;
-  OK(attune_plan_run(plan, stream, &o));
+  OK(attune_gemm_plan_run(plan, stream, &o));
   assert_true(out[0] == 2.0f && out[3] == 2.0f);
   attune_plan_destroy(plan);
 }
@@ -370,7 +370,7 @@ static void scalars_that_become_zero(void **state) {
   o = (attune_gemm_operands){.alpha = 1.0, .a = x, .b = y, .beta = 1.0, .c = z, .d = z};
   OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
   o = (attune_gemm_operands){.alpha = -1e-310, .a = bad, .b = bad, .beta = 1.0, .c = z, .d = z};
-  OK(attune_plan_run(plan, stream, &o));
+  OK(attune_gemm_plan_run(plan, stream, &o));
   for (int i = 0; i < 4; i++) assert_true(z[i] == 1.0f);
   attune_plan_destroy(plan);
   for (int again = 0; again < 3; again++) {

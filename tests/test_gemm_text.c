@@ -273,14 +273,14 @@ static void classes_fold_by_device(void **state) {
   (void)state;
   static attune_device host = {.properties = {.kind = ATTUNE_DEVICE_HOST}},
                        gpu = {.properties = {.kind = ATTUNE_DEVICE_CUDA}};
-  for (int alignment = 1; alignment <= AT_GEMM_ALIGNMENT; alignment *= 2) {
+  for (int alignment = 1; alignment <= AT_ALIGNMENT; alignment *= 2) {
     at_gemm g = {.alignment = (uint8_t)alignment};
     at_gemm_fold(&g, &gpu);
     assert_int_equal(g.alignment, alignment);
     at_gemm_fold(&g, &host);
-    assert_int_equal(g.alignment, alignment < 16 ? alignment : AT_GEMM_ALIGNMENT);
+    assert_int_equal(g.alignment, alignment < 16 ? alignment : AT_ALIGNMENT);
     for (uintptr_t better = 1; better <= 8; better *= 2) /* the least aligned pointer counts, 128 bytes at most */
-      assert_int_equal(at_gemm_alignment_of((uintptr_t)alignment | (uintptr_t)alignment * better | 4096), alignment);
+      assert_int_equal(at_alignment_of((uintptr_t)alignment | (uintptr_t)alignment * better | 4096), alignment);
   }
 }
 

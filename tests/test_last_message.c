@@ -149,7 +149,7 @@ static void products(void **state) {
   OK(attune_gemm(tuner, stream, &problem, &operands));
   problem.k = 64;
   OK(attune_gemm_plan_create(&plan, tuner, stream, &problem, &operands));
-  OK(attune_plan_run(plan, stream, &operands));
+  OK(attune_gemm_plan_run(plan, stream, &operands));
   OK(attune_stream_synchronize(stream));
   DO(attune_plan_destroy(plan));
   DO(attune_stream_destroy(stream));

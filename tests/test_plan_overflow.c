@@ -122,7 +122,7 @@ static void plans_of_the_program(void **state) {
   for (int turn = 0; turn < 2; turn++)
     for (int i = 0; i < PLANS; i++) {
       const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d[i]};
-      OK(attune_plan_run(plans[i], stream, &o));
+      OK(attune_gemm_plan_run(plans[i], stream, &o));
     }
   OK(attune_stream_synchronize(stream));
   for (int i = 0; i < PLANS; i++) attune_plan_destroy(plans[i]);

@@ -87,7 +87,7 @@ static void counts_every_call(void **state) {
   problem.m = problem.n = problem.k = 4;
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   OK(attune_gemm_plan_create(&plan, tuner, attune_stream_default(host), &problem, &operands));
-  for (int i = 0; i < 5; i++) OK(attune_plan_run(plan, attune_stream_default(host), &operands));
+  for (int i = 0; i < 5; i++) OK(attune_gemm_plan_run(plan, attune_stream_default(host), &operands));
   attune_plan_destroy(plan);
   problem.layout = ATTUNE_ROW_MAJOR;
   problem.m = 9;

@@ -201,7 +201,7 @@ static void *call_often(void *arg) {
   const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
   for (int i = 0; i < CALLS; i++) {
     const attune_gemm_problem p = problem_of(1 + i % 8, 2, 2);
-    if (attune_gemm(t->tuner, stream, &p, &o) != ATTUNE_OK || attune_plan_run(t->plan, stream, &o) != ATTUNE_OK)
+    if (attune_gemm(t->tuner, stream, &p, &o) != ATTUNE_OK || attune_gemm_plan_run(t->plan, stream, &o) != ATTUNE_OK)
       return t;
   }
   pthread_barrier_wait(&t->called);

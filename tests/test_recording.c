@@ -123,7 +123,7 @@ static void plans_count_too(void **state) {
   problem.m = problem.n = problem.k = 6;
   const attune_gemm_operands operands = {.alpha = 1, .a = a, .b = b, .d = d};
   OK(attune_gemm_plan_create(&plan, tuner, attune_stream_default(host), &problem, &operands));
-  for (int i = 0; i < 20; i++) OK(attune_plan_run(plan, attune_stream_default(host), &operands));
+  for (int i = 0; i < 20; i++) OK(attune_gemm_plan_run(plan, attune_stream_default(host), &operands));
   attune_plan_destroy(plan);
   attune_tuner_destroy(tuner);
   assert_int_equal(recorded(6), 20);

@@ -140,6 +140,15 @@ static at_plan *default_of(const at_plan *plan) {
   return at_plan_create(&out, plan->op, base, &configuration, plan->problem, plan->device) == ATTUNE_OK ? out : NULL;
 }
 
+/* With the plan that owns it. */
+static void release(at_plan *plan) {
+  at_guard *g = plan->guard;
+  if (plan->borrowed) return;
+  at_plan_destroy(g->fallback);
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+}
+
 void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   int64_t threads = 1;
   if (plan->device->properties.kind != ATTUNE_DEVICE_HOST || plan->op->deterministic(plan->problem) ||
@@ -160,13 +169,7 @@ void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   pthread_mutex_init(&g->lock, NULL);
   plan->guard = g;
   plan->launch = launch;
-}
-
-void at_guard_destroy(at_guard *g) {
-  if (!g) return;
-  at_plan_destroy(g->fallback);
-  pthread_mutex_destroy(&g->lock);
-  free(g);
+  plan->release = release;
 }
 
 void at_guard_tell(const at_plan *plan, attune_decision *d) {

@@ -10,7 +10,6 @@
  * took. Plans of one thread, and those that must give the same bits each time, are left as they are. The plan owns its
  * guard. Without memory the plan has none. */
 void at_guard_attach(at_plan *plan, const attune_decision *decision);
-void at_guard_destroy(struct at_guard *guard);
 
 /* If the plan was set aside, or needs more threads than it may have now: what runs in its place, into the decision that
  * chose the plan. */

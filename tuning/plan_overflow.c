@@ -93,11 +93,17 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   return status != ATTUNE_OK ? status : dropped;
 }
 
+/* One that a caller made. */
+static void release_borrowed(at_plan *plan) {
+  if (plan->borrowed) at_plan_unuse(plan);
+}
+
 static at_counted_plan *count(at_plan_table *table, at_plan *real) {
   at_counted_plan *counted = malloc(sizeof *counted);
   if (!counted) return NULL;
   *counted = (at_counted_plan){.plan = *real, .real = real, .table = table, .uses = 1, .next = table->overflow->plans};
   counted->plan.launch = launch;
+  counted->plan.release = release_borrowed;
   counted->plan.counted = counted;
   if (counted->next) counted->next->previous = counted;
   table->overflow->plans = counted;

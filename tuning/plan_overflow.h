@@ -9,6 +9,9 @@
 /* The key's plan with a use counted for the caller, who launches it once or hands it to at_plan_unuse; NULL: none. */
 const at_plan *at_plan_overflow_use(at_plan_table *table, const at_key *key);
 
+/* A use less of a plan that dispatch gave and that is not launched; others are left alone. */
+void at_plan_unuse(const at_plan *plan);
+
 /* What follows is called under the table's lock. */
 
 /* As at_plan_table_put, but `plan` stays the caller's after a failure; *plan comes back with a use counted. `unused`:

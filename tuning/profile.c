@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/host/capacity.h"
+#include "tuning/profile_host.h"
 
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
@@ -81,10 +82,6 @@ void at_profile_close(at_profile *profile) {
   profile->operands = NULL;
 }
 
-static attune_status launch(const at_profile *profile, const at_plan *plan, int copy) {
-  return plan->launch(plan, profile->operands->operands[copy % profile->operands->copies], profile->profiler->stream);
-}
-
 /* Two launches, the second timed by events or, on the host, by the clock. */
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan) {
   at_profiler *profiler = profile->profiler;
@@ -92,10 +89,10 @@ attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *
   if (profiler->between) profiler->between(profiler->between_user);
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
-  attune_status status = launch(profile, plan, profile->next_copy);
+  attune_status status = at_profile_launch(profile, plan, profile->next_copy);
   const int64_t start = at_now_ns();
   if (status == ATTUNE_OK && !host) status = attune_event_record(profiler->events[0], profiler->stream);
-  if (status == ATTUNE_OK) status = launch(profile, plan, profile->next_copy + 1);
+  if (status == ATTUNE_OK) status = at_profile_launch(profile, plan, profile->next_copy + 1);
   if (status == ATTUNE_OK && !host) status = attune_event_record(profiler->events[1], profiler->stream);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
   if (status != ATTUNE_OK) return status;
@@ -143,7 +140,7 @@ static attune_status capture(at_profile *profile, at_subject *subject) {
   attune_status status = backend->capture_begin(stream);
   if (status != ATTUNE_OK) return status;
   for (int i = 0; i < profile->calls && status == ATTUNE_OK; i++)
-    status = launch(profile, subject->plan, subject->first_copy + i);
+    status = at_profile_launch(profile, subject->plan, subject->first_copy + i);
   at_graph *graph = NULL;
   const attune_status ended = backend->capture_end(stream, &graph);
   if (status == ATTUNE_OK) status = ended;
@@ -173,13 +170,6 @@ void at_profile_forget(at_profile *profile, at_subject *subject) {
     if (subject->graphs[i]) profile->profiler->device->backend->graph_destroy(subject->graphs[i]);
     subject->graphs[i] = NULL;
   }
-}
-
-attune_status at_profile_launch_calls(at_profile *profile, const at_subject *subject, int from, int to) {
-  attune_status status = ATTUNE_OK;
-  for (int i = from; i < to && status == ATTUNE_OK; i++)
-    status = launch(profile, subject->plan, subject->first_copy + i);
-  return status;
 }
 
 /* Gives the stream one sample's work. */

@@ -7,55 +7,11 @@
 #ifndef AT_PROFILE_H
 #define AT_PROFILE_H
 
-#include "tuning/operand_set.h"
-#include "tuning/registry.h"
 #include "tuning/statistics.h"
-
-#define AT_ROUND_SUBJECTS 64
-
-/* Placements of the operands that a problem is measured at where graphs are replayed, which hold pointers: each subject
- * has a graph for each placement it was measured at. Elsewhere every round may have its own. */
-#define AT_GRAPH_PLACEMENTS 12
-
-typedef struct at_profiler {
-  attune_device *device;
-  attune_stream *stream;
-  attune_event *events[AT_ROUND_SUBJECTS + 1]; /* none on the host, where the clock is read */
-  at_random *random;
-  void (*between)(void *user); /* called between two measurements, where time does not count; NULL: nothing */
-  void *between_user;
-} at_profiler;
+#include "tuning/subject.h"
 
 attune_status at_profiler_create(at_profiler **out, attune_device *device);
 void at_profiler_destroy(at_profiler *profiler);
-
-typedef struct at_profile {
-  at_profiler *profiler;
-  const at_op *op;
-  const void *problem;
-  bool cold, graph;
-  at_operand_set *operands;
-  int calls;       /* of a graph or of one turn; set by at_profile_calibrate */
-  int turns;       /* of these in a sample: 1 for a quick look, more for a sure one */
-  double once_ns;  /* what calibration took for a call's length */
-  int next_copy;   /* where the next subject's rotation starts */
-  uint64_t seed;   /* of the placements */
-  int placement;   /* where the operands lie now: 0 to at_profile_placements - 1 */
-  bool moved;      /* since the latest round */
-  double ready_ns; /* what it takes to make a subject ready at a placement */
-  int disturbed;   /* samples thrown away so far */
-} at_profile;
-
-typedef struct at_subject {
-  at_plan *plan;                         /* owned by the subject's maker */
-  at_graph *graphs[AT_GRAPH_PLACEMENTS]; /* by placement; NULL: launched call by call, or not ready there */
-  int first_copy;
-  double once_ns; /* the second launch alone */
-  bool bare;      /* timed as the vendor's own call (at_implementation.bare), not as a plan */
-  bool called;    /* a caller was asked for */
-  void *caller;   /* host, short calls: what makes them through the public function; NULL: launched */
-  double cpus;    /* host: CPUs that the latest sample kept busy, 1 at least */
-} at_subject;
 
 /* Makes the operands. */
 attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const at_op *op, const void *problem,
@@ -88,12 +44,5 @@ void at_profile_forget(at_profile *profile, at_subject *subject);
 /* One sample of each subject, one after the other without a gap, into ns[count] (per call). *good is false when the
  * device was throttled or disturbed meanwhile: throw the round away. */
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good);
-
-/* Inside of profile.c and profile_host.c: launches from..to-1 of a sample; one sample of each subject on the host. */
-#define AT_PROFILE_QUICK_NS_HOST 300e3
-attune_status at_profile_launch_calls(at_profile *profile, const at_subject *subject, int from, int to);
-attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns);
-void at_profile_ready_host(at_profile *profile, at_subject *subject);
-void at_profile_forget_host(at_profile *profile, at_subject *subject);
 
 #endif

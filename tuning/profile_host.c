@@ -3,7 +3,7 @@
  * the time. The vendor's own call is made bare; attune's short ones go through the public function, so that what
  * dispatch costs counts. A sample that keeps more CPUs busy than the machine sustains counts as long as it would take
  * with those that it does sustain: a burst is no evidence. */
-#include "tuning/profile.h"
+#include "tuning/profile_host.h"
 
 #include <time.h>
 

@@ -6,6 +6,12 @@
 
 #include "src/fork.h"
 
+/* What of a problem the words of a recent call have no room for. */
+typedef struct at_rest {
+  size_t bytes;
+  char data[];
+} at_rest;
+
 at_recent_thread at_recent_threads[AT_RECENT_THREADS];
 
 /* Guards the list of all threads' recents. */
@@ -61,6 +67,7 @@ static void unlink_recents(at_recents *recents) {
 /* The thread never goes on (in a child of fork), or ends and is added up; the list's lock is held. */
 static void release(at_recents *recents) {
   unlink_recents(recents);
+  for (size_t i = 0; i < AT_COUNT(recents->slots); i++) free(recents->slots[i].rest);
   pthread_mutex_destroy(&recents->lock);
   free(recents);
 }
@@ -153,24 +160,62 @@ static at_recent *victim(at_recents *mine, uint64_t hash) {
   return &first[mine->turn++ % AT_RECENT_WAYS];
 }
 
-void at_recent_put(uint64_t hash, uint64_t tuner, const attune_device *device, const at_plan_entry *entry, uint64_t use,
-                   const at_words *words) {
-  at_recents *mine = at_recents_mine();
-  if (!mine) mine = make();
-  if (!mine) {
-    at_plan_entry_count(entry, 1);
-    return;
-  }
-  pthread_mutex_lock(&mine->lock);
-  at_recent *recent = victim(mine, hash);
+bool at_recent_rest_is(const at_recent *recent, const void *rest, size_t bytes) {
+  return recent->rest && recent->rest->bytes == bytes && memcmp(recent->rest->data, rest, bytes) == 0;
+}
+
+/* A neighbour that is free now, its last call added up; NULL: the thread can remember nothing. The thread's lock is held
+ * then, and the caller fills it in and unlocks. */
+static at_recent *make_room(at_recents **mine, uint64_t hash) {
+  *mine = at_recents_mine();
+  if (!*mine) *mine = make();
+  if (!*mine) return NULL;
+  pthread_mutex_lock(&(*mine)->lock);
+  at_recent *recent = victim(*mine, hash);
   add(recent);
+  free(recent->rest);
+  recent->rest = NULL;
   recent->hash = hash;
-  recent->device = device;
-  recent->entry = entry;
-  recent->use = use;
-  if (words) recent->words = *words;
   recent->added = 0;
+  return recent;
+}
+
+static void begin(at_recent *recent, uint64_t tuner, at_recents *mine) {
   atomic_store_explicit(&recent->calls, 1, memory_order_relaxed);
   atomic_store_explicit(&recent->tuner, tuner, memory_order_relaxed);
   pthread_mutex_unlock(&mine->lock);
+}
+
+void at_recent_put(uint64_t tuner, const attune_device *device, const at_plan_entry *entry, const at_asked *asked) {
+  at_recents *mine = NULL;
+  at_rest *rest = asked->rest_bytes ? malloc(sizeof *rest + asked->rest_bytes) : NULL;
+  at_recent *recent = rest || !asked->rest_bytes ? make_room(&mine, at_asked_hash(tuner, asked)) : NULL;
+  if (!recent) {
+    free(rest);
+    at_plan_entry_count(entry, 1);
+    return;
+  }
+  if (rest) {
+    rest->bytes = asked->rest_bytes;
+    memcpy(rest->data, asked->rest, rest->bytes);
+  }
+  recent->device = device;
+  recent->entry = entry;
+  recent->use = asked->use;
+  recent->words = asked->words;
+  recent->rest = rest;
+  begin(recent, tuner, mine);
+}
+
+void at_recent_put_plan(const at_plan *plan) {
+  at_recents *mine = NULL;
+  at_recent *recent = make_room(&mine, at_recent_plan_hash(plan));
+  if (!recent) {
+    at_plan_entry_count(plan->entry, 1);
+    return;
+  }
+  recent->device = NULL;
+  recent->entry = plan->entry;
+  recent->use = plan->id;
+  begin(recent, plan->tuner, mine);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * recent.h: what each thread called lately, and how often. A call just like a recent one finds its table entry without
- * being checked, normalised or hashed again. Any operation may use it: what it remembers of a call is a few words.
+ * being checked, normalised or hashed again. Every operation uses it, by call.h and caller_plan.h.
  *
  * A thread's calls lie in memory of its own, which only it changes on the way of a call. Its lock guards what others do
  * there: they forget the calls of a destroyed tuner and add up counts. It frees its memory when it ends. An entry of a
@@ -11,6 +11,21 @@
 #include "tuning/plan_table.h"
 #include "tuning/words.h"
 
+/* What a call asks, as its caller wrote it: all that may differ from call to call and counts. An operation fills it in a
+ * few instructions. */
+typedef struct at_asked {
+  at_words words;    /* the caller's problem without its padding, or as much of it as there is room; zeros behind */
+  uint64_t use;      /* of at_asked_use */
+  uint64_t more;     /* for the hash alone, which sees the lower half of each word: what else often differs */
+  const void *rest;  /* what of the problem words have no room for */
+  size_t rest_bytes; /* 0: there is none */
+} at_asked;
+
+/* What words do not say, such as how the operands are used: `bits`, below 2^47, of the operation numbered `op`. */
+static inline uint64_t at_asked_use(int op, uint64_t bits, bool rest) {
+  return bits | (uint64_t)(unsigned)op << 47 | (uint64_t)rest << 63;
+}
+
 /* Three cache lines. Changed by its thread only, under the lock of its at_recents, with two exceptions: `calls` counts
  * without the lock, and another thread may set `tuner` to 0 under it. */
 typedef struct at_recent {
@@ -19,10 +34,10 @@ typedef struct at_recent {
   const attune_device *device;
   const at_plan_entry *entry;
   _Atomic uint64_t calls;
-  uint64_t added; /* of `calls`, those that entry->calls has; under the lock, by any thread */
-  uint64_t use;   /* the operation's: how the call uses its operands, and what else it likes */
-  uint64_t unused;
-  at_words words; /* the operation's: what is asked */
+  uint64_t added;       /* of `calls`, those that entry->calls has; under the lock, by any thread */
+  uint64_t use;         /* as in at_asked; or a caller's plan's own number, and then there is no device */
+  struct at_rest *rest; /* what words had no room for, its own; NULL: nothing, or free to be used again */
+  at_words words;       /* as in at_asked */
 } at_recent;
 _Static_assert(sizeof(at_recent) == 192, "a recent call is three cache lines");
 
@@ -87,8 +102,8 @@ static inline uint16_t *at_recent_guess(at_recents *recents, const void *asked) 
   return &recents->guesses[((uint64_t)(uintptr_t)asked * 0x9E3779B97F4A7C15u) >> 52];
 }
 
-static inline bool at_recent_is(const at_recent *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
-                                uint64_t use) {
+AT_INLINE bool at_recent_is(const at_recent *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
+                            uint64_t use) {
   return recent->hash == hash && atomic_load_explicit(&recent->tuner, memory_order_relaxed) == tuner &&
          recent->device == device && recent->use == use;
 }
@@ -98,14 +113,52 @@ static inline unsigned at_recent_first(uint64_t hash) {
 }
 _Static_assert(AT_RECENT_SLOTS == 1 << 8, "at_recent_first takes eight bits");
 
-/* Remembers a call that found its entry, counts it, and gives up another if it must. `words` may be NULL. Without
- * memory it only counts. */
-void at_recent_put(uint64_t hash, uint64_t tuner, const attune_device *device, const at_plan_entry *entry, uint64_t use,
-                   const at_words *words);
+/* Is this the rest of its problem? By value: what is asked keeps no address, so that it stays in registers. */
+bool at_recent_rest_is(const at_recent *recent, const void *rest, size_t bytes);
+
+AT_INLINE bool at_recent_like(const at_recent *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
+                              const at_asked *asked) {
+  return at_recent_is(recent, hash, tuner, device, asked->use) && at_words_equal(&recent->words, &asked->words) &&
+         (asked->rest_bytes == 0 || at_recent_rest_is(recent, asked->rest, asked->rest_bytes));
+}
+
+AT_INLINE uint64_t at_asked_hash(uint64_t tuner, const at_asked *asked) {
+  const uint64_t rest = asked->rest_bytes ? XXH3_64bits(asked->rest, asked->rest_bytes) : 0;
+  return at_words_hash(&asked->words, asked->use ^ asked->more ^ tuner << 32 ^ rest);
+}
+
+/* The thread's recent call that is just like this one; NULL: none. One that was found lately with a problem at the
+ * address `from` is looked at first; else it is one of a few neighbours. All of it in the caller's registers. */
+AT_INLINE at_recent *at_recent_find(uint64_t tuner, const attune_device *device, const void *from,
+                                    const at_asked *asked) {
+  at_recents *mine = at_recents_mine();
+  if (AT_UNLIKELY(!mine)) return NULL;
+  uint16_t *guess = at_recent_guess(mine, from);
+  at_recent *recent = &mine->slots[*guess];
+  if (AT_LIKELY(at_recent_like(recent, recent->hash, tuner, device, asked))) return recent;
+  const uint64_t hash = at_asked_hash(tuner, asked);
+  recent = &mine->slots[at_recent_first(hash)];
+  for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
+    if (at_recent_like(recent, hash, tuner, device, asked)) {
+      *guess = (uint16_t)(recent - mine->slots);
+      return recent;
+    }
+  return NULL;
+}
+
+/* Remembers a call that found its entry, counts it, and gives up another if it must. Without memory it only counts. */
+void at_recent_put(uint64_t tuner, const attune_device *device, const at_plan_entry *entry, const at_asked *asked);
+
+/* The same for a run of a plan that a caller holds. */
+void at_recent_put_plan(const at_plan *plan);
+
+static inline uint64_t at_recent_plan_hash(const at_plan *plan) {
+  return plan->id * 0x9E3779B97F4A7C15u;
+}
 
 /* Counts a run of a plan that a caller holds; `id` is the plan's own number and never comes again. */
 static inline void at_recent_count_plan(const at_plan *plan) {
-  const uint64_t hash = plan->id * 0x9E3779B97F4A7C15u;
+  const uint64_t hash = at_recent_plan_hash(plan);
   at_recents *mine = at_recents_mine();
   if (AT_LIKELY(mine != NULL)) {
     at_recent *recent = &mine->slots[at_recent_first(hash)];
@@ -115,7 +168,7 @@ static inline void at_recent_count_plan(const at_plan *plan) {
         return;
       }
   }
-  at_recent_put(hash, plan->tuner, NULL, plan->entry, plan->id, NULL);
+  at_recent_put_plan(plan);
 }
 
 /* Adds what all threads have counted so far to the entries of this tuner; 0: of all. Any thread. */

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuning/guard.h"
-
 static bool usable(const at_implementation *implementation, const void *problem, attune_device *device) {
   return strcmp(implementation->backend, device->backend->name) == 0 && implementation->supports(problem, device);
 }
@@ -65,8 +63,7 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
 
 void at_plan_destroy(at_plan *plan) {
   if (!plan) return;
-  if (plan->borrowed) at_plan_unuse(plan);
-  if (!plan->borrowed) at_guard_destroy(plan->guard);
+  if (plan->release) plan->release(plan);
   if (!plan->borrowed && plan->implementation->destroy) plan->implementation->destroy(plan);
   free(plan);
 }

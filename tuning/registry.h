@@ -63,6 +63,8 @@ struct attune_plan {
   bool borrowed;                    /* handed to a caller: state belongs to the plan table's plan */
   struct at_counted_plan *counted;  /* beyond the plan table's bound: it goes with its last use; NULL: the table's */
   struct attune_plan *next_retired; /* the table's */
+  /* Before the plan is destroyed: what was put around it goes (guard.h, plan_overflow.h); NULL: nothing was. */
+  void (*release)(struct attune_plan *plan);
   /* For plans handed to callers, so that their runs are counted: a number that never comes again, the tuner's id and
    * the plan table's entry. */
   uint64_t id, tuner;
@@ -87,9 +89,6 @@ const at_implementation *at_registry_find(const at_op *op, const char *name, con
 attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementation *implementation,
                              const at_configuration *configuration, const void *problem, attune_device *device);
 void at_plan_destroy(at_plan *plan);
-
-/* plan_overflow.c: a use less of a plan that dispatch gave and that is not launched; others are left alone. */
-void at_plan_unuse(const at_plan *plan);
 
 /* configuration.c: "key=value,key=value" text. get returns false when the key is absent or no integer. */
 bool at_configuration_get(const at_configuration *configuration, const char *key, int64_t *out);

@@ -11,6 +11,7 @@
 #include "src/exit.h"
 #include "src/host/threads.h"
 #include "tuning/fingerprint.h"
+#include "tuning/plan_overflow.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 

@@ -42,7 +42,7 @@ struct attune_tuner {
   bool ending;
 };
 
-/* A tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
+/* tuner_create.c: a tuner for these ops, options already complete or NULL; ops.c makes attune_tuner_create of it. */
 attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *options, const at_op *const *ops,
                               int op_count);
 
@@ -67,8 +67,5 @@ at_store *at_tuner_store(attune_tuner *tuner);
 /* How problems are measured on the device, "cold,graph" ...: part of a winner's key. */
 attune_measure at_tuner_measure(const attune_tuner *tuner, const attune_device *device);
 const char *at_measure_name(attune_measure measure);
-
-/* The op called `name` (its length `chars`) among all of the library; NULL: none. Defined by ops/ops.c. */
-const at_op *at_op_find(const char *name);
 
 #endif

@@ -5,13 +5,13 @@
 #include "src/backend.h"
 #include "tuning/csv.h"
 #include "tuning/recording.h"
+#include "tuning/workload.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_ENTRIES ((size_t)100000)
-#define DEFAULT_OP "gemm"
 
 struct attune_workload {
   attune_workload_entry *entries;
@@ -23,6 +23,7 @@ struct attune_workload {
 typedef struct header {
   at_csv_row row;
   int name, op, problem, count;
+  const at_workload_ops *ops;
 } header;
 
 void attune_workload_destroy(attune_workload *workload) {
@@ -72,13 +73,13 @@ static attune_status check_column(const at_csv *csv, const at_csv_row *row, int 
   return ATTUNE_OK;
 }
 
-static attune_status read_header(at_csv *csv, header *out) {
-  *out = (header){.name = -1, .op = -1, .problem = -1, .count = -1};
+static attune_status read_header(at_csv *csv, const at_workload_ops *ops, header *out) {
+  *out = (header){.name = -1, .op = -1, .problem = -1, .count = -1, .ops = ops};
   at_csv_row *row = &out->row;
   attune_status status = at_csv_next(csv, row);
   if (status != ATTUNE_OK) return status;
   if (row->count == 0)
-    return at_csv_fail(csv, row->line, 1, "no header; should name the columns: dtype,m,n,k,... or problem");
+    return at_csv_fail(csv, row->line, 1, "no header; should name the columns: those of an operation, or problem");
   for (int i = 0; i < row->count; i++) {
     char *name = row->cells[i].text;
     for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
@@ -137,29 +138,33 @@ static attune_status read_count(const at_csv *csv, const at_csv_cell *cell, attu
   return ATTUNE_OK;
 }
 
-/* The op of a row: its `op` column, else the first word of its problem, else gemm. */
+/* The op called name[0..chars-1]; NULL: none. */
+static const at_op *op_called(const at_workload_ops *ops, const char *name, size_t chars) {
+  for (int i = 0; i < ops->count; i++)
+    if (strlen(ops->each[i]->name) == chars && memcmp(ops->each[i]->name, name, chars) == 0) return ops->each[i];
+  return NULL;
+}
+
+static attune_status fail_op(const at_csv *csv, const header *head, const at_csv_cell *cell, size_t chars) {
+  char known[128] = "";
+  size_t at = 0;
+  for (int i = 0; i < head->ops->count; i++)
+    at_append(known, sizeof known, &at, "%s%s", i ? ", " : "", head->ops->each[i]->name);
+  return at_csv_fail(csv, cell->line, cell->column, "there is no operation \"%.*s\"; should be one of: %s",
+                     (int)(chars < 40 ? chars : 40), cell->text, known);
+}
+
+/* The op of a row: its `op` cell, the first word of its problem, or the one of rows that name none. */
 static attune_status find_op(const at_csv *csv, const header *head, const at_csv_row *row, const at_op **out) {
-  char name[32] = DEFAULT_OP;
-  const at_csv_cell *cell = &row->cells[0];
-  if (head->problem >= 0) {
-    cell = &row->cells[head->problem];
-    size_t length = strcspn(cell->text, " ");
-    if (length >= sizeof name) length = sizeof name - 1;
-    memcpy(name, cell->text, length);
-    name[length] = '\0';
-  }
   const at_csv_cell *given = head->op >= 0 && *row->cells[head->op].text ? &row->cells[head->op] : NULL;
-  if (given && head->problem >= 0 && strcmp(given->text, name) != 0)
-    return at_csv_fail(csv, given->line, given->column, "op is \"%.40s\"; should be \"%s\", as in the problem",
-                       given->text, name);
-  if (given) {
-    cell = given;
-    at_copy_text(name, sizeof name, given->text);
-  }
-  *out = at_op_find(name);
-  if (*out) return ATTUNE_OK;
-  return at_csv_fail(csv, cell->line, cell->column, "there is no operation \"%s\"; should be one like \"%s\"", name,
-                     DEFAULT_OP);
+  const at_csv_cell *text = head->problem >= 0 ? &row->cells[head->problem] : NULL;
+  const at_csv_cell *naming = given ? given : text;
+  const size_t word = text ? strcspn(text->text, " ") : 0, chars = given ? strlen(given->text) : word;
+  if (given && text && (chars != word || memcmp(given->text, text->text, word) != 0))
+    return at_csv_fail(csv, given->line, given->column, "op is \"%.40s\"; should be \"%.*s\", as in the problem",
+                       given->text, (int)(word < 40 ? word : 40), text->text);
+  *out = naming ? op_called(head->ops, naming->text, chars) : head->ops->unnamed;
+  return *out ? ATTUNE_OK : fail_op(csv, head, naming, chars);
 }
 
 static attune_status problem_from_text(const at_op *op, const char *text, char *out, size_t size) {
@@ -203,10 +208,10 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
   return ATTUNE_OK;
 }
 
-static attune_status read_rows(at_csv *csv, attune_workload *workload) {
+static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_workload *workload) {
   header head;
   at_csv_row row;
-  attune_status status = read_header(csv, &head);
+  attune_status status = read_header(csv, ops, &head);
   while (status == ATTUNE_OK) {
     status = at_csv_next(csv, &row);
     if (status != ATTUNE_OK) break;
@@ -221,7 +226,7 @@ static attune_status read_rows(at_csv *csv, attune_workload *workload) {
   return status;
 }
 
-attune_status attune_workload_read(attune_workload **out, const char *path) {
+attune_status at_workload_read(attune_workload **out, const char *path, const at_workload_ops *ops) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to where the workload goes");
   *out = NULL;
   if (!path || !*path)
@@ -230,7 +235,7 @@ attune_status attune_workload_read(attune_workload **out, const char *path) {
   attune_status status = at_csv_open(&csv, path);
   if (status != ATTUNE_OK) return status;
   attune_workload *workload = new_workload();
-  status = workload ? read_rows(&csv, workload) : ATTUNE_OUT_OF_MEMORY;
+  status = workload ? read_rows(&csv, ops, workload) : ATTUNE_OUT_OF_MEMORY;
   at_csv_close(&csv);
   if (status != ATTUNE_OK) {
     attune_workload_destroy(workload);

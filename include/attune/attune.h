@@ -8,6 +8,7 @@
 #include <attune/graph.h>
 #include <attune/memory.h>
 #include <attune/pinned.h>
+#include <attune/plan.h>
 #include <attune/pool.h>
 #include <attune/profile.h>
 #include <attune/random.h>

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.h: general matrix multiply, D = alpha op(A) op(B) + beta C, batched, on any device.
  *
- * Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T). Layout:
- * column-major by default, element (i,j) of a matrix X lies at X[i + j*ldx]; row-major: X[i*ldx + j]. Edges (BLAS
- * semantics): m, n or batch = 0 does nothing; k = 0 or alpha = 0 gives D = beta C and reads neither A nor B; beta = 0
- * never reads C, so that NaN there does not spread. Accumulation is f64 for f64, else f32; see attune_accuracy for what
- * each level permits. Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C,
- * alpha and beta. They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that
- * the vendor's default itself loses for the problem. */
+ * - Shapes: op(A) is m x k, op(B) is k x n, C and D are m x n; op is the identity (N) or the transpose (T).
+ * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
+ * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
+ *   beta = 0 never reads C, so that NaN there does not spread.
+ * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
+ *   reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's default
+ *   itself loses for the problem.
+ * - Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in it, with fused multiply-add.
+ *   Split-K is allowed if its partial sums stay in that type. Where beta C is added to an f16 or bf16 result, alpha
+ *   op(A) op(B) may be rounded to that type first, as cuBLAS's default does. reduced: also TF32 for f32, and partial
+ *   sums in the output type.
+ * - In a workload (workload.h) the columns dtype, m, n and k are needed; transa, transb, batch, dtype_out, layout, lda,
+ *   ldb, ldc, ldd, stride_a, stride_b, stride_c and stride_d may be there. A row that names no operation is of gemm. */
 #ifndef ATTUNE_GEMM_H
 #define ATTUNE_GEMM_H
 
-#include <attune/tuner.h>
+#include <attune/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,13 +78,12 @@ ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);
 
-/* Runs a plan on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null; operands the plan was not
- * made for), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. */
-ATTUNE_API attune_status attune_plan_run(const attune_plan *plan, attune_stream *stream,
-                                         const attune_gemm_operands *operands);
-
-/* Releases a plan; work that it launched must be done. NULL does nothing. */
-ATTUNE_API void attune_plan_destroy(attune_plan *plan);
+/* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null;
+ * a plan of another operation, which the message names; a stream of another device; operands the plan was not made for),
+ * DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h has what
+ * else there is to do with a plan. */
+ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
+                                              const attune_gemm_operands *operands);
 
 /* The problem as attune stores it, "gemm bf16 tn 4096x16x4096 strict", into out[size], always terminated. Row-major is
  * turned into column-major. Words are added for leading dimensions and strides that are not packed, for the use of C,

@@ -9,16 +9,14 @@
 extern "C" {
 #endif
 
-/* Accuracy levels; each permits what the one before it permits. strict: IEEE arithmetic, with fused multiply-add, in
- * the accumulation type. Split-K is allowed if its partial sums stay in that type. Where beta C is added to an f16 or
- * bf16 result, alpha op(A) op(B) may be rounded to that type first, as cuBLAS's default does. equivalent: other
- * arithmetic with an error bound as good as strict's. reduced: also TF32 for f32, and partial sums in the output
- * type. */
+/* Accuracy levels; each permits what the one before it permits. What that is, in numbers and arithmetic, the header of
+ * each operation says. strict: IEEE arithmetic in the operation's accumulation type, in any order. equivalent: other
+ * arithmetic with an error bound as good as strict's. reduced: also arithmetic of less precision, for speed. */
 typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_REDUCED = 2 } attune_accuracy;
 
 typedef struct attune_contract {
   attune_accuracy accuracy;
-  int deterministic;    /* nonzero: the same bits at each run of the same plan on the same device */
+  int deterministic;    /* nonzero: equal inputs give equal bits at each run of a plan on its device */
   size_t workspace_cap; /* most bytes of workspace an implementation may use; 0 = ATTUNE_WORKSPACE_DEFAULT */
 } attune_contract;
 
@@ -74,7 +72,7 @@ typedef struct attune_tuner_options {
 ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);
 
 /* Writes the tuner's recorded calls (mode record) and its profile (ATTUNE_PROFILE, see profile.h), then releases it and
- * its plans. Work launched with it must be done, and plans from attune_gemm_plan_create destroyed. NULL does
+ * its plans. Work launched with it must be done, and the plans that callers made with it (plan.h) destroyed. NULL does
  * nothing. */
 ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 
@@ -142,12 +140,12 @@ typedef struct attune_decision {
   char changed[256];
 } attune_decision;
 
-/* Tunes `problem` (text as attune_gemm_problem_format writes it) on `device` now, whatever the mode, stores the winner
- * and fills *out (may be NULL). A stored winner that is complete and sure is returned without measuring, unless
- * `force`, or if what it was compared with has changed since (attune_decision.changed). A stored winner is never
- * replaced by weaker evidence: then it stays and is returned, and out->note says so. Complete and sure is stronger than
- * complete, complete is stronger than incomplete; between equals the new one is taken unless its error is clearly
- * larger. budget_ms <= 0: the tuner's. Runs on memory and streams of its own.
+/* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
+ * *out (may be NULL). A stored winner that is complete and sure is returned without measuring, unless `force`, or if
+ * what it was compared with has changed since (attune_decision.changed). A stored winner is never replaced by weaker
+ * evidence: then it stays and is returned, and out->note says so. Complete and sure is stronger than complete, complete
+ * is stronger than incomplete; between equals the new one is taken unless its error is clearly larger. budget_ms <= 0:
+ * the tuner's. Runs on memory and streams of its own.
  *
  * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
  * device, this call waits for that winner, as long as the other lives. A device is measured by one at a time, whatever

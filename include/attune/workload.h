@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * workload.h: a list of problems with names and counts, from a CSV file or from what a tuner recorded.
  *
- * CSV: a line that begins with '#' is a comment. The first other line names the columns, in any order. dtype, m, n and
- * k are needed; name, contract, transa, transb, batch, dtype_out, layout, lda, ldb, ldc, ldd, stride_a, stride_b,
- * stride_c, stride_d, align, count and op may be there. align: every operand's address is a multiple of so many bytes,
- * a power of two; 128 by default. op: the operation (gemm). An empty field counts as not given. In place of the columns
- * that describe a problem there may be one column, problem, with the text of attune_gemm_problem_format. */
+ * CSV: a line that begins with '#' is a comment. The first other line names the columns, in any order. An empty field
+ * counts as not given. Each row is one problem:
+ * - either as text, in a column problem; the first word is its operation;
+ * - or by the columns of an operation, which its header lists (gemm.h). A column op names the operation; rows without are
+ *   of gemm. Any operation has the columns contract (strict, equivalent or reduced), deterministic (0 or 1), workspace
+ *   (the most bytes) and align (every operand's address is a multiple of so many bytes, a power of two; 128 by default).
+ * Beside either there may be name and count. */
 #ifndef ATTUNE_WORKLOAD_H
 #define ATTUNE_WORKLOAD_H
 
@@ -17,7 +19,7 @@ extern "C" {
 
 typedef struct attune_workload_entry {
   char name[64];
-  char problem[256]; /* as attune_gemm_problem_format writes it */
+  char problem[256]; /* its text, as attune_decision has it */
   int64_t count;     /* how often it is called, 1 if not known */
   double time_ns;    /* about one call of the default: as measured, else estimated from the sizes; 0 in a CSV file */
 } attune_workload_entry;

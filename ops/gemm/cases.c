@@ -94,7 +94,7 @@ void at_gemm_case_at(int index, at_gemm_case *out) {
   out->beta = out->c == AT_C_NONE ? 0.0 : betas[draw(&state, 3)];
   out->data = (at_gemm_data)draw(&state, AT_DATA_KINDS);
   const int in = (int)attune_dtype_size(kind.in), result = (int)attune_dtype_size(kind.out);
-  out->alignment = AT_GEMM_ALIGNMENT;
+  out->alignment = AT_ALIGNMENT;
   for (int i = draw(&state, 7); i > 0 && out->alignment > (in > result ? in : result); i--) out->alignment /= 2;
   draw_matrices(&state, out);
   out->seed = next(&state);

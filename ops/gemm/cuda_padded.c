@@ -30,7 +30,7 @@ typedef struct padded_plan {
   cublasLtMatmulAlgo_t algorithm;
   size_t workspace_bytes; /* the algorithm's */
   cudaKernel_t kernel_in, kernel_out;
-  at_pad_arguments in, out; /* but for the pointers */
+  at_pad_arguments in, out; /* without the pointers */
   uint32_t blocks_in, blocks_out;
 } padded_plan;
 

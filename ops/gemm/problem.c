@@ -32,9 +32,7 @@ static attune_status fail_kind(const attune_gemm_problem *p, attune_dtype out) {
   if ((unsigned)p->trans_a > 1 || (unsigned)p->trans_b > 1)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.trans_%c is %d; should be N (0) or T (1)",
                    (unsigned)p->trans_a > 1 ? 'a' : 'b', (int)((unsigned)p->trans_a > 1 ? p->trans_a : p->trans_b));
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "problem.contract.accuracy is %d; should be strict (0), equivalent (1) or reduced (2)",
-                 (int)p->contract.accuracy);
+  return at_fail_accuracy(&p->contract);
 }
 
 static inline attune_status check_kind(const attune_gemm_problem *p, attune_dtype *out) {
@@ -95,11 +93,6 @@ static inline attune_status check_matrix(char name, matrix *x, int64_t batch, bo
   return ATTUNE_OK;
 }
 
-/* Never 0, and within what the text of a problem can say: SIZE_MAX is a caller's way of "any". */
-static inline uint64_t workspace_cap(size_t asked) {
-  return !asked ? ATTUNE_WORKSPACE_DEFAULT : asked > INT64_MAX ? INT64_MAX : asked;
-}
-
 attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, at_gemm *g, bool *swap) {
   attune_dtype out;
   attune_status status = check_kind(p, &out);
@@ -137,7 +130,7 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
                  .stride_b = row ? a.stride : b.stride,
                  .stride_c = c.stride,
                  .stride_d = d.stride,
-                 .workspace_cap = workspace_cap(p->contract.workspace_cap),
+                 .workspace_cap = at_workspace_cap(p->contract.workspace_cap),
                  .dtype = (uint8_t)p->dtype,
                  .dtype_out = (uint8_t)out,
                  .trans_a = (uint8_t)(row ? p->trans_b : p->trans_a),
@@ -187,14 +180,14 @@ attune_status at_gemm_check_operands(const attune_gemm_problem *p, const attune_
   const bool nulls = !o->d || (products && (!o->a || !o->b)) || (reads_c && !o->c);
   if (AT_UNLIKELY(nulls || (inputs & in) || (outputs & out) || (products && (o->d == o->a || o->d == o->b))))
     return fail_operands(p, o, products);
-  use->alignment = at_gemm_alignment_of(inputs | outputs);
+  use->alignment = at_alignment_of(inputs | outputs);
   use->c = !reads_c ? AT_C_NONE : o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
   return ATTUNE_OK;
 }
 
 void at_gemm_fold(void *problem, const attune_device *device) {
   at_gemm *g = problem;
-  if (g->alignment >= at_device_alignment(device)) g->alignment = AT_GEMM_ALIGNMENT;
+  g->alignment = at_alignment_fold(device, g->alignment);
 }
 
 static size_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t stride, int64_t batch, size_t element) {

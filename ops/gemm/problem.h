@@ -5,12 +5,12 @@
 
 #include <attune/gemm.h>
 
+#include "ops/ops.h"
 #include "tuning/op.h"
+#include "tuning/problem_text.h"
+#include "tuning/terms.h"
 
 typedef enum at_gemm_c { AT_C_NONE = 0, AT_C_INPLACE = 1, AT_C_SEPARATE = 2 } at_gemm_c;
-
-/* The best alignment class, and what a text without the word means: a line of a GPU's L2 cache. */
-#define AT_GEMM_ALIGNMENT 128
 
 /* D = alpha op(A) op(B) + beta C. m, n, k, batch >= 1. Strides: 0 = the same matrix for the whole batch (always 0 when
  * batch is 1). With AT_C_NONE beta is 0 and ldc, stride_c are 0; with AT_C_INPLACE c == d, ldc = ldd and stride_c =
@@ -26,7 +26,7 @@ typedef struct at_gemm {
   uint8_t accuracy; /* attune_accuracy */
   uint8_t deterministic;
   uint8_t c;         /* at_gemm_c */
-  uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_GEMM_ALIGNMENT bytes */
+  uint8_t alignment; /* all pointers are multiples of this: a power of two, 1 to AT_ALIGNMENT bytes */
 } at_gemm;
 _Static_assert(sizeof(at_gemm) == AT_PROBLEM_BYTES, "a normalised problem is the key: no padding, fixed size");
 
@@ -63,13 +63,7 @@ typedef struct at_gemm_use {
   uint8_t alignment; /* as in at_gemm */
 } at_gemm_use;
 
-/* The class of these address bits, or-ed together: the least aligned pointer's. */
-static inline uint8_t at_gemm_alignment_of(uintptr_t bits) {
-  const uintptr_t low = (bits & (AT_GEMM_ALIGNMENT - 1)) | AT_GEMM_ALIGNMENT;
-  return (uint8_t)(low & (~low + 1));
-}
-
-/* problem.c: the slot of at_gemm_op: classes that are the same to the device become AT_GEMM_ALIGNMENT. */
+/* problem.c: the slot of at_gemm_op: classes that are the same to the device become AT_ALIGNMENT. */
 void at_gemm_fold(void *problem, const attune_device *device);
 
 /* problem.c: checks a caller's problem and normalises it; *swap is true for row-major (A and B change places). Zero
@@ -93,6 +87,10 @@ attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
 attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);
+/* fields.c: the leading dimensions and strides by their names. */
+enum { AT_GEMM_PITCHES = 8 };
+void at_gemm_pitches(attune_gemm_problem *problem, at_number out[AT_GEMM_PITCHES]);
+
 /* INVALID_ARGUMENT when a problem read from words is aligned to less than its elements. */
 attune_status at_gemm_check_alignment(const at_gemm *g);
 

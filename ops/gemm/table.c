@@ -79,7 +79,7 @@ static int each_library(attune_device *device, attune_library_fn fn, void *user)
 
 const at_op at_gemm_op = {
     .name = "gemm",
-    .id = 0,
+    .id = AT_OP_GEMM,
     .implementations = implementations,
     .implementation_count = AT_COUNT(implementations),
     .format = at_gemm_format,

@@ -36,7 +36,7 @@ typedef struct at_cuda_device {
 } at_cuda_device;
 
 /* stream->state. A stream is used by one thread at a time, the legacy default stream too; so nothing here is locked,
- * but for its place in the device's list. */
+ * except for its place in the device's list. */
 typedef struct at_cuda_stream {
   struct at_cuda_stream *next, *previous;
   const attune_stream *stream;

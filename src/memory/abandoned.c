@@ -11,12 +11,6 @@ static bool goes_back(const at_allocator *allocator, const attune_pool *pool) {
   return pool->own_allocator || allocator->options.no_cache || allocator->has_own;
 }
 
-void at_pool_abandon(at_allocator *allocator, attune_pool *pool) {
-  if (pool->references > 0 || pool->life == AT_POOL_ABANDONED) return;
-  pool->life = AT_POOL_ABANDONED;
-  allocator->abandoned++;
-}
-
 /* Whether what is free of the pool may be given to the device or to the program's allocator now. */
 static bool may_release(const at_allocator *allocator, const attune_pool *pool) {
   return pool->references == 0 && allocator->captures == 0 && goes_back(allocator, pool);
@@ -95,16 +89,6 @@ void at_pools_record_abandoned(at_allocator *allocator) {
     allocator->abandoned--;
   }
   (void)at_fail(ATTUNE_OK, "%s", message);
-}
-
-void at_pool_waits_less(attune_pool *pool) {
-  if (--pool->waits == 0 && pool->life == AT_POOL_WAITING) pool->life = AT_POOL_IDLE;
-}
-
-void at_pools_forget(at_allocator *allocator) {
-  for (attune_pool *pool = allocator->common.next; pool; pool = pool->next)
-    if (pool->life == AT_POOL_ABANDONED) pool->life = AT_POOL_IDLE;
-  allocator->abandoned = 0;
 }
 
 /* ---- used again ---- */

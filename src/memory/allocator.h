@@ -112,7 +112,7 @@ struct at_heap {
  * serve the requests of other pools. */
 typedef enum at_pool_life { AT_POOL_HELD, AT_POOL_ABANDONED, AT_POOL_WAITING, AT_POOL_IDLE } at_pool_life;
 
-/* Guarded by the allocator's lock, but for `replayed`. */
+/* Guarded by the allocator's lock, except `replayed`. */
 struct attune_pool {
   at_allocator *allocator;
   attune_pool *next;
@@ -311,7 +311,7 @@ bool at_segment_is_free(const at_segment *segment);
 /* Takes free memory of an idle pool into the request's heap, as a block in no tree that fits the request; NULL: none,
  * or it is not enough yet. abandoned.c. */
 at_block *at_pools_adopt(at_allocator *allocator, const at_request *request);
-/* Gives all free segments back; returns how many bytes went. */
+/* Gives all free segments of the heaps back; returns how many bytes went. */
 uint64_t at_segments_release(at_allocator *allocator);
 /* The same, of one pool. */
 uint64_t at_segments_release_pool(at_allocator *allocator, attune_pool *pool);
@@ -337,20 +337,33 @@ attune_status at_explain_foreign(const attune_device *device, uintptr_t address)
 /* A holder less. The last one's going lets other pools have the free segments as soon as no work uses them; what a pool
  * has of an allocator of the program goes back, and the lock is given up meanwhile. */
 void at_pool_drop(at_allocator *allocator, attune_pool *pool);
-/* Something more is free of a pool: if nobody holds it, other pools have to wait again for what used that. */
-void at_pool_abandon(at_allocator *allocator, attune_pool *pool);
 /* What is free of a pool that nobody holds goes back, if it is of a kind that does. The lock is given up meanwhile. */
 void at_pool_release_abandoned(at_allocator *allocator, attune_pool *pool);
 /* The same for all pools: what could not go back because a capture was under way. */
 void at_pools_release_abandoned(at_allocator *allocator);
 /* Records the events that abandoned pools wait for, where no capture forbids it. */
 void at_pools_record_abandoned(at_allocator *allocator);
+/* Drops pools that nobody holds and that have no segments. */
+void at_pools_reap(at_allocator *allocator);
+
+/* pool_life.c. Lock held. */
+/* Something more is free of a pool: if nobody holds it, other pools have to wait anew for what used that. */
+void at_pool_abandon(at_allocator *allocator, attune_pool *pool);
 /* One of the events that the pool waits for is reached. */
 void at_pool_waits_less(attune_pool *pool);
 /* No work uses anything: the process is a child of fork. */
 void at_pools_forget(at_allocator *allocator);
-/* Drops pools that nobody holds and that have no segments. */
-void at_pools_reap(at_allocator *allocator);
+
+/* catch_up.c. Lock held. */
+/* Takes back what is done, of blocks and of abandoned pools, and records what a capture put off; nothing in a capture.
+ * `all`: waits for what is not done, with the lock given up meanwhile. */
+void at_memory_catch_up(at_allocator *allocator, bool all);
+
+/* release.c. As segments.c. */
+/* Gives all that is free back, of the fronts too; returns how many bytes went. */
+uint64_t at_memory_release(at_allocator *allocator);
+/* The same until `bytes` are gone, what was used least recently first. */
+uint64_t at_memory_release_oldest(at_allocator *allocator, uint64_t bytes);
 
 /* pending.c. Lock held. */
 /* Waits for what the front's stream was given so far; `use` becomes the allocator's. */
@@ -359,8 +372,8 @@ void at_pending_wait(at_allocator *allocator, at_front *front, at_use *use);
 void at_pending_add(at_allocator *allocator, at_block *block);
 /* A freed block that nothing waits for becomes free for new requests. */
 void at_pending_complete(at_allocator *allocator, at_block *block);
-/* Takes back what is done; `all`: waits for what is not, with the lock given up meanwhile. */
-void at_pending_process(at_allocator *allocator, bool all);
+/* Takes back blocks and events that are done; `all`: waits for what is not, with the lock given up meanwhile. */
+void at_pending_finish(at_allocator *allocator, bool all);
 /* Records the events of what was freed in a capture, when none is under way. */
 void at_pending_record_deferred(at_allocator *allocator);
 /* All blocks that wait are done: the process is a child of fork, and none of its streams work. */
@@ -398,7 +411,7 @@ void at_history_add(at_allocator *allocator, at_action action, uintptr_t address
 struct at_text;
 void at_history_write(const at_allocator *allocator, struct at_text *out);
 
-/* poison.c. Lock held but for the check. */
+/* poison.c. Lock held, except for the check. */
 /* True while a freed block must not be filled: its stream is in a capture, and the fill would become work of a graph
  * that the memory is not of, or the stream is closing. Memory of the graph's own pool is filled by each replay. */
 bool at_poison_waits(const at_block *block);

@@ -134,7 +134,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
       at_pending_complete(allocator, block);
     bool direct = allocator->options.no_cache || allocator->has_own;
     if (direct && allocator->captures == 0)
-      (void)at_segments_release(allocator);
+      (void)at_memory_release(allocator);
     else if (pool->references == 0)
       at_pool_release_abandoned(allocator, pool);
   }

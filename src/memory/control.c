@@ -28,8 +28,8 @@ attune_status attune_memory_empty_cache(attune_device *device) {
         at_fail(ATTUNE_CAPTURING,
                 "memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
   if (status == ATTUNE_OK) {
-    at_pending_process(allocator, true);
-    (void)at_segments_release(allocator);
+    at_memory_catch_up(allocator, true);
+    (void)at_memory_release(allocator);
   }
   return leave(allocator, status);
 }

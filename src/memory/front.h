@@ -9,7 +9,7 @@
 #define AT_LOAD(x) atomic_load_explicit(&(x), memory_order_relaxed)
 #define AT_STORE(x, value) atomic_store_explicit(&(x), (value), memory_order_relaxed)
 
-/* Uncontended but for a default stream that threads share: held for some nanoseconds. */
+/* Uncontended, except for a default stream that threads share: held for some nanoseconds. */
 static inline void at_front_lock(at_front *front) {
   unsigned turns = 0;
   while (AT_UNLIKELY(atomic_exchange_explicit(&front->lock, 1, memory_order_acquire) != 0)) {

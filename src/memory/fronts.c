@@ -133,6 +133,6 @@ void at_memory_stream_closed(at_front *front) {
   at_front_flush(allocator, front);
   front->stream = NULL;
   front->life = AT_FRONT_CLOSED;
-  at_pending_process(allocator, false);
+  at_memory_catch_up(allocator, false);
   pthread_mutex_unlock(&allocator->lock);
 }

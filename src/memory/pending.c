@@ -148,10 +148,7 @@ static void process(at_allocator *allocator) {
   (void)at_fail(ATTUNE_OK, "%s", message);
 }
 
-void at_pending_process(at_allocator *allocator, bool all) {
-  if (allocator->captures > 0) return;
-  if (allocator->deferred) at_pending_record_deferred(allocator);
-  if (allocator->abandoned > 0) at_pools_record_abandoned(allocator);
+void at_pending_finish(at_allocator *allocator, bool all) {
   if (!anything_waits(allocator)) return;
   if (all) {
     attune_device *device = allocator->device;

@@ -159,7 +159,7 @@ attune_status at_memory_capture_begin(attune_stream *stream, attune_pool *pool) 
   if (status == ATTUNE_OK && front->capturing)
     status = at_fail(ATTUNE_CAPTURING, "the stream is being captured already; should be one capture at a time");
   if (status == ATTUNE_OK) {
-    at_pending_process(allocator, false);
+    at_memory_catch_up(allocator, false);
     front->capturing = true;
     front->capture_pool = pool;
     if (pool) pool->references++;

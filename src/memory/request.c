@@ -38,7 +38,7 @@ static attune_status route(at_allocator *allocator, at_request *request) {
 
 /* Best fit, with all that is free by now. */
 static at_block *take_cached(at_allocator *allocator, const at_request *request) {
-  at_pending_process(allocator, false);
+  at_memory_catch_up(allocator, false);
   if (request->pool == &allocator->common) at_front_flush(allocator, request->front);
   return at_heap_take(allocator, request->heap, request->size);
 }
@@ -63,7 +63,7 @@ static void collect(at_allocator *allocator, const at_request *request) {
   if (above <= 0.0 || allocator->limit == UINT64_MAX || allocator->captures > 0) return;
   uint64_t threshold = (uint64_t)(above * (double)allocator->limit);
   if (allocator->reserved + request->size > threshold)
-    (void)at_segments_release_oldest(allocator, allocator->reserved + request->size - threshold);
+    (void)at_memory_release_oldest(allocator, allocator->reserved + request->size - threshold);
 }
 
 static at_block *take_from_other_pools(at_allocator *allocator, const at_request *request) {
@@ -88,11 +88,11 @@ static attune_status add_or_make_room(at_allocator *allocator, const at_request 
   *out = take_from_other_pools(allocator, request);
   if (*out) return ATTUNE_OK;
   if (allocator->captures > 0) return status;
-  at_pending_process(allocator, true);
+  at_memory_catch_up(allocator, true);
   *out = take_cached(allocator, request);
   if (*out) return ATTUNE_OK;
   allocator->retries++;
-  (void)at_segments_release(allocator);
+  (void)at_memory_release(allocator);
   return at_segment_add(allocator, request, out);
 }
 
@@ -104,6 +104,7 @@ static attune_status find_block(at_allocator *allocator, const at_request *reque
   if (*out) return ATTUNE_OK;
   collect(allocator, request);
   *out = direct ? NULL : at_segment_adopt(allocator, request);
+  if (!direct && !*out) *out = at_pools_adopt(allocator, request);
   return *out ? ATTUNE_OK : add_or_make_room(allocator, request, out);
 }
 

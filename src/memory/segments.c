@@ -154,7 +154,7 @@ at_block *at_segment_adopt(at_allocator *allocator, const at_request *request) {
     at_block_trim(allocator, block, request->size);
     return block;
   }
-  return at_pools_adopt(allocator, request);
+  return NULL;
 }
 
 void at_segment_move(at_segment *segment, const at_request *request) {
@@ -241,12 +241,9 @@ uint64_t at_segments_release_pool(at_allocator *allocator, attune_pool *pool) {
 
 uint64_t at_segments_release(at_allocator *allocator) {
   at_segment *list = NULL;
-  at_front_flush_all(allocator);
   for (attune_pool *pool = &allocator->common; pool; pool = pool->next) list = take_free(allocator, pool, list);
-  uint64_t bytes = give_back(allocator, list);
-  bytes += at_expandable_shrink(allocator);
-  at_pools_reap(allocator);
-  return bytes;
+  const uint64_t bytes = give_back(allocator, list);
+  return bytes + at_expandable_shrink(allocator);
 }
 
 static at_segment *oldest_free(at_allocator *allocator) {
@@ -261,7 +258,6 @@ static at_segment *oldest_free(at_allocator *allocator) {
 
 uint64_t at_segments_release_oldest(at_allocator *allocator, uint64_t bytes) {
   at_segment *list = NULL;
-  at_front_flush_all(allocator);
   for (uint64_t taken = 0; taken < bytes; taken += list->bytes) {
     at_segment *segment = oldest_free(allocator);
     if (!segment) break;

@@ -116,7 +116,7 @@ attune_status attune_memory_snapshot(char **out, attune_device *device) {
   at_text text = {0};
   pthread_mutex_lock(&allocator->lock);
   at_front_flush_all(allocator);
-  at_pending_process(allocator, false);
+  at_memory_catch_up(allocator, false);
   at_history_add(allocator, AT_ACTION_SNAPSHOT, 0, 0, NULL);
   see_all(allocator);
   at_text_add(&text, "{\"segments\":[");

@@ -27,8 +27,10 @@ typedef struct description {
   char fingerprint[4096];
 } description;
 
+/* A wrong ATTUNE_ALLOC is told at the first call of a device's memory: that is this one. */
 static attune_status describe(description *out, int index) {
   attune_status status = attune_device_at(&out->device, index);
+  if (status == ATTUNE_OK) status = attune_memory_empty_cache(out->device);
   if (status == ATTUNE_OK) status = attune_device_get_properties(out->device, &out->properties);
   return status == ATTUNE_OK ? attune_device_fingerprint(out->device, out->fingerprint, sizeof out->fingerprint)
                              : status;
@@ -104,12 +106,13 @@ static const cli_column implementation_columns[] = {{"device", false, false, 0},
                                                     {"version", true, false, 1},
                                                     {"configurations", true, false, 0}};
 
-/* The tuner only knows the implementations here: it needs no database. */
-static attune_status open_tuner(attune_tuner **out, const options *o) {
+/* The tuner only knows the implementations here: it needs no database. Without a problem too, for it tells what is wrong
+ * in the environment. */
+static attune_status open_tuner(attune_tuner **out) {
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
   tuner_options.database = "";
   tuner_options.mode = ATTUNE_MODE_OFF;
-  return o->problem ? attune_tuner_create(out, &tuner_options) : ATTUNE_OK;
+  return attune_tuner_create(out, &tuner_options);
 }
 
 /* The tables of the text, in their order. */
@@ -128,9 +131,9 @@ static attune_status gather(const options *o, attune_tuner *tuner, tables *out, 
     listing to = {attune_device_name(d->device), &out->implementations, object ? json_array() : NULL};
     status = attune_device_libraries(d->device, list_library, &libraries);
     if (object) json_object_set_new(object, "libraries", libraries.array);
-    if (tuner && status == ATTUNE_OK)
+    if (o->problem && status == ATTUNE_OK)
       status = attune_tuner_implementations(tuner, d->device, o->problem, list_implementation, &to);
-    if (object && tuner) json_object_set(object, "implementations", to.array);
+    if (object && o->problem) json_object_set(object, "implementations", to.array);
     json_decref(to.array);
     if (object)
       json_array_append_new(array, object);
@@ -154,7 +157,7 @@ int cmd_devices(int argc, char **argv) {
   options o = {0};
   if (cli_parse("devices", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_tuner *tuner = NULL;
-  attune_status status = open_tuner(&tuner, &o);
+  attune_status status = open_tuner(&tuner);
   if (status != ATTUNE_OK) return cli_fail(status);
   tables out = {
       .devices = {.columns = device_columns, .column_count = sizeof device_columns / sizeof device_columns[0]},
@@ -166,7 +169,7 @@ int cmd_devices(int argc, char **argv) {
   if (status == ATTUNE_OK && o.common.json)
     code = cli_print_json(json_incref(array));
   else if (status == ATTUNE_OK)
-    print_tables(&out, tuner != NULL, o.common.wide);
+    print_tables(&out, o.problem != NULL, o.common.wide);
   json_decref(array);
   cli_table_free(&out.devices);
   cli_table_free(&out.libraries);

@@ -89,6 +89,14 @@ const cli_command *cli_command_find(const char *name) {
   return NULL;
 }
 
+const struct argp_option cli_help_option = {NULL, 'h', NULL, 0, "The same as --help", -1};
+
+bool cli_help(int key, const struct argp_state *state) {
+  if (key != cli_help_option.key) return false;
+  argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+  return true;
+}
+
 typedef struct reading {
   cli_options *common;
   argp_parser_t parse;
@@ -98,6 +106,7 @@ typedef struct reading {
 /* Under argp, so that its own keys reach the command's parser with the command's own input. */
 static error_t parse_key(int key, char *argument, struct argp_state *state) {
   reading *r = state->input;
+  if (cli_help(key, state)) return 0;
   switch (key) {
   case 'j': r->common->json = true; return 0;
   case 'b': r->common->database = argument; return 0;
@@ -115,10 +124,11 @@ int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp
   const cli_command *command = cli_command_find(name);
   size_t count = 0;
   while (command->options[count].name) count++;
-  struct argp_option *options = cli_alloc(count + 1, sizeof *options);
+  struct argp_option *options = cli_alloc(count + 2, sizeof *options);
   for (size_t i = 0; i < count; i++)
     options[i] = (struct argp_option){
         command->options[i].name, command->options[i].key, command->options[i].label, 0, command->options[i].help, 0};
+  options[count] = cli_help_option;
   char doc[1024];
   snprintf(doc, sizeof doc, "%s%s%s", command->purpose, command->details ? "\v" : "",
            command->details ? command->details : "");

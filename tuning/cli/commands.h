@@ -39,6 +39,10 @@ const cli_command *cli_command_find(const char *name);
 /* Keys of the options without a letter. */
 enum { CLI_OPTION_PROBLEM_BUDGET = 256, CLI_OPTION_WIDE };
 
+/* Of the command and of each of its commands, beside argp's own --help; and what its key does: true, it ends the program. */
+extern const struct argp_option cli_help_option;
+bool cli_help(int key, const struct argp_state *state);
+
 /* Reads argv by the table's options of command `name`. --json, --db, --device and --wide go to *common; every other key,
  * and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input);

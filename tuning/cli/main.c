@@ -93,6 +93,7 @@ enum { OPTION_MANUAL = 256 };
 /* Stops at the command: what follows is the command's. */
 static error_t parse_top(int key, char *argument, struct argp_state *state) {
   choice *chosen = state->input;
+  if (cli_help(key, state)) return 0;
   if (key == OPTION_MANUAL) {
     cli_print_manual(stdout);
     exit(CLI_DONE);
@@ -141,8 +142,10 @@ static int finish(int code) {
 }
 
 int main(int argc, char **argv) {
-  static const struct argp_option options[] = {
-      {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print what docs/attune.1 holds of this table", 0}, {0}};
+  const struct argp_option options[] = {
+      {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print what docs/attune.1 holds of this table", 0},
+      cli_help_option,
+      {0}};
   char doc[2048];
   signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write that meets it */
   setlocale(LC_CTYPE, "");

@@ -91,4 +91,5 @@ void cli_print_manual(FILE *out) {
   for (size_t i = 0; i < cli_command_count; i++)
     for (const cli_option *o = cli_commands[i].options; o->name; o++)
       if (!told(i, o)) option(out, &cli_commands[i], o);
+  fprintf(out, ".TP\n.BR \\-%c \", \" \\-\\-help\nPrint what the command does and its options.\n", cli_help_option.key);
 }

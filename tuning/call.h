@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * call.h: the way of a call, for the public function of any operation. A call just like a recent one of its thread finds
+ * its plan at once: at_call_recent. Others are checked and normalised by their operation into a key, and go on with
+ * at_call_plan. Either way the plan is launched once. */
+#ifndef AT_CALL_H
+#define AT_CALL_H
+
+#include "tuning/recent.h"
+#include "tuning/tuner.h"
+
+/* The plan of a call just like a recent one of this thread, and the call is counted; NULL: none. `from` is where the
+ * caller's problem lies. The entry's plan is read at each call, so that a newer winner is used at once. */
+AT_INLINE const at_plan *at_call_recent(const attune_tuner *tuner, const attune_stream *stream, const void *from,
+                                        const at_asked *asked) {
+  at_recent *recent = at_recent_find(tuner->id, stream->device, from, asked);
+  const at_plan *plan = AT_LIKELY(recent != NULL) ? at_plan_entry_plan(recent->entry) : NULL;
+  if (AT_LIKELY(plan != NULL)) at_recent_count(recent);
+  return plan;
+}
+
+/* The plan of a call that is like no recent one: from the tuner's table, and the call is remembered (`asked` NULL: it is
+ * not), or decided now by the tuner's mode. The key's problem is in place; this completes the key. The call is counted.
+ * `as` is how the caller wrote the problem: see at_op.show. Errors: those of at_dispatch_miss. */
+attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_op *op, at_key *key, int as,
+                           const at_asked *asked, const at_plan **out);
+
+/* The entry that a key which missed has now: of its plan, or of what serves while nothing better is known. NULL: none,
+ * for the table is full. */
+const at_plan_entry *at_call_entry_after_miss(attune_tuner *tuner, const at_key *key);
+
+#endif

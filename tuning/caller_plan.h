@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * caller_plan.h: plans that callers hold, for the public plan calls of any operation. Such a plan borrows the state of
+ * the tuner's, counts its runs, and knows its operation, so that it never runs with the operands of another. */
+#ifndef AT_CALLER_PLAN_H
+#define AT_CALLER_PLAN_H
+
+#include <attune/plan.h>
+
+#include "tuning/recent.h"
+#include "tuning/tuner.h"
+
+/* A plan of the caller's for the key, whose problem is in place, into *out. `flags` are the operation's: they come back
+ * in (*out)->caller_flags, for its own checks at a run. `as`: see at_op.show. Errors: those of at_dispatch_miss. */
+attune_status at_caller_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const at_op *op,
+                                    at_key *key, int as, int flags);
+
+/* Is it a plan of this operation, of the stream's device, with operands? The operation checks these itself. */
+static inline bool at_caller_plan_fits(const attune_plan *plan, const at_op *op, const attune_stream *stream,
+                                       const void *operands) {
+  return plan && stream && operands && plan->op == op && plan->device == stream->device;
+}
+
+/* INVALID_ARGUMENT: what of it is not so. */
+attune_status at_caller_plan_fail(const attune_plan *plan, const at_op *op, const attune_stream *stream,
+                                  const void *operands);
+
+/* Counts a run. */
+static inline void at_caller_plan_count(const attune_plan *plan) {
+  if (AT_LIKELY(plan->id != 0)) at_recent_count_plan(plan);
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fields.c: see fields.h. */
+#include "tuning/fields.h"
+
+#include <string.h>
+#include <strings.h>
+
+attune_status at_field_fail(const at_field *field, const char *should) {
+  return at_fail(ATTUNE_BAD_DATA, "%s is \"%.40s\"; should be %s", field->name, field->value, should);
+}
+
+/* "a, b LAST c" */
+static void list(const char *const *words, int count, const char *last, char *out, size_t size) {
+  size_t at = 0;
+  out[0] = '\0';
+  for (int i = 0; i < count; i++)
+    at_append(out, size, &at, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : last, words[i]);
+}
+
+attune_status at_fields_need(const char *operation, const at_field *fields, int count, const char *const *names,
+                             int name_count) {
+  char all[256];
+  for (int i = 0; i < name_count; i++) {
+    bool there = false;
+    for (int j = 0; j < count; j++) there = there || (strcmp(fields[j].name, names[i]) == 0 && fields[j].value[0]);
+    if (there) continue;
+    list(names, name_count, " and ", all, sizeof all);
+    return at_fail(ATTUNE_BAD_DATA, "column %s is missing; %s needs %s", names[i], operation, all);
+  }
+  return ATTUNE_OK;
+}
+
+attune_status at_field_number(const at_field *field, const at_number *numbers, size_t count, bool *known) {
+  for (size_t i = 0; i < count; i++) {
+    const at_number *number = &numbers[i];
+    if (strcmp(field->name, number->name) != 0) continue;
+    *known = true;
+    if (number->kind == AT_NUMBER_STRIDE && strcasecmp(field->value, "broadcast") == 0) {
+      *number->value = AT_BROADCAST;
+      return ATTUNE_OK;
+    }
+    const bool size = number->kind == AT_NUMBER_SIZE;
+    if (!at_parse_i64(number->value, field->value) || *number->value < (size ? 1 : 0))
+      return at_field_fail(field, size ? "a whole number of 1 or more" : "a whole number, 0 for packed");
+    return ATTUNE_OK;
+  }
+  return ATTUNE_OK;
+}
+
+attune_status at_field_word(const at_field *field, const char *name, const char *const *words, int count, int *out,
+                            bool *known) {
+  char all[256];
+  if (strcmp(field->name, name) != 0) return ATTUNE_OK;
+  *known = true;
+  for (int i = 0; i < count; i++)
+    if (strcasecmp(field->value, words[i]) == 0) {
+      *out = i;
+      return ATTUNE_OK;
+    }
+  list(words, count, " or ", all, sizeof all);
+  return at_field_fail(field, all);
+}
+
+attune_status at_field_dtype(const at_field *field, const char *name, unsigned dtypes, attune_dtype *out, bool *known) {
+  const char *names[ATTUNE_I64];
+  attune_dtype each[ATTUNE_I64];
+  int count = 0, found = -1;
+  for (int dtype = ATTUNE_F64; dtype <= (int)ATTUNE_I64; dtype++)
+    if (dtypes & AT_DTYPE_BIT(dtype)) {
+      each[count] = (attune_dtype)dtype;
+      names[count++] = attune_dtype_name((attune_dtype)dtype);
+    }
+  const attune_status status = at_field_word(field, name, names, count, &found, known);
+  if (status == ATTUNE_OK && found >= 0) *out = each[found];
+  return status;
+}
+
+static attune_status read_alignment(const at_field *field, uint8_t *out) {
+  int64_t bytes = 0;
+  if (!at_parse_i64(&bytes, field->value) || bytes < 1 || bytes > AT_ALIGNMENT || (bytes & (bytes - 1)))
+    return at_field_fail(field,
+                         "a power of two from 1 to 128, the bytes that every operand's address is a multiple of");
+  *out = (uint8_t)bytes;
+  return ATTUNE_OK;
+}
+
+static attune_status read_workspace(const at_field *field, size_t *out) {
+  int64_t bytes = 0;
+  if (!at_parse_i64(&bytes, field->value) || bytes < 1)
+    return at_field_fail(field, "a whole number of bytes, 1 or more");
+  *out = (size_t)bytes;
+  return ATTUNE_OK;
+}
+
+attune_status at_field_term(const at_field *field, at_terms *terms, bool *known) {
+  static const char *const accuracies[] = {"strict", "equivalent", "reduced"}, *const no_or_yes[] = {"0", "1"};
+  if ((*known = strcmp(field->name, "align") == 0)) return read_alignment(field, &terms->alignment);
+  if ((*known = strcmp(field->name, "workspace") == 0)) return read_workspace(field, &terms->contract.workspace_cap);
+  int word = (int)terms->contract.accuracy;
+  attune_status status = at_field_word(field, "contract", accuracies, 3, &word, known);
+  terms->contract.accuracy = (attune_accuracy)word;
+  if (!*known) status = at_field_word(field, "deterministic", no_or_yes, 2, &terms->contract.deterministic, known);
+  return status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * profile_host.h: samples on the host, for profile.c. */
+#ifndef AT_PROFILE_HOST_H
+#define AT_PROFILE_HOST_H
+
+#include "tuning/subject.h"
+
+#define AT_PROFILE_QUICK_NS_HOST 300e3 /* a sample of the screening */
+
+/* One sample of each subject. */
+attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns);
+
+/* Makes a short call ready to go through the public function. */
+void at_profile_ready_host(at_profile *profile, at_subject *subject);
+void at_profile_forget_host(at_profile *profile, at_subject *subject);
+
+#endif
