@@ -248,6 +248,45 @@ static void tells_elsewhere_from_here(void **state) {
   json_decref(winners);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
   expect_out("nothing is known");
+  expect_out("a stored winner does not hold here: device another machine there, ");
+}
+
+/* A winner that holds, but was compared with another version of an implementation than is here. */
+static void tells_what_has_changed(void **state) {
+  (void)state;
+  at_store *store = NULL;
+  attune_device *host = NULL;
+  char fingerprint[AT_FINGERPRINT_CHARS];
+  const attune_decision winner = {.problem = "gemm f32 nn 8x8x8 strict",
+                                  .implementation = "host_reference",
+                                  .implementation_version = 1,
+                                  .time_ns = 10,
+                                  .samples = 9,
+                                  .default_time_ns = 20,
+                                  .measure = "hot,eager",
+                                  .complete = 1,
+                                  .tuned_at = 1700000000};
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  assert_int_equal(attune_device_fingerprint(host, fingerprint, sizeof fingerprint), ATTUNE_OK);
+  char *small = strstr(fingerprint, "host_small ");
+  assert_non_null(small);
+  small[strlen("host_small ")] = '0';
+  assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
+  assert_int_equal(at_store_put(store, fingerprint, "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
+  at_store_close(store);
+  expect_run(0, "show", "--db", database);
+  expect_out("1 compared with other libraries, or fewer implementations, than are here");
+  expect_run(0, "show", "--db", database, "--all", "--json");
+  json_t *winners = parse_out();
+  const json_t *row = json_array_get(winners, 0);
+  assert_true(json_is_true(json_object_get(row, "valid")));
+  assert_non_null(strstr(json_string_value(json_object_get(row, "changed")), "host_small's version 0 there, "));
+  assert_non_null(strstr(json_string_value(json_object_get(row, "fingerprint")), "; with host_reference 1"));
+  json_decref(winners);
+  expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
+  expect_out("the measured winner of the database");
+  expect_out("changed since");
+  expect_out("host_small's version 0 there, ");
 }
 
 /* What a full disk does not take is an error. */
@@ -309,6 +348,7 @@ int main(void) {
       cmocka_unit_test_setup(tunes_what_was_recorded, fresh),
       cmocka_unit_test_setup(weighs_by_calls_and_time, fresh),
       cmocka_unit_test_setup(tells_elsewhere_from_here, fresh),
+      cmocka_unit_test_setup(tells_what_has_changed, fresh),
       cmocka_unit_test_setup(says_when_it_cannot_print, fresh),
       cmocka_unit_test_setup(draws_a_bar_on_a_terminal, fresh),
   };
