@@ -5,7 +5,8 @@
 
 #include <attune/attune.h>
 
-#include "tests/toy_op.h"
+#include "ops/gemm/problem.h"
+#include "tests/toy_clock.h"
 #include "tuning/fingerprint.h"
 
 static attune_device *host;
