@@ -72,7 +72,7 @@ static void assert_good(gemm_case *t, const at_implementation *implementation, c
 /* Text to algorithm to text is the identity, and no two of a list are the same. */
 static void assert_restores(const gemm_case *t, const at_configuration *list, int count) {
   at_lt_problem problem;
-  OK(at_lt_open(&problem, &t->g, device));
+  OK(at_lt_open(&problem, &t->g, 0, device));
   for (int i = 0; i < count; i++) {
     at_lt_algorithm wanted, found;
     cublasLtMatmulAlgo_t made;

@@ -49,11 +49,11 @@ static at_jit_counts counts(void) {
   return c;
 }
 
-static void assert_fills(cudaKernel_t kernel, int first) {
+static void assert_fills(at_jit_kernel *kernel, int first) {
   int host[32];
   void *memory = NULL;
   OK(attune_alloc(&memory, stream, sizeof host));
-  OK(at_jit_launch(kernel, 1, 32, &(fill_argument){memory, 7}, stream));
+  OK(at_jit_launch(kernel, &AT_JIT_ROW(1, 32), &(fill_argument){memory, 7}, stream));
   OK(attune_copy(stream, host, memory, sizeof host));
   OK(attune_stream_synchronize(stream));
   for (int i = 0; i < 32; i++) assert_int_equal(host[i], first + 7 + i);
@@ -63,15 +63,15 @@ static void assert_fills(cudaKernel_t kernel, int first) {
 static void compiled_once_then_from_memory(void **state) {
   (void)state;
   const at_kernel_source source = fill_source("once.cu", 0), other = fill_source("once.cu", 1);
-  cudaKernel_t first = NULL, second = NULL, third = NULL;
+  at_jit_kernel *first = NULL, *second = NULL, *third = NULL;
   const at_jit_counts before = counts();
-  OK(at_jit_kernel(&first, device, &source));
+  OK(at_jit_get(&first, device, &source));
   assert_int_equal(counts().compiled, before.compiled + 1);
-  OK(at_jit_kernel(&second, device, &source));
+  OK(at_jit_get(&second, device, &source));
   assert_ptr_equal(first, second);
   assert_int_equal(counts().compiled, before.compiled + 1);
   assert_int_equal(counts().from_memory, before.from_memory + 1);
-  OK(at_jit_kernel(&third, device, &other));
+  OK(at_jit_get(&third, device, &other));
   assert_ptr_not_equal(first, third);
   assert_fills(first, 100);
   assert_fills(third, 200);
@@ -82,26 +82,26 @@ static void wrong_texts_say_what_is_wrong(void **state) {
   (void)state;
   at_kernel_source source = {
       .file = "wrong.cu", .entry = "fill", .text = "extern \"C\" __global__ void fill() {\n  nothing = 1;\n}\n"};
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(at_jit_kernel(&kernel, device, &source), ATTUNE_INTERNAL);
+    assert_int_equal(at_jit_get(&kernel, device, &source), ATTUNE_INTERNAL);
     assert_null(kernel);
     assert_non_null(strstr(attune_last_message(), "wrong.cu(2)"));
     assert_non_null(strstr(attune_last_message(), "nothing"));
   }
   source = fill_source("entry.cu", 0);
   source.entry = "no_such_kernel";
-  assert_int_not_equal(at_jit_kernel(&kernel, device, &source), ATTUNE_OK);
+  assert_int_not_equal(at_jit_get(&kernel, device, &source), ATTUNE_OK);
   assert_null(kernel);
   assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
   source.entry = "fill";
-  OK(at_jit_kernel(&kernel, device, &source));
+  OK(at_jit_get(&kernel, device, &source));
   assert_fills(kernel, 100);
 }
 
 typedef struct job {
   const at_kernel_source *source;
-  cudaKernel_t kernel;
+  at_jit_kernel *kernel;
   attune_status status;
   char message[256];
 } job;
@@ -111,7 +111,7 @@ static pthread_barrier_t start;
 static void *get_kernel(void *pointer) {
   job *j = pointer;
   pthread_barrier_wait(&start);
-  j->status = at_jit_kernel(&j->kernel, device, j->source);
+  j->status = at_jit_get(&j->kernel, device, j->source);
   (void)at_copy_text(j->message, sizeof j->message, attune_last_message());
   return NULL;
 }
@@ -157,16 +157,16 @@ static void threads_share_a_failure(void **state) {
 static void in_a_capture(void **state) {
   (void)state;
   const at_kernel_source source = fill_source("capture.cu", 2);
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   at_graph *graph = NULL;
   int host[32] = {0};
   void *memory = NULL;
   OK(attune_alloc(&memory, stream, sizeof host));
   OK(attune_stream_synchronize(stream));
   OK(device->backend->capture_begin(stream));
-  const attune_status got = at_jit_kernel(&kernel, device, &source);
+  const attune_status got = at_jit_get(&kernel, device, &source);
   const attune_status launched =
-      got == ATTUNE_OK ? at_jit_launch(kernel, 1, 32, &(fill_argument){memory, 1}, stream) : got;
+      got == ATTUNE_OK ? at_jit_launch(kernel, &AT_JIT_ROW(1, 32), &(fill_argument){memory, 1}, stream) : got;
   OK(device->backend->capture_end(stream, &graph));
   OK(got);
   OK(launched);
@@ -195,9 +195,8 @@ static int ask_another_process(void) {
 
 static int be_another_process(void) {
   const at_kernel_source source = fill_source("disk.cu", 3);
-  cudaKernel_t kernel = NULL;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK || at_jit_kernel(&kernel, device, &source) != ATTUNE_OK)
-    return 3;
+  at_jit_kernel *kernel = NULL;
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK || at_jit_get(&kernel, device, &source) != ATTUNE_OK) return 3;
   return counts().compiled == 1 ? 1 : counts().from_disk == 1 ? 2 : 4;
 }
 
@@ -238,13 +237,13 @@ static void pad_on_device(const pad_case *c, uint64_t *seed, int number) {
   at_pad_copy copies[AT_PAD_MATRICES];
   at_pad_arguments arguments;
   uint32_t blocks = 0;
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   for (int i = 0; i < c->count; i++) {
     assert_true(pad_make(&memory[i], c, i, seed));
     copies[i] = memory[i].copy;
   }
   assert_true(at_pad_plan(&arguments, copies, c->count, c->grain, &blocks));
-  OK(at_jit_kernel(&kernel, device, at_pad_source(c->grain)));
+  OK(at_jit_get(&kernel, device, at_pad_source(c->grain)));
   for (int i = 0; i < c->count; i++) {
     OK(attune_alloc(&source[i], stream, memory[i].source_bytes));
     OK(attune_alloc(&destination[i], stream, memory[i].destination_bytes));
@@ -253,7 +252,7 @@ static void pad_on_device(const pad_case *c, uint64_t *seed, int number) {
     arguments.matrix[i].source = (char *)source[i] + memory[i].source_offset;
     arguments.matrix[i].destination = (char *)destination[i] + memory[i].destination_offset;
   }
-  OK(at_jit_launch(kernel, blocks, AT_PAD_THREADS, &arguments, stream));
+  OK(at_jit_launch(kernel, &AT_JIT_ROW(blocks, AT_PAD_THREADS), &arguments, stream));
   for (int i = 0; i < c->count; i++) {
     unsigned char *got = malloc(memory[i].destination_bytes);
     assert_non_null(got);
@@ -286,13 +285,13 @@ static void padding_is_quick(void **state) {
   const at_pad_copy one = {SIDE, SIDE, 1, SIDE, 1000, 0, 0, 2, true, 0}, copies[] = {one, one, one};
   at_pad_arguments arguments;
   uint32_t blocks = 0;
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   attune_event *begin = NULL, *end = NULL;
   void *memory = NULL;
   double ns = 0;
   const size_t bytes = (size_t)2 << 20;
   assert_true(at_pad_plan(&arguments, copies, 3, 2, &blocks));
-  OK(at_jit_kernel(&kernel, device, at_pad_source(2)));
+  OK(at_jit_get(&kernel, device, at_pad_source(2)));
   OK(attune_alloc(&memory, stream, 6 * bytes));
   OK(attune_fill(stream, memory, 1, 6 * bytes));
   for (size_t i = 0; i < 3; i++) {
@@ -303,7 +302,7 @@ static void padding_is_quick(void **state) {
   OK(attune_event_create(&end, device));
   for (int round = -10; round < ROUNDS; round++) {
     if (round == 0) OK(attune_event_record(begin, stream));
-    OK(at_jit_launch(kernel, blocks, AT_PAD_THREADS, &arguments, stream));
+    OK(at_jit_launch(kernel, &AT_JIT_ROW(blocks, AT_PAD_THREADS), &arguments, stream));
   }
   OK(attune_event_record(end, stream));
   OK(attune_event_synchronize(end));
@@ -316,20 +315,20 @@ static void padding_is_quick(void **state) {
   OK(attune_free(memory, stream));
 }
 
-/* At the bound a new kernel is refused, and those that are there go on. */
+/* At the bound a new kernel is refused while all are held, and those that are there go on. */
 static void no_more_than_the_bound(void **state) {
   (void)state;
-  cudaKernel_t kernel = NULL, again = NULL;
+  at_jit_kernel *kernel = NULL, *again = NULL;
   const at_kernel_source known = fill_source("bound-a", 0), more = fill_source("bound-b", 1);
-  OK(at_jit_kernel(&kernel, device, &known));
-  const unsigned before = at_jit_set_most(1);
-  assert_int_equal(at_jit_kernel(&again, device, &more), ATTUNE_UNSUPPORTED);
+  OK(at_jit_get(&kernel, device, &known));
+  const unsigned before = at_jit_set_most(1); /* no test of this program releases a kernel before this one */
+  FAILS(at_jit_get(&again, device, &more), ATTUNE_UNSUPPORTED);
   assert_null(again);
-  assert_non_null(strstr(attune_last_message(), "kernels are loaded"));
-  OK(at_jit_kernel(&again, device, &known));
+  assert_non_null(strstr(attune_last_message(), "plans and graphs hold them all"));
+  OK(at_jit_get(&again, device, &known));
   assert_ptr_equal(again, kernel);
   assert_int_equal(at_jit_set_most(before), 1);
-  OK(at_jit_kernel(&again, device, &more));
+  OK(at_jit_get(&again, device, &more));
 }
 
 static int run_all(void) {

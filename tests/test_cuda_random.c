@@ -187,14 +187,15 @@ static void square_roots_are_correctly_rounded(void **state) {
     unsigned long long *wrong;
   } argument = {at_bits_of_f32(0x1p-60f), at_bits_of_f32(0x1p60f) - at_bits_of_f32(0x1p-60f),
                 (unsigned long long *)(void *)device_memory};
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   unsigned long long wrong = 1;
   at_cuda_scope scope;
   OK(attune_fill(stream, device_memory, 0, sizeof wrong));
   OK(at_cuda_enter(&scope, gpu));
-  OK(at_jit_kernel(&kernel, gpu, &source));
-  OK(at_jit_launch(kernel, 1024, 256, &argument, stream));
+  OK(at_jit_get(&kernel, gpu, &source));
+  OK(at_jit_launch(kernel, &AT_JIT_ROW(1024, 256), &argument, stream));
   at_cuda_leave(&scope);
+  at_jit_release(kernel);
   OK(attune_copy(stream, &wrong, device_memory, sizeof wrong));
   OK(attune_stream_synchronize(stream));
   assert_int_equal(wrong, 0);

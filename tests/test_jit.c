@@ -1,79 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_jit.c: how kernels are found, made, kept and refused, with the real compiler and cache but a device that is made
- * up: a few functions of the CUDA runtime are this file's own. */
-#include "src/cuda/jit.h"
-
-#include <attune/status.h>
-
+ * up: the functions of the CUDA runtime are those of jit_runtime.h. */
 #include "tests/check.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "src/cuda/state.h"
+#include "tests/jit_runtime.h"
 
 #define WORKERS 12
 #define KINDS 4
 #define ROUNDS 3
-
-/* The made-up runtime: a library is a piece of memory, and so is its only kernel. */
-static struct runtime {
-  pthread_mutex_t lock; /* guards what follows */
-  int loads, alive;
-  int failures;      /* so many loads fail, */
-  cudaError_t error; /* with this */
-  bool elf;          /* the latest code was machine code */
-} runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-cudaError_t cudaLibraryLoadData(cudaLibrary_t *out, const void *code, enum cudaJitOption *options, void **values,
-                                unsigned count, enum cudaLibraryOption *library_options, void **library_values,
-                                unsigned library_count) {
-  (void)options, (void)values, (void)count, (void)library_options, (void)library_values, (void)library_count;
-  pthread_mutex_lock(&runtime.lock);
-  runtime.loads++;
-  runtime.elf = memcmp(code, "\177ELF", 4) == 0;
-  const cudaError_t error = runtime.failures > 0 ? runtime.error : cudaSuccess;
-  if (error != cudaSuccess) runtime.failures--;
-  runtime.alive += error == cudaSuccess;
-  pthread_mutex_unlock(&runtime.lock);
-  if (error == cudaSuccess) *out = malloc(1);
-  return error;
-}
-
-cudaError_t cudaLibraryGetKernel(cudaKernel_t *out, cudaLibrary_t library, const char *name) {
-  *out = (cudaKernel_t)library;
-  return strcmp(name, "absent") == 0 ? cudaErrorSymbolNotFound : cudaSuccess;
-}
-
-cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
-  pthread_mutex_lock(&runtime.lock);
-  runtime.alive--;
-  pthread_mutex_unlock(&runtime.lock);
-  free(library);
-  return cudaSuccess;
-}
-
-cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *kernel) {
-  (void)kernel;
-  memset(out, 0, sizeof *out);
-  return cudaSuccess;
-}
-
-cudaError_t cudaGetDevice(int *out) {
-  return *out = 0, cudaSuccess;
-}
-cudaError_t cudaSetDevice(int ordinal) {
-  return (void)ordinal, cudaSuccess;
-}
-cudaError_t cudaGetLastError(void) {
-  return cudaSuccess;
-}
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
-  return (void)mode, cudaSuccess;
-}
 
 static at_cuda_device device_state;
 static attune_device device = {.name = "cuda:0", .state = &device_state, .properties = {.capability_major = 9}};
@@ -104,8 +42,8 @@ static void expect(const char *file, uint64_t compiled, uint64_t from_disk, int 
   const at_kernel_source source = source_of(file, 0);
   const at_jit_counts before = counts();
   const int loads_before = runtime.loads;
-  cudaKernel_t kernel = NULL;
-  if (at_jit_kernel(&kernel, &device, &source) != ATTUNE_OK) fail_msg("%s", attune_last_message());
+  at_jit_kernel *kernel = NULL;
+  if (at_jit_get(&kernel, &device, &source) != ATTUNE_OK) fail_msg("%s", attune_last_message());
   assert_non_null(kernel);
   assert_int_equal(counts().compiled - before.compiled, compiled);
   assert_int_equal(counts().from_disk - before.from_disk, from_disk);
@@ -116,8 +54,8 @@ static void expect(const char *file, uint64_t compiled, uint64_t from_disk, int 
 static void expect_failure(attune_status status, const char *file, const char *word) {
   const at_kernel_source source = source_of(file, 0);
   const int alive = runtime.alive;
-  cudaKernel_t kernel = NULL;
-  assert_int_equal(at_jit_kernel(&kernel, &device, &source), status);
+  at_jit_kernel *kernel = NULL;
+  assert_int_equal(at_jit_get(&kernel, &device, &source), status);
   assert_null(kernel);
   assert_non_null(strstr(attune_last_message(), word));
   assert_int_equal(runtime.alive, alive);
@@ -136,11 +74,11 @@ static void then_comes_the_disk(void **state) {
   (void)state;
   static attune_device twin; /* outlives the test in the table of kernels */
   twin = device;
-  cudaKernel_t first = NULL, second = NULL;
+  at_jit_kernel *first = NULL, *second = NULL;
   const at_kernel_source source = source_of("disk.cu", 0);
-  OK(at_jit_kernel(&first, &device, &source));
+  OK(at_jit_get(&first, &device, &source));
   const at_jit_counts before = counts();
-  OK(at_jit_kernel(&second, &twin, &source));
+  OK(at_jit_get(&second, &twin, &source));
   assert_ptr_not_equal(first, second);
   assert_int_equal(counts().compiled, before.compiled);
   assert_int_equal(counts().from_disk, before.from_disk + 1);
@@ -151,15 +89,15 @@ static void a_stale_entry_is_replaced(void **state) {
   (void)state;
   static attune_device twin, third;
   twin = third = device;
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   const at_kernel_source source = source_of("stale.cu", 0);
-  OK(at_jit_kernel(&kernel, &device, &source));
+  OK(at_jit_get(&kernel, &device, &source));
   at_jit_counts before = counts();
   fail_loads(1, cudaErrorInvalidKernelImage);
-  OK(at_jit_kernel(&kernel, &twin, &source));
+  OK(at_jit_get(&kernel, &twin, &source));
   assert_int_equal(counts().compiled, before.compiled + 1);
   before = counts();
-  OK(at_jit_kernel(&kernel, &third, &source));
+  OK(at_jit_get(&kernel, &third, &source));
   assert_int_equal(counts().from_disk, before.from_disk + 1);
 }
 
@@ -183,10 +121,10 @@ static void other_errors_are_final(void **state) {
   expect_failure(ATTUNE_OUT_OF_MEMORY, "memory-error.cu", "loading a kernel");
   assert_int_equal(runtime.loads, loads + 1);
   at_kernel_source source = source_of("absent.cu", 0);
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   const int alive = runtime.alive;
   source.entry = "absent";
-  assert_int_equal(at_jit_kernel(&kernel, &device, &source), ATTUNE_DEVICE_ERROR);
+  assert_int_equal(at_jit_get(&kernel, &device, &source), ATTUNE_DEVICE_ERROR);
   assert_null(kernel);
   assert_int_equal(runtime.alive, alive);
 }
@@ -194,10 +132,10 @@ static void other_errors_are_final(void **state) {
 static void devices_that_the_compiler_does_not_know(void **state) {
   (void)state;
   const at_kernel_source source = source_of("devices.cu", 0);
-  cudaKernel_t kernel = NULL;
-  assert_int_equal(at_jit_kernel(&kernel, &old_device, &source), ATTUNE_UNSUPPORTED);
+  at_jit_kernel *kernel = NULL;
+  assert_int_equal(at_jit_get(&kernel, &old_device, &source), ATTUNE_UNSUPPORTED);
   assert_non_null(strstr(attune_last_message(), "2.0"));
-  OK(at_jit_kernel(&kernel, &new_device, &source));
+  OK(at_jit_get(&kernel, &new_device, &source));
   assert_false(runtime.elf);
 }
 
@@ -206,18 +144,18 @@ static pthread_barrier_t start;
 static void *get_some(void *number) {
   const int kind = (int)((uintptr_t)number % KINDS);
   const at_kernel_source source = source_of("threads.cu", kind);
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   pthread_barrier_wait(&start);
   for (int i = 0; i < ROUNDS; i++)
-    if (at_jit_kernel(&kernel, &device, &source) != ATTUNE_OK) return NULL;
+    if (at_jit_get(&kernel, &device, &source) != ATTUNE_OK) return NULL;
   return kernel;
 }
 
 static void *get_a_bad_one(void *number) {
   const at_kernel_source source = {"bad.cu", "void f() { x }", "f", NULL};
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
   pthread_barrier_wait(&start);
-  if (at_jit_kernel(&kernel, &device, &source) != ATTUNE_INTERNAL) return NULL;
+  if (at_jit_get(&kernel, &device, &source) != ATTUNE_INTERNAL) return NULL;
   return strstr(attune_last_message(), "bad.cu(1)") ? (char *)number + 1 : NULL;
 }
 

@@ -10,17 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/jit_kernels.h"
+
 static const int capabilities[] = {80, 90, 100, 120};
 
-/* Registers: 65536 of a multiprocessor by the threads that should be there at once. */
+/* Registers: 65536 of a multiprocessor by the threads that should be there at once. Kernels of the tests are compiled up
+ * to the first capability that has all that they use. */
 static const struct kernel {
   const at_kernel_source *(*source)(size_t form);
   size_t form;
-  int registers_max;
+  int registers_max, capability_max;
 } kernels[] = {
-    {at_pad_source, 2, 40},
-    {at_pad_source, 4, 40},
-    {at_pad_source, 8, 40},
+    {at_pad_source, 2, 40, 999},         {at_pad_source, 4, 40, 999},          {at_pad_source, 8, 40, 999},
+    {show_source, SHOW_A_PLACE, 40, 90}, {show_source, SHOW_A_SHARED, 40, 90}, {show_source, SHOW_A_CLUSTER, 40, 90},
+    {show_source, SHOW_A_FIRST, 40, 90}, {show_source, SHOW_A_SECOND, 40, 90},
 };
 
 /* The number before `unit` in the report, which must be there. */
@@ -58,7 +61,7 @@ static void check(const struct kernel *kernel, const at_architecture *architectu
 static void every_kernel_for_every_device(void **state) {
   (void)state;
   for (size_t k = 0; k < AT_COUNT(kernels); k++)
-    for (size_t c = 0; c < AT_COUNT(capabilities); c++) {
+    for (size_t c = 0; c < AT_COUNT(capabilities) && capabilities[c] <= kernels[k].capability_max; c++) {
       at_architecture architectures[2];
       const int count = at_architectures(architectures, capabilities[c]);
       if (count == 0) continue; /* an NVRTC that no longer, or not yet, knows this one */

@@ -21,21 +21,18 @@ typedef struct at_lt_problem {
   uint32_t alignment[4]; /* in bytes, of every matrix of A, B, C, D */
 } at_lt_problem;
 
-/* cublaslt_problem.c: descriptors of *g; at_lt_close also after a failure. Creates the device's context at first use. */
-attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *device);
-
-/* The same, when some matrices are copies in a workspace: these begin at multiples of 256 bytes whatever g->alignment
- * says. */
+/* cublaslt_problem.c: descriptors of *g; at_lt_close also after a failure. Creates the device's context at first use.
+ * `copied`: these matrices are copies in a workspace, which begin at multiples of 256 bytes whatever g->alignment says.
+ */
 #define AT_LT_COPIED_A 1u
 #define AT_LT_COPIED_B 2u
 #define AT_LT_COPIED_CD 4u
-attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device);
+attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device);
 void at_lt_close(at_lt_problem *problem);
 
-/* True for problems known to go wrong with algorithm `id` (AT_LT_ANY: with some algorithm, which is enough to stay
- * away). */
-#define AT_LT_ANY (-1)
-bool at_lt_denied(const at_gemm *g, const attune_device *device, int id);
+/* True when a matrix has 2 GiB or more, or a batch reaches to element 2^31: wrong results of cuBLASLt have been reported
+ * at 2^31 elements exactly, and past 2 GiB. Such problems are left to cuBLAS, whatever the version, device or algorithm. */
+bool at_lt_is_huge(const at_gemm *g);
 
 /* What tells an algorithm from all others of one library version: its configuration attributes. */
 typedef enum at_lt_field {
@@ -76,6 +73,33 @@ int32_t at_lt_capability(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAl
  * NULL when it may run, with result->workspaceSize and wavesCount set; else why not, in words. */
 const char *at_lt_check(const at_lt_problem *problem, const at_lt_algorithm *algorithm, cublasLtMatmulAlgo_t *out,
                         cublasLtMatmulHeuristicResult_t *result);
+
+/* cublaslt_plan.c: what the plans of cuBLASLt's implementations begin with. Read-only while plans share it among
+ * threads. */
+typedef struct at_lt_plan {
+  at_lt_problem problem;
+  cublasLtMatmulAlgo_t algorithm;
+  size_t workspace_bytes; /* the algorithm's */
+} at_lt_plan;
+
+/* An implementation's prepare: plan->state becomes `bytes` of memory, zeros that `open` fills, with the device current.
+ * When it fails the implementation's destroy releases what there is. */
+attune_status at_lt_prepare(at_plan *plan, size_t bytes, attune_status (*open)(at_plan *plan));
+
+/* The wanted algorithm for *g, with copied matrices (at_lt_open), into the plan's state. NOT_FOUND: it may not run
+ * here, and the message says why. */
+attune_status at_lt_restore(at_plan *plan, const at_gemm *g, unsigned copied, const at_lt_algorithm *wanted);
+
+/* Around what a launch does: the device is current and the stream's workspace is of the plan's size. at_cuda_leave ends
+ * it, after success only. */
+attune_status at_lt_enter(at_cuda_scope *scope, void **workspace, const at_plan *plan, attune_stream *stream);
+
+/* The multiplication, with `workspace` for the algorithm alone. */
+attune_status at_lt_multiply(const at_lt_plan *lt, const at_gemm_operands *operands, void *workspace,
+                             attune_stream *stream);
+
+/* An implementation's destroy. */
+void at_lt_destroy(at_plan *plan);
 
 /* cublaslt_search.c: the at_implementation slots of the same names. */
 int at_lt_configurations(const void *problem, attune_device *device, at_configuration *out, int max);

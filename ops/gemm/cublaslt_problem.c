@@ -45,8 +45,7 @@ static bool is_huge_matrix(uint64_t rows, uint64_t ld, uint64_t columns, uint64_
   return one * element >= (uint64_t)1 << 31 || (batch - 1) * stride + one >= (uint64_t)1 << 31;
 }
 
-/* Wrong results have been reported at 2^31 elements exactly, and past 2 GiB. */
-static bool is_huge(const at_gemm *g) {
+bool at_lt_is_huge(const at_gemm *g) {
   size_t in = attune_dtype_size((attune_dtype)g->dtype), out = attune_dtype_size((attune_dtype)g->dtype_out);
   uint64_t batch = (uint64_t)g->batch, m = (uint64_t)g->m, n = (uint64_t)g->n;
   uint64_t rows_a = (uint64_t)at_gemm_rows_a(g), cols_a = (uint64_t)at_gemm_cols_a(g);
@@ -55,30 +54,6 @@ static bool is_huge(const at_gemm *g) {
   if (is_huge_matrix(rows_b, (uint64_t)g->ldb, cols_b, (uint64_t)g->stride_b, batch, in)) return true;
   if (is_huge_matrix(m, (uint64_t)g->ldd, n, (uint64_t)g->stride_d, batch, out)) return true;
   return g->c == AT_C_SEPARATE && is_huge_matrix(m, (uint64_t)g->ldc, n, (uint64_t)g->stride_c, batch, out);
-}
-
-typedef struct denial {
-  size_t first_version, last_version; /* of cuBLASLt, both included */
-  int capability;                     /* 90 for 9.0; 0: every device */
-  int id;                             /* AT_LT_ANY: every algorithm */
-  bool (*applies)(const at_gemm *g);
-} denial;
-
-static const denial deny_list[] = {
-    {0, SIZE_MAX, 0, AT_LT_ANY, is_huge},
-};
-
-bool at_lt_denied(const at_gemm *g, const attune_device *device, int id) {
-  int capability = device->properties.capability_major * 10 + device->properties.capability_minor;
-  size_t version = at_cublas.cublasLtGetVersion();
-  for (size_t i = 0; i < AT_COUNT(deny_list); i++) {
-    const denial *entry = &deny_list[i];
-    if (version < entry->first_version || version > entry->last_version) continue;
-    if (entry->capability != 0 && entry->capability != capability) continue;
-    if (entry->id != AT_LT_ANY && entry->id != id) continue;
-    if (entry->applies(g)) return true;
-  }
-  return false;
 }
 
 static cublasStatus_t new_layout(cublasLtMatrixLayout_t *out, uint8_t dtype, int64_t rows, int64_t columns, int64_t ld,
@@ -103,11 +78,7 @@ static cublasStatus_t new_matmul(cublasLtMatmulDesc_t *out, const at_gemm *g) {
   return status;
 }
 
-attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, attune_device *device) {
-  return at_lt_open_copied(out, g, 0, device);
-}
-
-attune_status at_lt_open_copied(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device) {
+attune_status at_lt_open(at_lt_problem *out, const at_gemm *g, unsigned copied, attune_device *device) {
   memset(out, 0, sizeof *out);
   out->gemm = *g;
   out->device = device;

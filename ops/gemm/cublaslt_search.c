@@ -306,7 +306,7 @@ static int collect(const at_gemm *g, unsigned copied, attune_device *device, con
   at_lt_problem lt;
   collector c = {.problem = &lt, .leader = leader, .out = out, .max = max, .attempts = ATTEMPTS_MAX};
   c.taken = calloc((size_t)max, sizeof *c.taken);
-  attune_status status = at_lt_open_copied(&lt, g, copied, device);
+  attune_status status = at_lt_open(&lt, g, copied, device);
   cublasLtMatmulAlgo_t made;
   cublasLtMatmulHeuristicResult_t result;
   bool usable = status == ATTUNE_OK && c.taken && (!leader || !at_lt_check(&lt, leader, &made, &result));

@@ -3,15 +3,7 @@
  * attributes; a text that this library, device or contract does not accept is a miss. */
 #include "ops/gemm/cublaslt.h"
 
-#include <stdlib.h>
-
 #define VERSION 1
-
-/* A prepared multiplication; read-only while plans share it among threads. */
-typedef struct lt_plan {
-  at_lt_problem problem;
-  cublasLtMatmulAlgo_t algorithm;
-} lt_plan;
 
 static bool fits(int64_t size) {
   return size <= INT32_MAX;
@@ -19,71 +11,34 @@ static bool fits(int64_t size) {
 
 /* Sizes that cuBLASLt's descriptors take; the leading dimensions are 64-bit there. */
 static bool supports(const void *problem, attune_device *device) {
+  (void)device;
   const at_gemm *g = at_gemm_of(problem);
   if (at_cublas_open() != ATTUNE_OK) return false;
   if (!fits(g->m) || !fits(g->n) || !fits(g->k) || !fits(g->batch)) return false;
-  return !at_lt_denied(g, device, AT_LT_ANY);
+  return !at_lt_is_huge(g);
 }
 
-static attune_status open_plan(lt_plan *state, at_plan *plan, const at_lt_algorithm *wanted) {
-  attune_status status = at_lt_open(&state->problem, at_gemm_of(plan->problem), plan->device);
-  if (status != ATTUNE_OK) return status;
-  cublasLtMatmulHeuristicResult_t result;
-  const char *why = at_lt_check(&state->problem, wanted, &state->algorithm, &result);
-  if (why) return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" of cublaslt: %s", plan->configuration.text, why);
-  plan->workspace_bytes = result.workspaceSize;
-  return ATTUNE_OK;
-}
-
-static attune_status prepare(at_plan *plan) {
+static attune_status open_plan(at_plan *plan) {
   at_lt_algorithm wanted;
   if (!at_lt_read(&wanted, &plan->configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt's", plan->configuration.text);
-  lt_plan *state = calloc(1, sizeof *state);
-  if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a cublaslt plan");
-  at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, plan->device);
-  if (status == ATTUNE_OK) {
-    status = open_plan(state, plan, &wanted);
-    at_cuda_leave(&scope);
-  }
-  if (status != ATTUNE_OK) {
-    at_lt_close(&state->problem);
-    free(state);
-    return status;
-  }
-  plan->state = state;
-  return ATTUNE_OK;
-}
-
-/* With beta = 0 cuBLASLt does not read C, and D stands in for a C that is not there. */
-static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const lt_plan *state = plan->state;
-  const at_lt_problem *lt = &state->problem;
-  const at_gemm_operands *p = operands;
-  at_gemm_scalar alpha = at_gemm_scalar_of(&lt->gemm, p->alpha), beta = at_gemm_scalar_of(&lt->gemm, p->beta);
-  const void *c = lt->gemm.c == AT_C_SEPARATE ? p->c : p->d;
-  at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, plan->device);
-  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  void *workspace = NULL;
-  status = at_cuda_workspace(stream, plan->workspace_bytes, &workspace);
-  if (AT_LIKELY(status == ATTUNE_OK))
-    status = at_cublas_check(plan->device,
-                             at_cublas.cublasLtMatmul(lt->handle, lt->matmul, &alpha, p->a, lt->a, p->b, lt->b, &beta,
-                                                      c, lt->c, p->d, lt->d, &state->algorithm, workspace,
-                                                      plan->workspace_bytes, (cudaStream_t)stream->native),
-                             "cublasLtMatmul");
-  at_cuda_leave(&scope);
+  const attune_status status = at_lt_restore(plan, at_gemm_of(plan->problem), 0, &wanted);
+  if (status == ATTUNE_OK) plan->workspace_bytes = ((const at_lt_plan *)plan->state)->workspace_bytes;
   return status;
 }
 
-static void destroy(at_plan *plan) {
-  lt_plan *state = plan->state;
-  if (!state) return;
-  at_lt_close(&state->problem);
-  free(state);
-  plan->state = NULL;
+static attune_status prepare(at_plan *plan) {
+  return at_lt_prepare(plan, sizeof(at_lt_plan), open_plan);
+}
+
+static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  at_cuda_scope scope;
+  void *workspace = NULL;
+  attune_status status = at_lt_enter(&scope, &workspace, plan, stream);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  status = at_lt_multiply(plan->state, operands, workspace, stream);
+  at_cuda_leave(&scope);
+  return status;
 }
 
 static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
@@ -101,6 +56,6 @@ const at_implementation at_gemm_cublaslt = {
     .neighbours = at_lt_neighbours,
     .prepare = prepare,
     .launch = launch,
-    .destroy = destroy,
+    .destroy = at_lt_destroy,
     .depends = depends,
 };

@@ -3,7 +3,6 @@
  * cuBLASLt cannot load such matrices; copied into the workspace with padded columns they can. What may be copied is the
  * first tunable: "pad=ab", or "pad=abd" where the result is made in the workspace too and copied out. The algorithm is
  * the rest of the text. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/gemm/cublaslt.h"
@@ -25,14 +24,13 @@ typedef struct padding {
 } padding;
 
 typedef struct padded_plan {
+  at_lt_plan lt; /* of the padded problem; first */
   padding padding;
-  at_lt_problem problem;
-  cublasLtMatmulAlgo_t algorithm;
-  size_t workspace_bytes; /* the algorithm's */
-  cudaKernel_t kernel_in, kernel_out;
+  at_jit_kernel *kernel_in, *kernel_out;
   at_pad_arguments in, out; /* without the pointers */
   uint32_t blocks_in, blocks_out;
 } padded_plan;
+_Static_assert(offsetof(padded_plan, lt) == 0, "at_lt_prepare and at_lt_destroy take it for an at_lt_plan");
 
 /* One matrix of the problem. */
 typedef struct matrix {
@@ -139,11 +137,12 @@ static bool plan_padding(const at_gemm *g, bool with_d, padding *p) {
 }
 
 static bool supports(const void *problem, attune_device *device) {
+  (void)device;
   const at_gemm *g = at_gemm_of(problem);
   padding unused;
   if (at_cublas_open() != ATTUNE_OK) return false;
   if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX) return false;
-  return (plan_padding(g, false, &unused) || plan_padding(g, true, &unused)) && !at_lt_denied(g, device, AT_LT_ANY);
+  return (plan_padding(g, false, &unused) || plan_padding(g, true, &unused)) && !at_lt_is_huge(g);
 }
 
 /* Puts "pad=..." before each of `count` algorithms. */
@@ -193,49 +192,31 @@ static attune_status open_kernels(padded_plan *state, attune_device *device) {
   if (p->in_count > 0) {
     if (!at_pad_plan(&state->in, p->in, p->in_count, p->grain_in, &state->blocks_in))
       return at_fail(ATTUNE_UNSUPPORTED, "A, B or C is too large to be padded");
-    status = at_jit_kernel(&state->kernel_in, device, at_pad_source(p->grain_in));
+    status = at_jit_get(&state->kernel_in, device, at_pad_source(p->grain_in));
   }
   if (status != ATTUNE_OK || !(p->copied & AT_LT_COPIED_CD)) return status;
   if (!at_pad_plan(&state->out, &p->out, 1, p->grain_out, &state->blocks_out))
     return at_fail(ATTUNE_UNSUPPORTED, "D is too large to be padded");
-  return at_jit_kernel(&state->kernel_out, device, at_pad_source(p->grain_out));
+  return at_jit_get(&state->kernel_out, device, at_pad_source(p->grain_out));
 }
 
-static attune_status open_plan(padded_plan *state, at_plan *plan) {
+static attune_status open_plan(at_plan *plan) {
   bool with_d = false;
   at_configuration text;
   at_lt_algorithm wanted;
-  cublasLtMatmulHeuristicResult_t result;
+  padded_plan *state = plan->state;
   padding *pads = &state->padding;
   if (!split(&plan->configuration, &with_d, &text) || !at_lt_read(&wanted, &text) ||
       !plan_padding(at_gemm_of(plan->problem), with_d, pads))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", plan->configuration.text);
-  const attune_status status = at_lt_open_copied(&state->problem, &pads->gemm, pads->copied, plan->device);
+  const attune_status status = at_lt_restore(plan, &pads->gemm, pads->copied, &wanted);
   if (status != ATTUNE_OK) return status;
-  const char *why = at_lt_check(&state->problem, &wanted, &state->algorithm, &result);
-  if (why)
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" of cublaslt_padded: %s", plan->configuration.text, why);
-  state->workspace_bytes = result.workspaceSize;
-  plan->workspace_bytes = pads->bytes + result.workspaceSize;
+  plan->workspace_bytes = pads->bytes + state->lt.workspace_bytes;
   return open_kernels(state, plan->device);
 }
 
 static attune_status prepare(at_plan *plan) {
-  padded_plan *state = calloc(1, sizeof *state);
-  if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a cublaslt_padded plan");
-  at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, plan->device);
-  if (status == ATTUNE_OK) {
-    status = open_plan(state, plan);
-    at_cuda_leave(&scope);
-  }
-  if (status != ATTUNE_OK) {
-    at_lt_close(&state->problem);
-    free(state);
-    return status;
-  }
-  plan->state = state;
-  return ATTUNE_OK;
+  return at_lt_prepare(plan, sizeof(padded_plan), open_plan);
 }
 
 /* Copies A, B and C in, those that are copied: the place in the workspace takes the operand's place. With beta = 0 C,
@@ -260,53 +241,44 @@ static attune_status copy_in(const padded_plan *state, at_gemm_operands *o, char
     arguments.matrix[i].source = o->c;
     arguments.matrix[i].destination = workspace + pads->place_d;
   }
-  return blocks ? at_jit_launch(state->kernel_in, blocks, AT_PAD_THREADS, &arguments, stream) : ATTUNE_OK;
+  return blocks ? at_jit_launch(state->kernel_in, &AT_JIT_ROW(blocks, AT_PAD_THREADS), &arguments, stream) : ATTUNE_OK;
 }
 
 static attune_status copy_out(const padded_plan *state, void *d, const void *made, attune_stream *stream) {
   at_pad_arguments arguments = state->out;
   arguments.matrix[0].source = made;
   arguments.matrix[0].destination = d;
-  return at_jit_launch(state->kernel_out, state->blocks_out, AT_PAD_THREADS, &arguments, stream);
+  return at_jit_launch(state->kernel_out, &AT_JIT_ROW(state->blocks_out, AT_PAD_THREADS), &arguments, stream);
 }
 
-static attune_status multiply(const at_plan *plan, const at_gemm_operands *operands, char *workspace,
+static attune_status multiply(const padded_plan *state, const at_gemm_operands *operands, char *workspace,
                               attune_stream *stream) {
-  const padded_plan *state = plan->state;
   const padding *pads = &state->padding;
-  const at_lt_problem *lt = &state->problem;
   const bool with_d = pads->copied & AT_LT_COPIED_CD;
   at_gemm_operands o = *operands;
   attune_status status = copy_in(state, &o, workspace, stream);
   if (status != ATTUNE_OK) return status;
   if (with_d) o.d = workspace + pads->place_d;
-  at_gemm_scalar alpha = at_gemm_scalar_of(&lt->gemm, o.alpha), beta = at_gemm_scalar_of(&lt->gemm, o.beta);
-  status = at_cublas_check(plan->device,
-                           at_cublas.cublasLtMatmul(lt->handle, lt->matmul, &alpha, o.a, lt->a, o.b, lt->b, &beta,
-                                                    lt->gemm.c == AT_C_SEPARATE ? o.c : o.d, lt->c, o.d, lt->d,
-                                                    &state->algorithm, workspace + pads->bytes, state->workspace_bytes,
-                                                    (cudaStream_t)stream->native),
-                           "cublasLtMatmul");
+  status = at_lt_multiply(&state->lt, &o, workspace + pads->bytes, stream);
   return status == ATTUNE_OK && with_d ? copy_out(state, operands->d, o.d, stream) : status;
 }
 
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   at_cuda_scope scope;
-  attune_status status = at_cuda_enter(&scope, plan->device);
-  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   void *workspace = NULL;
-  status = at_cuda_workspace(stream, plan->workspace_bytes, &workspace);
-  if (AT_LIKELY(status == ATTUNE_OK)) status = multiply(plan, operands, workspace, stream);
+  attune_status status = at_lt_enter(&scope, &workspace, plan, stream);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  status = multiply(plan->state, operands, workspace, stream);
   at_cuda_leave(&scope);
   return status;
 }
 
 static void destroy(at_plan *plan) {
-  padded_plan *state = plan->state;
+  const padded_plan *state = plan->state;
   if (!state) return;
-  at_lt_close(&state->problem);
-  free(state);
-  plan->state = NULL;
+  at_jit_release(state->kernel_in);
+  at_jit_release(state->kernel_out);
+  at_lt_destroy(plan);
 }
 
 /* Its own kernels copy, cuBLASLt multiplies. */

@@ -31,6 +31,7 @@ typedef struct at_cuda_device {
   pthread_mutex_t pages_lock;     /* guards the fields below; no other lock is taken under it */
   at_cuda_page *pages;            /* mapped memory of the device */
   uint64_t readers;               /* other devices that may use it, a bit for each ordinal */
+  atomic_bool untracked;          /* kernels of jit.c may run where at_cuda_wait_all_streams does not wait, for ever */
   pthread_mutex_t streams_lock;   /* guards the list; no other lock is taken under it */
   struct at_cuda_stream *streams; /* open ones, the program's too */
 } at_cuda_device;
@@ -110,6 +111,9 @@ attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer);
 void at_cuda_stream_enlist(attune_stream *stream);
 void at_cuda_stream_delist(attune_stream *stream);
 attune_status at_cuda_wait_streams(attune_device *device);
+
+/* wait.c: the same, and says whether that was all: false when a stream was left out. */
+attune_status at_cuda_wait_all_streams(attune_device *device, bool *all);
 
 /* blas_idle.c: the stream's handle, and perhaps its workspace, are kept when it is closed; a stream without a handle
  * gets one of those, false: there is none. The device is current. */

@@ -45,7 +45,9 @@ attune_status at_cuda_stream_open(attune_stream *stream) {
 void at_cuda_stream_close(attune_stream *stream) {
   at_cuda_scope scope;
   if (at_cuda_enter_relaxed(&scope, stream->device) == ATTUNE_OK) {
-    if (!at_cuda_stream_capturing(stream))
+    if (at_cuda_stream_capturing(stream)) /* the program's capture; what ran before it may still run */
+      atomic_store(&at_cuda_device_of(stream->device)->untracked, true);
+    else
       (void)at_cuda_check(stream->device, cudaStreamSynchronize(at_cuda_native(stream)), "cudaStreamSynchronize");
     at_cuda_stream_delist(stream);
     at_cuda_blas_close(stream);

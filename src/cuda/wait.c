@@ -28,12 +28,18 @@ void at_cuda_stream_delist(attune_stream *stream) {
   pthread_mutex_unlock(&device->streams_lock);
 }
 
-/* Marks the end of what the stream was given. NULL: it is idle, or in a capture, whose work is not running. */
-static cudaError_t mark(const attune_stream *stream, cudaEvent_t *out) {
+/* Marks the end of what the stream was given. NULL: it is idle, or in a capture, whose work is not running; what came
+ * before that cannot be marked: *all becomes false. */
+static cudaError_t mark(const attune_stream *stream, cudaEvent_t *out, bool *all) {
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   *out = NULL;
   cudaError_t error = cudaStreamIsCapturing(at_cuda_native(stream), &capture);
-  if (error == cudaErrorStreamCaptureImplicit) return cudaSuccess; /* the legacy stream, while another is captured */
+  if (error == cudaErrorStreamCaptureImplicit) { /* the legacy stream, while another is captured */
+    (void)cudaGetLastError();
+    *all = false;
+    return cudaSuccess;
+  }
+  if (capture != cudaStreamCaptureStatusNone) *all = false;
   if (error != cudaSuccess || capture != cudaStreamCaptureStatusNone) return error;
   error = cudaStreamQuery(at_cuda_native(stream));
   if (error != cudaErrorNotReady) return error;
@@ -48,12 +54,12 @@ typedef struct mark_list {
 } mark_list;
 
 /* Marks are made with the lock held, so that no stream goes meanwhile, and waited for without. */
-static cudaError_t mark_all(at_cuda_device *device, mark_list **out) {
+static cudaError_t mark_all(at_cuda_device *device, mark_list **out, bool *all) {
   cudaError_t error = cudaSuccess;
   pthread_mutex_lock(&device->streams_lock);
   for (const at_cuda_stream *state = device->streams; state && error == cudaSuccess; state = state->next) {
     cudaEvent_t event = NULL;
-    error = mark(state->stream, &event);
+    error = mark(state->stream, &event, all);
     mark_list *made = event ? malloc(sizeof *made) : NULL;
     if (made) {
       *made = (mark_list){.next = *out, .event = event};
@@ -67,12 +73,13 @@ static cudaError_t mark_all(at_cuda_device *device, mark_list **out) {
   return error;
 }
 
-attune_status at_cuda_wait_streams(attune_device *device) {
+attune_status at_cuda_wait_all_streams(attune_device *device, bool *all) {
   at_cuda_scope scope;
   mark_list *marks = NULL;
+  *all = true;
   attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
-  cudaError_t error = mark_all(at_cuda_device_of(device), &marks);
+  cudaError_t error = mark_all(at_cuda_device_of(device), &marks, all);
   while (marks) {
     mark_list *next = marks->next;
     const cudaError_t waited = cudaEventSynchronize(marks->event);
@@ -84,4 +91,9 @@ attune_status at_cuda_wait_streams(attune_device *device) {
   status = at_cuda_check(device, error, "waiting for the streams");
   at_cuda_leave(&scope);
   return status;
+}
+
+attune_status at_cuda_wait_streams(attune_device *device) {
+  bool all = false;
+  return at_cuda_wait_all_streams(device, &all);
 }

@@ -40,12 +40,12 @@ typedef struct variant {
   uint8_t entry, kind, type, wide, plain, aligned, in_graph, unroll;
 } variant;
 
-/* A loaded kernel and how many of its blocks a multiprocessor holds. Made once, never freed; the list only grows. */
+/* A loaded kernel and how many of its blocks a multiprocessor holds. Made once, kept for ever; the list only grows. */
 typedef struct loaded {
   struct loaded *next;
   const attune_device *device;
   variant v;
-  cudaKernel_t kernel;
+  at_jit_kernel *kernel;
   int blocks;
 } loaded;
 
@@ -88,7 +88,7 @@ static void define(char macros[MACROS][MACRO_CHARS], const variant *v) {
   }
 }
 
-static attune_status compile(cudaKernel_t *out, attune_device *device, const variant *v) {
+static attune_status compile(at_jit_kernel **out, attune_device *device, const variant *v) {
   char macros[MACROS][MACRO_CHARS] = {""};
   const char *names[MACROS] = {NULL};
   pthread_once(&texts_once, make_texts);
@@ -99,28 +99,37 @@ static attune_status compile(cudaKernel_t *out, attune_device *device, const var
   if (v->entry == TORCH) source.file = "torch.cu", source.text = texts.torch;
   if (v->entry == RANK || v->entry == PERMUTE) source.file = "permutation.cu", source.text = texts.permutation;
   if (!source.text) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
-  return at_jit_kernel(out, device, &source);
+  return at_jit_get(out, device, &source);
+}
+
+static at_jit_config config_of(uint64_t blocks, unsigned threads, size_t shared) {
+  return (at_jit_config){.grid = {(unsigned)blocks}, .block = {threads}, .shared_bytes = (unsigned)shared};
+}
+
+/* The device is current. */
+static attune_status find_blocks(int *out, attune_device *device, at_jit_kernel *kernel, bool table) {
+  const at_jit_config config = config_of(1, table ? TABLE_THREADS : THREADS, table ? TABLE_BYTES : 0);
+  const attune_status status = at_jit_check(kernel, &config);
+  if (status != ATTUNE_OK) return status;
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(out, (const void *)at_jit_native(kernel),
+                                                                          (int)config.block[0], config.shared_bytes);
+  return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
 /* The device is current. */
 static attune_status make(const loaded **out, attune_device *device, const variant *v) {
-  cudaKernel_t kernel = NULL;
+  at_jit_kernel *kernel = NULL;
+  int blocks = 0;
   attune_status status = compile(&kernel, device, v);
   if (status != ATTUNE_OK) return status;
-  const bool table = v->entry == FILL_BY_TABLE;
-  if (table) {
-    const cudaError_t error = cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                              (int)TABLE_BYTES, device->ordinal);
-    status = at_cuda_check(device, error, "cudaKernelSetAttributeForDevice");
-    if (status != ATTUNE_OK) return status;
+  status = find_blocks(&blocks, device, kernel, v->entry == FILL_BY_TABLE);
+  loaded *made = status == ATTUNE_OK ? malloc(sizeof *made) : NULL;
+  if (!made) {
+    at_jit_release(kernel);
+    return status != ATTUNE_OK ? status : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a kernel");
   }
-  int blocks = 0;
-  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, (const void *)kernel, table ? TABLE_THREADS : THREADS, table ? TABLE_BYTES : 0);
-  status = at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  if (status != ATTUNE_OK) return status;
-  loaded *made = malloc(sizeof *made);
-  if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a kernel");
+  at_jit_keep(kernel);
+  at_jit_release(kernel);
   *made = (loaded){.device = device, .v = *v, .kernel = kernel, .blocks = blocks > 0 ? blocks : 1};
   made->next = atomic_load_explicit(&list, memory_order_acquire);
   while (!atomic_compare_exchange_weak_explicit(&list, &made->next, made, memory_order_acq_rel, memory_order_acquire)) {
@@ -142,13 +151,8 @@ static attune_status load(const loaded **out, attune_device *device, const varia
 
 static attune_status launch(attune_stream *stream, const loaded *kernel, uint64_t blocks, unsigned threads,
                             size_t shared, const void *argument) {
-  void *arguments[] = {(void *)(uintptr_t)argument};
-  const cudaLaunchConfig_t config = {.gridDim = {(unsigned)blocks, 1, 1},
-                                     .blockDim = {threads, 1, 1},
-                                     .dynamicSmemBytes = shared,
-                                     .stream = at_cuda_native(stream)};
-  return at_cuda_check(stream->device, cudaLaunchKernelExC(&config, (const void *)kernel->kernel, arguments),
-                       "cudaLaunchKernelExC");
+  const at_jit_config config = config_of(blocks, threads, shared);
+  return at_jit_launch(kernel->kernel, &config, argument, stream);
 }
 
 /* A grid that is resident at once and steps over `units`, one a thread and step. */
