@@ -4,10 +4,24 @@
 #include "tuning/store_internal.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+attune_status at_store_check_text(const char *name, const char *text, size_t size, bool empty) {
+  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be text", name);
+  size_t length = strnlen(text, size);
+  if (length == size) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has over %zu bytes", name, size - 1);
+  if (length == 0 && !empty) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is empty", name);
+  if (!at_store_plain_text(text, length)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has control characters", name);
+  return ATTUNE_OK;
+}
+
+bool at_store_real_ok(double value) {
+  return isfinite(value) && value >= 0 && value <= AT_STORE_REAL_MAX;
+}
 
 typedef enum field_kind { FIELD_TEXT, FIELD_TEXT_OR_EMPTY, FIELD_INT, FIELD_FLAG, FIELD_TIME, FIELD_REAL } field_kind;
 

@@ -2,22 +2,8 @@
  * store_rows.c: a winner with its trials as a checked copy, and how it is written. */
 #include "tuning/store_internal.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-attune_status at_store_check_text(const char *name, const char *text, size_t size, bool empty) {
-  if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be text", name);
-  size_t length = strnlen(text, size);
-  if (length == size) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has over %zu bytes", name, size - 1);
-  if (length == 0 && !empty) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is empty", name);
-  if (!at_store_plain_text(text, length)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has control characters", name);
-  return ATTUNE_OK;
-}
-
-bool at_store_real_ok(double value) {
-  return isfinite(value) && value >= 0 && value <= AT_STORE_REAL_MAX;
-}
 
 static attune_status check_trial(const at_trial *trial) {
   attune_status status =

@@ -5,18 +5,6 @@
 #include "ops/gemm/problem.h"
 #include "tuning/fields.h"
 
-void at_gemm_pitches(attune_gemm_problem *p, at_number out[AT_GEMM_PITCHES]) {
-  const at_number pitches[AT_GEMM_PITCHES] = {{"lda", &p->lda, AT_NUMBER_PITCH},
-                                              {"ldb", &p->ldb, AT_NUMBER_PITCH},
-                                              {"ldc", &p->ldc, AT_NUMBER_PITCH},
-                                              {"ldd", &p->ldd, AT_NUMBER_PITCH},
-                                              {"stride_a", &p->stride_a, AT_NUMBER_STRIDE},
-                                              {"stride_b", &p->stride_b, AT_NUMBER_STRIDE},
-                                              {"stride_c", &p->stride_c, AT_NUMBER_STRIDE},
-                                              {"stride_d", &p->stride_d, AT_NUMBER_STRIDE}};
-  memcpy(out, pitches, sizeof pitches);
-}
-
 static attune_status read_number(const at_field *field, attune_gemm_problem *p, bool *known) {
   const at_number sizes[] = {{"m", &p->m, AT_NUMBER_SIZE},
                              {"n", &p->n, AT_NUMBER_SIZE},

@@ -220,3 +220,20 @@ attune_status at_gemm_buffers(const void *problem, at_buffer out[AT_MAX_BUFFERS]
   *count = 4;
   return ATTUNE_OK;
 }
+
+void at_gemm_pitches(attune_gemm_problem *p, at_number out[AT_GEMM_PITCHES]) {
+  const at_number pitches[AT_GEMM_PITCHES] = {{"lda", &p->lda, AT_NUMBER_PITCH},
+                                              {"ldb", &p->ldb, AT_NUMBER_PITCH},
+                                              {"ldc", &p->ldc, AT_NUMBER_PITCH},
+                                              {"ldd", &p->ldd, AT_NUMBER_PITCH},
+                                              {"stride_a", &p->stride_a, AT_NUMBER_STRIDE},
+                                              {"stride_b", &p->stride_b, AT_NUMBER_STRIDE},
+                                              {"stride_c", &p->stride_c, AT_NUMBER_STRIDE},
+                                              {"stride_d", &p->stride_d, AT_NUMBER_STRIDE}};
+  memcpy(out, pitches, sizeof pitches);
+}
+
+attune_status at_gemm_check_alignment(const at_gemm *g) {
+  const size_t out = attune_dtype_size((attune_dtype)g->dtype_out), in = attune_dtype_size((attune_dtype)g->dtype);
+  return at_text_check_alignment(g->alignment, out > in ? out : in);
+}

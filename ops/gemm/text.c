@@ -146,11 +146,6 @@ static bool read_option(char *word, void *into) {
   return true;
 }
 
-attune_status at_gemm_check_alignment(const at_gemm *g) {
-  const size_t out = attune_dtype_size((attune_dtype)g->dtype_out), in = attune_dtype_size((attune_dtype)g->dtype);
-  return at_text_check_alignment(g->alignment, out > in ? out : in);
-}
-
 static attune_status read_text(const char *text, reading *r, at_gemm *g) {
   static const at_word_kind kinds[] = {
       {"a dtype such as f32 or bf16:f32", read_dtypes, false},
