@@ -146,7 +146,7 @@ static void all_implementations_are_searched(void **state) {
   enum { COUNT = 40 };
   static at_implementation each[COUNT];
   static const at_implementation *list[COUNT];
-  static char names[COUNT][16];
+  static char names[COUNT][24];
   static const char *const spins[] = {"ns=50000", NULL};
   for (int i = 0; i < COUNT; i++) {
     each[i] = i < COUNT - 1 ? toy_base_implementation : toy_spin_implementation;
