@@ -212,6 +212,31 @@ static void a_loser_at_some_placements_loses(void **state) {
   }
 }
 
+/* One slow placement of twelve moves neither the median nor the deviation, and loses all the same; so does one that was
+ * measured once. Noise in every sample is no reason. */
+static void one_bad_placement_loses(void **state) {
+  (void)state;
+  static const struct {
+    double ns, noise, bad;
+    int count;
+    bool beats;
+  } rows[] = {{70.0, 0.0, 105.0, 36, false}, {70.0, 0.0, 105.0, 12, false}, {70.0, 0.0, 90.0, 36, true},
+              {98.0, 0.0, 100.5, 36, true},  {97.0, 0.004, 97.0, 36, true}, {98.0, 0.0, 103.0, 36, false}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    static at_contender base, other;
+    const at_race race = {.steady = true};
+    put_samples(&base, 100.0, 0.0, rows[i].count);
+    put_samples(&other, rows[i].ns, rows[i].noise, rows[i].count);
+    for (int j = 0; j < rows[i].count; j++) {
+      base.place[j] = other.place[j] = (unsigned char)(j % 12);
+      if (j % 12 == 5) other.samples[j] *= rows[i].bad / rows[i].ns;
+    }
+    at_race_judge(&base, &other);
+    if (at_race_beats_default(&race, &other) != rows[i].beats)
+      fail_msg("row %zu: speedup %g, shift %g, least %g", i, other.speedup, other.shift, other.least);
+  }
+}
+
 /* ---- the rules of a race, on samples put in by hand ---- */
 
 static void beating_the_default_takes_a_margin(void **state) {
@@ -536,6 +561,7 @@ int main(void) {
       TEST(rounds_are_taken_at_many_placements),
       TEST(a_winner_wins_over_placements),
       TEST(a_loser_at_some_placements_loses),
+      TEST(one_bad_placement_loses),
       TEST(beating_the_default_takes_a_margin),
       TEST(threads_are_a_cost),
       TEST(the_price_is_the_same_for_all),

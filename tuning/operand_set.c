@@ -88,7 +88,8 @@ static void draw_offsets(const at_operand_set *set, uint64_t *state, size_t offs
     if (set->buffers[i].alignment < class) class = set->buffers[i].alignment;
   for (int i = 0; i < set->buffer_count; i++) /* one of those that the class is of, each as likely */
     if (set->buffers[i].alignment <= class && draw(state, (size_t)++at_class) == 0) exact = i;
-  const bool all_exact = draw(state, 2) == 0, round = draw(state, 4) == 0;
+  const bool all_exact = draw(state, 2) == 0; /* most programs that are below the best class have all at one offset */
+  const bool round = draw(state, all_exact && class < best ? 2 : 4) == 0;
   const size_t better = draw(state, 3); /* the best class: addresses of programs are multiples of more, too */
   for (int i = 0; i < set->buffer_count; i++) {
     const size_t own = set->buffers[i].alignment < best ? set->buffers[i].alignment : best;

@@ -33,6 +33,7 @@ static const double SAME = 0.003; /* contenders this close are equals */
 static const double OPEN_AHEAD = 0.02, OPEN_COULD = 0.05, OPEN_SPREAD = 0.20;
 static const double NINE_OF_TEN = 1.28,
                     LEAST_WORST = 0.995; /* standard deviations; what is left at the tenth placement */
+static const double LEAST_MET = 0.99;    /* what is left at the worst placement that was measured */
 
 /* Power-hungry work is slower once the device is hot: rounds count from when the default's time stands still. */
 static const double SETTLE_FROM_NS = 30e3;                       /* calls this long fill the device */
@@ -303,6 +304,7 @@ void at_race_judge(const at_contender *base, at_contender *contender) {
   const double base_ns = at_median(base->samples, base->count);
   contender->speedup = at_placed_ratio(base->samples, contender->samples, contender->place, contender->count,
                                        &contender->error, &contender->shift);
+  contender->least = at_placed_least(base->samples, contender->samples, contender->place, contender->count);
   contender->merit = base_ns / with_team_cost(contender, base_ns / contender->speedup);
 }
 
@@ -370,9 +372,10 @@ static bool beyond_noise(const at_race *race, const at_contender *contender) {
   return contender->count >= LEAST_ROUNDS && contender->speedup > speedup * margin && contender->merit > merit * margin;
 }
 
-/* Is it ahead at nine of ten placements, or as good as even? */
+/* Is it ahead at nine of ten placements, or as good as even, and clearly behind at none that was measured? */
 static bool ahead_wherever(const at_race *race, const at_contender *contender) {
-  return !race->steady || contender->merit * (1.0 - NINE_OF_TEN * contender->shift) > LEAST_WORST;
+  return !race->steady || (contender->merit * (1.0 - NINE_OF_TEN * contender->shift) > LEAST_WORST &&
+                           contender->merit / contender->speedup * contender->least > LEAST_MET);
 }
 
 bool at_race_beats_default(const at_race *race, const at_contender *contender) {

@@ -30,6 +30,7 @@ typedef struct at_contender {
   double cpus;           /* that it keeps busy, the mean of its samples; 0: not sampled */
   double speedup, error; /* default's time / own time, paired by round, and its standard error over placements */
   double shift;          /* how far the speedup moves between placements, a standard deviation */
+  double least;          /* the speedup at the placement where it is least */
   double merit;          /* speedup less what more CPU time costs a program that does other things between its calls */
 } at_contender;
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double LEAST_OF_SOME =
+    1.6; /* standard deviations that the least of 12 normal values lies below their mean */
+
 static int by_value(const void *left, const void *right) {
   const double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);
@@ -80,6 +83,17 @@ double at_placed_ratio(const double *a, const double *b, const unsigned char *pl
   *spread = square > 0.0 ? sqrt(square) : 0.0;
   *error = widened(at_median_error(deviation, groups), groups);
   return median;
+}
+
+double at_placed_least(const double *a, const double *b, const unsigned char *place, int count) {
+  double ratios[AT_MAX_SAMPLES], medians[AT_MAX_SAMPLES], within = 0.0, each = 0.0;
+  if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
+  for (int i = 0; i < count; i++) ratios[i] = b[i] > 0.0 ? a[i] / b[i] : 1.0;
+  const int groups = medians_by_place(ratios, place, count, medians, &within, &each);
+  double least = groups ? medians[0] : 1.0;
+  for (int i = 1; i < groups; i++)
+    if (medians[i] < least) least = medians[i];
+  return groups > 1 ? least + LEAST_OF_SOME * at_median_error(within, 1) / sqrt(each) : least;
 }
 
 double at_placed_spread(const double *values, const unsigned char *place, int count) {
