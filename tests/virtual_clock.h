@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "src/host/capacity.h"
+#include "src/host/cpu_count.h"
+
 enum { VIRTUAL_READ_NS = 20 };
 
 static bool virtual_clock_runs;
@@ -30,7 +33,9 @@ int64_t __wrap_at_cpu_time_ns(void) {
   return virtual_clock_runs ? virtual_cpu_ns : __real_at_cpu_time_ns();
 }
 
+/* Nor is it measured how many CPUs there are: that takes real time. */
 static inline void virtual_clock_start(void) {
+  at_cpu_capacity_set(at_cpu_share());
   virtual_clock_runs = true;
 }
 
