@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "src/exit.h"
 #include "src/fork.h"
@@ -52,6 +53,8 @@ static const family families[] = {
      "bli_thread_set_num_threads",
      NULL},
 };
+
+enum { SETTLE_NS = 1000000 }; /* what a fork needs to come from its start to the library's function */
 
 static at_cblas libraries[AT_COUNT(families)];
 static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
@@ -220,6 +223,16 @@ static int open_all(void) {
   return count;
 }
 
+/* A fork that began after a library asked for forks and before attune did runs the library's function first, which ends
+ * its threads, and that must not happen under calls. No call of attune is inside yet: the threads end here, after those
+ * that are ending already, and for a fork that comes to it later there is nothing left to end. A library that the program
+ * has loaded may be at work for the program, and is left alone. */
+static void settle_forks(void) {
+  (void)nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
+  for (int i = 0; i < library_count; i++)
+    if (end_threads[i] && !libraries[i].was_loaded) (void)end_threads[i]();
+}
+
 /* What is asked for after the libraries were opened comes before what they asked for themselves: our `before` functions
  * run in the reverse order of asking, and functions of exit too. */
 static void load_all(void) {
@@ -228,6 +241,7 @@ static void load_all(void) {
   if (library_count > 0) {
     at_fork_watch_add(&watch);
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    settle_forks();
     at_exit_call(before_exit);
     if (at_exit_begun()) before_exit(); /* exit() came meanwhile, and may not have waited */
   }
