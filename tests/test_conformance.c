@@ -79,7 +79,16 @@ static void describe(const at_op *op, const void *problem, const char *text) {
 
 static void problems_describe_themselves(void **state) {
   (void)state;
-  for (int i = 0; i < at_op_count; i++) OK(at_op_check(at_ops[i]));
+  OK(at_ops_check(at_ops, at_op_count));
+  at_op twin = toy_op;
+  const at_op *const twins[] = {&toy_op, &twin};
+  twin.name = "twin";
+  FAILS(at_ops_check(twins, 2), ATTUNE_INTERNAL); /* the number */
+  twin.name = toy_op.name;
+  twin.id++;
+  FAILS(at_ops_check(twins, 2), ATTUNE_INTERNAL);
+  twin.name = "twin";
+  OK(at_ops_check(twins, 2));
   OK(at_op_check(&toy_op));
   each_case(describe);
 }

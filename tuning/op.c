@@ -2,6 +2,8 @@
  * op.c: is an operation's table complete, and within the bounds that all share? */
 #include "tuning/op.h"
 
+#include <string.h>
+
 #include "tuning/registry.h"
 
 static attune_status missing(const at_op *op, const char *what) {
@@ -59,4 +61,16 @@ attune_status at_op_check(const at_op *op) {
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++)
     status = check_implementation(op, op->implementations[i]);
   return status;
+}
+
+attune_status at_ops_check(const at_op *const *ops, int count) {
+  for (int i = 0; i < count; i++) {
+    const attune_status status = at_op_check(ops[i]);
+    if (status != ATTUNE_OK) return status;
+    for (int j = 0; j < i; j++)
+      if (ops[j]->id == ops[i]->id || strcmp(ops[j]->name, ops[i]->name) == 0)
+        return at_fail(ATTUNE_INTERNAL, "operations %s (number %d) and %s (%d); should differ in name and number",
+                       ops[j]->name, ops[j]->id, ops[i]->name, ops[i]->id);
+  }
+  return ATTUNE_OK;
 }

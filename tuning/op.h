@@ -141,4 +141,7 @@ typedef struct at_op {
 /* op.c: INTERNAL, naming what is missing or too large, when an operation cannot be tuned as it is. */
 attune_status at_op_check(const at_op *op);
 
+/* Checks each, and that no two share a name or a number. */
+attune_status at_ops_check(const at_op *const *ops, int count);
+
 #endif

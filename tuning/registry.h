@@ -35,7 +35,7 @@ typedef struct at_implementation {
    * touches no device. */
   attune_status (*prepare)(struct attune_plan *plan);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
-  at_launch_fn launch;
+  at_launch_fn launch; /* in the stream's order, captures too: on the host by at_host_submit (src/host/host.h) */
   /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
    * nothing of attune around them; what the default's time is where it is the default. And the default's name with
    * what its time depends on, "host_cblas threads=2". */

@@ -104,8 +104,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   static const attune_tuner_options defaults = ATTUNE_TUNER_OPTIONS_INIT;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_tuner *");
   *out = NULL;
-  for (int i = 0; i < op_count; i++)
-    if (at_op_check(ops[i]) != ATTUNE_OK) return ATTUNE_INTERNAL;
+  if (at_ops_check(ops, op_count) != ATTUNE_OK) return ATTUNE_INTERNAL;
   at_message kept;
   at_message_keep(&kept);
   const attune_tuner_options *o = options ? options : &defaults;

@@ -406,8 +406,9 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
       .options = o, .tuner = tuner, .device = device, .count = count, .start_s = cli_now_s(), .progress = progress};
   run.start_time = (int64_t)time(NULL);
   if (!count) {
-    cli_error("no problems recorded for %s; should be recorded by a program run with ATTUNE_MODE=record",
-              attune_device_name(device));
+    const char *file = o->common.database ? o->common.database : getenv("ATTUNE_DB");
+    cli_error("no problems recorded for %s in %s; should be recorded by a program run with ATTUNE_MODE=record",
+              attune_device_name(device), file ? file : "the user's database");
     return CLI_FAILED;
   }
   run.items = cli_alloc(count, sizeof *run.items);

@@ -130,7 +130,7 @@ static int print(report *r, const options *o, size_t stored) {
   if (r->left) printf(", %zu left for lack of budget", r->left);
   putchar('\n');
   if (count) printf("speedup now over the stored one, geometric mean: %.3f\n", ratio);
-  if (code != CLI_DONE) puts("`attune tune --force' measures again what does not hold");
+  if (code != CLI_DONE) puts("`attune tune --force' measures all again; on a quiet machine it replaces what does not hold");
   return code;
 }
 
