@@ -54,7 +54,7 @@ static const family families[] = {
      NULL},
 };
 
-enum { SETTLE_NS = 1000000 }; /* what a fork needs to come from its start to the library's function */
+enum { SETTLE_NS = 5000000 }; /* what a fork needs to come from its start to the library's function */
 
 static at_cblas libraries[AT_COUNT(families)];
 static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
