@@ -121,7 +121,7 @@ static void rare_teams_do_not_spin(void **state) {
     if (us < best_us) best_us = us;
   }
   print_message("CPU time of a rare team of nothing: %.1f us\n", best_us);
-  assert_true(best_us < 110.0);
+  assert_true(best_us < 200.0); /* one that spins takes 200 us more than this */
 }
 
 int main(int argc, char **argv) {
