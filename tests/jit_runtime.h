@@ -28,7 +28,7 @@ typedef struct fake_library {
 } fake_library;
 
 typedef struct fake_list {
-  const void *library[LIST_MAX];
+  const void *libraries[LIST_MAX];
   uint64_t when[LIST_MAX];
   int count;
 } fake_list;
@@ -88,14 +88,14 @@ static cudaError_t fake_leave(cudaError_t error) {
 
 static bool fake_has(const fake_list *list, const void *library) {
   for (int i = 0; i < list->count; i++)
-    if (list->library[i] == library) return true;
+    if (list->libraries[i] == library) return true;
   return false;
 }
 
 static void fake_add(fake_list *list, const void *library) {
   if (list->count == LIST_MAX) abort();
   list->when[list->count] = ++runtime.now;
-  list->library[list->count++] = library;
+  list->libraries[list->count++] = library;
 }
 
 static void fake_finish(fake_stream *stream, uint64_t until) {
@@ -103,7 +103,7 @@ static void fake_finish(fake_stream *stream, uint64_t until) {
   for (int i = 0; i < stream->running.count; i++)
     if (stream->running.when[i] > until) {
       stream->running.when[kept] = stream->running.when[i];
-      stream->running.library[kept++] = stream->running.library[i];
+      stream->running.libraries[kept++] = stream->running.libraries[i];
     }
   stream->running.count = kept;
 }
@@ -352,7 +352,7 @@ static inline fake_graph *fake_capture_end(int stream) {
 
 static inline void fake_replay(const fake_graph *graph, int stream) {
   pthread_mutex_lock(&runtime.lock);
-  for (int i = 0; i < graph->nodes.count; i++) fake_add(&runtime.streams[stream].running, graph->nodes.library[i]);
+  for (int i = 0; i < graph->nodes.count; i++) fake_add(&runtime.streams[stream].running, graph->nodes.libraries[i]);
   (void)fake_leave(cudaSuccess);
 }
 

@@ -125,7 +125,7 @@ static attune_status unload(at_jit_kernel *kernels) {
   if (status != ATTUNE_OK) return status;
   while (kernels) {
     at_jit_kernel *next = kernels->next;
-    if (cudaLibraryUnload(kernels->code.library) != cudaSuccess) (void)cudaGetLastError();
+    if (cudaLibraryUnload(kernels->code.loaded) != cudaSuccess) (void)cudaGetLastError();
     free(kernels);
     kernels = next;
   }
@@ -227,7 +227,7 @@ static attune_status claim(at_jit_kernel **out, bool *is_new, at_kernel_key key,
 /* Makes a pending kernel of this thread, and says so to those who wait. A failed one leaves the table: the next call
  * tries again. */
 static attune_status fulfil(at_jit_kernel *kernel, const at_kernel_source *source) {
-  at_jit_code code = {.library = NULL};
+  at_jit_code code = {.loaded = NULL};
   const attune_status status = at_jit_load(&code, kernel->device, source);
   pthread_mutex_lock(&table.lock);
   kernel->code = code;

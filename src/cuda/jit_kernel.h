@@ -18,7 +18,7 @@ typedef struct at_jit_limits {
 } at_jit_limits;
 
 typedef struct at_jit_code {
-  cudaLibrary_t library;
+  cudaLibrary_t loaded;
   cudaKernel_t kernel;
   unsigned shared_allowed; /* dynamic bytes, as it was loaded */
   at_jit_limits limits;

@@ -82,13 +82,13 @@ static cudaError_t find_limits(at_jit_limits *out, int device, const struct cuda
 /* Asking for the kernel's attributes loads it now, so that the first launch does not have to: that may be in a capture. */
 static cudaError_t load(at_jit_code *out, const at_kernel_code *code, const char *entry_name, int device) {
   struct cudaFuncAttributes attributes;
-  *out = (at_jit_code){.library = NULL};
-  cudaError_t error = cudaLibraryLoadData(&out->library, code->bytes, NULL, NULL, 0, NULL, NULL, 0);
+  *out = (at_jit_code){.loaded = NULL};
+  cudaError_t error = cudaLibraryLoadData(&out->loaded, code->bytes, NULL, NULL, 0, NULL, NULL, 0);
   if (error != cudaSuccess) {
     (void)cudaGetLastError();
     return error;
   }
-  error = cudaLibraryGetKernel(&out->kernel, out->library, entry_name);
+  error = cudaLibraryGetKernel(&out->kernel, out->loaded, entry_name);
   if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, (const void *)out->kernel);
   if (error == cudaSuccess) error = find_limits(&out->limits, device, &attributes);
   if (error == cudaSuccess) {
@@ -96,8 +96,8 @@ static cudaError_t load(at_jit_code *out, const at_kernel_code *code, const char
     return cudaSuccess;
   }
   (void)cudaGetLastError();
-  (void)cudaLibraryUnload(out->library);
-  *out = (at_jit_code){.library = NULL};
+  (void)cudaLibraryUnload(out->loaded);
+  *out = (at_jit_code){.loaded = NULL};
   return error;
 }
 
