@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * toy_op.c: see toy_op.h. The implementations, and the slots of at_op; what is right is in toy_reference.c. */
+ * toy_op.c: see toy_op.h. The implementations, and the slots of at_op; what is right is in toy_reference.c, the public
+ * calls are in toy_call.c. */
 #include "tests/toy_op.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/host/host.h"
 #include "tests/toy_reference.h"
 
 char toy_base[64];
@@ -137,36 +139,68 @@ static void spoil(const toy *g, const toy_operands *o, const char *fault, int64_
     if (isnan(real_at(o->y, real, i))) put_real(o->y, real, i, 0.0);
 }
 
-attune_status toy_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const int64_t start = at_now_ns();
-  const toy_plan *p = plan->state;
-  const toy *g = toy_of(plan->problem);
-  toy_operands o = *(const toy_operands *)operands;
+/* ---- a launch: all of it happens when its turn in the stream comes ---- */
+
+typedef struct work {
+  const at_plan *plan;
+  toy_operands operands;
+  double first; /* fault frozen: of x, as it was when the launch was captured */
+  bool frozen;
+} work;
+_Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
+
+static void work_hard(const work *w) {
+  const toy_plan *p = w->plan->state;
+  const toy *g = toy_of(w->plan->problem);
+  const toy_operands *o = &w->operands;
   const int64_t count = (int64_t)g->rows * g->cols;
-  const size_t real = attune_dtype_size((attune_dtype)g->real);
-  char last[8], *was = strcmp(p->fault, "skips") == 0 ? malloc((size_t)count * real) : NULL;
-  (void)stream;
+  const size_t real = attune_dtype_size((attune_dtype)g->real), integer = attune_dtype_size((attune_dtype)g->integer);
+  char last[8], *end = (char *)o->n + (size_t)(count - 1) * integer,
+                *was = strcmp(p->fault, "skips") == 0 ? malloc((size_t)count * real) : NULL;
+  memcpy(last, end, integer);
+  if (was) memcpy(was, o->y, (size_t)count * real);
+  compute(g, o, count);
+  for (int64_t i = 0; was && i < count; i++)
+    if (isnan(real_at(o->y, (attune_dtype)g->real, i)))
+      memcpy((char *)o->y + (size_t)i * real, was + (size_t)i * real, real);
+  free(was);
+  if (strcmp(p->fault, "leaves") == 0) memcpy(end, last, integer);
+  if (w->frozen)
+    put_real(o->y, (attune_dtype)g->real, 0, o->scale * log(w->first) + real_at(o->bias, (attune_dtype)g->real, 0));
+  spoil(g, o, p->fault, count);
+}
+
+static void run(const void *args) {
+  const work *w = args;
+  const toy_plan *p = w->plan->state;
+  const int64_t start = at_now_ns();
   toy_launches++;
   if (atomic_fetch_add(&toy_running, 1) > 0 && toy_watched) toy_overlaps++;
-  if (strcmp(p->fault, "scale") == 0) o.scale = 1.0;
-  if (strcmp(p->fault, "offset") == 0) o.offset = 0.0;
-  char *end = (char *)o.n + (size_t)(count - 1) * attune_dtype_size((attune_dtype)g->integer);
-  memcpy(last, end, attune_dtype_size((attune_dtype)g->integer));
-  if (was) memcpy(was, o.y, (size_t)count * real);
-  compute(g, &o, count);
-  for (int64_t i = 0; was && i < count; i++)
-    if (isnan(real_at(o.y, (attune_dtype)g->real, i)))
-      memcpy((char *)o.y + (size_t)i * real, was + (size_t)i * real, real);
-  free(was);
-  if (strcmp(p->fault, "leaves") == 0) memcpy(end, last, attune_dtype_size((attune_dtype)g->integer));
-  spoil(g, &o, p->fault, count);
-  const int place = note_place(&o);
+  work_hard(w);
   int64_t ns = p->ns;
-  if (place % 2 == 0) ns += p->far;
+  if (note_place(&w->operands) % 2 == 0) ns += p->far;
   if (p->noise) ns += (int64_t)((uint64_t)start * 0x9E3779B97F4A7C15u >> 33) % p->noise;
   toy_pass(start, ns, p->threads);
   toy_running--;
-  return strcmp(p->fault, "launch") == 0 ? at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails") : ATTUNE_OK;
+}
+
+attune_status toy_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const toy_plan *p = plan->state;
+  work w = {.plan = plan, .operands = *(const toy_operands *)operands};
+  attune_status status = ATTUNE_OK;
+  if (strcmp(p->fault, "scale") == 0) w.operands.scale = 1.0;
+  if (strcmp(p->fault, "offset") == 0) w.operands.offset = 0.0;
+  if (strcmp(p->fault, "frozen") == 0 && stream->capture) {
+    w.frozen = true;
+    w.first = real_at(w.operands.x, (attune_dtype)toy_of(plan->problem)->real, 0);
+  }
+  if (strcmp(p->fault, "waits") == 0 && !stream->capture) status = attune_stream_synchronize(stream);
+  if (strcmp(p->fault, "early") == 0)
+    run(&w);
+  else if (status == ATTUNE_OK)
+    status = at_host_submit(stream, run, &w, sizeof w);
+  if (strcmp(p->fault, "launch") == 0) status = at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails");
+  return status;
 }
 
 at_implementation toy_base_implementation = {.name = "base",
@@ -209,7 +243,7 @@ static double bytes(const void *problem) {
 
 static void fold(void *problem, const attune_device *device) {
   toy *g = problem;
-  if (g->alignment >= at_device_alignment(device)) g->alignment = TOY_ALIGNMENT;
+  g->alignment = at_alignment_fold(device, g->alignment);
 }
 
 static bool deterministic(const void *problem) {
@@ -281,6 +315,9 @@ static const at_op as_it_is = {.name = "toy",
                                .buffers = buffers,
                                .scalars = scalars,
                                .bind = bind,
+                               .call = toy_call,
+                               .plan_create = toy_plan_create,
+                               .plan_run = toy_plan_run,
                                .reference_create = toy_reference_create,
                                .reference_compare = toy_reference_compare,
                                .reference_destroy = toy_reference_destroy,
