@@ -6,18 +6,15 @@
 
 #include "tuning/registry.h"
 
-/* A function of a table, by its place there. */
+/* A pointer of a table, to a function mostly, by its place there. */
 typedef struct slot {
   const char *name;
   size_t offset;
 } slot;
 
-typedef void (*any_function)(void);
-
 static bool filled(const void *table, size_t offset) {
-  any_function fn;
-  memcpy(&fn, (const char *)table + offset, sizeof fn);
-  return fn != NULL;
+  static const char empty[sizeof(void *)];
+  return memcmp((const char *)table + offset, empty, sizeof empty) != 0;
 }
 
 #define SLOT(type, name) \
@@ -25,26 +22,11 @@ static bool filled(const void *table, size_t offset) {
 #define OP(name) SLOT(at_op, name)
 
 /* Those that every operation fills. */
-static const slot required[] = {OP(format),
-                                OP(parse),
-                                OP(family),
-                                OP(distance),
-                                OP(from_fields),
-                                OP(flops),
-                                OP(bytes),
-                                OP(fold),
-                                OP(deterministic),
-                                OP(buffers),
-                                OP(bind),
-                                OP(call),
-                                OP(plan_create),
-                                OP(plan_run),
-                                OP(reference_create),
-                                OP(reference_compare),
-                                OP(reference_destroy),
-                                OP(case_count),
-                                OP(case_at),
-                                OP(oracle)};
+static const slot required[] = {
+    OP(format),     OP(parse),       OP(family),   OP(distance),         OP(columns),           OP(from_fields),
+    OP(flops),      OP(bytes),       OP(fold),     OP(deterministic),    OP(buffers),           OP(bind),
+    OP(call),       OP(plan_create), OP(plan_run), OP(reference_create), OP(reference_compare), OP(reference_destroy),
+    OP(case_count), OP(case_at),     OP(oracle)};
 
 /* Optional, but all of them or none. */
 static const slot callers[] = {OP(caller_create), OP(caller_run), OP(caller_destroy)};
