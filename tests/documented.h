@@ -13,7 +13,7 @@
 #include "tests/check.h"
 #include "tuning/registry.h"
 
-/* A page whole. The caller frees it. */
+/* Of docs/, whole. The caller frees it. */
 static inline char *documented_page(const char *name) {
   char path[512];
   snprintf(path, sizeof path, AT_SOURCE_DIR "/docs/%s", name);
@@ -64,6 +64,19 @@ static inline bool documented_word(const char *page, const char *all, const char
   if (documented_row(part, length, word)) return true;
   part = documented_part(page, all, 3, &length);
   return documented_row(part, length, word);
+}
+
+/* Is it a word of a ".B a, b" line between the headings WORKLOADS and OUTPUT of the manual page? */
+static inline bool documented_in_manual(const char *manual, const char *column) {
+  const char *line = strstr(manual, "\n.SH WORKLOADS\n"), *end = strstr(manual, "\n.SH OUTPUT\n");
+  const size_t chars = strlen(column);
+  assert_true(line && end);
+  for (line++; line < end; line += strcspn(line, "\n") + 1) {
+    if (strncmp(line, ".B ", 3) != 0) continue;
+    for (const char *word = line + 3; *word != '\n'; word += strcspn(word, " ,\n"), word += strspn(word, " ,"))
+      if (strncmp(word, column, chars) == 0 && strchr(" ,\n", word[chars])) return true;
+  }
+  return false;
 }
 
 /* Each word of a problem's text: "nn", the key of "lda=8", both types of "bf16:f32"; sizes are "MxNxK". */

@@ -11,7 +11,7 @@
 enum { CASES = 100000, ROOM = 256, MOST_COLUMNS = 64 };
 
 static attune_device *device;
-static char *formats, *configurations;
+static char *formats, *configurations, *manual;
 
 /* ---- columns ---- */
 
@@ -51,6 +51,8 @@ static void columns_are_listed(const at_op *op, const char *page) {
   for (int i = 0; op->columns[i]; i++)
     if (!documented_word(page, all, own, op->columns[i]))
       fail_msg("docs/formats.md, \"%s\", lacks `%s`", own, op->columns[i]);
+    else if (!documented_in_manual(manual, op->columns[i]))
+      fail_msg("docs/attune.1, WORKLOADS, lacks %s of %s", op->columns[i], op->name);
   const char *part = documented_part(page, own, 3, &length);
   if (!length) fail_msg("docs/formats.md has no \"%s\"", own);
   for (const char *line = part; line < part + length; line += strcspn(line, "\n") + 1) {
@@ -114,6 +116,9 @@ static void what_is_missing_is_found(void **state) {
   other.name = "host_nowhere";
   assert_false(documented_configuration(op, configurations, &other, &(at_configuration){""}));
   assert_false(documented_configuration(&toy_op, configurations, implementation, &(at_configuration){""}));
+  assert_true(documented_in_manual(manual, "stride_d") && documented_in_manual(manual, "dtype"));
+  assert_false(documented_in_manual(manual, "stride"));
+  assert_false(documented_in_manual(manual, "taps"));
   assert_true(reads_column(&toy_op, "taps"));
   assert_false(reads_column(&toy_op, "m"));
 }
@@ -127,8 +132,10 @@ int main(void) {
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   formats = documented_page("formats.md");
   configurations = documented_page("configurations.md");
+  manual = documented_page("attune.1");
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   free(formats);
   free(configurations);
+  free(manual);
   return failed;
 }

@@ -185,6 +185,15 @@ def commands(tree, failures):
             failures.append(f"docs/attune.1: attune has no option --{option}")
 
 
+def headers(tree, failures):
+    """Each public header is in attune.h and in the table of docs/reference.md."""
+    code = {os.path.basename(p) for p in tree.files() if re.fullmatch(r"include/attune/\w+\.h", p)} - {"attune.h"}
+    named = set(re.findall(r"#include <attune/(\w+\.h)>", tree.read("include/attune/attune.h")))
+    compare("include/attune/attune.h", named, code, failures)
+    cells = [line.split("|")[1] for line in tree.read("docs/reference.md").splitlines() if line.startswith("| ")]
+    compare("docs/reference.md", set(re.findall(r"\w+\.h", " ".join(cells))), code, failures)
+
+
 def anchors(text):
     headings = re.findall(r"(?m)^#+ (.*)$", text)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -243,7 +252,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, profile, configurations, commands, links, files, names)
+CHECKS = (environment, database, workload, profile, configurations, commands, headers, links, files, names)
 
 
 def failures_of(tree):

@@ -35,6 +35,8 @@ CHANGES = (
     ("docs/attune.1", ".SH NOTES\n", ".SH NOTES\nWith \\-\\-quick it is faster.\n", "attune has no option --quick"),
     ("README.md", "attune show --db", "attune list --db", "README.md: attune has no command list"),
     ("docs/tutorial.md", "attune tune ", "attune tune --quickly ", "docs/tutorial.md: attune has no option --quickly"),
+    ("include/attune/scan.h", NEW_FILE, "int x;", "include/attune/attune.h: the code has scan.h"),
+    ("docs/reference.md", "| plan.h |", "| plans.h |", "docs/reference.md: the code has plan.h"),
     ("README.md", "(docs/tutorial.md)", "(docs/tutor.md)", "README.md: there is no docs/tutor.md"),
     ("bench/results/h200-gemm.md", "# ", "# [x](nowhere.md) ", "h200-gemm.md: there is no nowhere.md"),
     ("CONTRIBUTING.md", "environment.md#tests", "environment.md#test", "has no heading #test"),
@@ -47,7 +49,7 @@ CHANGES = (
 
 def main():
     tree = test_docs.Tree(sys.argv[1])
-    wrong = [f"as it is: {failure}" for failure in test_docs.failures_of(tree)]
+    wrong, before = [], test_docs.failures_of(tree)  # test_docs tells those
     for path, words, instead, told in CHANGES:
         text = instead if words is NEW_FILE else tree.read(path)
         if words is not NEW_FILE and words not in text:
@@ -57,7 +59,7 @@ def main():
         found = []
         for check in test_docs.CHECKS:
             check(tree, found)
-            if any(told in failure for failure in found):
+            if any(told in failure for failure in found if failure not in before):
                 break
         else:
             wrong.append(f"{path}, {words!r} -> {instead!r}: not found, {told!r}; told: {found}")

@@ -14,8 +14,10 @@
 
 /* The version of these headers; attune_version() tells that of the library. */
 #define ATTUNE_VERSION_MAJOR 0
-#define ATTUNE_VERSION_MINOR 1 /* see ATTUNE_VERSION_MAJOR */
-#define ATTUNE_VERSION_PATCH 0 /* see ATTUNE_VERSION_MAJOR */
+/* See ATTUNE_VERSION_MAJOR. */
+#define ATTUNE_VERSION_MINOR 1
+/* See ATTUNE_VERSION_MAJOR. */
+#define ATTUNE_VERSION_PATCH 0
 
 #ifdef __cplusplus
 extern "C" {
