@@ -196,7 +196,7 @@ static inline const char *conform_behind_gate(const conform_runner *r, conform_w
   OK(attune_stream_call(s->stream, conform_wait_at_gate, &gate));
   conform_give_data(s, 1);
   const attune_status status = conform_run(r, way);
-  const bool blocked = !conform_is_shut(&gate), early = !conform_untouched(s, 0);
+  const bool blocked = !conform_is_shut(&gate), early = !blocked && !conform_untouched(s, 0);
   const bool shut = conform_open(&gate);
   OK(attune_stream_synchronize(s->stream));
   if (status != ATTUNE_OK) return "fails behind a call that waits";
