@@ -28,7 +28,10 @@ static bool reads_column(const at_op *op, const char *name) {
   int count = 0;
   fields[count++] = (at_field){name, "?", 1}; /* read first; the others so that none is missing */
   for (int i = 0; op->columns[i]; i++)
-    if (strcmp(name, op->columns[i]) != 0) fields[count++] = (at_field){op->columns[i], "1", count};
+    if (strcmp(name, op->columns[i]) != 0) {
+      fields[count] = (at_field){op->columns[i], "1", count + 1};
+      count++;
+    }
   assert_int_not_equal(op->from_fields(fields, count, out, sizeof out, label, sizeof label), ATTUNE_OK);
   snprintf(unknown, sizeof unknown, "%s is a column that %s does not know", name, op->name);
   return strstr(attune_last_message(), unknown) == NULL;

@@ -7,7 +7,7 @@
 #include "tests/toy_op.h"
 #include "tuning/tuner.h"
 
-enum { CASES = 32, CONFIGURATIONS = 2, PATIENCE_MS = 60000 };
+enum { CASES = 16, CONFIGURATIONS = 2, PATIENCE_MS = 60000 };
 
 static attune_device *device;
 static at_random *data[2];
