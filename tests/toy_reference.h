@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * toy_reference.h: private to toy_*.c: the toy operation's texts (toy_text.c) and what is right (toy_reference.c). */
+ * toy_reference.h: private to toy_*.c: the toy operation's texts (toy_text.c), what is right (toy_reference.c), and where
+ * operands lay (toy_launch.c). */
 #ifndef AT_TEST_TOY_REFERENCE_H
 #define AT_TEST_TOY_REFERENCE_H
 
@@ -8,6 +9,7 @@
 attune_status toy_format(const void *problem, char *out, size_t size);
 attune_status toy_parse(const char *text, void *problem);
 attune_status toy_family(const void *problem, char *out, size_t size);
+extern const char *const toy_columns[];
 attune_status toy_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                               size_t label_size);
 
@@ -27,5 +29,7 @@ const char *toy_special_name(int bit);
 int toy_case_count(void);
 bool toy_case_at(int index, void *problem);
 void toy_oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
+
+void toy_forget_places(void);
 
 #endif

@@ -10,6 +10,9 @@
 /* BAD_DATA: "m is "x"; should be SHOULD". */
 attune_status at_field_fail(const at_field *field, const char *should);
 
+/* BAD_DATA: the operation has no such column, but those of at_op.columns. */
+attune_status at_field_unknown(const at_op *op, const at_field *field);
+
 /* BAD_DATA unless each of these columns is there and not empty. */
 attune_status at_fields_need(const char *operation, const at_field *fields, int count, const char *const *names,
                              int name_count);
@@ -17,7 +20,8 @@ attune_status at_fields_need(const char *operation, const at_field *fields, int 
 /* One of `numbers` by its name. */
 attune_status at_field_number(const at_field *field, const at_number *numbers, size_t count, bool *known);
 
-/* What any operation knows: contract, deterministic, workspace, align. */
+/* What any operation knows. */
+#define AT_TERM_COLUMNS "contract", "deterministic", "align", "workspace"
 attune_status at_field_term(const at_field *field, at_terms *terms, bool *known);
 
 /* The column `name` with one of `dtypes`: bits of AT_DTYPE_BIT. */
