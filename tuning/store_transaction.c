@@ -19,6 +19,14 @@ static attune_status refused_by_system(const at_store *store) {
   return error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION : ATTUNE_IO_ERROR;
 }
 
+/* Readers of a write-ahead log write beside the file. attune makes none, but other programs can. */
+static attune_status cannot_read_here(const at_store *store) {
+  return at_fail(ATTUNE_PERMISSION,
+                 "%s cannot be read while its folder cannot be written; if another program gave it a write-ahead log, "
+                 "run PRAGMA journal_mode = DELETE on it where its folder can be written",
+                 store->path);
+}
+
 attune_status at_store_fail(at_store *store, int code) {
   const char *path = store->path;
   struct rlimit limit;
@@ -45,8 +53,18 @@ attune_status at_store_fail(at_store *store, int code) {
     store->damaged = true;
     return at_fail(ATTUNE_BAD_DATA, "%s is damaged (%s); with no program using it, move it away and tune again", path,
                    reason);
-  case SQLITE_CANTOPEN: return at_fail(refused_by_system(store), "%s: %s; its folder must be writable", path, reason);
+  case SQLITE_CANTOPEN:
+    if (store->read_only) return cannot_read_here(store);
+    return at_fail(refused_by_system(store), "%s: %s; its folder must be writable", path, reason);
   case SQLITE_READONLY:
+    if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY)
+      return at_fail(ATTUNE_PERMISSION,
+                     "%s holds a write that did not end and must be undone first; open it once (attune show) where its "
+                     "folder can be written",
+                     path);
+    if (store->read_only) return cannot_read_here(store);
+    return at_fail(ATTUNE_PERMISSION, "%s cannot be written (%s, SQLite code %d); check its mode and its folder's",
+                   path, reason, code);
   case SQLITE_PERM:
   case SQLITE_AUTH:
     return at_fail(ATTUNE_PERMISSION, "%s cannot be written (%s, SQLite code %d); check its mode and its folder's",

@@ -417,8 +417,9 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
   if (!getenv("ATTUNE_LOG")) attune_set_log(on_log, progress, ATTUNE_LOG_WARNING);
   look_up(&run);
   int code = CLI_DONE;
-  if (run.to_measure && attune_tuner_database_prepare(tuner) != ATTUNE_OK) {
-    code = cli_fail(attune_tuner_database_status(tuner));
+  const attune_status status = run.to_measure ? attune_tuner_database_prepare(tuner) : ATTUNE_OK;
+  if (status != ATTUNE_OK) {
+    code = cli_fail(status);
   } else {
     tune_all(&run);
     code = conclude(&run);
