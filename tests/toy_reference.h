@@ -8,6 +8,7 @@
 attune_status toy_format(const void *problem, char *out, size_t size);
 attune_status toy_parse(const char *text, void *problem);
 attune_status toy_family(const void *problem, char *out, size_t size);
+extern const char *const toy_columns[];
 attune_status toy_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                               size_t label_size);
 

@@ -87,9 +87,11 @@ attune_status toy_parse(const char *text, void *problem) {
   return ATTUNE_OK;
 }
 
+static const char *const names[] = {"kind", "rows", "cols", "taps"};
+const char *const toy_columns[] = {"kind", "rows", "cols", "taps", NULL};
+
 attune_status toy_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                               size_t label_size) {
-  static const char *const names[] = {"kind", "rows", "cols", "taps"};
   const char *values[AT_COUNT(names)] = {"f32", NULL, NULL, NULL};
   char text[AT_PROBLEM_CHARS];
   size_t at = 0;

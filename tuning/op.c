@@ -18,6 +18,7 @@ static attune_status check_slots(const at_op *op) {
                {"parse", op->parse},
                {"family", op->family},
                {"distance", op->distance},
+               {"columns", op->columns},
                {"from_fields", op->from_fields},
                {"flops", op->flops},
                {"bytes", op->bytes},

@@ -79,6 +79,8 @@ typedef struct at_op {
   attune_status (*family)(const void *problem, char *out, size_t size);
   /* How far two problems of one family are apart: sum of |log2| of size ratios. */
   double (*distance)(const void *problem, const void *other);
+  /* The columns of a workload that from_fields knows, in the order in which people are told; NULL ends them. */
+  const char *const *columns;
   /* A workload row to a problem's text, and to what people read: the problem as the row has it, before it was
    * normalised. The message names the column at fault. */
   attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size, char *label,

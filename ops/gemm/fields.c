@@ -5,6 +5,11 @@
 #include "ops/gemm/problem.h"
 #include "tuning/fields.h"
 
+const char *const at_gemm_columns[] = {
+    "dtype",    "dtype_out", "transa",        "transb", "m",         "n",        "k",        "batch",
+    "layout",   "lda",       "ldb",           "ldc",    "ldd",       "stride_a", "stride_b", "stride_c",
+    "stride_d", "contract",  "deterministic", "align",  "workspace", NULL};
+
 static attune_status read_number(const at_field *field, attune_gemm_problem *p, bool *known) {
   const at_number sizes[] = {{"m", &p->m, AT_NUMBER_SIZE},
                              {"n", &p->n, AT_NUMBER_SIZE},
@@ -36,11 +41,8 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p, a
   if (!known) status = read_words(field, p, &known);
   if (!known) status = at_field_term(field, terms, &known);
   if (known) return status;
-  return at_fail(
-      ATTUNE_BAD_DATA,
-      "%.40s is a column that %s does not know; should be dtype, dtype_out, contract, deterministic, layout, "
-      "transa, transb, m, n, k, batch, align, workspace, lda ... ldd or stride_a ... stride_d",
-      field->name, at_gemm_op.name);
+  const at_op *const gemm = &at_gemm_op;
+  return at_fail_column(&gemm, 1, field->name);
 }
 
 /* A row-major problem as its caller wrote it; sizes that only fit row-major leave the stored text. */

@@ -85,6 +85,7 @@ attune_status at_gemm_parse(const char *text, void *problem);
 /* `as` 1: as a row-major caller wrote it. */
 attune_status at_gemm_show(const void *problem, int as, char *out, size_t size);
 attune_status at_gemm_family(const void *problem, char *out, size_t size);
+extern const char *const at_gemm_columns[];
 attune_status at_gemm_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                                   size_t label_size);
 /* fields.c: the leading dimensions and strides by their names. */

@@ -116,6 +116,7 @@ const at_op at_gemm_op = {
     .family = at_gemm_family,
     .distance = distance,
     .each_library = each_library,
+    .columns = at_gemm_columns,
     .from_fields = at_gemm_from_fields,
     .flops = flops,
     .bytes = bytes,
