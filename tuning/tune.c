@@ -11,7 +11,6 @@
 #include "src/exit.h"
 #include "src/host/threads.h"
 #include "tuning/fingerprint.h"
-#include "tuning/plan_overflow.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
