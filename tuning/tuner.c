@@ -31,13 +31,13 @@ static attune_status database_status(attune_tuner *t, bool writing) {
 }
 
 attune_status attune_tuner_database_status(attune_tuner *t) {
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
   return database_status(t, attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD);
 }
 
 attune_status attune_tuner_database_prepare(attune_tuner *t) {
   enum { WAIT_MS = 5000 };
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
   attune_status status = database_status(t, true);
   if (status != ATTUNE_OK || !t->user) return status;
   status = at_store_try_write(t->user, WAIT_MS);

@@ -23,7 +23,9 @@ static attune_status check_options(const attune_tuner_options *o) {
   if (!(o->total_budget_ms >= 0.0 && o->total_budget_ms <= 1e12))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
   if ((int)o->measure < ATTUNE_MEASURE_AUTO || o->measure > ATTUNE_MEASURE_HOT_EAGER)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.measure is %d; should be an attune_measure, 0 to 4",
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "options.measure is %d; should be 0 for the usual one, cold,graph (1), cold,eager (2), hot,graph "
+                   "(3) or hot,eager (4)",
                    (int)o->measure);
   return ATTUNE_OK;
 }
@@ -174,7 +176,7 @@ void attune_tuner_destroy(attune_tuner *t) {
 }
 
 attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
   if (!mode_known(mode))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)",
                    (int)mode);

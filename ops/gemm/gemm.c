@@ -8,7 +8,7 @@
 #include <string.h>
 
 static attune_status fail_null(const void *tuner, const void *stream, const void *problem) {
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                  !tuner     ? "tuner"
                  : !stream  ? "stream"
                  : !problem ? "problem"

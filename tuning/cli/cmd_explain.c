@@ -144,7 +144,7 @@ static int explain(const options *o, attune_tuner *tuner, attune_device *device)
   attune_decision decision = {0};
   attune_status status = attune_tuner_database_status(tuner);
   if (status != ATTUNE_OK && o->common.database) return cli_fail(status);
-  if (status != ATTUNE_OK) cli_error("warning: the database is not in use: %s", attune_last_message());
+  if (status != ATTUNE_OK) cli_error("warning: %s", attune_last_message());
   status = attune_explain(tuner, device, o->problem, &decision);
   if (status != ATTUNE_OK) return cli_fail(status);
   if (o->common.json) return cli_print_json(cli_json_decision(&decision));

@@ -344,7 +344,7 @@ static void print_summary(const tune_run *run, const tally *t) {
     printf("%zu still measured by other processes: the same command takes their winners\n",
            t->by_outcome[OUTCOME_BUSY]);
   if (t->incomplete)
-    printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
+    printf("%zu of the tuned ran out of their time: the same command measures them further\n", t->incomplete);
   if (t->unsure)
     printf("%zu are unsure: noise left the choice open; the same command measures them again\n", t->unsure);
   if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])

@@ -128,7 +128,7 @@ static bool output_failed(void) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return false;
   if (errno != EPIPE && !said)
-    cli_error("standard output cannot be written: %s", errno ? strerror(errno) : "an error before");
+    cli_error("standard output cannot be written: %s", errno ? strerror(errno) : "an earlier write failed");
   said = true;
   return true;
 }
