@@ -17,7 +17,7 @@
 struct attune_tuner {
   at_plan_table plans;     /* what calls use: first member, the hot path reads it */
   at_plan_table captured;  /* guesses made inside a capture in mode tune, or while a database was busy: kept apart, so
-                              that a later  call still decides */
+                              that a later call still decides */
   uint64_t id;             /* constant: no other tuner of the process has or had it */
   const at_op *const *ops; /* constant */
   int op_count;
