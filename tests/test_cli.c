@@ -237,7 +237,7 @@ static void tells_elsewhere_from_here(void **state) {
   assert_int_equal(at_store_put(store, "another machine", "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
   at_store_close(store);
   expect_run(0, "show", "--db", database);
-  expect_out("no winners stored");
+  expect_out("no winner stored that holds here");
   expect_out("1 more measured on other machines");
   expect_run(0, "show", "--db", database, "--all");
   expect_out("another machine");

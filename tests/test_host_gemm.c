@@ -149,6 +149,26 @@ static const int f32[2] = {ATTUNE_F32, ATTUNE_F32}, f64[2] = {ATTUNE_F64, ATTUNE
 static const int dtypes[][2] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F16, ATTUNE_F16},
                                 {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
+/* Under AddressSanitizer a read of what lies beside a matrix is found, for all tests below. */
+static void test_guards_are_forbidden(void **unused) {
+  (void)unused;
+#ifdef ORACLE_ADDRESS_SANITIZER
+  static const int64_t sizes[4] = {3, 5, 7, 1};
+  product p;
+  product_open(&p, f32, 0, sizes, AT_C_SEPARATE, 1, 1.0, 1.0);
+  oracle_forbid(&p.o);
+  for (int i = 0; i < ORACLE_BLOCKS; i++) {
+    char *start = oracle_pointer(&p.o, i);
+    const size_t bytes = oracle_extent(&p.o.matrix[i]) * sizeof(float);
+    assert_null(__asan_region_is_poisoned(start, bytes));
+    assert_true(__asan_address_is_poisoned(start + bytes) && __asan_address_is_poisoned(start - 16));
+  }
+  oracle_allow(&p.o);
+  assert_null(__asan_region_is_poisoned(p.o.block[ORACLE_D].raw, p.o.block[ORACLE_D].bytes));
+  product_close(&p);
+#endif
+}
+
 static void test_shapes(void **unused) {
   (void)unused;
   static const int64_t shapes[][4] = {{1, 1, 1, 1},    {3, 5, 7, 3},    {16, 16, 16, 2}, {17, 9, 33, 1},
@@ -391,6 +411,7 @@ static void test_one_plan_many_threads(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_guards_are_forbidden),
       cmocka_unit_test(test_shapes),
       cmocka_unit_test(test_larger),
       cmocka_unit_test(test_not_finite),
