@@ -16,12 +16,13 @@ attune_status attune_workload_read(attune_workload **out, const char *path) {
 }
 
 attune_status attune_device_fingerprint(attune_device *device, char *out, size_t size) {
-  if (!device || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", device ? "out" : "device");
+  if (!device || !out)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", device ? "out" : "device");
   return at_fingerprint_whole(device, at_ops, at_op_count, out, size);
 }
 
 attune_status attune_device_libraries(attune_device *device, attune_library_fn fn, void *user) {
-  if (!device || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", device ? "fn" : "device");
+  if (!device || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", device ? "fn" : "device");
   int end = 0;
   at_message kept; /* a library that is not here is no failure */
   at_message_keep(&kept);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * log.c: lines for whoever listens: the program's function, or standard error when the environment asks for it. */
+ * log.c: lines for whoever listens: the program's function, or standard error, as the environment wants it. */
 #include "src/fork.h"
 #include "src/settings.h"
 #include "src/support.h"

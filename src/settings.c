@@ -175,5 +175,5 @@ attune_status at_settings_alloc(char *out, size_t size) {
 attune_log_level at_settings_log_level(void) {
   const char *value = variable("ATTUNE_LOG");
   const level_word *found = value ? find_level(value) : NULL;
-  return found ? found->level : ATTUNE_LOG_OFF;
+  return found ? found->level : ATTUNE_LOG_ERROR;
 }

@@ -33,6 +33,7 @@ static void run(oracle *o, const at_implementation *implementation, const at_con
   }
   attune_stream *stream = o->c.seed % 3 ? attune_stream_default(device) : made;
   oracle_reset(o);
+  oracle_forbid(o);
   OK(plan->launch(plan, &operands, stream));
   OK(attune_stream_synchronize(stream));
   oracle_check(o, who);

@@ -54,6 +54,47 @@ static void known_costs(void **state) {
   at_profile_close(&profile);
 }
 
+/* What memory_info of a host tells that has little left. */
+static uint64_t free_now;
+static attune_status little_free(attune_device *of, uint64_t *out_free, uint64_t *out_total) {
+  *out_free = free_now;
+  *out_total = of->properties.memory_bytes;
+  return ATTUNE_OK;
+}
+
+static void expect_no_room(size_t bytes, const char *text) {
+  FAILS(at_operand_room(device, bytes), ATTUNE_OUT_OF_MEMORY);
+  if (!strstr(attune_last_message(), text)) fail_msg("%s", attune_last_message());
+}
+
+static void what_is_too_large_is_told(void **state) {
+  (void)state;
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  const at_backend *backend = device->backend;
+  const uint64_t all = device->properties.memory_bytes;
+  at_backend stub = *backend;
+  at_profile profile;
+  device->properties.memory_bytes = UINT64_C(20000000000);
+  free_now = UINT64_C(10000000000);
+  stub.memory_info = little_free;
+  device->backend = &stub;
+  OK(at_operand_room(device, 2000000000));
+  expect_no_room(3000000000,
+                 "its operands are 3 GB, measuring and verifying it needs about 15 GB, and only this much is "
+                 "free there: 10 GB; free some, or");
+  expect_no_room((size_t)48000000000000,
+                 "its operands are 48 TB, measuring and verifying it needs about 240 TB, and all "
+                 "the memory there is 20 GB; tune it on a device with more");
+  expect_no_room(SIZE_MAX / 2, "PB");
+  free_now = 0; /* not known */
+  OK(at_operand_room(device, 3000000000));
+  device->properties.memory_bytes = 1000;
+  FAILS(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER), ATTUNE_OUT_OF_MEMORY);
+  at_profile_close(&profile);
+  device->backend = backend;
+  device->properties.memory_bytes = all;
+}
+
 static void a_failing_plan_fails_here(void **state) {
   (void)state;
   const at_key key = toy_key(TOY_PROBLEM, device);
@@ -209,6 +250,7 @@ static void operands_move_between_placements(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_costs),
+      cmocka_unit_test(what_is_too_large_is_told),
       cmocka_unit_test(a_failing_plan_fails_here),
       cmocka_unit_test(calls_of_a_sample),
       cmocka_unit_test(cold_operands_rotate),

@@ -29,7 +29,7 @@ static void defaults(void **state) {
   assert_int_equal(s.mode, ATTUNE_MODE_CACHED);
   assert_true(s.budget_ms == 0.0);
   assert_int_equal(s.threads, 0);
-  assert_int_equal(at_settings_log_level(), ATTUNE_LOG_OFF);
+  assert_int_equal(at_settings_log_level(), ATTUNE_LOG_ERROR);
 }
 
 static void bad_log_levels_are_named(void **state) {
@@ -46,7 +46,7 @@ static void bad_log_levels_are_named(void **state) {
     assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
     assert_non_null(strstr(attune_last_message(), "ATTUNE_LOG"));
     assert_non_null(strstr(attune_last_message(), "should be off, error, warning or info"));
-    assert_int_equal(at_settings_log_level(), ATTUNE_LOG_OFF);
+    assert_int_equal(at_settings_log_level(), ATTUNE_LOG_ERROR);
   }
 }
 
@@ -181,7 +181,7 @@ static void log_levels(void **state) {
     const char *text;
     attune_log_level level;
   } levels[] = {{"off", ATTUNE_LOG_OFF},   {"error", ATTUNE_LOG_ERROR}, {"warning", ATTUNE_LOG_WARNING},
-                {"info", ATTUNE_LOG_INFO}, {"INFO", ATTUNE_LOG_OFF},    {"", ATTUNE_LOG_OFF}};
+                {"info", ATTUNE_LOG_INFO}, {"INFO", ATTUNE_LOG_ERROR},  {"", ATTUNE_LOG_ERROR}};
   for (size_t i = 0; i < AT_COUNT(levels); i++) {
     setenv("ATTUNE_LOG", levels[i].text, 1);
     assert_int_equal(at_settings_log_level(), levels[i].level);

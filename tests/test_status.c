@@ -36,7 +36,8 @@ static void print_of_child(char *out, size_t size, const char *setting, bool qui
     else
       unsetenv("ATTUNE_LOG");
     dup2(ends[1], STDERR_FILENO);
-    if (quiet) attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
+    if (quiet) attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
+    at_log(ATTUNE_LOG_ERROR, "disk sda is gone");
     at_log(ATTUNE_LOG_WARNING, "disk %s is slow", "sda");
     at_log(ATTUNE_LOG_INFO, "all is well");
     _exit(0);
@@ -51,17 +52,20 @@ static void print_of_child(char *out, size_t size, const char *setting, bool qui
 }
 
 /* First of all tests: the parent must not have read ATTUNE_LOG yet. */
-static void standard_error_needs_the_environment(void **state) {
+static void standard_error_hears_what_the_environment_says(void **state) {
   (void)state;
   char text[512];
   print_of_child(text, sizeof text, NULL, false);
-  assert_string_equal(text, "");
+  assert_string_equal(text, "attune: error: disk sda is gone\n");
   print_of_child(text, sizeof text, "shout", false);
+  assert_string_equal(text, "attune: error: disk sda is gone\n");
+  print_of_child(text, sizeof text, "off", false);
   assert_string_equal(text, "");
   print_of_child(text, sizeof text, "warning", false);
-  assert_string_equal(text, "attune: warning: disk sda is slow\n");
+  assert_string_equal(text, "attune: error: disk sda is gone\nattune: warning: disk sda is slow\n");
   print_of_child(text, sizeof text, "info", false);
-  assert_string_equal(text, "attune: warning: disk sda is slow\nattune: info: all is well\n");
+  assert_string_equal(
+      text, "attune: error: disk sda is gone\nattune: warning: disk sda is slow\nattune: info: all is well\n");
   print_of_child(text, sizeof text, "info", true);
   assert_string_equal(text, "");
 }
@@ -214,7 +218,7 @@ static void the_clock_moves_on(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(standard_error_needs_the_environment),
+      cmocka_unit_test(standard_error_hears_what_the_environment_says),
       cmocka_unit_test(names),
       cmocka_unit_test(a_failure_leaves_one_line),
       cmocka_unit_test(a_long_message_is_cut),

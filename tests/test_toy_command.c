@@ -87,7 +87,11 @@ static void bad_rows_are_told(void **state) {
   expect("bad.csv:2:");
   write_file("bad.csv", "op,kind,rows,cols,tapes\ntoy,f32,9,7,1\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
-  expect("tapes is a column that toy does not know");
+  expect("bad.csv:1:19: \"tapes\" is no column of gemm, toy; should be name, op, count or one of gemm: dtype, ");
+  expect("; toy: kind, rows, cols, taps");
+  write_file("bad.csv", "op,kind,rows,cols,taps,m\ntoy,f32,9,7,1,4\n");
+  expect_run("tune bad.csv --db t.db --device host", 2);
+  expect("m is a column that toy does not know"); /* gemm does */
   write_file("bad.csv", "op,kind\ntoys,f32\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
   expect("there is no operation \"toys\"");

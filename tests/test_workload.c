@@ -138,6 +138,7 @@ static attune_status scan_from_fields(const at_field *fields, int count, char *o
   }
   return count == 1 ? ATTUNE_OK : at_fail(ATTUNE_BAD_DATA, "column length is missing; scan needs it");
 }
+static const char *const scan_columns[] = {"length", NULL};
 static at_op scan;
 static const at_op *both[] = {&at_gemm_op, &scan};
 
@@ -147,6 +148,7 @@ static attune_status read_both(attune_workload **out, const char *text, const at
   scan.name = "scan";
   scan.parse = scan_parse;
   scan.format = scan_format;
+  scan.columns = scan_columns;
   scan.from_fields = scan_from_fields;
   FILE *file = fopen(path, "w");
   assert_non_null(file);
@@ -198,7 +200,33 @@ static void unknown_operations(void **state) {
   expect_both_refuse("problem,op\nscan 7,gemm\n", ":2:8: op is \"gemm\"; should be \"scan\", as in the problem");
   expect_both_refuse("problem,op\nscan 7,sca\n", ":2:8: op is \"sca\"; should be \"scan\"");
   expect_both_refuse("op,length,m\nscan,7,8\n", ":2:8: m is no column of a scan");
-  expect_both_refuse("op,length,m\ngemm,7,8\n", ":2:1: column dtype is missing; gemm needs dtype, m, n and k");
+  expect_both_refuse("op,length,size\n",
+                     ":1:11: \"size\" is no column of gemm, scan; should be name, op, count or one of gemm: dtype, ");
+  expect_both_refuse("op,length,m\ngemm,,8\n", ":2:1: column dtype is missing; gemm needs dtype, m, n and k");
+}
+
+/* Told at the header, with all that there are: what was mistyped may be any of them. */
+static void unknown_columns_are_told_where_they_stand(void **state) {
+  (void)state;
+  attune_workload *w = NULL;
+  expect_refused("# a comment\ndtype,m,n,k,ldaa\n",
+                 ":2:13: \"ldaa\" is no column of gemm; should be name, op, count or one of dtype, dtype_out, "
+                 "transa, transb, m, n, k, batch, layout, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, "
+                 "contract, deterministic, align, workspace");
+  expect_refused("dtype,m,n,k,note\nf32,1,1,1,\n", ":1:13: \"note\" is no column of gemm;"); /* empty fields too */
+  expect_refused("dtype,m,n,k,length\nf32,1,1,1,2\n", ":1:13: ");
+  for (const char *const *column = at_gemm_op.columns; *column; column++) { /* and each of them is one */
+    char text[128], wrong[64];
+    const bool needed = strstr("dtype m n k", *column) != NULL;
+    snprintf(text, sizeof text, "dtype,m,n,k%s%s\n%s,%s,%s,%s%s\n", needed ? "" : ",", needed ? "" : *column,
+             strcmp(*column, "dtype") == 0 ? "?" : "f32", strcmp(*column, "m") == 0 ? "?" : "1",
+             strcmp(*column, "n") == 0 ? "?" : "1", strcmp(*column, "k") == 0 ? "?" : "1", needed ? "" : ",?");
+    snprintf(wrong, sizeof wrong, ": %s is \"?\"; should be ", *column);
+    assert_int_equal(read_text(&w, text), ATTUNE_BAD_DATA);
+    if (!strstr(attune_last_message(), wrong)) fail_msg("%s", attune_last_message());
+  }
+  OK(read_both(&w, "op,length,dtype,m,n,k,lda\nscan,7,,,,,\ngemm,,f32,1,2,3,4\n", &at_gemm_op));
+  attune_workload_destroy(w);
 }
 
 static void the_contract_is_a_column(void **state) {
@@ -262,7 +290,7 @@ static void names_the_wrong_field(void **state) {
   expect_refused("dtype,m,n,k\nf32,1,1,99999999999999999999\n", ":2:9: ");
   expect_refused("dtype,m,n,k\nf99,1,1,1\n", ":2:1: ");
   expect_refused("dtype,m,n,k\n\n#\nf32,1,x,1\n", ":4:7: ");
-  expect_refused("dtype,m,n,k,colour\nf32,1,1,1,red\n", ":2:11: ");
+  expect_refused("dtype,m,n,k,colour\nf32,1,1,1,red\n", ":1:13: ");
   expect_refused("dtype,m,n\nf32,1,1\n", ":2:");
   expect_refused("dtype,m,n,k,lda\nf32,8,8,8,4\n", ":2:");
   assert_non_null(strstr(attune_last_message(), "lda"));
@@ -351,6 +379,7 @@ int main(void) {
       cmocka_unit_test(reads_problems_as_text),
       cmocka_unit_test(rows_name_their_operation),
       cmocka_unit_test(unknown_operations),
+      cmocka_unit_test(unknown_columns_are_told_where_they_stand),
       cmocka_unit_test(the_contract_is_a_column),
       cmocka_unit_test(files_of_the_repository),
       cmocka_unit_test(refuses_malformed_files),

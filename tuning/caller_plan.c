@@ -64,7 +64,10 @@ attune_status at_caller_plan_create(attune_plan **out, attune_tuner *tuner, attu
 attune_status at_caller_plan_fail(const attune_plan *plan, const at_op *op, const attune_stream *stream,
                                   const void *operands) {
   if (!plan || !stream || !operands)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !plan ? "plan" : !stream ? "stream" : "operands");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
+                   !plan     ? "plan"
+                   : !stream ? "stream"
+                             : "operands");
   if (plan->op != op)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "plan is of %s, the operands of %s; run it by the call of %s",
                    plan->op->name, op->name, plan->op->name);
@@ -77,7 +80,7 @@ const char *attune_plan_operation(const attune_plan *plan) {
 }
 
 attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out) {
-  if (!plan || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", plan ? "out" : "plan");
+  if (!plan || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", plan ? "out" : "plan");
   *out = ((const caller_plan *)(const void *)plan)->decision;
   return ATTUNE_OK;
 }

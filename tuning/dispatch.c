@@ -8,7 +8,6 @@
 
 #include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
-#include "tuning/plan_overflow.h"
 #include "tuning/recording.h"
 #include "tuning/tune.h"
 
@@ -112,9 +111,9 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   const void *problem = key->words + 1;
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
   const bool late = mode == ATTUNE_MODE_TUNE && at_stream_capturing(stream); /* would tune, may not now */
-  if ((*out = at_plan_overflow_use(&tuner->plans, key))) return ATTUNE_OK;
+  if ((*out = at_plan_table_use_beyond(&tuner->plans, key))) return ATTUNE_OK;
   if (late &&
-      ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_overflow_use(&tuner->captured, key))))
+      ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_table_use_beyond(&tuner->captured, key))))
     return ATTUNE_OK;
   at_plan *plan = NULL;
   attune_decision decision;
@@ -182,7 +181,7 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
 
 attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {
   if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner     ? "tuner"
                    : !device  ? "device"
                    : !problem ? "problem"

@@ -17,12 +17,23 @@ static void list(const char *const *words, int count, const char *last, char *ou
     at_append(out, size, &at, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : last, words[i]);
 }
 
-attune_status at_field_unknown(const at_op *op, const at_field *field) {
-  char all[384];
-  int count = 0;
-  while (op->columns[count]) count++;
-  list(op->columns, count, " or ", all, sizeof all);
-  return at_fail(ATTUNE_BAD_DATA, "%.40s is a column that %s does not know; should be %s", field->name, op->name, all);
+bool at_op_knows_column(const at_op *op, const char *name) {
+  for (const char *const *known = op->columns; *known; known++)
+    if (strcmp(*known, name) == 0) return true;
+  return false;
+}
+
+attune_status at_fail_column(const at_op *const *ops, int count, const char *name) {
+  char all[400] = "", names[64] = "";
+  size_t at = 0, named = 0;
+  for (int i = 0; i < count; i++) {
+    at_append(names, sizeof names, &named, "%s%s", i ? ", " : "", ops[i]->name);
+    if (count > 1) at_append(all, sizeof all, &at, "%s%s: ", i ? "; " : "", ops[i]->name);
+    for (const char *const *known = ops[i]->columns; *known; known++)
+      at_append(all, sizeof all, &at, "%s%s", known == ops[i]->columns ? "" : ", ", *known);
+  }
+  return at_fail(ATTUNE_BAD_DATA, "\"%.40s\" is no column of %s; should be name, op, count or one of %s", name, names,
+                 all);
 }
 
 attune_status at_fields_need(const char *operation, const at_field *fields, int count, const char *const *names,

@@ -83,7 +83,7 @@ static attune_status walk_layer(walk *w, at_store *store, attune_source source) 
 }
 
 attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user) {
-  if (!tuner || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", tuner ? "fn" : "tuner");
+  if (!tuner || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "fn" : "tuner");
   walk w = {.tuner = tuner, .fn = fn, .user = user};
   attune_status status = walk_layer(&w, tuner->user, ATTUNE_SOURCE_STORED);
   if (status == ATTUNE_OK) status = walk_layer(&w, tuner->system, ATTUNE_SOURCE_SYSTEM);
@@ -93,7 +93,7 @@ attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, voi
 attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *device, const char *problem,
                                            attune_implementation_fn fn, void *user) {
   if (!tuner || !device || !problem || !fn)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner     ? "tuner"
                    : !device  ? "device"
                    : !problem ? "problem"

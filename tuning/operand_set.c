@@ -9,7 +9,10 @@
  */
 #include "tuning/operand_set.h"
 
+#include <attune/memory.h>
+
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +22,11 @@ static const size_t ALL_SLACK_CUDA = (size_t)512 << 20, ALL_SLACK_HOST = (size_t
 #define SLOT_ALIGNMENT 4096u
 #define SHIFT_PART 8u    /* a copy as a whole is shifted by up to this part of the slack */
 #define SHIFT_GRAIN 512u /* in multiples of this, which no alignment class sees */
-#define LEAST_REACH 512u /* the nearest of the distances that are drawn */
+/* How often operands are held at once: to be timed, to be verified and, in the host's memory, as they came back, as they
+ * were and by the reference. */
+static const double HELD_CUDA = 2.0, HELD_HOST = 5.0;
+static const double ALWAYS_TRIED = 64e6; /* bytes: not worth a look at what is free */
+#define LEAST_REACH 512u                 /* the nearest of the distances that are drawn */
 
 static size_t align_up(size_t value, size_t to) {
   return (value + to - 1) / to * to;
@@ -54,6 +61,48 @@ attune_status at_operand_bytes(const at_op *op, const void *problem, size_t *out
   const attune_status status = op->buffers(problem, buffers, &count);
   if (status == ATTUNE_OK) *out = plain_bytes(buffers, count);
   return status;
+}
+
+/* --- is there room? --- */
+
+#define BYTES_CHARS 16
+
+static const char *bytes_text(char out[BYTES_CHARS], double bytes) {
+  static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
+  size_t unit = 0;
+  for (; bytes >= 1000.0 && unit + 1 < AT_COUNT(units); unit++) bytes /= 1000.0;
+  snprintf(out, BYTES_CHARS, "%.3g %s", bytes, units[unit]);
+  return out;
+}
+
+/* What is free, with what attune keeps for later; 0: not known. */
+static double free_bytes(attune_device *device, double wanted) {
+  uint64_t available = 0, all = 0;
+  if (!device->backend->memory_info || device->backend->memory_info(device, &available, &all) != ATTUNE_OK) return 0.0;
+  if ((double)available >= wanted) return (double)available;
+  (void)attune_memory_empty_cache(device);
+  return device->backend->memory_info(device, &available, &all) == ATTUNE_OK ? (double)available : 0.0;
+}
+
+attune_status at_operand_room(attune_device *device, size_t operand_bytes) {
+  const bool host = device->properties.kind == ATTUNE_DEVICE_HOST;
+  const double need = (double)operand_bytes * (host ? HELD_HOST : HELD_CUDA),
+               all = (double)device->properties.memory_bytes;
+  char operands[BYTES_CHARS], needed[BYTES_CHARS], has[BYTES_CHARS];
+  const bool fits = all <= 0.0 || need <= all;
+  double left = all;
+  if (fits && (!host || need < ALWAYS_TRIED)) return ATTUNE_OK;
+  if (fits) {
+    left = free_bytes(device, need);
+    if (left <= 0.0 || need <= left) return ATTUNE_OK;
+  }
+  return at_fail(
+      ATTUNE_OUT_OF_MEMORY,
+      "it is too large to be measured on %s: its operands are %s, measuring and verifying it needs about %s, "
+      "and %s %s; %s. Until it is measured, calls of it run the default",
+      device->name, bytes_text(operands, (double)operand_bytes), bytes_text(needed, need),
+      fits ? "only this much is free there:" : "all the memory there is", bytes_text(has, left),
+      fits ? "free some, or tune it where there is more" : "tune it on a device with more, or tune a smaller one");
 }
 
 /* --- placements --- */

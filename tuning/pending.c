@@ -45,7 +45,8 @@ static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *ou
     if (has_winner(tuner, key)) continue;
     const double left_ns = budget_ms > 0.0 ? budget_ms * 1e6 - (double)(at_now_ns() - start_ns) : 0.0;
     if (left_ns < 0.0) {
-      status = at_fail(ATTUNE_BUDGET_EXHAUSTED, "the budget of %g ms ended with problems left to tune", budget_ms);
+      status = at_fail(ATTUNE_BUDGET_EXHAUSTED,
+                       "the budget of %g ms ended before every problem was tuned; call again for the rest", budget_ms);
       break;
     }
     status = tune_key(tuner, key, left_ns);

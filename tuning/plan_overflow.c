@@ -12,7 +12,7 @@ enum { SETS = 128, WAYS = 8 };
 typedef struct at_counted_plan {
   at_plan plan; /* what callers see */
   at_plan *real;
-  at_plan_table *table;
+  at_plan_overflow *overflow;
   int uses;
   bool pinned; /* a graph has it */
   struct at_counted_plan *next, *previous;
@@ -26,6 +26,8 @@ typedef struct slot {
 } slot;
 
 struct at_plan_overflow {
+  pthread_mutex_t *lock;    /* the table's; guards all below */
+  _Atomic uint64_t *others; /* calls, for the table */
   uint64_t clock;
   at_counted_plan *plans; /* all that exist */
   slot slots[SETS][WAYS];
@@ -38,7 +40,7 @@ static at_counted_plan *count_down(at_counted_plan *counted) {
   if (counted->previous)
     counted->previous->next = counted->next;
   else
-    counted->table->overflow->plans = counted->next;
+    counted->overflow->plans = counted->next;
   return counted;
 }
 
@@ -49,10 +51,10 @@ static void release(at_counted_plan *counted) {
 }
 
 static void drop_use(at_counted_plan *counted) {
-  at_plan_table *table = counted->table;
-  pthread_mutex_lock(&table->lock);
+  pthread_mutex_t *lock = counted->overflow->lock;
+  pthread_mutex_lock(lock);
   at_counted_plan *last = count_down(counted);
-  pthread_mutex_unlock(&table->lock);
+  pthread_mutex_unlock(lock);
   release(last);
 }
 
@@ -70,10 +72,10 @@ static attune_status drop_after(at_counted_plan *counted, attune_stream *stream)
   if (host && !stream->capture) return stream->device->backend->call(stream, drop_in_order, counted);
   bool stays = false;
   if (host) {
-    pthread_mutex_lock(&counted->table->lock);
+    pthread_mutex_lock(counted->overflow->lock);
     stays = !counted->pinned;
     counted->pinned = true;
-    pthread_mutex_unlock(&counted->table->lock);
+    pthread_mutex_unlock(counted->overflow->lock);
   }
   if (!stays) drop_use(counted);
   return ATTUNE_OK;
@@ -82,11 +84,11 @@ static attune_status drop_after(at_counted_plan *counted, attune_stream *stream)
 /* A plan that a caller made has a use of its own, which does not end with the launch. */
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   at_counted_plan *counted = plan->counted;
-  atomic_fetch_add_explicit(&counted->table->others, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(counted->overflow->others, 1, memory_order_relaxed);
   if (plan->borrowed) {
-    pthread_mutex_lock(&counted->table->lock);
+    pthread_mutex_lock(counted->overflow->lock);
     counted->uses++;
-    pthread_mutex_unlock(&counted->table->lock);
+    pthread_mutex_unlock(counted->overflow->lock);
   }
   const attune_status status = counted->real->launch(counted->real, operands, stream);
   const attune_status dropped = drop_after(counted, stream);
@@ -98,35 +100,35 @@ static void release_borrowed(at_plan *plan) {
   if (plan->borrowed) at_plan_unuse(plan);
 }
 
-static at_counted_plan *count(at_plan_table *table, at_plan *real) {
+static at_counted_plan *count(at_plan_overflow *overflow, at_plan *real) {
   at_counted_plan *counted = malloc(sizeof *counted);
   if (!counted) return NULL;
-  *counted = (at_counted_plan){.plan = *real, .real = real, .table = table, .uses = 1, .next = table->overflow->plans};
+  *counted = (at_counted_plan){.plan = *real, .real = real, .overflow = overflow, .uses = 1, .next = overflow->plans};
   counted->plan.launch = launch;
   counted->plan.release = release_borrowed;
   counted->plan.counted = counted;
   if (counted->next) counted->next->previous = counted;
-  table->overflow->plans = counted;
+  overflow->plans = counted;
   return counted;
 }
 
-static slot *find(const at_plan_table *table, const at_key *key, uint64_t hash) {
-  slot *set = table->overflow ? table->overflow->slots[hash % SETS] : NULL;
-  for (int i = 0; set && i < WAYS; i++)
+static slot *find(at_plan_overflow *overflow, const at_key *key, uint64_t hash) {
+  slot *set = overflow->slots[hash % SETS];
+  for (int i = 0; i < WAYS; i++)
     if (set[i].plan && set[i].hash == hash && at_key_equal(&set[i].key, key)) return &set[i];
   return NULL;
 }
 
 /* A free slot of the set, or that which was used least lately. */
-static slot *make_room(at_plan_table *table, uint64_t hash) {
-  slot *set = table->overflow->slots[hash % SETS], *oldest = &set[0];
+static slot *make_room(at_plan_overflow *overflow, uint64_t hash) {
+  slot *set = overflow->slots[hash % SETS], *oldest = &set[0];
   for (int i = 0; i < WAYS && oldest->plan; i++)
     if (!set[i].plan || set[i].used_at < oldest->used_at) oldest = &set[i];
   return oldest;
 }
 
-static at_plan *use(at_plan_table *table, slot *s) {
-  s->used_at = ++table->overflow->clock;
+static at_plan *use(at_plan_overflow *overflow, slot *s) {
+  s->used_at = ++overflow->clock;
   s->plan->uses++;
   return &s->plan->plan;
 }
@@ -141,57 +143,57 @@ static void empty(slot *s, at_plan **unused) {
   s->plan = NULL;
 }
 
-const at_plan *at_plan_overflow_use(at_plan_table *table, const at_key *key) {
-  if (AT_LIKELY(!atomic_load_explicit(&table->crowded, memory_order_acquire))) return NULL;
-  const uint64_t hash = at_key_hash(key);
-  pthread_mutex_lock(&table->lock);
-  slot *s = find(table, key, hash);
-  const at_plan *plan = s ? use(table, s) : NULL;
-  pthread_mutex_unlock(&table->lock);
-  return plan;
+at_plan_overflow *at_plan_overflow_open(pthread_mutex_t *lock, _Atomic uint64_t *others) {
+  at_plan_overflow *overflow = calloc(1, sizeof *overflow);
+  if (!overflow) return NULL;
+  overflow->lock = lock;
+  overflow->others = others;
+  return overflow;
 }
 
-attune_status at_plan_overflow_put(at_plan_table *table, const at_key *key, uint64_t hash, at_plan **plan,
+const at_plan *at_plan_overflow_use(at_plan_overflow *overflow, const at_key *key, uint64_t hash) {
+  slot *s = find(overflow, key, hash);
+  return s ? use(overflow, s) : NULL;
+}
+
+attune_status at_plan_overflow_put(at_plan_overflow *overflow, const at_key *key, uint64_t hash, at_plan **plan,
                                    const attune_decision *decision, bool keep, at_plan **unused) {
-  if (!table->overflow) table->overflow = calloc(1, sizeof *table->overflow);
-  if (!table->overflow) return ATTUNE_OUT_OF_MEMORY;
-  atomic_store_explicit(&table->crowded, true, memory_order_release);
-  slot *s = find(table, key, hash);
+  slot *s = find(overflow, key, hash);
   if (s && keep) {
     *unused = *plan;
   } else {
-    at_counted_plan *counted = count(table, *plan);
+    at_counted_plan *counted = count(overflow, *plan);
     if (!counted) return ATTUNE_OUT_OF_MEMORY;
-    if (!s) s = make_room(table, hash);
+    if (!s) s = make_room(overflow, hash);
     empty(s, unused);
     *s = (slot){.plan = counted, .hash = hash, .decision = *decision};
     at_key_copy(&s->key, key);
   }
-  *plan = use(table, s);
+  *plan = use(overflow, s);
   return ATTUNE_OK;
 }
 
-bool at_plan_overflow_decision(const at_plan_table *table, const at_key *key, uint64_t hash, attune_decision *out) {
-  const slot *s = find(table, key, hash);
+bool at_plan_overflow_decision(const at_plan_overflow *overflow, const at_key *key, uint64_t hash,
+                               attune_decision *out) {
+  const slot *s = find((at_plan_overflow *)(uintptr_t)overflow, key, hash);
   if (s) *out = s->decision;
   return s != NULL;
 }
 
-void at_plan_overflow_drop_guesses(at_plan_table *table) {
-  for (int i = 0; table->overflow && i < SETS * WAYS; i++) {
-    slot *s = &table->overflow->slots[i / WAYS][i % WAYS];
+void at_plan_overflow_drop_guesses(at_plan_overflow *overflow) {
+  for (int i = 0; i < SETS * WAYS; i++) {
+    slot *s = &overflow->slots[i / WAYS][i % WAYS];
     at_plan *unused = NULL;
     if (s->plan && s->decision.source <= ATTUNE_SOURCE_NEIGHBOUR) empty(s, &unused);
     at_plan_destroy(unused);
   }
 }
 
-void at_plan_overflow_close(at_plan_table *table) {
-  while (table->overflow && table->overflow->plans) {
-    at_counted_plan *counted = table->overflow->plans;
-    table->overflow->plans = counted->next;
+void at_plan_overflow_close(at_plan_overflow *overflow) {
+  while (overflow && overflow->plans) {
+    at_counted_plan *counted = overflow->plans;
+    overflow->plans = counted->next;
     release(counted);
   }
-  free(table->overflow);
-  table->overflow = NULL;
+  free(overflow);
 }

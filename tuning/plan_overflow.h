@@ -4,25 +4,34 @@
 #ifndef AT_PLAN_OVERFLOW_H
 #define AT_PLAN_OVERFLOW_H
 
-#include "tuning/plan_table.h"
+#include <pthread.h>
+#include <stdatomic.h>
 
-/* The key's plan with a use counted for the caller, who launches it once or hands it to at_plan_unuse; NULL: none. */
-const at_plan *at_plan_overflow_use(at_plan_table *table, const at_key *key);
+#include "tuning/key.h"
+#include "tuning/registry.h"
+
+typedef struct at_plan_overflow at_plan_overflow;
 
 /* A use less of a plan that dispatch gave and that is not launched; others are left alone. */
 void at_plan_unuse(const at_plan *plan);
 
-/* What follows is called under the table's lock. */
+/* `lock` is the table's: who calls what follows holds it, but for at_plan_overflow_close. A launch of a plan takes it too,
+ * and adds to `others`. NULL: no memory. */
+at_plan_overflow *at_plan_overflow_open(pthread_mutex_t *lock, _Atomic uint64_t *others);
+
+/* Frees all, also what is in use: the work is done. */
+void at_plan_overflow_close(at_plan_overflow *overflow);
+
+/* The key's plan with a use counted for the caller, who launches it once or hands it to at_plan_unuse; NULL: none. */
+const at_plan *at_plan_overflow_use(at_plan_overflow *overflow, const at_key *key, uint64_t hash);
 
 /* As at_plan_table_put, but `plan` stays the caller's after a failure; *plan comes back with a use counted. `unused`:
  * what the caller destroys without the lock. */
-attune_status at_plan_overflow_put(at_plan_table *table, const at_key *key, uint64_t hash, at_plan **plan,
+attune_status at_plan_overflow_put(at_plan_overflow *overflow, const at_key *key, uint64_t hash, at_plan **plan,
                                    const attune_decision *decision, bool keep, at_plan **unused);
 
-bool at_plan_overflow_decision(const at_plan_table *table, const at_key *key, uint64_t hash, attune_decision *out);
-void at_plan_overflow_drop_guesses(at_plan_table *table);
-
-/* Frees all, also what is in use: the work is done. */
-void at_plan_overflow_close(at_plan_table *table);
+bool at_plan_overflow_decision(const at_plan_overflow *overflow, const at_key *key, uint64_t hash,
+                               attune_decision *out);
+void at_plan_overflow_drop_guesses(at_plan_overflow *overflow);
 
 #endif

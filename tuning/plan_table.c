@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan_table.c: open addressing with linear probing. Slots go from empty to an entry once and never back; growth
  * publishes a new array of slots over the same entries. */
-#include "tuning/plan_overflow.h"
+#include "tuning/plan_table.h"
 
 #include <stdlib.h>
 
@@ -50,7 +50,7 @@ void at_plan_table_close(at_plan_table *table) {
     }
     free(entry);
   }
-  at_plan_overflow_close(table);
+  at_plan_overflow_close(table->overflow);
   pthread_mutex_destroy(&table->lock);
   memset(table, 0, sizeof *table);
 }
@@ -125,6 +125,24 @@ static at_plan *replace(at_plan_entry *entry, at_plan *given, const attune_decis
   return next;
 }
 
+/* Of a problem beyond the bound. Under the lock. */
+static bool put_beyond(at_plan_table *table, const at_key *key, uint64_t hash, at_plan **plan,
+                       const attune_decision *decision, bool keep, at_plan **unused) {
+  if (!table->overflow) table->overflow = at_plan_overflow_open(&table->lock, &table->others);
+  if (!table->overflow) return false;
+  atomic_store_explicit(&table->crowded, true, memory_order_release);
+  return at_plan_overflow_put(table->overflow, key, hash, plan, decision, keep, unused) == ATTUNE_OK;
+}
+
+const at_plan *at_plan_table_use_beyond(at_plan_table *table, const at_key *key) {
+  if (AT_LIKELY(!atomic_load_explicit(&table->crowded, memory_order_acquire))) return NULL;
+  const uint64_t hash = at_key_hash(key);
+  pthread_mutex_lock(&table->lock);
+  const at_plan *plan = at_plan_overflow_use(table->overflow, key, hash);
+  pthread_mutex_unlock(&table->lock);
+  return plan;
+}
+
 attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
                                 const attune_decision *decision, bool keep) {
   const uint64_t hash = at_key_hash(key);
@@ -139,7 +157,7 @@ attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan
   } else if (entry) {
     *plan = replace(entry, given, decision, &unused);
   } else if (table->count >= table->most) {
-    ok = at_plan_overflow_put(table, key, hash, plan, decision, keep, &unused) == ATTUNE_OK;
+    ok = put_beyond(table, key, hash, plan, decision, keep, &unused);
   } else {
     ok = entry_add(table, key, hash, given, decision);
   }
@@ -154,7 +172,7 @@ bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_deci
   at_plan_entry *entry = entry_find(table, key, hash);
   const bool found = entry && atomic_load_explicit(&entry->plan, memory_order_relaxed);
   if (found) *out = entry->decision;
-  const bool beyond = !entry && at_plan_overflow_decision(table, key, hash, out);
+  const bool beyond = !entry && table->overflow && at_plan_overflow_decision(table->overflow, key, hash, out);
   pthread_mutex_unlock(&table->lock);
   return found || beyond;
 }
@@ -189,6 +207,6 @@ void at_plan_table_drop_guesses(at_plan_table *table) {
   for (at_plan_entry *entry = table->entries; entry; entry = entry->next)
     if (entry->decision.source <= ATTUNE_SOURCE_NEIGHBOUR)
       retire(entry, atomic_exchange_explicit(&entry->plan, NULL, memory_order_acq_rel));
-  at_plan_overflow_drop_guesses(table);
+  if (table->overflow) at_plan_overflow_drop_guesses(table->overflow);
   pthread_mutex_unlock(&table->lock);
 }

@@ -5,71 +5,12 @@
 #ifndef AT_PLAN_TABLE_H
 #define AT_PLAN_TABLE_H
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
-#include "tuning/registry.h"
+#include "tuning/plan_overflow.h"
 
 #define AT_PLANS_MOST ((size_t)32768) /* problems of one table: about 3 KB each */
-
-/* Device, op and the problem's bytes in word 0, the normalised problem behind it, zeros up to the end of its last word.
- * What lies behind that word belongs to no key and is not read. */
-typedef struct at_key {
-  uint64_t words[1 + AT_PROBLEM_BYTES / 8];
-} at_key;
-_Static_assert(AT_PROBLEM_BYTES % 8 == 0 && AT_PROBLEM_BYTES <= UINT16_MAX, "a key tells its problem's bytes");
-
-static inline void *at_key_problem(at_key *key) {
-  return key->words + 1;
-}
-static inline int at_key_device(const at_key *key) {
-  return (int)(unsigned)key->words[0];
-}
-static inline int at_key_op(const at_key *key) {
-  return (int)(key->words[0] >> 32 & UINT16_MAX);
-}
-static inline size_t at_key_problem_bytes(const at_key *key) {
-  return (size_t)(key->words[0] >> 48);
-}
-static inline size_t at_key_bytes(const at_key *key) {
-  return 8 + (at_key_problem_bytes(key) + 7) / 8 * 8;
-}
-/* Zeros behind the problem, up to the end of its last word? */
-static inline bool at_key_tail_is_zero(const at_key *key) {
-  const char *bytes = (const char *)(key->words + 1);
-  for (size_t i = at_key_problem_bytes(key); i < at_key_bytes(key) - 8; i++)
-    if (bytes[i]) return false;
-  return true;
-}
-static inline uint64_t at_key_hash(const at_key *key) {
-  assert(at_key_problem_bytes(key) && at_key_problem_bytes(key) <= AT_PROBLEM_BYTES && at_key_tail_is_zero(key));
-  return XXH3_64bits(key, at_key_bytes(key));
-}
-static inline bool at_key_equal(const at_key *a, const at_key *b) {
-  return memcmp(a, b, at_key_bytes(a)) == 0; /* the sizes are in the first word */
-}
-
-/* Completes a key whose problem is in place: op and device, and the problem as the device tells problems apart. */
-static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
-  const size_t bytes = op->problem_bytes;
-  assert(bytes && bytes <= AT_PROBLEM_BYTES);
-  op->fold(at_key_problem(key), device);
-  if (bytes % 8) memset((char *)at_key_problem(key) + bytes, 0, 8 - bytes % 8);
-  key->words[0] = (uint64_t)bytes << 48 | (uint64_t)(unsigned)op->id << 32 | (uint64_t)(unsigned)device->index;
-}
-/* The key of a problem that lies elsewhere. */
-static inline void at_key_make(at_key *key, const at_op *op, const void *problem, const attune_device *device) {
-  memcpy(at_key_problem(key), problem, op->problem_bytes);
-  at_key_set(key, op, device);
-}
-static inline void at_key_copy(at_key *to, const at_key *from) {
-  memcpy(to, from, at_key_bytes(from));
-}
 
 typedef struct at_plan_entry {
   uint64_t hash;
@@ -97,7 +38,7 @@ typedef struct at_plan_table {
   size_t most;             /* constant: no more entries than this */
   size_t count;            /* under lock, as all below */
   at_plan_entry *entries;
-  struct at_plan_overflow *overflow;
+  at_plan_overflow *overflow; /* NULL: none yet */
 } at_plan_table;
 
 attune_status at_plan_table_open(at_plan_table *table);
@@ -128,6 +69,10 @@ static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_k
   const at_plan_entry *entry = at_plan_table_entry(table, key);
   return entry ? at_plan_entry_plan(entry) : NULL;
 }
+
+/* The plan of a problem beyond the bound, with a use counted for the caller, who launches it once or hands it to
+ * at_plan_unuse; NULL: none. */
+const at_plan *at_plan_table_use_beyond(at_plan_table *table, const at_key *key);
 
 /* Makes *plan (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays;
  * without, the older one is retired. *plan is set to the key's plan, of which the caller has a use: it is launched once

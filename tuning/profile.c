@@ -66,6 +66,7 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
                    profiler->device->backend->capture_begin && !on_host(profiler);
   size_t one = 0;
   attune_status status = at_operand_bytes(op, problem, &one);
+  if (status == ATTUNE_OK) status = at_operand_room(profiler->device, one);
   if (status != ATTUNE_OK) return status;
   const size_t cache = (size_t)profiler->device->properties.cache_bytes,
                memory = (size_t)profiler->device->properties.memory_bytes;

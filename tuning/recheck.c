@@ -39,7 +39,8 @@ static attune_status line_up(recheck *r, const attune_decision *stored) {
   at_configuration first = {""}, configuration = {""};
   if (!base || !implementation || base->configurations(r->problem, r->device, &first, 1) < 1 ||
       !at_copy_text(configuration.text, sizeof configuration.text, stored->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "%s is not in this build", stored->implementation);
+    return at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s, is not in this build of attune; tune the problem again",
+                   stored->implementation);
   at_race_add_default(&r->race, base, &first);
   if (!find(r, implementation, &configuration)) (void)at_race_add(&r->race, implementation, &configuration);
   r->winner = find(r, implementation, &configuration);
@@ -57,8 +58,8 @@ static attune_status measure(recheck *r, double budget_ns) {
   const int64_t until_ns = start_ns + (int64_t)length_ns;
   if (status == ATTUNE_OK) status = at_race_screen(&r->race, INT64_MAX, r->race.count);
   if (status == ATTUNE_OK && r->winner != r->race.contenders[0] && r->winner->state != AT_SCREENED)
-    status = at_fail(ATTUNE_NOT_FOUND, "%s %s cannot be run any more", r->winner->implementation->name,
-                     r->winner->configuration.text);
+    status = at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s %s, cannot be run any more; tune the problem again",
+                     r->winner->implementation->name, r->winner->configuration.text);
   return status == ATTUNE_OK ? at_race_run(&r->race, until_ns) : status;
 }
 
@@ -123,7 +124,7 @@ static attune_status under_device(void *user, at_profiler *profiler) {
 attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                             attune_recheck *out) {
   if (!tuner || !device || !problem || !out)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL",
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner     ? "tuner"
                    : !device  ? "device"
                    : !problem ? "problem"
@@ -136,7 +137,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   if (status == ATTUNE_OK) op->fold(bytes, device);
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
   if (status == ATTUNE_NOT_FOUND)
-    status = at_fail(ATTUNE_NOT_FOUND, "no winner of %s is stored for %s", problem, device->name);
+    status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", problem, device->name);
   request q = {tuner, op, bytes, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, out};
   return status == ATTUNE_OK ? at_with_profiler(tuner, device, under_device, &q) : status;
 }

@@ -107,10 +107,12 @@ void at_recording_flush(attune_tuner *tuner) {
   const size_t kept = all.count;
   (void)at_plan_table_each(&tuner->captured, add_claim, &all);
   atomic_store(&tuner->flushed_ns, at_now_ns());
-  if (all.count && write_claims(tuner, &all) != ATTUNE_OK) {
+  const attune_status status = all.count ? write_claims(tuner, &all) : ATTUNE_OK;
+  if (status != ATTUNE_OK) {
     give_back_calls(&tuner->plans, &all, 0, kept);
     give_back_calls(&tuner->captured, &all, kept, all.count);
-    at_log(ATTUNE_LOG_WARNING, "the calls of %zu problems are not recorded yet: %s", all.count, attune_last_message());
+    at_log(at_tuner_loss_level(tuner, status), "the calls of %zu problems are not recorded yet: %s", all.count,
+           attune_last_message());
   }
   free(all.items);
 }
@@ -125,7 +127,8 @@ void at_recording_flush_sometimes(attune_tuner *tuner) {
 bool at_recording_first(attune_tuner *tuner, attune_device *device, const char *problem) {
   const char *fingerprint = NULL;
   if (!tuner->user || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return false;
-  if (at_store_record(tuner->user, fingerprint, problem, 1, FIRST_WAIT_MS) == ATTUNE_OK) return true;
-  at_log(ATTUNE_LOG_WARNING, "%s is not recorded yet: %s", problem, attune_last_message());
+  const attune_status status = at_store_record(tuner->user, fingerprint, problem, 1, FIRST_WAIT_MS);
+  if (status == ATTUNE_OK) return true;
+  at_log(at_tuner_loss_level(tuner, status), "%s is not recorded yet: %s", problem, attune_last_message());
   return false;
 }

@@ -101,16 +101,29 @@ attune_status at_store_path(char **out, bool *out_there, const char *path, at_st
 /* The name of the network filesystem whose statfs type this is; NULL for a local one. */
 const char *at_store_network_filesystem(uint64_t type);
 
-/* --- store_open.c --- */
+/* --- store_error.c --- */
 
-/* Opens the connection of a store that has none, unless there is no database yet and not `make`. The lock is held. */
+/* Translates a SQLite code to a status and a message that names the path, and marks the store damaged where it is. */
+attune_status at_store_fail(at_store *store, int code);
+
+/* at_now_ns() in wait_ms milliseconds. */
+int64_t at_store_deadline(int64_t wait_ms);
+
+/* --- store_connect.c: under the lock --- */
+
+#define AT_STORE_OPEN_WAIT_MS 5000
+
+/* Opens a connection to the file, or to ":memory:". With `make` an empty file gets its tables, else it stays unconnected. */
+attune_status at_store_connect_to(at_store *store, const char *path, bool make, int64_t deadline_ns);
+void at_store_disconnect(at_store *store);
+
+/* Opens the connection of a store that has none, unless there is no database yet and not `make`. */
 attune_status at_store_connect(at_store *store, bool make, int64_t deadline_ns);
 
-/* The same again in a child made by fork, where the inherited connection was forgotten: with a token of its own. Under
- * the lock. */
+/* The same again in a child made by fork, where the inherited connection was forgotten: with a token of its own. */
 attune_status at_store_reconnect(at_store *store);
 
-/* --- store_connection.c --- */
+/* --- store_configure.c --- */
 
 /* Sets limits and safety switches of a new connection; its busy and progress handlers obey deadline_ns and steps_left.
  * And the SQL functions device_of and implementations_of, which read the fingerprints of older databases. */
@@ -146,9 +159,6 @@ int at_store_bind_device(sqlite3_stmt *statement, int index, const char *fingerp
 
 /* --- store_transaction.c --- */
 
-/* Translates a SQLite code to a status and a message that names the path, and marks the store damaged where it is. */
-attune_status at_store_fail(at_store *store, int code);
-
 /* One piece of work on the connection. `work` is run under the lock, more than once if another process is in the
  * way, and returns a SQLite code. `committed`, if any, is called after the commit and still under the lock. */
 typedef struct at_store_job {
@@ -161,9 +171,6 @@ typedef struct at_store_job {
 /* Runs a job in one transaction (BEGIN IMMEDIATE when it writes), trying until deadline_ns, at least once. The lock
  * is not held between two tries. While there is no database, a job that only reads is not run, and that is OK. */
 attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns);
-
-/* at_now_ns() in wait_ms milliseconds. */
-int64_t at_store_deadline(int64_t wait_ms);
 
 /* --- store_rows.c --- */
 
@@ -223,7 +230,7 @@ int at_store_look_again(at_store *store);
 /* Drops every lease of this store: for closing. */
 void at_store_lease_drop_all(at_store *store, int64_t deadline_ns);
 
-/* --- store.c --- */
+/* --- store_put.c --- */
 
 /* OK, or why nothing can be stored: it is open read-only, or inherited by a child that cannot open it. */
 attune_status at_store_check_writable(at_store *store);

@@ -165,7 +165,8 @@ static attune_status look_in(char **out, bool *out_there, const char *folder, co
     status = fail_errno(path, "made", errno);
   if (status == ATTUNE_OK) status = check_files(path, folder, access, out_there);
   if (status == ATTUNE_OK && !*out_there && access == AT_STORE_READ_ONLY)
-    status = at_fail(ATTUNE_NOT_FOUND, "%s is empty; tune into it first", path);
+    status = at_fail(ATTUNE_NOT_FOUND,
+                     "%s is an empty file; name another database, or fill this one by tuning (attune tune --db)", path);
   if (status != ATTUNE_OK)
     free(path);
   else

@@ -41,7 +41,8 @@ static attune_status check_record(const at_record *record) {
 }
 
 attune_status at_store_record_all(at_store *store, const at_record *records, size_t count, int wait_ms) {
-  if (!store || (count && !records)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", store ? "records" : "store");
+  if (!store || (count && !records))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", store ? "records" : "store");
   attune_status status = at_store_check_writable(store);
   for (size_t i = 0; i < count && status == ATTUNE_OK; i++) status = check_record(&records[i]);
   if (status != ATTUNE_OK || count == 0) return status;

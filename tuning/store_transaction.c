@@ -1,59 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_transaction.c: runs a piece of work in a transaction, and says what SQLite's codes mean. */
+ * store_transaction.c: runs a piece of work in a transaction. */
 #include "tuning/store_internal.h"
 
-#include <errno.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "src/file_limit.h"
-
-int64_t at_store_deadline(int64_t wait_ms) {
-  if (wait_ms < 0) wait_ms = 0;
-  if (wait_ms > 3600000) wait_ms = 3600000;
-  return at_now_ns() + wait_ms * 1000000;
-}
-
-static attune_status refused_by_system(const at_store *store) {
-  int error = sqlite3_system_errno(store->db);
-  return error == EACCES || error == EPERM || error == EROFS ? ATTUNE_PERMISSION : ATTUNE_IO_ERROR;
-}
-
-attune_status at_store_fail(at_store *store, int code) {
-  const char *path = store->path;
-  struct rlimit limit;
-  const char *reason =
-      store->db && sqlite3_errcode(store->db) == (code & 0xff) ? sqlite3_errmsg(store->db) : sqlite3_errstr(code);
-  switch (code & 0xff) {
-  case SQLITE_BUSY:
-  case SQLITE_LOCKED: return at_fail(ATTUNE_BUSY, "%s is in use by another thread or process; try again", path);
-  case SQLITE_NOMEM: return at_fail(ATTUNE_OUT_OF_MEMORY, "%s: SQLite has no memory", path);
-  case SQLITE_FULL: return at_fail(ATTUNE_IO_ERROR, "%s cannot grow: %s; free space on its filesystem", path, reason);
-  case SQLITE_IOERR:
-    if (code == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-      return at_fail(ATTUNE_IO_ERROR, "%s: %s; this process may write files of up to %llu bytes (ulimit -f)", path,
-                     reason, (unsigned long long)limit.rlim_cur);
-    return at_fail(ATTUNE_IO_ERROR, "%s: %s (SQLite code %d)", path, reason, code);
-  case SQLITE_CORRUPT:
-  case SQLITE_NOTADB:
-  case SQLITE_FORMAT:
-  case SQLITE_TOOBIG:
-  case SQLITE_CONSTRAINT:
-  case SQLITE_MISMATCH:
-  case SQLITE_INTERRUPT:
-  case SQLITE_ERROR: /* the statements are right, so what they work on is not */
-    store->damaged = true;
-    return at_fail(ATTUNE_BAD_DATA, "%s is damaged (%s); with no program using it, move it away and tune again", path,
-                   reason);
-  case SQLITE_CANTOPEN: return at_fail(refused_by_system(store), "%s: %s; its folder must be writable", path, reason);
-  case SQLITE_READONLY:
-  case SQLITE_PERM:
-  case SQLITE_AUTH:
-    return at_fail(ATTUNE_PERMISSION, "%s cannot be written (%s, SQLite code %d); check its mode and its folder's",
-                   path, reason, code);
-  default: return at_fail(ATTUNE_INTERNAL, "%s: %s (SQLite code %d)", path, reason, code);
-  }
-}
 
 /* The lock is held. A transaction that fails is undone whole. */
 static attune_status transact(at_store *store, const at_store_job *job, int64_t deadline_ns) {

@@ -98,7 +98,7 @@ static attune_status run_walk(at_store *store, walk *w, at_store_winner_fn fn, v
 }
 
 attune_status at_store_each_winner(at_store *store, at_store_winner_fn fn, void *user) {
-  if (!store || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", store ? "fn" : "store");
+  if (!store || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", store ? "fn" : "store");
   if (at_store_forked(store)) return at_store_fail_forked(store);
   walk *w = new_walk(store, AT_SQL_WALK, WALK_BATCH);
   return w ? run_walk(store, w, fn, user) : ATTUNE_OUT_OF_MEMORY;

@@ -11,7 +11,6 @@
 #include "src/exit.h"
 #include "src/host/threads.h"
 #include "tuning/fingerprint.h"
-#include "tuning/plan_overflow.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
@@ -157,7 +156,8 @@ static void commit(const job *j, const at_search_result *result, const attune_de
         at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
   if (status != ATTUNE_OK)
-    at_log(ATTUNE_LOG_WARNING, "the winner of %s is kept in memory only: %s", winner->problem, attune_last_message());
+    at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s", winner->problem,
+           attune_last_message());
 }
 
 /* Under the device's lock and lease. */
@@ -215,7 +215,8 @@ static attune_status bound_budget(job *j) {
   if (j->tuner->total_budget_ns <= 0.0) return ATTUNE_OK;
   j->most_ns = j->tuner->total_budget_ns - (double)atomic_load(&j->tuner->spent_ns);
   if (j->most_ns <= 0.0)
-    return at_fail(ATTUNE_BUDGET_EXHAUSTED, "the tuner's total budget of %.0f ms is spent",
+    return at_fail(ATTUNE_BUDGET_EXHAUSTED,
+                   "all %.0f ms that the tuner may spend are spent (options.total_budget_ms); create one with more",
                    j->tuner->total_budget_ns * 1e-6);
   return ATTUNE_OK;
 }
@@ -310,7 +311,10 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   at_message kept;
   at_message_keep(&kept);
   if (!tuner || !device || !problem)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", !tuner ? "tuner" : !device ? "device" : "problem");
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
+                   !tuner    ? "tuner"
+                   : !device ? "device"
+                             : "problem");
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   attune_decision decision;
   const at_op *op = at_tuner_op(tuner, problem);

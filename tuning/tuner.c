@@ -8,25 +8,37 @@
 #include "tuning/fingerprint.h"
 
 void at_tuner_database_is(attune_tuner *t, attune_status status) {
+  if (t->unwritable != ATTUNE_OK) return; /* said when it was opened, and better */
   pthread_mutex_lock(&t->lock);
   t->database_status = status;
   at_copy_text(t->database_message, sizeof t->database_message, status == ATTUNE_OK ? "" : attune_last_message());
   pthread_mutex_unlock(&t->lock);
 }
 
-attune_status attune_tuner_database_status(attune_tuner *t) {
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
+attune_log_level at_tuner_loss_level(attune_tuner *t, attune_status status) {
+  return status == ATTUNE_BUSY || atomic_exchange(&t->loss_told, true) ? ATTUNE_LOG_WARNING : ATTUNE_LOG_ERROR;
+}
+
+/* A database that is only read is all that is asked for unless `writing`. */
+static attune_status database_status(attune_tuner *t, bool writing) {
   char message[sizeof t->database_message];
   pthread_mutex_lock(&t->lock);
-  const attune_status status = t->database_status;
+  attune_status status = t->database_status;
   at_copy_text(message, sizeof message, t->database_message);
   pthread_mutex_unlock(&t->lock);
+  if (status == ATTUNE_OK && writing) status = t->unwritable;
   return status == ATTUNE_OK ? ATTUNE_OK : at_fail(status, "%s", message);
+}
+
+attune_status attune_tuner_database_status(attune_tuner *t) {
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
+  return database_status(t, attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD);
 }
 
 attune_status attune_tuner_database_prepare(attune_tuner *t) {
   enum { WAIT_MS = 5000 };
-  attune_status status = attune_tuner_database_status(t);
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
+  attune_status status = database_status(t, true);
   if (status != ATTUNE_OK || !t->user) return status;
   status = at_store_try_write(t->user, WAIT_MS);
   at_tuner_database_is(t, status);

@@ -17,7 +17,7 @@
 struct attune_tuner {
   at_plan_table plans;     /* what calls use: first member, the hot path reads it */
   at_plan_table captured;  /* guesses made inside a capture in mode tune, or while a database was busy: kept apart, so
-                              that a later  call still decides */
+                              that a later call still decides */
   uint64_t id;             /* constant: no other tuner of the process has or had it */
   const at_op *const *ops; /* constant */
   int op_count;
@@ -30,6 +30,8 @@ struct attune_tuner {
   at_store *system;              /* NULL: none */
   attune_status database_status; /* of opening it, then of the latest commit; with its message under lock */
   char database_message[512];
+  attune_status unwritable;           /* constant: why `user` is only read, with the message above; OK: it is written */
+  atomic_bool loss_told;              /* that what the mode asks for cannot be stored */
   pthread_mutex_t lock;               /* a leaf, held for a moment; the tables' locks too */
   char *fingerprints[AT_MAX_DEVICES]; /* by device index, made once; under lock */
   /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are in
@@ -60,6 +62,10 @@ const at_op *at_tuner_op_of(const attune_tuner *tuner, const at_key *key);
 
 /* Notes how the latest commit to the user database went; the thread's message says why it failed. */
 void at_tuner_database_is(attune_tuner *tuner, attune_status status);
+
+/* How loudly to tell that something could not be stored: the first time as an error, which is heard by default, then as a
+ * warning. BUSY, which passes, is a warning too. */
+attune_log_level at_tuner_loss_level(attune_tuner *tuner, attune_status status);
 
 /* The user database; NULL: none. */
 at_store *at_tuner_store(attune_tuner *tuner);

@@ -23,7 +23,9 @@ static attune_status check_options(const attune_tuner_options *o) {
   if (!(o->total_budget_ms >= 0.0 && o->total_budget_ms <= 1e12))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.total_budget_ms is %g; should be 0 or more", o->total_budget_ms);
   if ((int)o->measure < ATTUNE_MEASURE_AUTO || o->measure > ATTUNE_MEASURE_HOT_EAGER)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.measure is %d; should be an attune_measure, 0 to 4",
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "options.measure is %d; should be 0 for the usual one, cold,graph (1), cold,eager (2), hot,graph "
+                   "(3) or hot,eager (4)",
                    (int)o->measure);
   return ATTUNE_OK;
 }
@@ -39,18 +41,42 @@ static attune_status open_user(attune_tuner *t, const attune_tuner_options *o, c
   return at_store_open(&t->user, path, named ? AT_STORE_READ_WRITE : AT_STORE_OWN);
 }
 
+/* The user database, only to read where it cannot be written: its winners still serve. */
+static void open_user_or_read(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
+  attune_status status = open_user(t, o, s);
+  if (status == ATTUNE_OK) return;
+  at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
+  if (status == ATTUNE_PERMISSION || status == ATTUNE_UNSUPPORTED) {
+    const attune_status reading = at_store_open(&t->user, o->database ? o->database : s->database, AT_STORE_READ_ONLY);
+    if (reading == ATTUNE_OK) {
+      t->unwritable = status;
+      return;
+    }
+    if (reading != ATTUNE_NOT_FOUND) { /* it is there, and why it cannot be read is what matters */
+      status = reading;
+      at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
+    }
+  }
+  t->database_status = status;
+}
+
+/* Tells that this mode will store nothing, and why. */
+static void tell_loss(attune_tuner *t) {
+  const attune_mode mode = attune_tuner_get_mode(t);
+  if (mode < ATTUNE_MODE_RECORD || attune_tuner_database_status(t) == ATTUNE_OK) return;
+  at_log(at_tuner_loss_level(t, ATTUNE_OK), "mode %s, but %s: %s", mode == ATTUNE_MODE_RECORD ? "record" : "tune",
+         mode == ATTUNE_MODE_RECORD ? "no call is recorded" : "winners are kept in memory only", attune_last_message());
+}
+
 /* Opens the layers. What cannot be opened is left out and said; the tuner works without. */
 static void open_databases(attune_tuner *t, const attune_tuner_options *o, const at_settings *s) {
-  const char *user = o->database ? o->database : s->database;
-  t->database_status = open_user(t, o, s);
-  if (t->database_status != ATTUNE_OK) {
-    at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
-    const bool reading = (t->database_status == ATTUNE_PERMISSION || t->database_status == ATTUNE_UNSUPPORTED) &&
-                         at_store_open(&t->user, user, AT_STORE_READ_ONLY) == ATTUNE_OK; /* its winners still serve */
-    at_log(ATTUNE_LOG_WARNING, "working %s: %s",
-           reading ? "with a tuning database that cannot be written" : "without a tuning database",
-           t->database_message);
-  }
+  open_user_or_read(t, o, s);
+  if (attune_tuner_get_mode(t) >= ATTUNE_MODE_RECORD)
+    tell_loss(t);
+  else if (t->unwritable != ATTUNE_OK)
+    at_log(ATTUNE_LOG_INFO, "the tuning database is only read: %s", t->database_message);
+  else if (t->database_status != ATTUNE_OK)
+    at_log(ATTUNE_LOG_WARNING, "working without a tuning database: %s", t->database_message);
   if (o->system_database && o->system_database[0] &&
       at_store_open(&t->system, o->system_database, AT_STORE_READ_ONLY) != ATTUNE_OK)
     at_log(ATTUNE_LOG_WARNING, "working without the system database: %s", attune_last_message());
@@ -150,7 +176,7 @@ void attune_tuner_destroy(attune_tuner *t) {
 }
 
 attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
-  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL");
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
   if (!mode_known(mode))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "mode is %d; should be off (1), cached (2), record (3) or tune (4)",
                    (int)mode);
@@ -160,6 +186,7 @@ attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {
   if (before == (int)mode) return ATTUNE_OK;
   if (before == ATTUNE_MODE_RECORD) at_recording_flush(t);
   if (mode == ATTUNE_MODE_RECORD) at_recording_begin(t);
+  tell_loss(t);
   at_plan_table_drop_guesses(&t->plans);
   return at_message_settle(&kept, ATTUNE_OK);
 }

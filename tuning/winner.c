@@ -25,12 +25,15 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
   const at_implementation *implementation = at_registry_find(op, decision->implementation, device);
   if (!implementation || implementation->version != decision->implementation_version ||
       !at_copy_text(configuration.text, sizeof configuration.text, decision->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s version %d is not in this build", decision->implementation,
-                   decision->implementation_version);
+    return at_fail(ATTUNE_NOT_FOUND,
+                   "the stored winner, %s version %d, is not in this build of attune; tune the problem again",
+                   decision->implementation, decision->implementation_version);
   int64_t threads = 1;
   if (device->properties.kind == ATTUNE_DEVICE_HOST && at_configuration_get(&configuration, "threads", &threads) &&
       threads > at_cpu_count())
-    return at_fail(ATTUNE_NOT_FOUND, "stored winner %s %s needs %lld threads; this process may use %d",
+    return at_fail(ATTUNE_NOT_FOUND,
+                   "the stored winner, %s %s, needs %lld threads and this process may use %d; give it more CPUs, or "
+                   "tune the problem here with --force",
                    decision->implementation, configuration.text, (long long)threads, at_cpu_count());
   const attune_status status = at_plan_create(plan, op, implementation, &configuration, problem, device);
   if (status == ATTUNE_OK) at_guard_attach(*plan, decision);

@@ -4,6 +4,7 @@
 
 #include "src/backend.h"
 #include "tuning/csv.h"
+#include "tuning/fields.h"
 #include "tuning/recording.h"
 #include "tuning/workload.h"
 
@@ -73,6 +74,28 @@ static attune_status check_column(const at_csv *csv, const at_csv_row *row, int 
   return ATTUNE_OK;
 }
 
+static bool is_general(const header *head, int column) {
+  return column == head->name || column == head->op || column == head->problem || column == head->count;
+}
+
+/* A column that no row can use is a mistake, told where it stands. Without a column `op` all rows are of one operation. */
+static attune_status check_known(const at_csv *csv, const header *head) {
+  const at_op *const *ops = head->op < 0 ? &head->ops->unnamed : head->ops->each;
+  const int count = head->op < 0 ? 1 : head->ops->count;
+  for (int i = 0; i < head->row.count; i++) {
+    const at_csv_cell *cell = &head->row.cells[i];
+    bool known = is_general(head, i);
+    if (!known && head->problem >= 0)
+      return at_csv_fail(csv, cell->line, cell->column, "column \"%s\" beside \"problem\"; should be name, op or count",
+                         cell->text);
+    for (int op = 0; op < count; op++) known = known || at_op_knows_column(ops[op], cell->text);
+    if (known) continue;
+    (void)at_fail_column(ops, count, cell->text);
+    return at_fail_prefix(ATTUNE_BAD_DATA, "%s:%d:%d: ", csv->name, cell->line, cell->column);
+  }
+  return ATTUNE_OK;
+}
+
 static attune_status read_header(at_csv *csv, const at_workload_ops *ops, header *out) {
   *out = (header){.name = -1, .op = -1, .problem = -1, .count = -1, .ops = ops};
   at_csv_row *row = &out->row;
@@ -90,12 +113,7 @@ static attune_status read_header(at_csv *csv, const at_workload_ops *ops, header
     if (strcmp(name, "problem") == 0) out->problem = i;
     if (strcmp(name, "count") == 0) out->count = i;
   }
-  for (int i = 0; out->problem >= 0 && i < row->count; i++) {
-    if (i != out->name && i != out->op && i != out->problem && i != out->count)
-      return at_csv_fail(csv, row->cells[i].line, row->cells[i].column,
-                         "column \"%s\" beside \"problem\"; should be name, op or count", row->cells[i].text);
-  }
-  return ATTUNE_OK;
+  return check_known(csv, out);
 }
 
 /* The header's column whose name is the word word[0..length-1]; -1: none. */

@@ -76,8 +76,9 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
  * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
  * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0
  * only; if not, it takes any beta, 0 too, and always wants C. It takes C and D in the same memory only if they are here.
- * Unlike attune_gemm a run does not look for other overlaps of its operands. m, n, k and batch must be > 0 and alpha != 0. Errors and threads as
- * attune_gemm. */
+ * A run does not look whether D is the memory of A or B, as attune_gemm does; builds of attune with assertions stop if D
+ * starts inside an operand, or an operand inside D, in both calls. m, n, k and batch must be > 0 and alpha != 0. Errors
+ * and threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);

@@ -171,7 +171,10 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   const at_gemm *g = &r->g;
   const size_t count = (size_t)(g->m * g->n) * (size_t)g->batch;
   if (count > MOST_ELEMENTS)
-    return at_fail(ATTUNE_UNSUPPORTED, "%zu output elements are too many to verify; at most %zu", count, MOST_ELEMENTS);
+    return at_fail(
+        ATTUNE_UNSUPPORTED,
+        "D has %zu elements, too many to be verified (at most %zu), so it is not tuned; calls of it run the default",
+        count, MOST_ELEMENTS);
   r->product = at_alloc_large(count * sizeof *r->product);
   r->row_norms = at_alloc_large((size_t)(g->m * g->batch) * sizeof *r->row_norms);
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);

@@ -78,7 +78,8 @@ attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream
   attune_status status = ATTUNE_OK;
   if (g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->batch > INT32_MAX || g->lda > INT32_MAX ||
       g->ldb > INT32_MAX)
-    return at_fail(ATTUNE_UNSUPPORTED, "a size beyond 2^31 cannot be verified on this device");
+    return at_fail(ATTUNE_UNSUPPORTED, "a size or leading dimension is beyond 2^31 and cannot be verified on a GPU, so "
+                                       "it is not tuned; calls of it run the default");
   if (from_f32) {
     a.data = b.data = NULL;
     status = widen(&a, stream, r->a, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);

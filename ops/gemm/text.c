@@ -175,7 +175,7 @@ attune_status at_gemm_parse(const char *text, void *problem) {
 }
 
 attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text) {
-  if (!out || !text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", out ? "text" : "out");
+  if (!out || !text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "text" : "out");
   reading r;
   at_gemm g;
   const attune_status status = read_text(text, &r, &g);
@@ -185,7 +185,7 @@ attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *te
 
 attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                          const attune_gemm_operands *operands) {
-  if (!out || !problem) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", out ? "problem" : "out");
+  if (!out || !problem) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "problem" : "out");
   at_gemm_use use = {AT_C_NONE, AT_ALIGNMENT};
   at_gemm g;
   bool swap = false;

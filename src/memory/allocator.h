@@ -15,7 +15,7 @@
 
 #include "src/backend.h"
 #include "src/memory/options.h"
-#include "src/memory/table.h"
+#include "src/memory/addresses.h"
 
 #include <pthread.h>
 

@@ -46,9 +46,9 @@ static const char *source_name(attune_source source) {
 static const char *source_words(attune_source source) {
   switch (source) {
   case ATTUNE_SOURCE_DEFAULT:
-    return "it is the vendor default, since nothing is known of this problem; `attune tune` would measure it";
+    return "it is the vendor default, since nothing is known of this problem; `attune tune' would measure it";
   case ATTUNE_SOURCE_NEIGHBOUR:
-    return "it is a guess, the winner of a similar problem; `attune tune` would measure this one";
+    return "it is a guess, the winner of a similar problem; `attune tune' would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
   case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
   case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";
@@ -115,8 +115,8 @@ static void measured_lines(const attune_decision *d) {
   snprintf(text, sizeof text, "%s; %d candidates, %d rejected, %d disturbed samples thrown away; %.0f ms", d->measure,
            d->candidates, d->rejected, d->disturbed, d->tuning_ms);
   line("measured", text);
-  if (!d->complete) line("complete", "no: the budget ended first; `attune tune` would look further");
-  if (d->unsure) line("sure", "no: noise, or older rules of measuring; `attune tune` measures again");
+  if (!d->complete) line("complete", "no: the budget ended first; `attune tune' would look further");
+  if (d->unsure) line("sure", "no: noise, or older rules of measuring; `attune tune' measures again");
 }
 
 /* `asked` is the problem as the user wrote it. */
@@ -134,7 +134,7 @@ static void print_words(const char *asked, const attune_decision *d) {
   if (*d->changed && d->source <= ATTUNE_SOURCE_NEIGHBOUR) line("stored", d->changed);
   if (*d->changed && d->source > ATTUNE_SOURCE_NEIGHBOUR) {
     line("changed since", d->changed);
-    line("", "it holds, but what it was compared with is another now; `attune tune` measures again");
+    line("", "it holds, but what it was compared with is another now; `attune tune' measures again");
   }
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
@@ -144,7 +144,7 @@ static int explain(const options *o, attune_tuner *tuner, attune_device *device)
   attune_decision decision = {0};
   attune_status status = attune_tuner_database_status(tuner);
   if (status != ATTUNE_OK && o->common.database) return cli_fail(status);
-  if (status != ATTUNE_OK) cli_error("warning: the database is not in use: %s", attune_last_message());
+  if (status != ATTUNE_OK) cli_error("warning: %s", attune_last_message());
   status = attune_explain(tuner, device, o->problem, &decision);
   if (status != ATTUNE_OK) return cli_fail(status);
   if (o->common.json) return cli_print_json(cli_json_decision(&decision));

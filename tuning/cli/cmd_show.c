@@ -117,7 +117,7 @@ static int print(showing *s) {
   if (s->table.rows)
     cli_table_print(&s->table, stdout, s->options->common.wide);
   else
-    puts("no winners stored");
+    puts(s->elsewhere ? "no winner stored that holds here" : "no winners stored: `attune tune' finds them");
   if (s->elsewhere)
     printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", s->elsewhere);
   if (s->changed)

@@ -344,7 +344,7 @@ static void print_summary(const tune_run *run, const tally *t) {
     printf("%zu still measured by other processes: the same command takes their winners\n",
            t->by_outcome[OUTCOME_BUSY]);
   if (t->incomplete)
-    printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
+    printf("%zu of the tuned ran out of their time: the same command measures them further\n", t->incomplete);
   if (t->unsure)
     printf("%zu are unsure: noise left the choice open; the same command measures them again\n", t->unsure);
   if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
@@ -417,8 +417,9 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
   if (!getenv("ATTUNE_LOG")) attune_set_log(on_log, progress, ATTUNE_LOG_WARNING);
   look_up(&run);
   int code = CLI_DONE;
-  if (run.to_measure && attune_tuner_database_prepare(tuner) != ATTUNE_OK) {
-    code = cli_fail(attune_tuner_database_status(tuner));
+  const attune_status status = run.to_measure ? attune_tuner_database_prepare(tuner) : ATTUNE_OK;
+  if (status != ATTUNE_OK) {
+    code = cli_fail(status);
   } else {
     tune_all(&run);
     code = conclude(&run);

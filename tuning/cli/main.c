@@ -40,7 +40,7 @@ int cli_open_device(attune_device **out, const cli_options *options) {
 
 int cli_need_database(const char *path) {
   if (!path || !*path || strcmp(path, ":memory:") == 0 || access(path, F_OK) == 0) return CLI_DONE;
-  cli_error("%s: %s; should be a database that `attune tune` made", path, strerror(errno));
+  cli_error("%s: %s; should be a database that `attune tune' made", path, strerror(errno));
   return CLI_USAGE;
 }
 
@@ -128,7 +128,7 @@ static bool output_failed(void) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return false;
   if (errno != EPIPE && !said)
-    cli_error("standard output cannot be written: %s", errno ? strerror(errno) : "an error before");
+    cli_error("standard output cannot be written: %s", errno ? strerror(errno) : "an earlier write failed");
   said = true;
   return true;
 }

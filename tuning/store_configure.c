@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_connection.c: what a new connection is given before it is used: limits, switches that keep a hostile file from
+ * store_configure.c: what a new connection is given before it is used: limits, switches that keep a hostile file from
  * doing more than hold data, patience, and functions for older databases. */
 #include "tuning/store_internal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * table.h: every block of memory of the process by its address, so that a pointer alone is enough to free it and a
+ * addresses.h: every block of memory of the process by its address, so that a pointer alone is enough to free it and a
  * wrong one is noticed. */
-#ifndef AT_MEMORY_TABLE_H
-#define AT_MEMORY_TABLE_H
+#ifndef AT_MEMORY_ADDRESSES_H
+#define AT_MEMORY_ADDRESSES_H
 
 #include "src/support.h"
 

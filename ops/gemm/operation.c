@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * table.c: gemm as the tuner sees it: its implementations and the slots of at_op. */
+ * operation.c: gemm as the tuner sees it: its implementations and the slots of at_op. */
 #include <math.h>
 #include <string.h>
 

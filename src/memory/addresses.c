@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * table.c: the table of addresses: chains in buckets, changed under one lock, read without it. */
-#include "src/memory/table.h"
+ * addresses.c: the table of addresses: chains in buckets, changed under one lock, read without it. */
+#include "src/memory/addresses.h"
 
 #include <pthread.h>
 
