@@ -76,7 +76,7 @@ static attune_status try_numbers(recheck *r, attune_recheck *out) {
 static void judge(const recheck *r, const attune_decision *stored, attune_recheck *out) {
   const at_contender *base = r->race.contenders[0], *winner = r->winner;
   out->samples = winner->count;
-  out->time_ns = at_median(winner->samples, winner->count);
+  out->time_ns = at_race_time(winner, NULL);
   out->speedup = winner == base ? 1.0 : winner->speedup;
   out->error = winner == base ? 0.0 : winner->error;
   out->default_time_ns = out->time_ns * out->speedup;

@@ -223,14 +223,14 @@ static const at_contender *runner_up(const search *s, const at_contender *winner
   return second;
 }
 
-static double median_ns(const at_contender *contender) {
-  return at_median(contender->samples, contender->count);
-}
-
 /* In words: why this one. */
 static void note(const at_contender *winner, const search *s, const at_contender *could, attune_decision *d) {
   const at_contender *base = s->race.contenders[0];
-  if (d->unsure && could)
+  if (d->unsure && at_race_shaken(&s->race, winner))
+    snprintf(d->note, sizeof d->note,
+             "unsure: other work used %.1f CPUs and disturbed %.0f %% of the samples; measure on a quiet machine",
+             at_profile_others(&s->profile), 100.0 * s->profile.rough / s->profile.sampled);
+  else if (d->unsure && could)
     snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than the default, noise hides it",
              could->implementation->name, 100.0 * (could->merit + 2.0 * could->error - 1.0));
   else if (d->unsure)
@@ -264,8 +264,7 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
   at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
   at_copy_text(d->configuration, sizeof d->configuration, winner->configuration.text);
   d->implementation_version = winner->implementation->version;
-  d->time_ns = median_ns(winner);
-  d->spread = d->time_ns > 0.0 ? at_deviation(winner->samples, winner->count, d->time_ns) / d->time_ns : 0.0;
+  d->time_ns = at_race_time(winner, &d->spread);
   d->placement_spread = at_placed_spread(winner->samples, winner->place, winner->count);
   d->samples = winner->count;
   d->unsure = at_race_open(&s->race, &could);
@@ -276,7 +275,7 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
   if (second) {
     at_copy_text(d->runner_up, sizeof d->runner_up, second->implementation->name);
     at_copy_text(d->runner_up_configuration, sizeof d->runner_up_configuration, second->configuration.text);
-    d->runner_up_time_ns = median_ns(second);
+    d->runner_up_time_ns = at_race_time(second, NULL);
   }
   for (int i = 0; i < s->race.count; i++) {
     d->candidates += s->race.contenders[i]->quick > 0.0;
@@ -311,8 +310,7 @@ static void list_trials(search *s, const at_contender *winner, at_search_result 
     at_trial *trial = &out->trials[out->trial_count++];
     at_copy_text(trial->implementation, sizeof trial->implementation, c->implementation->name);
     at_copy_text(trial->configuration, sizeof trial->configuration, c->configuration.text);
-    trial->time_ns = c->count ? median_ns(c) : 0.0;
-    trial->spread = trial->time_ns > 0.0 ? at_deviation(c->samples, c->count, trial->time_ns) / trial->time_ns : 0.0;
+    if (c->count) trial->time_ns = at_race_time(c, &trial->spread);
     trial->samples = c->count;
     at_copy_text(trial->verdict, sizeof trial->verdict, verdict(c, winner, second, c == base));
   }
