@@ -107,9 +107,8 @@ attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *
   if (status == ATTUNE_OK) status = at_profile_launch(profile, plan, profile->next_copy + 1);
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[1], profiler->stream);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
-  return status == ATTUNE_OK
-             ? attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1])
-             : status;
+  return status == ATTUNE_OK ? attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1])
+                             : status;
 }
 
 void at_profile_calibrate(at_profile *profile, double once_ns) {

@@ -13,7 +13,7 @@ enum {
   TRIES_MORE = 2,    /* of one that seems too slow */
   SCREEN_ROUNDS = 2,
   MOST_SCREEN_ROUNDS = 5,
-  SCREEN_PLACES = 4,  /* placements that batches are screened at, in turns */
+  SCREEN_PLACES = 4, /* placements that batches are screened at, in turns */
   LEAST_ROUNDS = AT_PAIRS_LEAST,
   ENOUGH_ROUNDS = 12, /* when the errors are small: each placement of a graph once */
   MOST_ROUNDS = 41,
@@ -142,6 +142,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
   if (status == ATTUNE_OK) status = try_contender(race, contender);
   contender->subject.bare = contender->bare;
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
+  contender->hidden = contender->subject.rough;
   if (status == ATTUNE_OK && too_slow(race, contender)) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
@@ -183,6 +184,7 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
       if (round == 0 || ns[i] < least[i]) least[i] = ns[i];
     note_cpus(race->contenders[0]);
     for (int i = 0; i < count; i++) note_cpus(batch[i]);
+    for (int i = 0; i < count; i++) batch[i]->hidden = batch[i]->subject.rough && (round == 0 || batch[i]->hidden);
   }
   for (int i = 0; i < count; i++) {
     batch[i]->quick = least[0] > 0.0 ? with_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;

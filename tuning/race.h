@@ -24,6 +24,7 @@ typedef struct at_contender {
   bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
+  bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */
   double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */
   unsigned char place[AT_MAX_SAMPLES]; /* the placement of the operands in that round */
   float taken[AT_MAX_SAMPLES];         /* host: the part of the sample's time that others took */

@@ -52,11 +52,24 @@ double at_race_time(const at_contender *contender, double *spread) {
   return ns;
 }
 
+/* Were so many of the dropped ones dropped for what others did to them? */
+static bool hidden_losers(const at_race *race) {
+  int dropped = 0, hidden = 0;
+  for (int i = 1; i < race->count; i++) {
+    const at_contender *contender = race->contenders[i];
+    if (contender->state != AT_SLOWER || contender->count > 0) continue;
+    dropped++;
+    hidden += contender->hidden;
+  }
+  return hidden > SHAKEN * dropped;
+}
+
 bool at_race_shaken(const at_race *race, const at_contender *contender) {
   const at_profile *profile = race->profile;
   const bool theirs = at_pairs_rough(race->contenders[0], contender) > SHAKEN * contender->count,
              all = profile && profile->rough > SHAKEN * profile->sampled;
-  if (!theirs && !all) return false;
-  const double others = profile ? at_profile_others(profile) : -1.0; /* none: its own threads were in each other's way */
+  if (!theirs && !all && !hidden_losers(race)) return false;
+  const double others =
+      profile ? at_profile_others(profile) : -1.0; /* none: its own threads were in each other's way */
   return others < 0.0 || others >= OTHERS;
 }

@@ -8,6 +8,7 @@
 
 #include "tuning/race.h"
 #include "tuning/verify.h"
+#include "tuning/winner.h"
 
 enum {
   MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
@@ -20,6 +21,8 @@ enum {
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
 static const double AUTO_NS = 420e6, AUTO_CALLS = 400.0;
+
+static const double SIGMAS = 3.0;
 
 /* Where noise leaves the choice open the race goes on, for so much of the time more. */
 static const double LONGER = 0.5;
@@ -39,7 +42,8 @@ typedef struct search {
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
   double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
-  const attune_decision *known; /* the winner so far; NULL: none */
+  const attune_decision *known;  /* the winner so far; NULL: none */
+  const at_contender *known_one; /* its place in the race; NULL: none */
 } search;
 
 static int64_t until(const search *s, double fraction) {
@@ -57,6 +61,16 @@ static void add_known(search *s) {
     return;
   at_contender *contender = at_race_add(&s->race, implementation, &configuration);
   if (contender) contender->kept = true;
+  s->known_one = contender; /* not where it is the default: then it claims nothing */
+}
+
+/* What this race says of the winner so far. */
+static void weigh_known(const search *s, at_search_result *out) {
+  const at_contender *c = s->known_one;
+  if (!c) return;
+  const double claim = s->known->time_ns > 0.0 ? s->known->default_time_ns / s->known->time_ns : 0.0;
+  out->broken = c->state == AT_WRONG || c->state == AT_FAILED;
+  out->refuted = out->broken || (c->count > 0 && c->speedup + SIGMAS * c->error < claim * (1.0 - AT_CLAIM_LESS));
 }
 
 /* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
@@ -272,6 +286,8 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
   if (base->bare && base->implementation->bare_name)
     base->implementation->bare_name(base->plan, d->default_implementation, sizeof d->default_implementation);
   d->default_time_ns = winner == base ? d->time_ns : d->time_ns * winner->speedup;
+  /* The default cannot beat itself: what its call through attune seems to gain over its own call is noise. */
+  if (winner == at_race_incumbent(&s->race) && d->default_time_ns > d->time_ns) d->default_time_ns = d->time_ns;
   if (second) {
     at_copy_text(d->runner_up, sizeof d->runner_up, second->implementation->name);
     at_copy_text(d->runner_up_configuration, sizeof d->runner_up_configuration, second->configuration.text);
@@ -337,6 +353,7 @@ static attune_status run(search *s, at_search_result *out) {
   const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;
   describe(s, winner, &out->decision);
+  weigh_known(s, out);
   list_trials(s, winner, out);
   return ATTUNE_OK;
 }

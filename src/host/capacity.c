@@ -118,9 +118,9 @@ static double rate_together(burner *burners, int count) {
     const int64_t start = at_now_ns(), waited = waited_ns(burners, count);
     const uint64_t units = units_of(burners, count);
     sleep_ns(TOGETHER_NS);
-    const double done = (double)(units_of(burners, count) - units), all = (double)(at_now_ns() - start) * count,
-                 ran = all - (double)(waited_ns(burners, count) - waited);
-    rate = count * done / (ran > LEAST_RAN * all ? ran : LEAST_RAN * all);
+    const double done = (double)(units_of(burners, count) - units), time = (double)(at_now_ns() - start) * count,
+                 ran = time - (double)(waited_ns(burners, count) - waited);
+    rate = count * done / (ran > LEAST_RAN * time ? ran : LEAST_RAN * time);
   }
   atomic_store(&stop, true);
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);

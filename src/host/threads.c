@@ -2,9 +2,9 @@
  * threads.c: one pool of threads for the process. A team owns the pool while it runs; who finds it owned runs alone. */
 #include "src/host/threads.h"
 
+#include "src/fork.h"
 #include "src/host/capacity.h"
 #include "src/host/cpu_count.h"
-#include "src/fork.h"
 #include "src/host/spin.h"
 
 #include <limits.h>

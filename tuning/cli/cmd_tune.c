@@ -309,6 +309,12 @@ static void tune_all(tune_run *run) {
   cli_progress_clear(run->progress);
 }
 
+/* What a winner adds to the mean: one that is unsure has not shown that it gains anything. */
+static double gain(const attune_decision *d) {
+  const double speedup = cli_speedup(d);
+  return d->unsure && speedup > 1 ? 1 : speedup;
+}
+
 static tally count_up(const tune_run *run) {
   tally t = {.seconds = cli_now_s() - run->start_s};
   double logs = 0, default_ns = 0, winner_ns = 0;
@@ -320,9 +326,9 @@ static tally count_up(const tune_run *run) {
     t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete;
     t.unsure += it->decision.complete && it->decision.unsure;
     if (!(cli_speedup(&it->decision) > 0)) continue;
-    logs += log(cli_speedup(&it->decision));
+    logs += log(gain(&it->decision));
     known++;
-    default_ns += (double)it->entry->count * it->decision.default_time_ns;
+    default_ns += (double)it->entry->count * it->decision.time_ns * gain(&it->decision);
     winner_ns += (double)it->entry->count * it->decision.time_ns;
   }
   if (winner_ns > 0) t.weighted = default_ns / winner_ns;
@@ -346,7 +352,8 @@ static void print_summary(const tune_run *run, const tally *t) {
   if (t->incomplete)
     printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
   if (t->unsure)
-    printf("%zu are unsure: noise left the choice open; the same command measures them again\n", t->unsure);
+    printf("%zu are unsure: noise or other work left the choice open; the same command measures them again\n",
+           t->unsure);
   if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
     puts("nothing to measure: every winner is stored");
 }
