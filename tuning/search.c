@@ -237,13 +237,19 @@ static const at_contender *runner_up(const search *s, const at_contender *winner
   return second;
 }
 
+/* What other work did. */
+static void note_load(const search *s, attune_decision *d) {
+  const double others = at_profile_others(&s->profile);
+  char used[48] = "other work";
+  if (others >= 0.0) snprintf(used, sizeof used, "other work used %.1f CPUs and", others);
+  snprintf(d->note, sizeof d->note, "unsure: %s disturbed what was measured; measure on a quiet machine", used);
+}
+
 /* In words: why this one. */
 static void note(const at_contender *winner, const search *s, const at_contender *could, attune_decision *d) {
   const at_contender *base = s->race.contenders[0];
   if (d->unsure && at_race_shaken(&s->race, winner))
-    snprintf(d->note, sizeof d->note,
-             "unsure: other work used %.1f CPUs and disturbed %.0f %% of the samples; measure on a quiet machine",
-             at_profile_others(&s->profile), 100.0 * s->profile.rough / s->profile.sampled);
+    note_load(s, d);
   else if (d->unsure && could)
     snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than the default, noise hides it",
              could->implementation->name, 100.0 * (could->merit + 2.0 * could->error - 1.0));

@@ -236,8 +236,8 @@ static void write_remark(const item *it, char *out, size_t size) {
   const bool stored = it->outcome == OUTCOME_STORED;
   if (stored && strncmp(d->note, "stays: ", 7) == 0)
     snprintf(out, size, "  (stored; %s)", d->note);
-  else if (!stored && d->complete && d->unsure)
-    snprintf(out, size, "  (%s)", d->note);
+  else if (!stored && d->unsure)
+    snprintf(out, size, "  (%s%s)", d->complete ? "" : "budget ended first; ", d->note);
   else
     snprintf(out, size, "%s", stored ? "  (stored)" : !d->complete ? "  (budget ended first)" : "");
 }
@@ -245,7 +245,7 @@ static void write_remark(const item *it, char *out, size_t size) {
 /* The winner and the remark in what is left of a terminal's line, cut where they are longer; room 0: no terminal. */
 static void print_winner(const item *it, int room) {
   const attune_decision *d = &it->decision;
-  char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 16];
+  char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 32];
   write_remark(it, remark, sizeof remark);
   snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
   const int whole = cli_width(winner), told = cli_width(remark);
