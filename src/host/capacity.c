@@ -22,7 +22,7 @@ static const int64_t ALONE_NS = 40000000,
                      WINDOW_NS = 1000000; /* one thread, and the windows of which the best counts */
 static const int64_t LOAD_NS = 240000000, TOGETHER_NS = 150000000; /* all: until a burst is over, and what counts */
 
-static const double LEAST_RAN = 0.1; /* of the time: what ran less than this says nothing */
+static const double LEAST_RAN = 0.02; /* of the time: what ran less than this says nothing */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic double capacity; /* 0: not measured */
