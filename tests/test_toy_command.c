@@ -106,7 +106,7 @@ static void unsure_winners_are_marked(void **state) {
   put_unsure("unsure.db", 43.0);
   expect_run("show --db unsure.db", 0);
   expect(" 43.00x  ?  base threads=2 call=gemv ");
-  expect("\n? 1 unsure: noise or other work left the choice open; `attune tune' measures again\n");
+  expect("\n? 1 unsure (noise, or other work): tuned again by `attune tune'\n");
   expect_run("explain '" TOY_PROBLEM "' --db unsure.db --device host", 0);
   expect("by base threads=2 call=gemv");
   expect_run("show --db t.db", 0);

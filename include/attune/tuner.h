@@ -121,8 +121,7 @@ typedef struct attune_decision {
   double time_ns;
   double spread; /* relative: median absolute deviation / median */
   int samples;
-  char default_implementation[48]; /* its name; on the host also its threads and what it calls if that is not gemm:
-                                    * "host_cblas threads=2 call=gemv" */
+  char default_implementation[48]; /* its name; on the host also its threads, and its call where there are several */
   double default_time_ns;
   char runner_up[32];
   char runner_up_configuration[192];

@@ -124,9 +124,8 @@ static int print(showing *s) {
     cli_table_print(&s->table, stdout, s->options->common.wide);
   else
     puts("no winners stored");
-  if (s->unsure) printf("? %zu unsure: noise or other work left the choice open", s->unsure);
-  if (s->incomplete) printf("%s %zu incomplete: the budget ended first", s->unsure ? "," : "?", s->incomplete);
-  if (s->unsure || s->incomplete) puts("; `attune tune' measures again");
+  if (s->unsure) printf("? %zu unsure (noise, or other work): tuned again by `attune tune'\n", s->unsure);
+  if (s->incomplete) printf("? %zu incomplete (the budget ended): tuned again by `attune tune'\n", s->incomplete);
   if (s->elsewhere)
     printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", s->elsewhere);
   if (s->changed)

@@ -351,9 +351,7 @@ static void print_summary(const tune_run *run, const tally *t) {
            t->by_outcome[OUTCOME_BUSY]);
   if (t->incomplete)
     printf("%zu of the tuned could go further with more budget: the same command continues\n", t->incomplete);
-  if (t->unsure)
-    printf("%zu are unsure: noise or other work left the choice open; the same command measures them again\n",
-           t->unsure);
+  if (t->unsure) printf("%zu are unsure (noise, or other work): the same command measures them again\n", t->unsure);
   if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
     puts("nothing to measure: every winner is stored");
 }

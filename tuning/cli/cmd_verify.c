@@ -136,7 +136,7 @@ static int print(report *r, const options *o, size_t stored) {
   putchar('\n');
   if (unsure) puts("unsure: other work used the CPUs meanwhile; verify again on a quiet machine");
   if (decided) printf("speedup now over the stored one, geometric mean: %.3f\n", ratio);
-  if (code != CLI_DONE) puts("what does not hold is marked as unsure where the database can be written: `attune tune' measures it again");
+  if (code != CLI_DONE) puts("what does not hold is marked as unsure: `attune tune' measures it again");
   return code;
 }
 
