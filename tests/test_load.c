@@ -19,6 +19,13 @@
 static attune_device *device;
 static char database[] = "/tmp/attune-load-XXXXXX";
 
+static void remove_database(void) {
+  char journal[sizeof database + 8];
+  snprintf(journal, sizeof journal, "%s-journal", database);
+  (void)unlink(database);
+  (void)unlink(journal);
+}
+
 /* ---- the machine ---- */
 
 typedef enum victims { NOBODY, TEAMS, EVERYONE } victims;
@@ -62,7 +69,7 @@ static int fresh(void **state) {
   toy_spins = alone;
   at_copy_text(toy_base, sizeof toy_base, TEAM);
   quiet();
-  (void)unlink(database);
+  remove_database();
   return 0;
 }
 
@@ -191,7 +198,7 @@ static void own_threads_are_no_others(void **state) {
   assert_int_equal(d.unsure, 0);
   others = 1.0;
   assert_int_equal(tune(1).unsure, 0); /* what was sure stays: disturbed evidence is weaker */
-  (void)unlink(database);
+  remove_database();
   assert_int_equal(tune(0).unsure, 1);
 }
 
@@ -377,6 +384,6 @@ int main(void) {
   virtual_clock_start();
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  (void)unlink(database);
+  remove_database();
   return failed;
 }
