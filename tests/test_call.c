@@ -120,6 +120,10 @@ static attune_status toy_plan_run(const attune_plan *plan, attune_stream *on, co
   return plan->launch(plan, o, on);
 }
 
+static void fold_nothing(void *problem, const attune_device *on) {
+  (void)problem, (void)on;
+}
+
 /* ---- */
 
 static attune_tuner *open_tuner(void) {
@@ -388,7 +392,7 @@ static int open_host(void **state) {
   toy.id = TOY_ID;
   toy.implementations = toy_implementations;
   toy.implementation_count = AT_COUNT(toy_implementations);
-  toy.fold = NULL;
+  toy.fold = fold_nothing;
   if (attune_device_get(&device, "host") != ATTUNE_OK) return -1;
   stream = attune_stream_default(device);
   return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_conformance.c: every operation, by its own cases: texts, keys, buffers, the reference against the oracle, and
- * every implementation of the host. ATTUNE_TEST_ALL: all cases and configurations. */
-#include "tests/check.h"
+ * every implementation of the host. What they owe their streams is in test_conformance_stream.c. */
+#include "tests/conformance.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "ops/ops.h"
 #include "tests/toy_op.h"
+#include "tuning/terms.h"
 #include "tuning/tuner.h"
 #include "tuning/verify.h"
 
@@ -19,27 +20,10 @@ static attune_device *device;
 static attune_stream *stream;
 static at_random *data;
 
-static bool all_of_it(void) {
-  return getenv("ATTUNE_TEST_ALL") != NULL;
-}
-
 /* Calls `test` for cases of each operation, evenly chosen. */
 static void each_case(void (*test)(const at_op *op, const void *problem, const char *text)) {
-  for (int i = 0; i <= at_op_count; i++) {
-    const at_op *op = i < at_op_count ? at_ops[i] : &toy_op;
-    const int count = op->case_count(), step = all_of_it() || count < CASES ? 1 : count / CASES | 1;
-    int seen = 0;
-    for (int c = 0; c < count; c += step) {
-      uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
-      char text[AT_PROBLEM_CHARS];
-      if (!op->case_at(c, problem)) continue;
-      if (op->fold) op->fold(problem, device);
-      OK(op->format(problem, text, sizeof text));
-      test(op, problem, text);
-      seen++;
-    }
-    assert_true(seen > 3);
-  }
+  for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, test) > 3);
+  assert_true(conform_cases(&toy_op, device, CASES, test) > 3);
 }
 
 /* ---- texts, keys, buffers ---- */
@@ -62,7 +46,7 @@ static void describe(const at_op *op, const void *problem, const char *text) {
   OK(op->family(problem, family, sizeof family));
   assert_true(op->distance(problem, read) == 0.0 && op->flops(problem) > 0.0 && op->bytes(problem) > 0.0);
   memcpy(copy, problem, op->problem_bytes);
-  if (op->fold) op->fold(copy, device);
+  op->fold(copy, device);
   assert_memory_equal(copy, problem, op->problem_bytes); /* folded twice is folded */
   at_key_make(&key, op, problem, device);
   assert_true(at_key_tail_is_zero(&key));
@@ -71,6 +55,8 @@ static void describe(const at_op *op, const void *problem, const char *text) {
   for (int i = 0; i < count; i++) {
     assert_true(buffers[i].bytes > 0 && (buffers[i].input || buffers[i].output));
     assert_true(buffers[i].alignment % attune_dtype_size(buffers[i].dtype) == 0);
+    if (buffers[i].alignment >= (size_t)at_device_alignment(device) && buffers[i].alignment < AT_ALIGNMENT)
+      fail_msg("%s: fold leaves alignment %zu, which is as good as %d here", text, buffers[i].alignment, AT_ALIGNMENT);
     outputs += buffers[i].output;
   }
   assert_true(outputs > 0);
@@ -80,53 +66,9 @@ static void describe(const at_op *op, const void *problem, const char *text) {
 static void problems_describe_themselves(void **state) {
   (void)state;
   OK(at_ops_check(at_ops, at_op_count));
-  at_op twin = toy_op;
-  const at_op *const twins[] = {&toy_op, &twin};
-  twin.name = "twin";
-  FAILS(at_ops_check(twins, 2), ATTUNE_INTERNAL); /* the number */
-  twin.name = toy_op.name;
-  twin.id++;
-  FAILS(at_ops_check(twins, 2), ATTUNE_INTERNAL);
-  twin.name = "twin";
-  OK(at_ops_check(twins, 2));
+  for (int i = 0; i < at_op_count; i++) assert_int_equal(at_ops[i]->id, i);
   OK(at_op_check(&toy_op));
   each_case(describe);
-}
-
-static void expect_refused(const at_op *op, const char *words) {
-  const at_op *const ops[] = {op};
-  attune_tuner *tuner = NULL;
-  FAILS(at_op_check(op), ATTUNE_INTERNAL);
-  FAILS(at_tuner_create(&tuner, NULL, ops, 1), ATTUNE_INTERNAL);
-  assert_null(tuner);
-  if (!strstr(attune_last_message(), words)) fail_msg("no \"%s\" in %s", words, attune_last_message());
-}
-
-/* What an operation lacks, or has too much of, is named when a tuner is made. */
-static void broken_operations_are_refused(void **state) {
-  (void)state;
-  static at_implementation broken;
-  static const at_implementation *const list[] = {&broken};
-  at_op op = toy_op;
-  op.problem_bytes = AT_PROBLEM_BYTES + 1;
-  expect_refused(&op, "problem_bytes of toy is 513; should be 1 to 512");
-  op.problem_bytes = 0;
-  expect_refused(&op, "problem_bytes of toy is 0");
-  op = toy_op;
-  op.operands_bytes = AT_OPERANDS_BYTES + 1;
-  expect_refused(&op, "operands_bytes of toy is 193; should be 1 to 192");
-  op = toy_op;
-  op.oracle = NULL;
-  expect_refused(&op, "toy has no oracle");
-  op = toy_op;
-  op.special_scalars = NULL;
-  expect_refused(&op, "toy has no special_scalars");
-  op = toy_op;
-  broken = toy_spin_implementation;
-  broken.prepare = NULL;
-  op.implementations = list;
-  op.implementation_count = 1;
-  expect_refused(&op, "implementation spin of toy lacks supports, configurations, prepare or launch");
 }
 
 /* ---- the reference against the oracle ---- */
@@ -217,7 +159,7 @@ static void verify(at_verifier *verifier, const at_op *op, const at_implementati
   static at_configuration room[MOST];
   const int count = implementation->configurations(problem, device, room, MOST);
   assert_in_range(count, 1, MOST);
-  for (int i = 0; i < count && (all_of_it() || i < CONFIGURATIONS); i++) {
+  for (int i = 0; i < count && (conform_all() || i < CONFIGURATIONS); i++) {
     at_plan *plan = NULL;
     double error = 0.0;
     OK(at_plan_create(&plan, op, implementation, &room[i], problem, device));
@@ -249,7 +191,6 @@ static void implementations_are_right(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(problems_describe_themselves),
-      cmocka_unit_test(broken_operations_are_refused),
       cmocka_unit_test(references_agree_with_oracles),
       cmocka_unit_test(implementations_are_right),
   };

@@ -270,13 +270,17 @@ static void a_near_problem_lends_its_winner(void **state) {
 
 /* Where the device tells alignment classes apart, a winner holds for its own class only, better or worse, and is not
  * lent to another either; the host has one class from 16 bytes on. */
+static void fold_nothing(void *problem, const attune_device *on) {
+  (void)problem, (void)on;
+}
+
 static void a_winner_holds_for_its_alignment_class(void **state) {
   (void)state;
   store_winner(); /* of 128 bytes */
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   assert_runs(tuner, TOY_PROBLEM " align=16", "spin", ATTUNE_SOURCE_STORED);
   assert_runs(tuner, TOY_PROBLEM " align=8", "base", ATTUNE_SOURCE_DEFAULT);
-  toy_op.fold = NULL; /* as on a device to which each class is another */
+  toy_op.fold = fold_nothing; /* as on a device to which each class is another */
   assert_runs(tuner, TOY_PROBLEM, "spin", ATTUNE_SOURCE_STORED);
   for (int alignment = 4; alignment <= 64; alignment *= 2) {
     char problem[AT_PROBLEM_CHARS];

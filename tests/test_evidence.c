@@ -14,10 +14,17 @@
 static attune_device *device;
 static char database[] = "/tmp/attune-evidence-XXXXXX";
 
+static void remove_database(void) {
+  char journal[sizeof database + 8];
+  snprintf(journal, sizeof journal, "%s-journal", database);
+  (void)unlink(database);
+  (void)unlink(journal);
+}
+
 static int fresh(void **state) {
   (void)state;
   toy_reset();
-  (void)unlink(database);
+  remove_database();
   return 0;
 }
 
@@ -231,6 +238,6 @@ int main(void) {
   virtual_clock_start();
   if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  (void)unlink(database);
+  remove_database();
   return failed;
 }

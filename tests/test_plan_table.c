@@ -40,8 +40,15 @@ static const at_implementation fake = {.name = "fake",
                                        .launch = launch,
                                        .destroy = destroy};
 static const at_implementation *const implementations[] = {&fake};
-static const at_op op = {
-    .name = "fake", .id = 3, .implementations = implementations, .implementation_count = 1, .problem_bytes = 112};
+static void fold(void *problem, const attune_device *on) {
+  (void)problem, (void)on;
+}
+static const at_op op = {.name = "fake",
+                         .id = 3,
+                         .implementations = implementations,
+                         .implementation_count = 1,
+                         .problem_bytes = 112,
+                         .fold = fold};
 
 static at_key key_of(int number) {
   at_key key = {{0}};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * toy_op.c: see toy_op.h. The implementations, and the slots of at_op; what is right is in toy_reference.c. */
+ * toy_op.c: see toy_op.h. The implementations, and the slots of at_op; a launch is in toy_launch.c, what is right in
+ * toy_reference.c, the public calls in toy_call.c. */
 #include "tests/toy_op.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,43 +16,7 @@ const char *toy_refused;
 _Atomic int toy_searches, toy_launches, toy_running, toy_overlaps;
 _Atomic bool toy_watched;
 
-/* ---- where the operands lie ---- */
-
-static uint64_t places[TOY_PLACES], distances[TOY_PLACES];
-static int distance_count;
-int toy_place_count;
-uintptr_t toy_least_aligned;
-static atomic_flag noting = ATOMIC_FLAG_INIT; /* two devices may be tuned at once */
-
-/* Which one it is of those seen. */
-static int number_of(uint64_t *seen, int *count, uint64_t one) {
-  for (int i = 0; i < *count; i++)
-    if (seen[i] == one) return i;
-  if (*count < TOY_PLACES) seen[(*count)++] = one;
-  return *count - 1;
-}
-
-/* Returns the number of the placement: of how far the bias lies from x. */
-static int note_place(const toy_operands *o) {
-  const uintptr_t x = (uintptr_t)o->x,
-                  bits = x | (uintptr_t)o->bias | (uintptr_t)o->codes | (uintptr_t)o->y | (uintptr_t)o->n,
-                  low = bits & (~bits + 1);
-  const uint64_t distance = (uint64_t)(uintptr_t)o->bias - x;
-  while (atomic_flag_test_and_set_explicit(&noting, memory_order_acquire)) sched_yield();
-  if (!toy_least_aligned || low < toy_least_aligned) toy_least_aligned = low;
-  (void)number_of(places, &toy_place_count, ((uint64_t)x & 4095) << 48 ^ distance);
-  const int number = number_of(distances, &distance_count, distance);
-  atomic_flag_clear_explicit(&noting, memory_order_release);
-  return number;
-}
-
 /* ---- implementations ---- */
-
-static void spin_until(int64_t start, int64_t ns, int64_t cpus) {
-  (void)cpus;
-  while (at_now_ns() - start < ns) continue;
-}
-void (*toy_pass)(int64_t start, int64_t ns, int64_t cpus) = spin_until;
 
 static bool supports(const void *problem, attune_device *device) {
   (void)problem, (void)device;
@@ -92,81 +56,6 @@ static attune_status prepare(at_plan *plan) {
 
 static void destroy(at_plan *plan) {
   free(plan->state);
-}
-
-static double real_at(const void *data, attune_dtype dtype, int64_t i) {
-  return dtype == ATTUNE_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
-}
-
-static void put_real(void *data, attune_dtype dtype, int64_t i, double x) {
-  if (dtype == ATTUNE_F64)
-    ((double *)data)[i] = x;
-  else
-    ((float *)data)[i] = (float)x;
-}
-
-static void put_integer(void *data, attune_dtype dtype, int64_t i, uint64_t value) {
-  if (dtype == ATTUNE_I64)
-    ((int64_t *)data)[i] = (int64_t)value;
-  else
-    ((int32_t *)data)[i] = (int32_t)(uint32_t)value;
-}
-
-static void compute(const toy *g, const toy_operands *o, int64_t count) {
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t column = i % g->cols;
-    const uint64_t code = g->integer == ATTUNE_I64 ? (uint64_t)((const int64_t *)o->codes)[i]
-                                                   : (uint64_t)(int64_t)((const int32_t *)o->codes)[i];
-    put_real(o->y, g->real, i, o->scale * log(real_at(o->x, g->real, i)) + real_at(o->bias, g->real, column));
-    put_integer(o->n, g->integer, i,
-                code * (uint64_t)(int64_t)g->taps[column % g->count] + (uint64_t)(int64_t)o->offset);
-  }
-}
-
-static void spoil(const toy *g, const toy_operands *o, const char *fault, int64_t count) {
-  const attune_dtype real = (attune_dtype)g->real;
-  const size_t integer = attune_dtype_size((attune_dtype)g->integer);
-  const bool bits = strcmp(fault, "bits") == 0;
-  if (strcmp(fault, "wrong") == 0 || bits)
-    put_real(o->y, real, count / 2, real_at(o->y, real, count / 2) + (bits ? 1e-7 * (toy_launches % 2) : 0.01));
-  if (strcmp(fault, "second") == 0) ++*(unsigned char *)o->n;
-  if (strcmp(fault, "behind") == 0) put_real(o->y, real, count, 0.0);
-  if (strcmp(fault, "second_behind") == 0) memset((char *)o->n + (size_t)count * integer, 0, 1);
-  if (strcmp(fault, "codes") == 0) ++*(unsigned char *)(uintptr_t)o->codes;
-  for (int64_t i = 0; strcmp(fault, "nan") == 0 && i < count; i++)
-    if (isnan(real_at(o->y, real, i))) put_real(o->y, real, i, 0.0);
-}
-
-attune_status toy_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const int64_t start = at_now_ns();
-  const toy_plan *p = plan->state;
-  const toy *g = toy_of(plan->problem);
-  toy_operands o = *(const toy_operands *)operands;
-  const int64_t count = (int64_t)g->rows * g->cols;
-  const size_t real = attune_dtype_size((attune_dtype)g->real);
-  char last[8], *was = strcmp(p->fault, "skips") == 0 ? malloc((size_t)count * real) : NULL;
-  (void)stream;
-  toy_launches++;
-  if (atomic_fetch_add(&toy_running, 1) > 0 && toy_watched) toy_overlaps++;
-  if (strcmp(p->fault, "scale") == 0) o.scale = 1.0;
-  if (strcmp(p->fault, "offset") == 0) o.offset = 0.0;
-  char *end = (char *)o.n + (size_t)(count - 1) * attune_dtype_size((attune_dtype)g->integer);
-  memcpy(last, end, attune_dtype_size((attune_dtype)g->integer));
-  if (was) memcpy(was, o.y, (size_t)count * real);
-  compute(g, &o, count);
-  for (int64_t i = 0; was && i < count; i++)
-    if (isnan(real_at(o.y, (attune_dtype)g->real, i)))
-      memcpy((char *)o.y + (size_t)i * real, was + (size_t)i * real, real);
-  free(was);
-  if (strcmp(p->fault, "leaves") == 0) memcpy(end, last, attune_dtype_size((attune_dtype)g->integer));
-  spoil(g, &o, p->fault, count);
-  const int place = note_place(&o);
-  int64_t ns = p->ns;
-  if (place % 2 == 0) ns += p->far;
-  if (p->noise) ns += (int64_t)((uint64_t)start * 0x9E3779B97F4A7C15u >> 33) % p->noise;
-  toy_pass(start, ns, p->threads);
-  toy_running--;
-  return strcmp(p->fault, "launch") == 0 ? at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails") : ATTUNE_OK;
 }
 
 at_implementation toy_base_implementation = {.name = "base",
@@ -209,7 +98,7 @@ static double bytes(const void *problem) {
 
 static void fold(void *problem, const attune_device *device) {
   toy *g = problem;
-  if (g->alignment >= at_device_alignment(device)) g->alignment = TOY_ALIGNMENT;
+  g->alignment = at_alignment_fold(device, g->alignment);
 }
 
 static bool deterministic(const void *problem) {
@@ -282,6 +171,9 @@ static const at_op as_it_is = {.name = "toy",
                                .buffers = buffers,
                                .scalars = scalars,
                                .bind = bind,
+                               .call = toy_call,
+                               .plan_create = toy_plan_create,
+                               .plan_run = toy_plan_run,
                                .reference_create = toy_reference_create,
                                .reference_compare = toy_reference_compare,
                                .reference_destroy = toy_reference_destroy,
@@ -304,8 +196,7 @@ void toy_reset(void) {
   toy_refused = NULL;
   toy_searches = toy_launches = toy_running = toy_overlaps = 0;
   toy_watched = false;
-  toy_place_count = distance_count = 0;
-  toy_least_aligned = 0;
+  toy_forget_places();
 }
 
 __attribute__((constructor)) static void toy_open(void) {

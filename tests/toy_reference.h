@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * toy_reference.h: private to toy_*.c: the toy operation's texts (toy_text.c) and what is right (toy_reference.c). */
+ * toy_reference.h: private to toy_*.c: the toy operation's texts (toy_text.c), what is right (toy_reference.c), and where
+ * operands lay (toy_launch.c). */
 #ifndef AT_TEST_TOY_REFERENCE_H
 #define AT_TEST_TOY_REFERENCE_H
 
@@ -28,5 +29,7 @@ const char *toy_special_name(int bit);
 int toy_case_count(void);
 bool toy_case_at(int index, void *problem);
 void toy_oracle(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
+
+void toy_forget_places(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/toy_reference.h"
+#include "tuning/fields.h"
 
 static bool put_words(const toy *g, bool sizes, char *out, size_t size) {
   size_t at = 0;
@@ -87,25 +88,23 @@ attune_status toy_parse(const char *text, void *problem) {
   return ATTUNE_OK;
 }
 
-static const char *const names[] = {"kind", "rows", "cols", "taps"};
-const char *const toy_columns[] = {"kind", "rows", "cols", "taps", NULL};
+enum { COLUMNS = 4 };
+const char *const toy_columns[COLUMNS + 1] = {"kind", "rows", "cols", "taps", NULL};
 
 attune_status toy_from_fields(const at_field *fields, int count, char *out, size_t size, char *label,
                               size_t label_size) {
-  const char *values[AT_COUNT(names)] = {"f32", NULL, NULL, NULL};
+  const char *values[COLUMNS] = {"f32", NULL, NULL, NULL};
   char text[AT_PROBLEM_CHARS];
   size_t at = 0;
   toy g;
   for (int i = 0; i < count; i++) {
     size_t which = 0;
-    while (which < AT_COUNT(names) && strcmp(fields[i].name, names[which]) != 0) which++;
-    if (which == AT_COUNT(names))
-      return at_fail(ATTUNE_BAD_DATA, "%.40s is a column that toy does not know; should be kind, rows, cols or taps",
-                     fields[i].name);
+    while (which < COLUMNS && strcmp(fields[i].name, toy_columns[which]) != 0) which++;
+    if (which == COLUMNS) return at_field_unknown(&toy_op, &fields[i]);
     values[which] = fields[i].value;
   }
-  for (size_t i = 0; i < AT_COUNT(names); i++)
-    if (!values[i]) return at_fail(ATTUNE_BAD_DATA, "column %s is missing", names[i]);
+  for (size_t i = 0; i < COLUMNS; i++)
+    if (!values[i]) return at_fail(ATTUNE_BAD_DATA, "column %s is missing", toy_columns[i]);
   if (!at_append(text, sizeof text, &at, "toy %s %sx%s strict taps=%s", values[0], values[1], values[2], values[3]))
     return at_fail(ATTUNE_BAD_DATA, "taps is too long");
   attune_status status = toy_parse(text, &g);

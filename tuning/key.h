@@ -53,7 +53,7 @@ static inline bool at_key_equal(const at_key *a, const at_key *b) {
 static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
   const size_t bytes = op->problem_bytes;
   assert(bytes && bytes <= AT_PROBLEM_BYTES);
-  if (op->fold) op->fold(at_key_problem(key), device);
+  op->fold(at_key_problem(key), device);
   if (bytes % 8) memset((char *)at_key_problem(key) + bytes, 0, 8 - bytes % 8);
   key->words[0] = (uint64_t)bytes << 48 | (uint64_t)(unsigned)op->id << 32 | (uint64_t)(unsigned)device->index;
 }

@@ -103,7 +103,7 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
+  if (status == ATTUNE_OK) op->fold(bytes, device);
   at_configuration *room = status == ATTUNE_OK ? malloc(MOST * sizeof *room) : NULL;
   if (status == ATTUNE_OK && !room) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d configurations", MOST);
   for (size_t i = 0; i < op->implementation_count && status == ATTUNE_OK; i++) {

@@ -4,6 +4,7 @@
 #ifndef AT_OP_H
 #define AT_OP_H
 
+#include <attune/plan.h>
 #include <attune/tuner.h>
 
 #include "src/support.h"
@@ -59,6 +60,7 @@ typedef struct at_field {
   int column; /* 1-based, for messages */
 } at_field;
 
+/* What is not called optional must be there: at_op_check. */
 typedef struct at_op {
   const char *name;                                       /* first word of a problem's text */
   int id;                                                 /* position in the table of ops */
@@ -79,28 +81,37 @@ typedef struct at_op {
   attune_status (*family)(const void *problem, char *out, size_t size);
   /* How far two problems of one family are apart: sum of |log2| of size ratios. */
   double (*distance)(const void *problem, const void *other);
-  /* The columns of a workload that from_fields knows, in the order in which people are told; NULL ends them. */
+  /* The columns of a workload row for it: all that from_fields knows, NULL behind the last. */
   const char *const *columns;
   /* A workload row to a problem's text, and to what people read: the problem as the row has it, before it was
    * normalised. The message names the column at fault. */
   attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size, char *label,
                                size_t label_size);
-  /* The libraries that its implementations use on the device, with their files, and those that are missing; the last
+  /* Optional: the libraries that its implementations use on the device, with their files, and those that are missing; the last
    * return value of `fn`. */
   int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
   /* Arithmetic and memory traffic of one call. */
   double (*flops)(const void *problem);
   double (*bytes)(const void *problem);
-  /* Optional: folds what the device does not tell apart, such as alignment beyond its best class, so that equal work has
-   * equal bytes. A problem is folded before it becomes a key, is measured or is stored. */
+  /* Folds what the device does not tell apart, such as alignment beyond its best class (at_device_alignment), so that
+   * equal work has equal bytes. A problem is folded before it becomes a key, is measured or is stored. Where there is
+   * nothing to fold it does nothing. */
   void (*fold)(void *problem, const attune_device *device);
-  /* Nonzero when the winner must give the same bits at each run. */
+  /* True when the winner must give the same bits in each run. */
   bool (*deterministic)(const void *problem);
 
   /* The buffers of a call, its scalars (optional; NULL: none) and their number, and the operands made of both. */
   attune_status (*buffers)(const void *problem, at_buffer out[AT_MAX_BUFFERS], int *count);
   int (*scalars)(const void *problem, at_scalar out[AT_MAX_SCALARS]);
   void (*bind)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars, void *operands);
+
+  /* The public functions, attune_NAME, attune_NAME_plan_create and attune_NAME_plan_run, called as a program would, for
+   * a normalised problem and the operands that bind makes: the conformance tests run every implementation through them.
+   * Each makes the public problem and operands from these, calls, and returns what the function returned. */
+  attune_status (*call)(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands);
+  attune_status (*plan_create)(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const void *problem,
+                               const void *operands);
+  attune_status (*plan_run)(const attune_plan *plan, attune_stream *stream, const void *operands);
 
   /* Optional: a call of the plan as a program makes it, by the public function and a look-up that hits, so that what
    * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the plan.
@@ -120,7 +131,7 @@ typedef struct at_op {
                                      double *max_error);
   void (*reference_destroy)(void *reference);
 
-  /* Optional, special values: NaN, infinities, denormals, zeros, in those operands and scalars where they make sense.
+  /* Optional, all or none, special values: NaN, infinities, denormals, zeros, in those operands and scalars where they make sense.
    * special_count says how many launches it takes to try them all; NULL: none. In launch `which` buffer i holds what
    * special_plant makes of a host copy of the reference's data, unless special_contents says 0, the data as it was; equal
    * numbers mean equal contents. special_scalars changes the usual scalars to those of the launch. compare says in *lost,
@@ -140,7 +151,8 @@ typedef struct at_op {
   void (*oracle)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
 } at_op;
 
-/* op.c: INTERNAL, naming what is missing or too large, when an operation cannot be tuned as it is. */
+/* op.c: INTERNAL, naming what is missing or too large, when an operation cannot be tuned as it is: what is not marked
+ * optional is required, of its implementations too. */
 attune_status at_op_check(const at_op *op);
 
 /* Checks each, and that no two share a name or a number. */

@@ -134,7 +134,7 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
+  if (status == ATTUNE_OK) op->fold(bytes, device);
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
   if (status == ATTUNE_NOT_FOUND)
     status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", problem, device->name);

@@ -41,7 +41,7 @@ typedef struct at_implementation {
    * what its time depends on, "host_cblas threads=2". */
   attune_status (*bare)(const struct attune_plan *plan, const at_bare_calls *calls);
   void (*bare_name)(const struct attune_plan *plan, char *out, size_t size);
-  void (*destroy)(struct attune_plan *plan);
+  void (*destroy)(struct attune_plan *plan); /* optional: frees what prepare made */
   /* Optional: what its code depends on besides the device and `version`: the libraries it calls, the compiler that makes
    * its kernels, the CPU features it was chosen by. Words "NAME-VERSION" into out, with blanks between and no '-' in a
    * name: "cublaslt-130100 nvrtc-13.0"; the version of what is not here is "none". What the configuration uses (NULL: all

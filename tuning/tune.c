@@ -320,7 +320,7 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
-  if (status == ATTUNE_OK && op->fold) op->fold(bytes, device);
+  if (status == ATTUNE_OK) op->fold(bytes, device);
   const int before = device->backend->relax ? device->backend->relax(device) : 0;
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
   j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;

@@ -23,7 +23,9 @@
 extern "C" {
 #endif
 
+/* A matrix as it lies in memory (N), or transposed (T). */
 typedef enum attune_transpose { ATTUNE_N = 0, ATTUNE_T = 1 } attune_transpose;
+/* What lies side by side in memory: the elements of a column, or of a row. */
 typedef enum attune_layout { ATTUNE_COLUMN_MAJOR = 0, ATTUNE_ROW_MAJOR = 1 } attune_layout;
 
 /* As a batch stride of A, B or C (never D): all of the batch use the same matrix. */
@@ -42,6 +44,7 @@ typedef struct attune_gemm_problem {
   attune_contract contract;
 } attune_gemm_problem;
 
+/* f32, column-major, not transposed, one matrix, packed, strict; sizes are 0. */
 #define ATTUNE_GEMM_PROBLEM_INIT                                                                              \
   {                                                                                                           \
     ATTUNE_F32, (attune_dtype)0, ATTUNE_COLUMN_MAJOR, ATTUNE_N, ATTUNE_N, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, \

@@ -18,7 +18,9 @@
 extern "C" {
 #endif
 
+/* A captured piece of work. */
 typedef struct attune_graph attune_graph;
+/* A source of random numbers (random.h). */
 typedef struct attune_generator attune_generator;
 
 /* Where CUDA refuses calls that could break a capture (the program's own cudaMalloc, for example). Thread-local: in the
@@ -38,6 +40,7 @@ typedef struct attune_capture_options {
                      attune_graph_instantiate; the executable is then made at the first replay */
 } attune_capture_options;
 
+/* The defaults. */
 #define ATTUNE_CAPTURE_OPTIONS_INIT \
   { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0 }
 

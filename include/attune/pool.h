@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* A pool of memory. */
 typedef struct attune_pool attune_pool;
 
 /* Options of a pool; start from ATTUNE_POOL_OPTIONS_INIT. */
@@ -18,6 +19,7 @@ typedef struct attune_pool_options {
   int use_on_out_of_memory; /* 1: when the device has no more, the common pool's requests are served from here */
   int no_split;             /* 1: a block serves one request, however small */
 } attune_pool_options;
+/* The defaults. */
 #define ATTUNE_POOL_OPTIONS_INIT \
   { NULL, 0, 0 }
 

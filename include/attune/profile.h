@@ -34,6 +34,7 @@ typedef struct attune_profile_totals {
   double time_ns, saved_ns, worth_ns;
 } attune_profile_totals;
 
+/* All zeros. */
 #define ATTUNE_PROFILE_TOTALS_INIT \
   { 0, 0, 0, 0, 0.0, 0.0, 0.0 }
 

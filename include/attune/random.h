@@ -38,6 +38,7 @@
 extern "C" {
 #endif
 
+/* A source of random numbers. */
 typedef struct attune_generator attune_generator;
 
 /* Which numbers a generator gives, as above. */
@@ -80,6 +81,7 @@ ATTUNE_API attune_status attune_generator_get_mode(const attune_generator *gener
  * none. Errors: INVALID_ARGUMENT, CAPTURING. */
 ATTUNE_API attune_status attune_generator_set_torch_grid(attune_generator *generator, int processors, int threads);
 
+/* Of what attune_generator_get_state writes. */
 #define ATTUNE_GENERATOR_STATE_BYTES 16
 
 /* Writes the state as PyTorch does for a CUDA generator: the seed, then the offset, 64 bits each, little-endian, to

@@ -98,6 +98,7 @@ typedef struct attune_event_options {
   int interprocess; /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
 } attune_event_options;
 
+/* The defaults. */
 #define ATTUNE_EVENT_OPTIONS_INIT \
   { 0, 0, 0 }
 

@@ -14,14 +14,17 @@ extern "C" {
  * arithmetic with an error bound as good as strict's. reduced: also arithmetic of less precision, for speed. */
 typedef enum attune_accuracy { ATTUNE_STRICT = 0, ATTUNE_EQUIVALENT = 1, ATTUNE_REDUCED = 2 } attune_accuracy;
 
+/* What an implementation must keep to be allowed. Start from ATTUNE_CONTRACT_INIT. */
 typedef struct attune_contract {
   attune_accuracy accuracy;
   int deterministic;    /* nonzero: equal inputs give equal bits at each run of a plan on its device */
   size_t workspace_cap; /* most bytes of workspace an implementation may use; 0 = ATTUNE_WORKSPACE_DEFAULT */
 } attune_contract;
 
+/* Strict, not deterministic, the default cap of workspace. */
 #define ATTUNE_CONTRACT_INIT \
   { ATTUNE_STRICT, 0, 0 }
+/* Bytes of workspace that a plan may use if the contract does not say. */
 #define ATTUNE_WORKSPACE_DEFAULT ((size_t)64 << 20)
 
 /* What happens at a miss: a call whose problem has no plan yet. off: the vendor default runs, and nothing is read or
@@ -61,6 +64,7 @@ typedef struct attune_tuner_options {
   attune_measure measure;
 } attune_tuner_options;
 
+/* The defaults. */
 #define ATTUNE_TUNER_OPTIONS_INIT \
   { NULL, NULL, (attune_mode)0, 0.0, 0.0, ATTUNE_MEASURE_AUTO }
 

@@ -12,8 +12,11 @@
 #define ATTUNE_API
 #endif
 
+/* The version of these headers; attune_version() tells that of the library. */
 #define ATTUNE_VERSION_MAJOR 0
+/* See ATTUNE_VERSION_MAJOR. */
 #define ATTUNE_VERSION_MINOR 1
+/* See ATTUNE_VERSION_MAJOR. */
 #define ATTUNE_VERSION_PATCH 0
 
 #ifdef __cplusplus
@@ -30,12 +33,17 @@ typedef enum attune_dtype {
   ATTUNE_I64 = 6
 } attune_dtype;
 
-/* Handles. A device lives as long as the process and is never freed by the caller. */
+/* A GPU, or the host. It lives as long as the process and is never freed by the caller (device.h). */
 typedef struct attune_device attune_device;
+/* Work that runs in order on a device (stream.h). */
 typedef struct attune_stream attune_stream;
+/* A point in a stream's work (stream.h). */
 typedef struct attune_event attune_event;
+/* Databases, mode and plans, for the calls of the operations (tuner.h). */
 typedef struct attune_tuner attune_tuner;
+/* A choice made for one problem, for calls without a look-up (plan.h). */
 typedef struct attune_plan attune_plan;
+/* A list of problems with their numbers of calls (workload.h). */
 typedef struct attune_workload attune_workload;
 
 /* The version of the library in use, "major.minor.patch". Borrowed, never NULL; any thread; allowed in capture. */

@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * caller.c: attune_gemm on a tuner that knows one plan. */
+ * caller.c: gemm's public calls for a normalised problem, and on a tuner that knows one plan. */
 #include "ops/gemm/caller.h"
 
 #include <stdlib.h>
 
 #include "ops/gemm/problem.h"
 #include "tuning/sole_plan.h"
+
+/* The public problem: how C is used and the alignment are the operands'. */
+static attune_status public_problem(attune_gemm_problem *out, const void *problem) {
+  char text[AT_PROBLEM_CHARS];
+  const attune_status status = at_gemm_format(problem, text, sizeof text);
+  return status == ATTUNE_OK ? attune_gemm_problem_parse(out, text) : status;
+}
+
+attune_status at_gemm_call(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands) {
+  attune_gemm_problem p;
+  const attune_status status = public_problem(&p, problem);
+  return status == ATTUNE_OK ? attune_gemm(tuner, stream, &p, operands) : status;
+}
+
+attune_status at_gemm_call_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
+                                       const void *problem, const void *operands) {
+  attune_gemm_problem p;
+  const attune_status status = public_problem(&p, problem);
+  return status == ATTUNE_OK ? attune_gemm_plan_create(out, tuner, stream, &p, operands) : status;
+}
+
+attune_status at_gemm_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands) {
+  return attune_gemm_plan_run(plan, stream, operands);
+}
 
 typedef struct caller {
   at_sole_plan sole;
@@ -17,14 +41,12 @@ static bool hits(caller *c, const void *operands, attune_stream *stream) {
 }
 
 attune_status at_gemm_caller_create(void **out, const at_plan *plan, const void *operands, attune_stream *stream) {
-  char text[AT_PROBLEM_CHARS];
   caller *c = calloc(1, sizeof *c);
   attune_status status = c ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a caller");
-  if (status == ATTUNE_OK) status = at_gemm_format(plan->problem, text, sizeof text);
-  if (status == ATTUNE_OK) status = attune_gemm_problem_parse(&c->problem, text);
+  if (status == ATTUNE_OK) status = public_problem(&c->problem, plan->problem);
   if (status == ATTUNE_OK) status = at_sole_plan_open(&c->sole, plan);
   if (status == ATTUNE_OK && !hits(c, operands, stream))
-    status = at_fail(ATTUNE_NOT_FOUND, "a call of %s comes to another plan", text);
+    status = at_fail(ATTUNE_NOT_FOUND, "a call comes to another plan than that of %s", plan->implementation->name);
   if (status == ATTUNE_OK)
     *out = c;
   else

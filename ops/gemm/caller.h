@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * caller.h: a plan called through attune_gemm: the slots at_op.caller_*. */
+ * caller.h: the public calls for a normalised problem: the slots at_op.call, plan_create and plan_run; and a plan called
+ * through attune_gemm many times: caller_*. */
 #ifndef AT_GEMM_CALLER_H
 #define AT_GEMM_CALLER_H
 
 #include "tuning/op.h"
+
+attune_status at_gemm_call(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands);
+attune_status at_gemm_call_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
+                                       const void *problem, const void *operands);
+attune_status at_gemm_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands);
 
 attune_status at_gemm_caller_create(void **out, const struct attune_plan *plan, const void *operands,
                                     attune_stream *stream);

@@ -6,9 +6,8 @@
 #include "tuning/fields.h"
 
 const char *const at_gemm_columns[] = {
-    "dtype",    "dtype_out", "transa",        "transb", "m",         "n",        "k",        "batch",
-    "layout",   "lda",       "ldb",           "ldc",    "ldd",       "stride_a", "stride_b", "stride_c",
-    "stride_d", "contract",  "deterministic", "align",  "workspace", NULL};
+    "dtype", "m",   "n",   "k",        "dtype_out", "layout",   "transa",   "transb",        "batch", "lda",
+    "ldb",   "ldc", "ldd", "stride_a", "stride_b",  "stride_c", "stride_d", AT_TERM_COLUMNS, NULL};
 
 static attune_status read_number(const at_field *field, attune_gemm_problem *p, bool *known) {
   const at_number sizes[] = {{"m", &p->m, AT_NUMBER_SIZE},
@@ -40,9 +39,7 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p, a
   attune_status status = read_number(field, p, &known);
   if (!known) status = read_words(field, p, &known);
   if (!known) status = at_field_term(field, terms, &known);
-  if (known) return status;
-  const at_op *const gemm = &at_gemm_op;
-  return at_fail_column(&gemm, 1, field->name);
+  return known ? status : at_field_unknown(&at_gemm_op, field);
 }
 
 /* A row-major problem as its caller wrote it; sizes that only fit row-major leave the stored text. */
