@@ -61,6 +61,31 @@ static void gemv_is_the_call_of_vectors(void **state) {
   assert_int_equal(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &c, &vector, host), ATTUNE_NOT_FOUND);
 }
 
+/* What the default is called where its time is told: with its threads, and by gemv if that is what a program calls. */
+static void the_name_says_what_is_called(void **state) {
+  (void)state;
+  if (at_cblas_count() == 0) skip();
+  static const struct {
+    const char *problem;
+    bool gemv;
+  } rows[] = {{"gemm f64 nn 9x1x7 strict", true},
+              {"gemm f32 tt 1x9x7 strict", true},
+              {"gemm f64 nn 9x1x7 strict beta=inplace", true},
+              {"gemm f64 nn 9x2x7 strict", false}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    const at_gemm g = problem_of(rows[i].problem);
+    at_configuration list[64];
+    at_plan *plan = NULL;
+    char name[sizeof((attune_decision *)NULL)->default_implementation];
+    assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
+    OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
+    at_gemm_host_cblas.bare_name(plan, name, sizeof name);
+    if (strncmp(name, "host_cblas threads=", 19) != 0 || (strstr(name, " call=gemv") != NULL) != rows[i].gemv)
+      fail_msg("%s: %s", rows[i].problem, name);
+    at_plan_destroy(plan);
+  }
+}
+
 static double *numbers(size_t count, double first) {
   double *x = malloc(count * sizeof *x);
   assert_non_null(x);
@@ -144,6 +169,7 @@ static void bare_calls_stop_at_the_gate(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gemv_is_the_call_of_vectors),
+      cmocka_unit_test(the_name_says_what_is_called),
       cmocka_unit_test(bare_calls_are_right),
       cmocka_unit_test(bare_calls_stop_at_the_gate),
   };

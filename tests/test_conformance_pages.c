@@ -21,7 +21,7 @@ static bool has_column(const at_op *op, const char *name) {
   return false;
 }
 
-/* from_fields says of a column that it does not know it, in the words of at_field_unknown. */
+/* from_fields says of a column that it does not know it, in the words of at_fail_column. */
 static bool reads_column(const at_op *op, const char *name) {
   char out[AT_PROBLEM_CHARS], label[AT_PROBLEM_CHARS], unknown[128];
   at_field fields[MOST_COLUMNS];
@@ -33,7 +33,7 @@ static bool reads_column(const at_op *op, const char *name) {
       count++;
     }
   assert_int_not_equal(op->from_fields(fields, count, out, sizeof out, label, sizeof label), ATTUNE_OK);
-  snprintf(unknown, sizeof unknown, "%s is a column that %s does not know", name, op->name);
+  snprintf(unknown, sizeof unknown, "\"%s\" is no column of %s", name, op->name);
   return strstr(attune_last_message(), unknown) == NULL;
 }
 

@@ -99,7 +99,7 @@ static void evidence_has_an_order(void **state) {
                                    .unsure = each[j].unsure,
                                    .samples = each[j].samples,
                                    .spread = each[j].spread};
-      if (at_evidence_weaker(&fresh_one, &old) != weaker[i][j]) fail_msg("%d against %d", i, j);
+      if (at_evidence_weaker(&fresh_one, &old, false) != weaker[i][j]) fail_msg("%d against %d", i, j);
     }
 }
 

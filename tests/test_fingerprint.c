@@ -166,8 +166,8 @@ static void new_evidence_counts_however_weak(void **state) {
   const attune_decision sure = {.complete = 1, .samples = 20}, part = {.samples = 20};
   assert_int_equal(at_evidence(&old), AT_EVIDENCE_OPEN);
   assert_int_equal(at_evidence(&sure), AT_EVIDENCE_FULL);
-  assert_true(at_evidence_weaker(&part, &sure));
-  assert_false(at_evidence_weaker(&part, &old));
+  assert_true(at_evidence_weaker(&part, &sure, false));
+  assert_false(at_evidence_weaker(&part, &old, false));
 }
 
 static void an_implementation_more(void **state) {

@@ -13,7 +13,7 @@
 #define TEAM "ns=10000,threads=2"
 
 static attune_device *device;
-static attune_tuner *tuner;
+static attune_tuner *tuner, *other;      /* the other has a database of its own */
 static _Atomic int64_t team_ns, base_ns; /* what a call of each takes */
 static _Atomic int outlier_every;        /* one call of the team in so many takes long; 0: none */
 static _Atomic int team_calls, base_calls;
@@ -36,9 +36,23 @@ static void keep_log(void *user, attune_log_level level, const char *line) {
 }
 
 /* A tuner that has a team as the winner: it took 10 us, and the default 30 us. */
+static attune_status make_tuner(attune_tuner **out) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_decision d = {.time_ns = 10000.0, .default_time_ns = 30000.0, .source = ATTUNE_SOURCE_TUNED, .complete = 1};
+  at_key key = toy_key(TOY_PROBLEM, device);
+  at_plan *plan = NULL;
+  options.database = "";
+  OK(at_tuner_create(out, &options, toy_ops, 1));
+  at_copy_text(d.problem, sizeof d.problem, TOY_PROBLEM);
+  at_copy_text(d.implementation, sizeof d.implementation, "spin");
+  d.implementation_version = 1;
+  at_copy_text(d.configuration, sizeof d.configuration, TEAM);
+  OK(at_plan_of_decision(&toy_op, at_key_problem(&key), device, &d, &plan));
+  return at_plan_table_put(&(*out)->plans, &key, &plan, &d, false);
+}
+
 static int open_tuner(void **state) {
   (void)state;
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   toy_reset();
   toy_base_implementation.launch = toy_spin_implementation.launch = watched_launch;
   at_copy_text(toy_base, sizeof toy_base, "ns=30000");
@@ -46,23 +60,15 @@ static int open_tuner(void **state) {
   base_ns = 30000;
   outlier_every = team_calls = base_calls = 0;
   logged[0] = '\0';
-  options.database = "";
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
   attune_set_log(keep_log, NULL, ATTUNE_LOG_WARNING);
-  attune_decision d = {.time_ns = 10000.0, .default_time_ns = 30000.0, .source = ATTUNE_SOURCE_TUNED, .complete = 1};
-  at_key key = toy_key(TOY_PROBLEM, device);
-  at_plan *plan = NULL;
-  at_copy_text(d.problem, sizeof d.problem, TOY_PROBLEM);
-  at_copy_text(d.implementation, sizeof d.implementation, "spin");
-  d.implementation_version = 1;
-  at_copy_text(d.configuration, sizeof d.configuration, TEAM);
-  OK(at_plan_of_decision(&toy_op, at_key_problem(&key), device, &d, &plan));
-  return at_plan_table_put(&tuner->plans, &key, &plan, &d, false) == ATTUNE_OK ? 0 : -1;
+  other = NULL;
+  return make_tuner(&tuner) == ATTUNE_OK ? 0 : -1;
 }
 
 static int close_tuner(void **state) {
   (void)state;
   attune_tuner_destroy(tuner);
+  attune_tuner_destroy(other);
   attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
   return 0;
 }
@@ -120,6 +126,45 @@ static void a_slow_team_is_set_aside(void **state) {
   assert_true(set_aside_within(attune_stream_default(device), 40000));
   assert_true(base_calls > 0 && base_calls < 300); /* most calls before it ran the winner */
   check_aside();
+}
+
+/* What one tuner sets aside, another one of the process runs on: it finds out for itself, or has no reason to. */
+static void other_tuners_find_out_for_themselves(void **state) {
+  (void)state;
+  attune_tuner *first = tuner;
+  OK(make_tuner(&other));
+  team_ns = 60000;
+  assert_true(set_aside_within(attune_stream_default(device), 40000));
+  check_aside();
+  team_ns = 10000; /* the others are gone when the second one calls */
+  tuner = other;
+  const int before = team_calls;
+  calls(attune_stream_default(device), 500);
+  assert_int_equal(team_calls, before + 500);
+  assert_string_equal(explain().implementation, "spin");
+  tuner = first;
+  assert_string_equal(explain().implementation, "base");
+  tuner = other;
+  logged[0] = '\0';
+  team_ns = 60000;
+  assert_true(set_aside_within(attune_stream_default(device), 40000));
+  check_aside();
+  tuner = first;
+}
+
+/* Measured again by the same tuner, and the winner again: it runs again. */
+static void measured_again_it_has_another_chance(void **state) {
+  (void)state;
+  static const char *const spins[] = {TEAM, NULL};
+  attune_decision d;
+  team_ns = 60000;
+  assert_true(set_aside_within(attune_stream_default(device), 40000));
+  toy_base_implementation.launch = toy_spin_implementation.launch = toy_launch;
+  toy_spins = spins;
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 200.0, 1, &d));
+  toy_base_implementation.launch = toy_spin_implementation.launch = watched_launch;
+  assert_string_equal(d.implementation, "spin");
+  assert_string_equal(explain().implementation, "spin");
 }
 
 static void a_slow_team_of_a_created_stream(void **state) {
@@ -211,6 +256,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_tuner, close_tuner)
   const struct CMUnitTest tests[] = {
       TEST(a_slow_team_is_set_aside),
+      TEST(other_tuners_find_out_for_themselves),
+      TEST(measured_again_it_has_another_chance),
       TEST(a_slow_team_of_a_created_stream),
       TEST(outliers_do_not_count),
       TEST(a_slow_machine_is_no_reason),

@@ -372,6 +372,21 @@ static void the_default_is_the_bare_call(void **state) {
   }
 }
 
+/* The default through attune is no faster than its own call, whatever was measured: it cannot beat itself. */
+static void the_default_does_not_beat_itself(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=300000", NULL};
+  const attune_decision *d = &result.decision;
+  toy_base_implementation.bare = vendor_call;
+  at_copy_text(toy_base, sizeof toy_base, "ns=100000");
+  bare_ns = 126000;
+  const attune_status status = search(spins, 2000.0);
+  toy_base_implementation.bare = NULL;
+  OK(status);
+  assert_string_equal(d->implementation, "base");
+  assert_true(d->time_ns < 110000.0 && fabs(d->default_time_ns - d->time_ns) < 1e-9);
+}
+
 /* However short the budget, the default through attune is measured and verified. */
 static void a_bare_default_and_no_time(void **state) {
   (void)state;
@@ -567,6 +582,7 @@ int main(void) {
       TEST(the_price_is_the_same_for_all),
       TEST(a_burst_is_no_evidence),
       TEST(the_default_is_the_bare_call),
+      TEST(the_default_does_not_beat_itself),
       TEST(a_bare_default_and_no_time),
       TEST(equals_are_decided_by_order),
       TEST(a_candidate_joins_once),

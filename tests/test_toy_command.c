@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "tests/toy_op.h"
+#include "tuning/winner.h"
 
 #define SHORT "toy f64:i64 5x6 strict taps=7/-8"
 
@@ -72,6 +73,58 @@ static void winners_are_shown(void **state) {
   expect(SHORT);
 }
 
+/* A winner that is `speedup` x as fast, and not sure of it, in a database of its own. */
+static void put_unsure(const char *database, double speedup) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner *tuner = NULL;
+  attune_device *device = NULL;
+  attune_decision d;
+  char path[128], fingerprint[AT_FINGERPRINT_CHARS], family[AT_FAMILY_CHARS];
+  OK(attune_device_get(&device, "host"));
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  snprintf(path, sizeof path, "%s/%s", folder, database);
+  options.database = path;
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(at_decision_begin(tuner, &toy_op, key.words + 1, device, &d));
+  OK(at_fingerprint_whole(device, toy_ops, 1, fingerprint, sizeof fingerprint));
+  OK(toy_op.family(key.words + 1, family, sizeof family));
+  at_copy_text(d.implementation, sizeof d.implementation, "spin");
+  at_copy_text(d.configuration, sizeof d.configuration, "ns=30000");
+  at_copy_text(d.default_implementation, sizeof d.default_implementation, "base threads=2 call=gemv");
+  d.implementation_version = d.complete = d.unsure = 1;
+  d.time_ns = 30000.0;
+  d.default_time_ns = speedup * d.time_ns;
+  d.samples = 12;
+  d.tuned_at = 1700000000;
+  OK(at_store_put(at_tuner_store(tuner), fingerprint, family, &d, NULL, 0, 1000));
+  attune_tuner_destroy(tuner);
+}
+
+/* Marked in the table, with a line that says what the mark means; no mark and no line where all are sure. */
+static void unsure_winners_are_marked(void **state) {
+  (void)state;
+  put_unsure("unsure.db", 43.0);
+  expect_run("show --db unsure.db", 0);
+  expect(" 43.00x  ?  base threads=2 call=gemv ");
+  expect("\n? 1 unsure (noise, or other work): tuned again by `attune tune'\n");
+  expect_run("explain '" TOY_PROBLEM "' --db unsure.db --device host", 0);
+  expect("by base threads=2 call=gemv");
+  expect_run("show --db t.db", 0);
+  if (strchr(output, '?')) fail_msg("a mark where all are sure: %s", output);
+}
+
+/* An unsure winner stays where there is no time to measure again; what it claims is no gain. */
+static void unsure_winners_count_as_no_gain(void **state) {
+  (void)state;
+  put_unsure("unsure.db", 43.0);
+  expect_run("tune long.csv --db unsure.db --device host --force --problem-budget 0.001", 0);
+  expect("43.00x");
+  expect("geomean speedup over the default: 1.000x, weighted by calls x time: 1.000x");
+  put_unsure("unsure.db", 0.5);
+  expect_run("tune long.csv --db unsure.db --device host --force --problem-budget 0.001", 0);
+  expect("geomean speedup over the default: 0.500x, weighted by calls x time: 0.500x");
+}
+
 static void winners_are_verified(void **state) {
   (void)state;
   expect_run("verify --db t.db --device host", 0);
@@ -118,10 +171,9 @@ static int close_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_workload_is_tuned),
-      cmocka_unit_test(winners_are_shown),
-      cmocka_unit_test(winners_are_verified),
-      cmocka_unit_test(bad_rows_are_told),
+      cmocka_unit_test(a_workload_is_tuned),       cmocka_unit_test(winners_are_shown),
+      cmocka_unit_test(unsure_winners_are_marked), cmocka_unit_test(unsure_winners_count_as_no_gain),
+      cmocka_unit_test(winners_are_verified),      cmocka_unit_test(bad_rows_are_told),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

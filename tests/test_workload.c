@@ -210,9 +210,9 @@ static void unknown_columns_are_told_where_they_stand(void **state) {
   (void)state;
   attune_workload *w = NULL;
   expect_refused("# a comment\ndtype,m,n,k,ldaa\n",
-                 ":2:13: \"ldaa\" is no column of gemm; should be name, op, count or one of dtype, m, n, k, dtype_out, "
-                 "layout, transa, transb, batch, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, contract, "
-                 "deterministic, align, workspace");
+                 ":2:13: \"ldaa\" is no column of gemm; should be name, op, count or one of dtype, dtype_out, "
+                 "transa, transb, m, n, k, batch, layout, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, "
+                 "contract, deterministic, align, workspace");
   expect_refused("dtype,m,n,k,note\nf32,1,1,1,\n", ":1:13: \"note\" is no column of gemm;"); /* empty fields too */
   expect_refused("dtype,m,n,k,length\nf32,1,1,1,2\n", ":1:13: ");
   for (const char *const *column = at_gemm_op.columns; *column; column++) { /* and each of them is one */

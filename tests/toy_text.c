@@ -100,7 +100,10 @@ attune_status toy_from_fields(const at_field *fields, int count, char *out, size
   for (int i = 0; i < count; i++) {
     size_t which = 0;
     while (which < COLUMNS && strcmp(fields[i].name, toy_columns[which]) != 0) which++;
-    if (which == COLUMNS) return at_field_unknown(&toy_op, &fields[i]);
+    if (which == COLUMNS) {
+      const at_op *const toy_alone = &toy_op;
+      return at_fail_column(&toy_alone, 1, fields[i].name);
+    }
     values[which] = fields[i].value;
   }
   for (size_t i = 0; i < COLUMNS; i++)

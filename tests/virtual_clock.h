@@ -8,20 +8,30 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "src/host/capacity.h"
 #include "src/host/cpu_count.h"
+#include "src/host/cpu_taken.h"
 
 enum { VIRTUAL_READ_NS = 20 };
 
 static bool virtual_clock_runs;
 static _Thread_local int64_t virtual_ns, virtual_cpu_ns; /* since the start */
+/* What others took from this thread, and how long they kept a CPU busy. */
+static _Thread_local int64_t virtual_taken_ns, virtual_others_ns;
 
 /* The linker sends the library's calls here (ld --wrap), and `real` to the library. */
 int64_t __real_at_now_ns(void);
 int64_t __wrap_at_now_ns(void);
 int64_t __real_at_cpu_time_ns(void);
 int64_t __wrap_at_cpu_time_ns(void);
+int64_t __real_at_thread_time_ns(void);
+int64_t __wrap_at_thread_time_ns(void);
+void __real_at_waits_look(at_waits *out);
+void __wrap_at_waits_look(at_waits *out);
+int64_t __real_at_busy_time_ns(void);
+int64_t __wrap_at_busy_time_ns(void);
 
 int64_t __wrap_at_now_ns(void) {
   if (!virtual_clock_runs) return __real_at_now_ns();
@@ -31,6 +41,26 @@ int64_t __wrap_at_now_ns(void) {
 
 int64_t __wrap_at_cpu_time_ns(void) {
   return virtual_clock_runs ? virtual_cpu_ns : __real_at_cpu_time_ns();
+}
+
+int64_t __wrap_at_thread_time_ns(void) {
+  return virtual_clock_runs ? virtual_ns - virtual_taken_ns : __real_at_thread_time_ns();
+}
+
+void __wrap_at_waits_look(at_waits *out) {
+  if (!virtual_clock_runs) {
+    __real_at_waits_look(out);
+    return;
+  }
+  out->count = 1;
+  out->teams = 0;
+  out->each[0].thread = gettid();
+  out->each[0].pool = false;
+  out->each[0].ns = virtual_taken_ns;
+}
+
+int64_t __wrap_at_busy_time_ns(void) {
+  return virtual_clock_runs ? virtual_cpu_ns + virtual_others_ns : __real_at_busy_time_ns();
 }
 
 /* Nor is it measured how many CPUs there are: that takes real time. */
@@ -48,6 +78,14 @@ static inline void virtual_clock_stop(void) {
 static inline void virtual_clock_pass(int64_t ns, double cpus) {
   virtual_ns += ns;
   virtual_cpu_ns += (int64_t)((double)ns * cpus);
+}
+
+/* So much time passes for this thread while it waits for its CPU: `others` of other programs are busy meanwhile, 0 where
+ * it is this program that has the CPU. */
+static inline void virtual_clock_take(int64_t ns, double others) {
+  virtual_ns += ns;
+  virtual_taken_ns += ns;
+  virtual_others_ns += (int64_t)((double)ns * others);
 }
 
 #endif

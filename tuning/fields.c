@@ -36,14 +36,6 @@ attune_status at_fail_column(const at_op *const *ops, int count, const char *nam
                  all);
 }
 
-attune_status at_field_unknown(const at_op *op, const at_field *field) {
-  char all[384];
-  int count = 0;
-  while (op->columns[count]) count++;
-  list(op->columns, count, " or ", all, sizeof all);
-  return at_fail(ATTUNE_BAD_DATA, "%.40s is a column that %s does not know; should be %s", field->name, op->name, all);
-}
-
 attune_status at_fields_need(const char *operation, const at_field *fields, int count, const char *const *names,
                              int name_count) {
   char all[256];

@@ -15,9 +15,6 @@ bool at_op_knows_column(const at_op *op, const char *name);
 /* BAD_DATA: none of the operations knows the column; the message has all that they know. */
 attune_status at_fail_column(const at_op *const *ops, int count, const char *name);
 
-/* BAD_DATA: the operation has no such column, but those of at_op.columns. */
-attune_status at_field_unknown(const at_op *op, const at_field *field);
-
 /* BAD_DATA unless each of these columns is there and not empty. */
 attune_status at_fields_need(const char *operation, const at_field *fields, int count, const char *const *names,
                              int name_count);

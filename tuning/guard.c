@@ -89,7 +89,7 @@ static void note(at_guard *g, const at_plan *plan, bool of_default, int64_t star
   const double winner_ns = g->winner_ns, default_ns = g->default_ns;
   pthread_mutex_unlock(&g->lock);
   if (set_aside)
-    at_log(ATTUNE_LOG_WARNING, "%s: %s %s takes %.1f us here and the default %.1f us: set aside in this process",
+    at_log(ATTUNE_LOG_WARNING, "%s: %s %s takes %.1f us here and the default %.1f us: set aside by this tuner",
            g->problem, plan->implementation->name, plan->configuration.text, winner_ns * 1e-3, default_ns * 1e-3);
 }
 
@@ -172,6 +172,17 @@ void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   plan->release = release;
 }
 
+void at_guard_renew(const at_plan *plan, const attune_decision *decision) {
+  at_guard *g = plan->guard;
+  if (!g) return;
+  pthread_mutex_lock(&g->lock);
+  g->reference_ns = decision->default_time_ns;
+  g->strikes = 0;
+  next_window(g, false, EVERY_FIRST);
+  atomic_store_explicit(&g->aside, false, memory_order_release);
+  pthread_mutex_unlock(&g->lock);
+}
+
 void at_guard_tell(const at_plan *plan, attune_decision *d) {
   at_guard *g = plan->guard;
   if (!g || !replaced(g)) return;
@@ -189,7 +200,7 @@ void at_guard_tell(const at_plan *plan, attune_decision *d) {
   d->time_ns = d->default_time_ns;
   d->source = ATTUNE_SOURCE_DEFAULT;
   if (aside)
-    snprintf(d->note, sizeof d->note, "the winner is set aside in this process: it took %.1f us, the default %.1f us",
+    snprintf(d->note, sizeof d->note, "the winner is set aside by this tuner: it took %.1f us, the default %.1f us",
              winner_ns * 1e-3, default_ns * 1e-3);
   else
     snprintf(d->note, sizeof d->note, "the winner needs %d threads; %d may be used now", g->threads, at_cpu_count());

@@ -194,6 +194,16 @@ void at_plan_table_note(at_plan_table *table, const at_key *key, int as, uint64_
   pthread_mutex_unlock(&table->lock);
 }
 
+void at_plan_table_doubt(at_plan_table *table, const at_key *key, int64_t tuned_at, const char *why) {
+  pthread_mutex_lock(&table->lock);
+  at_plan_entry *entry = entry_find(table, key, at_key_hash(key));
+  if (entry && entry->decision.tuned_at == tuned_at) {
+    entry->decision.unsure = 1;
+    at_copy_text(entry->decision.note, sizeof entry->decision.note, why);
+  }
+  pthread_mutex_unlock(&table->lock);
+}
+
 void at_plan_table_count_anew(at_plan_table *table) {
   for (at_plan_entry *entry = table->entries; entry; entry = entry->next) {
     atomic_store_explicit(&entry->calls, 0, memory_order_relaxed);

@@ -86,6 +86,9 @@ bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_deci
 /* Notes how the key's first caller wrote it, and that `recorded` more of its calls are recorded. */
 void at_plan_table_note(at_plan_table *table, const at_key *key, int as, uint64_t recorded);
 
+/* Marks the key's decision as unsure, if it is the one of that time, and notes why. */
+void at_plan_table_doubt(at_plan_table *table, const at_key *key, int64_t tuned_at, const char *why);
+
 /* Walks over the entries, the latest first, until `each` returns nonzero, which is returned; under the table's lock,
  * so `each` must not call the table. `calls` is exact after at_recent_collect, as far as calls had returned then. */
 typedef int (*at_plan_table_each_fn)(void *user, at_plan_entry *entry, uint64_t calls);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/host/capacity.h"
+#include "src/host/cpu_taken.h"
 #include "tuning/profile_host.h"
 
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
@@ -60,6 +61,9 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
   profile->op = op;
   profile->problem = problem;
   profile->calls = profile->turns = 1;
+  profile->open_ns = at_now_ns();
+  profile->open_cpu_ns = at_cpu_time_ns();
+  profile->open_busy_ns = on_host(profiler) ? at_busy_time_ns() : -1;
   profile->seed = (uint64_t)at_now_ns() * 0x9E3779B97F4A7C15u;
   profile->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
   profile->graph = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
@@ -78,6 +82,14 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
   return status;
 }
 
+double at_profile_others(const at_profile *profile) {
+  const int64_t busy_ns = profile->open_busy_ns < 0 ? -1 : at_busy_time_ns();
+  if (busy_ns < 0) return -1.0;
+  const double wall = (double)(at_now_ns() - profile->open_ns), own = (double)(at_cpu_time_ns() - profile->open_cpu_ns),
+               all = (double)(busy_ns - profile->open_busy_ns);
+  return wall > 0.0 && all > own ? (all - own) / wall : 0.0;
+}
+
 void at_profile_close(at_profile *profile) {
   at_operand_set_destroy(profile->operands);
   profile->operands = NULL;
@@ -91,14 +103,13 @@ attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
   attune_status status = at_profile_launch(profile, plan, profile->next_copy);
-  const int64_t start = at_now_ns();
-  if (status == ATTUNE_OK && !host) status = attune_event_record(profiler->events[0], profiler->stream);
+  if (status == ATTUNE_OK && host) return at_profile_try_host(profile, subject);
+  if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
   if (status == ATTUNE_OK) status = at_profile_launch(profile, plan, profile->next_copy + 1);
-  if (status == ATTUNE_OK && !host) status = attune_event_record(profiler->events[1], profiler->stream);
+  if (status == ATTUNE_OK) status = attune_event_record(profiler->events[1], profiler->stream);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
-  if (status != ATTUNE_OK) return status;
-  subject->once_ns = (double)(at_now_ns() - start);
-  return host ? ATTUNE_OK : attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1]);
+  return status == ATTUNE_OK ? attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1])
+                             : status;
 }
 
 void at_profile_calibrate(at_profile *profile, double once_ns) {

@@ -41,8 +41,12 @@ void at_profile_place(at_profile *profile, int placement);
 attune_status at_profile_ready(at_profile *profile, at_subject *subject);
 void at_profile_forget(at_profile *profile, at_subject *subject);
 
+/* CPUs that others kept busy since the profile was opened, on the mean; negative: it is not known. Host. */
+double at_profile_others(const at_profile *profile);
+
 /* One sample of each subject, one after the other without a gap, into ns[count] (per call). *good is false when the
- * device was throttled or disturbed meanwhile: throw the round away. */
+ * device was throttled or disturbed meanwhile: throw the round away. On the host a sample whose threads were kept from
+ * the CPUs is thrown away and taken again; if that does not help, its subject is rough. */
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good);
 
 #endif

@@ -10,6 +10,9 @@
 /* One sample of each subject. */
 attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns);
 
+/* One more launch, timed into subject->once_ns. */
+attune_status at_profile_try_host(at_profile *profile, at_subject *subject);
+
 /* Makes a short call ready to go through the public function. */
 void at_profile_ready_host(at_profile *profile, at_subject *subject);
 void at_profile_forget_host(at_profile *profile, at_subject *subject);

@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/race_pairs.h"
+
 enum {
   SCREEN_BATCH = 16, /* contenders that share a screening round with the default */
   TRIES_MORE = 2,    /* of one that seems too slow */
   SCREEN_ROUNDS = 2,
   MOST_SCREEN_ROUNDS = 5,
-  SCREEN_PLACES = 4,  /* placements that batches are screened at, in turns */
-  LEAST_ROUNDS = 4,   /* before anything is dropped */
+  SCREEN_PLACES = 4, /* placements that batches are screened at, in turns */
+  LEAST_ROUNDS = AT_PAIRS_LEAST,
   ENOUGH_ROUNDS = 12, /* when the errors are small: each placement of a graph once */
   MOST_ROUNDS = 41,
   MOST_LONGER = AT_MAX_SAMPLES, /* where noise leaves the choice open */
@@ -140,6 +142,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
   if (status == ATTUNE_OK) status = try_contender(race, contender);
   contender->subject.bare = contender->bare;
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
+  contender->hidden = contender->subject.rough;
   if (status == ATTUNE_OK && too_slow(race, contender)) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
@@ -181,6 +184,7 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
       if (round == 0 || ns[i] < least[i]) least[i] = ns[i];
     note_cpus(race->contenders[0]);
     for (int i = 0; i < count; i++) note_cpus(batch[i]);
+    for (int i = 0; i < count; i++) batch[i]->hidden = batch[i]->subject.rough && (round == 0 || batch[i]->hidden);
   }
   for (int i = 0; i < count; i++) {
     batch[i]->quick = least[0] > 0.0 ? with_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;
@@ -271,6 +275,8 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
   for (int i = 0; i < count && status == ATTUNE_OK && good; i++) {
     at_contender *contender = field[(i + turn) % count];
     contender->place[contender->count] = (unsigned char)place;
+    contender->taken[contender->count] = (float)contender->subject.taken;
+    contender->rough[contender->count] = contender->subject.rough;
     contender->samples[contender->count++] = ns[i];
     note_cpus(contender);
   }
@@ -301,10 +307,11 @@ static attune_status settle(at_race *race, int64_t until_ns) {
 }
 
 void at_race_judge(const at_contender *base, at_contender *contender) {
-  const double base_ns = at_median(base->samples, base->count);
-  contender->speedup = at_placed_ratio(base->samples, contender->samples, contender->place, contender->count,
-                                       &contender->error, &contender->shift);
-  contender->least = at_placed_least(base->samples, contender->samples, contender->place, contender->count);
+  at_pairs p;
+  at_pairs_make(&p, base, contender);
+  const double base_ns = at_median(p.a, p.count);
+  contender->speedup = at_placed_ratio(p.a, p.b, p.place, p.count, &contender->error, &contender->shift);
+  contender->least = at_placed_least(p.a, p.b, p.place, p.count);
   contender->merit = base_ns / with_team_cost(contender, base_ns / contender->speedup);
 }
 
@@ -318,9 +325,10 @@ static bool eliminate(at_race *race, at_contender **field, int count) {
   for (int i = 0; i < count; i++) {
     at_contender *contender = field[i];
     double error = 0.0, shift = 0.0;
-    const double behind =
-        at_placed_ratio(contender->samples, leader->samples, contender->place, contender->count, &error, &shift);
-    const double unseen = UNSEEN / sqrt((double)contender->count), doubt = error > unseen ? error : unseen;
+    at_pairs p;
+    at_pairs_make(&p, contender, leader);
+    const double behind = at_placed_ratio(p.a, p.b, p.place, p.count, &error, &shift);
+    const double unseen = UNSEEN / sqrt((double)p.count), doubt = error > unseen ? error : unseen;
     if (contender != leader && !stays(race, contender) && behind - 3.0 * doubt > 1.0 + SAME) {
       at_race_drop(race, contender, AT_SLOWER);
       continue;
@@ -408,7 +416,8 @@ bool at_race_open(at_race *race, const at_contender **could) {
     }
   }
   if (could) *could = most;
-  const double ns = at_median(base->samples, base->count), spread = at_deviation(base->samples, base->count, ns);
+  double spread = 0.0;
+  (void)at_race_time(base, &spread);
   return most || (challengers && base->count < LEAST_ROUNDS) ||
-         (winner == at_race_incumbent(race) && spread > OPEN_SPREAD * ns);
+         (winner == at_race_incumbent(race) && spread > OPEN_SPREAD) || at_race_shaken(race, winner);
 }

@@ -24,8 +24,11 @@ typedef struct at_contender {
   bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
+  bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */
   double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */
   unsigned char place[AT_MAX_SAMPLES]; /* the placement of the operands in that round */
+  float taken[AT_MAX_SAMPLES];         /* host: the part of the sample's time that others took */
+  bool rough[AT_MAX_SAMPLES];          /* host: that is too much */
   int count;
   double cpus;           /* that it keeps busy, the mean of its samples; 0: not sampled */
   double speedup, error; /* default's time / own time, paired by round, and its standard error over placements */
@@ -74,9 +77,16 @@ void at_race_judge(const at_contender *base, at_contender *contender);
 /* Does the contender beat the default beyond the noise, and at nine of ten placements? */
 bool at_race_beats_default(const at_race *race, const at_contender *contender);
 
-/* Is the choice open, because a contender may be faster than the winner by more than is worth losing, but noise hides
- * whether it is? *could (may be NULL) is the one that could win most; NULL with true: the default's own times are that
- * noisy, or there are too few rounds. */
+/* Did others use the CPUs during so many samples that the race, or this contender's place in it, says little? Rough
+ * samples do not count where there are enough others. */
+bool at_race_shaken(const at_race *race, const at_contender *contender);
+
+/* The contender's median time, of the samples that count; and its deviation relative to that. */
+double at_race_time(const at_contender *contender, double *spread);
+
+/* Is the choice open, because others used the CPUs, or because a contender may be faster than the winner by more than is worth losing, but noise hides
+ * whether it is? *could (may be NULL) is the one that could win most; NULL with true: the race is shaken, the default's
+ * own times are that noisy, or there are too few rounds. */
 bool at_race_open(at_race *race, const at_contender **could);
 
 /* What is chosen when nothing beats it. */

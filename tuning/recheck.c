@@ -2,15 +2,16 @@
  * recheck.c: does a stored winner hold? A race of two, the winner and the default, and a verification on fresh data. */
 #include "tuning/recheck.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tuning/race.h"
 #include "tuning/tune.h"
 #include "tuning/verify.h"
+#include "tuning/winner.h"
 
 static const double AUTO_NS = 150e6, AUTO_CALLS = 150.0;
 static const double SLOWER = 0.99; /* of the default's speed: below it a winner does harm */
-static const double LESS = 0.03;   /* of what was claimed: beyond it, and beyond the noise, it gains less */
 static const double SIGMAS = 3.0;
 
 typedef struct recheck {
@@ -77,7 +78,7 @@ static attune_status try_numbers(recheck *r, attune_recheck *out) {
 static void judge(const recheck *r, const attune_decision *stored, attune_recheck *out) {
   const at_contender *base = r->race.contenders[0], *winner = r->winner;
   out->samples = winner->count;
-  out->time_ns = at_median(winner->samples, winner->count);
+  out->time_ns = at_race_time(winner, NULL);
   out->speedup = winner == base ? 1.0 : winner->speedup;
   out->error = winner == base ? 0.0 : winner->error;
   out->default_time_ns = out->time_ns * out->speedup;
@@ -86,9 +87,10 @@ static void judge(const recheck *r, const attune_decision *stored, attune_rechec
   const bool chosen = winner != base && winner != r->standard;
   const double claim = stored->time_ns > 0.0 ? stored->default_time_ns / stored->time_ns : 1.0;
   const double most = out->speedup + SIGMAS * out->error;
-  out->verdict = chosen && most < SLOWER                 ? ATTUNE_VERDICT_SLOWER
-                 : chosen && most < claim * (1.0 - LESS) ? ATTUNE_VERDICT_GAINS_LESS
-                                                         : ATTUNE_VERDICT_HOLDS;
+  out->verdict = chosen && most < SLOWER                          ? ATTUNE_VERDICT_SLOWER
+                 : chosen && most < claim * (1.0 - AT_CLAIM_LESS) ? ATTUNE_VERDICT_GAINS_LESS
+                                                                  : ATTUNE_VERDICT_HOLDS;
+  if (at_race_shaken(&r->race, winner)) out->verdict = ATTUNE_VERDICT_UNSURE;
 }
 
 attune_status at_recheck(attune_recheck *out, at_profiler *profiler, const at_op *op, const void *problem,
@@ -115,10 +117,26 @@ typedef struct request {
   attune_recheck *out;
 } request;
 
+/* Under the device's lease: nobody measures the problem meanwhile. */
+static void note_doubt(const request *q, attune_device *device) {
+  char why[sizeof q->out->stored.note];
+  const attune_recheck *out = q->out;
+  if (out->verdict == ATTUNE_VERDICT_WRONG)
+    snprintf(why, sizeof why, "does not hold: its numbers are outside the contract");
+  else if (out->verdict == ATTUNE_VERDICT_SLOWER || out->verdict == ATTUNE_VERDICT_GAINS_LESS)
+    snprintf(why, sizeof why, "does not hold: measured again it was %.3f x as fast as the default", out->speedup);
+  else
+    return;
+  at_doubt_winner(q->tuner, q->op, q->problem, device, &out->stored, why);
+}
+
 static attune_status under_device(void *user, at_profiler *profiler) {
   const request *q = user;
-  return at_recheck(q->out, profiler, q->op, q->problem, at_tuner_measure(q->tuner, profiler->device), &q->out->stored,
-                    q->budget_ns);
+  attune_recheck *out = q->out;
+  const attune_status status = at_recheck(out, profiler, q->op, q->problem,
+                                          at_tuner_measure(q->tuner, profiler->device), &out->stored, q->budget_ns);
+  if (status == ATTUNE_OK) note_doubt(q, profiler->device);
+  return status;
 }
 
 attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,

@@ -8,6 +8,7 @@
 
 #include "tuning/race.h"
 #include "tuning/verify.h"
+#include "tuning/winner.h"
 
 enum {
   MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
@@ -20,6 +21,8 @@ enum {
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
 static const double AUTO_NS = 420e6, AUTO_CALLS = 400.0;
+
+static const double SIGMAS = 3.0;
 
 /* Where noise leaves the choice open the race goes on, for so much of the time more. */
 static const double LONGER = 0.5;
@@ -39,7 +42,8 @@ typedef struct search {
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
   double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
-  const attune_decision *known; /* the winner so far; NULL: none */
+  const attune_decision *known;  /* the winner so far; NULL: none */
+  const at_contender *known_one; /* its place in the race; NULL: none */
 } search;
 
 static int64_t until(const search *s, double fraction) {
@@ -57,6 +61,16 @@ static void add_known(search *s) {
     return;
   at_contender *contender = at_race_add(&s->race, implementation, &configuration);
   if (contender) contender->kept = true;
+  s->known_one = contender; /* not where it is the default: then it claims nothing */
+}
+
+/* What this race says of the winner so far. */
+static void weigh_known(const search *s, at_search_result *out) {
+  const at_contender *c = s->known_one;
+  if (!c) return;
+  const double claim = s->known->time_ns > 0.0 ? s->known->default_time_ns / s->known->time_ns : 0.0;
+  out->broken = c->state == AT_WRONG || c->state == AT_FAILED;
+  out->refuted = out->broken || (c->count > 0 && c->speedup + SIGMAS * c->error < claim * (1.0 - AT_CLAIM_LESS));
 }
 
 /* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
@@ -223,14 +237,20 @@ static const at_contender *runner_up(const search *s, const at_contender *winner
   return second;
 }
 
-static double median_ns(const at_contender *contender) {
-  return at_median(contender->samples, contender->count);
+/* What other work did. */
+static void note_load(const search *s, attune_decision *d) {
+  const double others = at_profile_others(&s->profile);
+  char used[48] = "other work";
+  if (others >= 0.0) snprintf(used, sizeof used, "other work used %.1f CPUs and", others);
+  snprintf(d->note, sizeof d->note, "unsure: %s disturbed what was measured; measure on a quiet machine", used);
 }
 
 /* In words: why this one. */
 static void note(const at_contender *winner, const search *s, const at_contender *could, attune_decision *d) {
   const at_contender *base = s->race.contenders[0];
-  if (d->unsure && could)
+  if (d->unsure && at_race_shaken(&s->race, winner))
+    note_load(s, d);
+  else if (d->unsure && could)
     snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than the default, noise hides it",
              could->implementation->name, 100.0 * (could->merit + 2.0 * could->error - 1.0));
   else if (d->unsure)
@@ -264,8 +284,7 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
   at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
   at_copy_text(d->configuration, sizeof d->configuration, winner->configuration.text);
   d->implementation_version = winner->implementation->version;
-  d->time_ns = median_ns(winner);
-  d->spread = d->time_ns > 0.0 ? at_deviation(winner->samples, winner->count, d->time_ns) / d->time_ns : 0.0;
+  d->time_ns = at_race_time(winner, &d->spread);
   d->placement_spread = at_placed_spread(winner->samples, winner->place, winner->count);
   d->samples = winner->count;
   d->unsure = at_race_open(&s->race, &could);
@@ -273,10 +292,12 @@ static void describe(search *s, const at_contender *winner, attune_decision *d) 
   if (base->bare && base->implementation->bare_name)
     base->implementation->bare_name(base->plan, d->default_implementation, sizeof d->default_implementation);
   d->default_time_ns = winner == base ? d->time_ns : d->time_ns * winner->speedup;
+  /* The default cannot beat itself: what its call through attune seems to gain over its own call is noise. */
+  if (winner == at_race_incumbent(&s->race) && d->default_time_ns > d->time_ns) d->default_time_ns = d->time_ns;
   if (second) {
     at_copy_text(d->runner_up, sizeof d->runner_up, second->implementation->name);
     at_copy_text(d->runner_up_configuration, sizeof d->runner_up_configuration, second->configuration.text);
-    d->runner_up_time_ns = median_ns(second);
+    d->runner_up_time_ns = at_race_time(second, NULL);
   }
   for (int i = 0; i < s->race.count; i++) {
     d->candidates += s->race.contenders[i]->quick > 0.0;
@@ -311,8 +332,7 @@ static void list_trials(search *s, const at_contender *winner, at_search_result 
     at_trial *trial = &out->trials[out->trial_count++];
     at_copy_text(trial->implementation, sizeof trial->implementation, c->implementation->name);
     at_copy_text(trial->configuration, sizeof trial->configuration, c->configuration.text);
-    trial->time_ns = c->count ? median_ns(c) : 0.0;
-    trial->spread = trial->time_ns > 0.0 ? at_deviation(c->samples, c->count, trial->time_ns) / trial->time_ns : 0.0;
+    if (c->count) trial->time_ns = at_race_time(c, &trial->spread);
     trial->samples = c->count;
     at_copy_text(trial->verdict, sizeof trial->verdict, verdict(c, winner, second, c == base));
   }
@@ -339,6 +359,7 @@ static attune_status run(search *s, at_search_result *out) {
   const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;
   describe(s, winner, &out->decision);
+  weigh_known(s, out);
   list_trials(s, winner, out);
   return ATTUNE_OK;
 }

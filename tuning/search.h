@@ -13,6 +13,8 @@ typedef struct at_search_result {
   at_trial trials[AT_MAX_TRIALS]; /* the best measured */
   int trial_count;
   char warning[256]; /* for the log: a candidate that was wrong; "" when all is well */
+  bool refuted;      /* the winner known so far, raced again, gains clearly less than it claims */
+  bool broken;       /* it fails, or its numbers are wrong now: it is no evidence any more */
 } at_search_result;
 
 /* Races every candidate of every implementation for `problem` for `budget_ns` (0: 420 ms and

@@ -51,6 +51,10 @@ typedef struct at_trial {
 attune_status at_store_put(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner,
                            const at_trial *trials, int trial_count, int wait_ms);
 
+/* Writes a winner over the row of its key, without its trials, which stay. */
+attune_status at_store_doubt(at_store *store, const char *fingerprint, const char *family,
+                             const attune_decision *winner, int wait_ms);
+
 /* Calls of one problem on a device. */
 typedef struct at_record {
   const char *fingerprint;

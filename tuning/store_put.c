@@ -121,6 +121,24 @@ attune_status at_store_put(at_store *store, const char *fingerprint, const char 
   return at_store_flush(store, ticket, deadline_ns);
 }
 
+/* Not queued: what cannot be written now is no loss. */
+static int write_winner(at_store *store, void *user) {
+  const at_store_row *row = user;
+  return at_store_winner_write(store, row->fingerprint, row->family, &row->winner);
+}
+
+attune_status at_store_doubt(at_store *store, const char *fingerprint, const char *family,
+                             const attune_decision *winner, int wait_ms) {
+  if (!store) return at_fail(ATTUNE_INVALID_ARGUMENT, "store is NULL");
+  at_store_row *row = NULL;
+  attune_status status = at_store_check_writable(store);
+  if (status == ATTUNE_OK) status = at_store_row_make(&row, fingerprint, family, winner, NULL, 0);
+  const at_store_job job = {true, write_winner, NULL, row};
+  if (status == ATTUNE_OK) status = at_store_run(store, &job, at_store_deadline(wait_ms));
+  free(row);
+  return status;
+}
+
 /* A lease that nobody can ask for comes and goes in one transaction, which writes pages all the same. */
 static int write_nothing(at_store *store, void *user) {
   (void)user;

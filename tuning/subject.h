@@ -37,6 +37,10 @@ typedef struct at_profile {
   bool moved;      /* since the latest round */
   double ready_ns; /* what it takes to make a subject ready at a placement */
   int disturbed;   /* samples thrown away so far */
+
+  /* Host: what others did meanwhile (src/host/cpu_taken.h). */
+  int sampled, rough;                         /* samples that were kept, and those of them that others disturbed */
+  int64_t open_ns, open_cpu_ns, open_busy_ns; /* the clock, and CPU time of this process and of all, at the start */
 } at_profile;
 
 typedef struct at_subject {
@@ -48,6 +52,8 @@ typedef struct at_subject {
   bool called;    /* a caller was asked for */
   void *caller;   /* host, short calls: what makes them through the public function; NULL: launched */
   double cpus;    /* host: CPUs that the latest sample kept busy, 1 at least */
+  double taken;   /* host: the part of the latest sample's time in which its threads were kept from the CPUs */
+  bool rough;     /* host: that is too much, and sampling again did not help */
 } at_subject;
 
 /* One launch of a plan, over a copy of the operands. */

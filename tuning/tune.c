@@ -11,6 +11,7 @@
 #include "src/exit.h"
 #include "src/host/threads.h"
 #include "tuning/fingerprint.h"
+#include "tuning/guard.h"
 #include "tuning/search.h"
 #include "tuning/single_flight.h"
 
@@ -187,9 +188,9 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
 }
 
 /* Weaker evidence does not replace stronger: then *out becomes the winner so far, and says why. */
-static bool stays(const attune_decision *before, attune_decision *out) {
+static bool stays(const attune_decision *before, const at_search_result *result, attune_decision *out) {
   char note[sizeof out->note];
-  if (!at_evidence_weaker(out, before)) return false;
+  if (result->broken || !at_evidence_weaker(out, before, result->refuted)) return false;
   snprintf(note, sizeof note, "stays: measured again, but %s",
            !out->complete ? "the budget ended first"
            : out->unsure  ? "noise left the choice open"
@@ -205,8 +206,10 @@ static void publish(const job *j, const attune_decision *winner) {
   at_plan *plan = NULL;
   at_key_make(&key, j->op, j->problem, j->device);
   if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK &&
-      at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false) == ATTUNE_OK)
+      at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false) == ATTUNE_OK) {
+    at_guard_renew(plan, winner); /* it may be the plan that there was */
     at_plan_unuse(plan);
+  }
 }
 
 /* What is left of the tuner's whole budget bounds the problem's. */
@@ -250,7 +253,7 @@ static attune_status fly(job *j, at_search_result *result, attune_decision *out,
       const bool had = incumbent(j, &before);
       status = measure_problem(j, had ? &before : NULL, result, out);
       found = status == ATTUNE_OK;
-      *measured = found && !(had && stays(&before, out));
+      *measured = found && !(had && stays(&before, result, out));
     }
     at_device_lease_release(j->device);
   }

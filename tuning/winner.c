@@ -170,6 +170,29 @@ attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *
   return status;
 }
 
+void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                     const attune_decision *winner, const char *why) {
+  enum { WAIT_MS = 1000 };
+  char family[AT_FAMILY_CHARS];
+  at_plan *plan = NULL;
+  at_key key;
+  at_key_make(&key, op, problem, device);
+  at_plan_table_doubt(&tuner->plans, &key, winner->tuned_at, why);
+  held *found = malloc(sizeof *found);
+  const bool is = found && find_winner(tuner, op, problem, device, found, &plan) == ATTUNE_OK &&
+                  found->decision.source == ATTUNE_SOURCE_STORED && found->decision.tuned_at == winner->tuned_at &&
+                  strcmp(found->decision.configuration, winner->configuration) == 0;
+  at_plan_destroy(plan);
+  if (is && op->family(problem, family, sizeof family) == ATTUNE_OK) {
+    found->decision.unsure = 1;
+    at_copy_text(found->decision.note, sizeof found->decision.note, why);
+    if (at_store_doubt(tuner->user, found->fingerprint, family, &found->decision, WAIT_MS) != ATTUNE_OK)
+      at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s", winner->problem,
+             attune_last_message());
+  }
+  free(found);
+}
+
 /* A new error counts as clearly larger from here: relative to the old one, and at least so much of the time. */
 static const double LARGER = 2.0, LARGER_AT_LEAST = 0.002;
 
@@ -178,11 +201,12 @@ at_evidence_rank at_evidence(const attune_decision *decision) {
   return decision->unsure || decision->changed[0] ? AT_EVIDENCE_OPEN : AT_EVIDENCE_FULL;
 }
 
-bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old) {
+bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old, bool refuted) {
   if (old->changed[0])
     return false; /* it was compared with something else, and stays in the database beside this one */
   const at_evidence_rank new_rank = at_evidence(fresh), old_rank = at_evidence(old);
   if (new_rank != old_rank) return new_rank < old_rank;
+  if (refuted && (new_rank == AT_EVIDENCE_FULL || fresh->disturbed <= old->disturbed)) return false;
   if (old->samples == 0) return false;
   const double error = at_median_error(fresh->spread, fresh->samples),
                old_error = at_median_error(old->spread, old->samples);

@@ -33,7 +33,17 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
 typedef enum at_evidence_rank { AT_EVIDENCE_PART, AT_EVIDENCE_OPEN, AT_EVIDENCE_FULL } at_evidence_rank;
 at_evidence_rank at_evidence(const attune_decision *decision);
 
-/* Is the new evidence weaker than the old: of a lower rank, or of the same with a clearly larger error? */
-bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old);
+/* A winner whose speedup is less than what was claimed by this part does not hold. */
+#define AT_CLAIM_LESS 0.03
+
+/* Is the new evidence weaker than the old: of a lower rank, or of the same with a clearly larger error? `refuted`: the old
+ * winner was raced again for the new one, and does not gain what it claims. Then, at the same rank, the old one's small
+ * error counts for nothing, unless it was disturbed less. */
+bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old, bool refuted);
+
+/* Notes in the user database that a stored winner is doubted, and why, so that the next run measures its problem again. A
+ * winner that has taken its place meanwhile stays as it is; one of the system database does too. */
+void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                     const attune_decision *winner, const char *why);
 
 #endif

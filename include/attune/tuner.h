@@ -114,7 +114,8 @@ typedef enum attune_source {
 
 /* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the
  * host they are what a program sees. The winner's time includes attune's dispatch; the default's is that of the
- * vendor's own call, with nothing of attune around it. So the best choice may be slower than the default. If a
+ * vendor's own call, with nothing of attune around it. So the best choice may be slower than the default; one that is
+ * the default itself, called through attune, is never told as faster. If a
  * candidate keeps more CPUs busy than the machine can sustain, its time is the one it takes on those that the machine
  * does sustain. */
 typedef struct attune_decision {
@@ -127,7 +128,7 @@ typedef struct attune_decision {
   double time_ns;
   double spread; /* relative: median absolute deviation / median */
   int samples;
-  char default_implementation[32]; /* its name; on the host also its threads: "host_cblas threads=2" */
+  char default_implementation[48]; /* its name; on the host also its threads, and its call where there are several */
   double default_time_ns;
   char runner_up[32];
   char runner_up_configuration[192];
@@ -142,7 +143,9 @@ typedef struct attune_decision {
   int64_t tuned_at;        /* seconds since 1970, 0: not tuned */
   char note[128];          /* in words: why this one */
   double placement_spread; /* relative standard deviation of time_ns over places of the operands in memory */
-  int unsure; /* 1: noise left the choice open, or it was measured by older rules; a later run tunes again */
+  /* 1: noise or other work on the CPUs left the choice open, it was measured by older rules, or attune_verify found that
+   * it does not hold; a later run tunes again */
+  int unsure;
   /* In words; "": nothing. For a stored winner: what it was compared with and what has changed there since, such as the
    * default's library, or a new implementation. The winner holds and runs, but default_time_ns may be out of date, and a
    * later run tunes again. For a guess: what differs from the stored winner that does not hold here. Set by attune_tune,
@@ -154,8 +157,12 @@ typedef struct attune_decision {
  * *out (may be NULL). A stored winner that is complete and sure is returned without measuring, unless `force`, or if
  * what it was compared with has changed since (attune_decision.changed). A stored winner is never replaced by weaker
  * evidence: then it stays and is returned, and out->note says so. Complete and sure is stronger than complete, complete
- * is stronger than incomplete; between equals the new one is taken unless its error is clearly larger. budget_ms <= 0:
- * the tuner's. Runs on memory and streams of its own.
+ * is stronger than incomplete. Between equals the new one is taken unless its error is clearly larger; even then if the
+ * stored winner, which is always raced again, gains clearly less than it claims. One that fails or is wrong now never
+ * stays. budget_ms <= 0: the tuner's. Runs on memory and streams of its own.
+ *
+ * On the host samples during which other work kept attune's threads from the CPUs are thrown away and taken again. Where
+ * too many were disturbed the winner is unsure, never complete and sure.
  *
  * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
  * device, this call waits for that winner, as long as the other lives. A device is measured by one at a time, whatever
@@ -179,7 +186,8 @@ typedef enum attune_verdict {
   ATTUNE_VERDICT_HOLDS = 1,
   ATTUNE_VERDICT_GAINS_LESS = 2, /* than was stored, by more than 3 % and three standard errors */
   ATTUNE_VERDICT_SLOWER = 3,     /* than the default, by more than 1 % and three standard errors */
-  ATTUNE_VERDICT_WRONG = 4       /* its numbers are outside the contract */
+  ATTUNE_VERDICT_WRONG = 4,      /* its numbers are outside the contract */
+  ATTUNE_VERDICT_UNSURE = 5      /* its numbers are right; other work used the CPUs, so the times say nothing */
 } attune_verdict;
 
 /* A stored winner and what it measured now. Times are medians of one call in nanoseconds. */
@@ -193,7 +201,9 @@ typedef struct attune_recheck {
 } attune_recheck;
 
 /* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
- * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). Stores nothing. Errors:
+ * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user database
+ * that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and the next
+ * attune_tune measures its problem again. Nothing else is stored. Errors:
  * INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY
  * (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune
  * does. */
@@ -208,8 +218,9 @@ ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *devic
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
 /* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing. On the
- * host a winner of several threads that ran slower than the default in this process is set aside until the tuner is
- * destroyed: *out then names the default, with the winner as runner-up, and the note says so. Errors: INVALID_ARGUMENT,
+ * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this tuner
+ * alone, until it is destroyed or measures the problem again: *out then names the default, with the winner as runner-up,
+ * and the note says so. Errors: INVALID_ARGUMENT,
  * UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);

@@ -5,9 +5,9 @@
 #include "ops/gemm/problem.h"
 #include "tuning/fields.h"
 
-const char *const at_gemm_columns[] = {
-    "dtype", "m",   "n",   "k",        "dtype_out", "layout",   "transa",   "transb",        "batch", "lda",
-    "ldb",   "ldc", "ldd", "stride_a", "stride_b",  "stride_c", "stride_d", AT_TERM_COLUMNS, NULL};
+const char *const at_gemm_columns[] = {"dtype",    "dtype_out", "transa",   "transb",        "m",   "n",   "k",
+                                       "batch",    "layout",    "lda",      "ldb",           "ldc", "ldd", "stride_a",
+                                       "stride_b", "stride_c",  "stride_d", AT_TERM_COLUMNS, NULL};
 
 static attune_status read_number(const at_field *field, attune_gemm_problem *p, bool *known) {
   const at_number sizes[] = {{"m", &p->m, AT_NUMBER_SIZE},
@@ -39,7 +39,9 @@ static attune_status read_field(const at_field *field, attune_gemm_problem *p, a
   attune_status status = read_number(field, p, &known);
   if (!known) status = read_words(field, p, &known);
   if (!known) status = at_field_term(field, terms, &known);
-  return known ? status : at_field_unknown(&at_gemm_op, field);
+  if (known) return status;
+  const at_op *const gemm = &at_gemm_op;
+  return at_fail_column(&gemm, 1, field->name);
 }
 
 /* A row-major problem as its caller wrote it; sizes that only fit row-major leave the stored text. */

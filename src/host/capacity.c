@@ -5,6 +5,7 @@
 #include "src/host/capacity.h"
 
 #include "src/host/cpu_count.h"
+#include "src/host/cpu_taken.h"
 #include "src/host/threads.h"
 #include "src/support.h"
 
@@ -14,17 +15,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_THREADS = 256, LANES = 32 };
 static const int64_t ALONE_NS = 40000000,
                      WINDOW_NS = 1000000; /* one thread, and the windows of which the best counts */
 static const int64_t LOAD_NS = 240000000, TOGETHER_NS = 150000000; /* all: until a burst is over, and what counts */
 
+static const double LEAST_RAN = 0.02; /* of the time: what ran less than this says nothing */
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic double capacity; /* 0: not measured */
 
 typedef struct burner {
   alignas(64) _Atomic uint64_t units;
+  _Atomic int thread; /* its number; 0: it has not begun */
   _Atomic bool *stop;
 } burner;
 
@@ -38,6 +43,7 @@ static void *burn(void *arg) {
   burner *b = arg;
   double lanes[LANES] = {0.0};
   volatile double sink = 0.0;
+  atomic_store(&b->thread, gettid());
   while (!atomic_load_explicit(b->stop, memory_order_relaxed)) {
     burn_unit(lanes);
     sink = lanes[0];
@@ -74,12 +80,24 @@ static uint64_t units_of(const burner *burners, int count) {
   return units;
 }
 
+/* How long they were kept waiting for a CPU so far, together: other work had it, or another one of them. 0 where the
+ * kernel does not tell. */
+static int64_t waited_ns(burner *burners, int count) {
+  int64_t sum = 0;
+  for (int i = 0; i < count; i++) {
+    const int64_t ns = at_thread_waited_ns(atomic_load(&burners[i].thread));
+    if (ns > 0) sum += ns;
+  }
+  return sum;
+}
+
 static void sleep_ns(int64_t ns) {
   struct timespec left = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
   while (nanosleep(&left, &left) != 0) continue;
 }
 
-/* The units a nanosecond of `count` threads together, beyond the burst; 0 when not all of them could be had. */
+/* The units a nanosecond of `count` threads together, beyond the burst, as if no other work had kept them waiting; 0 when
+ * not all of them could be had. */
 static double rate_together(burner *burners, int count) {
   pthread_t threads[MOST_THREADS];
   _Atomic bool stop = false;
@@ -89,6 +107,7 @@ static double rate_together(burner *burners, int count) {
   pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signal handlers must not run on our threads */
   for (; started < count; started++) {
     atomic_init(&burners[started].units, 0);
+    atomic_init(&burners[started].thread, 0);
     burners[started].stop = &stop;
     if (pthread_create(&threads[started], NULL, burn, &burners[started]) != 0) break;
   }
@@ -96,10 +115,12 @@ static double rate_together(burner *burners, int count) {
   double rate = 0.0;
   if (started == count) {
     sleep_ns(LOAD_NS);
-    const int64_t start = at_now_ns();
+    const int64_t start = at_now_ns(), waited = waited_ns(burners, count);
     const uint64_t units = units_of(burners, count);
     sleep_ns(TOGETHER_NS);
-    rate = (double)(units_of(burners, count) - units) / (double)(at_now_ns() - start);
+    const double done = (double)(units_of(burners, count) - units), time = (double)(at_now_ns() - start) * count,
+                 ran = time - (double)(waited_ns(burners, count) - waited);
+    rate = count * done / (ran > LEAST_RAN * time ? ran : LEAST_RAN * time);
   }
   atomic_store(&stop, true);
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);

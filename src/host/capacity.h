@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* CPUs of full speed that threads of this process get together beyond a burst, from 1 to the number of CPUs that it may
- * use. Measured at the first call, for at most AT_CAPACITY_MS, with a thread on each CPU; other work lowers it. Any
- * thread. */
+ * use. Measured at the first call, for at most AT_CAPACITY_MS, with a thread on each CPU. The time that other programs
+ * keep these waiting does not count, where the kernel tells it; elsewhere other work lowers the result. Any thread. */
 double at_cpu_capacity(void);
 #define AT_CAPACITY_MS 450
 

@@ -2,9 +2,9 @@
  * threads.c: one pool of threads for the process. A team owns the pool while it runs; who finds it owned runs alone. */
 #include "src/host/threads.h"
 
+#include "src/fork.h"
 #include "src/host/capacity.h"
 #include "src/host/cpu_count.h"
-#include "src/fork.h"
 #include "src/host/spin.h"
 
 #include <limits.h>
@@ -54,6 +54,7 @@ static struct {
   gate phase; /* changes once a barrier, by the member that arrives last */
 } pool;
 
+static _Atomic int members[MEMBERS_MAX]; /* the workers' thread numbers, rank 1 first; 0: there is none */
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool inside; /* this thread runs a team's function */
 
@@ -115,6 +116,7 @@ static void after_fork(void *unused, bool child) {
   atomic_store(&pool.arrived, 0);
   gate_reset(&pool.finish);
   gate_reset(&pool.phase);
+  for (int i = 0; i < MEMBERS_MAX && atomic_load(&members[i]); i++) atomic_store(&members[i], 0);
   atomic_store(&pool.owned, false);
 }
 
@@ -140,6 +142,7 @@ static void *run_worker(void *arg) {
   unsigned seen = 0;
   unsigned generation = pool.generation;
   inside = true;
+  atomic_store(&members[self->rank - 1], gettid());
   for (;;) {
     seen = gate_wait(&self->start, seen);
     step_aside(pool.cpu);
@@ -196,6 +199,18 @@ static void run_team(int size, void (*fn)(void *arg, const at_team *team), void 
   if (pool.generation != generation) return; /* fn forked, and this is the child */
   (void)gate_wait(&pool.finish, finish);
   atomic_store_explicit(&pool.owned, false, memory_order_release);
+}
+
+bool at_in_pool(int thread) {
+  for (int i = 0; i < MEMBERS_MAX; i++) {
+    const int member = atomic_load_explicit(&members[i], memory_order_relaxed);
+    if (!member || member == thread) return member != 0;
+  }
+  return false;
+}
+
+unsigned at_team_count(void) {
+  return atomic_load_explicit(&pool.finish.word, memory_order_relaxed);
 }
 
 void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg) {

@@ -4,6 +4,8 @@
 #ifndef AT_HOST_THREADS_H
 #define AT_HOST_THREADS_H
 
+#include <stdbool.h>
+
 typedef struct at_team {
   int rank; /* 0 = the calling thread */
   int size;
@@ -17,6 +19,10 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
 
 /* Every member waits for all others of its team. */
 void at_team_barrier(const at_team *team);
+
+/* Is that thread, by its number, one of the pool? And how many teams the pool has run so far (it may wrap). Any thread. */
+bool at_in_pool(int thread);
+unsigned at_team_count(void);
 
 /* CPU threads that one operation may use: logical CPUs (affinity mask, cgroup quota rounded up), at most as many as
  * attune_set_threads or ATTUNE_THREADS say; at least 1. */

@@ -22,10 +22,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 }
 
 static const cli_column columns[] = {
-    {"problem", false, true, 0},       {"device", false, false, 3}, {"implementation", false, false, 0},
-    {"configuration", false, true, 2}, {"time", true, false, 0},    {"default", true, false, 1},
-    {"speedup", true, false, 0},       {"spread", true, false, 4},  {"when", false, false, 6},
-    {"measure", false, false, 5},      {"differs", false, true, 1}, {"fingerprint", false, true, 7}};
+    {"problem", false, true, 0},       {"device", false, false, 3},    {"implementation", false, false, 0},
+    {"configuration", false, true, 2}, {"time", true, false, 0},       {"default", true, false, 1},
+    {"speedup", true, false, 0},       {"", false, false, 0},          {"default by", false, true, 3},
+    {"spread", true, false, 4},        {"when", false, false, 6},      {"measure", false, false, 5},
+    {"differs", false, true, 1},       {"fingerprint", false, true, 7}};
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 #define DEVICES_CHARS 1024
@@ -41,7 +42,8 @@ typedef struct showing {
   cli_table table;
   json_t *array;
   size_t elsewhere; /* winners left out because they do not hold here */
-  size_t changed;   /* winners that hold, but were compared with something else than what is here */
+  size_t unsure, incomplete;
+  size_t changed; /* winners that hold, but were compared with something else than what is here */
 } showing;
 
 static void add_row(showing *s) {
@@ -54,6 +56,8 @@ static void add_row(showing *s) {
                                       cli_time_text(time_text, d->time_ns),
                                       cli_time_text(default_time, d->default_time_ns),
                                       cli_speedup_text(speedup, cli_speedup(d)),
+                                      d->unsure || !d->complete ? "?" : "", /* the column goes where no row has it */
+                                      *d->default_implementation ? d->default_implementation : "-",
                                       cli_percent_text(spread, d->spread),
                                       cli_date_text(when, d->tuned_at),
                                       d->measure,
@@ -79,6 +83,8 @@ static void add_waiting(showing *s) {
   if (!s->waiting) return;
   s->waiting = false;
   s->changed += s->valid && *s->decision.changed;
+  s->incomplete += !s->decision.complete;
+  s->unsure += s->decision.complete && s->decision.unsure;
   if (s->options->common.json)
     add_object(s);
   else
@@ -118,6 +124,8 @@ static int print(showing *s) {
     cli_table_print(&s->table, stdout, s->options->common.wide);
   else
     puts(s->elsewhere ? "no winner stored that holds here" : "no winners stored: `attune tune' finds them");
+  if (s->unsure) printf("? %zu unsure (noise, or other work): tuned again by `attune tune'\n", s->unsure);
+  if (s->incomplete) printf("? %zu incomplete (the budget ended): tuned again by `attune tune'\n", s->incomplete);
   if (s->elsewhere)
     printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", s->elsewhere);
   if (s->changed)

@@ -236,8 +236,8 @@ static void write_remark(const item *it, char *out, size_t size) {
   const bool stored = it->outcome == OUTCOME_STORED;
   if (stored && strncmp(d->note, "stays: ", 7) == 0)
     snprintf(out, size, "  (stored; %s)", d->note);
-  else if (!stored && d->complete && d->unsure)
-    snprintf(out, size, "  (%s)", d->note);
+  else if (!stored && d->unsure)
+    snprintf(out, size, "  (%s%s)", d->complete ? "" : "budget ended first; ", d->note);
   else
     snprintf(out, size, "%s", stored ? "  (stored)" : !d->complete ? "  (budget ended first)" : "");
 }
@@ -245,7 +245,7 @@ static void write_remark(const item *it, char *out, size_t size) {
 /* The winner and the remark in what is left of a terminal's line, cut where they are longer; room 0: no terminal. */
 static void print_winner(const item *it, int room) {
   const attune_decision *d = &it->decision;
-  char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 16];
+  char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 32];
   write_remark(it, remark, sizeof remark);
   snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
   const int whole = cli_width(winner), told = cli_width(remark);
@@ -309,6 +309,12 @@ static void tune_all(tune_run *run) {
   cli_progress_clear(run->progress);
 }
 
+/* What a winner adds to the mean: one that is unsure has not shown that it gains anything. */
+static double gain(const attune_decision *d) {
+  const double speedup = cli_speedup(d);
+  return d->unsure && speedup > 1 ? 1 : speedup;
+}
+
 static tally count_up(const tune_run *run) {
   tally t = {.seconds = cli_now_s() - run->start_s};
   double logs = 0, default_ns = 0, winner_ns = 0;
@@ -320,9 +326,9 @@ static tally count_up(const tune_run *run) {
     t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete;
     t.unsure += it->decision.complete && it->decision.unsure;
     if (!(cli_speedup(&it->decision) > 0)) continue;
-    logs += log(cli_speedup(&it->decision));
+    logs += log(gain(&it->decision));
     known++;
-    default_ns += (double)it->entry->count * it->decision.default_time_ns;
+    default_ns += (double)it->entry->count * it->decision.time_ns * gain(&it->decision);
     winner_ns += (double)it->entry->count * it->decision.time_ns;
   }
   if (winner_ns > 0) t.weighted = default_ns / winner_ns;
@@ -345,8 +351,7 @@ static void print_summary(const tune_run *run, const tally *t) {
            t->by_outcome[OUTCOME_BUSY]);
   if (t->incomplete)
     printf("%zu of the tuned ran out of their time: the same command measures them further\n", t->incomplete);
-  if (t->unsure)
-    printf("%zu are unsure: noise left the choice open; the same command measures them again\n", t->unsure);
+  if (t->unsure) printf("%zu are unsure (noise, or other work): the same command measures them again\n", t->unsure);
   if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
     puts("nothing to measure: every winner is stored");
 }

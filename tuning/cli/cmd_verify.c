@@ -65,6 +65,7 @@ static const char *verdict_name(attune_verdict verdict) {
   case ATTUNE_VERDICT_GAINS_LESS: return "gains less";
   case ATTUNE_VERDICT_SLOWER: return "slower than the default";
   case ATTUNE_VERDICT_WRONG: return "wrong numbers";
+  case ATTUNE_VERDICT_UNSURE: return "unsure: other work";
   default: return "unknown";
   }
 }
@@ -78,14 +79,15 @@ enum { COLUMNS = sizeof columns / sizeof columns[0] };
 typedef struct report {
   cli_table table;
   json_t *array;
-  size_t by_verdict[ATTUNE_VERDICT_WRONG + 1], failed, left;
+  size_t by_verdict[ATTUNE_VERDICT_UNSURE + 1], failed, left;
   double logs; /* of what is measured over what was claimed */
 } report;
 
 static void add(report *r, const options *o, const attune_recheck *c) {
   char time_text[CLI_CELL], default_time[CLI_CELL], stored[CLI_CELL], now[CLI_CELL], error[CLI_CELL];
   r->by_verdict[c->verdict]++;
-  if (cli_speedup(&c->stored) > 0) r->logs += log(c->speedup / cli_speedup(&c->stored));
+  if (cli_speedup(&c->stored) > 0 && c->verdict != ATTUNE_VERDICT_UNSURE)
+    r->logs += log(c->speedup / cli_speedup(&c->stored));
   if (o->common.json) {
     json_array_append_new(r->array,
                           json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "stored", cli_json_decision(&c->stored),
@@ -108,29 +110,33 @@ static size_t held(const report *r) {
 
 static size_t timed(const report *r) {
   size_t count = 0;
-  for (int i = 1; i <= ATTUNE_VERDICT_WRONG; i++) count += r->by_verdict[i];
+  for (int i = 1; i <= ATTUNE_VERDICT_UNSURE; i++) count += r->by_verdict[i];
   return count;
 }
 
 static int print(report *r, const options *o, size_t stored) {
   const size_t count = timed(r);
-  const double ratio = count ? exp(r->logs / (double)count) : 0.0;
-  const int code = held(r) == count && !r->failed ? CLI_DONE : CLI_FAILED;
+  const size_t decided = count - r->by_verdict[ATTUNE_VERDICT_UNSURE];
+  const double ratio = decided ? exp(r->logs / (double)decided) : 0.0;
+  const size_t unsure = r->by_verdict[ATTUNE_VERDICT_UNSURE];
+  const int code = held(r) + unsure == count && !r->failed ? CLI_DONE : CLI_FAILED;
   if (o->common.json) {
-    const int printed = cli_print_json(
-        json_pack("{s:O, s:I, s:I, s:I, s:I, s:I, s:o}", "results", r->array, "stored", (json_int_t)stored, "timed",
-                  (json_int_t)count, "hold", (json_int_t)held(r), "failed", (json_int_t)r->failed, "left",
-                  (json_int_t)r->left, "now_over_stored", count ? cli_json_number(ratio) : json_null()));
+    const int printed = cli_print_json(json_pack(
+        "{s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "results", r->array, "stored", (json_int_t)stored, "timed",
+        (json_int_t)count, "hold", (json_int_t)held(r), "unsure", (json_int_t)unsure, "failed", (json_int_t)r->failed,
+        "left", (json_int_t)r->left, "now_over_stored", decided ? cli_json_number(ratio) : json_null()));
     return printed == CLI_DONE ? code : printed;
   }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
   printf("%zu of %zu winners timed again: %zu hold, %zu gain less, %zu slower than the default, %zu wrong, %zu failed",
          count, stored, held(r), r->by_verdict[ATTUNE_VERDICT_GAINS_LESS], r->by_verdict[ATTUNE_VERDICT_SLOWER],
          r->by_verdict[ATTUNE_VERDICT_WRONG], r->failed);
+  if (unsure) printf(", %zu unsure", unsure);
   if (r->left) printf(", %zu left for lack of budget", r->left);
   putchar('\n');
-  if (count) printf("speedup now over the stored one, geometric mean: %.3f\n", ratio);
-  if (code != CLI_DONE) puts("`attune tune --force' measures all again; on a quiet machine it replaces what does not hold");
+  if (unsure) puts("unsure: other work used the CPUs meanwhile; verify again on a quiet machine");
+  if (decided) printf("speedup now over the stored one, geometric mean: %.3f\n", ratio);
+  if (code != CLI_DONE) puts("what does not hold is marked as unsure: `attune tune' measures it again");
   return code;
 }
 

@@ -72,7 +72,7 @@ const cli_command cli_commands[] = {
      "a row-major problem.",
      explain_options, cmd_explain},
     {"verify", "", CLI_NO_VALUE, "time stored winners again: do they still hold?",
-     "Times a sample of the stored winners again, beside the default, and verifies their numbers. Stores nothing.",
+     "Times a sample of the stored winners again, beside the default, and verifies their numbers.",
      "A winner does not hold if it is over 1 % slower than the default or gains over 3 % less than was stored, in both "
      "cases beyond the noise, or if its numbers are wrong. Exit code 1: some do not hold.",
      verify_options, cmd_verify},
