@@ -144,7 +144,7 @@ static void bad_rows_are_told(void **state) {
   expect("; toy: kind, rows, cols, taps");
   write_file("bad.csv", "op,kind,rows,cols,taps,m\ntoy,f32,9,7,1,4\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
-  expect("m is a column that toy does not know"); /* gemm does */
+  expect("\"m\" is no column of toy"); /* gemm does */
   write_file("bad.csv", "op,kind\ntoys,f32\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
   expect("there is no operation \"toys\"");
