@@ -83,7 +83,10 @@ static int run_overlapping(void) {
       attune_gemm_plan_create(&plan, tuner, attune_stream_default(host), &p, &o) != ATTUNE_OK)
     return 1;
   o.d = memory + 1008;
-  return attune_gemm_plan_run(plan, attune_stream_default(host), &o) == ATTUNE_OK ? 0 : 2;
+  const attune_status status = attune_gemm_plan_run(plan, attune_stream_default(host), &o);
+  attune_plan_destroy(plan);
+  attune_tuner_destroy(tuner);
+  return status == ATTUNE_OK ? 0 : 2;
 }
 
 static void builds_with_assertions_stop(void **state) {

@@ -49,7 +49,7 @@ static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gem
 }
 
 /* That D lies apart from what is read is the program's duty; builds with assertions look. */
-AT_INLINE attune_status launch(const at_plan *plan, const at_gemm_operands *run, attune_stream *stream) {
+AT_INLINE attune_status run_plan(const at_plan *plan, const at_gemm_operands *run, attune_stream *stream) {
   assert(at_gemm_apart(at_gemm_of(plan->problem), run));
   return plan->launch(plan, run, stream);
 }
@@ -121,7 +121,7 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const attu
   const at_asked asked = asked_of(problem, use);
   const at_plan *plan = NULL;
   status = at_call_plan(tuner, stream, &at_gemm_op, &key, swap, &asked, &plan);
-  return AT_LIKELY(status == ATTUNE_OK) ? launch(plan, &run, stream) : status;
+  return AT_LIKELY(status == ATTUNE_OK) ? run_plan(plan, &run, stream) : status;
 }
 
 attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
@@ -132,11 +132,11 @@ attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attu
   const at_asked asked = asked_of(problem, use);
   const at_plan *plan = at_call_recent(tuner, stream, problem, &asked);
   if (AT_UNLIKELY(!plan)) return call(tuner, stream, problem, operands);
-  if (AT_LIKELY(problem->layout != ATTUNE_ROW_MAJOR)) return launch(plan, operands, stream);
+  if (AT_LIKELY(problem->layout != ATTUNE_ROW_MAJOR)) return run_plan(plan, operands, stream);
   at_gemm_operands run = *operands;
   run.a = operands->b;
   run.b = operands->a;
-  return launch(plan, &run, stream);
+  return run_plan(plan, &run, stream);
 }
 
 /* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */
@@ -196,9 +196,9 @@ attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *strea
       at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
     return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
   at_caller_plan_count(plan);
-  if (AT_LIKELY(!(flags & FLAG_SWAP))) return launch(plan, o, stream);
+  if (AT_LIKELY(!(flags & FLAG_SWAP))) return run_plan(plan, o, stream);
   at_gemm_operands run = *o;
   run.a = o->b;
   run.b = o->a;
-  return launch(plan, &run, stream);
+  return run_plan(plan, &run, stream);
 }
