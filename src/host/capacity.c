@@ -5,7 +5,7 @@
 #include "src/host/capacity.h"
 
 #include "src/host/cpu_count.h"
-#include "src/host/cpu_taken.h"
+#include "src/host/thread_times.h"
 #include "src/host/threads.h"
 #include "src/support.h"
 

@@ -1,43 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_taken.c: see cpu_taken.h. A thread's waits are the second number of its schedstat; what the CPUs did is in
- * /proc/stat. */
+ * cpu_taken.c: see cpu_taken.h. What the CPUs did is in /proc/stat. */
 #include "src/host/cpu_taken.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "src/host/thread_times.h"
 #include "src/host/threads.h"
-
-int64_t at_thread_time_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int64_t waited_of(int tasks, const char *thread) {
-  char path[48], text[96];
-  long long ran = 0, waited = 0;
-  snprintf(path, sizeof path, "%.24s/schedstat", thread);
-  const int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return -1;
-  const ssize_t got = read(file, text, sizeof text - 1);
-  close(file);
-  if (got <= 0) return -1; /* the thread has ended meanwhile */
-  text[got] = '\0';
-  return sscanf(text, "%lld %lld", &ran, &waited) == 2 && waited >= 0 ? waited : -1;
-}
-
-int64_t at_thread_waited_ns(int thread) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%d", thread);
-  return waited_of(AT_FDCWD, path);
-}
 
 void at_waits_look(at_waits *out) {
   out->count = 0;
@@ -46,7 +19,7 @@ void at_waits_look(at_waits *out) {
   if (!tasks) return;
   for (const struct dirent *entry; out->count < AT_WAITS_MOST && (entry = readdir(tasks));) {
     const int thread = atoi(entry->d_name);
-    const int64_t ns = thread > 0 ? waited_of(dirfd(tasks), entry->d_name) : -1;
+    const int64_t ns = thread > 0 ? at_task_waited_ns(dirfd(tasks), entry->d_name) : -1;
     if (ns < 0) continue;
     out->each[out->count].thread = thread;
     out->each[out->count].pool = at_in_pool(thread);

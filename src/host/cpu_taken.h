@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* CPU time of the calling thread so far. Work of one thread that took longer by the clock was kept waiting. */
-int64_t at_thread_time_ns(void);
+#include "src/host/thread_times.h"
 
 /* How long each thread of the process was ready to run and did not, so far. */
 enum { AT_WAITS_MOST = 128 }; /* threads that are looked at */
@@ -29,10 +28,6 @@ void at_waits_look(at_waits *out);
  * team meanwhile, of its threads and the caller; else of the caller and all others, which a library may have at work. 0
  * where the kernel does not tell. */
 int64_t at_waits_most(const at_waits *before, const at_waits *after);
-
-/* How long one thread of this process, by its number, was ready to run and did not, so far; -1: the kernel does not
- * tell. */
-int64_t at_thread_waited_ns(int thread);
 
 /* Time that the CPUs of this process were busy so far, whoever used them, and that a hypervisor took, all CPUs together,
  * in steps of a hundredth of a second; -1: the kernel does not tell. */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * race_field.c: the contenders of a race: added, dropped, and what their threads cost. */
+#include "tuning/race_field.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A team measured back to back is awake and has the CPUs to itself; in a program it must be woken, and others want the
+ * CPUs: each one that it keeps busy beside its own has a price, so that two CPUs for a few percent are no win. */
+static const double TEAM_NS = 1500.0, CPU_PRICE = 0.15; /* once a call; of the time for each CPU more */
+
+/* CPUs that it keeps busy: as measured, else all its threads. */
+static double cpus_of(const at_contender *contender) {
+  int64_t threads = 1;
+  if (!at_configuration_get(&contender->configuration, "threads", &threads) || threads < 2) return 1.0;
+  return contender->cpus > 0.0 ? contender->cpus : (double)threads;
+}
+
+double at_race_team_cost(const at_contender *contender, double ns) {
+  const double more = cpus_of(contender) - 1.0;
+  return ns * (1.0 + CPU_PRICE * more) + TEAM_NS * (more < 1.0 ? more : 1.0);
+}
+
+at_contender *at_race_add(at_race *race, const at_implementation *implementation,
+                          const at_configuration *configuration) {
+  for (int i = 0; i < race->count; i++)
+    if (race->contenders[i]->implementation == implementation && !race->contenders[i]->bare &&
+        strcmp(race->contenders[i]->configuration.text, configuration->text) == 0)
+      return NULL;
+  if (race->count == race->room) {
+    const int room = race->room ? 2 * race->room : 64;
+    at_contender **contenders = realloc(race->contenders, (size_t)room * sizeof *contenders);
+    if (!contenders) return NULL;
+    race->contenders = contenders;
+    race->room = room;
+  }
+  at_contender *contender = calloc(1, sizeof *contender);
+  if (!contender) return NULL;
+  contender->implementation = implementation;
+  contender->configuration = *configuration;
+  race->contenders[race->count++] = contender;
+  return contender;
+}
+
+at_contender *at_race_incumbent(const at_race *race) {
+  return race->incumbent ? race->incumbent : race->count > 0 ? race->contenders[0] : NULL;
+}
+
+void at_race_add_default(at_race *race, const at_implementation *base, const at_configuration *configuration) {
+  at_contender *first = at_race_add(race, base, configuration);
+  if (!first || !base->bare) return;
+  first->bare = true;
+  race->incumbent = at_race_add(race, base, configuration);
+}
+
+bool at_race_stays(const at_race *race, const at_contender *contender) {
+  return contender == race->contenders[0] || contender == race->incumbent;
+}
+
+void at_race_drop(at_race *race, at_contender *contender, at_contender_state state) {
+  at_profile_forget(race->profile, &contender->subject);
+  at_plan_destroy(contender->plan);
+  contender->plan = NULL;
+  contender->state = state;
+}
+
+void at_race_free(at_race *race) {
+  for (int i = 0; i < race->count; i++) {
+    at_race_drop(race, race->contenders[i], AT_SLOWER);
+    free(race->contenders[i]);
+  }
+  free(race->contenders);
+  race->contenders = NULL;
+  race->count = race->room = 0;
+}
+
+void at_race_note_cpus(at_contender *contender) {
+  const double latest = contender->subject.cpus;
+  if (latest <= 0.0) return;
+  contender->cpus = contender->cpus > 0.0 ? 0.75 * contender->cpus + 0.25 * latest : latest;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * race_field.h: what the parts of a race share about its contenders. race_field.c has them, race_screen.c drops those that
+ * quick samples rule out, race.c runs the rounds, race_verdict.c says who wins and whether that is open. */
+#ifndef AT_RACE_FIELD_H
+#define AT_RACE_FIELD_H
+
+#include "tuning/race.h"
+
+#define AT_RACE_SAME 0.003 /* contenders this close are equals */
+
+/* The default, in both its forms, stays whatever it measures. */
+bool at_race_stays(const at_race *race, const at_contender *contender);
+
+/* `ns` of a call with the price of the CPUs that it keeps busy. */
+double at_race_team_cost(const at_contender *contender, double ns);
+
+/* Running mean of the CPUs that a sample kept busy. */
+void at_race_note_cpus(at_contender *contender);
+
+/* race_screen.c: drops what is clearly behind, and all but the best `keep`. The default is never dropped. */
+void at_race_prune(at_race *race, int keep);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * race_screen.c: contenders made ready, and quick samples that rule most of them out. */
+#include "tuning/race_field.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+  SCREEN_BATCH = 16, /* contenders that share a screening round with the default */
+  TRIES_MORE = 2,    /* of one that seems too slow */
+  SCREEN_ROUNDS = 2,
+  MOST_SCREEN_ROUNDS = 5,
+  SCREEN_PLACES = 4 /* placements that batches are screened at, in turns */
+};
+static const double TRY_BELOW_NS = 5e6; /* longer launches are not repeated */
+static const double CALM = 1.15;        /* the default's two least samples of a batch are as near as this */
+static const double KEEP_WITHIN = 1.12; /* of the best so far */
+static const double TOO_SLOW = 1.20, TOO_SLOW_NS = 12e3; /* one launch, of the fastest such: not worth a sample */
+
+static bool too_slow(const at_race *race, const at_contender *contender) {
+  return !at_race_stays(race, contender) && !contender->kept &&
+         contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS;
+}
+
+/* Launches it once more or twice when it seems too slow: a single launch is easily disturbed where other
+ * processes want the processor. */
+static attune_status try_contender(at_race *race, at_contender *contender) {
+  attune_status status = at_profile_try(race->profile, &contender->subject, contender->plan);
+  double least = contender->subject.once_ns;
+  for (int again = 0;
+       !race->steady && again < TRIES_MORE && status == ATTUNE_OK && least < TRY_BELOW_NS && too_slow(race, contender);
+       again++) {
+    status = at_profile_try(race->profile, &contender->subject, contender->plan);
+    if (contender->subject.once_ns > least) contender->subject.once_ns = least;
+    least = contender->subject.once_ns;
+  }
+  return status;
+}
+
+/* Prepares and tries one contender. What is wrong with it is its own affair, unless the device itself no longer
+ * answers. */
+static attune_status get_ready(at_race *race, at_contender *contender) {
+  at_profile *profile = race->profile;
+  const at_contender *base = race->contenders[0];
+  attune_status status = at_plan_create(&contender->plan, profile->op, contender->implementation,
+                                        &contender->configuration, profile->problem, profile->profiler->device);
+  if (status == ATTUNE_OK) status = try_contender(race, contender);
+  contender->subject.bare = contender->bare;
+  if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
+  contender->hidden = contender->subject.rough;
+  if (status == ATTUNE_OK && too_slow(race, contender)) {
+    at_race_drop(race, contender, AT_SLOWER);
+    return ATTUNE_OK;
+  }
+  if (status == ATTUNE_OK && (contender == base || contender->subject.once_ns < race->best_once_ns))
+    race->best_once_ns = contender->subject.once_ns;
+  if (status == ATTUNE_OK) status = at_profile_ready(profile, &contender->subject);
+  if (status == ATTUNE_OK) {
+    contender->state = AT_SCREENED;
+    return ATTUNE_OK;
+  }
+  at_race_drop(race, contender, AT_FAILED);
+  return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && !at_race_stays(race, contender)
+             ? ATTUNE_OK
+             : status;
+}
+
+/* Quick samples of a batch beside the default; the least of each counts, so that one disturbed sample, of a contender or
+ * of the default, misleads nobody. When the default's two least differ, all were disturbed: more rounds. */
+static attune_status screen_batch(at_race *race, at_contender **batch, int count, int64_t until_ns) {
+  at_subject *subjects[SCREEN_BATCH + 1];
+  double ns[SCREEN_BATCH + 1], least[SCREEN_BATCH + 1] = {0.0}, second = INFINITY;
+  subjects[0] = &race->contenders[0]->subject;
+  for (int i = 0; i < count; i++) subjects[i + 1] = &batch[i]->subject;
+  for (int round = 0;
+       round < SCREEN_ROUNDS || (round < MOST_SCREEN_ROUNDS && second > CALM * least[0] && at_now_ns() < until_ns);
+       round++) {
+    bool good = true;
+    const attune_status status = at_profile_round(race->profile, subjects, count + 1, ns, &good);
+    if (status != ATTUNE_OK) return status;
+    if (round > 0) second = ns[0] < least[0] ? least[0] : ns[0] < second ? ns[0] : second;
+    for (int i = 0; i <= count; i++)
+      if (round == 0 || ns[i] < least[i]) least[i] = ns[i];
+    at_race_note_cpus(race->contenders[0]);
+    for (int i = 0; i < count; i++) at_race_note_cpus(batch[i]);
+    for (int i = 0; i < count; i++) batch[i]->hidden = batch[i]->subject.rough && (round == 0 || batch[i]->hidden);
+  }
+  for (int i = 0; i < count; i++) {
+    batch[i]->quick = least[0] > 0.0 ? at_race_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;
+    if (batch[i]->quick < race->best_quick) race->best_quick = batch[i]->quick;
+  }
+  return ATTUNE_OK;
+}
+
+static int by_quick(const void *left, const void *right) {
+  const at_contender *a = *(at_contender *const *)left, *b = *(at_contender *const *)right;
+  return (a->quick > b->quick) - (a->quick < b->quick);
+}
+
+void at_race_prune(at_race *race, int keep) {
+  at_contender *left[SCREEN_BATCH * 8];
+  int count = 0;
+  for (int i = 1; i < race->count; i++) {
+    at_contender *contender = race->contenders[i];
+    if (contender->state != AT_SCREENED || contender->kept || at_race_stays(race, contender)) continue;
+    if (contender->quick > KEEP_WITHIN * race->best_quick || count == (int)AT_COUNT(left))
+      at_race_drop(race, contender, AT_SLOWER);
+    else
+      left[count++] = contender;
+  }
+  qsort(left, (size_t)count, sizeof *left, by_quick);
+  for (int i = keep; i < count; i++) at_race_drop(race, left[i], AT_SLOWER);
+}
+
+attune_status at_race_start(at_race *race, double *once_ns) {
+  at_contender *base = race->contenders[0];
+  attune_status status = get_ready(race, base);
+  base->quick = race->best_quick = 1.0;
+  *once_ns = base->subject.once_ns;
+  if (status != ATTUNE_OK || !race->incumbent) return status;
+  status = get_ready(race, race->incumbent);
+  if (status != ATTUNE_OK) return status;
+  race->best_quick = HUGE_VAL; /* what is behind the vendor's own call may still be the best through attune */
+  return screen_batch(race, &race->incumbent, 1, 0);
+}
+
+attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
+  for (int next = 1; next < race->count && at_now_ns() < until_ns;) {
+    at_contender *batch[SCREEN_BATCH];
+    int count = 0;
+    at_profile_place(race->profile, race->batches++ % SCREEN_PLACES);
+    const attune_status base = at_profile_ready(race->profile, &race->contenders[0]->subject);
+    if (base != ATTUNE_OK) return base;
+    for (; next < race->count && count < SCREEN_BATCH && at_now_ns() < until_ns; next++) {
+      at_contender *contender = race->contenders[next];
+      if (contender->state != AT_WAITING) continue;
+      const attune_status status = get_ready(race, contender);
+      if (status != ATTUNE_OK) return status;
+      if (contender->state == AT_SCREENED) batch[count++] = contender;
+    }
+    if (!count) continue;
+    const attune_status status = screen_batch(race, batch, count, until_ns);
+    if (status != ATTUNE_OK) return status;
+    at_race_prune(race, keep);
+  }
+  return ATTUNE_OK;
+}
