@@ -243,6 +243,7 @@ static inline const char *conform_plan(conform_scene *s, const at_plan *plan, co
     why = "is not what plan_create comes to";
   for (int way = 0; way < CONFORM_WAYS && !why; way++) {
     if (out_way) *out_way = (conform_way)way;
+    (void)conform_run(&r, (conform_way)way); /* the first one may load code and make a workspace: it may wait */
     why = conform_behind_gate(&r, (conform_way)way);
     if (!why) why = conform_in_graph(&r, (conform_way)way);
   }

@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 #include "src/backend.h"
 
-enum { CASES = 24, CONFIGURATIONS = 2, PATIENCE_MS = 60000 };
+enum { CASES = 24, CONFIGURATIONS = 2, PATIENCE_MS = 20000 };
 
 static attune_device *device;
 static at_random *data[2];
