@@ -63,8 +63,8 @@ static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const
   return ATTUNE_OK;
 }
 
-static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_decision *out,
-                                   at_plan **plan) {
+static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_mode mode,
+                                   attune_decision *out, at_plan **plan) {
   const at_implementation *base = at_registry_default(op, problem, device);
   if (!base) return at_registry_fail(op, out->problem, device);
   at_configuration configuration = {""};
@@ -74,7 +74,8 @@ static attune_status guess_default(const at_op *op, const void *problem, attune_
   out->implementation_version = base->version;
   at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
   out->source = ATTUNE_SOURCE_DEFAULT;
-  snprintf(out->note, sizeof out->note, "the vendor default: nothing is known of this problem");
+  snprintf(out->note, sizeof out->note, "the vendor default: %s",
+           mode == ATTUNE_MODE_OFF ? "mode off asks for it" : "no stored winner holds here");
   return at_plan_create(plan, op, base, &configuration, problem, device);
 }
 
@@ -83,7 +84,7 @@ static attune_status guess(attune_tuner *tuner, const at_op *op, const void *pro
   attune_status status = at_decision_begin(tuner, op, problem, device, out);
   if (status != ATTUNE_OK) return status;
   if (mode != ATTUNE_MODE_OFF && guess_neighbour(tuner, op, problem, device, out, plan) == ATTUNE_OK) return ATTUNE_OK;
-  return guess_default(op, problem, device, out, plan);
+  return guess_default(op, problem, device, mode, out, plan);
 }
 
 /* Tunes and makes the winner's plan; false: it did not come to a winner. */

@@ -258,7 +258,7 @@ static void note(const at_contender *winner, const search *s, const at_contender
              100.0 * d->spread);
   else if (base->bare && winner == at_race_incumbent(&s->race))
     snprintf(d->note, sizeof d->note,
-             "nothing is faster beyond the noise; the vendor's own call alone takes %.3g of it",
+             "nothing is faster beyond the noise; the vendor's own call alone takes %.3g of the time",
              d->default_time_ns / d->time_ns);
   else if (winner->speedup < 1.0)
     snprintf(d->note, sizeof d->note,

@@ -20,8 +20,6 @@ extern "C" {
 
 /* A captured piece of work. */
 typedef struct attune_graph attune_graph;
-/* A source of random numbers (random.h). */
-typedef struct attune_generator attune_generator;
 
 /* Where CUDA refuses calls that could break a capture (the program's own cudaMalloc, for example). Thread-local: in the
  * thread that captures. Global: in every thread. Relaxed: nowhere; then any thread may end the capture, else only the

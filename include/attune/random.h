@@ -38,9 +38,6 @@
 extern "C" {
 #endif
 
-/* A source of random numbers. */
-typedef struct attune_generator attune_generator;
-
 /* Which numbers a generator gives, as above. */
 typedef enum attune_random_mode { ATTUNE_RANDOM_PORTABLE = 0, ATTUNE_RANDOM_TORCH = 1 } attune_random_mode;
 

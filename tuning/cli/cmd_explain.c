@@ -46,7 +46,7 @@ static const char *source_name(attune_source source) {
 static const char *source_words(attune_source source) {
   switch (source) {
   case ATTUNE_SOURCE_DEFAULT:
-    return "it is the vendor default, since nothing is known of this problem; `attune tune' would measure it";
+    return "it is the vendor default, since no stored winner holds here; `attune tune' would measure the problem";
   case ATTUNE_SOURCE_NEIGHBOUR:
     return "it is a guess, the winner of a similar problem; `attune tune' would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";

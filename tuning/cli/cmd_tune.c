@@ -323,8 +323,8 @@ static tally count_up(const tune_run *run) {
     const item *it = &run->items[i];
     t.by_outcome[it->outcome]++;
     if (it->outcome != OUTCOME_TUNED && it->outcome != OUTCOME_STORED) continue;
-    t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete;
-    t.unsure += it->decision.complete && it->decision.unsure;
+    t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete && !it->decision.unsure;
+    t.unsure += it->decision.unsure != 0;
     if (!(cli_speedup(&it->decision) > 0)) continue;
     logs += log(gain(&it->decision));
     known++;
