@@ -104,20 +104,29 @@ static bool scalar_as(const at_builder *b, const at_node *n, attune_dtype dtype)
   return n->kind == AT_NODE_SCALAR && n->dtype == b->scalar_dtypes[n->index] && at_compute_dtype(dtype) == dtype;
 }
 
+static int add_cast(at_builder *b, int node, attune_dtype dtype) {
+  if (node < 0) return AT_NO_NODE;
+  return at_build_add(
+      b, &(at_node){.kind = AT_NODE_CAST, .dtype = (uint8_t)dtype, .count = 1, .argument = {(uint16_t)node}});
+}
+
 int at_build_cast(at_builder *b, int node, attune_dtype dtype) {
   if (node < 0) return AT_NO_NODE;
   const at_node n = b->nodes[node];
   if (n.dtype == (uint8_t)dtype) return node;
-  at_constant value = n.constant;
-  if (n.kind == AT_NODE_CONSTANT && at_compute_dtype(dtype) == dtype &&
-      at_fold_cast((attune_dtype)n.dtype, dtype, &value))
-    return at_build_constant(b, dtype, value);
+  if (n.kind == AT_NODE_CONSTANT) {
+    at_constant value = n.constant;
+    const attune_dtype compute = at_compute_dtype(dtype);
+    if (at_fold_cast((attune_dtype)n.dtype, dtype, &value)) {
+      node = at_build_constant(b, compute, value); /* a half is a rounded f32, and its cast */
+      return compute == dtype ? node : add_cast(b, node, dtype);
+    }
+  }
   if (scalar_as(b, &n, dtype)) return at_build_leaf(b, AT_NODE_SCALAR, dtype, n.index);
   /* What was only made wider is taken as it was. */
   if (n.kind == AT_NODE_CAST && at_holds((attune_dtype)n.dtype, (attune_dtype)b->nodes[n.argument[0]].dtype))
     return at_build_cast(b, n.argument[0], dtype);
-  return at_build_add(
-      b, &(at_node){.kind = AT_NODE_CAST, .dtype = (uint8_t)dtype, .count = 1, .argument = {(uint16_t)node}});
+  return add_cast(b, node, dtype);
 }
 
 static bool fold(at_builder *b, at_function function, attune_dtype dtype, const int *arguments, int *out) {

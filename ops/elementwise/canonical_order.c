@@ -134,6 +134,8 @@ static void refine(refinement *r) {
 static bool stands_before(const refinement *r, int b, int a) {
   const at_graph *g = r->g;
   if (g->height[a] != g->height[b]) return g->height[b] > g->height[a];
+  const bool constant_a = g->nodes[a].kind == AT_NODE_CONSTANT, constant_b = g->nodes[b].kind == AT_NODE_CONSTANT;
+  if (constant_a != constant_b) return constant_a;
   if (g->nodes[a].kind != g->nodes[b].kind) return g->nodes[b].kind < g->nodes[a].kind;
   return r->key[b] < r->key[a];
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/elementwise/canonical.h"
+#include "ops/elementwise/fold.h"
 #include "ops/elementwise/names.h"
 
 enum { ATOM = 100 }; /* the precedence of what needs no parentheses */
@@ -48,16 +49,20 @@ AT_PRINTF(2, 3) static void put_format(writer *w, const char *format, ...) {
 
 /* ---- constants ---- */
 
-/* The fewest digits that give the number back, with a point or an exponent: it is no integer. */
-static void put_real(writer *w, double x) {
+/* The fewest digits that give the number of `dtype` back, with a point or an exponent: it is no integer. */
+static void put_real(writer *w, attune_dtype dtype, double x) {
   char digits[40];
   if (isnan(x) || isinf(x)) {
     put(w, isnan(x) ? "nan" : x < 0.0 ? "-inf" : "inf");
     return;
   }
+  if (fabs(x) < 1e9 && trunc(x) == x) {
+    put_format(w, "%.1f", x);
+    return;
+  }
   for (int precision = 1; precision <= 17; precision++) {
     snprintf(digits, sizeof digits, "%.*g", precision, x);
-    if (strtod(digits, NULL) == x) break;
+    if (at_round_to(dtype, strtod(digits, NULL)) == x) break;
   }
   put(w, digits);
   if (!strpbrk(digits, ".e")) put(w, ".0");
@@ -69,20 +74,20 @@ static void put_constant(writer *w, const at_node *n) {
   switch (dtype) {
   case ATTUNE_BOOL: put(w, c.integer ? "true" : "false"); return;
   case ATTUNE_I64: put_format(w, "%lld", (long long)c.integer); return;
-  case ATTUNE_F64: put_real(w, c.re); return;
+  case ATTUNE_F64: put_real(w, dtype, c.re); return;
   case ATTUNE_C64:
   case ATTUNE_C128:
     put(w, dtype == ATTUNE_C64 ? "complex(f32(" : "complex(");
-    put_real(w, c.re);
+    put_real(w, dtype, c.re);
     put(w, dtype == ATTUNE_C64 ? "), f32(" : ", ");
-    put_real(w, c.im);
+    put_real(w, dtype, c.im);
     put(w, dtype == ATTUNE_C64 ? "))" : ")");
     return;
   default: break;
   }
   put_format(w, "%s(", attune_dtype_name(dtype));
   if (at_dtype_kind_of(dtype) == AT_KIND_FLOAT)
-    put_real(w, c.re);
+    put_real(w, dtype, c.re);
   else if (dtype == ATTUNE_U64)
     put_format(w, "%llu", (unsigned long long)c.integer);
   else

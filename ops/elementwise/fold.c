@@ -104,6 +104,10 @@ bool at_fold(at_function function, attune_dtype dtype, const at_constant *values
     *out = values[values[0].integer ? 1 : 2];
     return true;
   }
+  if (function == AT_FN_COMPLEX) {
+    *out = (at_constant){.re = values[0].re, .im = values[1].re};
+    return true;
+  }
   if (at_dtype_kind_of(dtype) == AT_KIND_COMPLEX) return at_fold_complex(function, dtype, values, out);
   int64_t integers[3] = {0};
   double reals[3] = {0};

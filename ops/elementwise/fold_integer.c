@@ -36,7 +36,7 @@ static uint64_t low_bits(attune_dtype dtype, int64_t x) {
 }
 
 static bool shift(at_function function, attune_dtype dtype, int64_t a, int64_t by, uint64_t *out) {
-  if (by < 0 || by >= width(dtype)) return false;
+  if (at_function_rule(function) != AT_RULE_SHIFT || by < 0 || by >= width(dtype)) return false;
   *out = function == AT_FN_SHIFT_LEFT ? (uint64_t)a << by
          : at_dtype_unsigned(dtype)   ? (uint64_t)a >> by
                                       : (uint64_t)(a >> by);
