@@ -81,13 +81,13 @@ static inline const char *body(const at_expression *e) {
 }
 
 /* The text compiles to this body. */
-#define GIVES(line, source, expected)                                                                                  \
-  do {                                                                                                                 \
-    at_expression *gives_e = NULL;                                                                                     \
-    if (compile_mentioned(&gives_e, line, source) != ATTUNE_OK) fail_msg("%s: %s", source, attune_last_message());               \
-    if (strcmp(body(gives_e), expected) != 0)                                                                          \
-      fail_msg("%s gives \"%s\"; should be \"%s\"", source, body(gives_e), expected);                                  \
-    at_expression_destroy(gives_e);                                                                                    \
+#define GIVES(line, source, expected)                                                                              \
+  do {                                                                                                             \
+    at_expression *gives_e = NULL;                                                                                 \
+    if (compile_mentioned(&gives_e, line, source) != ATTUNE_OK) fail_msg("%s: %s", source, attune_last_message()); \
+    if (strcmp(body(gives_e), expected) != 0)                                                                      \
+      fail_msg("%s gives \"%s\"; should be \"%s\"", source, body(gives_e), expected);                              \
+    at_expression_destroy(gives_e);                                                                                \
   } while (0)
 
 #endif

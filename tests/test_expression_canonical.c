@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_expression_canonical.c: equal expressions have equal texts, others have not, and a text read again is the same
  * graph. By hand, and for random graphs, each written twice: with other names, blanks, parentheses, and its commuting
- * arguments the other way round. ATTUNE_TEST_EXPRESSIONS: how many graphs (400). */
+ * arguments the other way round. ATTUNE_TEST_EXPRESSIONS: how many graphs (2000). */
 #include "tests/check.h"
 
 #include <locale.h>
@@ -28,27 +28,65 @@ static void check(const char *one, const char *other, bool equal) {
 static void equal(void **state) {
   (void)state;
   static const char *const rows[][2] = {
-      {"a + b", "b+a"}, {"a + b", "c + d"}, {"a + b", " ( a )\n+ # sum\n b ;"}, {"a - b", "d - c"}, {"a * 2 + b", "c + 2 * d"},
-      {"a > b", "b < a"}, {"a >= b", "b <= a"}, {"x = a + b; x * c", "c * (b + a)"}, {"a * b + a * c", "c * b + b * a"},
-      {"a * b + c * d", "d * a + b * c"}, {"(a - b) * (c - d)", "(d - c) * (a - b)"}, {"(a - b) * (a - c)", "(b - d) * (b - c)"},
-      {"a + b, a - b", "d + c, d - c"}, {"rand() < a ? a : 0", "where(b > rand(), b, 0)"}, {"a * s + b * t", "c * t + d * s"},
-      {"a * s + s", "s + s * a"}, {"f32(s) + f64(s) + t", "t + (f64(s) + f32(s))"}, {"min(a, b) - max(b, a)", "min(d, c) - max(c, d)"},
-      {"gelu(a + h) * h", "h * gelu(h + d)"}, {"a ? b : c", "where(d, a, b)"}, {"(a + b) * (c + d) + a * d", "(d + c) * (b + a) + b * c"},
-      {"a * b + b * c + c * a", "b * c + c * a + a * b"}, {"(a - b) + (b - c) + (c - a)", "(b - c) + (c - d) + (d - b)"},
-      {"r = rand(); q = rand(); r * 2 + q * 3", "q = rand(); r = rand(); r * 3 + q * 2"}, {"a * 1", "b"}, {"2 + 3", "1 + 4"},
-      {"i * n + j", "j + n * i"}, {"m && i < j", "j > i && m"}, {"x = exp(a); y = x + 1; y * y", "(exp(b) + 1) ** 2"}};
+      {"a + b", "b+a"},
+      {"a + b", "c + d"},
+      {"a + b", " ( a )\n+ # sum\n b ;"},
+      {"a - b", "d - c"},
+      {"a * 2 + b", "c + 2 * d"},
+      {"a > b", "b < a"},
+      {"a >= b", "b <= a"},
+      {"x = a + b; x * c", "c * (b + a)"},
+      {"a * b + a * c", "c * b + b * a"},
+      {"a * b + c * d", "d * a + b * c"},
+      {"(a - b) * (c - d)", "(d - c) * (a - b)"},
+      {"(a - b) * (a - c)", "(b - d) * (b - c)"},
+      {"a + b, a - b", "d + c, d - c"},
+      {"rand() < a ? a : 0", "where(b > rand(), b, 0)"},
+      {"a * s + b * t", "c * t + d * s"},
+      {"a * s + s", "s + s * a"},
+      {"f32(s) + f64(s) + t", "t + (f64(s) + f32(s))"},
+      {"min(a, b) - max(b, a)", "min(d, c) - max(c, d)"},
+      {"gelu(a + h) * h", "h * gelu(h + d)"},
+      {"a ? b : c", "where(d, a, b)"},
+      {"(a + b) * (c + d) + a * d", "(d + c) * (b + a) + b * c"},
+      {"a * b + b * c + c * a", "b * c + c * a + a * b"},
+      {"(a - b) + (b - c) + (c - a)", "(b - c) + (c - d) + (d - b)"},
+      {"r = rand(); q = rand(); r * 2 + q * 3", "q = rand(); r = rand(); r * 3 + q * 2"},
+      {"a * 1", "b"},
+      {"2 + 3", "1 + 4"},
+      {"i * n + j", "j + n * i"},
+      {"m && i < j", "j > i && m"},
+      {"x = exp(a); y = x + 1; y * y", "(exp(b) + 1) ** 2"}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) check(rows[i][0], rows[i][1], true);
 }
 
 static void not_equal(void **state) {
   (void)state;
-  static const char *const rows[][2] = {
-      {"a - b, a", "b - a, a"}, {"a - b, a * 2", "a - b, b * 2"}, {"a + b", "a + h"}, {"a + b", "a * b"}, {"a / b - a", "a / b - b"},
-      {"a + 1", "a + 2"}, {"a + 1", "a + 1.0000001"}, {"a * 0.0", "a * -0.0"}, {"a + s", "a + n"}, {"a * s + b * t", "a * s + b * s"},
-      {"a + b + c", "a + b + b"}, {"rand() - a", "randn() - a"}, {"r = rand(); r - r", "rand() - rand()"}, {"a, b - a", "b - a, a"},
-      {"index(0)", "index(1)"}, {"index()", "index(0)"}, {"f32(h)", "h"}, {"i + 1", "i + 1.0"}, {"where(m, a, b) - a", "where(m, b, a) - a"},
-      {"(a - b) * (c - a)", "(a - b) * (a - c)"}, {"a ** b + a", "b ** a + a"}, {"a + b + c + a", "a + (b + c + a)"},
-      {"i // j - i", "j // i - i"}, {"a < b, a", "a > b, a"}, {"f32(bf16(a)) + a", "a + a"}};
+  static const char *const rows[][2] = {{"a - b, a", "b - a, a"},
+                                        {"a - b, a * 2", "a - b, b * 2"},
+                                        {"a + b", "a + h"},
+                                        {"a + b", "a * b"},
+                                        {"a / b - a", "a / b - b"},
+                                        {"a + 1", "a + 2"},
+                                        {"a + 1", "a + 1.0000001"},
+                                        {"a * 0.0", "a * -0.0"},
+                                        {"a + s", "a + n"},
+                                        {"a * s + b * t", "a * s + b * s"},
+                                        {"a + b + c", "a + b + b"},
+                                        {"rand() - a", "randn() - a"},
+                                        {"r = rand(); r - r", "rand() - rand()"},
+                                        {"a, b - a", "b - a, a"},
+                                        {"index(0)", "index(1)"},
+                                        {"index()", "index(0)"},
+                                        {"f32(h)", "h"},
+                                        {"i + 1", "i + 1.0"},
+                                        {"where(m, a, b) - a", "where(m, b, a) - a"},
+                                        {"(a - b) * (c - a)", "(a - b) * (a - c)"},
+                                        {"a ** b + a", "b ** a + a"},
+                                        {"a + b + c + a", "a + (b + c + a)"},
+                                        {"i // j - i", "j // i - i"},
+                                        {"a < b, a", "a > b, a"},
+                                        {"f32(bf16(a)) + a", "a + a"}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) check(rows[i][0], rows[i][1], false);
 }
 
@@ -99,7 +137,7 @@ enum { MOST = 24, TEXT = 12000 };
 typedef struct item {
   const char *form;
   int arguments[3], uses;
-  bool swaps; /* its two arguments may stand the other way round */
+  bool swaps;     /* its two arguments may stand the other way round */
   char other[24]; /* the form for that */
 } item;
 
@@ -114,20 +152,53 @@ typedef struct writing {
 
 static const struct {
   const char *form, *swapped;
-} FORMS[] = {{"$1 + $2", "$2 + $1"}, {"$1 * $2", "$2 * $1"}, {"$1 + $2", "$2 + $1"}, {"$1 * $2", "$2 * $1"}, {"$1 - $2", NULL},
-             {"$1 / $2", NULL}, {"$1 < $2", "$2 > $1"}, {"$1 <= $2", "$2 >= $1"}, {"$1 == $2", "$2 == $1"}, {"$1 != $2", "$2 != $1"},
-             {"$1 && $2", "$2 && $1"}, {"$1 || $2", "$2 || $1"}, {"$1 ** $2", NULL}, {"$1 // $2", NULL}, {"$1 % $2", NULL},
-             {"min($1, $2)", "min($2, $1)"}, {"max($1, $2)", "max($2, $1)"}, {"hypot($1, $2)", "hypot($2, $1)"}, {"-$1", NULL},
-             {"!$1", NULL}, {"abs($1)", NULL}, {"exp($1)", NULL}, {"gelu($1)", NULL}, {"floor($1)", NULL}, {"sqrt($1)", NULL},
-             {"$1 ? $2 : $3", NULL}, {"where($1, $2, $3)", NULL}, {"clamp($1, $2, $3)", NULL}, {"fma($1, $2, $3)", NULL},
-             {"bf16($1)", NULL}, {"f32($1)", NULL}, {"f64($1)", NULL}, {"i8(bool($1))", NULL}, {"f16($1)", NULL}, {"bool($1)", NULL},
-             {"i32(bool($1)) & i32(bool($2))", "i32(bool($2)) & i32(bool($1))"}, {"isnan($1)", NULL}, {"atan2($1, $2)", NULL}};
-static const char *const LEAVES[] = {"@0", "@1", "@2", "@3", "@4", "@5", "@6", "@7", "@8", "@9", "@0", "@1", "@2", "@3", "1", "2.5", "0",
-                                     "-3", "0.1", "inf", "true", "rand()", "randn()", "index()", "index(1)"};
-static const char *const NAMES[] = {"a", "b", "c", "d", "h", "i", "j", "m", "s", "n"},
-                  *const OTHERS[] = {"zz", "y_1", "x", "w0", "h", "jj", "ii", "b", "q", "r"};
+} FORMS[] = {{"$1 + $2", "$2 + $1"},
+             {"$1 * $2", "$2 * $1"},
+             {"$1 + $2", "$2 + $1"},
+             {"$1 * $2", "$2 * $1"},
+             {"$1 - $2", NULL},
+             {"$1 / $2", NULL},
+             {"$1 < $2", "$2 > $1"},
+             {"$1 <= $2", "$2 >= $1"},
+             {"$1 == $2", "$2 == $1"},
+             {"$1 != $2", "$2 != $1"},
+             {"$1 && $2", "$2 && $1"},
+             {"$1 || $2", "$2 || $1"},
+             {"$1 ** $2", NULL},
+             {"$1 // $2", NULL},
+             {"$1 % $2", NULL},
+             {"min($1, $2)", "min($2, $1)"},
+             {"max($1, $2)", "max($2, $1)"},
+             {"hypot($1, $2)", "hypot($2, $1)"},
+             {"-$1", NULL},
+             {"!$1", NULL},
+             {"abs($1)", NULL},
+             {"exp($1)", NULL},
+             {"gelu($1)", NULL},
+             {"floor($1)", NULL},
+             {"sqrt($1)", NULL},
+             {"$1 ? $2 : $3", NULL},
+             {"where($1, $2, $3)", NULL},
+             {"clamp($1, $2, $3)", NULL},
+             {"fma($1, $2, $3)", NULL},
+             {"bf16($1)", NULL},
+             {"f32($1)", NULL},
+             {"f64($1)", NULL},
+             {"i8(bool($1))", NULL},
+             {"f16($1)", NULL},
+             {"bool($1)", NULL},
+             {"i32(bool($1)) & i32(bool($2))", "i32(bool($2)) & i32(bool($1))"},
+             {"isnan($1)", NULL},
+             {"atan2($1, $2)", NULL}};
+static const char *const LEAVES[] = {"@0",  "@1",  "@2",   "@3",     "@4",      "@5",      "@6",      "@7", "@8",
+                                     "@9",  "@0",  "@1",   "@2",     "@3",      "1",       "2.5",     "0",  "-3",
+                                     "0.1", "inf", "true", "rand()", "randn()", "index()", "index(1)"};
+static const char *const NAMES[] = {"a", "b", "c", "d", "h", "i", "j", "m", "s", "n"}, *const OTHERS[] = {
+                                                                                           "zz", "y_1", "x", "w0", "h",
+                                                                                           "jj", "ii",  "b", "q",  "r"};
 static const char *const LINE = "f32 a, f32 b, f32 c, f32 d, bf16 h, i32 i, i32 j, bool m; f64 s, i64 n",
-                  *const OTHER_LINE = "bool b, i32 ii, bf16 h, f32 w0, f32 x, i32 jj, f32 y_1, f32 zz; i64 r, f64 q";
+                         *const OTHER_LINE =
+                             "bool b, i32 ii, bf16 h, f32 w0, f32 x, i32 jj, f32 y_1, f32 zz; i64 r, f64 q";
 
 static int make_items(item *items) {
   const int leaves = 3 + draw(5), count = leaves + 2 + draw(MOST - leaves - 2);
@@ -179,10 +250,14 @@ static void put_item(writing *w, int i) {
     if (FORMS[f].form == it->form) form = FORMS[f].swapped;
   for (const char *c = form; *c; c++) {
     const char one[2] = {*c, '\0'};
-    if (*c == '$') put_argument(w, it->arguments[*++c - '1']);
-    else if (*c == '@') put(w, w->names[*++c - '0']);
-    else if (*c == ' ' && w->other) put(w, "\t\n");
-    else put(w, one);
+    if (*c == '$')
+      put_argument(w, it->arguments[*++c - '1']);
+    else if (*c == '@')
+      put(w, w->names[*++c - '0']);
+    else if (*c == ' ' && w->other)
+      put(w, "\t\n");
+    else
+      put(w, one);
   }
 }
 
@@ -218,7 +293,7 @@ static int make_small(item *items) {
 static void random_graphs(void **state) {
   (void)state;
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
-  const int wanted = asked ? atoi(asked) : 400;
+  const int wanted = asked ? atoi(asked) : 2000;
   static char text[TEXT], other[TEXT];
   int good = 0, refused = 0;
   seed = 20251122;
@@ -231,7 +306,8 @@ static void random_graphs(void **state) {
     write_text(&v, count);
     at_expression *e = NULL, *f = NULL;
     const attune_status one = compile_mentioned(&e, LINE, text), two = compile_mentioned(&f, OTHER_LINE, other);
-    if (one != two) fail_msg("%s\nis %s, and\n%s\nis not\n%s", text, e ? e->text : "refused", other, attune_last_message());
+    if (one != two)
+      fail_msg("%s\nis %s, and\n%s\nis not\n%s", text, e ? e->text : "refused", other, attune_last_message());
     if (one == ATTUNE_OK) {
       if (strcmp(e->text, f->text) != 0) fail_msg("%s\nis %s;\n%s\nis %s", text, e->text, other, f->text);
       round_trip(e, text);
@@ -257,13 +333,15 @@ static void large(void **state) {
   round_trip(e, "a row");
   at_expression_destroy(e);
   at = (size_t)(snprintf(text, sizeof text, "x0 = a;") > 0 ? strlen(text) : 0);
-  for (int i = 1; i < 500; i++) at_append(text, sizeof text, &at, "x%d = sin(x%d - 1);", i, i - 1); /* deeper than a text may nest */
+  for (int i = 1; i < 500; i++)
+    at_append(text, sizeof text, &at, "x%d = sin(x%d - 1);", i, i - 1); /* deeper than a text may nest */
   at_append(text, sizeof text, &at, "x499");
   OK(compile(&e, "f32 a", text));
   round_trip(e, "a chain");
   at_expression_destroy(e);
   at = (size_t)(snprintf(text, sizeof text, "x0 = a;") > 0 ? strlen(text) : 0);
-  for (int i = 1; i < 400; i++) at_append(text, sizeof text, &at, "x%d = x%d * x%d;", i, i - 1, i - 1); /* 2^400 paths */
+  for (int i = 1; i < 400; i++)
+    at_append(text, sizeof text, &at, "x%d = x%d * x%d;", i, i - 1, i - 1); /* 2^400 paths */
   at_append(text, sizeof text, &at, "x399");
   OK(compile(&e, "f32 a", text));
   round_trip(e, "a tower");
@@ -288,9 +366,24 @@ static void locales(void **state) {
 
 static void canonical_errors(void **state) {
   (void)state;
-  static const char *const texts[] = {"", "i0", "f32 i0", "f32 i1: i1", "f32 a: a", "f33 i0: i0", "f32 i0 i0", "f32 i0,: i0 +", ": ",
-                                      "f32 i0, f32 i0: i0", "f32 s0: f32(s0)", "f32 i0: i0 + f64(i0) ; i0", "f32 i0, : i0 @",
-                                      "f32 i0 : i0, f32 i1", "bool i0 i1: i0", "\xff", ":", "f32 i0: i0 /* c */"};
+  static const char *const texts[] = {"",
+                                      "i0",
+                                      "f32 i0",
+                                      "f32 i1: i1",
+                                      "f32 a: a",
+                                      "f33 i0: i0",
+                                      "f32 i0 i0",
+                                      "f32 i0,: i0 +",
+                                      ": ",
+                                      "f32 i0, f32 i0: i0",
+                                      "f32 s0: f32(s0)",
+                                      "f32 i0: i0 + f64(i0) ; i0",
+                                      "f32 i0, : i0 @",
+                                      "f32 i0 : i0, f32 i1",
+                                      "bool i0 i1: i0",
+                                      "\xff",
+                                      ":",
+                                      "f32 i0: i0 /* c */"};
   at_expression *e = (at_expression *)8;
   for (size_t i = 0; i < AT_COUNT(texts); i++) {
     if (at_expression_parse_canonical(&e, texts[i]) != ATTUNE_INVALID_ARGUMENT) fail_msg("\"%s\" is taken", texts[i]);

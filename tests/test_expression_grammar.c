@@ -4,11 +4,21 @@
 
 #include "tests/expression_fixture.h"
 
-static const char *const INTEGERS = "i32 a, i32 b, i32 c, i32 d, bool m", *const FLOATS = "f32 x, f32 y, f32 z, bf16 h; f64 s";
+static const char *const INTEGERS = "i32 a, i32 b, i32 c, i32 d, bool m", *const FLOATS =
+                                                                              "f32 x, f32 y, f32 z, bf16 h; f64 s";
 
 /* From the loosest to the tightest, as C and Python have them. */
-static const char *const LEVELS[][5] = {{"||"},     {"&&"},         {"|"}, {"^"},           {"&"},      {"==", "!="},
-                                        {"<", "<=", ">", ">="}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%"}, {"**"}};
+static const char *const LEVELS[][5] = {{"||"},
+                                        {"&&"},
+                                        {"|"},
+                                        {"^"},
+                                        {"&"},
+                                        {"==", "!="},
+                                        {"<", "<=", ">", ">="},
+                                        {"<<", ">>"},
+                                        {"+", "-"},
+                                        {"*", "/", "//", "%"},
+                                        {"**"}};
 
 static char *canonical(const char *line, const char *text) {
   at_expression *e = NULL;
@@ -40,7 +50,8 @@ static bool compares(const char *sign) {
 static void pair(const char *p, int p_level, const char *q, int q_level) {
   char bare[64], left[64], right[64];
   const char *line = p[0] == '/' || q[0] == '/' ? "f64 a, f64 b, f64 c" : INTEGERS;
-  if (strpbrk(p, "|^&<>") && strpbrk(q, "/*%") && line != INTEGERS && !compares(p) && p[1] != p[0]) return; /* bits of floats */
+  if (strpbrk(p, "|^&<>") && strpbrk(q, "/*%") && line != INTEGERS && !compares(p) && p[1] != p[0])
+    return; /* bits of floats */
   if (strpbrk(q, "|^&<>") && line != INTEGERS && !compares(q) && !(q[0] == q[1] && strchr("|&", q[0]))) return;
   if (strpbrk(p, "|^&<>") && line != INTEGERS && !compares(p) && !(p[0] == p[1] && strchr("|&", p[0]))) return;
   snprintf(bare, sizeof bare, "a %s b %s c", p, q);
@@ -154,7 +165,8 @@ static void calls(void **state) {
 static void figures(void **state) {
   (void)state;
   at_expression *e = NULL;
-  OK(compile_mentioned(&e, "f32 a, bf16 b; f64 s, i64 n", "b * s + a * n + rand() - rand() * randn() + index(2), index()"));
+  OK(compile_mentioned(&e, "f32 a, bf16 b; f64 s, i64 n",
+                       "b * s + a * n + rand() - rand() * randn() + index(2), index()"));
   assert_int_equal(e->input_count, 2);
   assert_int_equal(e->scalar_count, 2);
   assert_int_equal(e->output_count, 2);

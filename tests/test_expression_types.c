@@ -8,35 +8,42 @@
 /* torch.promote_types. A dash: none. PyTorch has none for u16, u32 and u64 with other integers either; those are NumPy's. */
 static const char *const ORDER = "bool u8 i8 i16 i32 i64 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 c64 c128";
 static const char *const TABLE[] = {
-    "bool u8   i8   i16  i32  i64  u16  u32  u64  f16  bf16 f32  f64  - - c64  c128",     /* bool */
-    "u8   u8   i16  i16  i32  i64  u16  u32  u64  f16  bf16 f32  f64  - - c64  c128",     /* u8 */
-    "i8   i16  i8   i16  i32  i64  i32  i64  -    f16  bf16 f32  f64  - - c64  c128",     /* i8 */
-    "i16  i16  i16  i16  i32  i64  i32  i64  -    f16  bf16 f32  f64  - - c64  c128",     /* i16 */
-    "i32  i32  i32  i32  i32  i64  i32  i64  -    f16  bf16 f32  f64  - - c64  c128",     /* i32 */
-    "i64  i64  i64  i64  i64  i64  i64  i64  -    f16  bf16 f32  f64  - - c64  c128",     /* i64 */
-    "u16  u16  i32  i32  i32  i64  u16  u32  u64  f16  bf16 f32  f64  - - c64  c128",     /* u16 */
-    "u32  u32  i64  i64  i64  i64  u32  u32  u64  f16  bf16 f32  f64  - - c64  c128",     /* u32 */
-    "u64  u64  -    -    -    -    u64  u64  u64  f16  bf16 f32  f64  - - c64  c128",     /* u64 */
-    "f16  f16  f16  f16  f16  f16  f16  f16  f16  f16  f32  f32  f64  - - c64  c128",     /* f16 */
-    "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f32  bf16 f32  f64  - - c64  c128",     /* bf16 */
-    "f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f64  - - c64  c128",     /* f32 */
-    "f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  - - c128 c128",     /* f64 */
-    "-    -    -    -    -    -    -    -    -    -    -    -    -    f8e4m3 - - -",      /* f8e4m3 */
-    "-    -    -    -    -    -    -    -    -    -    -    -    -    - f8e5m2 - -",      /* f8e5m2 */
-    "c64  c64  c64  c64  c64  c64  c64  c64  c64  c64  c64  c64  c128 - - c64  c128",     /* c64 */
-    "c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 - - c128 c128"};    /* c128 */
+    "bool u8   i8   i16  i32  i64  u16  u32  u64  f16  bf16 f32  f64  - - c64  c128",  /* bool */
+    "u8   u8   i16  i16  i32  i64  u16  u32  u64  f16  bf16 f32  f64  - - c64  c128",  /* u8 */
+    "i8   i16  i8   i16  i32  i64  i32  i64  -    f16  bf16 f32  f64  - - c64  c128",  /* i8 */
+    "i16  i16  i16  i16  i32  i64  i32  i64  -    f16  bf16 f32  f64  - - c64  c128",  /* i16 */
+    "i32  i32  i32  i32  i32  i64  i32  i64  -    f16  bf16 f32  f64  - - c64  c128",  /* i32 */
+    "i64  i64  i64  i64  i64  i64  i64  i64  -    f16  bf16 f32  f64  - - c64  c128",  /* i64 */
+    "u16  u16  i32  i32  i32  i64  u16  u32  u64  f16  bf16 f32  f64  - - c64  c128",  /* u16 */
+    "u32  u32  i64  i64  i64  i64  u32  u32  u64  f16  bf16 f32  f64  - - c64  c128",  /* u32 */
+    "u64  u64  -    -    -    -    u64  u64  u64  f16  bf16 f32  f64  - - c64  c128",  /* u64 */
+    "f16  f16  f16  f16  f16  f16  f16  f16  f16  f16  f32  f32  f64  - - c64  c128",  /* f16 */
+    "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f32  bf16 f32  f64  - - c64  c128",  /* bf16 */
+    "f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f64  - - c64  c128",  /* f32 */
+    "f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  - - c128 c128",  /* f64 */
+    "-    -    -    -    -    -    -    -    -    -    -    -    -    f8e4m3 - - -",   /* f8e4m3 */
+    "-    -    -    -    -    -    -    -    -    -    -    -    -    - f8e5m2 - -",   /* f8e5m2 */
+    "c64  c64  c64  c64  c64  c64  c64  c64  c64  c64  c64  c64  c128 - - c64  c128",  /* c64 */
+    "c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 - - c128 c128"}; /* c128 */
 
 /* torch.result_type of a tensor with True, 1, 1.5 and 1j. */
-static const char *const WITH_NUMBERS[][5] = {
-    {"bool", "bool", "i64", "f32", "c64"},    {"u8", "u8", "u8", "f32", "c64"},
-    {"i8", "i8", "i8", "f32", "c64"},         {"i16", "i16", "i16", "f32", "c64"},
-    {"i32", "i32", "i32", "f32", "c64"},      {"i64", "i64", "i64", "f32", "c64"},
-    {"u16", "u16", "u16", "f32", "c64"},      {"u32", "u32", "u32", "f32", "c64"},
-    {"u64", "u64", "u64", "f32", "c64"},      {"f16", "f16", "f16", "f16", "c64"},
-    {"bf16", "bf16", "bf16", "bf16", "c64"},  {"f32", "f32", "f32", "f32", "c64"},
-    {"f64", "f64", "f64", "f64", "c128"},     {"f8e4m3", "f8e4m3", "f8e4m3", "f8e4m3", "c64"},
-    {"f8e5m2", "f8e5m2", "f8e5m2", "f8e5m2", "c64"}, {"c64", "c64", "c64", "c64", "c64"},
-    {"c128", "c128", "c128", "c128", "c128"}};
+static const char *const WITH_NUMBERS[][5] = {{"bool", "bool", "i64", "f32", "c64"},
+                                              {"u8", "u8", "u8", "f32", "c64"},
+                                              {"i8", "i8", "i8", "f32", "c64"},
+                                              {"i16", "i16", "i16", "f32", "c64"},
+                                              {"i32", "i32", "i32", "f32", "c64"},
+                                              {"i64", "i64", "i64", "f32", "c64"},
+                                              {"u16", "u16", "u16", "f32", "c64"},
+                                              {"u32", "u32", "u32", "f32", "c64"},
+                                              {"u64", "u64", "u64", "f32", "c64"},
+                                              {"f16", "f16", "f16", "f16", "c64"},
+                                              {"bf16", "bf16", "bf16", "bf16", "c64"},
+                                              {"f32", "f32", "f32", "f32", "c64"},
+                                              {"f64", "f64", "f64", "f64", "c128"},
+                                              {"f8e4m3", "f8e4m3", "f8e4m3", "f8e4m3", "c64"},
+                                              {"f8e5m2", "f8e5m2", "f8e5m2", "f8e5m2", "c64"},
+                                              {"c64", "c64", "c64", "c64", "c64"},
+                                              {"c128", "c128", "c128", "c128", "c128"}};
 
 enum { DTYPES = 17 };
 
@@ -86,7 +93,7 @@ static void pairs(void **state) {
 static void numbers(void **state) {
   (void)state;
   static const char *const texts[] = {"where(c, a, true)", "where(c, a, 1)", "where(c, a, 1.5)", "where(c, a, 1j)"},
-                    *const scalars[] = {"bool s", "i64 s", "f64 s", "c128 s"};
+                           *const scalars[] = {"bool s", "i64 s", "f64 s", "c128 s"};
   for (int i = 0; i < DTYPES; i++)
     for (int k = 0; k < 4; k++) {
       char line[64];
@@ -100,10 +107,11 @@ static void numbers(void **state) {
 /* Numbers and scalars alone are as Python has them, until they are stored. */
 static void weak_alone(void **state) {
   (void)state;
-  static const char *const rows[][2] = {{"1", "i64"}, {"1.5", "f32"}, {"true", "bool"}, {"2j", "c64"}, {"1 / 2", "f32"},
-                                        {"s + 1", "f32"}, {"n + 1", "i64"}, {"n + 1.5", "f32"}, {"f64(s)", "f64"},
-                                        {"f64(1)", "f64"}, {"s < n", "bool"}, {"true + true", "i64"}, {"f16(s)", "f16"},
-                                        {"i8(n)", "i8"}, {"18446744073709551615", "u64"}};
+  static const char *const rows[][2] = {{"1", "i64"},      {"1.5", "f32"},     {"true", "bool"},
+                                        {"2j", "c64"},     {"1 / 2", "f32"},   {"s + 1", "f32"},
+                                        {"n + 1", "i64"},  {"n + 1.5", "f32"}, {"f64(s)", "f64"},
+                                        {"f64(1)", "f64"}, {"s < n", "bool"},  {"true + true", "i64"},
+                                        {"f16(s)", "f16"}, {"i8(n)", "i8"},    {"18446744073709551615", "u64"}};
   for (size_t i = 0; i < AT_COUNT(rows); i++) expect("; f64 s, i64 n", rows[i][0], rows[i][1]);
   expect("f16 h; f64 s", "h * (s + 1.0)", "f16");
   expect("f16 h; i64 n", "h * (n / 3)", "f16");
@@ -119,39 +127,39 @@ static void weak_alone(void **state) {
 /* Rules of functions.def: dtype in, dtype out; NULL: refused. */
 static void rules(void **state) {
   (void)state;
-  static const char *const inputs[] = {"bool a", "i8 a", "u64 a", "f16 a", "bf16 a", "f32 a", "f64 a", "f8e4m3 a", "c64 a", "c128 a"};
+  static const char *const inputs[] = {"bool a", "i8 a",  "u64 a",    "f16 a", "bf16 a",
+                                       "f32 a",  "f64 a", "f8e4m3 a", "c64 a", "c128 a"};
   static const struct {
     const char *text, *out[10];
-  } rows[] = {
-      {"a + a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
-      {"-a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
-      {"a / a", {"f32", "f32", "f32", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
-      {"exp(a)", {"f32", "f32", "f32", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
-      {"gelu(a)", {"f32", "f32", "f32", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
-      {"max(a, a * a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
-      {"a // a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
-      {"a < 1", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", NULL, NULL}},
-      {"a == a * a", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool"}},
-      {"a & a ^ 1", {"i64", "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
-      {"~a", {"bool", "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
-      {"popcount(a)", {"bool", "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
-      {"clz(a)", {NULL, "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
-      {"a << a", {NULL, "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
-      {"a && a || !a", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool"}},
-      {"a ? a : a * a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
-      {"isnan(a)", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool"}},
-      {"signbit(a)", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", NULL, NULL}},
-      {"abs(a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "f32", "f64"}},
-      {"real(a)", {"bool", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "f32", "f64"}},
-      {"imag(a)", {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "f32", "f64"}},
-      {"angle(a)", {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "f32", "f64"}},
-      {"conj(a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
-      {"complex(a, a)", {"c64", "c64", "c64", "c64", "c64", "c64", "c128", "c64", NULL, NULL}},
-      {"nextafter(a, a)", {"f32", "f32", "f32", NULL, NULL, "f32", "f64", NULL, NULL, NULL}},
-      {"a ** 2", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
-      {"round(a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
-      {"clamp(a, 0, 1)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
-      {"+a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}}};
+  } rows[] = {{"a + a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
+              {"-a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
+              {"a / a", {"f32", "f32", "f32", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
+              {"exp(a)", {"f32", "f32", "f32", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
+              {"gelu(a)", {"f32", "f32", "f32", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
+              {"max(a, a * a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
+              {"a // a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
+              {"a < 1", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", NULL, NULL}},
+              {"a == a * a", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool"}},
+              {"a & a ^ 1", {"i64", "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
+              {"~a", {"bool", "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
+              {"popcount(a)", {"bool", "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
+              {"clz(a)", {NULL, "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
+              {"a << a", {NULL, "i8", "u64", NULL, NULL, NULL, NULL, NULL, NULL, NULL}},
+              {"a && a || !a", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool"}},
+              {"a ? a : a * a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
+              {"isnan(a)", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool"}},
+              {"signbit(a)", {"bool", "bool", "bool", "bool", "bool", "bool", "bool", "bool", NULL, NULL}},
+              {"abs(a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "f32", "f64"}},
+              {"real(a)", {"bool", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "f32", "f64"}},
+              {"imag(a)", {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "f32", "f64"}},
+              {"angle(a)", {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "f32", "f64"}},
+              {"conj(a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
+              {"complex(a, a)", {"c64", "c64", "c64", "c64", "c64", "c64", "c128", "c64", NULL, NULL}},
+              {"nextafter(a, a)", {"f32", "f32", "f32", NULL, NULL, "f32", "f64", NULL, NULL, NULL}},
+              {"a ** 2", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}},
+              {"round(a)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
+              {"clamp(a, 0, 1)", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", NULL, NULL}},
+              {"+a", {"i64", "i8", "u64", "f16", "bf16", "f32", "f64", "f8e4m3", "c64", "c128"}}};
   for (size_t r = 0; r < AT_COUNT(rows); r++)
     for (size_t i = 0; i < AT_COUNT(inputs); i++) expect(inputs[i], rows[r].text, rows[r].out[i]);
 }

@@ -70,6 +70,8 @@ static void list_operands(const at_parser *p, char *out, size_t size) {
 static at_value fail_unknown(at_parser *p, const at_token *name) {
   const char *text = p->source.text + name->at, *hint = at_word_hint(text, name->length);
   char operands[200];
+  if (at_parse_is(p, "="))
+    return AT_PARSE_FAIL(p, p->token.at, "= gives a value its name, at the front only; write == to compare");
   if (hint) return AT_PARSE_FAIL(p, name->at, "\"%.*s\" is not part of the language; %s", shown(name), text, hint);
   list_operands(p, operands, sizeof operands);
   const at_signature *s = p->signature;
