@@ -269,10 +269,17 @@ static size_t take_out(char *text, size_t length, size_t at, size_t size) {
   return length - size;
 }
 
+/* One of `set` from `at` on becomes another one of it: operands and operators, so that the text may stay good. */
+static size_t exchange(char *text, size_t length, size_t at, const char *set) {
+  while (at < length && (!text[at] || !strchr(set, text[at]))) at++;
+  if (at < length) text[at] = set[draw(strlen(set))];
+  return length;
+}
+
 static size_t mutate(char *text, size_t length) {
   char copy[MUTANT];
   const size_t at = draw(length + 1), size = draw(8) + 1;
-  switch (draw(6)) {
+  switch (draw(10)) {
   case 0: return take_out(text, length, at, size);
   case 1:
     if (at < length) text[at] = (char)draw(256);
@@ -282,6 +289,11 @@ static size_t mutate(char *text, size_t length) {
     memcpy(copy, text + from, part);
     return insert(text, length, at, copy, part);
   }
+  case 3:
+  case 4: return exchange(text, length, at, "abhsi");
+  case 5:
+  case 6: return exchange(text, length, at, "+-*/%");
+  case 7: return exchange(text, length, at, "0123456789");
   default: {
     const char *piece = PIECES[draw(AT_COUNT(PIECES))];
     if (draw(2)) length = take_out(text, length, at, strlen(piece));

@@ -21,10 +21,12 @@ enum {
   AT_EXPRESSION_INPUTS = 16,
   AT_EXPRESSION_SCALARS = 8,
   AT_EXPRESSION_OUTPUTS = 8,
-  AT_EXPRESSION_NAME = 64 /* of a name, with its end */
+  AT_EXPRESSION_DRAWS = 64, /* rand() and randn() together */
+  AT_EXPRESSION_NAME = 64   /* of a name, with its end */
 };
 
-/* What a node does. The first group has no arguments. */
+/* What a node does. The first group has no arguments. No node is of AT_FN_GREATER or AT_FN_GREATER_EQUAL: a > b is b < a.
+ * A complex constant has its parts in re and im, one of a half dtype does not exist: it is an f32 and its cast. */
 typedef enum at_node_kind {
   AT_NODE_INPUT,    /* an element of tensor `index` */
   AT_NODE_SCALAR,   /* scalar `index`, converted to the node's dtype */
@@ -59,7 +61,7 @@ typedef enum at_type_rule {
   AT_RULE_SHIFT,         /* integers: common dtype in and out */
   AT_RULE_LOGIC,         /* bool in (a number counts as true when it is not 0), bool out */
   AT_RULE_SELECT,        /* bool, then two of common dtype; common dtype out */
-  AT_RULE_CLASSIFY,      /* common floating dtype in, bool out: isnan */
+  AT_RULE_CLASSIFY,      /* common floating dtype in, not complex, bool out: isnan */
   AT_RULE_PART           /* complex in, its real dtype out: real, imag, abs of complex */
 } at_type_rule;
 
@@ -88,12 +90,14 @@ typedef struct at_expression {
   int node_count, input_count, scalar_count, output_count;
   int uniform_count, normal_count; /* draws of an element */
   at_node *nodes;                  /* arguments first; each one reaches an output */
-  uint16_t outputs
-      [AT_EXPRESSION_OUTPUTS]; /* their nodes; the node's dtype is the output's, unless the caller's is another */
+  /* Their nodes; the node's dtype is the output's, unless the caller's is another. */
+  uint16_t outputs[AT_EXPRESSION_OUTPUTS];
   at_operand_name inputs[AT_EXPRESSION_INPUTS], scalars[AT_EXPRESSION_SCALARS]; /* in the order of their first use */
   int max_position; /* the largest dimension of AT_NODE_POSITION; -1: none */
   bool element;     /* has AT_NODE_ELEMENT */
-  char *text;       /* canonical: tensors i0, i1 ..., scalars s0 ..., shared nodes t0 ...; equal graphs, equal texts */
+  /* Canonical: the operands with their dtypes, tensors i0, i1 ..., scalars s0 ..., then shared nodes t0 ..., then the
+   * outputs: "bf16 i0, f64 s0: t0 = f32(i0); bf16(t0 * t0 + f32(s0))". Equal graphs have equal texts. */
+  char *text;
 } at_expression;
 
 /* What the names of a text are. A name that is neither is an error that names it; one that is not used is an error too. */
@@ -107,7 +111,7 @@ typedef struct at_signature {
 attune_status at_expression_create(at_expression **out, const char *text, size_t length, const at_signature *signature);
 void at_expression_destroy(at_expression *expression);
 
-/* From a canonical text with the dtypes of its operands in front ("bf16 i0, f32 s0: ..."), as a problem's text has it. */
+/* From a canonical text, as `text` has it: an equal graph, with the operands' names i0, s0 and so on. */
 attune_status at_expression_parse_canonical(at_expression **out, const char *text);
 
 /* functions.def by number: its name, arity, rule. */
@@ -115,7 +119,8 @@ const char *at_function_name(at_function function);
 int at_function_arity(at_function function);
 at_type_rule at_function_rule(at_function function);
 
-/* torch's promotion: of two tensors' dtypes; 0 where there is none (u64 with a signed integer). */
+/* torch's promotion: of two tensors' dtypes; 0 where there is none: u64 with a signed integer, an 8-bit float with any
+ * other dtype. docs/expressions.md says where it goes beyond torch's. */
 attune_dtype at_promote(attune_dtype a, attune_dtype b);
 
 #endif

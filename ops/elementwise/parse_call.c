@@ -3,7 +3,7 @@
 #include "ops/elementwise/names.h"
 #include "ops/elementwise/parse.h"
 
-enum { DIMENSIONS = 8, DRAWS = 64 };
+enum { DIMENSIONS = 8 };
 
 typedef struct call {
   at_token name;
@@ -71,9 +71,9 @@ static bool parse_arguments(at_parser *p, call *c, int function, int most) {
 static at_value parse_draw(at_parser *p, call *c, bool normal) {
   if (!parse_arguments(p, c, -1, 0)) return AT_NONE;
   int *draws = normal ? &p->normal_count : &p->uniform_count;
-  if (p->normal_count + p->uniform_count == DRAWS)
+  if (p->normal_count + p->uniform_count == AT_EXPRESSION_DRAWS)
     return AT_PARSE_FAIL(p, c->name.at, "this is random number %d of an element; an expression has at most %d",
-                         DRAWS + 1, DRAWS);
+                         AT_EXPRESSION_DRAWS + 1, AT_EXPRESSION_DRAWS);
   const at_node_kind kind = normal ? AT_NODE_NORMAL : AT_NODE_UNIFORM;
   return (at_value){.node = at_build_leaf(&p->build, kind, ATTUNE_F32, (*draws)++), .dtype = ATTUNE_F32};
 }
