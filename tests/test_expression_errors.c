@@ -278,6 +278,21 @@ static void too_many(void **state) {
       strstr(attune_last_message(), "this is random number 65 of an element; an expression has at most 64"));
 }
 
+/* More than a table of nodes takes, although they all fold to one number. */
+static void far_too_many(void **state) {
+  (void)state;
+  enum { CHARS = 250000 };
+  char *text = malloc(CHARS);
+  size_t at = 0;
+  at_expression *e = NULL;
+  assert_non_null(text);
+  at_append(text, CHARS, &at, ": 1");
+  for (int i = 2; at + 10 < CHARS; i++) at_append(text, CHARS, &at, "+%d", i);
+  FAILS(at_expression_parse_canonical(&e, text), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "the expression has too many operations; should be at most 1024"));
+  free(text);
+}
+
 static void refused(const at_signature *signature, const char *words) {
   at_expression *e = (at_expression *)8;
   FAILS(at_expression_create(&e, "a", 1, signature), ATTUNE_INVALID_ARGUMENT);
@@ -333,9 +348,9 @@ static void message_stays(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_message), cmocka_unit_test(neighbours),    cmocka_unit_test(excerpts),
-      cmocka_unit_test(sizes),        cmocka_unit_test(depth),         cmocka_unit_test(too_many),
-      cmocka_unit_test(signatures),   cmocka_unit_test(message_stays),
+      cmocka_unit_test(each_message), cmocka_unit_test(neighbours), cmocka_unit_test(excerpts),
+      cmocka_unit_test(sizes),        cmocka_unit_test(depth),      cmocka_unit_test(too_many),
+      cmocka_unit_test(far_too_many), cmocka_unit_test(signatures), cmocka_unit_test(message_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

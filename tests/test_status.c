@@ -66,6 +66,20 @@ static void standard_error_needs_the_environment(void **state) {
   assert_string_equal(text, "");
 }
 
+/* Lines stay lines, also behind a prefix; what a line holds does not end it; what is too long is cut. */
+static void lines(void **state) {
+  (void)state;
+  static char longest[2 * AT_MESSAGE_CHARS];
+  assert_int_equal(at_fail_lines(ATTUNE_BAD_DATA, (const char *const[]){"a\nb", "  c\td", "  ^"}, 3), ATTUNE_BAD_DATA);
+  assert_string_equal(attune_last_message(), "a b\n  c d\n  ^");
+  at_fail_prefix(ATTUNE_BAD_DATA, "file\n%d: ", 3);
+  assert_string_equal(attune_last_message(), "file 3: a b\n  c d\n  ^");
+  memset(longest, '\n', sizeof longest - 1);
+  at_fail_lines(ATTUNE_BAD_DATA, (const char *const[]){"x", longest, "y"}, 3);
+  assert_int_equal(strlen(attune_last_message()), AT_MESSAGE_CHARS - 1);
+  assert_true(strspn(attune_last_message() + 2, " ") == AT_MESSAGE_CHARS - 3);
+}
+
 static void names(void **state) {
   (void)state;
   for (int s = ATTUNE_OK; s <= ATTUNE_INTERNAL; s++) {
@@ -225,6 +239,7 @@ static void the_clock_moves_on(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(standard_error_needs_the_environment),
+      cmocka_unit_test(lines),
       cmocka_unit_test(names),
       cmocka_unit_test(a_failure_leaves_one_line),
       cmocka_unit_test(a_long_message_is_cut),
