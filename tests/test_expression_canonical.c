@@ -53,6 +53,8 @@ static void equal(void **state) {
       {"(a - b) + (b - c) + (c - a)", "(b - c) + (c - d) + (d - b)"},
       {"r = rand(); q = rand(); r * 2 + q * 3", "q = rand(); r = rand(); r * 3 + q * 2"},
       {"a * 1", "b"},
+      {"q = a * b; sin(b) + sin(a), q", "q = a * b; sin(a) + sin(b), q"},
+      {"a * b + (a - b)", "b * a + (a - b)"},
       {"2 + 3", "1 + 4"},
       {"i * n + j", "j + n * i"},
       {"m && i < j", "j > i && m"},
@@ -231,9 +233,14 @@ static void put(writing *w, const char *text) {
 
 static void put_item(writing *w, int i);
 
+/* Has it a name? In the other text operands stand in place, so that they come in another order. */
+static bool named(const writing *w, int i) {
+  return w->items[i].uses > 1 && !(w->other && w->items[i].form[0] == '@');
+}
+
 /* As its argument: by its name where it is used twice, else in place. */
 static void put_argument(writing *w, int i) {
-  if (w->items[i].uses > 1) {
+  if (named(w, i)) {
     put(w, w->name[i]);
     return;
   }
@@ -267,7 +274,7 @@ static void write_text(writing *w, int count) {
   w->at = 0;
   for (int i = 0; i < count; i++) {
     snprintf(w->name[i], sizeof w->name[i], w->other ? "t%d" : "L_%d", w->other ? 99 - i : i);
-    if (w->items[i].uses < 2) continue;
+    if (!named(w, i)) continue;
     put(w, w->name[i]);
     put(w, " = ");
     put_item(w, i);

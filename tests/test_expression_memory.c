@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_expression_memory.c: each allocation of a compilation fails once: OUT_OF_MEMORY, nothing leaks, and the next call
- * works. Then several threads compile at once. */
+ * works. The locale in which numbers are read; several threads that compile at once. */
 #include "tests/check.h"
 
+#include <locale.h>
 #include <pthread.h>
 
 #include "tests/expression_fixture.h"
@@ -30,6 +31,32 @@ void *__wrap_calloc(size_t count, size_t size) {
 
 void *__wrap_realloc(void *old, size_t size) {
   return fails() ? NULL : __real_realloc(old, size);
+}
+
+/* ---- numbers are read in the C locale, whatever the program has, and its own is there again after the call ---- */
+
+double __real_strtod(const char *text, char **end);
+double __wrap_strtod(const char *text, char **end);
+
+static _Thread_local int reads, in_program_locale;
+
+double __wrap_strtod(const char *text, char **end) {
+  reads++;
+  in_program_locale += uselocale((locale_t)0) == LC_GLOBAL_LOCALE;
+  return __real_strtod(text, end);
+}
+
+static void locale_of_numbers(void **state) {
+  (void)state;
+  at_expression *e = NULL, *again = NULL;
+  reads = in_program_locale = 0;
+  OK(compile_mentioned(&e, "f32 a", "a * 1.5 + 0.25"));
+  OK(at_expression_parse_canonical(&again, e->text));
+  assert_true(reads > 4 && in_program_locale == 0 && uselocale((locale_t)0) == LC_GLOBAL_LOCALE);
+  at_expression_destroy(e);
+  FAILS(compile_mentioned(&e, "f32 a", "a * 1.5 +"), ATTUNE_INVALID_ARGUMENT);
+  assert_true(in_program_locale == 0 && uselocale((locale_t)0) == LC_GLOBAL_LOCALE);
+  at_expression_destroy(again);
 }
 
 static const char *const LINE = "f32 a, bf16 b, c64 z; f64 s";
@@ -89,6 +116,7 @@ static void threads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation), cmocka_unit_test(locale_of_numbers),
+                                     cmocka_unit_test(threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,6 +122,7 @@ static void weak_alone(void **state) {
   GIVES("f32 x; f64 s", "x * (s + 0.1)", "f32(s0 + 0.1) * i0");
   GIVES("f32 x; f64 s", "x * s", "i0 * f32(s0)");
   GIVES("f32 x", "x * (1 / 3)", "i0 * f32(0.33333334)");
+  GIVES("f64 x", "x * (1 / 3)", "i0 * 0.3333333333333333");
 }
 
 /* Rules of functions.def: dtype in, dtype out; NULL: refused. */
@@ -180,6 +181,8 @@ static void halves(void **state) {
   GIVES("bf16 a", "-a", "bf16(-f32(i0))");
   GIVES("bf16 a", "bf16(0.1) * a", "bf16(f32(i0) * f32(0.100097656))");
   GIVES("bf16 a", "bf16(f32(a))", "i0");
+  GIVES("", "bf16(0.1), f16(2)", "bf16(f32(0.100097656)), f16(f32(2.0))");
+  expect("", "f8e5m2(1)", "f8e5m2");
 }
 
 static void casts(void **state) {
