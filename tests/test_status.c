@@ -239,10 +239,10 @@ static void the_clock_moves_on(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(standard_error_needs_the_environment),
-      cmocka_unit_test(lines),
       cmocka_unit_test(names),
       cmocka_unit_test(a_failure_leaves_one_line),
       cmocka_unit_test(a_long_message_is_cut),
+      cmocka_unit_test(lines),
       cmocka_unit_test(a_message_belongs_to_its_thread),
       cmocka_unit_test(a_callback_hears_its_level),
       cmocka_unit_test(a_callback_may_call_attune),
