@@ -57,8 +57,8 @@ static void reals(void **state) {
   GIVES("", "where(1 < 2, 3, 4), true ? 1.5 : 2", "3, f32(1.5)");
 }
 
-/* Each function of one real at some places against libm in long double: within one unit of f64. Tests run under tools
- * that have no long double, so that the last bit may differ. */
+/* Each function of one real at some places against libm in long double: within one unit of f64; under valgrind,
+ * whose long double is a double, within some. */
 static void transcendental(void **state) {
   (void)state;
   const double unit = getenv("AT_UNDER_VALGRIND") ? 4e-15 : 2.3e-16;
