@@ -70,6 +70,20 @@ static void standard_error_hears_what_the_environment_says(void **state) {
   assert_string_equal(text, "");
 }
 
+/* Lines stay lines, also behind a prefix; what a line holds does not end it; what is too long is cut. */
+static void lines(void **state) {
+  (void)state;
+  static char longest[2 * AT_MESSAGE_CHARS];
+  assert_int_equal(at_fail_lines(ATTUNE_BAD_DATA, (const char *const[]){"a\nb", "  c\td", "  ^"}, 3), ATTUNE_BAD_DATA);
+  assert_string_equal(attune_last_message(), "a b\n  c d\n  ^");
+  at_fail_prefix(ATTUNE_BAD_DATA, "file\n%d: ", 3);
+  assert_string_equal(attune_last_message(), "file 3: a b\n  c d\n  ^");
+  memset(longest, '\n', sizeof longest - 1);
+  at_fail_lines(ATTUNE_BAD_DATA, (const char *const[]){"x", longest, "y"}, 3);
+  assert_int_equal(strlen(attune_last_message()), AT_MESSAGE_CHARS - 1);
+  assert_true(strspn(attune_last_message() + 2, " ") == AT_MESSAGE_CHARS - 3);
+}
+
 static void names(void **state) {
   (void)state;
   for (int s = ATTUNE_OK; s <= ATTUNE_INTERNAL; s++) {
@@ -80,8 +94,18 @@ static void names(void **state) {
   assert_string_equal(attune_status_string((attune_status)99), "unknown status");
   assert_string_equal(attune_dtype_name(ATTUNE_BF16), "bf16");
   assert_string_equal(attune_dtype_name((attune_dtype)0), "unknown");
-  assert_int_equal(attune_dtype_size(ATTUNE_F64), 8);
-  assert_int_equal(attune_dtype_size(ATTUNE_F16), 2);
+  static const struct {
+    const char *name;
+    size_t size;
+  } dtypes[] = {{"f64", 8},  {"f32", 4},    {"f16", 2},    {"bf16", 2}, {"i32", 4},  {"i64", 8},
+                {"i8", 1},   {"i16", 2},    {"u8", 1},     {"u16", 2},  {"u32", 4},  {"u64", 8},
+                {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8},  {"c128", 16}};
+  for (int i = 0; i < 17; i++) {
+    assert_string_equal(attune_dtype_name((attune_dtype)(i + 1)), dtypes[i].name);
+    assert_int_equal(attune_dtype_size((attune_dtype)(i + 1)), dtypes[i].size);
+  }
+  assert_int_equal(attune_dtype_size((attune_dtype)18), 0);
+  assert_string_equal(attune_dtype_name((attune_dtype)18), "unknown");
   assert_int_equal(attune_dtype_size((attune_dtype)77), 0);
   char version[32];
   snprintf(version, sizeof version, "%d.%d.%d", ATTUNE_VERSION_MAJOR, ATTUNE_VERSION_MINOR, ATTUNE_VERSION_PATCH);
@@ -222,6 +246,7 @@ int main(void) {
       cmocka_unit_test(names),
       cmocka_unit_test(a_failure_leaves_one_line),
       cmocka_unit_test(a_long_message_is_cut),
+      cmocka_unit_test(lines),
       cmocka_unit_test(a_message_belongs_to_its_thread),
       cmocka_unit_test(a_callback_hears_its_level),
       cmocka_unit_test(a_callback_may_call_attune),

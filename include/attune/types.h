@@ -23,14 +23,27 @@
 extern "C" {
 #endif
 
-/* Element types. Half types are IEEE binary16 and bfloat16, stored as 16-bit words. */
+/* Element types. Half types are IEEE binary16 and bfloat16, stored as 16-bit words. The 8-bit floats are those of the OCP
+ * specification (OFP8): E4M3 has no infinity, its largest number is 448; E5M2 has. A bool is a byte, 0 or 1. A complex
+ * number is its real part and then its imaginary part. Not every operation takes every type. */
 typedef enum attune_dtype {
   ATTUNE_F64 = 1,
   ATTUNE_F32 = 2,
   ATTUNE_F16 = 3,
   ATTUNE_BF16 = 4,
-  ATTUNE_I32 = 5, /* integers: random numbers have them, GEMMs do not */
-  ATTUNE_I64 = 6
+  ATTUNE_I32 = 5,
+  ATTUNE_I64 = 6,
+  ATTUNE_I8 = 7,
+  ATTUNE_I16 = 8,
+  ATTUNE_U8 = 9,
+  ATTUNE_U16 = 10,
+  ATTUNE_U32 = 11,
+  ATTUNE_U64 = 12,
+  ATTUNE_BOOL = 13,
+  ATTUNE_F8E4M3 = 14,
+  ATTUNE_F8E5M2 = 15,
+  ATTUNE_C64 = 16, /* two f32 */
+  ATTUNE_C128 = 17 /* two f64 */
 } attune_dtype;
 
 /* A GPU, or the host. It lives as long as the process and is never freed by the caller (device.h). */
@@ -53,8 +66,8 @@ ATTUNE_API const char *attune_version(void);
 /* Bytes of one element of `dtype`; 0 for a value that is no dtype. Any thread; allowed in capture. */
 ATTUNE_API size_t attune_dtype_size(attune_dtype dtype);
 
-/* "f64", "f32", "f16", "bf16", "i32" or "i64"; "unknown" for a value that is no dtype. Borrowed; any thread; allowed in
- * capture. */
+/* "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool", "f8e4m3", "f8e5m2", "c64" or "c128"; "unknown" for
+ * a value that is no dtype. Borrowed; any thread; allowed in capture. */
 ATTUNE_API const char *attune_dtype_name(attune_dtype dtype);
 
 #ifdef __cplusplus
