@@ -80,7 +80,7 @@ static void shows_and_explains(void **state) {
   assert_true(member(decision, "tuned_at") > 1700000000);
   json_decref(decision);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 tt 77x55x33 strict");
-  expect_out("nothing is known");
+  expect_out("no stored winner holds here");
 }
 
 static void goes_on_after_a_failure(void **state) {
@@ -247,7 +247,7 @@ static void tells_elsewhere_from_here(void **state) {
   assert_true(json_is_false(json_object_get(json_array_get(winners, 0), "valid")));
   json_decref(winners);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 nn 8x8x8 strict");
-  expect_out("nothing is known");
+  expect_out("no stored winner holds here");
   expect_out("a stored winner does not hold here: device another machine there, ");
 }
 
