@@ -178,7 +178,9 @@ static void fill_fixed(state *s) {
 static void run_part(void *arg, const at_team *team) {
   const run *r = arg;
   _Alignas(64) char registers[REGISTER_BYTES];
-  state s = {.r = r, .registers = registers};
+  state s; /* large, and each part is set before it is read */
+  s.r = r;
+  s.registers = registers;
   const int64_t each = r->blocks / team->size, rest = r->blocks % team->size;
   int64_t from = each * team->rank + (team->rank < rest ? team->rank : rest);
   const int64_t to = from + each + (team->rank < rest);
