@@ -164,7 +164,7 @@ static void overlaps(void **state) {
       {0, 24, wide, sizes, wide, ATTUNE_F32, NULL},                        /* columns beside each other */
       {0, 20, wide, sizes, wide, ATTUNE_F32, "overlaps"},
       {0, 4, even, sizes, even, ATTUNE_F32, NULL},                         /* even and odd elements */
-      {0, 6, even, sizes, even, ATTUNE_F16, NULL},
+      {0, 6, even, sizes, even, ATTUNE_F16, "overlaps"},
       {0, 0, packed, sizes, turned, ATTUNE_F32, "overlaps"},               /* the transpose in place */
       {0, 0, packed, single, packed, ATTUNE_F32, "overlaps"},              /* a row of the output itself, broadcast */
       {0, 400, none, sizes, packed, ATTUNE_F32, "stride 0"},
