@@ -69,8 +69,7 @@ int main(int argc, char **argv) {
     copy_ns[round] = (bench_now_ns() - start) / repeat;
     for (size_t i = 0; i < AT_COUNT(rows); i++)
       for (int past = 0; past < 2; past++) {
-        const at_interpreter_call call = {
-            .outputs = {out}, .inputs = {a, b}, .threads = threads, .stream = past != 0};
+        const at_interpreter_call call = {.outputs = {out}, .inputs = {a, b}, .threads = threads, .stream = past != 0};
         start = bench_now_ns();
         for (int k = 0; k < repeat; k++) at_interpreter_run(rows[i].program, &rows[i].layout, &call);
         rows[i].ns[past][round] = (bench_now_ns() - start) / repeat;
@@ -81,7 +80,8 @@ int main(int argc, char **argv) {
   bench_line("%-18s %8.2f GB/s", "memcpy", copied);
   for (size_t i = 0; i < AT_COUNT(rows); i++) {
     const double moved = (double)(rows[i].inputs + 1) * (double)bytes;
-    const double cached = moved / bench_median(rows[i].ns[0], ROUNDS), past = moved / bench_median(rows[i].ns[1], ROUNDS);
+    const double cached = moved / bench_median(rows[i].ns[0], ROUNDS),
+                 past = moved / bench_median(rows[i].ns[1], ROUNDS);
     bench_line("%-18s %8.2f GB/s  %5.2f of memcpy    past the caches %8.2f GB/s  %5.2f", rows[i].text, cached,
                cached / copied, past, past / copied);
     at_interpreter_destroy(rows[i].program);

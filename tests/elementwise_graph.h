@@ -82,7 +82,8 @@ static inline uint64_t draw_bits(uint64_t *state) {
 
 /* One element: mostly moderate numbers, sometimes any bits, special values or small whole numbers. */
 static inline void draw_element(void *out, attune_dtype dtype, uint64_t *state) {
-  static const double special[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, INFINITY, -INFINITY, NAN, 1e-40, -1e-310, 3e38, 1e308};
+  static const double special[] = {0.0,       -0.0, 1.0,   -1.0,    0.5,  2.0,  INFINITY,
+                                   -INFINITY, NAN,  1e-40, -1e-310, 3e38, 1e308};
   const uint64_t how = draw_bits(state) % 8;
   uint64_t bits[2] = {draw_bits(state), draw_bits(state)};
   const size_t size = attune_dtype_size(dtype);
@@ -94,13 +95,13 @@ static inline void draw_element(void *out, attune_dtype dtype, uint64_t *state) 
   } else if (at_dtype_whole(dtype)) {
     static const int64_t edge[] = {0, 1, -1, INT64_MIN, INT64_MAX, 63, 31, 7};
     const int64_t value = how < 6 ? (int64_t)(bits[0] % 21) - 10 : edge[bits[1] % 8];
-    at_value_store(dtype, out, at_value_cast(dtype, ATTUNE_I64, (at_value){.integer = value}));
+    at_datum_store(dtype, out, at_datum_cast(dtype, ATTUNE_I64, (at_datum){.integer = value}));
   } else {
-    at_value value = {.re = how == 1   ? (long double)special[bits[0] % AT_COUNT(special)]
+    at_datum value = {.re = how == 1   ? (long double)special[bits[0] % AT_COUNT(special)]
                             : how == 2 ? (long double)((int64_t)(bits[0] % 21) - 10)
                                        : ldexpl((long double)(int64_t)bits[0], (int)(bits[1] % 12) - 66)};
     if (size > 8 || dtype == ATTUNE_C64) value.im = ldexpl((long double)(int64_t)bits[1], (int)(bits[0] % 12) - 66);
-    at_value_store(dtype, out, value);
+    at_datum_store(dtype, out, value);
   }
 }
 

@@ -47,7 +47,8 @@ static void fill_sweep(void *out, attune_dtype dtype, int64_t n, uint64_t *state
   const size_t size = attune_dtype_size(dtype);
   for (int64_t i = 0; i < n; i++) {
     char *to = (char *)out + i * (int64_t)size;
-    const uint32_t narrow = (uint32_t)((uint64_t)i * (UINT64_C(0xffffffff) / (uint64_t)n)) ^ (uint32_t)(draw_bits(state) & 0xff);
+    const uint32_t narrow =
+        (uint32_t)((uint64_t)i * (UINT64_C(0xffffffff) / (uint64_t)n)) ^ (uint32_t)(draw_bits(state) & 0xff);
     const uint64_t wide = (uint64_t)i * (UINT64_MAX / (uint64_t)n) ^ (draw_bits(state) >> 24);
     if (dtype == ATTUNE_F32 && i % 2 == 0)
       memcpy(to, &narrow, sizeof narrow);
@@ -77,24 +78,24 @@ static void run_packed(const graph *g, const attune_dtype *dtypes, const at_inte
   at_interpreter_destroy(program);
 }
 
-static at_value exact_of(at_function f, attune_dtype dtype, attune_dtype result, void *const *inputs, int64_t i) {
-  at_value x[3] = {{0}};
+static at_datum exact_of(at_function f, attune_dtype dtype, attune_dtype result, void *const *inputs, int64_t i) {
+  at_datum x[3] = {{0}};
   for (int k = 0; k < at_function_arity(f); k++) {
     const attune_dtype own = f == AT_FN_SELECT && k == 0 ? ATTUNE_BOOL : dtype;
-    x[k] = at_value_load(own, (char *)inputs[k] + i * (int64_t)attune_dtype_size(own));
+    x[k] = at_datum_load(own, (char *)inputs[k] + i * (int64_t)attune_dtype_size(own));
   }
   return at_evaluate_function(f, dtype, result, x);
 }
 
 /* Complex results: the distance beside the result's size, in units of its parts. Infinite ones are not compared. */
-static double complex_off(attune_dtype dtype, at_value got, at_value exact) {
+static double complex_off(attune_dtype dtype, at_datum got, at_datum exact) {
   const long double size = hypotl(exact.re, exact.im), off = hypotl(got.re - exact.re, got.im - exact.im);
   const long double unit = dtype == ATTUNE_C64 ? 0x1p-23L : 0x1p-52L, most = dtype == ATTUNE_C64 ? 1e37L : 1e307L;
   if (!(size < most) || size < 1.0L / most) return 0.0;
   return (double)(off / (size * unit));
 }
 
-static double off_by(attune_dtype result, at_value got, at_value exact) {
+static double off_by(attune_dtype result, at_datum got, at_datum exact) {
   if (at_dtype_whole(result)) return got.integer == exact.integer ? 0.0 : INFINITY;
   if (at_dtype_kind_of(result) == AT_KIND_COMPLEX) return complex_off(result, got, exact);
   return units_off(result, got.re, exact.re);
@@ -127,18 +128,19 @@ static void check_function(at_function f, attune_dtype dtype, const at_interpret
   run_packed(g, NULL, isa, out, inputs, n);
   double worst = 0.0;
   for (int64_t i = 0; i < n; i++) {
-    const at_value got = at_value_load(result, out + i * (int64_t)attune_dtype_size(result));
-    const at_value exact = exact_of(f, dtype, result, inputs, i);
+    const at_datum got = at_datum_load(result, out + i * (int64_t)attune_dtype_size(result));
+    const at_datum exact = exact_of(f, dtype, result, inputs, i);
     const double off = off_by(result, got, exact);
     worst = off > worst ? off : worst;
     if (off > bound_for(f, dtype, result)) {
-      const at_value x = at_value_load(dtype, (char *)inputs[arity - 1] + i * (int64_t)attune_dtype_size(dtype));
+      const at_datum x = at_datum_load(dtype, (char *)inputs[arity - 1] + i * (int64_t)attune_dtype_size(dtype));
       fail_msg("%s of %s (%s): element %lld, last argument %.9Lg %lld: %.17Lg %lld, should be %.17Lg %lld (%.3g units)",
-               at_function_name(f), attune_dtype_name(dtype), isa_name, (long long)i, x.re, (long long)x.integer, got.re,
-               (long long)got.integer, exact.re, (long long)exact.integer, off);
+               at_function_name(f), attune_dtype_name(dtype), isa_name, (long long)i, x.re, (long long)x.integer,
+               got.re, (long long)got.integer, exact.re, (long long)exact.integer, off);
     }
   }
-  if (show_table && !at_dtype_whole(result)) printf("| %s | %s | %s | %.3f |\n", at_function_name(f), attune_dtype_name(dtype), isa_name, worst);
+  if (show_table && !at_dtype_whole(result))
+    printf("| %s | %s | %s | %.3f |\n", at_function_name(f), attune_dtype_name(dtype), isa_name, worst);
   for (int k = 0; k < arity; k++) free(inputs[k]);
   free(out);
   free(g);
@@ -178,15 +180,16 @@ static void every_half(void **unused) {
       run_packed(g, NULL, isas[0], out, (void *[]){in}, n);
       double worst = 0.0;
       for (int64_t i = 0; i < n; i++) {
-        const at_value v[3] = {at_value_load(half, &in[i])}, got = at_value_load(half, &out[i]);
-        const at_value exact = at_evaluate_function((at_function)f, ATTUNE_F32, ATTUNE_F32, v);
+        const at_datum v[3] = {at_datum_load(half, &in[i])}, got = at_datum_load(half, &out[i]);
+        const at_datum exact = at_evaluate_function((at_function)f, ATTUNE_F32, ATTUNE_F32, v);
         const double off = units_off(half, got.re, exact.re);
         worst = off > worst ? off : worst;
         if (off > 0.502)
           fail_msg("%s of %s: of %.6Lg is %.9Lg, should be %.9Lg (%.3f units)", at_function_name((at_function)f),
                    attune_dtype_name(half), v[0].re, got.re, exact.re, off);
       }
-      if (show_table) printf("| %s | %s | all | %.4f |\n", at_function_name((at_function)f), attune_dtype_name(half), worst);
+      if (show_table)
+        printf("| %s | %s | all | %.4f |\n", at_function_name((at_function)f), attune_dtype_name(half), worst);
       free(g);
     }
   free(in);
@@ -199,24 +202,41 @@ static void known_values(void **state) {
   static const struct {
     at_function f;
     double x, y, value;
-  } known[] = {{AT_FN_ERFINV, 0.5, 0, 0.4769362762044699}, {AT_FN_ERFINV, 0.9375, 0, 1.31715033498613075},   {AT_FN_ERFINV, -0x1.ffffep-1, 0, -3.46550502580333072},
-               {AT_FN_ERFINV, 1.0, 0, INFINITY},             {AT_FN_GELU, -10.0, 0, -7.619853024160495e-23},
-               {AT_FN_GELU, 1.0, 0, 0.8413447460685429},     {AT_FN_GELU_TANH, 1.0, 0, 0.8411919906082768},
-               {AT_FN_MISH, 1.0, 0, 0.8650983882673103},     {AT_FN_SOFTPLUS, 0.0, 0, 0.6931471805599453},
-               {AT_FN_SOFTPLUS, 800.0, 0, 800.0},            {AT_FN_SILU, -INFINITY, 0, NAN},
-               {AT_FN_FLOOR_DIVIDE, -7.0, 2.0, -4.0},        {AT_FN_REMAINDER, -7.0, 2.0, 1.0},
-               {AT_FN_FLOOR_DIVIDE, INFINITY, 2.0, NAN},     {AT_FN_FLOOR_DIVIDE, -1.0, INFINITY, -1.0},
-               {AT_FN_FMOD, -7.0, 2.0, -1.0},                {AT_FN_ROUND, 2.5, 0, 2.0},
-               {AT_FN_MAXIMUM, NAN, 1.0, NAN},               {AT_FN_FMAXIMUM, NAN, 1.0, 1.0},
-               {AT_FN_RELU, NAN, 0, NAN},                    {AT_FN_SIGN, NAN, 0, 0.0},
-               {AT_FN_LOGIT, 0.75, 0, 1.0986122886681098},   {AT_FN_ELU, -1.0, 2.0, -1.2642411176571153},
-               {AT_FN_LDEXP, 3.0, 0.5, 4.242640687119286},   {AT_FN_HARDSWISH, 1.0, 0, 0.6666666666666666},
-               {AT_FN_TGAMMA, 0.5, 0, 1.772453850905516},    {AT_FN_LGAMMA, 100.0, 0, 359.1342053695754}};
+  } known[] = {{AT_FN_ERFINV, 0.5, 0, 0.4769362762044699},
+               {AT_FN_ERFINV, 0.9375, 0, 1.31715033498613075},
+               {AT_FN_ERFINV, -0x1.ffffep-1, 0, -3.46550502580333072},
+               {AT_FN_ERFINV, 1.0, 0, INFINITY},
+               {AT_FN_GELU, -10.0, 0, -7.619853024160495e-23},
+               {AT_FN_GELU, 1.0, 0, 0.8413447460685429},
+               {AT_FN_GELU_TANH, 1.0, 0, 0.8411919906082768},
+               {AT_FN_MISH, 1.0, 0, 0.8650983882673103},
+               {AT_FN_SOFTPLUS, 0.0, 0, 0.6931471805599453},
+               {AT_FN_SOFTPLUS, 800.0, 0, 800.0},
+               {AT_FN_SILU, -INFINITY, 0, NAN},
+               {AT_FN_FLOOR_DIVIDE, -7.0, 2.0, -4.0},
+               {AT_FN_REMAINDER, -7.0, 2.0, 1.0},
+               {AT_FN_FLOOR_DIVIDE, INFINITY, 2.0, NAN},
+               {AT_FN_FLOOR_DIVIDE, -1.0, INFINITY, -1.0},
+               {AT_FN_FMOD, -7.0, 2.0, -1.0},
+               {AT_FN_ROUND, 2.5, 0, 2.0},
+               {AT_FN_MAXIMUM, NAN, 1.0, NAN},
+               {AT_FN_FMAXIMUM, NAN, 1.0, 1.0},
+               {AT_FN_RELU, NAN, 0, NAN},
+               {AT_FN_SIGN, NAN, 0, 0.0},
+               {AT_FN_LOGIT, 0.75, 0, 1.0986122886681098},
+               {AT_FN_ELU, -1.0, 2.0, -1.2642411176571153},
+               {AT_FN_LDEXP, 3.0, 0.5, 4.242640687119286},
+               {AT_FN_HARDSWISH, 1.0, 0, 0.6666666666666666},
+               {AT_FN_TGAMMA, 0.5, 0, 1.772453850905516},
+               {AT_FN_LGAMMA, 100.0, 0, 359.1342053695754}};
   for (size_t i = 0; i < AT_COUNT(known); i++) {
-    const at_value v[3] = {{.re = known[i].x}, {.re = known[i].y}};
+    const at_datum v[3] = {{.re = known[i].x}, {.re = known[i].y}};
     const double got = (double)at_evaluate_function(known[i].f, ATTUNE_F64, ATTUNE_F64, v).re;
-    const bool same = isnan(known[i].value) ? isnan(got) : got == known[i].value || fabs(got / known[i].value - 1.0) < 1e-13;
-    if (!same) fail_msg("%s(%g, %g) is %.17g, should be %.17g", at_function_name(known[i].f), known[i].x, known[i].y, got, known[i].value);
+    const bool same =
+        isnan(known[i].value) ? isnan(got) : got == known[i].value || fabs(got / known[i].value - 1.0) < 1e-13;
+    if (!same)
+      fail_msg("%s(%g, %g) is %.17g, should be %.17g", at_function_name(known[i].f), known[i].x, known[i].y, got,
+               known[i].value);
   }
   static const struct {
     at_function f;
@@ -241,7 +261,7 @@ static void known_values(void **state) {
                {AT_FN_POWER, ATTUNE_I32, -1, -3, -1},
                {AT_FN_ABS, ATTUNE_I8, -128, 0, -128}};
   for (size_t i = 0; i < AT_COUNT(whole); i++) {
-    const at_value v[3] = {{.integer = whole[i].x}, {.integer = whole[i].y}};
+    const at_datum v[3] = {{.integer = whole[i].x}, {.integer = whole[i].y}};
     assert_int_equal(at_evaluate_function(whole[i].f, whole[i].dtype, whole[i].dtype, v).integer, whole[i].value);
   }
 }

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include <attune/random.h>
 #include <attune/device.h>
+#include <attune/random.h>
 
 #include "tests/elementwise_graph.h"
 
@@ -75,7 +75,8 @@ static void check_pattern(const at_expression *e, const at_interpreter *p, const
   at_view wanted = output;
   wanted.data = expected + ROOM / 2;
   OK(at_evaluate_views(e, &wanted, inputs, NULL, NULL, AT_ROUND_NODES));
-  if (memcmp(memory[3], expected, sizeof expected) != 0) fail_msg("another result, or memory beside the output written");
+  if (memcmp(memory[3], expected, sizeof expected) != 0)
+    fail_msg("another result, or memory beside the output written");
 }
 
 static void strides(void **unused) {
@@ -83,7 +84,7 @@ static void strides(void **unused) {
   static float fill[2];
   (void)fill;
   uint64_t state = 5;
-  at_expression *e = compile("a - 3 * b + f32(position(0) + 10 * position(1)) + 1000 * f32(element())", "ab",
+  at_expression *e = compile("a - 3 * b + f32(index(0) + 10 * index(1)) + 1000 * f32(index())", "ab",
                              (attune_dtype[]){ATTUNE_F32, ATTUNE_F32});
   at_interpreter *p;
   OK(at_interpreter_create(&p, e, NULL, NULL));
@@ -91,7 +92,8 @@ static void strides(void **unused) {
     for (int dims = 0; dims <= 4; dims++)
       for (int code = 0; code < (dims == 0 ? 1 : dims == 1 ? 5 : dims == 2 ? 25 : dims == 3 ? 125 : 625); code++)
         for (int k = 0; k < 400; k++)
-          check_pattern(e, p, &(at_shape){dims, {1 + code % 5, 1 + code / 5 % 5, 1 + code / 25 % 5, 1 + code / 125}}, &state);
+          check_pattern(e, p, &(at_shape){dims, {1 + code % 5, 1 + code / 5 % 5, 1 + code / 25 % 5, 1 + code / 125}},
+                        &state);
   }
   for (int k = 0; k < pattern_count; k++) {
     at_shape shape = {.dims = (int)(draw_bits(&state) % 5)};
@@ -126,7 +128,8 @@ static void sizes_and_threads(void **unused) {
         if (how == 1) views[1].strides[0] = 0;
         for (int64_t i = 0; i <= most; i++) out[i] = -1.0f;
         run_views(p, &output, 1, views, 2,
-                  (at_interpreter_call){.scalars = &scalar, .threads = threads, .stream = how == 2, .block = how == 3 ? 48 : 0});
+                  (at_interpreter_call){
+                      .scalars = &scalar, .threads = threads, .stream = how == 2, .block = how == 3 ? 48 : 0});
         OK(at_evaluate_views(e, &wanted, views, &scalar, NULL, AT_ROUND_NODES));
         int64_t count;
         assert_true(at_shape_count(&count, &shape));
@@ -160,7 +163,8 @@ static void in_place(void **unused) {
     const bool turned = e->inputs[0].name[0] == 'b';
     float *in0 = turned ? b : a, *in1 = turned ? a : b;
     const at_view inputs[] = {at_view_packed(in0, ATTUNE_F32, &shape), at_view_packed(in1, ATTUNE_F32, &shape)};
-    const at_view same[] = {at_view_packed(turned ? y : x, ATTUNE_F32, &shape), at_view_packed(turned ? x : y, ATTUNE_F32, &shape)};
+    const at_view same[] = {at_view_packed(turned ? y : x, ATTUNE_F32, &shape),
+                            at_view_packed(turned ? x : y, ATTUNE_F32, &shape)};
     const at_view wanted[] = {at_view_packed(first, ATTUNE_F32, &shape), at_view_packed(second, ATTUNE_F32, &shape)};
     const at_view outputs[] = {inputs[cases[c].crossed], inputs[!cases[c].crossed]};
     run_views(p, outputs, 2, inputs, 2, (at_interpreter_call){.threads = 2});
@@ -200,21 +204,24 @@ static void conversions(void **unused) {
         at_interpreter *p;
         OK(at_interpreter_create(&p, &g.e, NULL, isas[s]));
         const at_shape shape = {1, {n}};
-        const at_view output = at_view_packed(out, (attune_dtype)to, &shape), input = at_view_packed(in, (attune_dtype)from, &shape);
+        const at_view output = at_view_packed(out, (attune_dtype)to, &shape),
+                      input = at_view_packed(in, (attune_dtype)from, &shape);
         run_views(p, &output, 1, &input, 1, (at_interpreter_call){0});
         at_interpreter_destroy(p);
         for (int64_t i = 0; i < n; i++) {
-          const at_value x = at_value_load((attune_dtype)from, in + (size_t)i * from_size),
-                         exact = at_value_cast((attune_dtype)to, (attune_dtype)from, x),
-                         got = at_value_load((attune_dtype)to, out + (size_t)i * to_size);
-          const bool same = at_dtype_whole((attune_dtype)to) ? got.integer == exact.integer
-                                                             : (got.re == exact.re || (isnan(got.re) && isnan(exact.re))) &&
-                                                                   (got.im == exact.im || (isnan(got.im) && isnan(exact.im))) &&
-                                                                   signbit(got.re) == signbit(exact.re);
+          const at_datum x = at_datum_load((attune_dtype)from, in + (size_t)i * from_size),
+                         exact = at_datum_cast((attune_dtype)to, (attune_dtype)from, x),
+                         got = at_datum_load((attune_dtype)to, out + (size_t)i * to_size);
+          const bool same = at_dtype_whole((attune_dtype)to)
+                                ? got.integer == exact.integer
+                                : (got.re == exact.re || (isnan(got.re) && isnan(exact.re))) &&
+                                      (got.im == exact.im || (isnan(got.im) && isnan(exact.im))) &&
+                                      signbit(got.re) == signbit(exact.re);
           if (!same)
-            fail_msg("%s to %s (%s): %.20Lg %lld gives %.20Lg %lld, should be %.20Lg %lld", attune_dtype_name((attune_dtype)from),
-                     attune_dtype_name((attune_dtype)to), at_interpret_isa_name(isas[s]), x.re, (long long)x.integer, got.re,
-                     (long long)got.integer, exact.re, (long long)exact.integer);
+            fail_msg("%s to %s (%s): %.20Lg %lld gives %.20Lg %lld, should be %.20Lg %lld",
+                     attune_dtype_name((attune_dtype)from), attune_dtype_name((attune_dtype)to),
+                     at_interpret_isa_name(isas[s]), x.re, (long long)x.integer, got.re, (long long)got.integer,
+                     exact.re, (long long)exact.integer);
         }
       }
   free(in);
@@ -264,8 +271,8 @@ static void make_graph(graph *g, uint64_t *state) {
 }
 
 /* Every node's values, a few nodes a run: each run has other registers. */
-static void values_of_all(graph *g, char *const *values, const at_view *inputs, const at_shape *shape, const at_draws *draws,
-                          uint64_t *state) {
+static void values_of_all(graph *g, char *const *values, const at_view *inputs, const at_shape *shape,
+                          const at_draws *draws, uint64_t *state) {
   for (int from = 0; from < GRAPH_NODES;) {
     at_view outputs[AT_EXPRESSION_OUTPUTS];
     g->e.output_count = 0;
@@ -285,20 +292,21 @@ static void values_of_all(graph *g, char *const *values, const at_view *inputs, 
 static double off_at(const graph *g, int i, char *const *values, int64_t k) {
   const at_node *node = &g->nodes[i];
   const attune_dtype dtype = (attune_dtype)node->dtype;
-  const at_value got = at_value_load(dtype, values[i] + (size_t)k * attune_dtype_size(dtype));
-  at_value x[3] = {{0}}, exact;
+  const at_datum got = at_datum_load(dtype, values[i] + (size_t)k * attune_dtype_size(dtype));
+  at_datum x[3] = {{0}}, exact;
   attune_dtype from = dtype;
   for (int n = 0; n < (node->kind == AT_NODE_CAST ? 1 : node->count); n++) {
     from = (attune_dtype)g->nodes[node->argument[n]].dtype;
-    x[n] = at_value_load(from, values[node->argument[n]] + (size_t)k * attune_dtype_size(from));
+    x[n] = at_datum_load(from, values[node->argument[n]] + (size_t)k * attune_dtype_size(from));
   }
-  exact = node->kind == AT_NODE_CAST ? at_value_cast(dtype, from, x[0])
+  exact = node->kind == AT_NODE_CAST ? at_datum_cast(dtype, from, x[0])
                                      : at_evaluate_function((at_function)node->function, from, dtype, x);
   if (at_dtype_whole(dtype)) return got.integer == exact.integer ? 0.0 : INFINITY;
   if (at_dtype_kind_of(dtype) == AT_KIND_COMPLEX) {
     const long double size = hypotl(exact.re, exact.im);
     if (!(size < 1e37L) || size < 1e-37L) return 0.0; /* test_elementwise_functions has those */
-    return (double)(hypotl(got.re - exact.re, got.im - exact.im) / size / (dtype == ATTUNE_C64 ? 0x1p-23L : 0x1p-52L)) / 2.0;
+    return (double)(hypotl(got.re - exact.re, got.im - exact.im) / size / (dtype == ATTUNE_C64 ? 0x1p-23L : 0x1p-52L)) /
+           2.0;
   }
   return units_off(dtype, got.re, exact.re);
 }
@@ -335,14 +343,15 @@ static void random_graphs(void **unused) {
       }
     }
     /* What has no arguments, beside the reference. */
-    at_value wanted[GRAPH_NODES];
+    at_datum wanted[GRAPH_NODES];
     for (int64_t k = 0; k < GRAPH_ELEMENTS; k += 7) {
       at_element element = {.number = k, .position = {k % 10, k / 10}, .count = GRAPH_ELEMENTS, .draws = &draws};
-      for (int i = 0; i < 5; i++) element.inputs[i] = memory[i] + (size_t)k * attune_dtype_size((attune_dtype)g.e.inputs[i].dtype);
+      for (int i = 0; i < 5; i++)
+        element.inputs[i] = memory[i] + (size_t)k * attune_dtype_size((attune_dtype)g.e.inputs[i].dtype);
       at_evaluate(wanted, &g.e, &element, AT_ROUND_NODES);
       for (int i = 5; i < 11; i++) {
         const attune_dtype dtype = (attune_dtype)g.nodes[i].dtype;
-        const at_value got = at_value_load(dtype, values[i] + (size_t)k * attune_dtype_size(dtype));
+        const at_datum got = at_datum_load(dtype, values[i] + (size_t)k * attune_dtype_size(dtype));
         assert_true(got.re == wanted[i].re && got.integer == wanted[i].integer);
       }
     }
@@ -372,7 +381,8 @@ static void draws_are_the_generators(void **unused) {
   graph_start(&g);
   g.e.uniform_count = 2;
   g.e.normal_count = 1;
-  for (int i = 0; i < 2; i++) graph_output(&g, graph_add(&g, (at_node){.kind = AT_NODE_UNIFORM, .dtype = ATTUNE_F32, .index = (uint16_t)i}));
+  for (int i = 0; i < 2; i++)
+    graph_output(&g, graph_add(&g, (at_node){.kind = AT_NODE_UNIFORM, .dtype = ATTUNE_F32, .index = (uint16_t)i}));
   graph_output(&g, graph_add(&g, (at_node){.kind = AT_NODE_NORMAL, .dtype = ATTUNE_F32}));
   at_interpreter *p;
   OK(at_interpreter_create(&p, &g.e, NULL, NULL));
@@ -401,7 +411,8 @@ static void many_registers(void **unused) {
   const int x = graph_input(&g, ATTUNE_C128);
   enum { LIVE = 500 };
   int value[LIVE], sum = x;
-  for (int i = 0; i < LIVE; i++) value[i] = graph_function(&g, AT_FN_ADD, ATTUNE_C128, (int[]){i ? value[i - 1] : x, x}, 2);
+  for (int i = 0; i < LIVE; i++)
+    value[i] = graph_function(&g, AT_FN_ADD, ATTUNE_C128, (int[]){i ? value[i - 1] : x, x}, 2);
   for (int i = LIVE - 1; i >= 0; i--) sum = graph_function(&g, AT_FN_ADD, ATTUNE_C128, (int[]){sum, value[i]}, 2);
   graph_output(&g, sum);
   at_interpreter *p;
@@ -451,9 +462,9 @@ int main(void) {
   if (getenv("ATTUNE_TEST_GRAPHS")) graph_count = atoi(getenv("ATTUNE_TEST_GRAPHS"));
   if (getenv("ATTUNE_TEST_PATTERNS")) pattern_count = atoi(getenv("ATTUNE_TEST_PATTERNS"));
   if (getenv("AT_UNDER_VALGRIND")) graph_count = 4, pattern_count = 40;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(strides),       cmocka_unit_test(sizes_and_threads),
-                                     cmocka_unit_test(in_place),      cmocka_unit_test(conversions),
-                                     cmocka_unit_test(random_graphs), cmocka_unit_test(draws_are_the_generators),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(strides),        cmocka_unit_test(sizes_and_threads),
+                                     cmocka_unit_test(in_place),       cmocka_unit_test(conversions),
+                                     cmocka_unit_test(random_graphs),  cmocka_unit_test(draws_are_the_generators),
                                      cmocka_unit_test(many_registers), cmocka_unit_test(bad_graphs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

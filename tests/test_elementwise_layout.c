@@ -21,7 +21,8 @@ static at_view view_of(char *data, attune_dtype dtype, int dims, const int64_t *
 /* Walks all: the element's number must take each value once, and the offsets be those of its coordinates. */
 static void check_walk(const at_shape *shape, const at_view *view) {
   at_view output = at_view_packed(memory, ATTUNE_U8, shape);
-  at_view views[] = {output, *view, at_view_of_number(shape), at_view_of_position(shape, 0), at_view_of_position(shape, 7)};
+  at_view views[] = {output, *view, at_view_of_number(shape), at_view_of_position(shape, 0),
+                     at_view_of_position(shape, 7)};
   at_layout layout;
   OK(at_layout_make(&layout, shape, views, 5));
   bool seen[625] = {false};
@@ -61,16 +62,17 @@ static void every_element_once(void **state) {
 static void classes(void **state) {
   (void)state;
   const at_shape shape = {2, {4, 6}};
-  const int64_t sizes[] = {4, 6}, packed[] = {6, 1}, one[] = {0, 0}, inner[] = {1, 0}, outer[] = {0, 1}, rows[] = {9, 1},
-                turned[] = {1, 4}, wide[] = {12, 2};
+  const int64_t sizes[] = {4, 6}, packed[] = {6, 1}, one[] = {0, 0}, inner[] = {1, 0}, outer[] = {0, 1},
+                rows[] = {9, 1}, turned[] = {1, 4}, wide[] = {12, 2};
   const struct {
     const int64_t *strides;
     at_layout_class expected;
-  } cases[] = {{packed, AT_LAYOUT_CONTIGUOUS},      {one, AT_LAYOUT_ONE},   {inner, AT_LAYOUT_BROADCAST_INNER},
+  } cases[] = {{packed, AT_LAYOUT_CONTIGUOUS},     {one, AT_LAYOUT_ONE},   {inner, AT_LAYOUT_BROADCAST_INNER},
                {outer, AT_LAYOUT_BROADCAST_OUTER}, {rows, AT_LAYOUT_ROWS}, {turned, AT_LAYOUT_TRANSPOSED},
                {wide, AT_LAYOUT_STRIDED}};
   for (size_t i = 0; i < AT_COUNT(cases); i++) {
-    const at_view views[] = {at_view_packed(memory, ATTUNE_F32, &shape), view_of(memory, ATTUNE_F32, 2, sizes, cases[i].strides)};
+    const at_view views[] = {at_view_packed(memory, ATTUNE_F32, &shape),
+                             view_of(memory, ATTUNE_F32, 2, sizes, cases[i].strides)};
     at_layout layout;
     OK(at_layout_make(&layout, &shape, views, 2));
     assert_string_equal(at_layout_class_name(layout.operands[1].layout_class), at_layout_class_name(cases[i].expected));
@@ -145,7 +147,8 @@ static void broadcasting(void **state) {
 /* Which pairs of output and input may be; `message` is in what the refusal says. */
 static void overlaps(void **state) {
   (void)state;
-  const int64_t sizes[] = {4, 6}, packed[] = {6, 1}, wide[] = {12, 1}, even[] = {12, 2}, turned[] = {1, 4}, none[] = {0, 1};
+  const int64_t sizes[] = {4, 6}, packed[] = {6, 1}, wide[] = {12, 1}, even[] = {12, 2}, turned[] = {1, 4},
+                none[] = {0, 1};
   const int64_t single[] = {1, 6}, crossed[] = {3, 2};
   const at_shape shape = {2, {4, 6}};
   const struct {
@@ -154,25 +157,26 @@ static void overlaps(void **state) {
     attune_dtype dtype;
     const char *message; /* NULL: allowed */
   } cases[] = {
-      {0, 0, packed, sizes, packed, ATTUNE_F32, NULL},                     /* in place */
-      {0, 0, packed, sizes, packed, ATTUNE_I32, NULL},                     /* the same size of an element */
-      {0, 0, packed, sizes, packed, ATTUNE_F16, "overlaps"},               /* another size */
+      {0, 0, packed, sizes, packed, ATTUNE_F32, NULL},       /* in place */
+      {0, 0, packed, sizes, packed, ATTUNE_I32, NULL},       /* the same size of an element */
+      {0, 0, packed, sizes, packed, ATTUNE_F16, "overlaps"}, /* another size */
       {0, 4, packed, sizes, packed, ATTUNE_F32, "output 0 overlaps input 0"},
-      {0, 96, packed, sizes, packed, ATTUNE_F32, NULL},                    /* right behind */
+      {0, 96, packed, sizes, packed, ATTUNE_F32, NULL}, /* right behind */
       {0, 92, packed, sizes, packed, ATTUNE_F32, "overlaps"},
       {96, 0, packed, sizes, packed, ATTUNE_F32, NULL},
-      {0, 24, wide, sizes, wide, ATTUNE_F32, NULL},                        /* columns beside each other */
+      {0, 24, wide, sizes, wide, ATTUNE_F32, NULL}, /* columns beside each other */
       {0, 20, wide, sizes, wide, ATTUNE_F32, "overlaps"},
-      {0, 4, even, sizes, even, ATTUNE_F32, NULL},                         /* even and odd elements */
+      {0, 4, even, sizes, even, ATTUNE_F32, NULL}, /* even and odd elements */
       {0, 6, even, sizes, even, ATTUNE_F16, "overlaps"},
-      {0, 0, packed, sizes, turned, ATTUNE_F32, "overlaps"},               /* the transpose in place */
-      {0, 0, packed, single, packed, ATTUNE_F32, "overlaps"},              /* a row of the output itself, broadcast */
+      {0, 0, packed, sizes, turned, ATTUNE_F32, "overlaps"},  /* the transpose in place */
+      {0, 0, packed, single, packed, ATTUNE_F32, "overlaps"}, /* a row of the output itself, broadcast */
       {0, 400, none, sizes, packed, ATTUNE_F32, "stride 0"},
       {0, 400, crossed, sizes, packed, ATTUNE_F32, "fall together"},
   };
   for (size_t i = 0; i < AT_COUNT(cases); i++) {
     const at_view output = view_of(memory + 4096 + cases[i].at, ATTUNE_F32, 2, sizes, cases[i].strides);
-    const at_view input = view_of(memory + 4096 + cases[i].other, cases[i].dtype, 2, cases[i].other_sizes, cases[i].other_strides);
+    const at_view input =
+        view_of(memory + 4096 + cases[i].other, cases[i].dtype, 2, cases[i].other_sizes, cases[i].other_strides);
     const attune_status status = at_operands_check(&shape, &output, 1, &input, 1);
     if (status != (cases[i].message ? ATTUNE_INVALID_ARGUMENT : ATTUNE_OK))
       fail_msg("case %zu gives %s: %s", i, attune_status_string(status), attune_last_message());
@@ -197,7 +201,8 @@ static void overlap_by_bytes(void **state) {
       allowed++;
       for (int i = 0; i < 6; i++)
         for (int j = 0; j < 6; j++) {
-          const int64_t x = 2 * (i / 2 * own[0] + i % 2 * own[1]), y = shift + 2 * (j / 2 * other[0] + j % 2 * other[1]);
+          const int64_t x = 2 * (i / 2 * own[0] + i % 2 * own[1]),
+                        y = shift + 2 * (j / 2 * other[0] + j % 2 * other[1]);
           const int64_t z = 2 * (j / 2 * own[0] + j % 2 * own[1]);
           if (i != j && x == z) fail_msg("elements of the output fall together");
           if (x == y && i != j) fail_msg("case %d shift %d: output and input share memory", code, shift);
@@ -226,9 +231,9 @@ static void bad_operands(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_element_once), cmocka_unit_test(classes),          cmocka_unit_test(order_is_the_outputs),
-      cmocka_unit_test(large_sizes),        cmocka_unit_test(broadcasting),     cmocka_unit_test(overlaps),
-      cmocka_unit_test(overlap_by_bytes),   cmocka_unit_test(bad_operands)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_element_once),   cmocka_unit_test(classes),
+                                     cmocka_unit_test(order_is_the_outputs), cmocka_unit_test(large_sizes),
+                                     cmocka_unit_test(broadcasting),         cmocka_unit_test(overlaps),
+                                     cmocka_unit_test(overlap_by_bytes),     cmocka_unit_test(bad_operands)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

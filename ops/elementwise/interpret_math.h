@@ -217,7 +217,8 @@ FLAT float exp32(float x) {
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
   const float small = __builtin_fmaf(r * r, q, r);
   const int32_t e = (int32_t)(at_bits_of_f32(shifted) - 0x4b400000u), half = e >> 1;
-  const float first = at_f32_of_bits((uint32_t)(half + 127) << 23), second = at_f32_of_bits((uint32_t)(e - half + 127) << 23);
+  const float first = at_f32_of_bits((uint32_t)(half + 127) << 23),
+              second = at_f32_of_bits((uint32_t)(e - half + 127) << 23);
   return __builtin_fmaf(first, small, first) * second;
 }
 #else
