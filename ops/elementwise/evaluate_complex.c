@@ -7,9 +7,18 @@
 
 typedef long double complex number;
 
+/* CMPLXL, which not every compiler has: re + im I would lose the sign of a zero. */
+static number number_of(long double re, long double im) {
+  const union {
+    long double parts[2];
+    number z;
+  } u = {{re, im}};
+  return u.z;
+}
+
 /* Without the rescue of infinities that C's operators make: products and sums of parts. */
 static number multiply(at_datum x, at_datum y) {
-  return CMPLXL(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
+  return number_of(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
 }
 
 static number power(number x, number y) {
@@ -19,7 +28,7 @@ static number power(number x, number y) {
 }
 
 static number apply(at_function function, const at_datum *v) {
-  const number x = CMPLXL(v[0].re, v[0].im), y = CMPLXL(v[1].re, v[1].im);
+  const number x = number_of(v[0].re, v[0].im), y = number_of(v[1].re, v[1].im);
   switch (function) {
   case AT_FN_ADD: return x + y;
   case AT_FN_SUBTRACT: return x - y;

@@ -198,9 +198,9 @@ FLAT float floor_divide32(float x, float y) {
   const double exact = (double)x / (double)y, q = __builtin_floor(exact);
   const bool below = (exact == 0.0) & (x != 0.0f) & ((x < 0.0f) != (y < 0.0f));
   float result = (float)(below ? -1.0 : q);
-  result = (q == 0.0) & !below ? (float)__builtin_copysign(0.0, exact) : result;
+  result = ((q == 0.0) & !below) ? (float)__builtin_copysign(0.0, exact) : result;
   result = y == 0.0f ? x / y : result;
-  return (__builtin_fabsf(x) == __builtin_inff()) & (y != 0.0f) ? (float)__builtin_nanf("") : result;
+  return ((__builtin_fabsf(x) == __builtin_inff()) & (y != 0.0f)) ? (float)__builtin_nanf("") : result;
 }
 
 #ifdef __FMA__
