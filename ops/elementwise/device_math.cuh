@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * device_math.cuh: the functions of functions.def, fn_ and the id in small letters, on real numbers, integers and bool.
+ * P says how exact: AT_STRICT, 2 units in the last place, no contraction of what was written apart; AT_NARROW, a relative
+ * error below 2^-14, for what ends in a half or 8-bit float; AT_REDUCED, the fast instructions of the device. Only f32
+ * has the last two. */
+#define AT_STRICT 0
+#define AT_NARROW 1
+#define AT_REDUCED 2
+
+#define AT_FUNCTION1(name) template <int P, class T> AT_INLINE T name(T x)
+#define AT_FUNCTION2(name) template <int P, class T> AT_INLINE T name(T x, T y)
+#define AT_FUNCTION3(name) template <int P, class T> AT_INLINE T name(T x, T y, T z)
+#define AT_IS_F32 at_same<T, float>::yes
+#define AT_WIDE typename at_wide<(sizeof(T) == 8 ? 8 : 4)>::type
+
+/* An f32 function whose own version is off by more than 2 units goes through f64 where it is asked to be strict. */
+#define AT_REAL_FUNCTION1(name, narrow, wide)                         \
+  AT_FUNCTION1(name) {                                                \
+    if constexpr (!AT_IS_F32)                                         \
+      return wide(x);                                                 \
+    else if constexpr (P == AT_STRICT)                                \
+      return (float)wide((double)x);                                  \
+    else                                                              \
+      return narrow(x);                                               \
+  }
+#define AT_REAL_FUNCTION2(name, narrow, wide)                         \
+  AT_FUNCTION2(name) {                                                \
+    if constexpr (!AT_IS_F32)                                         \
+      return wide(x, y);                                              \
+    else if constexpr (P == AT_STRICT)                                \
+      return (float)wide((double)x, (double)y);                       \
+    else                                                              \
+      return narrow(x, y);                                            \
+  }
+/* One whose f32 version is exact enough, and which may have a fast one. */
+#define AT_PLAIN_FUNCTION1(name, single, wide, fast) \
+  AT_FUNCTION1(name) {                               \
+    if constexpr (!AT_IS_F32)                        \
+      return wide(x);                                \
+    else if constexpr (P == AT_REDUCED)              \
+      return fast(x);                                \
+    else                                             \
+      return single(x);                              \
+  }
+
+/* ---- arithmetic ---- */
+
+AT_FUNCTION2(fn_add) {
+  if constexpr (at_is_integer<T>)
+    return (T)((AT_WIDE)x + (AT_WIDE)y);
+  else if constexpr (AT_IS_F32)
+    return P == AT_REDUCED ? x + y : __fadd_rn(x, y);
+  else
+    return __dadd_rn(x, y);
+}
+AT_FUNCTION2(fn_subtract) {
+  if constexpr (at_is_integer<T>)
+    return (T)((AT_WIDE)x - (AT_WIDE)y);
+  else if constexpr (AT_IS_F32)
+    return P == AT_REDUCED ? x - y : __fadd_rn(x, -y);
+  else
+    return __dadd_rn(x, -y);
+}
+AT_FUNCTION2(fn_multiply) {
+  if constexpr (at_is_integer<T>)
+    return (T)((AT_WIDE)x * (AT_WIDE)y);
+  else if constexpr (AT_IS_F32)
+    return P == AT_REDUCED ? x * y : __fmul_rn(x, y);
+  else
+    return __dmul_rn(x, y);
+}
+AT_FUNCTION2(fn_divide) {
+  if constexpr (AT_IS_F32)
+    return P == AT_REDUCED ? __fdividef(x, y) : __fdiv_rn(x, y);
+  else
+    return __ddiv_rn(x, y);
+}
+AT_FUNCTION1(fn_negate) {
+  if constexpr (at_is_integer<T>)
+    return (T)(0u - (AT_WIDE)x);
+  else
+    return -x;
+}
+AT_FUNCTION3(fn_fma) {
+  if constexpr (AT_IS_F32)
+    return __fmaf_rn(x, y, z);
+  else
+    return __fma_rn(x, y, z);
+}
+
+template <class T> AT_INLINE T at_fmod(T x, T y) {
+  if constexpr (AT_IS_F32)
+    return fmodf(x, y);
+  else
+    return fmod(x, y);
+}
+template <class T> AT_INLINE T at_floor(T x) {
+  if constexpr (AT_IS_F32)
+    return floorf(x);
+  else
+    return floor(x);
+}
+template <class T> AT_INLINE T at_copysign(T x, T y) {
+  if constexpr (AT_IS_F32)
+    return copysignf(x, y);
+  else
+    return copysign(x, y);
+}
+
+/* Integers: by zero 0; the least by -1 wraps. */
+template <class T> AT_INLINE T at_quotient(T x, T y) {
+  if (y == (T)0) return (T)0;
+  if constexpr (at_is_signed<T>()) {
+    if (y == (T)-1) return (T)(0u - (AT_WIDE)x);
+  }
+  return (T)(x / y);
+}
+template <class T> AT_INLINE T at_rest(T x, T y) {
+  return (T)((AT_WIDE)x - (AT_WIDE)at_quotient(x, y) * (AT_WIDE)y);
+}
+AT_FUNCTION2(fn_fmod) {
+  if constexpr (at_is_integer<T>)
+    return y == (T)0 ? (T)0 : at_rest(x, y);
+  else
+    return at_fmod(x, y);
+}
+AT_FUNCTION2(fn_remainder) {
+  const T rest = fn_fmod<P, T>(x, y);
+  return rest != (T)0 && (rest < (T)0) != (y < (T)0) ? (T)(rest + y) : rest;
+}
+/* Floats as Python's: exact where the quotient is. */
+AT_FUNCTION2(fn_floor_divide) {
+  if constexpr (at_is_integer<T>) {
+    const T q = at_quotient(x, y);
+    if (y == (T)0) return (T)0;
+    return at_rest(x, y) != (T)0 && (x < (T)0) != (y < (T)0) ? (T)(q - 1) : q;
+  } else {
+    if (y == (T)0) return x / y;
+    const T rest = at_fmod(x, y);
+    T q = (x - rest) / y;
+    if (rest != (T)0 && (y < (T)0) != (rest < (T)0)) q -= (T)1;
+    if (q == (T)0) return at_copysign((T)0, x / y);
+    const T whole = at_floor(q);
+    return q - whole > (T)0.5 ? whole + (T)1 : whole;
+  }
+}
+
+/* ---- bits, comparison, logic ---- */
+
+AT_FUNCTION2(fn_or) { return (T)(x | y); }
+AT_FUNCTION2(fn_xor) { return (T)(x ^ y); }
+AT_FUNCTION2(fn_and) { return (T)(x & y); }
+AT_FUNCTION1(fn_invert) {
+  if constexpr (at_is_bool<T>)
+    return !x;
+  else
+    return (T)~x;
+}
+/* By as many bits as there are, or more: 0, or the sign. */
+AT_FUNCTION2(fn_shift_left) {
+  return (at_u64)y < 8 * sizeof(T) ? (T)((AT_WIDE)x << (int)y) : (T)0;
+}
+AT_FUNCTION2(fn_shift_right) {
+  const int most = 8 * (int)sizeof(T) - 1;
+  if ((at_u64)y <= (at_u64)most) return (T)(x >> (int)y);
+  return x < (T)0 ? (T)-1 : (T)0;
+}
+AT_FUNCTION1(fn_popcount) {
+  if constexpr (sizeof(T) == 8)
+    return (T)__popcll((at_u64)x);
+  else
+    return (T)__popc((at_u32)x & (0xffffffffu >> (32 - 8 * sizeof(T))));
+}
+AT_FUNCTION1(fn_clz) {
+  if constexpr (at_is_bool<T>)
+    return !x;
+  else if constexpr (sizeof(T) == 8)
+    return (T)__clzll((long long)x);
+  else
+    return (T)(__clz((int)((at_u32)x & (0xffffffffu >> (32 - 8 * sizeof(T))))) - (32 - 8 * (int)sizeof(T)));
+}
+
+template <int P> AT_INLINE bool fn_or_else(bool x, bool y) { return x || y; }
+template <int P> AT_INLINE bool fn_and_also(bool x, bool y) { return x && y; }
+template <int P> AT_INLINE bool fn_not(bool x) { return !x; }
+template <int P, class T> AT_INLINE bool fn_equal(T x, T y) { return x == y; }
+template <int P, class T> AT_INLINE bool fn_unequal(T x, T y) { return x != y; }
+template <int P, class T> AT_INLINE bool fn_less(T x, T y) { return x < y; }
+template <int P, class T> AT_INLINE bool fn_less_equal(T x, T y) { return x <= y; }
+template <int P, class T> AT_INLINE bool fn_greater(T x, T y) { return x > y; }
+template <int P, class T> AT_INLINE bool fn_greater_equal(T x, T y) { return x >= y; }
+template <int P, class T> AT_INLINE T fn_select(bool c, T x, T y) { return c ? x : y; }
+
+template <int P, class T> AT_INLINE bool fn_isnan(T x) {
+  if constexpr (at_is_complex<T>)
+    return x.re != x.re || x.im != x.im;
+  else
+    return x != x;
+}
+template <class T> AT_INLINE T at_abs(T x) {
+  if constexpr (AT_IS_F32)
+    return fabsf(x);
+  else
+    return fabs(x);
+}
+template <class T> AT_INLINE T at_infinity() {
+  if constexpr (AT_IS_F32)
+    return __int_as_float(0x7f800000);
+  else
+    return __longlong_as_double(0x7ff0000000000000ll);
+}
+template <int P, class T> AT_INLINE bool fn_isinf(T x) {
+  if constexpr (at_is_complex<T>)
+    return fn_isinf<P>(x.re) || fn_isinf<P>(x.im);
+  else
+    return at_abs(x) == at_infinity<T>();
+}
+template <int P, class T> AT_INLINE bool fn_isfinite(T x) {
+  if constexpr (at_is_complex<T>)
+    return fn_isfinite<P>(x.re) && fn_isfinite<P>(x.im);
+  else
+    return at_abs(x) < at_infinity<T>();
+}
+template <int P, class T> AT_INLINE bool fn_signbit(T x) {
+  if constexpr (at_is_complex<T>)
+    return fn_signbit<P>(x.re);
+  else if constexpr (AT_IS_F32)
+    return __float_as_int(x) < 0;
+  else
+    return __double_as_longlong(x) < 0;
+}
+
+/* ---- choosing and rounding ---- */
+
+/* NaN if either is. */
+AT_FUNCTION2(fn_minimum) {
+#ifdef __CUDA_ARCH__
+  if constexpr (AT_IS_F32) {
+    float m;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(x), "f"(y));
+    return m;
+  }
+#endif
+  return x != x || x < y ? x : y;
+}
+AT_FUNCTION2(fn_maximum) {
+#ifdef __CUDA_ARCH__
+  if constexpr (AT_IS_F32) {
+    float m;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(x), "f"(y));
+    return m;
+  }
+#endif
+  return x != x || x > y ? x : y;
+}
+/* The other one if one is NaN. */
+AT_FUNCTION2(fn_fminimum) { return y != y || x < y ? x : y; }
+AT_FUNCTION2(fn_fmaximum) { return y != y || x > y ? x : y; }
+AT_FUNCTION3(fn_clamp) { return fn_minimum<P, T>(fn_maximum<P, T>(x, y), z); }
+AT_FUNCTION1(fn_relu) { return x < (T)0 ? (T)0 : x; }
+AT_FUNCTION1(fn_abs) {
+  if constexpr (at_is_floating<T>)
+    return at_abs(x);
+  else
+    return x < (T)0 ? (T)(0u - (AT_WIDE)x) : x;
+}
+AT_FUNCTION1(fn_sign) { return x > (T)0 ? (T)1 : x < (T)0 ? (T)-1 : x == (T)0 ? (T)0 : x; }
+AT_FUNCTION2(fn_copysign) { return at_copysign(x, y); }
+#define AT_ROUNDING(name, single, wide) \
+  AT_FUNCTION1(name) {                  \
+    if constexpr (AT_IS_F32)            \
+      return single(x);                 \
+    else if constexpr (sizeof(T) == 8 && at_is_floating<T>) \
+      return wide(x);                   \
+    else                                \
+      return x;                         \
+  }
+AT_ROUNDING(fn_floor, floorf, floor)
+AT_ROUNDING(fn_ceil, ceilf, ceil)
+AT_ROUNDING(fn_trunc, truncf, trunc)
+AT_ROUNDING(fn_round, rintf, rint)
+
+/* ---- functions of real numbers ---- */
+
+AT_INLINE float at_fast_reciprocal(float x) {
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.0f / x;
+#endif
+}
+/* 2^x; below 2^-126 0. */
+AT_INLINE float at_fast_exp2(float x) {
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return x < -126.0f ? 0.0f : exp2f(x);
+#endif
+}
+AT_INLINE float at_fast_tanh(float x) {
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return tanhf(x);
+#endif
+}
+AT_INLINE float at_fast_rsqrt(float x) {
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.0f / sqrtf(x);
+#endif
+}
+
+AT_INLINE double at_reciprocal_wide(double x) { return __ddiv_rn(1.0, x); }
+AT_INLINE float at_reciprocal(float x) { return __fdiv_rn(1.0f, x); }
+AT_INLINE double at_rsqrt_wide(double x) { return __ddiv_rn(1.0, __dsqrt_rn(x)); }
+AT_PLAIN_FUNCTION1(fn_sqrt, __fsqrt_rn, __dsqrt_rn, __fsqrt_rn)
+AT_PLAIN_FUNCTION1(fn_rsqrt, at_fast_rsqrt, at_rsqrt_wide, at_fast_rsqrt)
+AT_PLAIN_FUNCTION1(fn_cbrt, cbrtf, cbrt, cbrtf)
+AT_PLAIN_FUNCTION1(fn_reciprocal, at_reciprocal, at_reciprocal_wide, at_fast_reciprocal)
+AT_PLAIN_FUNCTION1(fn_exp, expf, exp, __expf)
+AT_PLAIN_FUNCTION1(fn_exp2, exp2f, exp2, exp2f)
+AT_PLAIN_FUNCTION1(fn_expm1, expm1f, expm1, expm1f)
+AT_PLAIN_FUNCTION1(fn_log, logf, log, __logf)
+AT_PLAIN_FUNCTION1(fn_log2, log2f, log2, __log2f)
+AT_PLAIN_FUNCTION1(fn_log10, log10f, log10, __log10f)
+AT_PLAIN_FUNCTION1(fn_log1p, log1pf, log1p, log1pf)
+AT_PLAIN_FUNCTION1(fn_sin, sinf, sin, __sinf)
+AT_PLAIN_FUNCTION1(fn_cos, cosf, cos, __cosf)
+AT_REAL_FUNCTION1(fn_tan, tanf, tan)
+AT_PLAIN_FUNCTION1(fn_asin, asinf, asin, asinf)
+AT_PLAIN_FUNCTION1(fn_acos, acosf, acos, acosf)
+AT_PLAIN_FUNCTION1(fn_atan, atanf, atan, atanf)
+AT_REAL_FUNCTION1(fn_sinh, sinhf, sinh)
+AT_PLAIN_FUNCTION1(fn_cosh, coshf, cosh, coshf)
+AT_PLAIN_FUNCTION1(fn_tanh, tanhf, tanh, at_fast_tanh)
+AT_REAL_FUNCTION1(fn_asinh, asinhf, asinh)
+AT_REAL_FUNCTION1(fn_acosh, acoshf, acosh)
+AT_REAL_FUNCTION1(fn_atanh, atanhf, atanh)
+AT_PLAIN_FUNCTION1(fn_erf, erff, erf, erff)
+AT_REAL_FUNCTION1(fn_erfc, erfcf, erfc)
+AT_REAL_FUNCTION1(fn_lgamma, lgammaf, lgamma)
+AT_REAL_FUNCTION1(fn_tgamma, tgammaf, tgamma)
+AT_PLAIN_FUNCTION1(fn_erfinv, erfinvf, erfinv, erfinvf)
+AT_REAL_FUNCTION2(fn_hypot, hypotf, hypot)
+AT_REAL_FUNCTION2(fn_atan2, atan2f, atan2)
+
+AT_FUNCTION2(fn_nextafter) {
+  if constexpr (AT_IS_F32)
+    return nextafterf(x, y);
+  else
+    return nextafter(x, y);
+}
+
+/* x 2^y; y need not be whole. */
+AT_FUNCTION2(fn_ldexp) {
+  if constexpr (AT_IS_F32) {
+    if (y == truncf(y) && fabsf(y) < 1e6f) return scalbnf(x, (int)y);
+    return x * exp2f(y);
+  } else {
+    if (y == trunc(y) && fabs(y) < 1e6) return scalbn(x, (int)y);
+    return x * exp2(y);
+  }
+}
+
+/* Integers wrap; to a negative power what 1 / x truncates to, 0 for 0. */
+AT_FUNCTION2(fn_power) {
+  if constexpr (at_is_integer<T>) {
+    if (y < (T)0) return x == (T)1 ? (T)1 : x == (T)-1 ? ((at_u32)y & 1u ? (T)-1 : (T)1) : (T)0;
+    AT_WIDE base = (AT_WIDE)x, product = 1;
+    for (at_u64 left = (at_u64)y; left; left >>= 1) {
+      if (left & 1u) product *= base;
+      base *= base;
+    }
+    return (T)product;
+  } else if constexpr (!AT_IS_F32) {
+    return pow(x, y);
+  } else if constexpr (P == AT_STRICT) {
+    return (float)pow((double)x, (double)y);
+  } else {
+    return powf(x, y);
+  }
+}
+
+/* ---- of neural networks ---- */
+
+template <int P, class T> AT_INLINE T at_exp(T x) { return fn_exp<P, T>(x); }
+AT_INLINE float at_exp_narrow(float x) { return at_fast_exp2(x * 0x1.715476p+0f); }
+
+/* Without overflow: e is exp(-|x|). */
+AT_FUNCTION1(fn_sigmoid) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    return at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+  } else {
+    const T e = at_exp<P>(-at_abs(x)), d = (T)1 / ((T)1 + e);
+    return x < (T)0 ? e / ((T)1 + e) : d;
+  }
+}
+AT_FUNCTION1(fn_silu) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    return x * at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+  } else {
+    const T e = at_exp<P>(-at_abs(x));
+    return (x < (T)0 ? x * e : x) / ((T)1 + e);
+  }
+}
+AT_FUNCTION1(fn_softplus) {
+  const T e = at_exp<P>(-at_abs(x)), low = fn_log1p<P, T>(e);
+  return x > (T)0 ? x + low : x != x ? x : low;
+}
+AT_FUNCTION1(fn_softsign) { return x / ((T)1 + at_abs(x)); }
+/* x n / (n + 2) with n = exp(x) (exp(x) + 2), in terms of exp(-|x|). */
+AT_FUNCTION1(fn_mish) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    const float e = at_exp_narrow(-fabsf(x)), n = x < 0.0f ? e * (e + 2.0f) : 2.0f * e + 1.0f;
+    return x * n * at_fast_reciprocal(x < 0.0f ? n + 2.0f : n + 2.0f * e * e);
+  } else {
+    const T e = at_exp<P>(-at_abs(x)), n = x < (T)0 ? e * (e + (T)2) : (T)2 * e + (T)1;
+    return x * (n / (x < (T)0 ? n + (T)2 : n + (T)2 * e * e));
+  }
+}
+/* Near 1/2 the quotient is near 1, but 2 x - 1 is exact. */
+AT_FUNCTION1(fn_logit) {
+  const T rest = (T)1 - x;
+  if (x >= (T)0.25 && x <= (T)0.75) return fn_log1p<AT_STRICT, T>((x - rest) / rest);
+  return fn_log<AT_STRICT, T>(x / rest);
+}
+AT_FUNCTION2(fn_elu) { return x > (T)0 ? x : y * fn_expm1<P, T>(x); }
+AT_FUNCTION2(fn_leaky_relu) { return x < (T)0 ? x * y : x; }
+AT_FUNCTION1(fn_hardtanh) { return x < (T)-1 ? (T)-1 : x > (T)1 ? (T)1 : x; }
+template <class T> AT_INLINE T at_ramp(T x) {
+  const T y = x + (T)3;
+  return y < (T)0 ? (T)0 : y > (T)6 ? (T)6 : y;
+}
+AT_FUNCTION1(fn_hardsigmoid) { return at_ramp(x) / (T)6; }
+AT_FUNCTION1(fn_hardswish) { return x * at_ramp(x) / (T)6; }
+
+/* The normal distribution's share above a >= 0 is exp(-a^2 / 2) times a function that a polynomial in t = 1 / (1 + p a)
+ * gives, so the left tail of gelu keeps its relative accuracy. */
+AT_INLINE float at_share_above(float a) {
+  const float d = __fmaf_rn(a, 0.25f, 1.0f), left = __fmaf_rn(a, 0.25f, 1.0f - d); /* d + left is 1 + a / 4 */
+  float t = at_fast_reciprocal(d);
+  t = __fmaf_rn(t, __fmaf_rn(-d, t, 1.0f) - left * t, t);
+  const float s = t - 0x1.38p-1f;
+  float r = -0x1.846eaep-7f;
+  r = __fmaf_rn(r, s, 0x1.fa6ec2p-7f);
+  r = __fmaf_rn(r, s, 0x1.0a8652p-5f);
+  r = __fmaf_rn(r, s, -0x1.09b5cap-5f);
+  r = __fmaf_rn(r, s, -0x1.6ebe6ap-4f);
+  r = __fmaf_rn(r, s, 0x1.82613ep-7f);
+  r = __fmaf_rn(r, s, 0x1.0ca092p-2f);
+  r = __fmaf_rn(r, s, 0x1.efdeacp-2f);
+  r = __fmaf_rn(r, s, 0x1.0e1936p-1f);
+  r = __fmaf_rn(r, s, 0x1.9d0112p-2f);
+  r = __fmaf_rn(r, s, 0x1.d158f2p-3f);
+  const float h = a * a, l = __fmaf_rn(a, a, -h), e = expf(-0.5f * h);
+  return __fmaf_rn(e * -0.5f, l, e) * (t * r);
+}
+AT_INLINE float at_share_above_narrow(float a) {
+  const float t = at_fast_reciprocal(__fmaf_rn(a, 0.375f, 1.0f)), s = t - 0x1.28p-1f;
+  float r = -0x1.71f67cp-4f;
+  r = __fmaf_rn(r, s, -0x1.30b678p-7f);
+  r = __fmaf_rn(r, s, 0x1.fe2f02p-3f);
+  r = __fmaf_rn(r, s, 0x1.8a5b1cp-2f);
+  r = __fmaf_rn(r, s, 0x1.2fe08cp-2f);
+  return at_fast_exp2(a * (a * -0x1.715476p-1f)) * (t * r);
+}
+AT_FUNCTION1(fn_gelu) {
+  if constexpr (AT_IS_F32) {
+    const float a = fminf(fabsf(x), 20.0f), q = P == AT_STRICT ? at_share_above(a) : at_share_above_narrow(a);
+    return x < 0.0f ? x * q : x * (1.0f - q);
+  } else {
+    const double half = 0.5 * erfc(fabs(x) * 0x1.6a09e667f3bcdp-1), h = x * x, l = fma(x, x, -h);
+    /* The rounding of |x| / sqrt(2), which erfc's tail magnifies. */
+    const double z = fabs(x) * 0x1.6a09e667f3bcdp-1, off = fma(fabs(x), 0x1.6a09e667f3bcdp-1, -z) +
+                                                          fabs(x) * -0x1.bdd3413b26456p-55;
+    const double slope = 0x1.20dd750429b6dp-1 * exp(-0.5 * h) * (1.0 - 0.5 * l), q = fabs(x) < 40.0 ? half - slope * off : 0.0;
+    return x < 0.0 ? x * q : x * (1.0 - q);
+  }
+}
+/* x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3). */
+AT_FUNCTION1(fn_gelu_tanh) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    const float h = x * x, u = x * __fmaf_rn(h, -0x1.a5a7dp-4f, -0x1.26aec2p+1f); /* -2 u / ln 2 */
+    return x * at_fast_reciprocal(1.0f + at_fast_exp2(u));
+  } else if constexpr (AT_IS_F32) {
+    const double w = x, u = w * (w * w * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0); /* 2 u */
+    const float a = fminf(fabsf((float)u), 200.0f), l = a < 200.0f ? (float)(fabs(u) - (double)a) : 0.0f;
+    const float e0 = expf(-a), e = __fmaf_rn(e0, -l, e0);
+    return x < 0.0f ? x * (e / (1.0f + e)) : x / (1.0f + e);
+  } else {
+    const double u = x * (x * x * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0), e = exp(-fabs(u));
+    return (x < 0.0 ? x * e : x) / (1.0 + e);
+  }
+}
