@@ -126,14 +126,13 @@ static void write_element(char *to, attune_dtype dtype, double value) {
   case ATTUNE_F64: __builtin_memcpy(to, &value, 8); break;
   case ATTUNE_F32: __builtin_memcpy(to, &single, 4); break;
   case ATTUNE_BF16: *(uint16_t *)(void *)to = (uint16_t)(bits >> 16); break;
-  case ATTUNE_I32:
-  case ATTUNE_I64: break; /* no GEMM has them */
   case ATTUNE_F16: { /* normal numbers only: small ones become zero */
     const int exponent = (int)(bits >> 23 & 255) - 112;
     const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     *(uint16_t *)(void *)to = exponent < 1 ? sign : (uint16_t)(sign | (unsigned)exponent << 10 | (bits >> 13 & 1023));
     break;
   }
+  default: break; /* no GEMM has the others */
   }
 }
 

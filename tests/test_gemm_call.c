@@ -192,6 +192,14 @@ static void bad_enums(void **state) {
   attune_gemm_problem p = problem_of(2, 2, 2);
   p.dtype = (attune_dtype)0;
   REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
+  for (int dtype = ATTUNE_I32; dtype <= (int)ATTUNE_C128; dtype++) {
+    p.dtype = (attune_dtype)dtype;
+    REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype");
+    p.dtype = ATTUNE_F32;
+    p.dtype_out = (attune_dtype)dtype;
+    REFUSED(attune_gemm(tuner, stream, &p, &o), "problem.dtype_out");
+    p.dtype_out = (attune_dtype)0;
+  }
   static const attune_dtype mixed[][2] = {{ATTUNE_F64, ATTUNE_F32},
                                           {ATTUNE_F32, ATTUNE_F64},
                                           {ATTUNE_F32, ATTUNE_F16},

@@ -143,6 +143,11 @@ static void writes_terms(void **state) {
   attune_dtype dtype = ATTUNE_F64;
   assert_true(!at_text_dtype("i32", 3, AT_DTYPES_FLOAT, &dtype) && !at_text_dtype("i3", 2, AT_DTYPES_ALL, &dtype));
   assert_true(at_text_dtype("i32:f64", 3, AT_DTYPES_ALL, &dtype) && dtype == ATTUNE_I32);
+  for (int d = 1; d <= AT_DTYPE_LAST; d++) {
+    const char *name = attune_dtype_name((attune_dtype)d);
+    assert_true(at_text_dtype(name, strlen(name), AT_DTYPES_ALL, &dtype) && (int)dtype == d);
+  }
+  assert_true(!at_text_dtype("unknown", 7, ~0u, &dtype));
 }
 
 /* ---- columns ---- */
@@ -191,7 +196,9 @@ static void refuses_columns(void **state) {
   static const struct {
     at_field field;
     const char *message;
-  } samples[] = {{{"dtype", "f16", 1}, "dtype is \"f16\"; should be f64, f32, bf16, i32 or i64"},
+  } samples[] = {{{"dtype", "f16", 1},
+                  "dtype is \"f16\"; should be f64, f32, bf16, i32, i64, i8, i16, u8, u16, u32, u64, bool, f8e4m3, "
+                  "f8e5m2, c64 or c128"},
                  {{"axis", "0", 1}, "axis is \"0\"; should be a whole number of 1 or more"},
                  {{"pitch", "-1", 1}, "pitch is \"-1\"; should be a whole number, 0 for packed"},
                  {{"axis", "broadcast", 1}, "axis is \"broadcast\""},

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/dtype.h"
 #include "src/random/fill.h"
 
 #define BAD(call) assert_int_equal((call), ATTUNE_INVALID_ARGUMENT)
@@ -328,6 +329,11 @@ static void bad_places(void **state) {
   (void)state;
   attune_generator *g = new_generator();
   _Alignas(16) unsigned char out[64];
+  for (int k = 0; k < KINDS; k++)
+    for (int dtype = ATTUNE_I8; dtype <= AT_DTYPE_LAST; dtype++) { /* without random numbers */
+      BAD(draw((kind)k, g, inline_stream, out, (attune_dtype)dtype, 4));
+      assert_non_null(strstr(attune_last_message(), "dtype is "));
+    }
   for (int k = 0; k < KINDS; k++)
     for (size_t d = 0; d < DTYPES; d++) {
       const size_t size = attune_dtype_size(dtypes[d]);

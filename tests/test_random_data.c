@@ -5,11 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/dtype.h"
+#include "src/float8.h"
 #include "src/half.h"
 #include "tuning/random_data.h"
 
 static const at_range USUAL = {0.0, 0.0};
 
+/* An element; of a complex dtype part i: twice as many. */
 static double element(const void *data, int dtype, size_t i) {
   switch ((attune_dtype)dtype) {
   case ATTUNE_F64: return ((const double *)data)[i];
@@ -18,8 +21,35 @@ static double element(const void *data, int dtype, size_t i) {
   case ATTUNE_BF16: return (double)at_bf16_to_f32(((const uint16_t *)data)[i]);
   case ATTUNE_I32: return (double)((const int32_t *)data)[i];
   case ATTUNE_I64: return (double)((const int64_t *)data)[i];
+  case ATTUNE_I8: return (double)((const int8_t *)data)[i];
+  case ATTUNE_I16: return (double)((const int16_t *)data)[i];
+  case ATTUNE_BOOL:
+  case ATTUNE_U8: return (double)((const uint8_t *)data)[i];
+  case ATTUNE_U16: return (double)((const uint16_t *)data)[i];
+  case ATTUNE_U32: return (double)((const uint32_t *)data)[i];
+  case ATTUNE_U64: return (double)((const uint64_t *)data)[i];
+  case ATTUNE_F8E4M3: return (double)at_f8e4m3_to_f32(((const uint8_t *)data)[i]);
+  case ATTUNE_F8E5M2: return (double)at_f8e5m2_to_f32(((const uint8_t *)data)[i]);
+  case ATTUNE_C64: return (double)((const float *)data)[i];
+  case ATTUNE_C128: return ((const double *)data)[i];
   }
   return (double)NAN;
+}
+
+static size_t count_of(int dtype, size_t bytes) {
+  const size_t elements = bytes / attune_dtype_size((attune_dtype)dtype);
+  return at_dtype_kind_of((attune_dtype)dtype) == AT_KIND_COMPLEX ? 2 * elements : elements;
+}
+
+/* What is usual: ends, variance, and how many zeros are too many of `count`. */
+static void usual(int dtype, double *low, double *high, double *variance, double *zeros) {
+  const bool whole = at_dtype_whole((attune_dtype)dtype);
+  *high = whole ? 100.0 : 1.0;
+  *low = at_dtype_unsigned((attune_dtype)dtype) ? 0.0 : -*high;
+  if (dtype == ATTUNE_BOOL) *high = 1.0;
+  const double n = *high - *low + 1.0;
+  *variance = whole ? (n * n - 1.0) / 12.0 : 1.0 / 3.0;
+  *zeros = dtype == ATTUNE_BOOL ? 0.51 : whole ? 0.011 : dtype == ATTUNE_F8E4M3 ? 2e-3 : 1e-5;
 }
 
 /* Mean and variance of what is uniform over the range, few zeros, a number of elements that no row length divides; the
@@ -30,29 +60,31 @@ static void each_dtype(void **state) {
   OK(at_random_create(&one, 1));
   OK(at_random_create(&same, 1));
   OK(at_random_create(&other, 2));
-  for (int dtype = ATTUNE_F64; dtype <= ATTUNE_I64; dtype++) {
+  for (int dtype = 1; dtype <= AT_DTYPE_LAST; dtype++) {
     const void *data = NULL, *again = NULL, *different = NULL;
-    const bool integer = dtype >= ATTUNE_I32;
-    const double most = integer ? 100.0 : 1.0, variance = integer ? 201.0 * 201.0 / 12.0 : 1.0 / 3.0;
+    double low, high, variance, zero_part;
     size_t bytes = 0;
+    usual(dtype, &low, &high, &variance, &zero_part);
     OK(at_random_data(one, (attune_dtype)dtype, USUAL, &data, &bytes));
     OK(at_random_data(same, (attune_dtype)dtype, USUAL, &again, &bytes));
     OK(at_random_data(other, (attune_dtype)dtype, USUAL, &different, &bytes));
     assert_memory_equal(data, again, 4096);
     assert_memory_not_equal(data, different, 4096);
-    const size_t count = bytes / attune_dtype_size((attune_dtype)dtype);
+    const size_t count = count_of(dtype, bytes), elements = bytes / attune_dtype_size((attune_dtype)dtype);
+    const double middle = (low + high) / 2.0;
     double sum = 0.0, square = 0.0;
     size_t zeros = 0;
     for (size_t i = 0; i < count; i++) {
       const double x = element(data, dtype, i);
-      if (!(fabs(x) <= most)) fail_msg("%s: %g is not within %g", attune_dtype_name((attune_dtype)dtype), x, most);
+      if (!(x >= low && x <= high)) fail_msg("%s: %g is outside", attune_dtype_name((attune_dtype)dtype), x);
       zeros += x == 0.0;
-      sum += x;
-      square += x * x;
+      sum += x - middle;
+      square += (x - middle) * (x - middle);
     }
-    assert_true(fabs(sum / (double)count) < 0.005 * most);
+    assert_true(fabs(sum / (double)count) < 0.005 * (high - low));
     assert_true(fabs(square / (double)count / variance - 1.0) < 0.01);
-    assert_true(zeros < (integer ? count / 100 : 20) && count % 2 && count % 3 && count % 5 && count % 7);
+    assert_true((double)zeros < zero_part * (double)count);
+    assert_true(elements % 2 && elements % 3 && elements % 5 && elements % 7);
   }
   at_random_destroy(one);
   at_random_destroy(same);
@@ -79,7 +111,20 @@ static void ranges_hold(void **state) {
               {ATTUNE_I32, {7.0, 7.0}, true},
               {ATTUNE_I32, {-2147483648.0, 2147483647.0}, false},
               {ATTUNE_I64, {-0x1p63, 0x1.fffffffffffffp62}, false},
-              {ATTUNE_I64, {0.0, 0x1p40}, false}};
+              {ATTUNE_I64, {0.0, 0x1p40}, false},
+              {ATTUNE_I8, {-128.0, 127.0}, true},
+              {ATTUNE_I16, {-32768.0, 32767.0}, false},
+              {ATTUNE_U8, {0.0, 255.0}, true},
+              {ATTUNE_U16, {65000.0, 65535.0}, true},
+              {ATTUNE_U32, {1.0, 4294967295.0}, false},
+              {ATTUNE_U64, {0.0, 0x1.fffffffffffffp63}, false},
+              {ATTUNE_U64, {0x1p63, 0x1.8p63}, false},
+              {ATTUNE_BOOL, {0.0, 1.0}, true},
+              {ATTUNE_BOOL, {1.0, 1.0}, true},
+              {ATTUNE_F8E4M3, {-448.0, 448.0}, false},
+              {ATTUNE_F8E5M2, {1.0, 57344.0}, false},
+              {ATTUNE_C64, {1e-3, 10.0}, false},
+              {ATTUNE_C128, {-1e308, 1e308}, false}};
   at_random *random = NULL;
   OK(at_random_create(&random, 5));
   for (size_t r = 0; r < AT_COUNT(rows); r++) {
@@ -87,7 +132,7 @@ static void ranges_hold(void **state) {
     size_t bytes = 0;
     double least = (double)INFINITY, most = -(double)INFINITY;
     OK(at_random_data(random, (attune_dtype)rows[r].dtype, rows[r].range, &data, &bytes));
-    const size_t count = bytes / attune_dtype_size((attune_dtype)rows[r].dtype);
+    const size_t count = count_of(rows[r].dtype, bytes);
     for (size_t i = 0; i < count; i++) {
       least = fmin(least, element(data, rows[r].dtype, i));
       most = fmax(most, element(data, rows[r].dtype, i));
@@ -107,7 +152,7 @@ static void impossible_ranges_are_told(void **state) {
     at_range range;
     const char *words;
   } rows[] = {{0, {0.0, 0.0}, "dtype 0"},
-              {ATTUNE_I64 + 1, {0.0, 0.0}, "dtype 7"},
+              {AT_DTYPE_LAST + 1, {0.0, 0.0}, "dtype 18"},
               {ATTUNE_F32, {2.0, 1.0}, "f32 has no number from 2 to 1"},
               {ATTUNE_BF16, {1.001, 1.003}, "bf16 has no number"},
               {ATTUNE_F64, {(double)NAN, 1.0}, "f64 has no number"},
@@ -115,7 +160,12 @@ static void impossible_ranges_are_told(void **state) {
               {ATTUNE_I32, {0.25, 0.75}, "i32 has no number"},
               {ATTUNE_I32, {0.0, 0x1p31}, "i32 has no number"},
               {ATTUNE_I64, {0.0, 0x1p63}, "i64 has no number"},
-              {ATTUNE_I64, {(double)NAN, (double)NAN}, "i64 has no number"}};
+              {ATTUNE_I64, {(double)NAN, (double)NAN}, "i64 has no number"},
+              {ATTUNE_U8, {-1.0, 5.0}, "u8 has no number"},
+              {ATTUNE_U64, {0.0, 0x1p64}, "u64 has no number"},
+              {ATTUNE_BOOL, {0.0, 2.0}, "bool has no number"},
+              {ATTUNE_F8E4M3, {449.0, 500.0}, "f8e4m3 has no number"},
+              {ATTUNE_C64, {2.0, 1.0}, "c64 has no number"}};
   at_random *random = NULL;
   OK(at_random_create(&random, 5));
   for (size_t r = 0; r < AT_COUNT(rows); r++) {

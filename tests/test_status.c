@@ -76,8 +76,18 @@ static void names(void **state) {
   assert_string_equal(attune_status_string((attune_status)99), "unknown status");
   assert_string_equal(attune_dtype_name(ATTUNE_BF16), "bf16");
   assert_string_equal(attune_dtype_name((attune_dtype)0), "unknown");
-  assert_int_equal(attune_dtype_size(ATTUNE_F64), 8);
-  assert_int_equal(attune_dtype_size(ATTUNE_F16), 2);
+  static const struct {
+    const char *name;
+    size_t size;
+  } dtypes[] = {{"f64", 8},  {"f32", 4},    {"f16", 2},    {"bf16", 2}, {"i32", 4},  {"i64", 8},
+                {"i8", 1},   {"i16", 2},    {"u8", 1},     {"u16", 2},  {"u32", 4},  {"u64", 8},
+                {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8},  {"c128", 16}};
+  for (int i = 0; i < 17; i++) {
+    assert_string_equal(attune_dtype_name((attune_dtype)(i + 1)), dtypes[i].name);
+    assert_int_equal(attune_dtype_size((attune_dtype)(i + 1)), dtypes[i].size);
+  }
+  assert_int_equal(attune_dtype_size((attune_dtype)18), 0);
+  assert_string_equal(attune_dtype_name((attune_dtype)18), "unknown");
   assert_int_equal(attune_dtype_size((attune_dtype)77), 0);
   char version[32];
   snprintf(version, sizeof version, "%d.%d.%d", ATTUNE_VERSION_MAJOR, ATTUNE_VERSION_MINOR, ATTUNE_VERSION_PATCH);

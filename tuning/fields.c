@@ -62,10 +62,10 @@ attune_status at_field_word(const at_field *field, const char *name, const char 
 }
 
 attune_status at_field_dtype(const at_field *field, const char *name, unsigned dtypes, attune_dtype *out, bool *known) {
-  const char *names[ATTUNE_I64];
-  attune_dtype each[ATTUNE_I64];
+  const char *names[AT_DTYPE_LAST];
+  attune_dtype each[AT_DTYPE_LAST];
   int count = 0, found = -1;
-  for (int dtype = ATTUNE_F64; dtype <= (int)ATTUNE_I64; dtype++)
+  for (int dtype = ATTUNE_F64; dtype <= AT_DTYPE_LAST; dtype++)
     if (dtypes & AT_DTYPE_BIT(dtype)) {
       each[count] = (attune_dtype)dtype;
       names[count++] = attune_dtype_name((attune_dtype)dtype);

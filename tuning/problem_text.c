@@ -72,7 +72,7 @@ attune_status at_text_read(const char *text, const char *operation, const at_wor
 }
 
 bool at_text_dtype(const char *word, size_t chars, unsigned dtypes, attune_dtype *out) {
-  for (int dtype = ATTUNE_F64; dtype <= (int)ATTUNE_I64; dtype++) {
+  for (int dtype = ATTUNE_F64; dtype <= AT_DTYPE_LAST; dtype++) {
     const char *name = attune_dtype_name((attune_dtype)dtype);
     if (!(dtypes & AT_DTYPE_BIT(dtype)) || strlen(name) != chars || strncmp(name, word, chars) != 0) continue;
     *out = (attune_dtype)dtype;

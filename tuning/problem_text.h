@@ -5,6 +5,7 @@
 #ifndef AT_PROBLEM_TEXT_H
 #define AT_PROBLEM_TEXT_H
 
+#include "src/dtype.h"
 #include "tuning/op.h"
 #include "tuning/terms.h"
 
@@ -36,7 +37,7 @@ attune_status at_text_read(const char *text, const char *operation, const at_wor
 #define AT_DTYPE_BIT(dtype) (1u << (unsigned)(dtype))
 #define AT_DTYPES_FLOAT \
   (AT_DTYPE_BIT(ATTUNE_F64) | AT_DTYPE_BIT(ATTUNE_F32) | AT_DTYPE_BIT(ATTUNE_F16) | AT_DTYPE_BIT(ATTUNE_BF16))
-#define AT_DTYPES_ALL (AT_DTYPES_FLOAT | AT_DTYPE_BIT(ATTUNE_I32) | AT_DTYPE_BIT(ATTUNE_I64))
+#define AT_DTYPES_ALL ((AT_DTYPE_BIT(AT_DTYPE_LAST) << 1) - 2u)
 bool at_text_dtype(const char *word, size_t chars, unsigned dtypes, attune_dtype *out);
 
 /* "4096x16x4096": `least` to `most` sizes. */

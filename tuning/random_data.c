@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/dtype.h"
+#include "src/float8.h"
 #include "src/half.h"
 
 enum {
@@ -52,21 +54,24 @@ static double uniform(uint64_t *state) {
 
 /* ---- reals ---- */
 
-/* Stores x as the dtype; what it has become. */
+/* Stores x as the dtype, a complex one's part; what it has become. */
 static double put_real(void *data, attune_dtype dtype, size_t at, double x) {
   switch (dtype) {
-  case ATTUNE_F64: return ((double *)data)[at] = x;
-  case ATTUNE_F32: return (double)(((float *)data)[at] = (float)x);
+  case ATTUNE_F64:
+  case ATTUNE_C128: return ((double *)data)[at] = x;
+  case ATTUNE_F32:
+  case ATTUNE_C64: return (double)(((float *)data)[at] = (float)x);
   case ATTUNE_F16: return (double)at_f16_to_f32(((uint16_t *)data)[at] = at_f64_to_f16(x));
   case ATTUNE_BF16: return (double)at_bf16_to_f32(((uint16_t *)data)[at] = at_f64_to_bf16(x));
-  case ATTUNE_I32:
-  case ATTUNE_I64: break;
+  case ATTUNE_F8E4M3: return (double)at_f8e4m3_to_f32(((uint8_t *)data)[at] = at_f64_to_f8e4m3(x));
+  case ATTUNE_F8E5M2: return (double)at_f8e5m2_to_f32(((uint8_t *)data)[at] = at_f64_to_f8e5m2(x));
+  default: return (double)NAN;
   }
-  return (double)NAN;
 }
 
 static bool fill_reals(void *data, attune_dtype dtype, at_range range, uint64_t *state) {
-  for (size_t i = 0; i < ELEMENTS; i++) {
+  const size_t parts = at_dtype_kind_of(dtype) == AT_KIND_COMPLEX ? 2 : 1;
+  for (size_t i = 0; i < parts * ELEMENTS; i++) {
     double stored = (double)NAN;
     for (int draws = 0; !(stored >= range.low && stored <= range.high); draws++) {
       if (draws == MOST_DRAWS) return false;
@@ -79,24 +84,43 @@ static bool fill_reals(void *data, attune_dtype dtype, at_range range, uint64_t 
 
 /* ---- integers ---- */
 
-static bool fill_integers(void *data, attune_dtype dtype, at_range range, uint64_t *state) {
-  const double least = dtype == ATTUNE_I32 ? -0x1p31 : -0x1p63, low = ceil(range.low), high = floor(range.high);
-  if (!(low >= least && low <= high && high < -least)) return false;
-  const uint64_t first = (uint64_t)(int64_t)low, count = (uint64_t)(int64_t)high - first + 1; /* 0: all there are */
-  for (size_t i = 0; i < ELEMENTS; i++) {
-    const int64_t value = (int64_t)(first + (count ? next(state) % count : next(state)));
-    if (dtype == ATTUNE_I32)
-      ((int32_t *)data)[i] = (int32_t)value;
-    else
-      ((int64_t *)data)[i] = value;
+/* The least number of the dtype and the first one above its largest; for bool 0 and 2. */
+static void limits(attune_dtype dtype, double *least, double *end) {
+  const int bits = 8 * (int)attune_dtype_size(dtype);
+  *least = at_dtype_unsigned(dtype) ? 0.0 : -ldexp(1.0, bits - 1);
+  *end = dtype == ATTUNE_BOOL ? 2.0 : ldexp(1.0, at_dtype_unsigned(dtype) ? bits : bits - 1);
+}
+
+/* Stores the value's low bytes. */
+static void put_integer(void *data, attune_dtype dtype, size_t at, uint64_t value) {
+  switch (attune_dtype_size(dtype)) {
+  case 1: ((uint8_t *)data)[at] = (uint8_t)value; break;
+  case 2: ((uint16_t *)data)[at] = (uint16_t)value; break;
+  case 4: ((uint32_t *)data)[at] = (uint32_t)value; break;
+  default: ((uint64_t *)data)[at] = value; break;
   }
+}
+
+static bool fill_integers(void *data, attune_dtype dtype, at_range range, uint64_t *state) {
+  double least, end;
+  limits(dtype, &least, &end);
+  const double low = ceil(range.low), high = floor(range.high);
+  if (!(low >= least && low <= high && high < end)) return false;
+  const bool is_unsigned = at_dtype_unsigned(dtype);
+  const uint64_t first = is_unsigned ? (uint64_t)low : (uint64_t)(int64_t)low,
+                 last = is_unsigned ? (uint64_t)high : (uint64_t)(int64_t)high,
+                 count = last - first + 1; /* 0: all there are */
+  for (size_t i = 0; i < ELEMENTS; i++)
+    put_integer(data, dtype, i, first + (count ? next(state) % count : next(state)));
   return true;
 }
 
 /* ---- pools ---- */
 
-static bool is_integer(attune_dtype dtype) {
-  return dtype == ATTUNE_I32 || dtype == ATTUNE_I64;
+static at_range usual_range(attune_dtype dtype) {
+  if (dtype == ATTUNE_BOOL) return (at_range){0.0, 1.0};
+  if (at_dtype_unsigned(dtype)) return (at_range){0.0, 100.0};
+  return at_dtype_whole(dtype) ? (at_range){-100.0, 100.0} : (at_range){-1.0, 1.0};
 }
 
 static uint64_t seed_of(const at_random *random, attune_dtype dtype, at_range range) {
@@ -127,7 +151,7 @@ static attune_status make(at_random *random, attune_dtype dtype, at_range range,
   void *data = malloc(ELEMENTS * attune_dtype_size(dtype));
   if (!data) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for random data");
   uint64_t state = seed_of(random, dtype, range);
-  if (!(is_integer(dtype) ? fill_integers : fill_reals)(data, dtype, range, &state)) {
+  if (!(at_dtype_whole(dtype) ? fill_integers : fill_reals)(data, dtype, range, &state)) {
     free(data);
     return at_fail(ATTUNE_INTERNAL, "%s has no number from %g to %g, which a buffer should hold",
                    attune_dtype_name(dtype), range.low, range.high);
@@ -141,8 +165,7 @@ static attune_status make(at_random *random, attune_dtype dtype, at_range range,
 
 attune_status at_random_data(at_random *random, attune_dtype dtype, at_range range, const void **out, size_t *bytes) {
   if (!attune_dtype_size(dtype)) return at_fail(ATTUNE_INTERNAL, "no random data for dtype %d", (int)dtype);
-  if (range.low == 0.0 && range.high == 0.0)
-    range = is_integer(dtype) ? (at_range){-100.0, 100.0} : (at_range){-1.0, 1.0};
+  if (range.low == 0.0 && range.high == 0.0) range = usual_range(dtype);
   pool *p = find(random, dtype, range);
   const attune_status status = p ? ATTUNE_OK : make(random, dtype, range, &p);
   if (status != ATTUNE_OK) return status;

@@ -8,7 +8,8 @@
 
 #include "src/support.h"
 
-/* Numbers from low to high. {0, 0}: the usual ones of a dtype, -1 to 1 for reals and -100 to 100 for integers. */
+/* Numbers from low to high; of a complex number both parts are. {0, 0}: the usual ones of a dtype, -1 to 1 for reals,
+ * -100 to 100 for integers, from 0 for unsigned ones, 0 and 1 for bool. */
 typedef struct at_range {
   double low, high;
 } at_range;

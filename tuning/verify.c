@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/dtype.h"
+
 /* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an integer
  * is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be expected to give
  * NaN: there it is a finite number that is no result of theirs. */
@@ -146,7 +148,7 @@ static attune_status renew(at_verifier *v) {
 }
 
 static bool is_integer(const at_buffer *buffer) {
-  return buffer->dtype == ATTUNE_I32 || buffer->dtype == ATTUNE_I64;
+  return at_dtype_whole(buffer->dtype);
 }
 
 static attune_status poison(at_verifier *v, int i, turn which) {

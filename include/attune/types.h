@@ -57,8 +57,8 @@ ATTUNE_API const char *attune_version(void);
 /* Bytes of one element of `dtype`; 0 for a value that is no dtype. Any thread; allowed in capture. */
 ATTUNE_API size_t attune_dtype_size(attune_dtype dtype);
 
-/* "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool", "f8e4m3", "f8e5m2", "c64" or "c128"; "unknown" for a value that is no dtype. Borrowed; any thread; allowed in
- * capture. */
+/* "f64", "f32", "f16", "bf16", "i8" to "i64", "u8" to "u64", "bool", "f8e4m3", "f8e5m2", "c64" or "c128"; "unknown" for
+ * a value that is no dtype. Borrowed; any thread; allowed in capture. */
 ATTUNE_API const char *attune_dtype_name(attune_dtype dtype);
 
 #ifdef __cplusplus

@@ -26,15 +26,15 @@ enum {
 
 /* What a node does. The first group has no arguments. */
 typedef enum at_node_kind {
-  AT_NODE_INPUT,      /* an element of tensor `index` */
-  AT_NODE_SCALAR,     /* scalar `index`, converted to the node's dtype */
-  AT_NODE_CONSTANT,   /* `constant` */
-  AT_NODE_POSITION,   /* the element's coordinate along dimension `index`, from the last one: 0 is the innermost; i64 */
-  AT_NODE_ELEMENT,    /* the element's number in row-major order of the whole shape; i64 */
-  AT_NODE_UNIFORM,    /* rand(), draw `index` of the element: f32 in [0, 1) */
-  AT_NODE_NORMAL,     /* randn(), draw `index` of the element: f32 */
-  AT_NODE_CAST,       /* argument 0 in the node's dtype */
-  AT_NODE_FUNCTION    /* `function` of the arguments, all of which have the function's argument dtype */
+  AT_NODE_INPUT,    /* an element of tensor `index` */
+  AT_NODE_SCALAR,   /* scalar `index`, converted to the node's dtype */
+  AT_NODE_CONSTANT, /* `constant` */
+  AT_NODE_POSITION, /* the element's coordinate along dimension `index`, from the last one: 0 is the innermost; i64 */
+  AT_NODE_ELEMENT,  /* the element's number in row-major order of the whole shape; i64 */
+  AT_NODE_UNIFORM,  /* rand(), draw `index` of the element: f32 in [0, 1) */
+  AT_NODE_NORMAL,   /* randn(), draw `index` of the element: f32 */
+  AT_NODE_CAST,     /* argument 0 in the node's dtype */
+  AT_NODE_FUNCTION  /* `function` of the arguments, all of which have the function's argument dtype */
 } at_node_kind;
 
 /* Every operator and function: functions.def says its name, arguments and dtypes. */
@@ -49,33 +49,33 @@ typedef enum at_function {
  * computed in f32 and rounded once, where a value is cast or stored: a node is never of these dtypes unless it is an
  * input or a cast. */
 typedef enum at_type_rule {
-  AT_RULE_NUMBER,  /* common dtype in and out; not bool: it becomes i64 as torch.add of integers would have it */
-  AT_RULE_FLOAT,   /* common dtype; integers and bool become f32 */
-  AT_RULE_REAL,    /* as NUMBER, not complex */
+  AT_RULE_NUMBER,        /* common dtype in and out; not bool: it becomes i64 as torch.add of integers would have it */
+  AT_RULE_FLOAT,         /* common dtype; integers and bool become f32 */
+  AT_RULE_REAL,          /* as NUMBER, not complex */
   AT_RULE_FLOATING_REAL, /* as FLOAT, not complex */
-  AT_RULE_COMPARE, /* common dtype in, bool out; not complex */
-  AT_RULE_EQUAL,   /* common dtype in, bool out */
-  AT_RULE_BITS,    /* integers and bool: common dtype in and out */
-  AT_RULE_SHIFT,   /* integers: common dtype in and out */
-  AT_RULE_LOGIC,   /* bool in (a number counts as true when it is not 0), bool out */
-  AT_RULE_SELECT,  /* bool, then two of common dtype; common dtype out */
-  AT_RULE_CLASSIFY, /* common floating dtype in, bool out: isnan */
-  AT_RULE_PART     /* complex in, its real dtype out: real, imag, abs of complex */
+  AT_RULE_COMPARE,       /* common dtype in, bool out; not complex */
+  AT_RULE_EQUAL,         /* common dtype in, bool out */
+  AT_RULE_BITS,          /* integers and bool: common dtype in and out */
+  AT_RULE_SHIFT,         /* integers: common dtype in and out */
+  AT_RULE_LOGIC,         /* bool in (a number counts as true when it is not 0), bool out */
+  AT_RULE_SELECT,        /* bool, then two of common dtype; common dtype out */
+  AT_RULE_CLASSIFY,      /* common floating dtype in, bool out: isnan */
+  AT_RULE_PART           /* complex in, its real dtype out: real, imag, abs of complex */
 } at_type_rule;
 
-typedef struct at_number {
+typedef struct at_constant {
   double re, im;   /* of a floating or complex constant */
   int64_t integer; /* of an integer or bool constant; u64 as its bits */
-} at_number;
+} at_constant;
 
 typedef struct at_node {
-  uint8_t kind;     /* at_node_kind */
-  uint8_t dtype;    /* attune_dtype of the value */
-  uint8_t function; /* at_function */
-  uint8_t count;    /* of arguments */
+  uint8_t kind;         /* at_node_kind */
+  uint8_t dtype;        /* attune_dtype of the value */
+  uint8_t function;     /* at_function */
+  uint8_t count;        /* of arguments */
   uint16_t argument[3]; /* nodes before this one */
   uint16_t index;
-  at_number constant;
+  at_constant constant;
 } at_node;
 
 typedef struct at_operand_name {
@@ -88,11 +88,12 @@ typedef struct at_expression {
   int node_count, input_count, scalar_count, output_count;
   int uniform_count, normal_count; /* draws of an element */
   at_node *nodes;                  /* arguments first; each one reaches an output */
-  uint16_t outputs[AT_EXPRESSION_OUTPUTS]; /* their nodes; the node's dtype is the output's, unless the caller's is another */
+  uint16_t outputs
+      [AT_EXPRESSION_OUTPUTS]; /* their nodes; the node's dtype is the output's, unless the caller's is another */
   at_operand_name inputs[AT_EXPRESSION_INPUTS], scalars[AT_EXPRESSION_SCALARS]; /* in the order of their first use */
-  int max_position;  /* the largest dimension of AT_NODE_POSITION; -1: none */
-  bool element;      /* has AT_NODE_ELEMENT */
-  char *text;        /* canonical: tensors i0, i1 ..., scalars s0 ..., shared nodes t0 ...; equal graphs, equal texts */
+  int max_position; /* the largest dimension of AT_NODE_POSITION; -1: none */
+  bool element;     /* has AT_NODE_ELEMENT */
+  char *text;       /* canonical: tensors i0, i1 ..., scalars s0 ..., shared nodes t0 ...; equal graphs, equal texts */
 } at_expression;
 
 /* What the names of a text are. A name that is neither is an error that names it; one that is not used is an error too. */

@@ -29,8 +29,7 @@ static double gamma_of(const at_gemm *g) {
   case ATTUNE_F32: return reduced ? 0x1p-10 + k / 8.0 * 0x1p-24 : chain * 0x1p-24;
   case ATTUNE_F16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-11 : 0.0);
   case ATTUNE_BF16: return fmax(8.0, k / 16.0) * 0x1p-23 + (reduced ? 4.0 * 0x1p-8 : 0.0);
-  case ATTUNE_I32:
-  case ATTUNE_I64: break; /* no GEMM has them */
+  default: break; /* no GEMM has the others */
   }
   return 0.0;
 }

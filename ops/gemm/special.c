@@ -42,8 +42,7 @@ static void store(void *data, attune_dtype dtype, size_t at, double x) {
   case ATTUNE_F32: ((float *)data)[at] = (float)x; break;
   case ATTUNE_F16: ((uint16_t *)data)[at] = at_f64_to_f16(x); break;
   case ATTUNE_BF16: ((uint16_t *)data)[at] = at_f64_to_bf16(x); break;
-  case ATTUNE_I32:
-  case ATTUNE_I64: break; /* no GEMM has them */
+  default: break; /* no GEMM has the others */
   }
 }
 

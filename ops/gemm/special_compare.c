@@ -190,8 +190,7 @@ static void describe_output(comparison *c) {
   case ATTUNE_F32: c->tiny = 0x1p-149, c->most = 0x1.ffffffp127; break;
   case ATTUNE_F16: c->tiny = 0x1p-24, c->most = 65520.0; break;
   case ATTUNE_BF16: c->tiny = 0x1p-133, c->most = 0x1.ffp127; break;
-  case ATTUNE_I32:
-  case ATTUNE_I64: break; /* no GEMM has them */
+  default: break; /* no GEMM has the others */
   }
 }
 

@@ -15,13 +15,21 @@ _Static_assert(AT_F64 == ATTUNE_F64 && AT_F32 == ATTUNE_F32 && AT_F16 == ATTUNE_
 #define FLOATS 1
 #define INTEGERS 2
 
-static bool is_integer(attune_dtype dtype) {
-  return dtype == ATTUNE_I32 || dtype == ATTUNE_I64;
+/* FLOATS, INTEGERS, or 0: a dtype that has no random numbers. */
+static int kind_of(attune_dtype dtype) {
+  switch (dtype) {
+  case ATTUNE_F64:
+  case ATTUNE_F32:
+  case ATTUNE_F16:
+  case ATTUNE_BF16: return FLOATS;
+  case ATTUNE_I32:
+  case ATTUNE_I64: return INTEGERS;
+  default: return 0;
+  }
 }
 
 static attune_status check_dtype(attune_dtype dtype, int kinds) {
-  const size_t size = attune_dtype_size(dtype);
-  if (size && (kinds & (is_integer(dtype) ? INTEGERS : FLOATS))) return ATTUNE_OK;
+  if (kinds & kind_of(dtype)) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %s (%d); should be %s", attune_dtype_name(dtype), (int)dtype,
                  kinds == FLOATS     ? "f64, f32, f16 or bf16"
                  : kinds == INTEGERS ? "i32 or i64"
@@ -56,10 +64,8 @@ static double rounded(double x, attune_dtype dtype) {
   case ATTUNE_F32: return (float)x;
   case ATTUNE_F16: return at_f16_to_f32(at_f64_to_f16(x));
   case ATTUNE_BF16: return at_bf16_to_f32(at_f64_to_bf16(x));
-  case ATTUNE_I32:
-  case ATTUNE_I64: break;
+  default: return x;
   }
-  return x;
 }
 
 static void set_parameter(at_random_call *call, int index, double value) {
@@ -176,7 +182,7 @@ static attune_status check_bounds(attune_dtype dtype, int64_t from, int64_t to) 
                         : dtype == ATTUNE_BF16 ? 1 << 8
                         : dtype == ATTUNE_I32  ? INT32_MAX
                                                : INT64_MAX;
-  const int64_t least = is_integer(dtype) ? -bound - 1 : -bound;
+  const int64_t least = kind_of(dtype) == INTEGERS ? -bound - 1 : -bound;
   if (from >= to)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "from is %lld, to %lld; should be from < to", (long long)from,
                    (long long)to);
