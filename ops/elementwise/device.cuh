@@ -367,11 +367,28 @@ template <int BYTES> AT_INLINE void at_store(char *at, const at_u32 *w) {
 /* N elements of D, N a power of two: 16 bytes an access at most. */
 template <class D, int N> struct at_vector {
   static constexpr int bytes = N * D::bytes, access = bytes < 16 ? bytes : 16, words = (bytes + 3) / 4;
-  at_u32 w[words];
+  alignas(access < 4 ? 4 : access) at_u32 w[words];
 
   __device__ __forceinline__ void load(const char *at) {
 #pragma unroll
     for (int i = 0; i < bytes / access; i++) at_load<access>(w + 4 * i, at + 16 * i);
+  }
+
+  /* From shared memory. */
+  __device__ __forceinline__ void load_shared(const char *at) {
+#pragma unroll
+    for (int i = 0; i < bytes / access; i++) {
+      if constexpr (access == 16)
+        *(uint4 *)(w + 4 * i) = *(const uint4 *)(at + 16 * i);
+      else if constexpr (access == 8)
+        *(uint2 *)w = *(const uint2 *)at;
+      else if constexpr (access == 4)
+        w[0] = *(const at_u32 *)at;
+      else if constexpr (access == 2)
+        w[0] = *(const unsigned short *)at;
+      else
+        w[0] = *(const unsigned char *)at;
+    }
   }
 
   __device__ __forceinline__ void store(char *at) const {
