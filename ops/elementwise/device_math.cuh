@@ -264,7 +264,8 @@ AT_FUNCTION1(fn_abs) {
   else
     return x < (T)0 ? (T)(0u - (AT_WIDE)x) : x;
 }
-AT_FUNCTION1(fn_sign) { return x > (T)0 ? (T)1 : x < (T)0 ? (T)-1 : x == (T)0 ? (T)0 : x; }
+AT_FUNCTION1(fn_sign) { return x > (T)0 ? (T)1 : x < (T)0 ? (T)-1 : (T)0; }
+AT_FUNCTION1(fn_conjugate) { return x; }
 AT_FUNCTION2(fn_copysign) { return at_copysign(x, y); }
 #define AT_ROUNDING(name, single, wide) \
   AT_FUNCTION1(name) {                  \
@@ -361,14 +362,16 @@ AT_FUNCTION2(fn_nextafter) {
     return nextafter(x, y);
 }
 
-/* x 2^y; y need not be whole. */
+/* x 2^y; y need not be whole. The whole part goes into the exponent, once. */
 AT_FUNCTION2(fn_ldexp) {
   if constexpr (AT_IS_F32) {
-    if (y == truncf(y) && fabsf(y) < 1e6f) return scalbnf(x, (int)y);
-    return x * exp2f(y);
+    if (!(fabsf(y) < 10000.0f)) return x * exp2f(y);
+    const float whole = truncf(y);
+    return scalbnf(x * exp2f(y - whole), (int)whole);
   } else {
-    if (y == trunc(y) && fabs(y) < 1e6) return scalbn(x, (int)y);
-    return x * exp2(y);
+    if (!(fabs(y) < 10000.0)) return x * exp2(y);
+    const double whole = trunc(y);
+    return scalbn(x * exp2(y - whole), (int)whole);
   }
 }
 
@@ -405,10 +408,18 @@ AT_FUNCTION1(fn_sigmoid) {
     return x < (T)0 ? e / ((T)1 + e) : d;
   }
 }
+/* x exp(x) far out on the left, where exp(x) has no normal number left; x + 16 is exact there. */
+template <class T> AT_INLINE T at_left_tail(T x) {
+  return x * at_exp<AT_STRICT>(x + (T)16) * (T)0x1.e355bbaee85cbp-24;
+}
+template <class T> AT_INLINE bool at_is_left(T x) {
+  return x < (AT_IS_F32 ? (T)-80 : (T)-700) && x >= (AT_IS_F32 ? (T)-128 : (T)-1024);
+}
 AT_FUNCTION1(fn_silu) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
     return x * at_fast_reciprocal(1.0f + at_exp_narrow(-x));
   } else {
+    if (at_is_left(x)) return at_left_tail(x);
     const T e = at_exp<P>(-at_abs(x));
     return (x < (T)0 ? x * e : x) / ((T)1 + e);
   }
@@ -424,6 +435,7 @@ AT_FUNCTION1(fn_mish) {
     const float e = at_exp_narrow(-fabsf(x)), n = x < 0.0f ? e * (e + 2.0f) : 2.0f * e + 1.0f;
     return x * n * at_fast_reciprocal(x < 0.0f ? n + 2.0f : n + 2.0f * e * e);
   } else {
+    if (at_is_left(x)) return at_left_tail(x);
     const T e = at_exp<P>(-at_abs(x)), n = x < (T)0 ? e * (e + (T)2) : (T)2 * e + (T)1;
     return x * (n / (x < (T)0 ? n + (T)2 : n + (T)2 * e * e));
   }
@@ -493,10 +505,7 @@ AT_FUNCTION1(fn_gelu_tanh) {
     const float h = x * x, u = x * __fmaf_rn(h, -0x1.a5a7dp-4f, -0x1.26aec2p+1f); /* -2 u / ln 2 */
     return x * at_fast_reciprocal(1.0f + at_fast_exp2(u));
   } else if constexpr (AT_IS_F32) {
-    const double w = x, u = w * (w * w * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0); /* 2 u */
-    const float a = fminf(fabsf((float)u), 200.0f), l = a < 200.0f ? (float)(fabs(u) - (double)a) : 0.0f;
-    const float e0 = expf(-a), e = __fmaf_rn(e0, -l, e0);
-    return x < 0.0f ? x * (e / (1.0f + e)) : x / (1.0f + e);
+    return (float)fn_gelu_tanh<P, double>((double)x);
   } else {
     const double u = x * (x * x * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0), e = exp(-fabs(u));
     return (x < 0.0 ? x * e : x) / (1.0 + e);
