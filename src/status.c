@@ -50,6 +50,19 @@ attune_status at_fail(attune_status status, const char *format, ...) {
   return status;
 }
 
+attune_status at_fail_lines(attune_status status, const char *const *lines, int count) {
+  char text[MESSAGE_BYTES] = "";
+  size_t at = 0;
+  for (int i = 0; i < count; i++) {
+    const size_t from = at + (i > 0);
+    const bool fits = at_append(text, sizeof text, &at, "%s%s", i ? "\n" : "", lines[i]);
+    if (at >= from) at_one_line(text + from);
+    if (!fits) break;
+  }
+  memcpy(message, text, sizeof text);
+  return status;
+}
+
 attune_status at_fail_prefix(attune_status status, const char *format, ...) {
   int saved = errno;
   char text[MESSAGE_BYTES];
@@ -58,8 +71,9 @@ attune_status at_fail_prefix(attune_status status, const char *format, ...) {
   int length = vsnprintf(text, sizeof text, format, args);
   va_end(args);
   size_t at = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-  (void)at_copy_text(text + at, sizeof text - at, message);
+  text[at] = '\0';
   at_one_line(text);
+  (void)at_copy_text(text + at, sizeof text - at, message); /* clean already; its lines stay */
   memcpy(message, text, sizeof text);
   errno = saved;
   return status;

@@ -20,6 +20,10 @@
  */
 attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
 
+/* The same with lines of its own: what is wrong with the remedy, the line of the text, and the caret below it. Cut where
+ * the message is full; control characters within a line become blanks. */
+attune_status at_fail_lines(attune_status status, const char *const *lines, int count);
+
 /* Puts a word before the thread's message ("workload.csv:3:5: ") and returns `status`. */
 attune_status at_fail_prefix(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
 

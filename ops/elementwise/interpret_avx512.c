@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * interpret_avx512.c: the interpreter's loops for AVX-512. */
+#include "src/half.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "ops/elementwise/interpret_f16c.h"
+
+static void stream(void *to, const void *from, size_t bytes) {
+  const size_t head = (0 - (uintptr_t)to) % 64, start = head < bytes ? head : bytes, whole = (bytes - start) / 64 * 64;
+  char *out = to;
+  const char *in = from;
+  memcpy(out, in, start);
+  for (size_t i = start; i < start + whole; i += 64)
+    _mm512_stream_si512((__m512i *)(void *)(out + i), _mm512_loadu_si512(in + i));
+  memcpy(out + start + whole, in + start + whole, bytes - start - whole);
+}
+
+#define AT_ISA at_interpret_avx512
+#define AT_ISA_NAME "avx512"
+#include "ops/elementwise/interpret_template.h"
+#else
+typedef int no_such_cpu;
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * interpret_math.h: functions without branches on f32, for loops that become vectors.
+ *
+ * Most are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
+ * fused multiply-add and without. exp and gelu, the frequent ones, are computed in f32 where there is fused
+ * multiply-add. Arguments are reduced as Cody and Waite do (Software Manual for the Elementary Functions, 1980): less n
+ * times a constant in two parts. Polynomials are minimax ones: Remez exchange in 50 digits, coefficients then rounded to
+ * the format; each says what it approximates, where, and how far off it is. */
+#ifndef AT_INTERPRET_MATH_H
+#define AT_INTERPRET_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "src/half.h"
+
+#define FLAT static inline __attribute__((always_inline))
+
+#define LOG2_E 1.4426950408889634
+#define LOG10_E 0.43429448190325182
+
+FLAT double f64_of(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+FLAT float clampf(float x, float low, float high) {
+  x = ((x != x) | (x > low)) ? x : low;
+  return ((x != x) | (x < high)) ? x : high;
+}
+FLAT double clamp(double x, double low, double high) {
+  x = ((x != x) | (x > low)) ? x : low;
+  return ((x != x) | (x < high)) ? x : high;
+}
+
+/* a * b + c where speed counts and either rounding will do. */
+FLAT double mac(double a, double b, double c) {
+#ifdef __FMA__
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+/* exp(r) - 1 for |r| <= ln(2) / 2: r + r^2 q(r), q off by 2^-53 of its value. */
+FLAT double expm1_reduced(double r) {
+  double q = 0x1.af639856439dfp-26;
+  q = mac(q, r, 0x1.2891d5cc1caabp-22);
+  q = mac(q, r, 0x1.71ddf6797c975p-19);
+  q = mac(q, r, 0x1.a019b8c96c8aap-16);
+  q = mac(q, r, 0x1.a01a01b021289p-13);
+  q = mac(q, r, 0x1.6c16c1789d506p-10);
+  q = mac(q, r, 0x1.111111110f7d6p-7);
+  q = mac(q, r, 0x1.5555555553d36p-5);
+  q = mac(q, r, 0x1.5555555555558p-3);
+  q = mac(q, r, 0x1.0000000000001p-1);
+  return mac(r * r, q, r);
+}
+
+/* exp(x) = scale (1 + small): x = n ln(2) + r; n is in the low bits of `shifted`. */
+typedef struct split_exp {
+  double scale, small;
+} split_exp;
+FLAT split_exp split_exp_64(double x) {
+  x = x > 700.0 ? 700.0 : x;
+  x = x < -700.0 ? -700.0 : x;
+  const double shifted = x * LOG2_E + 0x1.8p52, n = shifted - 0x1.8p52;
+  const double r = mac(n, -0x1.a39ef35793c76p-33, mac(n, -0x1.62e42feep-1, x)); /* n times the first part is exact */
+  return (split_exp){f64_of((at_bits_of_f64(shifted) + 1023u) << 52), expm1_reduced(r)};
+}
+
+/* Held between exp(-700) and exp(700), which are 0 and infinity in f32. */
+FLAT double exp_64(double x) {
+  const split_exp e = split_exp_64(x);
+  return mac(e.scale, e.small, e.scale);
+}
+FLAT double expm1_64(double x) {
+  const split_exp e = split_exp_64(x);
+  return mac(e.scale, e.small, e.scale - 1.0);
+}
+
+/* 2^y; whole y give exact powers. */
+FLAT float exp2_32(float y) {
+  double x = y;
+  x = x > 1000.0 ? 1000.0 : x;
+  x = x < -1000.0 ? -1000.0 : x;
+  const double shifted = x + 0x1.8p52, n = shifted - 0x1.8p52, scale = f64_of((at_bits_of_f64(shifted) + 1023u) << 52);
+  return (float)mac(scale, expm1_reduced((x - n) * 0.69314718055994531), scale);
+}
+
+/* ln(x) for x that is a normal number of f64, 0, infinite, negative or NaN: x = 2^k m, m from sqrt(1/2) to sqrt(2),
+ * s = (m - 1) / (m + 1), ln(m) = 2 s + s^3 P(s^2), P off by 2^-51. */
+FLAT double log_64(double x) {
+  const uint64_t bits = at_bits_of_f64(x), k = (bits - 0x3fe6a09e667f3bcdu) & 0xfff0000000000000u;
+  /* k's exponent as a number: its sign and 11 bits below a constant that makes it an integer of f64 */
+  const double m = f64_of(bits - k), e = f64_of(((k >> 52) ^ 0x800u) | 0x4330000000000000u) - (0x1p52 + 2048.0);
+  const double s = (m - 1.0) / (m + 1.0), z = s * s;
+  double p = 0x1.2b662a48f0b95p-3;
+  p = mac(p, z, 0x1.39fd3412f6f6fp-3);
+  p = mac(p, z, 0x1.7462be2c20333p-3);
+  p = mac(p, z, 0x1.c71c62c21853cp-3);
+  p = mac(p, z, 0x1.2492492e0f049p-2);
+  p = mac(p, z, 0x1.99999999951bfp-2);
+  p = mac(p, z, 0x1.5555555555558p-1);
+  double y = mac(e, 0.69314718055994531, mac(s * z, p, s + s));
+  y = x == 0.0 ? -__builtin_inf() : y;
+  y = x < 0.0 ? (double)__builtin_nanf("") : y;
+  y = x == __builtin_inf() ? x : y;
+  return x != x ? x : y;
+}
+
+/* What 1 + x loses is put back: ln(u) + (x - (u - 1)) / u. */
+FLAT double log1p_64(double x) {
+  const double u = 1.0 + x, rest = (x - (u - 1.0)) / u, y = log_64(u);
+  const bool special = (u == 0.0) | (u == __builtin_inf());
+  return special ? y : x == 0.0 ? x : y + rest;
+}
+
+FLAT float sinh32(float x) {
+  const double e = expm1_64(__builtin_fabs((double)x)), y = 0.5 * (e + e / (e + 1.0));
+  return (float)__builtin_copysign(y, (double)x);
+}
+FLAT float cosh32(float x) {
+  const double e = exp_64((double)x);
+  return (float)(0.5 * (e + 1.0 / e));
+}
+FLAT float tanh32(float x) {
+  const double e = expm1_64(2.0 * __builtin_fabs((double)x)), y = e / (e + 2.0);
+  return (float)__builtin_copysign(y, (double)x);
+}
+FLAT float softplus32(float x) {
+  const double wide = x, low = log1p_64(exp_64(-__builtin_fabs(wide)));
+  return (float)(x > 0.0f ? wide + low : x != x ? wide : low);
+}
+/* x n / (n + 2), n = exp(x) (exp(x) + 2): tanh of softplus. */
+FLAT float mish32(float x) {
+  const double wide = x, e = exp_64(wide > 100.0 ? 100.0 : wide), n = e * (e + 2.0);
+  return (float)(wide * (wide < -200.0 ? 0.0 : n / (n + 2.0)));
+}
+/* x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3). */
+FLAT float gelu_tanh32(float x) {
+  const double wide = x, u2 = wide * (wide * wide * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0);
+  const double y = wide / (1.0 + exp_64(-u2));
+  return (float)(wide < -100.0 ? wide * 0.0 : y);
+}
+
+/* The share of the normal distribution above a, 0 <= a <= 15, is exp(-a^2 / 2) t R(t) with t = 1 / (1 + a / 4); R, off by
+ * 2^-42 of its value, in powers of t - 0.60546875. */
+FLAT double share_above_64(double a) {
+  const double t = 1.0 / mac(a, 0.25, 1.0), s = t - 0x1.36p-1;
+  double r = -0x1.0b882dbdef33ap-11;
+  r = mac(r, s, -0x1.681435a27fc89p-8);
+  r = mac(r, s, 0x1.87f80876eb3f7p-9);
+  r = mac(r, s, 0x1.677491ab0cc16p-7);
+  r = mac(r, s, -0x1.2282c6c3faf5dp-7);
+  r = mac(r, s, -0x1.1b03ab0aa084ap-6);
+  r = mac(r, s, 0x1.3acddd09c1240p-6);
+  r = mac(r, s, 0x1.0f3dbc8523a91p-5);
+  r = mac(r, s, -0x1.15cad040c3dddp-5);
+  r = mac(r, s, -0x1.6b8242eca3f47p-4);
+  r = mac(r, s, 0x1.c7bebdd1f34b5p-7);
+  r = mac(r, s, 0x1.0c60256194ce8p-2);
+  r = mac(r, s, 0x1.ebac7a0d20a69p-2);
+  r = mac(r, s, 0x1.0b348ac13dad4p-1);
+  r = mac(r, s, 0x1.98ce79313b8dfp-2);
+  r = mac(r, s, 0x1.ce23246d13715p-3);
+  return exp_64(-0.5 * a * a) * (t * r);
+}
+
+/* |x| < 1: x p(x^2), off by 2^-45; beyond by the share above sqrt(2) |x|. */
+FLAT float erf32(float x) {
+  double a = __builtin_fabs((double)x);
+  a = a > 6.0 ? 6.0 : a;
+  const double z = a * a;
+  double p = -0x1.c01736124c885p-24;
+  p = mac(p, z, 0x1.9a7817f326772p-20);
+  p = mac(p, z, -0x1.f0599cbdba7e1p-17);
+  p = mac(p, z, 0x1.f93f186970a4bp-14);
+  p = mac(p, z, -0x1.c0283ef8f56b0p-11);
+  p = mac(p, z, 0x1.565b9e75f864dp-8);
+  p = mac(p, z, -0x1.b82ce1484c669p-6);
+  p = mac(p, z, 0x1.ce2f21974ec43p-4);
+  p = mac(p, z, -0x1.812746b0263c4p-2);
+  p = mac(p, z, 0x1.20dd750429b14p+0);
+  const double far = 1.0 - 2.0 * share_above_64(a * 1.4142135623730951), y = a < 1.0 ? a * p : far;
+  return (float)__builtin_copysign(y, (double)x);
+}
+
+/* q = floor(x / y): of f32 the quotient in f64 is on the right side of every integer. Infinite y: -1 for other signs. */
+FLAT float floor_divide32(float x, float y) {
+  const double exact = (double)x / (double)y, q = __builtin_floor(exact);
+  const bool below = (exact == 0.0) & (x != 0.0f) & ((x < 0.0f) != (y < 0.0f));
+  float result = (float)(below ? -1.0 : q);
+  result = (q == 0.0) & !below ? (float)__builtin_copysign(0.0, exact) : result;
+  result = y == 0.0f ? x / y : result;
+  return (__builtin_fabsf(x) == __builtin_inff()) & (y != 0.0f) ? (float)__builtin_nanf("") : result;
+}
+
+#ifdef __FMA__
+/* exp(x) 2^up, |x| <= 120: 2^n in two factors, for it may be outside of the normal numbers. q is off by 2^-28. */
+FLAT float exp32_scaled(float x, int32_t up) {
+  const float shifted = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  const float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
+  float q = 0x1.6a2366p-10f;
+  q = __builtin_fmaf(q, r, 0x1.123a6cp-7f);
+  q = __builtin_fmaf(q, r, 0x1.5558f4p-5f);
+  q = __builtin_fmaf(q, r, 0x1.55549p-3f);
+  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
+  const float small = __builtin_fmaf(r * r, q, r);
+  const int32_t e = (int32_t)(at_bits_of_f32(shifted) - 0x4b400000u) + up, half = e >> 1;
+  const float first = at_f32_of_bits((uint32_t)(half + 127) << 23), second = at_f32_of_bits((uint32_t)(e - half + 127) << 23);
+  return __builtin_fmaf(first, small, first) * second;
+}
+FLAT float exp32(float x) {
+  x = x > 104.0f ? 104.0f : x;
+  return exp32_scaled(x < -104.0f ? -104.0f : x, 0);
+}
+
+/* x Q, Q the share below x; R as above but off by 2^-29, what 1 + a / 4 and a^2 lose is put back. */
+FLAT float gelu32(float x) {
+  float a = __builtin_fabsf(x);
+  a = a > 15.0f ? 15.0f : a;
+  const float d = __builtin_fmaf(a, 0.25f, 1.0f), lost = __builtin_fmaf(a, 0.25f, 1.0f - d);
+  float t = 1.0f / d;
+  t = __builtin_fmaf(t, __builtin_fmaf(-d, t, 1.0f) - lost * t, t);
+  const float s = t - 0x1.36p-1f;
+  float r = -0x1.79ff74p-7f;
+  r = __builtin_fmaf(r, s, 0x1.04890ap-6f);
+  r = __builtin_fmaf(r, s, 0x1.050f56p-5f);
+  r = __builtin_fmaf(r, s, -0x1.11eeecp-5f);
+  r = __builtin_fmaf(r, s, -0x1.6afeap-4f);
+  r = __builtin_fmaf(r, s, 0x1.c6c9eep-7f);
+  r = __builtin_fmaf(r, s, 0x1.0c5ea6p-2f);
+  r = __builtin_fmaf(r, s, 0x1.ebacaap-2f);
+  r = __builtin_fmaf(r, s, 0x1.0b348ep-1f);
+  r = __builtin_fmaf(r, s, 0x1.98ce78p-2f);
+  r = __builtin_fmaf(r, s, 0x1.ce2324p-3f);
+  const float h = a * a, l = __builtin_fmaf(a, a, -h);
+  /* The tail is subnormal before x times it is: it is kept larger by 2^24. */
+  const float e = exp32_scaled(-0.5f * h, 24);
+  const float above = __builtin_fmaf(e * -0.5f, l, e) * (t * r);
+  const float low = x < -14.9f ? x * 0.0f : (x * above) * 0x1p-24f, high = x * __builtin_fmaf(-above, 0x1p-24f, 1.0f);
+  return x < 0.0f ? low : high;
+}
+#else
+FLAT float exp32(float x) {
+  return (float)exp_64((double)x);
+}
+FLAT float gelu32(float x) {
+  double a = __builtin_fabs((double)x);
+  a = a > 15.0 ? 15.0 : a;
+  const double above = share_above_64(a), wide = x;
+  return (float)(x < -14.9f ? wide * 0.0 : x < 0.0f ? wide * above : wide * (1.0 - above));
+}
+#endif
+
+/* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = n pi/2 + r, with pi/2 in three parts; the polynomials are off by
+ * 2^-55 and 2^-48 of what they add to 1. */
+#define NEAR_CIRCLE 1e5f
+FLAT float circle32(float x, uint64_t turn) {
+  const double wide = x, shifted = wide * 0.63661977236758138 + 0x1.8p52, n = shifted - 0x1.8p52;
+  const double r = mac(n, -0x1.3198a2e037073p-69, mac(n, -0x1.0b4611a6p-34, mac(n, -0x1.921fb544p+0, wide))), z = r * r;
+  const uint64_t quadrant = at_bits_of_f64(shifted) + turn;
+  double s = 0x1.5e0b0498ddbbap-33, c = 0x1.1c81b824dbc69p-29;
+  s = mac(s, z, -0x1.ae600acd65338p-26);
+  c = mac(c, z, -0x1.27e25f39eece7p-22);
+  s = mac(s, z, 0x1.71de37965e2d6p-19);
+  c = mac(c, z, 0x1.a019ff539a5c7p-16);
+  s = mac(s, z, -0x1.a01a019e83906p-13);
+  c = mac(c, z, -0x1.6c16c16b61512p-10);
+  s = mac(s, z, 0x1.1111111110bb2p-7);
+  c = mac(c, z, 0x1.5555555555437p-5);
+  s = mac(s, z, -0x1.5555555555555p-3);
+  s = mac(s * z, r, r);
+  c = mac(z * z, c, 1.0 - 0.5 * z);
+  const uint64_t sine = at_bits_of_f64(s), cosine = at_bits_of_f64(c), odd = 0u - (quadrant & 1u);
+  return (float)f64_of(((cosine & odd) | (sine & ~odd)) ^ (quadrant & 2u) << 62);
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * interpret_portable.c: the interpreter's loops for any CPU. */
+#include "src/half.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static void decode_f16(float *out, const uint16_t *x, size_t n) {
+  for (size_t i = 0; i < n; i++) out[i] = at_f16_to_f32(x[i]);
+}
+static void encode_f16(uint16_t *out, const float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) out[i] = at_f32_to_f16(x[i]);
+}
+static void stream(void *to, const void *from, size_t bytes) {
+  memcpy(to, from, bytes);
+}
+static void fence(void) {
+}
+
+#define AT_ISA at_interpret_portable
+#define AT_ISA_NAME "portable"
+#include "ops/elementwise/interpret_template.h"

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * interpret_template.h: the interpreter's loops, compiled once for each instruction set by a file that defines
+ * `encode_f16`, `decode_f16`, `stream`, `fence` and AT_ISA and AT_ISA_NAME first. Loops without branches: the compiler makes vectors
+ * of them. */
+#include <math.h>
+#include <string.h>
+
+#include "ops/elementwise/convert.h"
+#include "ops/elementwise/interpret_integer.h"
+#include "ops/elementwise/interpret_kernels.h"
+#include "ops/elementwise/interpret_math.h"
+#include "src/dtype.h"
+
+/* Element i depends on element i alone, whatever memory is shared. */
+#if defined(__clang__)
+#define AT_EACH _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define AT_EACH _Pragma("GCC ivdep")
+#endif
+
+
+#pragma GCC diagnostic ignored "-Wtype-limits" /* the same text serves integers with a sign and without */
+
+typedef struct pair32 {
+  float re, im;
+} pair32;
+typedef struct pair64 {
+  double re, im;
+} pair64;
+
+/* ---- functions: missing arguments stand at x ---- */
+
+#define AT_KERNEL(F, D, R, A, expression)                                                    \
+  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) { \
+    R *o = out;                                                                              \
+    const A *xp = xs, *yp = ys, *zp = zs;                                                    \
+    AT_EACH for (size_t i = 0; i < n; i++) {                                                 \
+      const A x = xp[i], y = yp[i], z = zp[i];                                               \
+      (void)x, (void)y, (void)z;                                                             \
+      o[i] = (R)(expression);                                                                \
+    }                                                                                        \
+  }
+#include "ops/elementwise/interpret_float.def"
+#include "ops/elementwise/interpret_integer.def"
+#undef AT_KERNEL
+
+#define AT_SELECT(D, T)                                                                         \
+  static void SELECT_##D(void *out, const void *cs, const void *xs, const void *ys, size_t n) { \
+    T *o = out;                                                                                 \
+    const uint8_t *c = cs;                                                                      \
+    const T *x = xs, *y = ys;                                                                   \
+    AT_EACH for (size_t i = 0; i < n; i++) o[i] = c[i] ? x[i] : y[i];                           \
+  }
+#define AT_EACH_SIZE(define) define(BOOL, uint8_t) define(I16, int16_t) define(F32, float) define(F64, double) define(C128, pair64)
+AT_EACH_SIZE(AT_SELECT)
+
+/* Arguments far out, which are rare, go to the C library. */
+#define AT_CIRCLE(F, turn, library)                                                               \
+  static void F##_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {      \
+    enum { CHUNK = 128 };                                                                         \
+    float *o = out;                                                                               \
+    const float *x = xs;                                                                          \
+    (void)ys, (void)zs;                                                                           \
+    for (size_t from = 0; from < n; from += CHUNK) {                                              \
+      const size_t count = n - from < CHUNK ? n - from : CHUNK;                                   \
+      float y[CHUNK];                                                                             \
+      int far = 0;                                                                                \
+      for (size_t i = 0; i < count; i++) {                                                        \
+        y[i] = circle32(x[from + i], turn);                                                       \
+        far |= !(__builtin_fabsf(x[from + i]) <= NEAR_CIRCLE);                                    \
+      }                                                                                           \
+      for (size_t i = 0; far && i < count; i++)                                                   \
+        if (!(__builtin_fabsf(x[from + i]) <= NEAR_CIRCLE)) y[i] = (float)library(x[from + i]);   \
+      memcpy(o + from, y, count * sizeof *y);                                                     \
+    }                                                                                             \
+  }
+AT_CIRCLE(SIN, 0, sin)
+AT_CIRCLE(COS, 1, cos)
+
+static at_kernel find_function(at_function function, attune_dtype dtype) {
+  static const at_kernel table[AT_FN_COUNT][AT_DTYPE_LAST + 1] = {
+#define AT_KERNEL(F, D, R, A, expression) [AT_FN_##F][ATTUNE_##D] = F##_##D,
+#include "ops/elementwise/interpret_float.def"
+#include "ops/elementwise/interpret_integer.def"
+#undef AT_KERNEL
+      [AT_FN_SIN][ATTUNE_F32] = SIN_F32,
+      [AT_FN_COS][ATTUNE_F32] = COS_F32,
+  };
+  static const at_kernel select[] = {[1] = SELECT_BOOL, [2] = SELECT_I16, [4] = SELECT_F32, [8] = SELECT_F64, [16] = SELECT_C128};
+  if (function == AT_FN_SELECT) return select[attune_dtype_size(dtype)];
+  return table[function][dtype];
+}
+
+/* ---- conversions ---- */
+
+#define MOST(T) ((T)(IS_SIGNED(T) ? UINT64_MAX >> (65 - 8 * (int)sizeof(T)) : UINT64_MAX >> (64 - 8 * (int)sizeof(T))))
+#define LEAST(T) ((T)(IS_SIGNED(T) ? -(int64_t)MOST(T) - 1 : 0))
+#define END(T, F) ((F)((F)(UINT64_C(1) << (8 * sizeof(T) - 1)) * (F)(IS_SIGNED(T) ? 1 : 2)))
+#define SATURATE(T, F, x) (x >= END(T, F) ? MOST(T) : x <= (IS_SIGNED(T) ? -END(T, F) : (F)-1) ? LEAST(T) : x != x ? 0 : (T)x)
+#define WRAP(T, F, x) (T) x
+
+/* To f32, the last bit set where digits are lost: rounding that to fewer digits then rounds the value itself. */
+FLAT float odd32(double x) {
+  const float near = (float)x;
+  const uint32_t bits = at_bits_of_f32(near);
+  if (x != x || (double)near == x) return near;
+  const uint32_t low = __builtin_fabs((double)near) > __builtin_fabs(x) ? bits - 1 : bits; /* toward zero */
+  return at_f32_of_bits(low | 1u);
+}
+FLAT float odd32_of_natural(uint64_t x) {
+  const int drop = x >> 40 ? 24 : 0; /* what is below the highest 40 bits counts as one bit */
+  const uint64_t kept = x >> drop | ((x & ((UINT64_C(1) << drop) - 1)) != 0);
+  return odd32((double)kept) * (drop ? 0x1p24f : 1.0f);
+}
+FLAT float odd32_of_whole(int64_t x) {
+  return x < 0 ? -odd32_of_natural(0 - (uint64_t)x) : odd32_of_natural((uint64_t)x);
+}
+
+#define AT_CONVERT(TO, T, FROM, F, expression)                                                     \
+  static void FROM##_to_##TO(void *out, const void *xs, const void *ys, const void *zs, size_t n) { \
+    T *o = out;                                                                                    \
+    const F *xp = xs;                                                                              \
+    (void)ys, (void)zs;                                                                            \
+    AT_EACH for (size_t i = 0; i < n; i++) {                                                       \
+      const F x = xp[i];                                                                           \
+      o[i] = (expression);                                                                         \
+    }                                                                                              \
+  }
+#include "ops/elementwise/interpret_convert.def"
+#undef AT_CONVERT
+
+static void F16_to_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {
+  (void)ys, (void)zs;
+  decode_f16(out, xs, n);
+}
+static void F32_to_F16(void *out, const void *xs, const void *ys, const void *zs, size_t n) {
+  (void)ys, (void)zs;
+  encode_f16(out, xs, n);
+}
+
+static at_kernel find_convert(attune_dtype to, attune_dtype from) {
+  static const at_kernel table[AT_DTYPE_LAST + 1][AT_DTYPE_LAST + 1] = {
+#define AT_CONVERT(TO, T, FROM, F, expression) [ATTUNE_##TO][ATTUNE_##FROM] = FROM##_to_##TO,
+#include "ops/elementwise/interpret_convert.def"
+#undef AT_CONVERT
+      [ATTUNE_F32][ATTUNE_F16] = F16_to_F32,
+      [ATTUNE_F16][ATTUNE_F32] = F32_to_F16,
+  };
+  return table[to][from];
+}
+
+const at_interpret_isa AT_ISA = {AT_ISA_NAME, find_function, find_convert, stream, fence};

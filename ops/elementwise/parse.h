@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * parse.h: the state of parsing, and the pieces of the parser. After an error every piece returns at once: `status` says
+ * which, and the current token is the end. */
+#ifndef AT_ELEMENTWISE_PARSE_H
+#define AT_ELEMENTWISE_PARSE_H
+
+#include "ops/elementwise/build.h"
+#include "ops/elementwise/promote.h"
+#include "ops/elementwise/source.h"
+
+/* s of "s = a + b;" */
+typedef struct at_local {
+  size_t at, length; /* its name in the text */
+  at_value value;
+  bool used;
+} at_local;
+
+typedef struct at_parser {
+  at_source source;
+  const at_signature *signature;
+  bool canonical; /* every number is of the dtype that it is written with, and none is weak */
+  at_token token; /* the current one */
+  int depth;
+  bool compared; /* the value just parsed is a comparison without parentheses */
+  at_builder build;
+  at_local *locals;
+  int local_count, local_room;
+  bool tensor_used[AT_EXPRESSION_INPUTS], scalar_used[AT_EXPRESSION_SCALARS];
+  int uniform_count, normal_count;
+  at_value outputs[AT_EXPRESSION_OUTPUTS];
+  int output_count;
+  attune_status status;
+} at_parser;
+
+#define AT_NONE ((at_value){.node = AT_NO_NODE, .dtype = ATTUNE_F32})
+
+/* Remembers the first error; the value is AT_NONE. */
+at_value at_parse_fail(at_parser *p, attune_status status);
+#define AT_PARSE_FAIL(p, at, ...) at_parse_fail((p), at_fail_at(&(p)->source, (at), __VA_ARGS__))
+
+void at_parse_next(at_parser *p);
+bool at_parse_is(const at_parser *p, const char *sign);
+bool at_parse_enter(at_parser *p, size_t at); /* one deeper; false: too deep */
+
+/* `program` of docs/expressions.md. */
+attune_status at_parse_program(at_parser *p);
+at_value at_parse_expression(at_parser *p);
+at_value at_parse_name(at_parser *p);                       /* a name, or a call of it */
+at_value at_parse_call(at_parser *p, const at_token *name); /* the current token is its "(" */
+bool at_parse_assign(at_parser *p, const at_token *name, at_value value);
+attune_status at_parse_check_use(at_parser *p); /* everything named is used */
+
+/* typing.c: the function of the values with its casts; `at`: the place for messages. */
+at_value at_type_function(at_parser *p, size_t at, at_function function, const at_value *values);
+at_value at_type_cast(at_parser *p, size_t at, attune_dtype dtype, at_value value);
+at_value at_type_plus(at_parser *p, at_value value); /* +x */
+
+/* The node that is stored for an output. */
+int at_type_output(at_parser *p, at_value *value);
+
+attune_status at_check_signature(const at_signature *signature);
+
+#endif
