@@ -76,7 +76,7 @@ static inline double erfinv(double x) {
   const long double l = logl((1.0L - x) * (1.0L + x)), b = 2.0L / (3.14159265358979324L * 0.147L) + l / 2;
   long double y = copysignl(sqrtl(sqrtl(b * b - l / 0.147L) - b), x);
   for (int i = 0; i < 8; i++) {
-    const long double off = fabs(x) < 0.5 ? erfl(y) - x : copysignl((1.0L - fabsl(x)) - erfcl(fabsl(y)), x);
+    const long double off = fabs(x) < 0.5 ? erfl(y) - x : (x < 0 ? -1 : 1) * ((1.0L - fabsl((long double)x)) - erfcl(fabsl(y)));
     const long double u = off / (1.12837916709551257L * expl(-y * y));
     y -= u / (1.0L + y * u);
   }

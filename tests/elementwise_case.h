@@ -94,7 +94,7 @@ static inline void case_lay(case_operand *o, attune_dtype dtype, const at_shape 
   if (way == BACKWARD) start = last - 1, v.strides[n - 1] = -1;
   if (way == SHIFTED) start = 1;
   if (way == PITCHED)
-    for (int d = 0; d + 1 < n; d++) v.strides[d] = v.strides[d] / last * (last + 16);
+    for (int d = 0; d + 1 < n; d++) v.strides[d] = v.strides[d] / last * ((last + 31) / 16 * 16);
   for (int d = 0; d < v.shape.dims; d++)
     if (v.strides[d] > 0) reach += v.strides[d] * (v.shape.sizes[d] - 1);
   const size_t size = attune_dtype_size(dtype);
@@ -129,7 +129,7 @@ static inline attune_status case_make(ecase *c, const graph *g, const at_shape *
         case_number(dtype, c->operands[k].memory + b, &seed, tame);
     views[k] = c->operands[k].view;
   }
-  for (int s = 0; s < g->e.scalar_count; s++) c->scalars[s] = (at_constant){.re = 0.375 * (s + 1), .im = -1.25, .integer = s + 3};
+  for (int s = 0; s < g->e.scalar_count; s++) c->scalars[s] = (at_constant){.re = 0.375 * (s + 1), .im = g->e.scalars[s].dtype == ATTUNE_C128 ? -1.25 : 0, .integer = g->e.scalars[s].dtype == ATTUNE_BOOL ? 1 : s + 3};
   attune_status status = graph_problem(&c->problem, g, shape, views);
   c->problem.reduced = reduced;
   for (int k = no; k < no + ni; k++) c->problem.in_place = c->problem.in_place || ways[k] == SAME;

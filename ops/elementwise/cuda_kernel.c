@@ -40,7 +40,7 @@ uint64_t at_cuda_random_words(const at_cuda_problem *p) {
 static void describe(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c, const at_cuda_launch *slots) {
   const uint64_t count = (uint64_t)p->layout.count, blocks = draw_blocks(p);
   int slot_at = -1, random_at = -1;
-  if (f->source) at_source_add(f->source, "struct at_arguments {\n");
+  if (f->source) at_write(f->source, "struct at_arguments {\n");
   (void)at_argument(f, "at_u64", "count", &count, 1);
   if (draws(p->expression)) {
     random_at = at_argument(f, "at_u64", "seed", NULL, 1);
@@ -50,7 +50,7 @@ static void describe(at_arguments *f, const at_cuda_problem *p, const at_cuda_ch
   }
   if (slots->slot_count > 0) {
     slot_at = f->count;
-    if (f->source) at_source_add(f->source, "  at_scalar s[%d];\n", slots->slot_count);
+    if (f->source) at_write(f->source, "  at_scalar s[%d];\n", slots->slot_count);
     f->count += 2 * slots->slot_count;
   }
   const int tensor_at = f->count;
@@ -63,7 +63,7 @@ static void describe(at_arguments *f, const at_cuda_problem *p, const at_cuda_ch
     (void)at_argument(f, o.letter == 'p' ? "at_i64" : o.letter == 'o' ? "char *" : "const char *", name, &start, 1);
   }
   at_cuda_form_of(c->form)->fields(f, p, c);
-  if (f->source) at_source_add(f->source, "};\n");
+  if (f->source) at_write(f->source, "};\n");
   if (f->launch) {
     f->launch->tensor_at = tensor_at;
     f->launch->slot_at = slot_at;
@@ -78,25 +78,25 @@ static bool is_complex(const at_expression *e) {
   return false;
 }
 
-static void add_tunables(at_source *s, const at_cuda_problem *p, const at_cuda_choice *c) {
-  at_source_add(s, "#define AT_EMBEDDED 1\n#define BLOCK %d\n#define LOADS %d\n#define VECTOR %d\n", c->block,
+static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+  at_write(s, "#define AT_EMBEDDED 1\n#define BLOCK %d\n#define LOADS %d\n#define VECTOR %d\n", c->block,
                 c->loads ? c->loads : 1, c->bytes ? at_cuda_width(p, c->bytes) : 1);
-  at_source_add(s, "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n", c->persistent,
+  at_write(s, "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n", c->persistent,
                 c->load, c->store, c->tile, c->wide);
 }
 
-static void add_random(at_source *s, const at_cuda_problem *p) {
-  at_source_add(s, "struct at_once {\n");
-  if (draws(p->expression)) at_source_add(s, "  at_draws draws;\n");
-  at_source_add(s, "};\nAT_INLINE void at_prepare(const at_arguments &a, at_once &once) {\n");
+static void add_random(at_writer *s, const at_cuda_problem *p) {
+  at_write(s, "struct at_once {\n");
+  if (draws(p->expression)) at_write(s, "  at_draws draws;\n");
+  at_write(s, "};\nAT_INLINE void at_prepare(const at_arguments &a, at_once &once) {\n");
   if (draws(p->expression))
-    at_source_add(s, "  once.draws.seed = a.state ? a.state[0] : a.seed;\n"
+    at_write(s, "  once.draws.seed = a.state ? a.state[0] : a.seed;\n"
                      "  once.draws.first = ((a.state ? a.state[1] : 0) + a.offset) / 4u;\n");
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
 attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cuda_choice *c) {
-  at_source s = {0};
+  at_writer s = {0};
   at_cuda_launch slots;
   *out = NULL;
   if (!at_generate_slots(&slots, p->expression))
@@ -106,15 +106,15 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
     return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
   at_arguments fields = {.source = &s};
   add_tunables(&s, p, c);
-  if (draws(p->expression)) at_source_add(&s, "%s%s", at_philox_h, at_transforms_h);
-  at_source_add(&s, "%s%s", at_device_cuh, at_device_math_cuh);
-  if (is_complex(p->expression)) at_source_add(&s, "%s", at_device_complex_cuh);
-  if (draws(p->expression)) at_source_add(&s, "%s", at_device_random_cuh);
+  if (draws(p->expression)) at_write(&s, "%s%s", at_philox_h, at_transforms_h);
+  at_write(&s, "%s%s", at_device_cuh, at_device_math_cuh);
+  if (is_complex(p->expression)) at_write(&s, "%s", at_device_complex_cuh);
+  if (draws(p->expression)) at_write(&s, "%s", at_device_random_cuh);
   describe(&fields, p, c, &slots);
   add_random(&s, p);
   const attune_status status = at_generate_element(&s, p);
   if (status == ATTUNE_OK) form->functions(&s, p, c);
-  at_source_add(&s, "%s", form->skeleton);
+  at_write(&s, "%s", form->skeleton);
   if (status != ATTUNE_OK || s.failed || fields.count > AT_CUDA_WORDS) {
     free(s.text);
     return status != ATTUNE_OK ? status

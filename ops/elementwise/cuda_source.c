@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(at_source *s, size_t more) {
+static bool make_room(at_writer *s, size_t more) {
   if (s->used + more < s->size) return true;
   const size_t size = 2 * s->size + more + 4096;
   char *text = realloc(s->text, size);
@@ -16,7 +16,7 @@ static bool make_room(at_source *s, size_t more) {
   return true;
 }
 
-void at_source_add(at_source *s, const char *format, ...) {
+void at_write(at_writer *s, const char *format, ...) {
   va_list words, again;
   if (s->failed) return;
   va_start(words, format);
@@ -30,8 +30,8 @@ void at_source_add(at_source *s, const char *format, ...) {
 
 int at_argument(at_arguments *f, const char *type, const char *name, const uint64_t *values, int count) {
   const int first = f->count;
-  if (f->source && count == 1) at_source_add(f->source, "  %s %s;\n", type, name);
-  if (f->source && count > 1) at_source_add(f->source, "  %s %s[%d];\n", type, name, count);
+  if (f->source && count == 1) at_write(f->source, "  %s %s;\n", type, name);
+  if (f->source && count > 1) at_write(f->source, "  %s %s[%d];\n", type, name, count);
   for (int i = 0; i < count; i++, f->count++)
     if (f->launch && f->count < AT_CUDA_WORDS) f->launch->words[f->count] = values ? values[i] : 0;
   return first;

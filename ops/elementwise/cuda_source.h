@@ -6,18 +6,18 @@
 #include "ops/elementwise/cuda_kernel.h"
 
 /* A text that grows; `failed` when memory ran out. */
-typedef struct at_source {
+typedef struct at_writer {
   char *text;
   size_t used, size;
   bool failed;
-} at_source;
+} at_writer;
 
-void at_source_add(at_source *s, const char *format, ...) AT_PRINTF(2, 3);
+void at_write(at_writer *s, const char *format, ...) AT_PRINTF(2, 3);
 
 /* The kernel's argument, described once for both sides: as members of a struct in the text, if there is one, and as words
  * of a launch, if there is one. */
 typedef struct at_arguments {
-  at_source *source;
+  at_writer *source;
   at_cuda_launch *launch;
   int count;
 } at_arguments;
@@ -52,7 +52,7 @@ uint64_t at_cuda_divider(uint64_t d);
 void at_cuda_long_divider(uint64_t out[2], uint64_t d);
 
 /* generate.c: the structs of one element's values and the function between them. */
-attune_status at_generate_element(at_source *s, const at_cuda_problem *p);
+attune_status at_generate_element(at_writer *s, const at_cuda_problem *p);
 /* The slots of scalars, in the order of their nodes; false: more than AT_CUDA_SLOTS. */
 bool at_generate_slots(at_cuda_launch *out, const at_expression *e);
 
@@ -63,7 +63,7 @@ typedef struct at_cuda_form_type {
   bool (*supports)(const at_cuda_problem *p, const at_cuda_choice *c);
   int (*candidates)(const at_cuda_problem *p, at_cuda_choice *out, int max);
   void (*fields)(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c); /* its part of the argument */
-  void (*functions)(at_source *s, const at_cuda_problem *p, const at_cuda_choice *c);
+  void (*functions)(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c);
   /* The grid and block of the kernel; 0 blocks: more than a grid has. */
   uint64_t (*blocks)(const at_cuda_problem *p, const at_cuda_choice *c);
   int capability; /* of the devices that have it */

@@ -40,7 +40,7 @@ static real erf_inverse(real x) {
   real y = copysignl(sqrtl(sqrtl(b * b - l / a) - b), x);
   const real rest = 1.0L - fabsl(x);
   for (int i = 0; i < 6; i++) {
-    const real off = fabsl(x) < 0.5L ? erfl(y) - x : copysignl(rest - erfcl(fabsl(y)), x);
+    const real off = fabsl(x) < 0.5L ? erfl(y) - x : (x < 0 ? -1 : 1) * (rest - erfcl(fabsl(y)));
     const real slope = 2.0L / sqrtl(PI) * expl(-y * y), u = off / slope;
     y -= u / (1.0L + y * u);
   }

@@ -26,26 +26,26 @@ static bool supports(const at_cuda_problem *p, const at_cuda_choice *c) {
   return bytes > 0 && bytes * c->loads <= SHARED_BYTES;
 }
 
-static void functions(at_source *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   at_contiguous_functions(s, p, c);
-  at_source_add(s, "#define STAGE_BYTES %lld\nstruct at_stage {\n", (long long)stage_bytes(p, c));
+  at_write(s, "#define STAGE_BYTES %lld\nstruct at_stage {\n", (long long)stage_bytes(p, c));
   for (int step = 0; step < 3; step++) {
     for (int k = 0; k < at_cuda_tensor_count(p); k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
       const int i = o.number, bytes = (int)o.bytes;
       if (!is_staged(p, k)) continue;
-      if (step == 0) at_source_add(s, "  alignas(16) char i%d[BLOCK * VECTOR * %d];\n", i, bytes);
+      if (step == 0) at_write(s, "  alignas(16) char i%d[BLOCK * VECTOR * %d];\n", i, bytes);
       if (step == 1)
-        at_source_add(s, "  at_bulk_copy(stage.i%d, a.i%d + element * %d, BLOCK * VECTOR * %d, barrier);\n", i, i, bytes, bytes);
-      if (step == 2) at_source_add(s, "  batch.i%d.load_shared(stage.i%d + threadIdx.x * (VECTOR * %d));\n", i, i, bytes);
+        at_write(s, "  at_bulk_copy(stage.i%d, a.i%d + element * %d, BLOCK * VECTOR * %d, barrier);\n", i, i, bytes, bytes);
+      if (step == 2) at_write(s, "  batch.i%d.load_shared(stage.i%d + threadIdx.x * (VECTOR * %d));\n", i, i, bytes);
     }
     if (step == 0)
-      at_source_add(s, "};\nAT_INLINE void at_bulk_copy(char *to, const char *from, at_u32 bytes, at_u64 *barrier);\n"
+      at_write(s, "};\nAT_INLINE void at_bulk_copy(char *to, const char *from, at_u32 bytes, at_u64 *barrier);\n"
                        "AT_INLINE void at_order(const at_arguments &a, at_u64 element, at_stage &stage, at_u64 *barrier) {\n");
     if (step == 1)
-      at_source_add(s, "}\nAT_INLINE void at_unload(const at_stage &stage, at_batch<VECTOR> &batch) {\n");
+      at_write(s, "}\nAT_INLINE void at_unload(const at_stage &stage, at_batch<VECTOR> &batch) {\n");
   }
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
 static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {

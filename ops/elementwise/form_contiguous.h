@@ -7,7 +7,7 @@
 
 bool at_contiguous_supports(const at_cuda_problem *p, const at_cuda_choice *c);
 void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c);
-void at_contiguous_functions(at_source *s, const at_cuda_problem *p, const at_cuda_choice *c);
-void at_contiguous_finish(at_source *s, const at_cuda_problem *p);
+void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c);
+void at_contiguous_finish(at_writer *s, const at_cuda_problem *p);
 
 #endif

@@ -84,96 +84,96 @@ static void fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choi
 }
 
 /* Where a row of each operand begins. */
-static void add_locate(at_source *s, const at_cuda_problem *p) {
+static void add_locate(at_writer *s, const at_cuda_problem *p) {
   const int dims = p->layout.dims;
-  at_source_add(s, "struct at_row {\n");
+  at_write(s, "struct at_row {\n");
   for (int k = 0; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
-    if (!is_kept(p, k)) at_source_add(s, "  at_i64 %c%d;\n", o.letter, o.number);
+    if (!is_kept(p, k)) at_write(s, "  at_i64 %c%d;\n", o.letter, o.number);
   }
-  at_source_add(s, "};\nAT_INLINE void at_locate(const at_arguments &a, at_u32 n, at_row &at) {\n");
+  at_write(s, "};\nAT_INLINE void at_locate(const at_arguments &a, at_u32 n, at_row &at) {\n");
   for (int d = 1; d < dims; d++) {
     if (d + 1 < dims)
-      at_source_add(s, "  const at_u32 n%d = at_divide(n, a.by%d), c%d = n - n%d * (at_u32)a.size%d;\n", d, d - 1, d, d,
+      at_write(s, "  const at_u32 n%d = at_divide(n, a.by%d), c%d = n - n%d * (at_u32)a.size%d;\n", d, d - 1, d, d,
                     d - 1);
     else
-      at_source_add(s, "  const at_u32 c%d = n;\n", d);
+      at_write(s, "  const at_u32 c%d = n;\n", d);
     for (int k = 0; k < p->layout.operand_count; k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
       if (!is_kept(p, k))
-        at_source_add(s, "  at.%c%d %s (at_i64)c%d * a.s%c%d[%d];\n", o.letter, o.number, d > 1 ? "+=" : "=", d, o.letter,
+        at_write(s, "  at.%c%d %s (at_i64)c%d * a.s%c%d[%d];\n", o.letter, o.number, d > 1 ? "+=" : "=", d, o.letter,
                       o.number, d);
     }
-    if (d + 1 < dims) at_source_add(s, "  n = n%d;\n", d);
+    if (d + 1 < dims) at_write(s, "  n = n%d;\n", d);
   }
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
 /* Inputs of one kind: kept or not, as members or as their loads. */
-static void add_inputs(at_source *s, const at_cuda_problem *p, bool kept, bool loads) {
+static void add_inputs(at_writer *s, const at_cuda_problem *p, bool kept, bool loads) {
   for (int k = p->expression->output_count; k < at_cuda_tensor_count(p); k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     const bool one = inner_stride(p, k) == 0;
     if (is_kept(p, k) != kept) continue;
-    if (!loads && one) at_source_add(s, "  %s i%d;\n", at_cuda_value(o.dtype), o.number);
-    if (!loads && !one) at_source_add(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
+    if (!loads && one) at_write(s, "  %s i%d;\n", at_cuda_value(o.dtype), o.number);
+    if (!loads && !one) at_write(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
     if (!loads) continue;
     if (one)
-      at_source_add(s, "  to.i%d = at_load_one<%s>(a.i%d", o.number, at_cuda_tag(o.dtype), o.number);
+      at_write(s, "  to.i%d = at_load_one<%s>(a.i%d", o.number, at_cuda_tag(o.dtype), o.number);
     else
-      at_source_add(s, "  to.i%d.load(a.i%d", o.number, o.number);
-    if (!kept && one) at_source_add(s, " + at.i%d * %d", o.number, (int)o.bytes);
-    if (!kept && !one) at_source_add(s, " + (at.i%d + column) * %d", o.number, (int)o.bytes);
-    if (kept && !one) at_source_add(s, " + (at_i64)column * %d", (int)o.bytes);
-    at_source_add(s, ");\n");
+      at_write(s, "  to.i%d.load(a.i%d", o.number, o.number);
+    if (!kept && one) at_write(s, " + at.i%d * %d", o.number, (int)o.bytes);
+    if (!kept && !one) at_write(s, " + (at.i%d + column) * %d", o.number, (int)o.bytes);
+    if (kept && !one) at_write(s, " + (at_i64)column * %d", (int)o.bytes);
+    at_write(s, ");\n");
   }
 }
 
-static void add_finish(at_source *s, const at_cuda_problem *p) {
+static void add_finish(at_writer *s, const at_cuda_problem *p) {
   const int outputs = p->expression->output_count;
-  at_source_add(s, "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_row &at,\n"
+  at_write(s, "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_row &at,\n"
                    "                                        at_u32 column, const at_kept<N> &kept, const at_batch<N> &batch) {\n");
   for (int k = 0; k < outputs; k++)
-    at_source_add(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
-  at_source_add(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
+    at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     const bool one = p->layout.dims == 1;
     if (o.letter == 'p')
-      at_source_add(s, "    x.p%d = a.p%d + (at_i64)(column + k) * a.sp%d%s", o.number, o.number, o.number, one ? "" : "[0]");
+      at_write(s, "    x.p%d = a.p%d + (at_i64)(column + k) * a.sp%d%s", o.number, o.number, o.number, one ? "" : "[0]");
     else
-      at_source_add(s, "    x.i%d = %s.i%d%s", o.number, is_kept(p, k) ? "kept" : "batch", o.number,
+      at_write(s, "    x.i%d = %s.i%d%s", o.number, is_kept(p, k) ? "kept" : "batch", o.number,
                     inner_stride(p, k) ? ".get(k)" : "");
-    if (o.letter == 'p' && !is_kept(p, k)) at_source_add(s, " + at.p%d", o.number);
-    at_source_add(s, ";\n");
+    if (o.letter == 'p' && !is_kept(p, k)) at_write(s, " + at.p%d", o.number);
+    at_write(s, ";\n");
   }
-  at_source_add(s, "    at_element(a, once, x, y);\n");
-  for (int k = 0; k < outputs; k++) at_source_add(s, "    y%d[k] = y.o%d;\n", k, k);
-  at_source_add(s, "  }\n");
+  at_write(s, "    at_element(a, once, x, y);\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
+  at_write(s, "  }\n");
   for (int k = 0; k < outputs; k++) {
     const attune_dtype dtype = (attune_dtype)p->outputs[k];
-    at_source_add(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n", at_cuda_tag(dtype), k, k, k);
+    at_write(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n", at_cuda_tag(dtype), k, k, k);
     if (is_kept(p, k))
-      at_source_add(s, "  z%d.store(a.o%d + (at_i64)column * %d);\n", k, k, (int)attune_dtype_size(dtype));
+      at_write(s, "  z%d.store(a.o%d + (at_i64)column * %d);\n", k, k, (int)attune_dtype_size(dtype));
     else
-      at_source_add(s, "  z%d.store(a.o%d + (at.o%d + column) * %d);\n", k, k, k, (int)attune_dtype_size(dtype));
+      at_write(s, "  z%d.store(a.o%d + (at.o%d + column) * %d);\n", k, k, k, (int)attune_dtype_size(dtype));
   }
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
-static void functions(at_source *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   (void)c;
   add_locate(s, p);
-  at_source_add(s, "template <int N> struct at_kept {\n");
+  at_write(s, "template <int N> struct at_kept {\n");
   add_inputs(s, p, true, false);
-  at_source_add(s, "};\ntemplate <int N> struct at_batch {\n");
+  at_write(s, "};\ntemplate <int N> struct at_batch {\n");
   add_inputs(s, p, false, false);
-  at_source_add(s, "};\ntemplate <int N> AT_INLINE void at_keep(const at_arguments &a, at_u32 column, at_kept<N> &to) {\n");
+  at_write(s, "};\ntemplate <int N> AT_INLINE void at_keep(const at_arguments &a, at_u32 column, at_kept<N> &to) {\n");
   add_inputs(s, p, true, true);
-  at_source_add(s, "}\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_row &at, at_u32 column,\n"
+  at_write(s, "}\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_row &at, at_u32 column,\n"
                    "                                       at_batch<N> &to) {\n");
   add_inputs(s, p, false, true);
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
   add_finish(s, p);
 }
 

@@ -113,129 +113,129 @@ static void fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choi
 }
 
 /* Where the matrix of a batch begins, in each operand. */
-static void add_locate(at_source *s, const at_cuda_problem *p, int rows) {
-  at_source_add(s, "struct at_origin {\n");
+static void add_locate(at_writer *s, const at_cuda_problem *p, int rows) {
+  at_write(s, "struct at_origin {\n");
   for (int k = 0; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
-    at_source_add(s, "  at_i64 %c%d;\n", o.letter, o.number);
+    at_write(s, "  at_i64 %c%d;\n", o.letter, o.number);
   }
-  at_source_add(s, "};\nAT_INLINE void at_locate(const at_arguments &a, at_u32 n, at_origin &at) {\n");
+  at_write(s, "};\nAT_INLINE void at_locate(const at_arguments &a, at_u32 n, at_origin &at) {\n");
   for (int k = 0; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
-    at_source_add(s, "  at.%c%d = 0;\n", o.letter, o.number);
+    at_write(s, "  at.%c%d = 0;\n", o.letter, o.number);
   }
   for (int d = 1; d < p->layout.dims; d++) {
     if (d == rows) continue;
-    at_source_add(s, "  const at_u32 n%d = at_divide(n, a.by%d), c%d = n - n%d * (at_u32)a.size%d;\n", d, d, d, d, d);
+    at_write(s, "  const at_u32 n%d = at_divide(n, a.by%d), c%d = n - n%d * (at_u32)a.size%d;\n", d, d, d, d, d);
     for (int k = 0; k < p->layout.operand_count; k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
-      at_source_add(s, "  at.%c%d += (at_i64)c%d * a.s%c%d[%d];\n", o.letter, o.number, d, o.letter, o.number, d);
+      at_write(s, "  at.%c%d += (at_i64)c%d * a.s%c%d[%d];\n", o.letter, o.number, d, o.letter, o.number, d);
     }
-    at_source_add(s, "  n = n%d;\n", d);
+    at_write(s, "  n = n%d;\n", d);
   }
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
-/* What is done to each turned input: # is its number, @ its element type, $ its bytes. */
-static void for_turned(at_source *s, const at_cuda_problem *p, const char *before, const char *each, const char *after) {
-  at_source_add(s, "%s", before);
+/* What is done to each turned input: ~ is its number, @ its element type, $ its bytes. */
+static void for_turned(at_writer *s, const at_cuda_problem *p, const char *before, const char *each, const char *after) {
+  at_write(s, "%s", before);
   for (int k = p->expression->output_count; k < at_cuda_tensor_count(p); k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     if (!is_turned(p, k)) continue;
     for (const char *c = each; *c; c++) {
-      if (*c == '#')
-        at_source_add(s, "%d", o.number);
+      if (*c == '~')
+        at_write(s, "%d", o.number);
       else if (*c == '@')
-        at_source_add(s, "%s", at_cuda_tag(o.dtype));
+        at_write(s, "%s", at_cuda_tag(o.dtype));
       else if (*c == '$')
-        at_source_add(s, "%d", (int)o.bytes);
+        at_write(s, "%d", (int)o.bytes);
       else
-        at_source_add(s, "%c", *c);
+        at_write(s, "%c", *c);
     }
   }
-  at_source_add(s, "%s", after);
+  at_write(s, "%s", after);
 }
 
-static void add_turned(at_source *s, const at_cuda_problem *p) {
-  for_turned(s, p, "struct at_turned {\n", "  at_tile<@> i#;\n", "};\n");
-  for_turned(s, p, "struct at_lines {\n", "  at_vector<@, VECTOR> i#;\n", "};\n");
+static void add_turned(at_writer *s, const at_cuda_problem *p) {
+  for_turned(s, p, "struct at_turned {\n", "  at_tile<@> i~;\n", "};\n");
+  for_turned(s, p, "struct at_lines {\n", "  at_vector<@, VECTOR> i~;\n", "};\n");
   for_turned(s, p,
              "AT_INLINE void at_read(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_lines &to) {\n",
-             "  to.i#.load(a.i# + (at.i# + (at_i64)column * a.si#[0] + row) * $);\n", "}\n");
+             "  to.i~.load(a.i~ + (at.i~ + (at_i64)column * a.si~[0] + row) * $);\n", "}\n");
   for_turned(s, p, "AT_INLINE void at_put(at_turned &to, at_u32 column, at_u32 row, const at_lines &from) {\n",
-             "  to.i#.put(column, row, from.i#);\n", "}\n");
-  for_turned(s, p, "template <int N> struct at_group {\n", "  at_vector<@, GROUP> i#[N];\n", "};\n");
-  for_turned(s, p, "template <int N> struct at_single {\n", "  at_vector<@, 1> i#[N];\n", "};\n");
+             "  to.i~.put(column, row, from.i~);\n", "}\n");
+  for_turned(s, p, "template <int N> struct at_group {\n", "  at_vector<@, GROUP> i~[N];\n", "};\n");
+  for_turned(s, p, "template <int N> struct at_single {\n", "  at_vector<@, 1> i~[N];\n", "};\n");
   for_turned(s, p,
              "template <int N> AT_INLINE void at_take(const at_turned &from, at_u32 column, at_u32 row, at_group<N> &to) {\n",
-             "#pragma unroll\n  for (int k = 0; k < N; k++) from.i#.take(column + k, row, to.i#[k]);\n", "}\n");
+             "#pragma unroll\n  for (int k = 0; k < N; k++) from.i~.take(column + k, row, to.i~[k]);\n", "}\n");
   for_turned(s, p, "AT_INLINE void at_pick(const at_turned &from, at_u32 column, at_u32 row, at_single<1> &to) {\n",
-             "  from.i#.take(column, row, to.i#[0]);\n", "}\n");
+             "  from.i~.take(column, row, to.i~[0]);\n", "}\n");
   for_turned(s, p,
              "AT_INLINE void at_carry(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_turned &to,\n"
              "                        at_u32 to_column, at_u32 to_row) {\n",
-             "  at_vector<@, 1> v#;\n  v#.load(a.i# + (at.i# + (at_i64)column * a.si#[0] + row) * $);\n"
-             "  to.i#.put(to_column, to_row, v#);\n",
+             "  at_vector<@, 1> v~;\n  v~.load(a.i~ + (at.i~ + (at_i64)column * a.si~[0] + row) * $);\n"
+             "  to.i~.put(to_column, to_row, v~);\n",
              "}\n");
 }
 
-static void add_fetch(at_source *s, const at_cuda_problem *p, int rows) {
-  at_source_add(s, "template <int N> struct at_batch {\n");
+static void add_fetch(at_writer *s, const at_cuda_problem *p, int rows) {
+  at_write(s, "template <int N> struct at_batch {\n");
   for (int k = p->expression->output_count; k < at_cuda_tensor_count(p); k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     if (is_turned(p, k)) continue;
     if (stride_of(p, k, 0) == 0)
-      at_source_add(s, "  %s i%d;\n", at_cuda_value(o.dtype), o.number);
+      at_write(s, "  %s i%d;\n", at_cuda_value(o.dtype), o.number);
     else
-      at_source_add(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
+      at_write(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
   }
-  at_source_add(s, "};\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_origin &at, at_u32 column,\n"
+  at_write(s, "};\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_origin &at, at_u32 column,\n"
                    "                                       at_u32 row, at_batch<N> &to) {\n");
   for (int k = p->expression->output_count; k < at_cuda_tensor_count(p); k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     const int i = o.number, bytes = (int)o.bytes;
     if (is_turned(p, k)) continue;
     if (stride_of(p, k, 0) == 0)
-      at_source_add(s, "  to.i%d = at_load_one<%s>(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d]) * %d);\n", i, at_cuda_tag(o.dtype),
+      at_write(s, "  to.i%d = at_load_one<%s>(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d]) * %d);\n", i, at_cuda_tag(o.dtype),
                     i, i, i, rows, bytes);
     else
-      at_source_add(s, "  to.i%d.load(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d] + column) * %d);\n", i, i, i, i, rows, bytes);
+      at_write(s, "  to.i%d.load(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d] + column) * %d);\n", i, i, i, i, rows, bytes);
   }
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
-static void add_finish(at_source *s, const at_cuda_problem *p, int rows) {
+static void add_finish(at_writer *s, const at_cuda_problem *p, int rows) {
   const int outputs = p->expression->output_count;
-  at_source_add(s, "template <int N, class G> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_origin &at,\n"
+  at_write(s, "template <int N, class G> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_origin &at,\n"
                    "    at_u32 column, at_u32 row, const G &group, int g, const at_batch<N> &batch) {\n");
   for (int k = 0; k < outputs; k++)
-    at_source_add(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
-  at_source_add(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
+    at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     const int i = o.number;
     if (o.letter == 'p')
-      at_source_add(s, "    x.p%d = a.p%d + at.p%d + (at_i64)(column + k) * a.sp%d[0] + (at_i64)row * a.sp%d[%d];\n", i, i, i, i,
+      at_write(s, "    x.p%d = a.p%d + at.p%d + (at_i64)(column + k) * a.sp%d[0] + (at_i64)row * a.sp%d[%d];\n", i, i, i, i,
                     i, rows);
     else if (is_turned(p, k))
-      at_source_add(s, "    x.i%d = group.i%d[k].get(g);\n", i, i);
+      at_write(s, "    x.i%d = group.i%d[k].get(g);\n", i, i);
     else
-      at_source_add(s, "    x.i%d = batch.i%d%s;\n", i, i, stride_of(p, k, 0) ? ".get(k)" : "");
+      at_write(s, "    x.i%d = batch.i%d%s;\n", i, i, stride_of(p, k, 0) ? ".get(k)" : "");
   }
-  at_source_add(s, "    at_element(a, once, x, y);\n");
-  for (int k = 0; k < outputs; k++) at_source_add(s, "    y%d[k] = y.o%d;\n", k, k);
-  at_source_add(s, "  }\n");
+  at_write(s, "    at_element(a, once, x, y);\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
+  at_write(s, "  }\n");
   for (int k = 0; k < outputs; k++)
-    at_source_add(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + (at.o%d + (at_i64)row * a.so%d[%d] + column) * %d);\n",
+    at_write(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + (at.o%d + (at_i64)row * a.so%d[%d] + column) * %d);\n",
                   at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, k, k, rows,
                   (int)attune_dtype_size((attune_dtype)p->outputs[k]));
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
-static void functions(at_source *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   const int rows = row_dimension(p);
   (void)c;
-  at_source_add(s, "#define GROUP %d\n%s", group_of(p), at_device_tile_cuh);
+  at_write(s, "#define GROUP %d\n%s", group_of(p), at_device_tile_cuh);
   add_locate(s, p, rows);
   add_turned(s, p);
   add_fetch(s, p, rows);

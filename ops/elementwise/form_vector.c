@@ -31,59 +31,59 @@ void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cu
   }
 }
 
-void at_contiguous_finish(at_source *s, const at_cuda_problem *p) {
+void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
   const int outputs = p->expression->output_count;
-  at_source_add(s, "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_still &still,\n"
+  at_write(s, "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_still &still,\n"
                    "                                        at_u64 element, const at_batch<N> &batch) {\n");
   for (int k = 0; k < outputs; k++)
-    at_source_add(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
-  at_source_add(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
+    at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     if (o.letter == 'p')
-      at_source_add(s, "    x.p%d = a.p%d + (at_i64)(element + k) * a.step%d;\n", o.number, o.number, o.number);
+      at_write(s, "    x.p%d = a.p%d + (at_i64)(element + k) * a.step%d;\n", o.number, o.number, o.number);
     else if (at_cuda_moves(p, k))
-      at_source_add(s, "    x.i%d = batch.i%d.get(k);\n", o.number, o.number);
+      at_write(s, "    x.i%d = batch.i%d.get(k);\n", o.number, o.number);
     else
-      at_source_add(s, "    x.i%d = still.i%d;\n", o.number, o.number);
+      at_write(s, "    x.i%d = still.i%d;\n", o.number, o.number);
   }
-  at_source_add(s, "    at_element(a, once, x, y);\n");
-  for (int k = 0; k < outputs; k++) at_source_add(s, "    y%d[k] = y.o%d;\n", k, k);
-  at_source_add(s, "  }\n");
+  at_write(s, "    at_element(a, once, x, y);\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
+  at_write(s, "  }\n");
   for (int k = 0; k < outputs; k++)
-    at_source_add(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + element * %d);\n",
+    at_write(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + element * %d);\n",
                   at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, (int)attune_dtype_size((attune_dtype)p->outputs[k]));
-  at_source_add(s, "}\n");
+  at_write(s, "}\n");
 }
 
 /* What lies still is loaded once: at_still. The rest comes in batches. */
-void at_contiguous_functions(at_source *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   (void)c;
   const int tensors = at_cuda_tensor_count(p);
   for (int moving = 0; moving < 2; moving++) {
-    at_source_add(s, moving ? "template <int N> struct at_batch {\n" : "struct at_still {\n");
+    at_write(s, moving ? "template <int N> struct at_batch {\n" : "struct at_still {\n");
     for (int k = p->expression->output_count; k < tensors; k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
       if (at_cuda_moves(p, k) != (moving == 1)) continue;
       if (moving)
-        at_source_add(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
+        at_write(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
       else
-        at_source_add(s, "  %s i%d;\n", at_cuda_value(o.dtype), o.number);
+        at_write(s, "  %s i%d;\n", at_cuda_value(o.dtype), o.number);
     }
-    at_source_add(s, "};\n");
+    at_write(s, "};\n");
   }
   for (int moving = 0; moving < 2; moving++) {
-    at_source_add(s, moving ? "template <int N> AT_INLINE void at_fetch(const at_arguments &a, at_u64 element, at_batch<N> &batch) {\n"
+    at_write(s, moving ? "template <int N> AT_INLINE void at_fetch(const at_arguments &a, at_u64 element, at_batch<N> &batch) {\n"
                             : "AT_INLINE void at_hold(const at_arguments &a, at_still &still) {\n");
     for (int k = p->expression->output_count; k < tensors; k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
       if (at_cuda_moves(p, k) != (moving == 1)) continue;
       if (moving)
-        at_source_add(s, "  batch.i%d.load(a.i%d + element * %d);\n", o.number, o.number, (int)o.bytes);
+        at_write(s, "  batch.i%d.load(a.i%d + element * %d);\n", o.number, o.number, (int)o.bytes);
       else
-        at_source_add(s, "  still.i%d = at_load_one<%s>(a.i%d);\n", o.number, at_cuda_tag(o.dtype), o.number);
+        at_write(s, "  still.i%d = at_load_one<%s>(a.i%d);\n", o.number, at_cuda_tag(o.dtype), o.number);
     }
-    at_source_add(s, "}\n");
+    at_write(s, "}\n");
   }
   at_contiguous_finish(s, p);
 }

@@ -91,25 +91,25 @@ static float narrowed(double x, attune_dtype dtype) {
   }
 }
 
-static void add_constant(at_source *s, attune_dtype dtype, const at_constant *c) {
+static void add_constant(at_writer *s, attune_dtype dtype, const at_constant *c) {
   const char *type = at_cuda_value(dtype);
   switch (at_dtype_kind_of(dtype)) {
-  case AT_KIND_BOOL: at_source_add(s, "%s", c->integer ? "true" : "false"); return;
-  case AT_KIND_INTEGER: at_source_add(s, "(%s)0x%llxull", type, (unsigned long long)c->integer); return;
+  case AT_KIND_BOOL: at_write(s, "%s", c->integer ? "true" : "false"); return;
+  case AT_KIND_INTEGER: at_write(s, "(%s)0x%llxull", type, (unsigned long long)c->integer); return;
   case AT_KIND_COMPLEX:
     if (dtype == ATTUNE_C64)
-      at_source_add(s, "at_c64{__uint_as_float(0x%08xu), __uint_as_float(0x%08xu)}", at_bits_of_f32((float)c->re),
+      at_write(s, "at_c64{__uint_as_float(0x%08xu), __uint_as_float(0x%08xu)}", at_bits_of_f32((float)c->re),
                     at_bits_of_f32((float)c->im));
     else
-      at_source_add(s, "at_c128{__longlong_as_double((long long)0x%016llxull), __longlong_as_double((long long)0x%016llxull)}",
+      at_write(s, "at_c128{__longlong_as_double((long long)0x%016llxull), __longlong_as_double((long long)0x%016llxull)}",
                     (unsigned long long)at_bits_of_f64(c->re), (unsigned long long)at_bits_of_f64(c->im));
     return;
   default: break;
   }
   if (dtype == ATTUNE_F64)
-    at_source_add(s, "__longlong_as_double((long long)0x%016llxull)", (unsigned long long)at_bits_of_f64(c->re));
+    at_write(s, "__longlong_as_double((long long)0x%016llxull)", (unsigned long long)at_bits_of_f64(c->re));
   else
-    at_source_add(s, "__uint_as_float(0x%08xu)", at_bits_of_f32(narrowed(c->re, dtype)));
+    at_write(s, "__uint_as_float(0x%08xu)", at_bits_of_f32(narrowed(c->re, dtype)));
 }
 
 bool at_generate_slots(at_cuda_launch *out, const at_expression *e) {
@@ -193,7 +193,7 @@ static int index_number(const at_expression *e, int dimension) {
   return 0;
 }
 
-static void add_call(at_source *s, const at_cuda_problem *p, const at_node *node, bool exact) {
+static void add_call(at_writer *s, const at_cuda_problem *p, const at_node *node, bool exact) {
   const at_expression *e = p->expression;
   const at_type_rule rule = rules[node->function];
   char name[24] = "";
@@ -201,74 +201,74 @@ static void add_call(at_source *s, const at_cuda_problem *p, const at_node *node
     const char c = ids[node->function][i];
     name[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   }
-  at_source_add(s, "fn_%s<%d>(", name, p->reduced ? REDUCED : exact ? STRICT : NARROW);
+  at_write(s, "fn_%s<%d>(", name, p->reduced ? REDUCED : exact ? STRICT : NARROW);
   for (int a = 0; a < node->count; a++) {
     const at_node *argument = &e->nodes[node->argument[a]];
     const bool truth = (rule == AT_RULE_LOGIC || (rule == AT_RULE_SELECT && a == 0)) && argument->dtype != ATTUNE_BOOL;
-    at_source_add(s, truth ? "%sat_cast<bool>(v%d)" : "%sv%d", a ? ", " : "", node->argument[a]);
+    at_write(s, truth ? "%sat_cast<bool>(v%d)" : "%sv%d", a ? ", " : "", node->argument[a]);
   }
-  at_source_add(s, ")");
+  at_write(s, ")");
 }
 
 /* x with small whole exponents, as the product that it is; false: it is no such power. */
-static bool add_power(at_source *s, const at_cuda_problem *p, const at_node *node) {
+static bool add_power(at_writer *s, const at_cuda_problem *p, const at_node *node) {
   const at_node *exponent = &p->expression->nodes[node->argument[1]];
   const int x = node->argument[0], reduced = p->reduced ? REDUCED : STRICT;
   if (node->function != AT_FN_POWER || exponent->kind != AT_NODE_CONSTANT ||
       at_dtype_kind_of((attune_dtype)node->dtype) != AT_KIND_FLOAT || exponent->constant.re != 2.0)
     return false;
-  at_source_add(s, "fn_multiply<%d>(v%d, v%d)", reduced, x, x);
+  at_write(s, "fn_multiply<%d>(v%d, v%d)", reduced, x, x);
   return true;
 }
 
-static void add_draw(at_source *s, const at_expression *e, const at_node *node) {
+static void add_draw(at_writer *s, const at_expression *e, const at_node *node) {
   const bool normal = node->kind == AT_NODE_NORMAL;
-  at_source_add(s, "at_draw_%s(once.draws, a.blocks, %d, (at_u64)x.p%d)", normal ? "normal" : "uniform",
+  at_write(s, "at_draw_%s(once.draws, a.blocks, %d, (at_u64)x.p%d)", normal ? "normal" : "uniform",
                 node->index + (normal ? e->uniform_count : 0), index_number(e, -1));
 }
 
-static void add_node(at_source *s, const at_cuda_problem *p, const at_cuda_launch *slots, int i, bool exact) {
+static void add_node(at_writer *s, const at_cuda_problem *p, const at_cuda_launch *slots, int i, bool exact) {
   const at_node *node = &p->expression->nodes[i];
   const attune_dtype dtype = (attune_dtype)node->dtype;
-  at_source_add(s, "  const %s v%d = ", at_cuda_value(dtype), i);
+  at_write(s, "  const %s v%d = ", at_cuda_value(dtype), i);
   switch ((at_node_kind)node->kind) {
-  case AT_NODE_INPUT: at_source_add(s, "x.i%d", node->index); break;
+  case AT_NODE_INPUT: at_write(s, "x.i%d", node->index); break;
   case AT_NODE_SCALAR:
-    at_source_add(s, "at_scalar_value<%s>(a.s[%d])", at_cuda_tag(dtype), slot_of(slots, node));
+    at_write(s, "at_scalar_value<%s>(a.s[%d])", at_cuda_tag(dtype), slot_of(slots, node));
     break;
   case AT_NODE_CONSTANT: add_constant(s, dtype, &node->constant); break;
-  case AT_NODE_POSITION: at_source_add(s, "x.p%d", index_number(p->expression, node->index)); break;
-  case AT_NODE_ELEMENT: at_source_add(s, "x.p%d", index_number(p->expression, -1)); break;
+  case AT_NODE_POSITION: at_write(s, "x.p%d", index_number(p->expression, node->index)); break;
+  case AT_NODE_ELEMENT: at_write(s, "x.p%d", index_number(p->expression, -1)); break;
   case AT_NODE_UNIFORM:
   case AT_NODE_NORMAL: add_draw(s, p->expression, node); break;
   case AT_NODE_CAST:
     if (is_narrow(dtype))
-      at_source_add(s, "at_round<%s>(at_to<%s>(v%d))", at_cuda_tag(dtype), at_cuda_tag(dtype), node->argument[0]);
+      at_write(s, "at_round<%s>(at_to<%s>(v%d))", at_cuda_tag(dtype), at_cuda_tag(dtype), node->argument[0]);
     else
-      at_source_add(s, "at_cast<%s>(v%d)", at_cuda_value(dtype), node->argument[0]);
+      at_write(s, "at_cast<%s>(v%d)", at_cuda_value(dtype), node->argument[0]);
     break;
   case AT_NODE_FUNCTION:
     if (!add_power(s, p, node)) add_call(s, p, node, exact);
     break;
   }
-  at_source_add(s, ";\n");
+  at_write(s, ";\n");
 }
 
-static void add_structs(at_source *s, const at_cuda_problem *p) {
+static void add_structs(at_writer *s, const at_cuda_problem *p) {
   const at_expression *e = p->expression;
   int list[AT_CUDA_INDICES];
   const int indices = at_cuda_indices(e, list);
-  at_source_add(s, "struct at_in {\n");
+  at_write(s, "struct at_in {\n");
   for (int i = 0; i < e->input_count; i++)
-    at_source_add(s, "  %s i%d;\n", at_cuda_value((attune_dtype)e->inputs[i].dtype), i);
-  for (int i = 0; i < indices; i++) at_source_add(s, "  at_i64 p%d;\n", i);
-  at_source_add(s, "};\nstruct at_out {\n");
+    at_write(s, "  %s i%d;\n", at_cuda_value((attune_dtype)e->inputs[i].dtype), i);
+  for (int i = 0; i < indices; i++) at_write(s, "  at_i64 p%d;\n", i);
+  at_write(s, "};\nstruct at_out {\n");
   for (int o = 0; o < e->output_count; o++)
-    at_source_add(s, "  %s o%d;\n", at_cuda_value((attune_dtype)p->outputs[o]), o);
-  at_source_add(s, "};\n");
+    at_write(s, "  %s o%d;\n", at_cuda_value((attune_dtype)p->outputs[o]), o);
+  at_write(s, "};\n");
 }
 
-attune_status at_generate_element(at_source *s, const at_cuda_problem *p) {
+attune_status at_generate_element(at_writer *s, const at_cuda_problem *p) {
   const at_expression *e = p->expression;
   at_cuda_launch slots;
   note *notes = calloc((size_t)e->node_count + 1, sizeof *notes);
@@ -276,12 +276,12 @@ attune_status at_generate_element(at_source *s, const at_cuda_problem *p) {
   (void)at_generate_slots(&slots, e);
   take_notes(notes, p);
   add_structs(s, p);
-  at_source_add(s, "AT_INLINE void at_element(const at_arguments &a, const at_once &once, const at_in &x, at_out &y) {\n");
+  at_write(s, "AT_INLINE void at_element(const at_arguments &a, const at_once &once, const at_in &x, at_out &y) {\n");
   for (int i = 0; i < e->node_count; i++)
     if (notes[i].needed) add_node(s, p, &slots, i, notes[i].exact);
   for (int o = 0; o < e->output_count; o++)
-    at_source_add(s, "  y.o%d = at_to<%s>(v%d);\n", o, at_cuda_tag((attune_dtype)p->outputs[o]), stored_node(p, o));
-  at_source_add(s, "}\n");
+    at_write(s, "  y.o%d = at_to<%s>(v%d);\n", o, at_cuda_tag((attune_dtype)p->outputs[o]), stored_node(p, o));
+  at_write(s, "}\n");
   free(notes);
   return ATTUNE_OK;
 }
