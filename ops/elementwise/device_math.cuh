@@ -443,7 +443,7 @@ AT_FUNCTION1(fn_mish) {
 /* Near 1/2 the quotient is near 1, but 2 x - 1 is exact. */
 AT_FUNCTION1(fn_logit) {
   const T rest = (T)1 - x;
-  if (x >= (T)0.25 && x <= (T)0.75) return fn_log1p<AT_STRICT, T>((x - rest) / rest);
+  if (x >= (T)0.25 && x <= (T)0.75) return fn_log1p<AT_STRICT, T>((x + x - (T)1) / rest);
   return fn_log<AT_STRICT, T>(x / rest);
 }
 AT_FUNCTION2(fn_elu) { return x > (T)0 ? x : y * fn_expm1<P, T>(x); }
@@ -454,7 +454,7 @@ template <class T> AT_INLINE T at_ramp(T x) {
   return y < (T)0 ? (T)0 : y > (T)6 ? (T)6 : y;
 }
 AT_FUNCTION1(fn_hardsigmoid) { return at_ramp(x) / (T)6; }
-AT_FUNCTION1(fn_hardswish) { return x * at_ramp(x) / (T)6; }
+AT_FUNCTION1(fn_hardswish) { return x * (at_ramp(x) / (T)6); }
 
 /* The normal distribution's share above a >= 0 is exp(-a^2 / 2) times a function that a polynomial in t = 1 / (1 + p a)
  * gives, so the left tail of gelu keeps its relative accuracy. */
