@@ -231,7 +231,7 @@ static inline double case_compare(const ecase *c, int k, const unsigned char *go
 static inline double case_allowed(at_function f, attune_dtype d) {
   if (at_dtype_whole(d)) return 0;
   if (d == ATTUNE_C64 || d == ATTUNE_C128) return f == AT_FN_POWER ? 400 : 24;
-  if (d == ATTUNE_F32) return f == AT_FN_GELU ? 5 : f == AT_FN_MISH ? 4 : 2.5;
+  if (d == ATTUNE_F32) return f == AT_FN_MISH ? 4 : 2.5;
   if (d == ATTUNE_F64) return f == AT_FN_LGAMMA || f == AT_FN_TGAMMA ? 64 : 8;
   return 1;
 }

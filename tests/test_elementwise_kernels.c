@@ -191,10 +191,10 @@ static void nothing_of_the_users(void **state) {
   assert_string_equal(text, again);
   assert_null(strstr(text, "evil"));
   assert_null(strstr(text, "passwd"));
-  const char *own = strstr(text, "\nstruct at_arguments {"), *end = strstr(text, "/* form_vector.cuh");
-  assert_non_null(own);
-  assert_non_null(end);
-  for (size_t i = (size_t)(own - text); i < (size_t)(end - text); i++)
+  assert_non_null(strstr(text, "\nstruct at_arguments {"));
+  assert_non_null(strstr(text, "/* form_vector.cuh"));
+  const size_t own = (size_t)(strstr(text, "\nstruct at_arguments {") - text), end = (size_t)(strstr(text, "/* form_vector.cuh") - text);
+  for (size_t i = own; i < end; i++)
     if (!isalnum((unsigned char)text[i]) && !strchr(" \n_{}()[]<>;:,.&*=+-#", text[i])) fail_msg("'%c' in the text", text[i]);
   free(text);
   free(same);

@@ -365,13 +365,12 @@ AT_FUNCTION2(fn_nextafter) {
 /* x 2^y; y need not be whole. The whole part goes into the exponent, once. */
 AT_FUNCTION2(fn_ldexp) {
   if constexpr (AT_IS_F32) {
-    if (!(fabsf(y) < 10000.0f)) return x * exp2f(y);
-    const float whole = truncf(y);
-    return scalbnf(x * exp2f(y - whole), (int)whole);
+    return (float)fn_ldexp<P, double>((double)x, (double)y);
   } else {
     if (!(fabs(y) < 10000.0)) return x * exp2(y);
-    const double whole = trunc(y);
-    return scalbn(x * exp2(y - whole), (int)whole);
+    const double whole = trunc(y), part = exp2(y - whole);
+    const int small = fabs(x) < 1e-290 ? 64 : 0; /* x times a part of 2 would lose bits */
+    return scalbn(scalbn(x, small) * part, (int)whole - small);
   }
 }
 
@@ -458,11 +457,13 @@ AT_FUNCTION1(fn_hardswish) { return x * (at_ramp(x) / (T)6); }
 
 /* The normal distribution's share above a >= 0 is exp(-a^2 / 2) times a function that a polynomial in t = 1 / (1 + p a)
  * gives, so the left tail of gelu keeps its relative accuracy. */
-AT_INLINE float at_share_above(float a) {
+struct at_two {
+  float high, low; /* their sum, exact to more than 24 bits */
+};
+AT_INLINE at_two at_share_above(float a) {
   const float d = __fmaf_rn(a, 0.25f, 1.0f), left = __fmaf_rn(a, 0.25f, 1.0f - d); /* d + left is 1 + a / 4 */
-  float t = at_fast_reciprocal(d);
-  t = __fmaf_rn(t, __fmaf_rn(-d, t, 1.0f) - left * t, t);
-  const float s = t - 0x1.38p-1f;
+  const float t = at_fast_reciprocal(d), t_low = t * (__fmaf_rn(-d, t, 1.0f) - left * t);
+  const float s = (t - 0x1.38p-1f) + t_low;
   float r = -0x1.846eaep-7f;
   r = __fmaf_rn(r, s, 0x1.fa6ec2p-7f);
   r = __fmaf_rn(r, s, 0x1.0a8652p-5f);
@@ -473,9 +474,22 @@ AT_INLINE float at_share_above(float a) {
   r = __fmaf_rn(r, s, 0x1.efdeacp-2f);
   r = __fmaf_rn(r, s, 0x1.0e1936p-1f);
   r = __fmaf_rn(r, s, 0x1.9d0112p-2f);
-  r = __fmaf_rn(r, s, 0x1.d158f2p-3f);
-  const float h = a * a, l = __fmaf_rn(a, a, -h), e = expf(-0.5f * h);
-  return __fmaf_rn(e * -0.5f, l, e) * (t * r);
+  const float r_high = __fmaf_rn(r, s, 0x1.d158f2p-3f), r_low = __fmaf_rn(r, s, 0x1.d158f2p-3f - r_high);
+  /* exp(-a^2 / 2) is 2^n (1 + f + ...), where f carries what squaring lost. */
+  const float h = a * a, l = __fmaf_rn(a, a, -h), n = rintf(h * -0x1.715476p-1f);
+  const float f0 = __fmaf_rn(n, -0x1.62e4p-1f, -0.5f * h), f = f0 + __fmaf_rn(n, -0x1.7f7d1cp-20f, -0.5f * l);
+  float e = 0x1.6ab8cep-10f;
+  e = __fmaf_rn(e, f, 0x1.126dbep-7f);
+  e = __fmaf_rn(e, f, 0x1.55589ep-5f);
+  e = __fmaf_rn(e, f, 0x1.55540ap-3f);
+  e = __fmaf_rn(e, f, 0x1.fffffap-2f);
+  const float e_high = 1.0f + f, e_low = __fmaf_rn(e * f, f, (1.0f - e_high) + f);
+  const float p = t * r_high, p_low = __fmaf_rn(t, r_high, -p) + __fmaf_rn(t, r_low, t_low * r_high);
+  const float q = p * e_high, q_low = __fmaf_rn(p, e_high, -q) + __fmaf_rn(p, e_low, p_low * e_high);
+  /* 2^n in two factors: it may be below the normal numbers. */
+  const int half = (int)n >> 1;
+  const float one = __uint_as_float((at_u32)(half + 127) << 23), other = __uint_as_float((at_u32)((int)n - half + 127) << 23);
+  return at_two{q * one * other, q_low * one * other};
 }
 AT_INLINE float at_share_above_narrow(float a) {
   const float t = at_fast_reciprocal(__fmaf_rn(a, 0.375f, 1.0f)), s = t - 0x1.28p-1f;
@@ -488,8 +502,16 @@ AT_INLINE float at_share_above_narrow(float a) {
 }
 AT_FUNCTION1(fn_gelu) {
   if constexpr (AT_IS_F32) {
-    const float a = fminf(fabsf(x), 20.0f), q = P == AT_STRICT ? at_share_above(a) : at_share_above_narrow(a);
-    return x < 0.0f ? x * q : x * (1.0f - q);
+    const float a = fminf(fabsf(x), 20.0f);
+    if constexpr (P == AT_STRICT) {
+      const at_two q = at_share_above(a);
+      const float rest = 1.0f - q.high, low = ((1.0f - rest) - q.high) - q.low;
+      const bool left = x < 0.0f;
+      return fabsf(x) < 100.0f ? __fmaf_rn(x, left ? q.high : rest, x * (left ? q.low : low)) : left ? x * 0.0f : x;
+    } else {
+      const float q = at_share_above_narrow(a);
+      return x < 0.0f ? x * q : x * (1.0f - q);
+    }
   } else {
     const double half = 0.5 * erfc(fabs(x) * 0x1.6a09e667f3bcdp-1), h = x * x, l = fma(x, x, -h);
     /* The rounding of |x| / sqrt(2), which erfc's tail magnifies. */
