@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_elementwise.c: the CUDA kernels of expressions on the device, against evaluate.h: every form over every way in
  * which operands can lie, every function with every dtype, casts, the element's place, random numbers, more than 2^31
- * elements. Needs a GPU. ATTUNE_TEST_FEW=1: one function in ten. */
+ * elements. Needs a GPU. */
 #include <attune/attune.h>
 
 #include "tests/check.h"
@@ -200,21 +200,19 @@ static void candidates(void **state) {
 static void functions(void **state) {
   (void)state;
   static graph g;
-  const bool few = getenv("ATTUNE_TEST_FEW") != NULL;
   const at_shape shape = {1, {4099}};
   const lie ways[] = {PACKED, PACKED, PACKED, PACKED};
-  int number = 0;
   for (int f = 0; f < AT_FN_COUNT; f++)
     for (int d = 1; d <= AT_DTYPE_LAST; d++) {
       const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 64};
       char name[64];
-      if (!graph_of_function(&g, (at_function)f, (attune_dtype)d) || (few && number++ % 10 != 0)) continue;
+      if (!graph_of_function(&g, (at_function)f, (attune_dtype)d)) continue;
       const attune_dtype out = (attune_dtype)g.nodes[g.e.outputs[0]].dtype;
       snprintf(name, sizeof name, "%s of %s", graph_functions[f].id, attune_dtype_name((attune_dtype)d));
       (void)add(&g, &shape, ways, NULL, &c, case_allowed((at_function)f, out), false,
                 case_is_tame((at_function)f) || at_dtype_kind_of((attune_dtype)d) == AT_KIND_COMPLEX, name);
     }
-  finish(few ? 100 : 1300);
+  finish(1300);
 }
 
 static void casts(void **state) {

@@ -502,7 +502,7 @@ AT_INLINE float at_share_above_narrow(float a) {
 }
 AT_FUNCTION1(fn_gelu) {
   if constexpr (AT_IS_F32) {
-    const float a = fminf(fabsf(x), 20.0f);
+    const float a = fminf(fabsf(x), 16.0f); /* beyond, the share is 0 */
     if constexpr (P == AT_STRICT) {
       const at_two q = at_share_above(a);
       const float rest = 1.0f - q.high, low = ((1.0f - rest) - q.high) - q.low;
