@@ -6,8 +6,8 @@
 
 #include <getopt.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/elementwise/cuda_kernel.h"
@@ -68,8 +68,7 @@ static double time_way(bench *b, const way *w) {
 
 static double time_copy(bench *b, size_t bytes) {
   bench_check(attune_event_record(b->start, b->stream), "attune_event_record");
-  for (int i = 0; i < CALLS; i++)
-    bench_check(attune_copy(b->stream, b->memory[0], b->memory[1], bytes), "attune_copy");
+  for (int i = 0; i < CALLS; i++) bench_check(attune_copy(b->stream, b->memory[0], b->memory[1], bytes), "attune_copy");
   return elapsed(b);
 }
 
@@ -86,8 +85,8 @@ static at_expression *parse(const bench_case *c, attune_dtype dtype) {
 }
 
 /* Bytes that one call reads and writes. */
-static double make_problem(bench *b, at_cuda_problem *p, const bench_case *c, const at_expression *e, attune_dtype dtype,
-                           void **tensors) {
+static double make_problem(bench *b, at_cuda_problem *p, const bench_case *c, const at_expression *e,
+                           attune_dtype dtype, void **tensors) {
   const at_shape shape = {2, {b->rows, b->columns}}, row = {1, {b->columns}};
   at_view views[AT_LAYOUT_OPERANDS];
   int indices[AT_CUDA_INDICES];
@@ -114,8 +113,8 @@ static double make_problem(bench *b, at_cuda_problem *p, const bench_case *c, co
 /* How many blocks a multiprocessor holds. */
 static int blocks_of(const way *w) {
   int blocks = 1;
-  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)at_jit_native(w->kernel),
-                                                                          w->choice.block, 0);
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, (const void *)at_jit_native(w->kernel), w->choice.block, 0);
   return error == cudaSuccess && blocks > 0 ? blocks : 1;
 }
 
@@ -184,8 +183,8 @@ static void run_case(bench *b, const bench_case *c, attune_dtype dtype) {
     at_configuration text;
     (void)at_cuda_choice_format(&text, &ways[i].choice);
     const double rate = bytes / ways[i].median;
-    bench_line("| %s %s | %.0f | %.1f %% | %s%s |", c->name, attune_dtype_name(dtype), rate, 100 * rate / copy, text.text,
-               strcmp(text.text, guess.text) == 0 ? " (best guess)" : "");
+    bench_line("| %s %s | %.0f | %.1f %% | %s%s |", c->name, attune_dtype_name(dtype), rate, 100 * rate / copy,
+               text.text, strcmp(text.text, guess.text) == 0 ? " (best guess)" : "");
   }
   bench_line("| copy %s | %.0f | | |", attune_dtype_name(dtype), copy);
   for (int i = 0; i < count; i++) {
@@ -205,7 +204,8 @@ static void open_bench(bench *b) {
   for (int i = 0; i <= BUFFERS; i++)
     bench_check(attune_alloc((void **)&b->memory[i], b->stream, (size_t)(b->rows * b->columns) * 4), "attune_alloc");
   bench_check(attune_generator_create(&generator, 1), "attune_generator_create");
-  bench_line("### %s, %lld x %lld, median of %d", b->properties.name, (long long)b->rows, (long long)b->columns, b->rounds);
+  bench_line("### %s, %lld x %lld, median of %d", b->properties.name, (long long)b->rows, (long long)b->columns,
+             b->rounds);
   bench_line("| expression | GB/s | of the copy | configuration |");
   bench_line("|---|---|---|---|");
   attune_generator_destroy(generator);
@@ -230,12 +230,10 @@ static void close_bench(bench *b) {
 }
 
 int main(int argc, char **argv) {
-  static const struct option options[] = {{"markdown", required_argument, NULL, 'm'},
-                                          {"rows", required_argument, NULL, 'r'},
-                                          {"columns", required_argument, NULL, 'c'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"sweep", no_argument, NULL, 's'},
-                                          {NULL, 0, NULL, 0}};
+  static const struct option options[] = {
+      {"markdown", required_argument, NULL, 'm'}, {"rows", required_argument, NULL, 'r'},
+      {"columns", required_argument, NULL, 'c'},  {"only", required_argument, NULL, 'o'},
+      {"sweep", no_argument, NULL, 's'},          {NULL, 0, NULL, 0}};
   bench b = {.rows = 1 << 14, .columns = 1 << 14, .rounds = 21};
   const char *only = NULL;
   for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {

@@ -22,47 +22,93 @@ struct uint2 {
 struct uint4 {
   unsigned x, y, z, w;
 } __attribute__((aligned(16), may_alias));
-static inline uint2 make_uint2(unsigned x, unsigned y) { return uint2{x, y}; }
-static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return uint4{x, y, z, w}; }
+static inline uint2 make_uint2(unsigned x, unsigned y) {
+  return uint2{x, y};
+}
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return uint4{x, y, z, w};
+}
 
-static struct place {
-  unsigned x, y, z;
-} blockIdx, threadIdx, gridDim, blockDim;
+static struct place { unsigned x, y, z; } blockIdx, threadIdx, gridDim, blockDim;
 
 template <class To, class From> static inline To bits_as(From from) {
   To to;
   memcpy(&to, &from, sizeof to);
   return to;
 }
-static inline float __uint_as_float(unsigned x) { return bits_as<float>(x); }
-static inline unsigned __float_as_uint(float x) { return bits_as<unsigned>(x); }
-static inline float __int_as_float(int x) { return bits_as<float>(x); }
-static inline int __float_as_int(float x) { return bits_as<int>(x); }
-static inline double __longlong_as_double(long long x) { return bits_as<double>(x); }
-static inline long long __double_as_longlong(double x) { return bits_as<long long>(x); }
+static inline float __uint_as_float(unsigned x) {
+  return bits_as<float>(x);
+}
+static inline unsigned __float_as_uint(float x) {
+  return bits_as<unsigned>(x);
+}
+static inline float __int_as_float(int x) {
+  return bits_as<float>(x);
+}
+static inline int __float_as_int(float x) {
+  return bits_as<int>(x);
+}
+static inline double __longlong_as_double(long long x) {
+  return bits_as<double>(x);
+}
+static inline long long __double_as_longlong(double x) {
+  return bits_as<long long>(x);
+}
 static inline float __double2float_rz(double x) {
   const float y = (float)x;
   return fabs((double)y) > fabs(x) ? nextafterf(y, 0.0f) : y;
 }
-static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+static inline int __clz(int x) {
+  return x ? __builtin_clz((unsigned)x) : 32;
+}
+static inline int __clzll(long long x) {
+  return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
+static inline int __popc(unsigned x) {
+  return __builtin_popcount(x);
+}
+static inline int __popcll(unsigned long long x) {
+  return __builtin_popcountll(x);
+}
+static inline unsigned __umulhi(unsigned a, unsigned b) {
+  return (unsigned)((unsigned long long)a * b >> 32);
+}
 static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return (unsigned long long)((unsigned __int128)a * b >> 64);
 }
-static inline float __fadd_rn(float x, float y) { return x + y; }
-static inline float __fmul_rn(float x, float y) { return x * y; }
-static inline float __fdiv_rn(float x, float y) { return x / y; }
-static inline float __fdividef(float x, float y) { return x / y; }
-static inline float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
-static inline float __fsqrt_rn(float x) { return sqrtf(x); }
-static inline double __dadd_rn(double x, double y) { return x + y; }
-static inline double __dmul_rn(double x, double y) { return x * y; }
-static inline double __ddiv_rn(double x, double y) { return x / y; }
-static inline double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
-static inline double __dsqrt_rn(double x) { return sqrt(x); }
+static inline float __fadd_rn(float x, float y) {
+  return x + y;
+}
+static inline float __fmul_rn(float x, float y) {
+  return x * y;
+}
+static inline float __fdiv_rn(float x, float y) {
+  return x / y;
+}
+static inline float __fdividef(float x, float y) {
+  return x / y;
+}
+static inline float __fmaf_rn(float x, float y, float z) {
+  return fmaf(x, y, z);
+}
+static inline float __fsqrt_rn(float x) {
+  return sqrtf(x);
+}
+static inline double __dadd_rn(double x, double y) {
+  return x + y;
+}
+static inline double __dmul_rn(double x, double y) {
+  return x * y;
+}
+static inline double __ddiv_rn(double x, double y) {
+  return x / y;
+}
+static inline double __fma_rn(double x, double y, double z) {
+  return fma(x, y, z);
+}
+static inline double __dsqrt_rn(double x) {
+  return sqrt(x);
+}
 #define __expf expf
 #define __logf logf
 #define __log2f log2f
@@ -76,13 +122,16 @@ static inline double erfinv(double x) {
   const long double l = logl((1.0L - x) * (1.0L + x)), b = 2.0L / (3.14159265358979324L * 0.147L) + l / 2;
   long double y = copysignl(sqrtl(sqrtl(b * b - l / 0.147L) - b), x);
   for (int i = 0; i < 8; i++) {
-    const long double off = fabs(x) < 0.5 ? erfl(y) - x : (x < 0 ? -1 : 1) * ((1.0L - fabsl((long double)x)) - erfcl(fabsl(y)));
+    const long double off =
+        fabs(x) < 0.5 ? erfl(y) - x : (x < 0 ? -1 : 1) * ((1.0L - fabsl((long double)x)) - erfcl(fabsl(y)));
     const long double u = off / (1.12837916709551257L * expl(-y * y));
     y -= u / (1.0L + y * u);
   }
   return (double)y;
 }
-static inline float erfinvf(float x) { return (float)erfinv((double)x); }
+static inline float erfinvf(float x) {
+  return (float)erfinv((double)x);
+}
 
 /* From here on the random headers' words of 64 bits are the kernels'. */
 #define uint64_t unsigned long long
@@ -101,7 +150,9 @@ static bool fiber_done[FIBER_THREADS];
 static void (*fiber_body)(const void *);
 static const void *fiber_argument;
 
-static inline void __syncthreads() { swapcontext(&fibers[fiber_current], &fiber_main); }
+static inline void __syncthreads() {
+  swapcontext(&fibers[fiber_current], &fiber_main);
+}
 
 static void fiber_start() {
   fiber_body(fiber_argument);

@@ -14,21 +14,21 @@
 /* How an operand lies over the shape. */
 typedef enum lie {
   PACKED,
-  ONE,        /* the same element everywhere */
-  BIAS,       /* along the innermost dimension, the same in all rows */
-  COLUMN,     /* the same along the innermost dimension */
-  TURNED,     /* the last two dimensions in the other order */
-  SPREAD,     /* every second element of every second row */
-  BACKWARD,   /* against the innermost dimension */
-  SHIFTED,    /* packed, one element off its alignment */
-  PITCHED,    /* rows with a gap between them */
-  SAME        /* input 0: the memory of output 0 */
+  ONE,      /* the same element everywhere */
+  BIAS,     /* along the innermost dimension, the same in all rows */
+  COLUMN,   /* the same along the innermost dimension */
+  TURNED,   /* the last two dimensions in the other order */
+  SPREAD,   /* every second element of every second row */
+  BACKWARD, /* against the innermost dimension */
+  SHIFTED,  /* packed, one element off its alignment */
+  PITCHED,  /* rows with a gap between them */
+  SAME      /* input 0: the memory of output 0 */
 } lie;
 
 enum { CASE_POISON = 0xA5, CASE_EDGE = 256 };
 
 typedef struct case_operand {
-  at_view view;         /* data: in `memory` */
+  at_view view;          /* data: in `memory` */
   unsigned char *memory; /* 256 bytes of edge on each side */
   size_t bytes;
 } case_operand;
@@ -49,7 +49,8 @@ static inline uint64_t case_random(uint64_t *state) {
 
 /* A number of the dtype: most of everyday size, some wild. `tame` leaves out NaN, infinities and the largest. */
 static inline void case_number(attune_dtype dtype, unsigned char *to, uint64_t *state, bool tame) {
-  static const double wild[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, INFINITY, -INFINITY, NAN, 1e-40, 3e38, -100.0, 88.0, 1e-5};
+  static const double wild[] = {0.0,       -0.0, 1.0,   -1.0, 0.5,    2.0,  INFINITY,
+                                -INFINITY, NAN,  1e-40, 3e38, -100.0, 88.0, 1e-5};
   const uint64_t r = case_random(state);
   double x = ((double)(int64_t)(r & 0xffffff) - 8388608.0) / 8388608.0 * ldexp(1.0, (int)(r >> 24 & 7) - 3);
   int64_t whole = (int64_t)(r >> 8 & 15) - (at_dtype_unsigned(dtype) ? 0 : 8);
@@ -115,8 +116,9 @@ static inline attune_status case_make(ecase *c, const graph *g, const at_shape *
   c->shape = *shape;
   c->draws = (at_draws){seed * 77 + 5, 4 * seed};
   for (int k = 0; k < no + ni; k++) {
-    const attune_dtype dtype = k >= no ? (attune_dtype)g->e.inputs[k - no].dtype
-                               : outputs ? outputs[k] : (attune_dtype)g->nodes[g->e.outputs[k]].dtype;
+    const attune_dtype dtype = k >= no   ? (attune_dtype)g->e.inputs[k - no].dtype
+                               : outputs ? outputs[k]
+                                         : (attune_dtype)g->nodes[g->e.outputs[k]].dtype;
     if (ways[k] == SAME) {
       c->operands[k] = c->operands[0];
       for (size_t b = CASE_EDGE; b + CASE_EDGE < c->operands[0].bytes; b += attune_dtype_size(dtype))
@@ -129,7 +131,10 @@ static inline attune_status case_make(ecase *c, const graph *g, const at_shape *
         case_number(dtype, c->operands[k].memory + b, &seed, tame);
     views[k] = c->operands[k].view;
   }
-  for (int s = 0; s < g->e.scalar_count; s++) c->scalars[s] = (at_constant){.re = 0.375 * (s + 1), .im = g->e.scalars[s].dtype == ATTUNE_C128 ? -1.25 : 0, .integer = g->e.scalars[s].dtype == ATTUNE_BOOL ? 1 : s + 3};
+  for (int s = 0; s < g->e.scalar_count; s++)
+    c->scalars[s] = (at_constant){.re = 0.375 * (s + 1),
+                                  .im = g->e.scalars[s].dtype == ATTUNE_C128 ? -1.25 : 0,
+                                  .integer = g->e.scalars[s].dtype == ATTUNE_BOOL ? 1 : s + 3};
   attune_status status = graph_problem(&c->problem, g, shape, views);
   c->problem.reduced = reduced;
   for (int k = no; k < no + ni; k++) c->problem.in_place = c->problem.in_place || ways[k] == SAME;
@@ -143,8 +148,7 @@ static inline attune_status case_make(ecase *c, const graph *g, const at_shape *
     expected[k] = e->view;
   }
   for (int k = 0; k < ni; k++) inputs[k] = ways[no + k] == SAME ? expected[0] : views[no + k];
-  if (status == ATTUNE_OK)
-    status = at_evaluate_views(&g->e, expected, inputs, c->scalars, &c->draws, AT_ROUND_NODES);
+  if (status == ATTUNE_OK) status = at_evaluate_views(&g->e, expected, inputs, c->scalars, &c->draws, AT_ROUND_NODES);
   return status;
 }
 
@@ -195,7 +199,8 @@ static inline double case_units(attune_dtype dtype, const unsigned char *got, co
   if (x != x && y != y) return 0;
   if (x == y) return 0;
   if (x != x || y != y) return 1e300;
-  if (isinf(x) || isinf(y)) return (x < 0) == (y < 0) && fabs(isinf(x) ? y : x) > (dtype == ATTUNE_F64 ? 1.7976e308 : 3.4e38) ? 1 : 1e300;
+  if (isinf(x) || isinf(y))
+    return (x < 0) == (y < 0) && fabs(isinf(x) ? y : x) > (dtype == ATTUNE_F64 ? 1.7976e308 : 3.4e38) ? 1 : 1e300;
   return fabs(x - y) / case_unit(dtype, y);
 }
 

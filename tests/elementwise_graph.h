@@ -129,7 +129,8 @@ static inline bool graph_of_function(graph *g, at_function f, attune_dtype d) {
 }
 
 /* The problem over `shape`: views of outputs and inputs; data may be addresses of anything, which give the alignment. */
-static inline attune_status graph_problem(at_cuda_problem *p, const graph *g, const at_shape *shape, const at_view *views) {
+static inline attune_status graph_problem(at_cuda_problem *p, const graph *g, const at_shape *shape,
+                                          const at_view *views) {
   at_view all[AT_LAYOUT_OPERANDS];
   int indices[AT_CUDA_INDICES];
   const int tensors = g->e.output_count + g->e.input_count, count = at_cuda_indices(&g->e, indices);

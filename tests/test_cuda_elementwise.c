@@ -228,7 +228,8 @@ static void casts(void **state) {
       graph_output(&g, x);
       graph_output(&g, graph_cast(&g, ATTUNE_F64, graph_cast(&g, (attune_dtype)to, x)));
       const attune_dtype outputs[] = {(attune_dtype)to, ATTUNE_F64};
-      snprintf(name, sizeof name, "%s to %s", attune_dtype_name((attune_dtype)from), attune_dtype_name((attune_dtype)to));
+      snprintf(name, sizeof name, "%s to %s", attune_dtype_name((attune_dtype)from),
+               attune_dtype_name((attune_dtype)to));
       assert_true(add(&g, &(at_shape){1, {2000}}, ways, outputs, &c, 0, false, false, name));
     }
   finish(289);
@@ -318,7 +319,8 @@ int main(void) {
     return 77;
   }
   attune_device_properties properties;
-  if (attune_device_get_properties(device, &properties) != ATTUNE_OK || attune_stream_create(&stream, device) != ATTUNE_OK)
+  if (attune_device_get_properties(device, &properties) != ATTUNE_OK ||
+      attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;
   capability = properties.capability_major * 10 + properties.capability_minor;
   processors = properties.processors;

@@ -74,7 +74,8 @@ static void functions(void **state) {
       const bool last = f + 1 == AT_FN_COUNT && d == AT_DTYPE_LAST;
       if (!all && number % 37 != 0 && !last) continue;
       int x[3];
-      for (int a = 0; a < 3; a++) x[a] = g.e.input_count < 16 ? graph_input(&g, (attune_dtype)d) : graph_cast(&g, (attune_dtype)d, 0);
+      for (int a = 0; a < 3; a++)
+        x[a] = g.e.input_count < 16 ? graph_input(&g, (attune_dtype)d) : graph_cast(&g, (attune_dtype)d, 0);
       graph_output(&g, graph_apply(&g, (at_function)f, (attune_dtype)d, x[0], x[1], x[2]));
       snprintf(what + strlen(what), sizeof what - strlen(what), "%s of %s; ", graph_functions[f].id,
                attune_dtype_name((attune_dtype)d));
@@ -113,7 +114,8 @@ static void forms(void **state) {
     for (size_t a = 0; a < AT_COUNT(architectures); a++) {
       at_configuration what;
       assert_true(at_cuda_choice_format(&what, &f->choice));
-      if (!at_cuda_supports(&c.problem, &f->choice, capabilities[a]) || (!all && i % AT_COUNT(architectures) != a)) continue;
+      if (!at_cuda_supports(&c.problem, &f->choice, capabilities[a]) || (!all && i % AT_COUNT(architectures) != a))
+        continue;
       char *text = generate(&c.problem, &f->choice);
       const int registers = compile(text, architectures[a], what.text);
       print_message("%-7s %-66s %d registers\n", architectures[a], what.text, registers);
@@ -195,7 +197,8 @@ static void nothing_of_the_users(void **state) {
   assert_null(strstr(text, "passwd"));
   const size_t own = place_of(text, "\nstruct at_arguments {"), end = place_of(text, "/* form_vector.cuh");
   for (size_t i = own; i < end; i++)
-    if (!isalnum((unsigned char)text[i]) && !strchr(" \n_{}()[]<>;:,.&*=+-#", text[i])) fail_msg("'%c' in the text", text[i]);
+    if (!isalnum((unsigned char)text[i]) && !strchr(" \n_{}()[]<>;:,.&*=+-#", text[i]))
+      fail_msg("'%c' in the text", text[i]);
   free(text);
   free(same);
   free(again);
@@ -235,11 +238,18 @@ static void one_text_for_all_sizes(void **state) {
 
 static void choices_as_text(void **state) {
   (void)state;
-  static const char *const bad[] = {"", "form=vector", "form=vectors,bytes=16,loads=4,block=256", "form=vector,bytes=16,loads=4,block=255",
-                                    "form=vector,bytes=12,loads=4,block=256", "form=vector,bytes=16,loads=9,block=256",
-                                    "form=vector,bytes=16,loads=4,block=256,", "form=vector,bytes=16,loads=4,block=256,load=fast",
-                                    "form=vector,loads=4,bytes=16,block=256", "form=transpose,bytes=16,tile=48,block=256",
-                                    "form=strided,bytes=16,loads=4,block=256", "form=vector,bytes=16,loads=4,block=256,more=1"};
+  static const char *const bad[] = {"",
+                                    "form=vector",
+                                    "form=vectors,bytes=16,loads=4,block=256",
+                                    "form=vector,bytes=16,loads=4,block=255",
+                                    "form=vector,bytes=12,loads=4,block=256",
+                                    "form=vector,bytes=16,loads=9,block=256",
+                                    "form=vector,bytes=16,loads=4,block=256,",
+                                    "form=vector,bytes=16,loads=4,block=256,load=fast",
+                                    "form=vector,loads=4,bytes=16,block=256",
+                                    "form=transpose,bytes=16,tile=48,block=256",
+                                    "form=strided,bytes=16,loads=4,block=256",
+                                    "form=vector,bytes=16,loads=4,block=256,more=1"};
   for (size_t i = 0; i < AT_COUNT(form_cases); i++) {
     at_configuration text, again;
     at_cuda_choice back;

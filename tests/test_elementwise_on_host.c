@@ -40,30 +40,33 @@ static void begin(void) {
   file = fopen(path, "w");
   assert_non_null(file);
   fputs("#include \"tests/cuda_on_host.h\"\n#include \"src/random/philox.h\"\n#include \"src/random/transforms.h\"\n"
-        "#include \"ops/elementwise/device.cuh\"\n#include \"ops/elementwise/device_math.cuh\"\n"
+        "#include \"ops/elementwise/device.cuh\"\n#include \"ops/elementwise/device_math.cuh\"\n#include "
+        "\"ops/elementwise/device_neural.cuh\"\n"
         "#include \"ops/elementwise/device_complex.cuh\"\n#include \"ops/elementwise/device_random.cuh\"\n",
         file);
 }
 
 /* What all kernels begin with stands once, in front of them: of each text the tunables and what is its own. */
 static void write_kernel(const char *text, int number, bool syncs) {
-  static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",      "PERSISTENT", "LOAD",   "STORE",
+  static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",      "PERSISTENT", "LOAD",  "STORE",
                                         "TILE",        "WIDE",  "GROUP", "STAGE_BYTES", "UNITS",      "PIECES"};
   const char *own = strstr(text, "\nstruct at_arguments {"), *rest = text;
   assert_non_null(own);
   for (size_t i = 0; i < AT_COUNT(defined); i++) fprintf(file, "#undef %s\n", defined[i]);
   while (strncmp(rest, "#define ", 8) == 0) rest = strchr(rest, '\n') + 1;
-  fprintf(file, "%.*s#define at_elementwise kernel_%d\nnamespace n%d {\n%s\n", (int)(rest - text), text, number, number, own);
-  fprintf(file,
-          "static void body(const void *a) { kernel_%d(*(const at_arguments *)a); }\n}\nextern \"C\" unsigned long "
-          "run_%d(const void *a, unsigned blocks, unsigned threads) {\n  run_grid(n%d::body, a, blocks, threads, %d);\n  "
-          "return sizeof(n%d::at_arguments);\n}\n#undef at_elementwise\n",
-          number, number, number, syncs, number);
+  fprintf(file, "%.*s#define at_elementwise kernel_%d\nnamespace n%d {\n%s\n", (int)(rest - text), text, number, number,
+          own);
+  fprintf(
+      file,
+      "static void body(const void *a) { kernel_%d(*(const at_arguments *)a); }\n}\nextern \"C\" unsigned long "
+      "run_%d(const void *a, unsigned blocks, unsigned threads) {\n  run_grid(n%d::body, a, blocks, threads, %d);\n  "
+      "return sizeof(n%d::at_arguments);\n}\n#undef at_elementwise\n",
+      number, number, number, syncs, number);
 }
 
 /* One more kernel, if the operands can lie so for the choice. */
-static bool add(graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs, const at_cuda_choice *choice,
-                double allowed, bool reduced, bool tame, const char *name) {
+static bool add(graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
+                const at_cuda_choice *choice, double allowed, bool reduced, bool tame, const char *name) {
   assert_true(job_count < MOST);
   job *j = &jobs[job_count];
   j->choice = *choice;
@@ -93,8 +96,8 @@ static void compile(char *library, size_t size) {
   snprintf(source, sizeof source, "%s/kernels.cc", folder);
   snprintf(library, size, "%s/kernels.so", folder);
   snprintf(include, sizeof include, "-I%s", AT_SOURCE_DIR);
-  const char *const words[] = {CXX, "-std=c++17", "-w", "-O0", "-ffp-contract=off", "-fPIC", "-shared", include,
-                               "-o", library, source, NULL};
+  const char *const words[] = {CXX,  "-std=c++17", "-w",   "-O0", "-ffp-contract=off", "-fPIC", "-shared", include,
+                               "-o", library,      source, NULL};
   output[0] = 0;
   if (run_program(words, output, sizeof output) != 0) fail_msg("%s: %.4000s", source, output);
 }
@@ -125,9 +128,11 @@ static void check_job(const job *j, void *library, int number) {
     if (worst > j->allowed) {
       const at_view *v = &j->c.expected[k].view;
       const size_t at = CASE_EDGE + (size_t)place * attune_dtype_size(v->dtype);
-      fail_msg("%s %s (number %d): output %d, element %lld is off by %g units, allowed %g: %.17g, should be %.17g; see %s", j->name,
-               text.text, number, k, (long long)place, worst, j->allowed, case_double(v->dtype, j->c.operands[k].memory + at),
-               case_double(v->dtype, j->c.expected[k].memory + at), folder);
+      fail_msg(
+          "%s %s (number %d): output %d, element %lld is off by %g units, allowed %g: %.17g, should be %.17g; see %s",
+          j->name, text.text, number, k, (long long)place, worst, j->allowed,
+          case_double(v->dtype, j->c.operands[k].memory + at), case_double(v->dtype, j->c.expected[k].memory + at),
+          folder);
     }
   }
 }
@@ -163,7 +168,8 @@ static void forms(void **state) {
     char name[32];
     snprintf(name, sizeof name, "form case %zu", i);
     three(&g, f->dtypes[1], f->dtypes[2], f->dtypes[3], f->dtypes[0]);
-    if (!add(&g, &f->shape, f->ways, f->dtypes, &f->choice, 1, false, true, name)) fail_msg("%s is not supported", name);
+    if (!add(&g, &f->shape, f->ways, f->dtypes, &f->choice, 1, false, true, name))
+      fail_msg("%s is not supported", name);
   }
   finish();
 }
@@ -183,7 +189,9 @@ static void functions(void **state) {
       const bool f32 = d == ATTUNE_F32;
       const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 64};
       char name[64];
-      if (!graph_of_function(&g, (at_function)f, (attune_dtype)d) || (number++ % 37 != 0 && !all && !(f32 && f % 3 == 0))) continue;
+      if (!graph_of_function(&g, (at_function)f, (attune_dtype)d) ||
+          (number++ % 37 != 0 && !all && !(f32 && f % 3 == 0)))
+        continue;
       const attune_dtype out = (attune_dtype)g.nodes[g.e.outputs[0]].dtype;
       snprintf(name, sizeof name, "%s of %s", graph_functions[f].id, attune_dtype_name((attune_dtype)d));
       (void)add(&g, &shape, ways, NULL, &c, case_allowed((at_function)f, out), false,
@@ -206,7 +214,8 @@ static void places(void **state) {
                                            {.form = S, .loads = 2, .block = 32},
                                            {.form = T, .bytes = 4, .tile = 32, .block = 64},
                                            {.form = B, .bytes = 16, .loads = 2, .block = 32, .persistent = 1}};
-  static const lie ways[][2] = {{PACKED, PACKED}, {PACKED, BIAS}, {SPREAD, BACKWARD}, {PACKED, TURNED}, {PACKED, PACKED}};
+  static const lie ways[][2] = {
+      {PACKED, PACKED}, {PACKED, BIAS}, {SPREAD, BACKWARD}, {PACKED, TURNED}, {PACKED, PACKED}};
   begin();
   for (size_t i = 0; i < AT_COUNT(choices); i++) {
     graph_begin(&g); /* a * (rand() + randn()) + number */
@@ -220,10 +229,11 @@ static void places(void **state) {
     graph_output(&g, graph_apply(&g, AT_FN_ADD, ATTUNE_F32, sum, number, 0));
     assert_true(add(&g, &(at_shape){2, {47, 36}}, ways[i], NULL, &choices[i], 2, false, true, "draws"));
     if (i == 0 || i == 4) continue; /* coordinates do not fit one dimension */
-    graph_begin(&g); /* column > row ? scalar : a, also in f16 */
+    graph_begin(&g);                /* column > row ? scalar : a, also in f16 */
     const int b = graph_input(&g, ATTUNE_F32), s = graph_scalar(&g, ATTUNE_F64, ATTUNE_F32);
     g.e.max_position = 1;
-    const int p0 = graph_node(&g, AT_NODE_POSITION, ATTUNE_I64, 0), p1 = graph_node(&g, AT_NODE_POSITION, ATTUNE_I64, 1);
+    const int p0 = graph_node(&g, AT_NODE_POSITION, ATTUNE_I64, 0),
+              p1 = graph_node(&g, AT_NODE_POSITION, ATTUNE_I64, 1);
     const int above = graph_apply(&g, AT_FN_GREATER, ATTUNE_I64, p0, p1, 0);
     const int chosen = graph_apply(&g, AT_FN_SELECT, ATTUNE_F32, above, s, b);
     graph_output(&g, chosen);
@@ -250,10 +260,12 @@ static void casts(void **state) {
       const int cast = graph_cast(&g, (attune_dtype)to, x);
       const int s = graph_scalar(&g, kinds[(from + to) % 4], (attune_dtype)to);
       graph_output(&g, x);
-      graph_output(&g, graph_apply(&g, AT_FN_SELECT, ATTUNE_F64, graph_constant(&g, ATTUNE_BOOL, 1), graph_cast(&g, ATTUNE_F64, cast), graph_cast(&g, ATTUNE_F64, s)));
+      graph_output(&g, graph_apply(&g, AT_FN_SELECT, ATTUNE_F64, graph_constant(&g, ATTUNE_BOOL, 1),
+                                   graph_cast(&g, ATTUNE_F64, cast), graph_cast(&g, ATTUNE_F64, s)));
       graph_output(&g, s);
       const attune_dtype outputs[] = {(attune_dtype)to, ATTUNE_F64, (attune_dtype)to};
-      snprintf(name, sizeof name, "%s to %s", attune_dtype_name((attune_dtype)from), attune_dtype_name((attune_dtype)to));
+      snprintf(name, sizeof name, "%s to %s", attune_dtype_name((attune_dtype)from),
+               attune_dtype_name((attune_dtype)to));
       const lie four[] = {PACKED, PACKED, PACKED, PACKED};
       (void)ways;
       assert_true(add(&g, &(at_shape){1, {500}}, four, outputs, &c, 0, false, false, name));

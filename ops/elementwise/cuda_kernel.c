@@ -12,6 +12,7 @@
 #include "device_complex_cuh.h"
 #include "device_cuh.h"
 #include "device_math_cuh.h"
+#include "device_neural_cuh.h"
 #include "device_random_cuh.h"
 #include "philox_h.h"
 #include "transforms_h.h"
@@ -80,9 +81,9 @@ static bool is_complex(const at_expression *e) {
 
 static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   at_write(s, "#define AT_EMBEDDED 1\n#define BLOCK %d\n#define LOADS %d\n#define VECTOR %d\n", c->block,
-                c->loads ? c->loads : 1, c->bytes ? at_cuda_width(p, c->bytes) : 1);
-  at_write(s, "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n", c->persistent,
-                c->load, c->store, c->tile, c->wide);
+           c->loads ? c->loads : 1, c->bytes ? at_cuda_width(p, c->bytes) : 1);
+  at_write(s, "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n",
+           c->persistent, c->load, c->store, c->tile, c->wide);
 }
 
 static void add_random(at_writer *s, const at_cuda_problem *p) {
@@ -91,7 +92,7 @@ static void add_random(at_writer *s, const at_cuda_problem *p) {
   at_write(s, "};\nAT_INLINE void at_prepare(const at_arguments &a, at_once &once) {\n");
   if (draws(p->expression))
     at_write(s, "  once.draws.seed = a.state ? a.state[0] : a.seed;\n"
-                     "  once.draws.first = ((a.state ? a.state[1] : 0) + a.offset) / 4u;\n");
+                "  once.draws.first = ((a.state ? a.state[1] : 0) + a.offset) / 4u;\n");
   at_write(s, "}\n");
 }
 
@@ -107,7 +108,7 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   at_arguments fields = {.source = &s};
   add_tunables(&s, p, c);
   if (draws(p->expression)) at_write(&s, "%s%s", at_philox_h, at_transforms_h);
-  at_write(&s, "%s%s", at_device_cuh, at_device_math_cuh);
+  at_write(&s, "%s%s%s", at_device_cuh, at_device_math_cuh, at_device_neural_cuh);
   if (is_complex(p->expression)) at_write(&s, "%s", at_device_complex_cuh);
   if (draws(p->expression)) at_write(&s, "%s", at_device_random_cuh);
   describe(&fields, p, c, &slots);

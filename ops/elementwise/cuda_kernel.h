@@ -45,13 +45,13 @@ typedef enum at_cuda_form {
 /* A configuration, read. Fields that a form does not use are 0. */
 typedef struct at_cuda_choice {
   uint8_t form;
-  uint8_t loads;      /* vectors of a thread in flight; rows of a thread in AT_FORM_ROWS; stages in AT_FORM_BULK */
-  uint8_t bytes;      /* of a vector of the widest dtype: 1 to 64 */
-  uint8_t persistent; /* the grid stays and steps over the work */
+  uint8_t loads;       /* vectors of a thread in flight; rows of a thread in AT_FORM_ROWS; stages in AT_FORM_BULK */
+  uint8_t bytes;       /* of a vector of the widest dtype: 1 to 64 */
+  uint8_t persistent;  /* the grid stays and steps over the work */
   uint8_t load, store; /* hints, AT_LOAD_ and AT_STORE_ of device.cuh */
-  uint8_t tile;       /* side of a tile of AT_FORM_TRANSPOSE */
-  uint8_t wide;       /* AT_FORM_STRIDED: numbers of 64 bits */
-  uint16_t block;     /* threads of a block */
+  uint8_t tile;        /* side of a tile of AT_FORM_TRANSPOSE */
+  uint8_t wide;        /* AT_FORM_STRIDED: numbers of 64 bits */
+  uint16_t block;      /* threads of a block */
 } at_cuda_choice;
 
 /* "form=vector,bytes=16,loads=4,block=256,load=na,store=cs,persistent=1" and back; docs/configurations.md has the keys.
@@ -80,7 +80,7 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *problem, const
 
 /* A launch of the kernel of the same problem and choice: words are its one argument. */
 typedef struct at_cuda_launch {
-  at_jit_config config; /* no blocks: there is nothing to do */
+  at_jit_config config;                          /* no blocks: there is nothing to do */
   int word_count, tensor_at, slot_at, random_at; /* the last two -1: there are none */
   int slot_count;
   uint8_t slot_scalar[AT_CUDA_SLOTS], slot_dtype[AT_CUDA_SLOTS];

@@ -27,8 +27,8 @@ int at_argument(at_arguments *f, const char *type, const char *name, const uint6
 
 /* What the forms ask about operand k of the layout. */
 typedef struct at_cuda_operand {
-  char letter;      /* o output, i input, p number of the element */
-  int number;       /* among those of its letter */
+  char letter;        /* o output, i input, p number of the element */
+  int number;         /* among those of its letter */
   attune_dtype dtype; /* i64 for a number */
   size_t bytes;
 } at_cuda_operand;

@@ -26,24 +26,16 @@ struct at_c128 {
 
 /* ---- kinds of values ---- */
 
-template <class A, class B> struct at_same {
-  static constexpr bool yes = false;
-};
-template <class A> struct at_same<A, A> {
-  static constexpr bool yes = true;
-};
+template <class A, class B> struct at_same { static constexpr bool yes = false; };
+template <class A> struct at_same<A, A> { static constexpr bool yes = true; };
 template <class T> constexpr bool at_is_floating = at_same<T, float>::yes || at_same<T, double>::yes;
 template <class T> constexpr bool at_is_complex = at_same<T, at_c64>::yes || at_same<T, at_c128>::yes;
 template <class T> constexpr bool at_is_bool = at_same<T, bool>::yes;
 template <class T> constexpr bool at_is_integer = !at_is_floating<T> && !at_is_complex<T> && !at_is_bool<T>;
 
 /* The integer that sums and products wrap in: 32 or 64 bits, without a sign. */
-template <int BYTES> struct at_wide {
-  typedef at_u32 type;
-};
-template <> struct at_wide<8> {
-  typedef unsigned long long type;
-};
+template <int BYTES> struct at_wide { typedef at_u32 type; };
+template <> struct at_wide<8> { typedef unsigned long long type; };
 
 template <class T> AT_INLINE constexpr bool at_is_signed() {
   return (T)-1 < (T)0;
@@ -144,7 +136,8 @@ AT_INLINE at_u32 at_pair_bf16(float low, float high) {
 template <int MANTISSA, int BIAS> AT_INLINE float at_from_f8(at_u32 bits) {
   const at_u32 magnitude = bits & 0x7fu, sign = (bits & 0x80u) << 24;
   const float x = __uint_as_float(magnitude << (23 - MANTISSA)) * __uint_as_float((at_u32)(254 - BIAS) << 23);
-  const bool nan = MANTISSA == 3 ? magnitude == 0x7fu : magnitude > 0x7cu, infinite = MANTISSA == 2 && magnitude == 0x7cu;
+  const bool nan = MANTISSA == 3 ? magnitude == 0x7fu : magnitude > 0x7cu,
+             infinite = MANTISSA == 2 && magnitude == 0x7cu;
   return __uint_as_float(sign | (nan ? 0x7fc00000u : infinite ? 0x7f800000u : __float_as_uint(x)));
 }
 
@@ -203,7 +196,7 @@ AT_ELEMENT_TYPE(at_truth, bool, 1)
 AT_ELEMENT_TYPE(at_complex64, at_c64, 8)
 AT_ELEMENT_TYPE(at_complex128, at_c128, 16)
 
-template <class D> constexpr bool at_is_narrow = at_same<typename D::value, float>::yes && D::bytes < 4;
+template <class D> constexpr bool at_is_narrow = at_same<typename D::value, float>::yes &&D::bytes < 4;
 
 /* Bits of an element of up to 8 bytes. */
 template <class D> AT_INLINE typename D::value at_decode(at_u64 bits) {
@@ -289,19 +282,20 @@ template <class D> AT_INLINE typename D::value at_round(typename D::value x) {
 #endif
 
 #ifdef __CUDA_ARCH__
-#define AT_ACCESS(operation, address)                                                                               \
-  do {                                                                                                              \
-    if constexpr (BYTES == 16)                                                                                      \
-      asm volatile(operation ".v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) \
-                   : "l"(address));                                                                                \
-    else if constexpr (BYTES == 8)                                                                                  \
+#define AT_ACCESS(operation, address)                                                                             \
+  do {                                                                                                            \
+    if constexpr (BYTES == 16)                                                                                    \
+      asm volatile(operation ".v4.b32 {%0, %1, %2, %3}, [%4];"                                                    \
+                   : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])                                               \
+                   : "l"(address));                                                                               \
+    else if constexpr (BYTES == 8)                                                                                \
       asm volatile(operation ".v2.b32 {%0, %1}, [%2];" : "=r"(w[0]), "=r"(w[1]) : "l"(address));                  \
-    else if constexpr (BYTES == 4)                                                                                  \
+    else if constexpr (BYTES == 4)                                                                                \
       asm volatile(operation ".b32 %0, [%1];" : "=r"(w[0]) : "l"(address));                                       \
-    else if constexpr (BYTES == 2)                                                                                  \
-      asm volatile("{ .reg .b16 h; " operation ".b16 h, [%1]; cvt.u32.u16 %0, h; }" : "=r"(w[0]) : "l"(address));  \
-    else                                                                                                            \
-      asm volatile("{ .reg .b16 h; " operation ".b8 h, [%1]; cvt.u32.u8 %0, h; }" : "=r"(w[0]) : "l"(address));    \
+    else if constexpr (BYTES == 2)                                                                                \
+      asm volatile("{ .reg .b16 h; " operation ".b16 h, [%1]; cvt.u32.u16 %0, h; }" : "=r"(w[0]) : "l"(address)); \
+    else                                                                                                          \
+      asm volatile("{ .reg .b16 h; " operation ".b8 h, [%1]; cvt.u32.u8 %0, h; }" : "=r"(w[0]) : "l"(address));   \
   } while (0)
 #endif
 

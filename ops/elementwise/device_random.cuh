@@ -13,7 +13,11 @@ AT_INLINE at_philox_block at_draw_block(const at_draws &d, at_u64 blocks, at_u64
 AT_INLINE float at_draw_uniform(const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element) {
   const at_philox_block block = at_draw_block(d, blocks, draw, element);
   const at_u32 k = (at_u32)element & 3u;
-  return AT_MUL((float)(int)((k & 2u ? (k & 1u ? block.w[3] : block.w[2]) : k & 1u ? block.w[1] : block.w[0]) >> 8), 0x1p-24f);
+  return AT_MUL((float)(int)((k & 2u   ? (k & 1u ? block.w[3] : block.w[2])
+                              : k & 1u ? block.w[1]
+                                       : block.w[0]) >>
+                             8),
+                0x1p-24f);
 }
 
 AT_INLINE float at_draw_normal(const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element) {

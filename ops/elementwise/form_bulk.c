@@ -36,14 +36,15 @@ static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choi
       if (!is_staged(p, k)) continue;
       if (step == 0) at_write(s, "  alignas(16) char i%d[BLOCK * VECTOR * %d];\n", i, bytes);
       if (step == 1)
-        at_write(s, "  at_bulk_copy(stage.i%d, a.i%d + element * %d, BLOCK * VECTOR * %d, barrier);\n", i, i, bytes, bytes);
+        at_write(s, "  at_bulk_copy(stage.i%d, a.i%d + element * %d, BLOCK * VECTOR * %d, barrier);\n", i, i, bytes,
+                 bytes);
       if (step == 2) at_write(s, "  batch.i%d.load_shared(stage.i%d + threadIdx.x * (VECTOR * %d));\n", i, i, bytes);
     }
     if (step == 0)
-      at_write(s, "};\nAT_INLINE void at_bulk_copy(char *to, const char *from, at_u32 bytes, at_u64 *barrier);\n"
-                       "AT_INLINE void at_order(const at_arguments &a, at_u64 element, at_stage &stage, at_u64 *barrier) {\n");
-    if (step == 1)
-      at_write(s, "}\nAT_INLINE void at_unload(const at_stage &stage, at_batch<VECTOR> &batch) {\n");
+      at_write(s,
+               "};\nAT_INLINE void at_bulk_copy(char *to, const char *from, at_u32 bytes, at_u64 *barrier);\n"
+               "AT_INLINE void at_order(const at_arguments &a, at_u64 element, at_stage &stage, at_u64 *barrier) {\n");
+    if (step == 1) at_write(s, "}\nAT_INLINE void at_unload(const at_stage &stage, at_batch<VECTOR> &batch) {\n");
   }
   at_write(s, "}\n");
 }

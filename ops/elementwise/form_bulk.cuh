@@ -2,7 +2,9 @@
 /* form_bulk.cuh: as form_vector.cuh, but one thread has the copy engine bring tiles of a vector a thread into shared
  * memory, LOADS tiles ahead, so that what is in flight takes no registers. Needs capability 9.0. */
 #ifdef __CUDA_ARCH__
-AT_INLINE at_u32 at_shared_address(const void *p) { return (at_u32)__cvta_generic_to_shared(p); }
+AT_INLINE at_u32 at_shared_address(const void *p) {
+  return (at_u32)__cvta_generic_to_shared(p);
+}
 AT_INLINE void at_barrier_start(at_u64 *barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at_shared_address(barrier)) : "memory");
 }
@@ -20,16 +22,19 @@ AT_INLINE void at_bulk_copy(char *to, const char *from, at_u32 bytes, at_u64 *ba
                : "memory");
 }
 AT_INLINE void at_barrier_wait(at_u64 *barrier, at_u32 phase) {
-  asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @!done bra again; }" ::"r"(
-                   at_shared_address(barrier)),
-               "r"(phase)
-               : "memory");
+  asm volatile(
+      "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @!done bra again; }" ::"r"(
+          at_shared_address(barrier)),
+      "r"(phase)
+      : "memory");
 }
 #else
 AT_INLINE void at_barrier_start(at_u64 *) {}
 AT_INLINE void at_barrier_ready() {}
 AT_INLINE void at_barrier_expect(at_u64 *, at_u32) {}
-AT_INLINE void at_bulk_copy(char *to, const char *from, at_u32 bytes, at_u64 *) { __builtin_memcpy(to, from, bytes); }
+AT_INLINE void at_bulk_copy(char *to, const char *from, at_u32 bytes, at_u64 *) {
+  __builtin_memcpy(to, from, bytes);
+}
 AT_INLINE void at_barrier_wait(at_u64 *, at_u32) {}
 #endif
 

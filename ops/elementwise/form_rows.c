@@ -95,14 +95,14 @@ static void add_locate(at_writer *s, const at_cuda_problem *p) {
   for (int d = 1; d < dims; d++) {
     if (d + 1 < dims)
       at_write(s, "  const at_u32 n%d = at_divide(n, a.by%d), c%d = n - n%d * (at_u32)a.size%d;\n", d, d - 1, d, d,
-                    d - 1);
+               d - 1);
     else
       at_write(s, "  const at_u32 c%d = n;\n", d);
     for (int k = 0; k < p->layout.operand_count; k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
       if (!is_kept(p, k))
         at_write(s, "  at.%c%d %s (at_i64)c%d * a.s%c%d[%d];\n", o.letter, o.number, d > 1 ? "+=" : "=", d, o.letter,
-                      o.number, d);
+                 o.number, d);
     }
     if (d + 1 < dims) at_write(s, "  n = n%d;\n", d);
   }
@@ -131,19 +131,21 @@ static void add_inputs(at_writer *s, const at_cuda_problem *p, bool kept, bool l
 
 static void add_finish(at_writer *s, const at_cuda_problem *p) {
   const int outputs = p->expression->output_count;
-  at_write(s, "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_row &at,\n"
-                   "                                        at_u32 column, const at_kept<N> &kept, const at_batch<N> &batch) {\n");
-  for (int k = 0; k < outputs; k++)
-    at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  at_write(
+      s,
+      "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_row &at,\n"
+      "                                        at_u32 column, const at_kept<N> &kept, const at_batch<N> &batch) {\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
   at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     const bool one = p->layout.dims == 1;
     if (o.letter == 'p')
-      at_write(s, "    x.p%d = a.p%d + (at_i64)(column + k) * a.sp%d%s", o.number, o.number, o.number, one ? "" : "[0]");
+      at_write(s, "    x.p%d = a.p%d + (at_i64)(column + k) * a.sp%d%s", o.number, o.number, o.number,
+               one ? "" : "[0]");
     else
       at_write(s, "    x.i%d = %s.i%d%s", o.number, is_kept(p, k) ? "kept" : "batch", o.number,
-                    inner_stride(p, k) ? ".get(k)" : "");
+               inner_stride(p, k) ? ".get(k)" : "");
     if (o.letter == 'p' && !is_kept(p, k)) at_write(s, " + at.p%d", o.number);
     at_write(s, ";\n");
   }
@@ -171,7 +173,7 @@ static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choi
   at_write(s, "};\ntemplate <int N> AT_INLINE void at_keep(const at_arguments &a, at_u32 column, at_kept<N> &to) {\n");
   add_inputs(s, p, true, true);
   at_write(s, "}\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_row &at, at_u32 column,\n"
-                   "                                       at_batch<N> &to) {\n");
+              "                                       at_batch<N> &to) {\n");
   add_inputs(s, p, false, true);
   at_write(s, "}\n");
   add_finish(s, p);
@@ -179,16 +181,11 @@ static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choi
 
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   static const at_cuda_choice best[] = {
-      {.bytes = 16, .loads = 4, .block = 256},
-      {.bytes = 16, .loads = 2, .block = 256},
-      {.bytes = 16, .loads = 8, .block = 128},
-      {.bytes = 16, .loads = 4, .block = 128, .store = 1},
-      {.bytes = 16, .loads = 4, .block = 512},
-      {.bytes = 16, .loads = 1, .block = 256},
-      {.bytes = 8, .loads = 4, .block = 256},
-      {.bytes = 4, .loads = 4, .block = 256},
-      {.bytes = 2, .loads = 8, .block = 256},
-      {.bytes = 1, .loads = 8, .block = 256},
+      {.bytes = 16, .loads = 4, .block = 256}, {.bytes = 16, .loads = 2, .block = 256},
+      {.bytes = 16, .loads = 8, .block = 128}, {.bytes = 16, .loads = 4, .block = 128, .store = 1},
+      {.bytes = 16, .loads = 4, .block = 512}, {.bytes = 16, .loads = 1, .block = 256},
+      {.bytes = 8, .loads = 4, .block = 256},  {.bytes = 4, .loads = 4, .block = 256},
+      {.bytes = 2, .loads = 8, .block = 256},  {.bytes = 1, .loads = 8, .block = 256},
   };
   int count = 0;
   if (p->layout.dims < 2) return 0;

@@ -36,8 +36,7 @@ static void fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choi
       by[d] = at_cuda_divider(size);
   }
   if (dims > 1) (void)at_argument(f, "at_u64", "sizes", sizes, dims);
-  if (dims > 1 && f->source)
-    at_write(f->source, "  %s by[%d];\n", c->wide ? "at_long_divider" : "at_divider", dims);
+  if (dims > 1 && f->source) at_write(f->source, "  %s by[%d];\n", c->wide ? "at_long_divider" : "at_divider", dims);
   if (dims > 1) {
     at_arguments quiet = {.launch = f->launch, .count = f->count};
     (void)at_argument(&quiet, "", "", by, c->wide ? 2 * dims : dims);
@@ -63,14 +62,16 @@ static void add_locate(at_writer *s, const at_cuda_problem *p) {
   at_write(s, "};\nAT_INLINE void at_locate(const at_arguments &a, at_number n, at_offsets &at) {\n");
   for (int d = 0; d < dims; d++) {
     if (d + 1 < dims)
-      at_write(s, "  const at_number n%d = at_divide(n, a.by[%d]), c%d = n - n%d * (at_number)a.sizes[%d];\n", d, d, d, d,
-                    d);
+      at_write(s, "  const at_number n%d = at_divide(n, a.by[%d]), c%d = n - n%d * (at_number)a.sizes[%d];\n", d, d, d,
+               d, d);
     else
       at_write(s, "  const at_number c%d = n;\n", d);
     for (int k = 0; k < count; k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
-      at_write(s, dims > 1 ? "  at.%c%d %s (at_offset)c%d * (at_offset)a.s%c%d[%d];\n" : "  at.%c%d %s (at_offset)c%d * (at_offset)a.s%c%d;\n",
-                    o.letter, o.number, d ? "+=" : "=", d, o.letter, o.number, d);
+      at_write(s,
+               dims > 1 ? "  at.%c%d %s (at_offset)c%d * (at_offset)a.s%c%d[%d];\n"
+                        : "  at.%c%d %s (at_offset)c%d * (at_offset)a.s%c%d;\n",
+               o.letter, o.number, d ? "+=" : "=", d, o.letter, o.number, d);
     }
     if (d + 1 < dims) at_write(s, "  n = n%d;\n", d);
   }
@@ -80,24 +81,25 @@ static void add_locate(at_writer *s, const at_cuda_problem *p) {
 static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   const int outputs = p->expression->output_count, count = p->layout.operand_count;
   at_write(s, c->wide ? "typedef at_u64 at_number;\ntypedef at_i64 at_offset;\n"
-                           : "typedef at_u32 at_number;\ntypedef int at_offset;\n");
+                      : "typedef at_u32 at_number;\ntypedef int at_offset;\n");
   add_locate(s, p);
   at_write(s, "struct at_batch {\n  at_offsets at;\n  at_in x;\n};\n"
-                   "AT_INLINE void at_fetch(const at_arguments &a, at_number n, at_batch &batch) {\n"
-                   "  at_locate(a, n, batch.at);\n");
+              "AT_INLINE void at_fetch(const at_arguments &a, at_number n, at_batch &batch) {\n"
+              "  at_locate(a, n, batch.at);\n");
   for (int k = outputs; k < count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     if (o.letter == 'p')
       at_write(s, "  batch.x.p%d = a.p%d + batch.at.p%d;\n", o.number, o.number, o.number);
     else
-      at_write(s, "  batch.x.i%d = at_load_one<%s>(a.i%d + (at_i64)batch.at.i%d * %d);\n", o.number, at_cuda_tag(o.dtype),
-                    o.number, o.number, (int)o.bytes);
+      at_write(s, "  batch.x.i%d = at_load_one<%s>(a.i%d + (at_i64)batch.at.i%d * %d);\n", o.number,
+               at_cuda_tag(o.dtype), o.number, o.number, (int)o.bytes);
   }
   at_write(s, "}\nAT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_batch &batch) {\n"
-                   "  at_out y;\n  at_element(a, once, batch.x, y);\n");
+              "  at_out y;\n  at_element(a, once, batch.x, y);\n");
   for (int k = 0; k < outputs; k++)
     at_write(s, "  at_vector<%s, 1> z%d;\n  z%d.put(&y.o%d);\n  z%d.store(a.o%d + (at_i64)batch.at.o%d * %d);\n",
-                  at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, k, (int)attune_dtype_size((attune_dtype)p->outputs[k]));
+             at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, k,
+             (int)attune_dtype_size((attune_dtype)p->outputs[k]));
   at_write(s, "}\n");
 }
 

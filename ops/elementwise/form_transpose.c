@@ -66,7 +66,8 @@ static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
 
 static bool supports(const at_cuda_problem *p, const at_cuda_choice *c) {
   const int width = at_cuda_width(p, c->bytes), rows = row_dimension(p), tensors = at_cuda_tensor_count(p);
-  if (rows == 0 || width < 1 || width > c->tile || p->layout.sizes[0] > MOST || p->layout.sizes[rows] > MOST || c->persistent)
+  if (rows == 0 || width < 1 || width > c->tile || p->layout.sizes[0] > MOST || p->layout.sizes[rows] > MOST ||
+      c->persistent)
     return false;
   const int units = c->tile / width * (c->tile / group_of(p)), pieces = c->tile * c->tile / width;
   if (units % c->block != 0 || pieces % c->block != 0 || shared_bytes(p, c->tile) > SHARED_BYTES) return false;
@@ -137,7 +138,8 @@ static void add_locate(at_writer *s, const at_cuda_problem *p, int rows) {
 }
 
 /* What is done to each turned input: ~ is its number, @ its element type, $ its bytes. */
-static void for_turned(at_writer *s, const at_cuda_problem *p, const char *before, const char *each, const char *after) {
+static void for_turned(at_writer *s, const at_cuda_problem *p, const char *before, const char *each,
+                       const char *after) {
   at_write(s, "%s", before);
   for (int k = p->expression->output_count; k < at_cuda_tensor_count(p); k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
@@ -159,24 +161,27 @@ static void for_turned(at_writer *s, const at_cuda_problem *p, const char *befor
 static void add_turned(at_writer *s, const at_cuda_problem *p) {
   for_turned(s, p, "struct at_turned {\n", "  at_tile<@> i~;\n", "};\n");
   for_turned(s, p, "struct at_lines {\n", "  at_vector<@, VECTOR> i~;\n", "};\n");
-  for_turned(s, p,
-             "AT_INLINE void at_read(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_lines &to) {\n",
-             "  to.i~.load(a.i~ + (at.i~ + (at_i64)column * a.si~[0] + row) * $);\n", "}\n");
+  for_turned(
+      s, p,
+      "AT_INLINE void at_read(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_lines &to) {\n",
+      "  to.i~.load(a.i~ + (at.i~ + (at_i64)column * a.si~[0] + row) * $);\n", "}\n");
   for_turned(s, p, "AT_INLINE void at_put(at_turned &to, at_u32 column, at_u32 row, const at_lines &from) {\n",
              "  to.i~.put(column, row, from.i~);\n", "}\n");
   for_turned(s, p, "template <int N> struct at_group {\n", "  at_vector<@, GROUP> i~[N];\n", "};\n");
   for_turned(s, p, "template <int N> struct at_single {\n", "  at_vector<@, 1> i~[N];\n", "};\n");
-  for_turned(s, p,
-             "template <int N> AT_INLINE void at_take(const at_turned &from, at_u32 column, at_u32 row, at_group<N> &to) {\n",
-             "#pragma unroll\n  for (int k = 0; k < N; k++) from.i~.take(column + k, row, to.i~[k]);\n", "}\n");
+  for_turned(
+      s, p,
+      "template <int N> AT_INLINE void at_take(const at_turned &from, at_u32 column, at_u32 row, at_group<N> &to) {\n",
+      "#pragma unroll\n  for (int k = 0; k < N; k++) from.i~.take(column + k, row, to.i~[k]);\n", "}\n");
   for_turned(s, p, "AT_INLINE void at_pick(const at_turned &from, at_u32 column, at_u32 row, at_single<1> &to) {\n",
              "  from.i~.take(column, row, to.i~[0]);\n", "}\n");
-  for_turned(s, p,
-             "AT_INLINE void at_carry(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_turned &to,\n"
-             "                        at_u32 to_column, at_u32 to_row) {\n",
-             "  at_vector<@, 1> v~;\n  v~.load(a.i~ + (at.i~ + (at_i64)column * a.si~[0] + row) * $);\n"
-             "  to.i~.put(to_column, to_row, v~);\n",
-             "}\n");
+  for_turned(
+      s, p,
+      "AT_INLINE void at_carry(const at_arguments &a, const at_origin &at, at_u32 column, at_u32 row, at_turned &to,\n"
+      "                        at_u32 to_column, at_u32 to_row) {\n",
+      "  at_vector<@, 1> v~;\n  v~.load(a.i~ + (at.i~ + (at_i64)column * a.si~[0] + row) * $);\n"
+      "  to.i~.put(to_column, to_row, v~);\n",
+      "}\n");
 }
 
 static void add_fetch(at_writer *s, const at_cuda_problem *p, int rows) {
@@ -189,34 +194,36 @@ static void add_fetch(at_writer *s, const at_cuda_problem *p, int rows) {
     else
       at_write(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
   }
-  at_write(s, "};\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_origin &at, at_u32 column,\n"
-                   "                                       at_u32 row, at_batch<N> &to) {\n");
+  at_write(s,
+           "};\ntemplate <int N> AT_INLINE void at_fetch(const at_arguments &a, const at_origin &at, at_u32 column,\n"
+           "                                       at_u32 row, at_batch<N> &to) {\n");
   for (int k = p->expression->output_count; k < at_cuda_tensor_count(p); k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     const int i = o.number, bytes = (int)o.bytes;
     if (is_turned(p, k)) continue;
     if (stride_of(p, k, 0) == 0)
-      at_write(s, "  to.i%d = at_load_one<%s>(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d]) * %d);\n", i, at_cuda_tag(o.dtype),
-                    i, i, i, rows, bytes);
+      at_write(s, "  to.i%d = at_load_one<%s>(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d]) * %d);\n", i,
+               at_cuda_tag(o.dtype), i, i, i, rows, bytes);
     else
-      at_write(s, "  to.i%d.load(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d] + column) * %d);\n", i, i, i, i, rows, bytes);
+      at_write(s, "  to.i%d.load(a.i%d + (at.i%d + (at_i64)row * a.si%d[%d] + column) * %d);\n", i, i, i, i, rows,
+               bytes);
   }
   at_write(s, "}\n");
 }
 
 static void add_finish(at_writer *s, const at_cuda_problem *p, int rows) {
   const int outputs = p->expression->output_count;
-  at_write(s, "template <int N, class G> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_origin &at,\n"
-                   "    at_u32 column, at_u32 row, const G &group, int g, const at_batch<N> &batch) {\n");
-  for (int k = 0; k < outputs; k++)
-    at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  at_write(s, "template <int N, class G> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const "
+              "at_origin &at,\n"
+              "    at_u32 column, at_u32 row, const G &group, int g, const at_batch<N> &batch) {\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
   at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     const int i = o.number;
     if (o.letter == 'p')
-      at_write(s, "    x.p%d = a.p%d + at.p%d + (at_i64)(column + k) * a.sp%d[0] + (at_i64)row * a.sp%d[%d];\n", i, i, i, i,
-                    i, rows);
+      at_write(s, "    x.p%d = a.p%d + at.p%d + (at_i64)(column + k) * a.sp%d[0] + (at_i64)row * a.sp%d[%d];\n", i, i,
+               i, i, i, rows);
     else if (is_turned(p, k))
       at_write(s, "    x.i%d = group.i%d[k].get(g);\n", i, i);
     else
@@ -226,9 +233,11 @@ static void add_finish(at_writer *s, const at_cuda_problem *p, int rows) {
   for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
   at_write(s, "  }\n");
   for (int k = 0; k < outputs; k++)
-    at_write(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + (at.o%d + (at_i64)row * a.so%d[%d] + column) * %d);\n",
-                  at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, k, k, rows,
-                  (int)attune_dtype_size((attune_dtype)p->outputs[k]));
+    at_write(s,
+             "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + (at.o%d + (at_i64)row * a.so%d[%d] + "
+             "column) * %d);\n",
+             at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, k, k, rows,
+             (int)attune_dtype_size((attune_dtype)p->outputs[k]));
   at_write(s, "}\n");
 }
 
@@ -250,7 +259,8 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   for (size_t b = 0; b < AT_COUNT(bytes); b++)
     for (size_t t = 0; t < AT_COUNT(sides); t++)
       for (size_t n = 0; n < AT_COUNT(block_sizes); n++) {
-        const at_cuda_choice c = {.form = AT_FORM_TRANSPOSE, .bytes = bytes[b], .tile = sides[t], .block = block_sizes[n]};
+        const at_cuda_choice c = {
+            .form = AT_FORM_TRANSPOSE, .bytes = bytes[b], .tile = sides[t], .block = block_sizes[n]};
         if (count < max && supports(p, &c)) out[count++] = c;
       }
   return count;

@@ -20,24 +20,28 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
     at_batch<VECTOR> batch[UNITS / BLOCK][GROUP];
 #pragma unroll
     for (int i = 0; i < PIECES / BLOCK; i++) {
-      const at_u32 piece = threadIdx.x + i * BLOCK, column = piece / (TILE / VECTOR), row = piece % (TILE / VECTOR) * VECTOR;
+      const at_u32 piece = threadIdx.x + i * BLOCK, column = piece / (TILE / VECTOR),
+                   row = piece % (TILE / VECTOR) * VECTOR;
       at_read(a, origin, column0 + column, row0 + row, lines[i]);
     }
 #pragma unroll
     for (int i = 0; i < UNITS / BLOCK; i++) {
-      const at_u32 unit = threadIdx.x + i * BLOCK, row = unit / (TILE / VECTOR) * GROUP, column = unit % (TILE / VECTOR) * VECTOR;
+      const at_u32 unit = threadIdx.x + i * BLOCK, row = unit / (TILE / VECTOR) * GROUP,
+                   column = unit % (TILE / VECTOR) * VECTOR;
 #pragma unroll
       for (int g = 0; g < GROUP; g++) at_fetch(a, origin, column0 + column, row0 + row + g, batch[i][g]);
     }
 #pragma unroll
     for (int i = 0; i < PIECES / BLOCK; i++) {
-      const at_u32 piece = threadIdx.x + i * BLOCK, column = piece / (TILE / VECTOR), row = piece % (TILE / VECTOR) * VECTOR;
+      const at_u32 piece = threadIdx.x + i * BLOCK, column = piece / (TILE / VECTOR),
+                   row = piece % (TILE / VECTOR) * VECTOR;
       at_put(turned, column, row, lines[i]);
     }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < UNITS / BLOCK; i++) {
-      const at_u32 unit = threadIdx.x + i * BLOCK, row = unit / (TILE / VECTOR) * GROUP, column = unit % (TILE / VECTOR) * VECTOR;
+      const at_u32 unit = threadIdx.x + i * BLOCK, row = unit / (TILE / VECTOR) * GROUP,
+                   column = unit % (TILE / VECTOR) * VECTOR;
       at_group<VECTOR> group;
       at_take(turned, column, row, group);
 #pragma unroll

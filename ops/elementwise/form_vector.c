@@ -33,10 +33,11 @@ void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cu
 
 void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
   const int outputs = p->expression->output_count;
-  at_write(s, "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_still &still,\n"
-                   "                                        at_u64 element, const at_batch<N> &batch) {\n");
-  for (int k = 0; k < outputs; k++)
-    at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  at_write(
+      s,
+      "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_still &still,\n"
+      "                                        at_u64 element, const at_batch<N> &batch) {\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
   at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
@@ -52,7 +53,8 @@ void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
   at_write(s, "  }\n");
   for (int k = 0; k < outputs; k++)
     at_write(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + element * %d);\n",
-                  at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, (int)attune_dtype_size((attune_dtype)p->outputs[k]));
+             at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k,
+             (int)attune_dtype_size((attune_dtype)p->outputs[k]));
   at_write(s, "}\n");
 }
 
@@ -73,8 +75,11 @@ void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cu
     at_write(s, "};\n");
   }
   for (int moving = 0; moving < 2; moving++) {
-    at_write(s, moving ? "template <int N> AT_INLINE void at_fetch(const at_arguments &a, at_u64 element, at_batch<N> &batch) {\n"
-                            : "AT_INLINE void at_hold(const at_arguments &a, at_still &still) {\n");
+    at_write(
+        s,
+        moving
+            ? "template <int N> AT_INLINE void at_fetch(const at_arguments &a, at_u64 element, at_batch<N> &batch) {\n"
+            : "AT_INLINE void at_hold(const at_arguments &a, at_still &still) {\n");
     for (int k = p->expression->output_count; k < tensors; k++) {
       const at_cuda_operand o = at_cuda_operand_of(p, k);
       if (at_cuda_moves(p, k) != (moving == 1)) continue;

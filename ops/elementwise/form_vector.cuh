@@ -8,7 +8,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
   at_hold(a, still);
 #if PERSISTENT
 #pragma unroll 1
-  for (at_u64 first = (at_u64)blockIdx.x * (BLOCK * LOADS); first < a.vectors; first += (at_u64)gridDim.x * (BLOCK * LOADS)) {
+  for (at_u64 first = (at_u64)blockIdx.x * (BLOCK * LOADS); first < a.vectors;
+       first += (at_u64)gridDim.x * (BLOCK * LOADS)) {
 #else
   const at_u64 first = (at_u64)blockIdx.x * (BLOCK * LOADS);
   {

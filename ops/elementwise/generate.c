@@ -71,8 +71,8 @@ static void take_notes(note *notes, const at_cuda_problem *p) {
     const at_node *node = &e->nodes[i];
     for (int a = 0; notes[i].needed && a < node->count; a++) {
       note *n = &notes[node->argument[a]];
-      const bool hidden = node->kind == AT_NODE_CAST ? is_narrow((attune_dtype)node->dtype)
-                                                     : keeps_error(node, a) && !notes[i].exact;
+      const bool hidden =
+          node->kind == AT_NODE_CAST ? is_narrow((attune_dtype)node->dtype) : keeps_error(node, a) && !notes[i].exact;
       n->needed = true;
       n->exact = n->exact || !hidden;
     }
@@ -99,10 +99,11 @@ static void add_constant(at_writer *s, attune_dtype dtype, const at_constant *c)
   case AT_KIND_COMPLEX:
     if (dtype == ATTUNE_C64)
       at_write(s, "at_c64{__uint_as_float(0x%08xu), __uint_as_float(0x%08xu)}", at_bits_of_f32((float)c->re),
-                    at_bits_of_f32((float)c->im));
+               at_bits_of_f32((float)c->im));
     else
-      at_write(s, "at_c128{__longlong_as_double((long long)0x%016llxull), __longlong_as_double((long long)0x%016llxull)}",
-                    (unsigned long long)at_bits_of_f64(c->re), (unsigned long long)at_bits_of_f64(c->im));
+      at_write(s,
+               "at_c128{__longlong_as_double((long long)0x%016llxull), __longlong_as_double((long long)0x%016llxull)}",
+               (unsigned long long)at_bits_of_f64(c->re), (unsigned long long)at_bits_of_f64(c->im));
     return;
   default: break;
   }
@@ -224,7 +225,7 @@ static bool add_power(at_writer *s, const at_cuda_problem *p, const at_node *nod
 static void add_draw(at_writer *s, const at_expression *e, const at_node *node) {
   const bool normal = node->kind == AT_NODE_NORMAL;
   at_write(s, "at_draw_%s(once.draws, a.blocks, %d, (at_u64)x.p%d)", normal ? "normal" : "uniform",
-                node->index + (normal ? e->uniform_count : 0), index_number(e, -1));
+           node->index + (normal ? e->uniform_count : 0), index_number(e, -1));
 }
 
 static void add_node(at_writer *s, const at_cuda_problem *p, const at_cuda_launch *slots, int i, bool exact) {
@@ -233,9 +234,7 @@ static void add_node(at_writer *s, const at_cuda_problem *p, const at_cuda_launc
   at_write(s, "  const %s v%d = ", at_cuda_value(dtype), i);
   switch ((at_node_kind)node->kind) {
   case AT_NODE_INPUT: at_write(s, "x.i%d", node->index); break;
-  case AT_NODE_SCALAR:
-    at_write(s, "at_scalar_value<%s>(a.s[%d])", at_cuda_tag(dtype), slot_of(slots, node));
-    break;
+  case AT_NODE_SCALAR: at_write(s, "at_scalar_value<%s>(a.s[%d])", at_cuda_tag(dtype), slot_of(slots, node)); break;
   case AT_NODE_CONSTANT: add_constant(s, dtype, &node->constant); break;
   case AT_NODE_POSITION: at_write(s, "x.p%d", index_number(p->expression, node->index)); break;
   case AT_NODE_ELEMENT: at_write(s, "x.p%d", index_number(p->expression, -1)); break;
@@ -263,8 +262,7 @@ static void add_structs(at_writer *s, const at_cuda_problem *p) {
     at_write(s, "  %s i%d;\n", at_cuda_value((attune_dtype)e->inputs[i].dtype), i);
   for (int i = 0; i < indices; i++) at_write(s, "  at_i64 p%d;\n", i);
   at_write(s, "};\nstruct at_out {\n");
-  for (int o = 0; o < e->output_count; o++)
-    at_write(s, "  %s o%d;\n", at_cuda_value((attune_dtype)p->outputs[o]), o);
+  for (int o = 0; o < e->output_count; o++) at_write(s, "  %s o%d;\n", at_cuda_value((attune_dtype)p->outputs[o]), o);
   at_write(s, "};\n");
 }
 
