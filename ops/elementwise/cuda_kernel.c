@@ -7,15 +7,14 @@
 
 #include "ops/elementwise/cuda_source.h"
 #include "src/dtype.h"
-#include "src/random/philox.h"
 
 #include "device_complex_cuh.h"
 #include "device_cuh.h"
 #include "device_math_cuh.h"
 #include "device_neural_cuh.h"
 #include "device_random_cuh.h"
-#include "philox_h.h"
-#include "transforms_h.h"
+#include "elementwise_philox_h.h"
+#include "elementwise_transforms_h.h"
 
 const at_cuda_form_type *at_cuda_form_of(int form) {
   static const at_cuda_form_type *const forms[AT_FORM_COUNT] = {
@@ -107,7 +106,7 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
     return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
   at_arguments fields = {.source = &s};
   add_tunables(&s, p, c);
-  if (draws(p->expression)) at_write(&s, "%s%s", at_philox_h, at_transforms_h);
+  if (draws(p->expression)) at_write(&s, "%s%s", at_elementwise_philox_h, at_elementwise_transforms_h);
   at_write(&s, "%s%s%s", at_device_cuh, at_device_math_cuh, at_device_neural_cuh);
   if (is_complex(p->expression)) at_write(&s, "%s", at_device_complex_cuh);
   if (draws(p->expression)) at_write(&s, "%s", at_device_random_cuh);
