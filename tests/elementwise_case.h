@@ -9,7 +9,7 @@
 
 #include "ops/elementwise/evaluate.h"
 #include "src/float8.h"
-#include "tests/elementwise_graph.h"
+#include "tests/kernel_graph.h"
 
 /* How an operand lies over the shape. */
 typedef enum lie {

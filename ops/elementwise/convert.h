@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * convert.h: 8-bit floats to and from f32, without branches, so that loops over them become vectors. The same bits as
- * src/float8.h gives; value.h says what all conversions do. */
+ * src/float8.h gives; datum.h says what all conversions do. */
 #ifndef AT_CONVERT_H
 #define AT_CONVERT_H
 
@@ -11,7 +11,8 @@
 /* Bits of |x| in an 8-bit format with `mantissa` stored bits and exponents biased by `bias`, which f32's product with a
  * power of two gives exactly. */
 AT_FLAT uint32_t at_flat_magnitude(uint32_t bits, int mantissa, int bias) {
-  return at_bits_of_f32(at_f32_of_bits((bits & 0x7fu) << (23 - mantissa)) * at_f32_of_bits((uint32_t)(254 - bias) << 23));
+  return at_bits_of_f32(at_f32_of_bits((bits & 0x7fu) << (23 - mantissa)) *
+                        at_f32_of_bits((uint32_t)(254 - bias) << 23));
 }
 
 AT_FLAT float at_flat_of_e4m3(uint8_t b) {

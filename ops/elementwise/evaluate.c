@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-at_value at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_value *x) {
+at_datum at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_datum *x) {
   if (function == AT_FN_SELECT) return x[x[0].integer ? 1 : 2];
-  at_value value;
+  at_datum value;
   switch (at_dtype_kind_of(dtype)) {
   case AT_KIND_COMPLEX: value = at_evaluate_complex(function, x); break;
   case AT_KIND_FLOAT: value = at_evaluate_real(function, dtype, x); break;
@@ -16,45 +16,45 @@ at_value at_evaluate_function(at_function function, attune_dtype dtype, attune_d
   return value;
 }
 
-static at_value draw_of(const at_expression *expression, const at_node *node, const at_element *element) {
+static at_datum draw_of(const at_expression *expression, const at_node *node, const at_element *element) {
   const int normal = node->kind == AT_NODE_NORMAL;
   const int draw = node->index + (normal ? expression->uniform_count : 0);
   float x = 0.0f;
   if (element->draws) at_draw_row(&x, element->draws, element->count, draw, normal, element->number, 1);
-  return (at_value){.re = x};
+  return (at_datum){.re = x};
 }
 
 /* What a node without arguments gives. */
-static at_value leaf(const at_expression *expression, const at_node *node, const at_element *element) {
+static at_datum leaf(const at_expression *expression, const at_node *node, const at_element *element) {
   const attune_dtype dtype = (attune_dtype)node->dtype;
   switch (node->kind) {
   case AT_NODE_INPUT: {
     const attune_dtype own = (attune_dtype)expression->inputs[node->index].dtype;
-    return at_value_cast(dtype, own, at_value_load(own, element->inputs[node->index]));
+    return at_datum_cast(dtype, own, at_datum_load(own, element->inputs[node->index]));
   }
   case AT_NODE_SCALAR:
-    return at_value_of_constant(dtype, (attune_dtype)expression->scalars[node->index].dtype,
-                              element->scalars[node->index]);
-  case AT_NODE_CONSTANT: return at_value_of_constant(dtype, dtype, node->constant);
-  case AT_NODE_POSITION: return (at_value){.integer = node->index < AT_DIMS ? element->position[node->index] : 0};
-  case AT_NODE_ELEMENT: return (at_value){.integer = element->number};
+    return at_datum_of_constant(dtype, (attune_dtype)expression->scalars[node->index].dtype,
+                                element->scalars[node->index]);
+  case AT_NODE_CONSTANT: return at_datum_of_constant(dtype, dtype, node->constant);
+  case AT_NODE_POSITION: return (at_datum){.integer = node->index < AT_DIMS ? element->position[node->index] : 0};
+  case AT_NODE_ELEMENT: return (at_datum){.integer = element->number};
   default: return draw_of(expression, node, element);
   }
 }
 
-void at_evaluate(at_value *values, const at_expression *expression, const at_element *element, at_rounding rounding) {
+void at_evaluate(at_datum *values, const at_expression *expression, const at_element *element, at_rounding rounding) {
   for (int i = 0; i < expression->node_count; i++) {
     const at_node *node = &expression->nodes[i];
     const attune_dtype dtype = (attune_dtype)node->dtype;
     if (node->kind == AT_NODE_CAST) {
       const at_node *from = &expression->nodes[node->argument[0]];
-      values[i] = at_value_cast(dtype, (attune_dtype)from->dtype, values[node->argument[0]]);
+      values[i] = at_datum_cast(dtype, (attune_dtype)from->dtype, values[node->argument[0]]);
     } else if (node->kind == AT_NODE_FUNCTION) {
-      at_value x[3] = {{0}};
+      at_datum x[3] = {{0}};
       for (int k = 0; k < node->count; k++) x[k] = values[node->argument[k]];
       const at_node *last = &expression->nodes[node->argument[node->count - 1]];
       values[i] = at_evaluate_function((at_function)node->function, (attune_dtype)last->dtype, dtype, x);
-      if (rounding == AT_ROUND_NODES) values[i] = at_value_round(dtype, values[i]);
+      if (rounding == AT_ROUND_NODES) values[i] = at_datum_round(dtype, values[i]);
     } else {
       values[i] = leaf(expression, node, element);
     }
@@ -87,7 +87,7 @@ attune_status at_evaluate_views(const at_expression *expression, const at_view *
   for (int i = 0; i < expression->input_count; i++) views[i + 1] = inputs[i];
   const attune_status status = at_layout_make(&layout, shape, views, expression->input_count + 1);
   if (status != ATTUNE_OK) return status;
-  at_value *values = calloc((size_t)expression->node_count, sizeof *values);
+  at_datum *values = calloc((size_t)expression->node_count, sizeof *values);
   if (!values) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d values", expression->node_count);
   element.count = layout.count;
   while (element.number < layout.count) {
@@ -95,8 +95,8 @@ attune_status at_evaluate_views(const at_expression *expression, const at_view *
     at_evaluate(values, expression, &element, rounding);
     for (int i = 0; i < expression->output_count; i++) {
       const at_node *node = &expression->nodes[expression->outputs[i]];
-      const at_value value = at_value_cast(outputs[i].dtype, (attune_dtype)node->dtype, values[expression->outputs[i]]);
-      at_value_store(outputs[i].dtype, address(&outputs[i], &element), value);
+      const at_datum value = at_datum_cast(outputs[i].dtype, (attune_dtype)node->dtype, values[expression->outputs[i]]);
+      at_datum_store(outputs[i].dtype, address(&outputs[i], &element), value);
     }
     step(&element, shape);
   }

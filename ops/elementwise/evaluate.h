@@ -14,9 +14,9 @@
 #ifndef AT_EVALUATE_H
 #define AT_EVALUATE_H
 
+#include "ops/elementwise/datum.h"
 #include "ops/elementwise/draws.h"
 #include "ops/elementwise/layout.h"
-#include "ops/elementwise/value.h"
 
 /* What a result is rounded to. */
 typedef enum at_rounding {
@@ -34,7 +34,7 @@ typedef struct at_element {
 } at_element;
 
 /* Every node's value for one element into values[expression->node_count]. Cannot fail. */
-void at_evaluate(at_value *values, const at_expression *expression, const at_element *element, at_rounding rounding);
+void at_evaluate(at_datum *values, const at_expression *expression, const at_element *element, at_rounding rounding);
 
 /* The expression over whole tensors: outputs, already checked by at_operands_check, are written in their own dtype, which
  * may differ from the node's. Errors: as at_layout_make; OUT_OF_MEMORY. */
@@ -42,11 +42,11 @@ attune_status at_evaluate_views(const at_expression *expression, const at_view *
                                 const at_constant *scalars, const at_draws *draws, at_rounding rounding);
 
 /* One function of arguments of `dtype` (of SELECT: of the last two), not rounded; the value has dtype `result`. */
-at_value at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_value *arguments);
+at_datum at_evaluate_function(at_function function, attune_dtype dtype, attune_dtype result, const at_datum *arguments);
 
 /* Its parts, by the kind of the arguments. */
-at_value at_evaluate_real(at_function function, attune_dtype dtype, const at_value *x);
-at_value at_evaluate_integer(at_function function, attune_dtype dtype, const at_value *x);
-at_value at_evaluate_complex(at_function function, const at_value *x);
+at_datum at_evaluate_real(at_function function, attune_dtype dtype, const at_datum *x);
+at_datum at_evaluate_integer(at_function function, attune_dtype dtype, const at_datum *x);
+at_datum at_evaluate_complex(at_function function, const at_datum *x);
 
 #endif

@@ -8,7 +8,7 @@
 typedef long double complex number;
 
 /* Without the rescue of infinities that C's operators make: products and sums of parts. */
-static number multiply(at_value x, at_value y) {
+static number multiply(at_datum x, at_datum y) {
   return CMPLXL(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
 }
 
@@ -18,7 +18,7 @@ static number power(number x, number y) {
   return cpowl(x, y);
 }
 
-static number apply(at_function function, const at_value *v) {
+static number apply(at_function function, const at_datum *v) {
   const number x = CMPLXL(v[0].re, v[0].im), y = CMPLXL(v[1].re, v[1].im);
   switch (function) {
   case AT_FN_ADD: return x + y;
@@ -38,23 +38,23 @@ static number apply(at_function function, const at_value *v) {
   }
 }
 
-at_value at_evaluate_complex(at_function function, const at_value *v) {
-  const at_value x = v[0], y = v[1];
+at_datum at_evaluate_complex(at_function function, const at_datum *v) {
+  const at_datum x = v[0], y = v[1];
   switch (function) {
-  case AT_FN_EQUAL: return (at_value){.integer = x.re == y.re && x.im == y.im};
-  case AT_FN_UNEQUAL: return (at_value){.integer = x.re != y.re || x.im != y.im};
-  case AT_FN_ISNAN: return (at_value){.integer = isnan(x.re) || isnan(x.im)};
-  case AT_FN_ISINF: return (at_value){.integer = isinf(x.re) || isinf(x.im)};
-  case AT_FN_ISFINITE: return (at_value){.integer = isfinite(x.re) && isfinite(x.im)};
-  case AT_FN_SIGNBIT: return (at_value){.integer = signbit(x.re) != 0};
+  case AT_FN_EQUAL: return (at_datum){.integer = x.re == y.re && x.im == y.im};
+  case AT_FN_UNEQUAL: return (at_datum){.integer = x.re != y.re || x.im != y.im};
+  case AT_FN_ISNAN: return (at_datum){.integer = isnan(x.re) || isnan(x.im)};
+  case AT_FN_ISINF: return (at_datum){.integer = isinf(x.re) || isinf(x.im)};
+  case AT_FN_ISFINITE: return (at_datum){.integer = isfinite(x.re) && isfinite(x.im)};
+  case AT_FN_SIGNBIT: return (at_datum){.integer = signbit(x.re) != 0};
   case AT_FN_MAGNITUDE:
-  case AT_FN_ABS: return (at_value){.re = hypotl(x.re, x.im)};
-  case AT_FN_REAL_PART: return (at_value){.re = x.re};
-  case AT_FN_IMAGINARY_PART: return (at_value){.re = x.im};
-  case AT_FN_ANGLE: return (at_value){.re = atan2l(x.im, x.re)};
+  case AT_FN_ABS: return (at_datum){.re = hypotl(x.re, x.im)};
+  case AT_FN_REAL_PART: return (at_datum){.re = x.re};
+  case AT_FN_IMAGINARY_PART: return (at_datum){.re = x.im};
+  case AT_FN_ANGLE: return (at_datum){.re = atan2l(x.im, x.re)};
   default: {
     const number z = apply(function, v);
-    return (at_value){.re = creall(z), .im = cimagl(z)};
+    return (at_datum){.re = creall(z), .im = cimagl(z)};
   }
   }
 }

@@ -104,6 +104,6 @@ static int64_t apply(at_function function, attune_dtype dtype, int64_t x, int64_
   }
 }
 
-at_value at_evaluate_integer(at_function function, attune_dtype dtype, const at_value *x) {
-  return (at_value){.integer = apply(function, dtype, x[0].integer, x[1].integer, x[2].integer)};
+at_datum at_evaluate_integer(at_function function, attune_dtype dtype, const at_datum *x) {
+  return (at_datum){.integer = apply(function, dtype, x[0].integer, x[1].integer, x[2].integer)};
 }

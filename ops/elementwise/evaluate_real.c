@@ -40,7 +40,7 @@ static real erf_inverse(real x) {
   real y = copysignl(sqrtl(sqrtl(b * b - l / a) - b), x);
   const real rest = 1.0L - fabsl(x);
   for (int i = 0; i < 6; i++) {
-    const real off = fabsl(x) < 0.5L ? erfl(y) - x : (x < 0 ? -1 : 1) * (rest - erfcl(fabsl(y)));
+    const real off = fabsl(x) < 0.5L ? erfl(y) - x : (rest - erfcl(fabsl(y))) * (x < 0.0L ? -1.0L : 1.0L);
     const real slope = 2.0L / sqrtl(PI) * expl(-y * y), u = off / slope;
     y -= u / (1.0L + y * u);
   }
@@ -162,20 +162,20 @@ static real arithmetic(at_function function, attune_dtype dtype, real x, real y,
   }
 }
 
-at_value at_evaluate_real(at_function function, attune_dtype dtype, const at_value *v) {
+at_datum at_evaluate_real(at_function function, attune_dtype dtype, const at_datum *v) {
   const real x = v[0].re, y = v[1].re, z = v[2].re;
   switch (function) {
-  case AT_FN_EQUAL: return (at_value){.integer = x == y};
-  case AT_FN_UNEQUAL: return (at_value){.integer = x != y};
-  case AT_FN_LESS: return (at_value){.integer = x < y};
-  case AT_FN_LESS_EQUAL: return (at_value){.integer = x <= y};
-  case AT_FN_GREATER: return (at_value){.integer = x > y};
-  case AT_FN_GREATER_EQUAL: return (at_value){.integer = x >= y};
-  case AT_FN_ISNAN: return (at_value){.integer = isnan(x)};
-  case AT_FN_ISINF: return (at_value){.integer = isinf(x) != 0};
-  case AT_FN_ISFINITE: return (at_value){.integer = isfinite(x) != 0};
-  case AT_FN_SIGNBIT: return (at_value){.integer = signbit(x) != 0};
-  case AT_FN_COMPLEX: return (at_value){.re = x, .im = y};
-  default: return (at_value){.re = arithmetic(function, dtype, x, y, z)};
+  case AT_FN_EQUAL: return (at_datum){.integer = x == y};
+  case AT_FN_UNEQUAL: return (at_datum){.integer = x != y};
+  case AT_FN_LESS: return (at_datum){.integer = x < y};
+  case AT_FN_LESS_EQUAL: return (at_datum){.integer = x <= y};
+  case AT_FN_GREATER: return (at_datum){.integer = x > y};
+  case AT_FN_GREATER_EQUAL: return (at_datum){.integer = x >= y};
+  case AT_FN_ISNAN: return (at_datum){.integer = isnan(x)};
+  case AT_FN_ISINF: return (at_datum){.integer = isinf(x) != 0};
+  case AT_FN_ISFINITE: return (at_datum){.integer = isfinite(x) != 0};
+  case AT_FN_SIGNBIT: return (at_datum){.integer = signbit(x) != 0};
+  case AT_FN_COMPLEX: return (at_datum){.re = x, .im = y};
+  default: return (at_datum){.re = arithmetic(function, dtype, x, y, z)};
   }
 }

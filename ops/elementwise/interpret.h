@@ -14,7 +14,6 @@
 
 typedef struct at_interpreter at_interpreter;
 
-
 enum { AT_BLOCK_MOST = 1024, AT_BLOCK_LEAST = 16 };
 
 /* A program for `isa` (NULL: the best of this CPU) into *out. Output i is written as output_dtypes[i], or as its node's

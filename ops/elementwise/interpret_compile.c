@@ -41,8 +41,8 @@ static attune_status emit(builder *b, uint16_t *out, attune_dtype dtype, at_inst
   return ATTUNE_OK;
 }
 
-static attune_status emit_kernel(builder *b, uint16_t *out, attune_dtype dtype, at_kernel kernel, const uint16_t *arguments,
-                                 int count) {
+static attune_status emit_kernel(builder *b, uint16_t *out, attune_dtype dtype, at_kernel kernel,
+                                 const uint16_t *arguments, int count) {
   at_instruction instruction = {.kernel = kernel, .step = AT_STEP_KERNEL};
   for (int k = 0; k < 3; k++) instruction.argument[k] = arguments[k < count ? k : 0];
   return emit(b, out, dtype, instruction);
@@ -173,8 +173,7 @@ static attune_status look_ahead(builder *b) {
 static attune_status add_outputs(builder *b, const attune_dtype *dtypes) {
   at_interpreter *p = b->p;
   for (int i = 0; i < p->output_count; i++) {
-    const attune_dtype dtype =
-        dtypes ? dtypes[i] : (attune_dtype)b->expression->nodes[b->expression->outputs[i]].dtype;
+    const attune_dtype dtype = dtypes ? dtypes[i] : (attune_dtype)b->expression->nodes[b->expression->outputs[i]].dtype;
     p->outputs[i] = b->value_of[b->expression->outputs[i]];
     p->output_dtypes[i] = (uint8_t)dtype;
     const attune_status status = emit_convert(b, &p->outputs[i], dtype);
@@ -231,8 +230,9 @@ static attune_status give_registers(at_interpreter *p) {
     const int size = (int)attune_dtype_size((attune_dtype)p->dtypes[i]);
     p->element_bytes = size > p->element_bytes ? size : p->element_bytes;
   }
-  return p->register_count <= AT_REGISTERS ? ATTUNE_OK
-                                           : at_fail(ATTUNE_UNSUPPORTED, "more than %d values live at once", AT_REGISTERS);
+  return p->register_count <= AT_REGISTERS
+             ? ATTUNE_OK
+             : at_fail(ATTUNE_UNSUPPORTED, "more than %d values live at once", AT_REGISTERS);
 }
 
 static attune_status build(builder *b, const attune_dtype *output_dtypes) {
@@ -249,7 +249,8 @@ attune_status at_interpreter_create(at_interpreter **out, const at_expression *e
   *out = NULL;
   at_interpret_isas(all);
   if (e->node_count < 1 || e->node_count > AT_EXPRESSION_NODES || e->output_count < 1)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has %d nodes and %d outputs", e->node_count, e->output_count);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has %d nodes and %d outputs", e->node_count,
+                   e->output_count);
   at_interpreter *p = calloc(1, sizeof *p);
   builder b = {.expression = e, .p = p, .capacity = 4 * e->node_count + 4 * AT_EXPRESSION_OUTPUTS};
   if (b.capacity > AT_VALUES) b.capacity = AT_VALUES;
@@ -270,8 +271,8 @@ attune_status at_interpreter_create(at_interpreter **out, const at_expression *e
     p->fixed = calloc(nodes, sizeof *p->fixed);
     good = p->dtypes && p->registers && p->instructions && p->fixed;
   }
-  const attune_status status =
-      good ? build(&b, output_dtypes) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression of %zu nodes", nodes);
+  const attune_status status = good ? build(&b, output_dtypes)
+                                    : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression of %zu nodes", nodes);
   free(b.value_of);
   free(b.wanted);
   if (status == ATTUNE_OK)

@@ -19,18 +19,18 @@ typedef struct pair64 {
 
 /* What has no function of its own in the C library is what the reference computes. */
 static double reference1(at_function function, double x) {
-  const at_value v[3] = {{.re = x}};
+  const at_datum v[3] = {{.re = x}};
   return (double)at_evaluate_real(function, ATTUNE_F64, v).re;
 }
 static double reference2(at_function function, double x, double y) {
-  const at_value v[3] = {{.re = x}, {.re = y}};
+  const at_datum v[3] = {{.re = x}, {.re = y}};
   return (double)at_evaluate_real(function, ATTUNE_F64, v).re;
 }
-static at_value complex_reference(at_function function, pair64 x, pair64 y) {
-  const at_value v[3] = {{.re = x.re, .im = x.im}, {.re = y.re, .im = y.im}};
+static at_datum complex_reference(at_function function, pair64 x, pair64 y) {
+  const at_datum v[3] = {{.re = x.re, .im = x.im}, {.re = y.re, .im = y.im}};
   return at_evaluate_complex(function, v);
 }
-static pair64 complex_of(at_value v) {
+static pair64 complex_of(at_datum v) {
   return (pair64){(double)v.re, (double)v.im};
 }
 static double log_gamma(double x) {
@@ -39,33 +39,39 @@ static double log_gamma(double x) {
 }
 
 /* AT_LIBM(function, dtype, result, argument, expression in x, y, z). */
-#define AT_LIST(AT_LIBM)                                                                         \
-  AT_BOTH1(AT_LIBM, CBRT, cbrtl) AT_BOTH1(AT_LIBM, TAN, tan) AT_BOTH1(AT_LIBM, ASIN, asin)       \
-  AT_BOTH1(AT_LIBM, ACOS, acos) AT_BOTH1(AT_LIBM, ATAN, atan) AT_BOTH1(AT_LIBM, ASINH, asinhl)   \
-  AT_BOTH1(AT_LIBM, ACOSH, acoshl) AT_BOTH1(AT_LIBM, ATANH, atanhl) AT_BOTH1(AT_LIBM, ERFC, erfcl) \
-  AT_BOTH2(AT_LIBM, HYPOT, hypot) AT_BOTH2(AT_LIBM, ATAN2, atan2) AT_BOTH2(AT_LIBM, FMOD, fmod)  \
-  AT_BOTH2(AT_LIBM, POWER, pow)                                                                  \
-  AT_BOTH_REFERENCE1(AT_LIBM, ERFINV) AT_BOTH_REFERENCE1(AT_LIBM, TGAMMA)                        \
-  AT_BOTH_REFERENCE1(AT_LIBM, LOGIT) AT_BOTH_REFERENCE2(AT_LIBM, LDEXP)                          \
-  AT_LIBM(LGAMMA, F32, float, float, (float)log_gamma(x))                                        \
-  AT_LIBM(LGAMMA, F64, double, double, reference1(AT_FN_LGAMMA, x))                              \
-  AT_LIBM(NEXTAFTER, F32, float, float, nextafterf(x, y))                                        \
-  AT_LIBM(NEXTAFTER, F64, double, double, nextafter(x, y))                                       \
-  AT_LIBM(REMAINDER, F32, float, float, remainder32(x, y))                                       \
-  AT_LIBM(REMAINDER, F64, double, double, remainder64(x, y))                                     \
-  AT_LIBM(FLOOR_DIVIDE, F64, double, double, reference2(AT_FN_FLOOR_DIVIDE, x, y))               \
-  AT_LIBM(EXP, F64, double, double, exp(x)) AT_LIBM(EXP2, F64, double, double, exp2(x))          \
-  AT_LIBM(EXPM1, F64, double, double, expm1(x)) AT_LIBM(LOG, F64, double, double, log(x))        \
-  AT_LIBM(LOG2, F64, double, double, log2(x)) AT_LIBM(LOG10, F64, double, double, log10(x))      \
-  AT_LIBM(LOG1P, F64, double, double, log1p(x)) AT_LIBM(SIN, F64, double, double, sin(x))        \
-  AT_LIBM(COS, F64, double, double, cos(x)) AT_LIBM(SINH, F64, double, double, (double)sinhl(x)) \
-  AT_LIBM(COSH, F64, double, double, (double)coshl(x)) AT_LIBM(TANH, F64, double, double, (double)tanhl(x)) \
-  AT_LIBM(ERF, F64, double, double, erf(x)) AT_LIBM(ELU, F64, double, double, x > 0 ? x : y * expm1(x)) \
-  AT_REFERENCE1(AT_LIBM, GELU) AT_REFERENCE1(AT_LIBM, GELU_TANH) AT_REFERENCE1(AT_LIBM, SIGMOID) \
-  AT_REFERENCE1(AT_LIBM, SILU) AT_REFERENCE1(AT_LIBM, SOFTPLUS) AT_REFERENCE1(AT_LIBM, MISH)     \
-  AT_LIBM(COMPLEX, F32, pair32, float, ((pair32){x, y}))                                         \
-  AT_LIBM(COMPLEX, F64, pair64, double, ((pair64){x, y}))                                        \
-  AT_COMPLEX_LIST(AT_LIBM, C64, pair32, float) AT_COMPLEX_LIST(AT_LIBM, C128, pair64, double)
+#define AT_LIST(AT_LIBM)                                                                                              \
+  AT_BOTH1(AT_LIBM, CBRT, cbrtl)                                                                                      \
+  AT_BOTH1(AT_LIBM, TAN, tan) AT_BOTH1(AT_LIBM, ASIN, asin) AT_BOTH1(AT_LIBM, ACOS, acos) AT_BOTH1(                   \
+      AT_LIBM, ATAN, atan) AT_BOTH1(AT_LIBM, ASINH, asinhl) AT_BOTH1(AT_LIBM, ACOSH, acoshl)                          \
+      AT_BOTH1(AT_LIBM, ATANH, atanhl) AT_BOTH1(AT_LIBM, ERFC, erfcl) AT_BOTH2(AT_LIBM, HYPOT, hypot) AT_BOTH2(       \
+          AT_LIBM, ATAN2, atan2) AT_BOTH2(AT_LIBM, FMOD, fmod) AT_BOTH2(AT_LIBM, POWER, pow)                          \
+          AT_BOTH_REFERENCE1(AT_LIBM, ERFINV) AT_BOTH_REFERENCE1(AT_LIBM, TGAMMA) AT_BOTH_REFERENCE1(AT_LIBM, LOGIT)  \
+              AT_BOTH_REFERENCE2(AT_LIBM, LDEXP) AT_LIBM(LGAMMA, F32, float, float, (float)log_gamma(x)) AT_LIBM(     \
+                  LGAMMA, F64, double, double, reference1(AT_FN_LGAMMA, x)) AT_LIBM(NEXTAFTER, F32, float, float,     \
+                                                                                    nextafterf(x, y))                 \
+                  AT_LIBM(NEXTAFTER, F64, double, double, nextafter(x, y)) AT_LIBM(                                   \
+                      REMAINDER, F32,                                                                                 \
+                      float, float, remainder32(x, y)) AT_LIBM(REMAINDER, F64, double, double, remainder64(x, y))     \
+                      AT_LIBM(FLOOR_DIVIDE, F64, double, double, reference2(AT_FN_FLOOR_DIVIDE, x, y)) AT_LIBM(       \
+                          EXP, F64, double, double, exp(x)) AT_LIBM(EXP2, F64, double, double, exp2(x))               \
+                          AT_LIBM(EXPM1, F64, double, double, expm1(x)) AT_LIBM(LOG, F64, double, double, log(x))     \
+                              AT_LIBM(LOG2, F64, double, double,                                                      \
+                                      log2(x)) AT_LIBM(LOG10, F64, double, double,                                    \
+                                                       log10(x)) AT_LIBM(LOG1P, F64, double, double, log1p(x))        \
+                                  AT_LIBM(SIN, F64, double, double, sin(x)) AT_LIBM(COS, F64, double, double, cos(x)) \
+                                      AT_LIBM(SINH, F64, double, double,                                              \
+                                              (double)sinhl(x)) AT_LIBM(COSH, F64, double, double, (double)coshl(x))  \
+                                          AT_LIBM(TANH, F64, double, double, (double)tanhl(x)) AT_LIBM(               \
+                                              ERF, F64, double, double,                                               \
+                                              erf(x)) AT_LIBM(ELU, F64, double, double, x > 0 ? x : y * expm1(x))     \
+                                              AT_REFERENCE1(AT_LIBM, GELU) AT_REFERENCE1(AT_LIBM, GELU_TANH)          \
+                                                  AT_REFERENCE1(AT_LIBM,                                              \
+                                                                SIGMOID) AT_REFERENCE1(AT_LIBM, SILU)                 \
+                                                      AT_REFERENCE1(AT_LIBM, SOFTPLUS) AT_REFERENCE1(AT_LIBM, MISH)   \
+                                                          AT_LIBM(COMPLEX, F32, pair32, float, ((pair32){x, y}))      \
+                                                              AT_LIBM(COMPLEX, F64, pair64, double, ((pair64){x, y})) \
+                                                                  AT_COMPLEX_LIST(AT_LIBM, C64, pair32, float)        \
+                                                                      AT_COMPLEX_LIST(AT_LIBM, C128, pair64, double)
 
 #define AT_BOTH1(AT_LIBM, F, f)                      \
   AT_LIBM(F, F32, float, float, (float)f((double)x)) \
@@ -74,7 +80,7 @@ static double log_gamma(double x) {
   AT_LIBM(F, F32, float, float, (float)f((double)x, (double)y)) \
   AT_LIBM(F, F64, double, double, f(x, y))
 #define AT_REFERENCE1(AT_LIBM, F) AT_LIBM(F, F64, double, double, reference1(AT_FN_##F, x))
-#define AT_BOTH_REFERENCE1(AT_LIBM, F)                        \
+#define AT_BOTH_REFERENCE1(AT_LIBM, F)                           \
   AT_LIBM(F, F32, float, float, (float)reference1(AT_FN_##F, x)) \
   AT_REFERENCE1(AT_LIBM, F)
 #define AT_BOTH_REFERENCE2(AT_LIBM, F)                              \
@@ -82,24 +88,25 @@ static double log_gamma(double x) {
   AT_LIBM(F, F64, double, double, reference2(AT_FN_##F, x, y))
 
 #define WIDE(v) ((pair64){v.re, v.im})
-#define AT_COMPLEX_LIST(AT_LIBM, D, P, R)                                                                           \
-  AT_LIBM(EQUAL, D, uint8_t, P, (x.re == y.re) & (x.im == y.im))                                                    \
-  AT_LIBM(UNEQUAL, D, uint8_t, P, (x.re != y.re) | (x.im != y.im))                                                  \
-  AT_LIBM(ADD, D, P, P, ((P){x.re + y.re, x.im + y.im}))                                                            \
-  AT_LIBM(SUBTRACT, D, P, P, ((P){x.re - y.re, x.im - y.im}))                                                       \
-  AT_LIBM(MULTIPLY, D, P, P, NARROW(P, R, multiply(WIDE(x), WIDE(y))))                                              \
-  AT_LIBM(NEGATE, D, P, P, ((P){-x.re, -x.im}))                                                                     \
-  AT_LIBM(CONJUGATE, D, P, P, ((P){x.re, -x.im}))                                                                   \
-  AT_LIBM(REAL_PART, D, R, P, x.re) AT_LIBM(IMAGINARY_PART, D, R, P, x.im)                                          \
-  AT_LIBM(MAGNITUDE, D, R, P, (R)hypot((double)x.re, (double)x.im))                                                 \
-  AT_LIBM(ANGLE, D, R, P, (R)atan2((double)x.im, (double)x.re))                                                     \
-  AT_LIBM(ISNAN, D, uint8_t, P, (x.re != x.re) | (x.im != x.im))                                                    \
-  AT_LIBM(ISINF, D, uint8_t, P, (isinf(x.re) != 0) | (isinf(x.im) != 0))                                            \
-  AT_LIBM(ISFINITE, D, uint8_t, P, (isfinite(x.re) != 0) & (isfinite(x.im) != 0))                                   \
-  AT_LIBM(SIGNBIT, D, uint8_t, P, signbit(x.re) != 0)                                                               \
-  AT_COMPLEX1(AT_LIBM, D, P, R, DIVIDE) AT_COMPLEX1(AT_LIBM, D, P, R, POWER) AT_COMPLEX1(AT_LIBM, D, P, R, SQRT)    \
-  AT_COMPLEX1(AT_LIBM, D, P, R, RSQRT) AT_COMPLEX1(AT_LIBM, D, P, R, RECIPROCAL) AT_COMPLEX1(AT_LIBM, D, P, R, EXP) \
-  AT_COMPLEX1(AT_LIBM, D, P, R, LOG) AT_COMPLEX1(AT_LIBM, D, P, R, SIN) AT_COMPLEX1(AT_LIBM, D, P, R, COS)
+#define AT_COMPLEX_LIST(AT_LIBM, D, P, R)                                                                       \
+  AT_LIBM(EQUAL, D, uint8_t, P, (x.re == y.re) & (x.im == y.im))                                                \
+  AT_LIBM(UNEQUAL, D, uint8_t, P, (x.re != y.re) | (x.im != y.im))                                              \
+  AT_LIBM(ADD, D, P, P, ((P){x.re + y.re, x.im + y.im}))                                                        \
+  AT_LIBM(SUBTRACT, D, P, P, ((P){x.re - y.re, x.im - y.im}))                                                   \
+  AT_LIBM(MULTIPLY, D, P, P, NARROW(P, R, multiply(WIDE(x), WIDE(y))))                                          \
+  AT_LIBM(NEGATE, D, P, P, ((P){-x.re, -x.im}))                                                                 \
+  AT_LIBM(CONJUGATE, D, P, P, ((P){x.re, -x.im}))                                                               \
+  AT_LIBM(REAL_PART, D, R, P, x.re)                                                                             \
+  AT_LIBM(IMAGINARY_PART, D, R, P, x.im) AT_LIBM(MAGNITUDE, D, R, P, (R)hypot((double)x.re, (double)x.im))      \
+      AT_LIBM(ANGLE, D, R, P, (R)atan2((double)x.im, (double)x.re))                                             \
+          AT_LIBM(ISNAN, D, uint8_t, P, (x.re != x.re) | (x.im != x.im))                                        \
+              AT_LIBM(ISINF, D, uint8_t, P, (isinf(x.re) != 0) | (isinf(x.im) != 0))                            \
+                  AT_LIBM(ISFINITE, D, uint8_t, P, (isfinite(x.re) != 0) & (isfinite(x.im) != 0))               \
+                      AT_LIBM(SIGNBIT, D, uint8_t, P, signbit(x.re) != 0) AT_COMPLEX1(AT_LIBM, D, P, R, DIVIDE) \
+                          AT_COMPLEX1(AT_LIBM, D, P, R, POWER) AT_COMPLEX1(AT_LIBM, D, P, R, SQRT)              \
+                              AT_COMPLEX1(AT_LIBM, D, P, R, RSQRT) AT_COMPLEX1(AT_LIBM, D, P, R, RECIPROCAL)    \
+                                  AT_COMPLEX1(AT_LIBM, D, P, R, EXP) AT_COMPLEX1(AT_LIBM, D, P, R, LOG)         \
+                                      AT_COMPLEX1(AT_LIBM, D, P, R, SIN) AT_COMPLEX1(AT_LIBM, D, P, R, COS)
 #define AT_COMPLEX1(AT_LIBM, D, P, R, F) \
   AT_LIBM(F, D, P, P, NARROW(P, R, complex_of(complex_reference(AT_FN_##F, WIDE(x), WIDE(y)))))
 #define NARROW(P, R, value) narrow_##P(value)

@@ -2,8 +2,7 @@
  * interpret_math.h: functions without branches on f32, for loops that become vectors.
  *
  * Most are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
- * fused multiply-add and without. exp and gelu, the frequent ones, are computed in f32 where there is fused
- * multiply-add. Arguments are reduced as Cody and Waite do (Software Manual for the Elementary Functions, 1980): less n
+ * fused multiply-add and without. exp, the most frequent one, is computed in f32 where there is fused multiply-add. Arguments are reduced as Cody and Waite do (Software Manual for the Elementary Functions, 1980): less n
  * times a constant in two parts. Polynomials are minimax ones: Remez exchange in 50 digits, coefficients then rounded to
  * the format; each says what it approximates, where, and how far off it is. */
 #ifndef AT_INTERPRET_MATH_H
@@ -27,12 +26,14 @@ FLAT double f64_of(uint64_t bits) {
 }
 
 FLAT float clampf(float x, float low, float high) {
-  x = ((x != x) | (x > low)) ? x : low;
-  return ((x != x) | (x < high)) ? x : high;
+  float y = x > low ? x : low; /* NaN of `low` stays, of x does not */
+  y = ((y != y) | (y < high)) ? y : high;
+  return x != x ? x : y;
 }
 FLAT double clamp(double x, double low, double high) {
-  x = ((x != x) | (x > low)) ? x : low;
-  return ((x != x) | (x < high)) ? x : high;
+  double y = x > low ? x : low; /* NaN of `low` stays, of x does not */
+  y = ((y != y) | (y < high)) ? y : high;
+  return x != x ? x : y;
 }
 
 /* a * b + c where speed counts and either rounding will do. */
@@ -130,6 +131,10 @@ FLAT float tanh32(float x) {
   const double e = expm1_64(2.0 * __builtin_fabs((double)x)), y = e / (e + 2.0);
   return (float)__builtin_copysign(y, (double)x);
 }
+FLAT float silu32(float x) {
+  const double wide = x, y = wide / (1.0 + exp_64(-wide));
+  return (float)(wide < -200.0 ? wide * 0.0 : y);
+}
 FLAT float softplus32(float x) {
   const double wide = x, low = log1p_64(exp_64(-__builtin_fabs(wide)));
   return (float)(x > 0.0f ? wide + low : x != x ? wide : low);
@@ -199,8 +204,10 @@ FLAT float floor_divide32(float x, float y) {
 }
 
 #ifdef __FMA__
-/* exp(x) 2^up, |x| <= 120: 2^n in two factors, for it may be outside of the normal numbers. q is off by 2^-28. */
-FLAT float exp32_scaled(float x, int32_t up) {
+/* exp(x), 2^n in two factors, for it may be outside of the normal numbers. q is off by 2^-28. */
+FLAT float exp32(float x) {
+  x = x > 104.0f ? 104.0f : x;
+  x = x < -104.0f ? -104.0f : x;
   const float shifted = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
   const float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
   float q = 0x1.6a2366p-10f;
@@ -209,52 +216,24 @@ FLAT float exp32_scaled(float x, int32_t up) {
   q = __builtin_fmaf(q, r, 0x1.55549p-3f);
   q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
   const float small = __builtin_fmaf(r * r, q, r);
-  const int32_t e = (int32_t)(at_bits_of_f32(shifted) - 0x4b400000u) + up, half = e >> 1;
-  const float first = at_f32_of_bits((uint32_t)(half + 127) << 23), second = at_f32_of_bits((uint32_t)(e - half + 127) << 23);
+  const int32_t e = (int32_t)(at_bits_of_f32(shifted) - 0x4b400000u), half = e >> 1;
+  const float first = at_f32_of_bits((uint32_t)(half + 127) << 23),
+              second = at_f32_of_bits((uint32_t)(e - half + 127) << 23);
   return __builtin_fmaf(first, small, first) * second;
-}
-FLAT float exp32(float x) {
-  x = x > 104.0f ? 104.0f : x;
-  return exp32_scaled(x < -104.0f ? -104.0f : x, 0);
-}
-
-/* x Q, Q the share below x; R as above but off by 2^-29, what 1 + a / 4 and a^2 lose is put back. */
-FLAT float gelu32(float x) {
-  float a = __builtin_fabsf(x);
-  a = a > 15.0f ? 15.0f : a;
-  const float d = __builtin_fmaf(a, 0.25f, 1.0f), lost = __builtin_fmaf(a, 0.25f, 1.0f - d);
-  float t = 1.0f / d;
-  t = __builtin_fmaf(t, __builtin_fmaf(-d, t, 1.0f) - lost * t, t);
-  const float s = t - 0x1.36p-1f;
-  float r = -0x1.79ff74p-7f;
-  r = __builtin_fmaf(r, s, 0x1.04890ap-6f);
-  r = __builtin_fmaf(r, s, 0x1.050f56p-5f);
-  r = __builtin_fmaf(r, s, -0x1.11eeecp-5f);
-  r = __builtin_fmaf(r, s, -0x1.6afeap-4f);
-  r = __builtin_fmaf(r, s, 0x1.c6c9eep-7f);
-  r = __builtin_fmaf(r, s, 0x1.0c5ea6p-2f);
-  r = __builtin_fmaf(r, s, 0x1.ebacaap-2f);
-  r = __builtin_fmaf(r, s, 0x1.0b348ep-1f);
-  r = __builtin_fmaf(r, s, 0x1.98ce78p-2f);
-  r = __builtin_fmaf(r, s, 0x1.ce2324p-3f);
-  const float h = a * a, l = __builtin_fmaf(a, a, -h);
-  /* The tail is subnormal before x times it is: it is kept larger by 2^24. */
-  const float e = exp32_scaled(-0.5f * h, 24);
-  const float above = __builtin_fmaf(e * -0.5f, l, e) * (t * r);
-  const float low = x < -14.9f ? x * 0.0f : (x * above) * 0x1p-24f, high = x * __builtin_fmaf(-above, 0x1p-24f, 1.0f);
-  return x < 0.0f ? low : high;
 }
 #else
 FLAT float exp32(float x) {
   return (float)exp_64((double)x);
 }
+#endif
+
+/* x Q, Q the share below x. */
 FLAT float gelu32(float x) {
   double a = __builtin_fabs((double)x);
   a = a > 15.0 ? 15.0 : a;
   const double above = share_above_64(a), wide = x;
   return (float)(x < -14.9f ? wide * 0.0 : x < 0.0f ? wide * above : wide * (1.0 - above));
 }
-#endif
 
 /* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = n pi/2 + r, with pi/2 in three parts; the polynomials are off by
  * 2^-55 and 2^-48 of what they add to 1. */

@@ -14,8 +14,7 @@ static void encode_f16(uint16_t *out, const float *x, size_t n) {
 static void stream(void *to, const void *from, size_t bytes) {
   memcpy(to, from, bytes);
 }
-static void fence(void) {
-}
+static void fence(void) {}
 
 #define AT_ISA at_interpret_portable
 #define AT_ISA_NAME "portable"

@@ -7,8 +7,9 @@
 #include "ops/elementwise/interpret_kernels.h"
 
 enum {
-  AT_VALUES = 2 * AT_EXPRESSION_NODES,    /* nodes, and the conversions put between them */
-  AT_REGISTERS = AT_EXPRESSION_NODES + 16 /* values that live at once, those of one instruction's conversions with them */
+  AT_VALUES = 2 * AT_EXPRESSION_NODES, /* nodes, and the conversions put between them */
+  AT_REGISTERS =
+      AT_EXPRESSION_NODES + 16 /* values that live at once, those of one instruction's conversions with them */
 };
 
 /* What an instruction does. */

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
+#include "ops/elementwise/datum.h"
 #include "ops/elementwise/interpret_walk.h"
-#include "ops/elementwise/value.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 
 enum {
-  LEAST_ROW = 64,           /* rows at least so long are cut into blocks of their own, which need no copies */
-  CACHE_BYTES = 24 << 10,   /* that registers may take of the L1 cache */
+  LEAST_ROW = 64,         /* rows at least so long are cut into blocks of their own, which need no copies */
+  CACHE_BYTES = 24 << 10, /* that registers may take of the L1 cache */
   REGISTER_BYTES = AT_REGISTERS * AT_BLOCK_LEAST * 16
 };
 
@@ -169,8 +169,8 @@ static void fill_fixed(state *s) {
     const at_constant constant = fixed->scalar ? r->call->scalars[fixed->scalar - 1] : fixed->constant;
     char *to = s->at[fixed->value];
     const size_t size = attune_dtype_size((attune_dtype)fixed->dtype), bytes = size * (size_t)most;
-    at_value_store((attune_dtype)fixed->dtype, to,
-                   at_value_of_constant((attune_dtype)fixed->dtype, (attune_dtype)fixed->kind, constant));
+    at_datum_store((attune_dtype)fixed->dtype, to,
+                   at_datum_of_constant((attune_dtype)fixed->dtype, (attune_dtype)fixed->kind, constant));
     for (size_t done = size; done < bytes; done *= 2) memcpy(to + done, to, done < bytes - done ? done : bytes - done);
   }
 }
@@ -178,7 +178,9 @@ static void fill_fixed(state *s) {
 static void run_part(void *arg, const at_team *team) {
   const run *r = arg;
   _Alignas(64) char registers[REGISTER_BYTES];
-  state s = {.r = r, .registers = registers};
+  state s; /* large, and each part is set before it is read */
+  s.r = r;
+  s.registers = registers;
   const int64_t each = r->blocks / team->size, rest = r->blocks % team->size;
   int64_t from = each * team->rank + (team->rank < rest ? team->rank : rest);
   const int64_t to = from + each + (team->rank < rest);

@@ -31,11 +31,11 @@ int64_t at_place_offset(const at_place *place, const at_layout *l, int operand) 
   return offset;
 }
 
-#define AT_STEP_COPY(T)                                                                     \
-  do {                                                                                      \
-    T *to = out;                                                                            \
-    const T *from = in;                                                                     \
-    for (int64_t i = 0; i < n; i++) to[i * to_stride] = from[i * from_stride];              \
+#define AT_STEP_COPY(T)                                                        \
+  do {                                                                         \
+    T *to = out;                                                               \
+    const T *from = in;                                                        \
+    for (int64_t i = 0; i < n; i++) to[i * to_stride] = from[i * from_stride]; \
   } while (0)
 
 /* Elements apart by strides, either of which is 1. */
@@ -55,7 +55,8 @@ static int64_t stretch(const at_layout *l, const at_place *place, int64_t n) {
   return left < n ? left : n;
 }
 
-void at_walk_load(void *out, const at_layout *l, int operand, const void *data, size_t size, at_place place, int64_t n) {
+void at_walk_load(void *out, const at_layout *l, int operand, const void *data, size_t size, at_place place,
+                  int64_t n) {
   const int64_t stride = l->operands[operand].strides[0];
   char *to = out;
   while (n > 0) {
@@ -71,7 +72,8 @@ void at_walk_load(void *out, const at_layout *l, int operand, const void *data, 
   }
 }
 
-void at_walk_store(const void *from, const at_layout *l, int operand, void *data, size_t size, at_place place, int64_t n) {
+void at_walk_store(const void *from, const at_layout *l, int operand, void *data, size_t size, at_place place,
+                   int64_t n) {
   const int64_t stride = l->operands[operand].strides[0];
   const char *in = from;
   while (n > 0) {

@@ -95,8 +95,7 @@ attune_status at_shape_broadcast(at_shape *out, const at_view *views, int count)
 }
 
 const char *at_layout_class_name(at_layout_class layout_class) {
-  static const char *const names[] = {"contiguous", "one",        "inner",  "outer",
-                                      "rows",       "transposed", "strided"};
+  static const char *const names[] = {"contiguous", "one", "inner", "outer", "rows", "transposed", "strided"};
   return (unsigned)layout_class < AT_COUNT(names) ? names[layout_class] : "unknown";
 }
 

@@ -109,8 +109,8 @@ static attune_status check_one(const at_view *view, const char *kind, int i) {
                    (int)view->dtype);
   if (!view->data) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", name_of(name, sizeof name, view, kind, i));
   if ((uintptr_t)view->data % (view->dtype == ATTUNE_C64 ? 4 : unit) != 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is not aligned to its dtype, %s", name_of(name, sizeof name, view, kind, i),
-                   attune_dtype_name(view->dtype));
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is not aligned to its dtype, %s",
+                   name_of(name, sizeof name, view, kind, i), attune_dtype_name(view->dtype));
   return ATTUNE_OK;
 }
 
@@ -121,7 +121,8 @@ static attune_status check_output(const at_shape *shape, const at_view *view, in
                    name_of(name, sizeof name, view, "output", i));
   for (int d = 0; d < shape->dims; d++)
     if (shape->sizes[d] > 1 && view->strides[d] == 0)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has stride 0 in dimension %d of size %lld; its elements need memory each",
+      return at_fail(ATTUNE_INVALID_ARGUMENT,
+                     "%s has stride 0 in dimension %d of size %lld; its elements need memory each",
                      name_of(name, sizeof name, view, "output", i), d, (long long)shape->sizes[d]);
   if (!distinct(extent_of(view)))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "elements of %s may fall together; use strides that step over each other",

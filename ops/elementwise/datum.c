@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * value.c: numbers of all dtypes in wide arithmetic. */
-#include "ops/elementwise/value.h"
+ * datum.c: numbers of all dtypes in wide arithmetic. */
+#include "ops/elementwise/datum.h"
 
 #include <float.h>
 #include <math.h>
@@ -50,9 +50,9 @@ int64_t at_integer_wrap(attune_dtype dtype, int64_t integer) {
   }
 }
 
-at_value at_value_round(attune_dtype dtype, at_value value) {
-  if (at_dtype_whole(dtype)) return (at_value){.integer = at_integer_wrap(dtype, value.integer)};
-  at_value out = {.re = round_real(dtype, value.re)};
+at_datum at_datum_round(attune_dtype dtype, at_datum value) {
+  if (at_dtype_whole(dtype)) return (at_datum){.integer = at_integer_wrap(dtype, value.integer)};
+  at_datum out = {.re = round_real(dtype, value.re)};
   if (at_dtype_kind_of(dtype) == AT_KIND_COMPLEX) out.im = round_real(dtype, value.im);
   return out;
 }
@@ -71,29 +71,29 @@ static int64_t integer_of(attune_dtype dtype, long double x) {
   return x <= -limit ? -(int64_t)(UINT64_MAX >> (65 - bits)) - 1 : (int64_t)x;
 }
 
-at_value at_value_cast(attune_dtype to, attune_dtype from, at_value value) {
+at_datum at_datum_cast(attune_dtype to, attune_dtype from, at_datum value) {
   const at_dtype_kind kind = at_dtype_kind_of(to);
   if (at_dtype_whole(from)) {
-    if (kind == AT_KIND_BOOL) return (at_value){.integer = value.integer != 0};
-    if (kind == AT_KIND_INTEGER) return at_value_round(to, value);
+    if (kind == AT_KIND_BOOL) return (at_datum){.integer = value.integer != 0};
+    if (kind == AT_KIND_INTEGER) return at_datum_round(to, value);
     const long double wide =
         from == ATTUNE_U64 ? (long double)(uint64_t)value.integer : (long double)value.integer; /* 64 bits are exact */
-    return at_value_round(to, (at_value){.re = wide});
+    return at_datum_round(to, (at_datum){.re = wide});
   }
-  if (kind == AT_KIND_BOOL) return (at_value){.integer = !(value.re == 0.0L && value.im == 0.0L)};
-  if (kind == AT_KIND_INTEGER) return (at_value){.integer = integer_of(to, value.re)};
-  return at_value_round(to, value);
+  if (kind == AT_KIND_BOOL) return (at_datum){.integer = !(value.re == 0.0L && value.im == 0.0L)};
+  if (kind == AT_KIND_INTEGER) return (at_datum){.integer = integer_of(to, value.re)};
+  return at_datum_round(to, value);
 }
 
-at_value at_value_of_constant(attune_dtype dtype, attune_dtype kind, at_constant number) {
-  const at_value value = at_dtype_whole(kind) ? (at_value){.integer = number.integer}
-                                              : (at_value){.re = number.re, .im = number.im};
+at_datum at_datum_of_constant(attune_dtype dtype, attune_dtype kind, at_constant number) {
+  const at_datum value =
+      at_dtype_whole(kind) ? (at_datum){.integer = number.integer} : (at_datum){.re = number.re, .im = number.im};
   if (kind == ATTUNE_F64 && at_dtype_kind_of(dtype) != AT_KIND_COMPLEX)
-    return at_value_cast(dtype, kind, (at_value){.re = number.re});
-  return at_value_cast(dtype, kind, value);
+    return at_datum_cast(dtype, kind, (at_datum){.re = number.re});
+  return at_datum_cast(dtype, kind, value);
 }
 
-at_value at_value_load(attune_dtype dtype, const void *memory) {
+at_datum at_datum_load(attune_dtype dtype, const void *memory) {
   union {
     int8_t i8;
     int16_t i16;
@@ -107,28 +107,28 @@ at_value at_value_load(attune_dtype dtype, const void *memory) {
   } u;
   memcpy(&u, memory, attune_dtype_size(dtype));
   switch (dtype) {
-  case ATTUNE_F64: return (at_value){.re = u.f64[0]};
-  case ATTUNE_F32: return (at_value){.re = u.f32[0]};
-  case ATTUNE_F16: return (at_value){.re = at_f16_to_f32(u.u16)};
-  case ATTUNE_BF16: return (at_value){.re = at_bf16_to_f32(u.u16)};
-  case ATTUNE_F8E4M3: return (at_value){.re = at_f8e4m3_to_f32(u.u8)};
-  case ATTUNE_F8E5M2: return (at_value){.re = at_f8e5m2_to_f32(u.u8)};
-  case ATTUNE_C64: return (at_value){.re = u.f32[0], .im = u.f32[1]};
-  case ATTUNE_C128: return (at_value){.re = u.f64[0], .im = u.f64[1]};
-  case ATTUNE_I8: return (at_value){.integer = u.i8};
-  case ATTUNE_I16: return (at_value){.integer = u.i16};
-  case ATTUNE_I32: return (at_value){.integer = u.i32};
-  case ATTUNE_U8: return (at_value){.integer = u.u8};
-  case ATTUNE_U16: return (at_value){.integer = u.u16};
-  case ATTUNE_U32: return (at_value){.integer = u.u32};
-  case ATTUNE_BOOL: return (at_value){.integer = u.u8 != 0};
+  case ATTUNE_F64: return (at_datum){.re = u.f64[0]};
+  case ATTUNE_F32: return (at_datum){.re = u.f32[0]};
+  case ATTUNE_F16: return (at_datum){.re = at_f16_to_f32(u.u16)};
+  case ATTUNE_BF16: return (at_datum){.re = at_bf16_to_f32(u.u16)};
+  case ATTUNE_F8E4M3: return (at_datum){.re = at_f8e4m3_to_f32(u.u8)};
+  case ATTUNE_F8E5M2: return (at_datum){.re = at_f8e5m2_to_f32(u.u8)};
+  case ATTUNE_C64: return (at_datum){.re = u.f32[0], .im = u.f32[1]};
+  case ATTUNE_C128: return (at_datum){.re = u.f64[0], .im = u.f64[1]};
+  case ATTUNE_I8: return (at_datum){.integer = u.i8};
+  case ATTUNE_I16: return (at_datum){.integer = u.i16};
+  case ATTUNE_I32: return (at_datum){.integer = u.i32};
+  case ATTUNE_U8: return (at_datum){.integer = u.u8};
+  case ATTUNE_U16: return (at_datum){.integer = u.u16};
+  case ATTUNE_U32: return (at_datum){.integer = u.u32};
+  case ATTUNE_BOOL: return (at_datum){.integer = u.u8 != 0};
   case ATTUNE_I64:
-  case ATTUNE_U64: return (at_value){.integer = u.i64};
+  case ATTUNE_U64: return (at_datum){.integer = u.i64};
   }
-  return (at_value){0};
+  return (at_datum){0};
 }
 
-void at_value_store(attune_dtype dtype, void *memory, at_value value) {
+void at_datum_store(attune_dtype dtype, void *memory, at_datum value) {
   if (at_dtype_whole(dtype)) { /* the low bytes: hosts of attune are little-endian */
     const int64_t bits = dtype == ATTUNE_BOOL ? value.integer != 0 : value.integer;
     memcpy(memory, &bits, attune_dtype_size(dtype));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * value.h: one number of any dtype in the widest arithmetic there is, and its way to and from memory. Slow and plain: what
+ * datum.h: one number of any dtype in the widest arithmetic there is, and its way to and from memory. Slow and plain: what
  * verification and tests compare with.
  *
  * Conversions, here and in all implementations:
@@ -7,31 +7,31 @@
  * - floating to an integer: the fraction is cut off; what is out of range becomes the nearest integer in range; NaN is 0.
  * - integer to integer: the low bits, as in C.
  * - to bool: not 0; NaN is true. From complex to what is not: the real part. */
-#ifndef AT_VALUE_H
-#define AT_VALUE_H
+#ifndef AT_DATUM_H
+#define AT_DATUM_H
 
 #include "ops/elementwise/expression.h"
 #include "src/dtype.h"
 
-typedef struct at_value {
+typedef struct at_datum {
   long double re, im; /* of a floating or complex value; im is 0 for a floating one */
   int64_t integer;    /* of an integer or bool; u64 as its bits */
-} at_value;
+} at_datum;
 
 /* The element of `dtype` at `memory`. */
-at_value at_value_load(attune_dtype dtype, const void *memory);
+at_datum at_datum_load(attune_dtype dtype, const void *memory);
 
 /* `value`, which is of `dtype`, to memory, rounded to it. */
-void at_value_store(attune_dtype dtype, void *memory, at_value value);
+void at_datum_store(attune_dtype dtype, void *memory, at_datum value);
 
 /* A value of dtype `from` in dtype `to`, rounded to it. */
-at_value at_value_cast(attune_dtype to, attune_dtype from, at_value value);
+at_datum at_datum_cast(attune_dtype to, attune_dtype from, at_datum value);
 
 /* Rounded to a floating or complex dtype; an integer to its width. */
-at_value at_value_round(attune_dtype dtype, at_value value);
+at_datum at_datum_round(attune_dtype dtype, at_datum value);
 
 /* A constant or scalar: `kind` says which of its fields count, as in at_operand_name. */
-at_value at_value_of_constant(attune_dtype dtype, attune_dtype kind, at_constant number);
+at_datum at_datum_of_constant(attune_dtype dtype, attune_dtype kind, at_constant number);
 
 /* The low bits of `integer` as a value of an integer dtype or bool. */
 int64_t at_integer_wrap(attune_dtype dtype, int64_t integer);
