@@ -114,6 +114,7 @@ AT_INLINE at_two at_share_above(float a) {
               other = __uint_as_float((at_u32)((int)n - half + 127) << 23);
   return at_two{q * one, q_low * one, other};
 }
+/* Times 2^64, so that it is a normal number up to a of 16. */
 AT_INLINE float at_share_above_narrow(float a) {
   const float t = at_fast_reciprocal(__fmaf_rn(a, 0.375f, 1.0f)), s = t - 0x1.28p-1f;
   float r = -0x1.71f67cp-4f;
@@ -121,7 +122,7 @@ AT_INLINE float at_share_above_narrow(float a) {
   r = __fmaf_rn(r, s, 0x1.fe2f02p-3f);
   r = __fmaf_rn(r, s, 0x1.8a5b1cp-2f);
   r = __fmaf_rn(r, s, 0x1.2fe08cp-2f);
-  return at_fast_exp2(a * (a * -0x1.715476p-1f)) * (t * r);
+  return at_fast_exp2(__fmaf_rn(a, a * -0x1.715476p-1f, 64.0f)) * (t * r);
 }
 AT_FUNCTION1(fn_gelu) {
   if constexpr (AT_IS_F32) {
@@ -133,8 +134,8 @@ AT_FUNCTION1(fn_gelu) {
       const float y = __fmaf_rn(x, left ? q.high : rest, x * (left ? q.low : low));
       return fabsf(x) < 100.0f ? (left ? y * q.scale : y) : left ? x * 0.0f : x;
     } else {
-      const float q = at_share_above_narrow(a);
-      return x < 0.0f ? x * q : x * (1.0f - q);
+      const float q = at_share_above_narrow(fabsf(x)); /* far out 0; of infinity too */
+      return x < 0.0f ? x * q * 0x1p-64f : x * __fmaf_rn(q, -0x1p-64f, 1.0f);
     }
   } else {
     const double half = 0.5 * erfc(fabs(x) * 0x1.6a09e667f3bcdp-1), h = x * x, l = fma(x, x, -h);
