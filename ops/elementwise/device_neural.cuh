@@ -155,7 +155,13 @@ AT_FUNCTION1(fn_gelu_tanh) {
   } else if constexpr (AT_IS_F32) {
     return (float)fn_gelu_tanh<P, double>((double)x);
   } else {
-    const double u = x * (x * x * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0), e = exp(-fabs(u));
+    /* 2 u and what its rounding lost, which the exponential magnifies. */
+    const double h = x * x, p = h * 0x1.2444f2a4d8b4bp-4, g = p + 0x1.9884533d43651p+0, back = g - p;
+    const double g_low =
+        (p - (g - back)) + (0x1.9884533d43651p+0 - back) + fma(h, 0x1.2444f2a4d8b4bp-4, -p) +
+        fma(fma(x, x, -h), 0x1.2444f2a4d8b4bp-4, fma(h, -0x1.6c843a29d1c70p-61, -0x1.cbc0d30ebfd15p-54));
+    const double u = x * g, low = fabs(u) < 1000.0 ? fma(x, g, -u) + x * g_low : 0.0, e0 = exp(-fabs(u));
+    const double e = fma(e0, x < 0.0 ? low : -low, e0);
     return (x < 0.0 ? x * e : x) / (1.0 + e);
   }
 }
