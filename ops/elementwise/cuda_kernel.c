@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuda_kernel.c: puts a kernel's text together, and the argument that a launch of it takes. */
+#include "ops/elementwise/cuda_kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/elementwise/cuda_source.h"
+#include "src/dtype.h"
+
+#include "device_complex_cuh.h"
+#include "device_cuh.h"
+#include "device_math_cuh.h"
+#include "device_neural_cuh.h"
+#include "device_random_cuh.h"
+#include "elementwise_philox_h.h"
+#include "elementwise_transforms_h.h"
+
+const at_cuda_form_type *at_cuda_form_of(int form) {
+  static const at_cuda_form_type *const forms[AT_FORM_COUNT] = {
+      [AT_FORM_VECTOR] = &at_form_vector,   [AT_FORM_ROWS] = &at_form_rows, [AT_FORM_TRANSPOSE] = &at_form_transpose,
+      [AT_FORM_STRIDED] = &at_form_strided, [AT_FORM_BULK] = &at_form_bulk,
+  };
+  return form >= 0 && form < AT_FORM_COUNT ? forms[form] : NULL;
+}
+
+static bool draws(const at_expression *e) {
+  return e->uniform_count + e->normal_count > 0;
+}
+
+static uint64_t draw_blocks(const at_cuda_problem *p) {
+  return ((uint64_t)p->layout.count + 3) / 4;
+}
+
+uint64_t at_cuda_random_words(const at_cuda_problem *p) {
+  return 4 * draw_blocks(p) * (uint64_t)(p->expression->uniform_count + p->expression->normal_count);
+}
+
+/* The kernel's one argument: what all forms have, then the form's own. */
+static void describe(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c, const at_cuda_launch *slots) {
+  const uint64_t count = (uint64_t)p->layout.count, blocks = draw_blocks(p);
+  int slot_at = -1, random_at = -1;
+  if (f->source) at_write(f->source, "struct at_arguments {\n");
+  (void)at_argument(f, "at_u64", "count", &count, 1);
+  if (draws(p->expression)) {
+    random_at = at_argument(f, "at_u64", "seed", NULL, 1);
+    (void)at_argument(f, "at_u64", "offset", NULL, 1);
+    (void)at_argument(f, "const at_u64 *", "state", NULL, 1);
+    (void)at_argument(f, "at_u64", "blocks", &blocks, 1);
+  }
+  if (slots->slot_count > 0) {
+    slot_at = f->count;
+    if (f->source) at_write(f->source, "  at_scalar s[%d];\n", slots->slot_count);
+    f->count += 2 * slots->slot_count;
+  }
+  const int tensor_at = f->count;
+  for (int k = 0; k < p->layout.operand_count; k++) {
+    const at_cuda_operand o = at_cuda_operand_of(p, k);
+    const uint64_t start = o.letter == 'p' ? (uint64_t)p->layout.operands[k].offset : 0;
+    char name[16] = "";
+    size_t at = 0;
+    (void)at_append(name, sizeof name, &at, "%c%d", o.letter, o.number);
+    (void)at_argument(f, o.letter == 'p' ? "at_i64" : o.letter == 'o' ? "char *" : "const char *", name, &start, 1);
+  }
+  at_cuda_form_of(c->form)->fields(f, p, c);
+  if (f->source) at_write(f->source, "};\n");
+  if (f->launch) {
+    f->launch->tensor_at = tensor_at;
+    f->launch->slot_at = slot_at;
+    f->launch->random_at = random_at;
+    f->launch->word_count = f->count;
+  }
+}
+
+static bool is_complex(const at_expression *e) {
+  for (int i = 0; i < e->node_count; i++)
+    if (at_dtype_kind_of((attune_dtype)e->nodes[i].dtype) == AT_KIND_COMPLEX) return true;
+  return false;
+}
+
+static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+  at_write(s, "#define AT_EMBEDDED 1\n#define BLOCK %d\n#define LOADS %d\n#define VECTOR %d\n", c->block,
+           c->loads ? c->loads : 1, c->bytes ? at_cuda_width(p, c->bytes) : 1);
+  at_write(s, "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n",
+           c->persistent, c->load, c->store, c->tile, c->wide);
+}
+
+static void add_random(at_writer *s, const at_cuda_problem *p) {
+  at_write(s, "struct at_once {\n");
+  if (draws(p->expression)) at_write(s, "  at_draws draws;\n");
+  at_write(s, "};\nAT_INLINE void at_prepare(const at_arguments &a, at_once &once) {\n");
+  if (draws(p->expression))
+    at_write(s, "  once.draws.seed = a.state ? a.state[0] : a.seed;\n"
+                "  once.draws.first = ((a.state ? a.state[1] : 0) + a.offset) / 4u;\n");
+  at_write(s, "}\n");
+}
+
+attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cuda_choice *c) {
+  at_writer s = {0};
+  at_cuda_launch slots;
+  *out = NULL;
+  if (!at_generate_slots(&slots, p->expression))
+    return at_fail(ATTUNE_UNSUPPORTED, "the expression uses its scalars in more than %d dtypes", AT_CUDA_SLOTS);
+  const at_cuda_form_type *form = at_cuda_form_of(c->form);
+  if (!form || !at_cuda_supports(p, c, form->capability))
+    return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
+  at_arguments fields = {.source = &s};
+  add_tunables(&s, p, c);
+  if (draws(p->expression)) at_write(&s, "%s%s", at_elementwise_philox_h, at_elementwise_transforms_h);
+  at_write(&s, "%s%s%s", at_device_cuh, at_device_math_cuh, at_device_neural_cuh);
+  if (is_complex(p->expression)) at_write(&s, "%s", at_device_complex_cuh);
+  if (draws(p->expression)) at_write(&s, "%s", at_device_random_cuh);
+  describe(&fields, p, c, &slots);
+  add_random(&s, p);
+  const attune_status status = at_generate_element(&s, p);
+  if (status == ATTUNE_OK) form->functions(&s, p, c);
+  at_write(&s, "%s", form->skeleton);
+  if (status != ATTUNE_OK || s.failed || fields.count > AT_CUDA_WORDS) {
+    free(s.text);
+    return status != ATTUNE_OK ? status
+           : s.failed          ? at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a kernel's text")
+                               : at_fail(ATTUNE_UNSUPPORTED, "the kernel would take more than %d bytes of arguments",
+                                         8 * AT_CUDA_WORDS);
+  }
+  *out = s.text;
+  return ATTUNE_OK;
+}
+
+attune_status at_cuda_plan(at_cuda_launch *out, const at_cuda_problem *p, const at_cuda_choice *c, int processors,
+                           int blocks) {
+  const at_cuda_form_type *form = at_cuda_form_of(c->form);
+  *out = (at_cuda_launch){0};
+  if (!at_generate_slots(out, p->expression) || !form || !form->supports(p, c))
+    return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
+  at_arguments fields = {.launch = out};
+  at_cuda_launch slots = *out;
+  describe(&fields, p, c, &slots);
+  uint64_t grid = p->layout.count > 0 ? form->blocks(p, c) : 0;
+  const uint64_t resident = (uint64_t)processors * (uint64_t)blocks;
+  if (c->persistent && grid > resident) grid = resident;
+  if (grid > INT32_MAX)
+    return at_fail(ATTUNE_UNSUPPORTED, "%llu blocks; a grid has up to %d", (unsigned long long)grid, INT32_MAX);
+  if (p->layout.count > 0 && grid == 0)
+    return at_fail(ATTUNE_UNSUPPORTED, "the operands are too large for this form of the kernel");
+  out->config.grid[0] = (unsigned)grid;
+  out->config.block[0] = c->block;
+  return ATTUNE_OK;
+}
+
+void at_cuda_bind_tensors(at_cuda_launch *launch, const at_cuda_problem *p, void *const *tensors) {
+  for (int k = 0; k < at_cuda_tensor_count(p); k++)
+    launch->words[launch->tensor_at + k] = (uint64_t)(uintptr_t)tensors[k];
+}
+
+void at_cuda_bind_random(at_cuda_launch *launch, uint64_t seed, uint64_t offset, const uint64_t *state) {
+  if (launch->random_at < 0) return;
+  uint64_t *words = &launch->words[launch->random_at];
+  words[0] = seed;
+  words[1] = offset;
+  words[2] = (uint64_t)(uintptr_t)state;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * device_neural.cuh: the functions of neural networks on real numbers, after device_math.cuh. Written so that neither tail
+ * loses its relative accuracy. AT_NARROW flushes results below 2^-119 to 0. */
+template <int P, class T> AT_INLINE T at_exp(T x) {
+  return fn_exp<P, T>(x);
+}
+AT_INLINE float at_exp_narrow(float x) {
+  return at_fast_exp2(x * 0x1.715476p+0f);
+}
+
+/* Without overflow: e is exp(-|x|). */
+AT_FUNCTION1(fn_sigmoid) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    return at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+  } else {
+    const T e = at_exp<P>(-at_abs(x)), d = (T)1 / ((T)1 + e);
+    return x < (T)0 ? e / ((T)1 + e) : d;
+  }
+}
+/* x exp(x) far out on the left, where exp(x) has no normal number left; x + 16 is exact there. */
+template <class T> AT_INLINE T at_left_tail(T x) {
+  return x * at_exp<AT_STRICT>(x + (T)16) * (T)0x1.e355bbaee85cbp-24;
+}
+template <class T> AT_INLINE bool at_is_left(T x) {
+  return x < (AT_IS_F32 ? (T)-80 : (T)-700) && x >= (AT_IS_F32 ? (T)-128 : (T)-1024);
+}
+AT_FUNCTION1(fn_silu) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    return x * at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+  } else {
+    if (at_is_left(x)) return at_left_tail(x);
+    const T e = at_exp<P>(-at_abs(x));
+    return (x < (T)0 ? x * e : x) / ((T)1 + e);
+  }
+}
+AT_FUNCTION1(fn_softplus) {
+  const T e = at_exp<P>(-at_abs(x)), low = fn_log1p<P, T>(e);
+  return x > (T)0 ? x + low : x != x ? x : low;
+}
+AT_FUNCTION1(fn_softsign) {
+  return x / ((T)1 + at_abs(x));
+}
+/* x n / (n + 2) with n = exp(x) (exp(x) + 2), in terms of exp(-|x|). */
+AT_FUNCTION1(fn_mish) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    const float e = at_exp_narrow(-fabsf(x)), n = x < 0.0f ? e * (e + 2.0f) : 2.0f * e + 1.0f;
+    return x * n * at_fast_reciprocal(x < 0.0f ? n + 2.0f : n + 2.0f * e * e);
+  } else {
+    if (at_is_left(x)) return at_left_tail(x);
+    const T e = at_exp<P>(-at_abs(x)), n = x < (T)0 ? e * (e + (T)2) : (T)2 * e + (T)1;
+    return x * (n / (x < (T)0 ? n + (T)2 : n + (T)2 * e * e));
+  }
+}
+/* Near 1/2 the quotient is near 1, but 2 x - 1 is exact. */
+AT_FUNCTION1(fn_logit) {
+  const T rest = (T)1 - x;
+  if (x >= (T)0.25 && x <= (T)0.75) return fn_log1p<AT_STRICT, T>((x + x - (T)1) / rest);
+  return fn_log<AT_STRICT, T>(x / rest);
+}
+AT_FUNCTION2(fn_elu) {
+  return x > (T)0 ? x : y * fn_expm1<P, T>(x);
+}
+AT_FUNCTION2(fn_leaky_relu) {
+  return x < (T)0 ? x * y : x;
+}
+AT_FUNCTION1(fn_hardtanh) {
+  return x < (T)-1 ? (T)-1 : x > (T)1 ? (T)1 : x;
+}
+template <class T> AT_INLINE T at_ramp(T x) {
+  const T y = x + (T)3;
+  return y < (T)0 ? (T)0 : y > (T)6 ? (T)6 : y;
+}
+AT_FUNCTION1(fn_hardsigmoid) {
+  return at_ramp(x) / (T)6;
+}
+AT_FUNCTION1(fn_hardswish) {
+  return x * (at_ramp(x) / (T)6);
+}
+
+/* The normal distribution's share above a >= 0 is exp(-a^2 / 2) times a function that a polynomial in t = 1 / (1 + p a)
+ * gives, so the left tail of gelu keeps its relative accuracy. */
+struct at_two {
+  float high, low, scale; /* (high + low) scale, exact to more than 24 bits */
+};
+AT_INLINE at_two at_share_above(float a) {
+  const float d = __fmaf_rn(a, 0.25f, 1.0f), left = __fmaf_rn(a, 0.25f, 1.0f - d); /* d + left is 1 + a / 4 */
+  const float t = at_fast_reciprocal(d), t_low = t * (__fmaf_rn(-d, t, 1.0f) - left * t);
+  const float s = (t - 0x1.38p-1f) + t_low;
+  float r = -0x1.846eaep-7f;
+  r = __fmaf_rn(r, s, 0x1.fa6ec2p-7f);
+  r = __fmaf_rn(r, s, 0x1.0a8652p-5f);
+  r = __fmaf_rn(r, s, -0x1.09b5cap-5f);
+  r = __fmaf_rn(r, s, -0x1.6ebe6ap-4f);
+  r = __fmaf_rn(r, s, 0x1.82613ep-7f);
+  r = __fmaf_rn(r, s, 0x1.0ca092p-2f);
+  r = __fmaf_rn(r, s, 0x1.efdeacp-2f);
+  r = __fmaf_rn(r, s, 0x1.0e1936p-1f);
+  r = __fmaf_rn(r, s, 0x1.9d0112p-2f);
+  const float r_high = __fmaf_rn(r, s, 0x1.d158f2p-3f), r_low = __fmaf_rn(r, s, 0x1.d158f2p-3f - r_high);
+  /* exp(-a^2 / 2) is 2^n (1 + f + ...), where f carries what squaring lost. */
+  const float h = a * a, l = __fmaf_rn(a, a, -h), n = rintf(h * -0x1.715476p-1f);
+  const float f0 = __fmaf_rn(n, -0x1.62e4p-1f, -0.5f * h), f = f0 + __fmaf_rn(n, -0x1.7f7d1cp-20f, -0.5f * l);
+  float e = 0x1.6ab8cep-10f;
+  e = __fmaf_rn(e, f, 0x1.126dbep-7f);
+  e = __fmaf_rn(e, f, 0x1.55589ep-5f);
+  e = __fmaf_rn(e, f, 0x1.55540ap-3f);
+  e = __fmaf_rn(e, f, 0x1.fffffap-2f);
+  const float e_high = 1.0f + f, e_low = __fmaf_rn(e * f, f, (1.0f - e_high) + f);
+  const float p = t * r_high, p_low = __fmaf_rn(t, r_high, -p) + __fmaf_rn(t, r_low, t_low * r_high);
+  const float q = p * e_high, q_low = __fmaf_rn(p, e_high, -q) + __fmaf_rn(p, e_low, p_low * e_high);
+  /* 2^n in two factors: it may be below the normal numbers. */
+  const int half = (int)n >> 1;
+  const float one = __uint_as_float((at_u32)(half + 127) << 23),
+              other = __uint_as_float((at_u32)((int)n - half + 127) << 23);
+  return at_two{q * one, q_low * one, other};
+}
+/* Times 2^64, so that it is a normal number up to a of 16. */
+AT_INLINE float at_share_above_narrow(float a) {
+  const float t = at_fast_reciprocal(__fmaf_rn(a, 0.375f, 1.0f)), s = t - 0x1.28p-1f;
+  float r = -0x1.71f67cp-4f;
+  r = __fmaf_rn(r, s, -0x1.30b678p-7f);
+  r = __fmaf_rn(r, s, 0x1.fe2f02p-3f);
+  r = __fmaf_rn(r, s, 0x1.8a5b1cp-2f);
+  r = __fmaf_rn(r, s, 0x1.2fe08cp-2f);
+  return at_fast_exp2(__fmaf_rn(a, a * -0x1.715476p-1f, 64.0f)) * (t * r);
+}
+AT_FUNCTION1(fn_gelu) {
+  if constexpr (AT_IS_F32) {
+    const float a = fminf(fabsf(x), 16.0f); /* beyond, the share is 0 */
+    if constexpr (P == AT_STRICT) {
+      const at_two q = at_share_above(a);
+      const float share = q.high * q.scale, rest = 1.0f - share, low = ((1.0f - rest) - share) - q.low * q.scale;
+      const bool left = x < 0.0f;
+      const float y = __fmaf_rn(x, left ? q.high : rest, x * (left ? q.low : low));
+      return fabsf(x) < 100.0f ? (left ? y * q.scale : y) : left ? x * 0.0f : x;
+    } else {
+      const float q = at_share_above_narrow(fabsf(x)); /* far out 0; of infinity too */
+      return x < 0.0f ? x * q * 0x1p-64f : x * __fmaf_rn(q, -0x1p-64f, 1.0f);
+    }
+  } else {
+    const double half = 0.5 * erfc(fabs(x) * 0x1.6a09e667f3bcdp-1), h = x * x, l = fma(x, x, -h);
+    /* The rounding of |x| / sqrt(2), which erfc's tail magnifies. */
+    const double z = fabs(x) * 0x1.6a09e667f3bcdp-1,
+                 off = fma(fabs(x), 0x1.6a09e667f3bcdp-1, -z) + fabs(x) * -0x1.bdd3413b26456p-55;
+    const double slope = 0x1.20dd750429b6dp-1 * exp(-0.5 * h) * (1.0 - 0.5 * l),
+                 q = fabs(x) < 40.0 ? half - slope * off : 0.0;
+    return x < 0.0 ? x * q : x * (1.0 - q);
+  }
+}
+/* x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3). */
+AT_FUNCTION1(fn_gelu_tanh) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    const float h = x * x, u = x * __fmaf_rn(h, -0x1.a5a7dp-4f, -0x1.26aec2p+1f); /* -2 u / ln 2 */
+    return x * at_fast_reciprocal(1.0f + at_fast_exp2(u));
+  } else if constexpr (AT_IS_F32) {
+    return (float)fn_gelu_tanh<P, double>((double)x);
+  } else {
+    /* 2 u and what its rounding lost, which the exponential magnifies. */
+    const double h = x * x, p = h * 0x1.2444f2a4d8b4bp-4, g = p + 0x1.9884533d43651p+0, back = g - p;
+    const double g_low =
+        (p - (g - back)) + (0x1.9884533d43651p+0 - back) + fma(h, 0x1.2444f2a4d8b4bp-4, -p) +
+        fma(fma(x, x, -h), 0x1.2444f2a4d8b4bp-4, fma(h, -0x1.6c843a29d1c70p-61, -0x1.cbc0d30ebfd15p-54));
+    const double u = x * g, low = fabs(u) < 1000.0 ? fma(x, g, -u) + x * g_low : 0.0, e0 = exp(-fabs(u));
+    const double e = fma(e0, x < 0.0 ? low : -low, e0);
+    return (x < 0.0 ? x * e : x) / (1.0 + e);
+  }
+}

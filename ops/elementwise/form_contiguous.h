@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * form_contiguous.h: what the vector form and the bulk form share: the same operands, another way to fetch them. */
+#ifndef AT_FORM_CONTIGUOUS_H
+#define AT_FORM_CONTIGUOUS_H
+
+#include "ops/elementwise/cuda_source.h"
+
+bool at_contiguous_supports(const at_cuda_problem *p, const at_cuda_choice *c);
+void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c);
+void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c);
+void at_contiguous_finish(at_writer *s, const at_cuda_problem *p);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * form_vector.c: kernels for operands that are contiguous or one element: what form_vector.cuh calls, and its numbers. */
+#include "ops/elementwise/cuda_source.h"
+#include "ops/elementwise/form_contiguous.h"
+
+#include "form_vector_cuh.h"
+
+bool at_contiguous_supports(const at_cuda_problem *p, const at_cuda_choice *c) {
+  const int width = at_cuda_width(p, c->bytes);
+  if (p->layout.dims != 1 || width < 1) return false;
+  for (int k = 0; k < at_cuda_tensor_count(p); k++) {
+    const int64_t stride = p->layout.operands[k].strides[0];
+    if (stride != 0 && (stride != 1 || !at_cuda_aligned(p, k, 0, width))) return false;
+  }
+  return true;
+}
+
+void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c) {
+  const int64_t width = at_cuda_width(p, c->bytes), head = width > 1 && p->head < p->layout.count ? p->head : 0;
+  const uint64_t fields[] = {(uint64_t)head, (uint64_t)((p->layout.count - head) / width)};
+  uint64_t steps[AT_CUDA_INDICES];
+  (void)at_argument(f, "at_u64", "head", &fields[0], 1);
+  (void)at_argument(f, "at_u64", "vectors", &fields[1], 1);
+  const int tensors = at_cuda_tensor_count(p), indices = p->layout.operand_count - tensors;
+  for (int k = 0; k < indices; k++) steps[k] = (uint64_t)p->layout.operands[tensors + k].strides[0];
+  for (int k = 0; k < indices; k++) {
+    char name[16] = "";
+    size_t at = 0;
+    (void)at_append(name, sizeof name, &at, "step%d", k);
+    (void)at_argument(f, "at_i64", name, &steps[k], 1);
+  }
+}
+
+void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
+  const int outputs = p->expression->output_count;
+  at_write(
+      s,
+      "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_still &still,\n"
+      "                                        at_u64 element, const at_batch<N> &batch) {\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
+  for (int k = outputs; k < p->layout.operand_count; k++) {
+    const at_cuda_operand o = at_cuda_operand_of(p, k);
+    if (o.letter == 'p')
+      at_write(s, "    x.p%d = a.p%d + (at_i64)(element + k) * a.step%d;\n", o.number, o.number, o.number);
+    else if (at_cuda_moves(p, k))
+      at_write(s, "    x.i%d = batch.i%d.get(k);\n", o.number, o.number);
+    else
+      at_write(s, "    x.i%d = still.i%d;\n", o.number, o.number);
+  }
+  at_write(s, "    at_element(a, once, x, y);\n");
+  for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
+  at_write(s, "  }\n");
+  for (int k = 0; k < outputs; k++)
+    at_write(s, "  at_vector<%s, N> z%d;\n  z%d.put(y%d);\n  z%d.store(a.o%d + element * %d);\n",
+             at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k,
+             (int)attune_dtype_size((attune_dtype)p->outputs[k]));
+  at_write(s, "}\n");
+}
+
+/* What lies still is loaded once: at_still. The rest comes in batches. */
+void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+  (void)c;
+  const int tensors = at_cuda_tensor_count(p);
+  for (int moving = 0; moving < 2; moving++) {
+    at_write(s, moving ? "template <int N> struct at_batch {\n" : "struct at_still {\n");
+    for (int k = p->expression->output_count; k < tensors; k++) {
+      const at_cuda_operand o = at_cuda_operand_of(p, k);
+      if (at_cuda_moves(p, k) != (moving == 1)) continue;
+      if (moving)
+        at_write(s, "  at_vector<%s, N> i%d;\n", at_cuda_tag(o.dtype), o.number);
+      else
+        at_write(s, "  %s i%d;\n", at_cuda_value(o.dtype), o.number);
+    }
+    at_write(s, "};\n");
+  }
+  for (int moving = 0; moving < 2; moving++) {
+    at_write(
+        s,
+        moving
+            ? "template <int N> AT_INLINE void at_fetch(const at_arguments &a, at_u64 element, at_batch<N> &batch) {\n"
+            : "AT_INLINE void at_hold(const at_arguments &a, at_still &still) {\n");
+    for (int k = p->expression->output_count; k < tensors; k++) {
+      const at_cuda_operand o = at_cuda_operand_of(p, k);
+      if (at_cuda_moves(p, k) != (moving == 1)) continue;
+      if (moving)
+        at_write(s, "  batch.i%d.load(a.i%d + element * %d);\n", o.number, o.number, (int)o.bytes);
+      else
+        at_write(s, "  still.i%d = at_load_one<%s>(a.i%d);\n", o.number, at_cuda_tag(o.dtype), o.number);
+    }
+    at_write(s, "}\n");
+  }
+  at_contiguous_finish(s, p);
+}
+
+static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
+  const uint64_t width = (uint64_t)at_cuda_width(p, c->bytes), tile = (uint64_t)c->block * c->loads,
+                 vectors = (uint64_t)p->layout.count / width;
+  return vectors < tile ? 1 : (vectors + tile - 1) / tile;
+}
+
+/* Functions that take long are better with fewer copies in flight, and compile sooner. */
+static bool is_heavy(const at_cuda_problem *p) {
+  return p->expression->node_count > 40;
+}
+
+static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
+  static const at_cuda_choice best[] = {
+      {.bytes = 16, .loads = 4, .block = 256, .load = 2, .store = 0},
+      {.bytes = 16, .loads = 2, .block = 256, .load = 2, .store = 0},
+      {.bytes = 16, .loads = 1, .block = 256},
+      {.bytes = 16, .loads = 4, .block = 256, .load = 1, .store = 1},
+      {.bytes = 16, .loads = 2, .block = 512, .load = 1, .store = 1},
+      {.bytes = 16, .loads = 4, .block = 512},
+      {.bytes = 16, .loads = 8, .block = 256, .load = 2},
+      {.bytes = 16, .loads = 2, .block = 256, .load = 3, .store = 1},
+      {.bytes = 16, .loads = 4, .block = 128},
+      {.bytes = 16, .loads = 4, .block = 256, .load = 2, .persistent = 1},
+      {.bytes = 16, .loads = 2, .block = 512, .load = 2, .persistent = 1},
+      {.bytes = 32, .loads = 2, .block = 256, .load = 2},
+      {.bytes = 8, .loads = 4, .block = 256, .load = 2},
+      {.bytes = 8, .loads = 1, .block = 128},
+      {.bytes = 4, .loads = 4, .block = 256},
+      {.bytes = 2, .loads = 4, .block = 256},
+      {.bytes = 1, .loads = 4, .block = 256},
+  };
+  const bool small = p->layout.count <= 1 << 20;
+  int count = 0;
+  for (int pass = 0; pass < 2; pass++) /* small ones and long ones begin with few loads a thread */
+    for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
+      const bool first = (small || is_heavy(p)) == (best[i].loads == 1);
+      if (first == (pass == 0)) out[count++] = best[i];
+    }
+  for (int i = 0; i < count; i++) out[i].form = AT_FORM_VECTOR;
+  return count;
+}
+
+const at_cuda_form_type at_form_vector = {
+    .name = "vector",
+    .skeleton = at_form_vector_cuh,
+    .supports = at_contiguous_supports,
+    .candidates = candidates,
+    .fields = at_contiguous_fields,
+    .functions = at_contiguous_functions,
+    .blocks = blocks,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * elementwise_forms.h: a case for every form of kernel and every way in which its operands may lie. */
+#ifndef AT_TESTS_ELEMENTWISE_FORMS_H
+#define AT_TESTS_ELEMENTWISE_FORMS_H
+
+#include "tests/elementwise_case.h"
+
+/* a * b + c with three dtypes. */
+static inline void three(graph *g, attune_dtype a, attune_dtype b, attune_dtype c, attune_dtype out) {
+  graph_begin(g);
+  const int x = graph_input(g, a), y = graph_input(g, b), z = graph_input(g, c);
+  const int product = graph_apply(g, AT_FN_MULTIPLY, ATTUNE_F32, x, y, 0);
+  graph_output(g, graph_cast(g, out, graph_apply(g, AT_FN_ADD, ATTUNE_F32, product, z, 0)));
+}
+
+typedef struct form_case {
+  at_cuda_choice choice;
+  at_shape shape;
+  lie ways[4];
+  attune_dtype dtypes[4]; /* output, a, b, c */
+} form_case;
+
+#define V AT_FORM_VECTOR
+#define R AT_FORM_ROWS
+#define T AT_FORM_TRANSPOSE
+#define S AT_FORM_STRIDED
+#define B AT_FORM_BULK
+#define F32x4 \
+  { ATTUNE_F32, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32 }
+#define BF16x4 \
+  { ATTUNE_BF16, ATTUNE_BF16, ATTUNE_BF16, ATTUNE_BF16 }
+
+static const form_case form_cases[] = {
+    {{V, 2, 16, 0, 0, 0, .block = 64}, {1, {4 * 64 * 2 * 3 + 21}}, {PACKED, PACKED, PACKED, ONE}, F32x4},
+    {{V, 4, 16, 1, 2, 1, .block = 32}, {2, {70, 97}}, {PACKED, PACKED, PACKED, PACKED}, BF16x4},
+    {{V, 1, 16, 0, 0, 0, .block = 256}, {1, {1003}}, {SHIFTED, SHIFTED, SHIFTED, SHIFTED}, BF16x4},
+    {{V, 1, 16, 0, 0, 0, .block = 256},
+     {1, {1003}},
+     {SHIFTED, SHIFTED, SHIFTED, SHIFTED},
+     {ATTUNE_F32, ATTUNE_F16, ATTUNE_F8E5M2, ATTUNE_F64}},
+    {{V, 2, 32, 0, 0, 0, .block = 64}, {1, {2049}}, {PACKED, PACKED, SAME, PACKED}, F32x4},
+    {{V, 1, 2, 0, 0, 0, .block = 64}, {1, {515}}, {PACKED, SHIFTED, PACKED, PACKED}, BF16x4},
+    {{V, 3, 4, 1, 3, 0, .block = 64}, {1, {3}}, {PACKED, PACKED, PACKED, PACKED}, F32x4},
+    {{V, 1, 64, 0, 0, 0, .block = 128},
+     {1, {16384 + 63}},
+     {PACKED, PACKED, PACKED, PACKED},
+     {ATTUNE_F8E4M3, ATTUNE_I8, ATTUNE_U8, ATTUNE_F8E5M2}},
+    {{B, 2, 16, 1, 0, 0, .block = 64}, {1, {64 * 4 * 11 + 9}}, {PACKED, PACKED, PACKED, ONE}, F32x4},
+    {{B, 3, 16, 1, 0, 0, .block = 32}, {1, {32 * 8 * 7 + 100}}, {PACKED, PACKED, PACKED, SAME}, BF16x4},
+    {{R, 4, 16, 0, 0, 0, .block = 64}, {2, {37, 104}}, {PACKED, PACKED, BIAS, COLUMN}, BF16x4},
+    {{R, 2, 16, 0, 0, 1, .block = 64}, {3, {3, 5, 1000}}, {PACKED, PITCHED, BIAS, ONE}, F32x4},
+    {{R, 8, 4, 0, 0, 0, .block = 32}, {2, {9, 7}}, {PITCHED, PACKED, BIAS, COLUMN}, F32x4},
+    {{R, 1, 8, 0, 0, 0, .block = 128},
+     {2, {5, 333}},
+     {PITCHED, PITCHED, COLUMN, BIAS},
+     {ATTUNE_F16, ATTUNE_BF16, ATTUNE_F32, ATTUNE_F16}},
+    {{R, 2, 2, 0, 0, 0, .block = 64}, {2, {6, 33}}, {PACKED, SHIFTED, PACKED, BIAS}, BF16x4},
+    {{T, 0, 16, 0, 0, 0, 64, .block = 128}, {2, {128, 192}}, {PACKED, TURNED, PACKED, ONE}, F32x4},
+    {{T, 0, 16, 0, 0, 0, 64, .block = 256}, {2, {136, 72}}, {PACKED, TURNED, PACKED, BIAS}, BF16x4},
+    {{T, 0, 16, 0, 0, 1, 32, .block = 64},
+     {3, {2, 40, 64}},
+     {PACKED, TURNED, TURNED, COLUMN},
+     {ATTUNE_BF16, ATTUNE_BF16, ATTUNE_F16, ATTUNE_BF16}},
+    {{T, 0, 4, 0, 0, 0, 32, .block = 256}, {2, {33, 35}}, {PACKED, TURNED, TURNED, PACKED}, F32x4},
+    {{T, 0, 8, 0, 0, 0, 64, .block = 64},
+     {2, {64, 128}},
+     {PACKED, TURNED, PACKED, TURNED},
+     {ATTUNE_F32, ATTUNE_F8E4M3, ATTUNE_F32, ATTUNE_F16}},
+    {{T, 0, 16, 0, 0, 0, 32, .block = 128},
+     {2, {64, 33}},
+     {PITCHED, TURNED, ONE, PITCHED},
+     {ATTUNE_F64, ATTUNE_F64, ATTUNE_F64, ATTUNE_F64}},
+    {{T, 0, 1, 0, 0, 0, 64, .block = 256},
+     {2, {70, 70}},
+     {PACKED, TURNED, PACKED, ONE},
+     {ATTUNE_U8, ATTUNE_U8, ATTUNE_I8, ATTUNE_U8}},
+    {{S, 4, 0, 0, 0, 0, .block = 64}, {3, {5, 7, 11}}, {SPREAD, TURNED, BACKWARD, BIAS}, F32x4},
+    {{S, 2, 0, 1, 0, 1, .block = 32},
+     {4, {2, 3, 5, 7}},
+     {PACKED, BACKWARD, COLUMN, SPREAD},
+     {ATTUNE_I16, ATTUNE_BF16, ATTUNE_F64, ATTUNE_I64}},
+    {{S, 1, 0, 0, 0, 0, 0, 1, 128}, {8, {2, 3, 1, 2, 3, 2, 1, 2}}, {SPREAD, TURNED, PACKED, SPREAD}, F32x4},
+    {{S, 1, 0, 0, 0, 0, .block = 128}, {0, {0}}, {PACKED, PACKED, PACKED, PACKED}, F32x4},
+};
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_elementwise_kernels.c: the CUDA kernels of expressions compile for every architecture that we care for, without
+ * spilling: each function with each dtype, each form with its tunables. Their texts are the same each time and have
+ * nothing but what the generator wrote. Needs no GPU. Of the functions one in turn on each architecture; with
+ * ATTUNE_TEST_ALL all on each. */
+#include "tests/check.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "src/cuda/kernel_compile.h"
+#include "tests/elementwise_forms.h"
+
+static const char *const architectures[] = {"sm_80", "sm_90a", "sm_100", "sm_120"};
+static const int capabilities[] = {80, 90, 100, 120};
+
+/* Registers; 0 when this compiler does not know the architecture. */
+static int compile(const char *text, const char *architecture, const char *what) {
+  const at_kernel_source source = {.file = "elementwise.cu", .text = text, .entry = AT_CUDA_ENTRY};
+  at_architecture target;
+  at_kernel_code code = {NULL, 0};
+  char *report = NULL;
+  snprintf(target.name, sizeof target.name, "%s", architecture);
+  const attune_status status = at_kernel_compile(&code, &source, &target, &report);
+  if (status == ATTUNE_UNSUPPORTED) return 0;
+  if (status != ATTUNE_OK) fail_msg("%s for %s: %s", what, architecture, attune_last_message());
+  for (const char *at = report; at && (at = strstr(at, "bytes spill stores")); at++)
+    if (at[-2] != '0' || at[-3] != ' ') fail_msg("%s for %s spills: %s", what, architecture, report);
+  const char *used = report ? strstr(report, "Used ") : NULL;
+  const int registers = used ? atoi(used + 5) : 1;
+  assert_true(code.size > 0);
+  free(report);
+  at_kernel_code_free(&code);
+  return registers;
+}
+
+/* Packed memory of a shape, at an address that is aligned so. */
+static at_view view_at(attune_dtype dtype, const at_shape *shape, uintptr_t address) {
+  return at_view_packed((const void *)address, dtype, shape);
+}
+
+static void make_problem(at_cuda_problem *p, const graph *g, const at_shape *shape, const attune_dtype *outputs) {
+  at_view views[AT_CUDA_TENSORS];
+  for (int k = 0; k < g->e.output_count; k++)
+    views[k] = view_at(outputs ? outputs[k] : (attune_dtype)g->nodes[g->e.outputs[k]].dtype, shape, 4096);
+  for (int k = 0; k < g->e.input_count; k++)
+    views[g->e.output_count + k] = view_at((attune_dtype)g->e.inputs[k].dtype, shape, 4096);
+  OK(graph_problem(p, g, shape, views));
+}
+
+/* Not inline: gcc 12 takes the text for the pointer that it came through. */
+__attribute__((noinline)) static char *generate(const at_cuda_problem *p, const at_cuda_choice *c) {
+  char *text = NULL;
+  OK(at_cuda_generate(&text, p, c));
+  return text;
+}
+
+/* ---- each function with each dtype ---- */
+
+/* Up to eight functions a kernel, of one element a thread: it is the functions that are looked at. */
+static void functions(void **state) {
+  (void)state;
+  static graph g;
+  const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
+  const at_shape shape = {1, {1000}};
+  const at_cuda_choice c = {.form = AT_FORM_STRIDED, .loads = 1, .block = 256};
+  int number = 0, most = 0, compiled = 0;
+  char what[512] = "";
+  graph_begin(&g);
+  for (int f = 0; f < AT_FN_COUNT; f++)
+    for (int d = 1; d <= AT_DTYPE_LAST; d++) {
+      if (!graph_computes((at_function)f, (attune_dtype)d)) continue;
+      number++;
+      const bool last = f + 1 == AT_FN_COUNT && d == AT_DTYPE_LAST;
+      if (!all && number % 37 != 0 && !last) continue;
+      int x[3];
+      for (int a = 0; a < 3; a++)
+        x[a] = g.e.input_count < 16 ? graph_input(&g, (attune_dtype)d) : graph_cast(&g, (attune_dtype)d, 0);
+      graph_output(&g, graph_apply(&g, (at_function)f, (attune_dtype)d, x[0], x[1], x[2]));
+      snprintf(what + strlen(what), sizeof what - strlen(what), "%s of %s; ", graph_functions[f].id,
+               attune_dtype_name((attune_dtype)d));
+      if (g.e.output_count < AT_EXPRESSION_OUTPUTS && !last) continue;
+      at_cuda_problem p;
+      make_problem(&p, &g, &shape, NULL);
+      for (size_t a = 0; a < AT_COUNT(architectures); a++) {
+        if (!all && (size_t)compiled % AT_COUNT(architectures) != a) continue;
+        p.reduced = compiled % 3 == 0;
+        char *text = generate(&p, &c);
+        const int registers = compile(text, architectures[a], what);
+        if (registers > most) most = registers;
+        if (all) print_message("%s: %s%d registers\n", architectures[a], what, registers);
+        free(text);
+      }
+      compiled++;
+      what[0] = 0;
+      graph_begin(&g);
+    }
+  print_message("%d functions with a dtype, %d kernels; up to %d registers\n", number, compiled, most);
+  assert_true(number > 900);
+}
+
+/* ---- forms ---- */
+
+static void forms(void **state) {
+  (void)state;
+  static graph g;
+  const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
+  int count = 0;
+  for (size_t i = 0; i < AT_COUNT(form_cases); i++) {
+    const form_case *f = &form_cases[i];
+    ecase c;
+    three(&g, f->dtypes[1], f->dtypes[2], f->dtypes[3], f->dtypes[0]);
+    OK(case_make(&c, &g, &f->shape, f->ways, f->dtypes, false, true, 1));
+    for (size_t a = 0; a < AT_COUNT(architectures); a++) {
+      at_configuration what;
+      assert_true(at_cuda_choice_format(&what, &f->choice));
+      if (!at_cuda_supports(&c.problem, &f->choice, capabilities[a]) || (!all && i % AT_COUNT(architectures) != a))
+        continue;
+      char *text = generate(&c.problem, &f->choice);
+      const int registers = compile(text, architectures[a], what.text);
+      print_message("%-7s %-66s %d registers\n", architectures[a], what.text, registers);
+      count++;
+      free(text);
+    }
+    case_free(&c);
+  }
+  assert_true(count >= (all ? 90 : 20));
+}
+
+/* What a program asks for, from its text: gelu(a + b) * b in bf16, and dropout. */
+static void from_text(void **state) {
+  (void)state;
+  static const char *const texts[] = {"gelu(a + b) * b", "rand() < s ? a * 2 : b", "where(isnan(a), b, a ** 2 + s)"};
+  const at_operand_name tensors[] = {{"a", ATTUNE_BF16}, {"b", ATTUNE_BF16}}, scalar = {"s", ATTUNE_F64};
+  const at_shape shape = {1, {100000}};
+  for (size_t i = 0; i < AT_COUNT(texts); i++) {
+    const at_signature signature = {tensors, &scalar, 2, strstr(texts[i], " s") != NULL};
+    at_view views[4];
+    at_cuda_problem p = {0};
+    at_cuda_choice list[64];
+    at_expression *e = NULL;
+    OK(at_expression_create(&e, texts[i], strlen(texts[i]), &signature));
+    for (int k = 0; k < 3; k++) views[k] = view_at(ATTUNE_BF16, &shape, 4096);
+    views[3] = at_view_of_number(&shape);
+    p.expression = e;
+    p.outputs[0] = ATTUNE_BF16;
+    int indices[AT_CUDA_INDICES];
+    OK(at_layout_make(&p.layout, &shape, views, 3 + at_cuda_indices(e, indices)));
+    at_cuda_align(&p, (const void *const[]){(void *)4096, (void *)4096, (void *)4096});
+    assert_true(at_cuda_candidates(&p, 90, list, 64) > 8);
+    assert_int_equal(list[0].form, AT_FORM_VECTOR);
+    char *text = generate(&p, &list[0]);
+    print_message("%s: %d registers, %zu bytes of text\n", texts[i], compile(text, "sm_90a", texts[i]), strlen(text));
+    free(text);
+    at_expression_destroy(e);
+  }
+}
+
+/* ---- texts ---- */
+
+/* A graph whose names are as bad as names can be. */
+static void hostile(graph *g) {
+  graph_begin(g);
+  const int a = graph_input(g, ATTUNE_BF16), s = graph_scalar(g, ATTUNE_F64, ATTUNE_F32);
+  snprintf(g->e.inputs[0].name, sizeof g->e.inputs[0].name, "\"); asm(\"trap;\"); /*\\\n#include </etc/passwd>");
+  snprintf(g->e.scalars[0].name, sizeof g->e.scalars[0].name, "*/ } evil @`$");
+  g->e.text = (char *)(uintptr_t) "evil text";
+  const int b = graph_apply(g, AT_FN_ADD, ATTUNE_BF16, a, graph_constant(g, ATTUNE_F32, NAN), 0);
+  graph_output(g, graph_apply(g, AT_FN_MULTIPLY, ATTUNE_F32, b, s, 0));
+}
+
+static size_t place_of(const char *text, const char *words) {
+  const char *found = strstr(text, words);
+  assert_non_null(found);
+  return (size_t)(found - text);
+}
+
+/* The same text whatever the names are, the same each time, and of few characters. */
+static void nothing_of_the_users(void **state) {
+  (void)state;
+  static graph g, plain;
+  const at_shape shape = {1, {1000}};
+  const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 2, .block = 128};
+  at_cuda_problem p, q;
+  hostile(&g);
+  plain = g;
+  plain.e.nodes = plain.nodes;
+  memset(plain.e.inputs[0].name, 0, sizeof plain.e.inputs[0].name);
+  memset(plain.e.scalars[0].name, 0, sizeof plain.e.scalars[0].name);
+  plain.e.text = NULL;
+  make_problem(&p, &g, &shape, NULL);
+  make_problem(&q, &plain, &shape, NULL);
+  char *text = generate(&p, &c), *same = generate(&q, &c), *again = generate(&p, &c);
+  assert_string_equal(text, same);
+  assert_string_equal(text, again);
+  assert_null(strstr(text, "evil"));
+  assert_null(strstr(text, "passwd"));
+  const size_t own = place_of(text, "\nstruct at_arguments {"), end = place_of(text, "/* form_vector.cuh");
+  for (size_t i = own; i < end; i++)
+    if (!isalnum((unsigned char)text[i]) && !strchr(" \n_{}()[]<>;:,.&*=+-#", text[i]))
+      fail_msg("'%c' in the text", text[i]);
+  free(text);
+  free(same);
+  free(again);
+}
+
+/* Other sizes, strides, scalars and addresses are other arguments of the same kernel. */
+static void one_text_for_all_sizes(void **state) {
+  (void)state;
+  static graph g;
+  static const at_shape shapes[] = {{2, {40, 64}}, {2, {1000, 8}}, {2, {3, 4096}}};
+  static const lie rows[] = {PACKED, PACKED, BIAS, COLUMN}, turned[] = {PACKED, TURNED, PACKED, ONE};
+  static const at_cuda_choice choices[] = {{.form = AT_FORM_ROWS, .bytes = 16, .loads = 4, .block = 128},
+                                           {.form = AT_FORM_TRANSPOSE, .bytes = 4, .tile = 32, .block = 256}};
+  three(&g, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32);
+  for (size_t k = 0; k < AT_COUNT(choices); k++) {
+    char *first = NULL;
+    at_cuda_launch launches[AT_COUNT(shapes)];
+    for (size_t i = 0; i < AT_COUNT(shapes); i++) {
+      ecase c;
+      OK(case_make(&c, &g, &shapes[i], k ? turned : rows, NULL, false, true, 1));
+      char *text = generate(&c.problem, &choices[k]);
+      OK(at_cuda_plan(&launches[i], &c.problem, &choices[k], 4, 4));
+      if (i > 0) {
+        assert_string_equal(text, first);
+        assert_int_equal(launches[i].word_count, launches[0].word_count);
+        assert_memory_not_equal(launches[i].words, launches[0].words, sizeof launches[0].words);
+      }
+      if (i > 0)
+        free(text);
+      else
+        first = text;
+      case_free(&c);
+    }
+    free(first);
+  }
+}
+
+static void choices_as_text(void **state) {
+  (void)state;
+  static const char *const bad[] = {"",
+                                    "form=vector",
+                                    "form=vectors,bytes=16,loads=4,block=256",
+                                    "form=vector,bytes=16,loads=4,block=255",
+                                    "form=vector,bytes=12,loads=4,block=256",
+                                    "form=vector,bytes=16,loads=9,block=256",
+                                    "form=vector,bytes=16,loads=4,block=256,",
+                                    "form=vector,bytes=16,loads=4,block=256,load=fast",
+                                    "form=vector,loads=4,bytes=16,block=256",
+                                    "form=transpose,bytes=16,tile=48,block=256",
+                                    "form=strided,bytes=16,loads=4,block=256",
+                                    "form=vector,bytes=16,loads=4,block=256,more=1"};
+  for (size_t i = 0; i < AT_COUNT(form_cases); i++) {
+    at_configuration text, again;
+    at_cuda_choice back;
+    assert_true(at_cuda_choice_format(&text, &form_cases[i].choice));
+    assert_true(at_cuda_choice_parse(&back, &text));
+    assert_memory_equal(&back, &form_cases[i].choice, sizeof back);
+    assert_true(at_cuda_choice_format(&again, &back));
+    assert_string_equal(text.text, again.text);
+  }
+  for (size_t i = 0; i < AT_COUNT(bad); i++) {
+    at_configuration text = {{0}};
+    at_cuda_choice back;
+    snprintf(text.text, sizeof text.text, "%s", bad[i]);
+    if (at_cuda_choice_parse(&back, &text)) fail_msg("taken: %s", bad[i]);
+  }
+}
+
+/* A kernel that may not be: what writes memory that it also reads is not loaded as constant; no vector across rows. */
+static void what_is_not_supported(void **state) {
+  (void)state;
+  static graph g;
+  ecase c;
+  three(&g, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32);
+  const lie in_place[] = {PACKED, SAME, PACKED, PACKED};
+  OK(case_make(&c, &g, &(at_shape){1, {1000}}, in_place, NULL, false, true, 1));
+  at_cuda_choice choice = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 128, .load = 3};
+  assert_true(c.problem.in_place);
+  assert_false(at_cuda_supports(&c.problem, &choice, 90));
+  choice.load = 2;
+  assert_true(at_cuda_supports(&c.problem, &choice, 90));
+  choice = (at_cuda_choice){.form = AT_FORM_BULK, .bytes = 16, .loads = 2, .block = 128, .persistent = 1};
+  assert_true(at_cuda_supports(&c.problem, &choice, 90));
+  assert_false(at_cuda_supports(&c.problem, &choice, 89));
+  case_free(&c);
+  const lie odd[] = {PACKED, SHIFTED, PACKED, PACKED};
+  OK(case_make(&c, &g, &(at_shape){1, {1000}}, odd, NULL, false, true, 1));
+  choice = (at_cuda_choice){.form = AT_FORM_VECTOR, .bytes = 8, .loads = 1, .block = 128};
+  assert_false(at_cuda_supports(&c.problem, &choice, 90));
+  char *text = NULL;
+  FAILS(at_cuda_generate(&text, &c.problem, &choice), ATTUNE_UNSUPPORTED);
+  assert_null(text);
+  choice.bytes = 4;
+  assert_true(at_cuda_supports(&c.problem, &choice, 90));
+  at_cuda_choice list[64];
+  const int count = at_cuda_candidates(&c.problem, 90, list, 64);
+  assert_true(count >= 2);
+  assert_int_equal(list[count - 1].form, AT_FORM_STRIDED);
+  case_free(&c);
+  const lie rows[] = {PACKED, PACKED, BIAS, COLUMN};
+  OK(case_make(&c, &g, &(at_shape){2, {9, 33}}, rows, NULL, false, true, 1));
+  choice = (at_cuda_choice){.form = AT_FORM_ROWS, .bytes = 8, .loads = 1, .block = 128};
+  assert_false(at_cuda_supports(&c.problem, &choice, 90));
+  choice.bytes = 4;
+  assert_true(at_cuda_supports(&c.problem, &choice, 90));
+  case_free(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(functions),
+      cmocka_unit_test(forms),
+      cmocka_unit_test(from_text),
+      cmocka_unit_test(nothing_of_the_users),
+      cmocka_unit_test(one_text_for_all_sizes),
+      cmocka_unit_test(choices_as_text),
+      cmocka_unit_test(what_is_not_supported),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

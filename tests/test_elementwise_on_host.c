@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_elementwise_on_host.c: the text of CUDA kernels, compiled by the C++ compiler with cuda_on_host.h and run on the
+ * host: every form over every way in which operands can lie, functions of every dtype, random numbers. Results are those of
+ * evaluate.h, and nothing else is written. What only a GPU shows is left: PTX, races, the device's own functions.
+ * ATTUNE_TEST_ALL=1: every function with every dtype. */
+#include "tests/check.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/child.h"
+#include "tests/elementwise_case.h"
+#include "tests/elementwise_forms.h"
+
+enum { MOST = 400 };
+
+/* A kernel of the file that is being written. */
+typedef struct job {
+  graph *g;
+  ecase c;
+  at_cuda_launch launch;
+  at_cuda_choice choice;
+  double allowed;
+  char name[96];
+} job;
+
+static job *jobs;
+static int job_count;
+static FILE *file;
+static char folder[64];
+
+static void begin(void) {
+  char path[96];
+  jobs = calloc(MOST, sizeof *jobs);
+  job_count = 0;
+  snprintf(folder, sizeof folder, "/tmp/attune_kernels_XXXXXX");
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/kernels.cc", folder);
+  file = fopen(path, "w");
+  assert_non_null(file);
+  fputs("#include \"tests/cuda_on_host.h\"\n#include \"src/random/philox.h\"\n#include \"src/random/transforms.h\"\n"
+        "#include \"ops/elementwise/device.cuh\"\n#include \"ops/elementwise/device_math.cuh\"\n#include "
+        "\"ops/elementwise/device_neural.cuh\"\n"
+        "#include \"ops/elementwise/device_complex.cuh\"\n#include \"ops/elementwise/device_random.cuh\"\n",
+        file);
+}
+
+/* What all kernels begin with stands once, in front of them: of each text the tunables and what is its own. */
+static void write_kernel(const char *text, int number, bool syncs) {
+  static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",      "PERSISTENT", "LOAD",  "STORE",
+                                        "TILE",        "WIDE",  "GROUP", "STAGE_BYTES", "UNITS",      "PIECES"};
+  const char *own = strstr(text, "\nstruct at_arguments {"), *rest = text;
+  assert_non_null(own);
+  for (size_t i = 0; i < AT_COUNT(defined); i++) fprintf(file, "#undef %s\n", defined[i]);
+  while (strncmp(rest, "#define ", 8) == 0) rest = strchr(rest, '\n') + 1;
+  fprintf(file, "%.*s#define at_elementwise kernel_%d\nnamespace n%d {\n%s\n", (int)(rest - text), text, number, number,
+          own);
+  fprintf(
+      file,
+      "static void body(const void *a) { kernel_%d(*(const at_arguments *)a); }\n}\nextern \"C\" unsigned long "
+      "run_%d(const void *a, unsigned blocks, unsigned threads) {\n  run_grid(n%d::body, a, blocks, threads, %d);\n  "
+      "return sizeof(n%d::at_arguments);\n}\n#undef at_elementwise\n",
+      number, number, number, syncs, number);
+}
+
+/* One more kernel, if the operands can lie so for the choice. */
+static bool add(graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
+                const at_cuda_choice *choice, double allowed, bool reduced, bool tame, const char *name) {
+  assert_true(job_count < MOST);
+  job *j = &jobs[job_count];
+  j->choice = *choice;
+  j->allowed = allowed;
+  snprintf(j->name, sizeof j->name, "%s", name);
+  OK(case_make(&j->c, g, shape, ways, outputs, reduced, tame, (uint64_t)job_count + 3));
+  if (!at_cuda_supports(&j->c.problem, choice, 90)) {
+    case_free(&j->c);
+    return false;
+  }
+  j->g = malloc(sizeof *g);
+  *j->g = *g;
+  j->g->e.nodes = j->g->nodes;
+  j->c.g = j->g;
+  j->c.problem.expression = &j->g->e;
+  char *text = NULL;
+  OK(at_cuda_generate(&text, &j->c.problem, choice));
+  write_kernel(text, job_count++, choice->form == AT_FORM_TRANSPOSE || choice->form == AT_FORM_BULK);
+  free(text);
+  return true;
+}
+
+static void compile(char *library, size_t size) {
+  char source[96], include[64];
+  static char output[1 << 16];
+  assert_int_equal(fclose(file), 0);
+  snprintf(source, sizeof source, "%s/kernels.cc", folder);
+  snprintf(library, size, "%s/kernels.so", folder);
+  snprintf(include, sizeof include, "-I%s", AT_SOURCE_DIR);
+  const char *const words[] = {CXX,  "-std=c++17", "-w",   "-O0", "-ffp-contract=off", "-fPIC", "-shared", include,
+                               "-o", library,      source, NULL};
+  output[0] = 0;
+  if (run_program(words, output, sizeof output) != 0) fail_msg("%s: %.4000s", source, output);
+}
+
+static void check_job(const job *j, void *library, int number) {
+  char name[24];
+  unsigned long (*run)(const void *, unsigned, unsigned) = NULL;
+  at_cuda_launch launch;
+  void *tensors[AT_CUDA_TENSORS];
+  snprintf(name, sizeof name, "run_%d", number);
+  *(void **)&run = dlsym(library, name);
+  assert_non_null(run);
+  const at_cuda_problem *p = &j->c.problem;
+  OK(at_cuda_plan(&launch, p, &j->choice, 2, 2));
+  for (int k = 0; k < p->expression->output_count + p->expression->input_count; k++)
+    tensors[k] = (char *)(uintptr_t)j->c.operands[k].view.data +
+                 p->layout.operands[k].offset * (int64_t)attune_dtype_size(j->c.operands[k].view.dtype);
+  at_cuda_bind_tensors(&launch, p, tensors);
+  at_cuda_bind_scalars(&launch, p->expression, j->c.scalars);
+  at_cuda_bind_random(&launch, j->c.draws.seed, j->c.draws.offset, NULL);
+  if (launch.config.grid[0] > 0)
+    assert_int_equal(run(launch.words, launch.config.grid[0], launch.config.block[0]), 8 * launch.word_count);
+  for (int k = 0; k < p->expression->output_count; k++) {
+    int64_t place = 0;
+    const double worst = case_compare(&j->c, k, j->c.operands[k].memory, &place);
+    at_configuration text;
+    assert_true(at_cuda_choice_format(&text, &j->choice));
+    if (worst > j->allowed) {
+      const at_view *v = &j->c.expected[k].view;
+      const size_t at = CASE_EDGE + (size_t)place * attune_dtype_size(v->dtype);
+      fail_msg(
+          "%s %s (number %d): output %d, element %lld is off by %g units, allowed %g: %.17g, should be %.17g; see %s",
+          j->name, text.text, number, k, (long long)place, worst, j->allowed,
+          case_double(v->dtype, j->c.operands[k].memory + at), case_double(v->dtype, j->c.expected[k].memory + at),
+          folder);
+    }
+  }
+}
+
+static void finish(void) {
+  char path[96];
+  compile(path, sizeof path);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail_msg("%s", dlerror());
+  for (int i = 0; i < job_count; i++) check_job(&jobs[i], library, i);
+  print_message("%d kernels\n", job_count);
+  for (int i = 0; i < job_count; i++) {
+    case_free(&jobs[i].c);
+    free(jobs[i].g);
+  }
+  free(jobs);
+  dlclose(library);
+  (void)unlink(path);
+  path[strlen(path) - 2] = 0;
+  memcpy(path + strlen(path), "cc", 3);
+  (void)unlink(path);
+  (void)rmdir(folder);
+}
+
+/* ---- forms ---- */
+
+static void forms(void **state) {
+  (void)state;
+  static graph g;
+  begin();
+  for (size_t i = 0; i < AT_COUNT(form_cases); i++) {
+    const form_case *f = &form_cases[i];
+    char name[32];
+    snprintf(name, sizeof name, "form case %zu", i);
+    three(&g, f->dtypes[1], f->dtypes[2], f->dtypes[3], f->dtypes[0]);
+    if (!add(&g, &f->shape, f->ways, f->dtypes, &f->choice, 1, false, true, name))
+      fail_msg("%s is not supported", name);
+  }
+  finish();
+}
+
+/* ---- functions ---- */
+
+static void functions(void **state) {
+  (void)state;
+  static graph g;
+  const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
+  const at_shape shape = {1, {777}};
+  const lie ways[] = {PACKED, PACKED, PACKED, PACKED};
+  int number = 0;
+  begin();
+  for (int f = 0; f < AT_FN_COUNT; f++)
+    for (int d = 1; d <= AT_DTYPE_LAST; d++) {
+      const bool f32 = d == ATTUNE_F32;
+      const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 64};
+      char name[64];
+      if (!graph_of_function(&g, (at_function)f, (attune_dtype)d) ||
+          (number++ % 37 != 0 && !all && !(f32 && f % 3 == 0)))
+        continue;
+      const attune_dtype out = (attune_dtype)g.nodes[g.e.outputs[0]].dtype;
+      snprintf(name, sizeof name, "%s of %s", graph_functions[f].id, attune_dtype_name((attune_dtype)d));
+      (void)add(&g, &shape, ways, NULL, &c, case_allowed((at_function)f, out), false,
+                case_is_tame((at_function)f) || at_dtype_kind_of((attune_dtype)d) == AT_KIND_COMPLEX, name);
+      if (job_count == MOST) {
+        finish();
+        begin();
+      }
+    }
+  finish();
+}
+
+/* ---- the element's place, scalars, random numbers, casts ---- */
+
+static void places(void **state) {
+  (void)state;
+  static graph g;
+  static const at_cuda_choice choices[] = {{.form = V, .bytes = 16, .loads = 2, .block = 32},
+                                           {.form = R, .bytes = 16, .loads = 2, .block = 32},
+                                           {.form = S, .loads = 2, .block = 32},
+                                           {.form = T, .bytes = 4, .tile = 32, .block = 64},
+                                           {.form = B, .bytes = 16, .loads = 2, .block = 32, .persistent = 1}};
+  static const lie ways[][2] = {
+      {PACKED, PACKED}, {PACKED, BIAS}, {SPREAD, BACKWARD}, {PACKED, TURNED}, {PACKED, PACKED}};
+  begin();
+  for (size_t i = 0; i < AT_COUNT(choices); i++) {
+    graph_begin(&g); /* a * (rand() + randn()) + number */
+    const int a = graph_input(&g, ATTUNE_F32), u = graph_node(&g, AT_NODE_UNIFORM, ATTUNE_F32, 0),
+              n = graph_node(&g, AT_NODE_NORMAL, ATTUNE_F32, 0), w = graph_node(&g, AT_NODE_UNIFORM, ATTUNE_F32, 1);
+    g.e.uniform_count = 2, g.e.normal_count = 1, g.e.element = true;
+    const int number = graph_cast(&g, ATTUNE_F32, graph_node(&g, AT_NODE_ELEMENT, ATTUNE_I64, 0));
+    int sum = graph_apply(&g, AT_FN_ADD, ATTUNE_F32, u, n, 0);
+    sum = graph_apply(&g, AT_FN_ADD, ATTUNE_F32, sum, w, 0);
+    sum = graph_apply(&g, AT_FN_MULTIPLY, ATTUNE_F32, a, sum, 0);
+    graph_output(&g, graph_apply(&g, AT_FN_ADD, ATTUNE_F32, sum, number, 0));
+    assert_true(add(&g, &(at_shape){2, {47, 36}}, ways[i], NULL, &choices[i], 2, false, true, "draws"));
+    if (i == 0 || i == 4) continue; /* coordinates do not fit one dimension */
+    graph_begin(&g);                /* column > row ? scalar : a, also in f16 */
+    const int b = graph_input(&g, ATTUNE_F32), s = graph_scalar(&g, ATTUNE_F64, ATTUNE_F32);
+    g.e.max_position = 1;
+    const int p0 = graph_node(&g, AT_NODE_POSITION, ATTUNE_I64, 0),
+              p1 = graph_node(&g, AT_NODE_POSITION, ATTUNE_I64, 1);
+    const int above = graph_apply(&g, AT_FN_GREATER, ATTUNE_I64, p0, p1, 0);
+    const int chosen = graph_apply(&g, AT_FN_SELECT, ATTUNE_F32, above, s, b);
+    graph_output(&g, chosen);
+    assert_true(add(&g, &(at_shape){2, {47, 36}}, ways[i], NULL, &choices[i], 0, false, false, "mask"));
+  }
+  finish();
+}
+
+/* From each dtype to each, as nodes and as stores; scalars of each kind in each dtype. */
+static void casts(void **state) {
+  (void)state;
+  static graph g;
+  const bool all = getenv("ATTUNE_TEST_ALL") != NULL;
+  const lie ways[] = {PACKED, PACKED, PACKED};
+  const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 64};
+  static const attune_dtype kinds[] = {ATTUNE_F64, ATTUNE_I64, ATTUNE_BOOL, ATTUNE_C128};
+  begin();
+  for (int from = 1; from <= AT_DTYPE_LAST; from++)
+    for (int to = 1; to <= AT_DTYPE_LAST; to++) {
+      char name[64];
+      if (!all && (from * 5 + to) % 9 != 0) continue;
+      graph_begin(&g);
+      const int x = graph_input(&g, (attune_dtype)from);
+      const int cast = graph_cast(&g, (attune_dtype)to, x);
+      const int s = graph_scalar(&g, kinds[(from + to) % 4], (attune_dtype)to);
+      graph_output(&g, x);
+      graph_output(&g, graph_apply(&g, AT_FN_SELECT, ATTUNE_F64, graph_constant(&g, ATTUNE_BOOL, 1),
+                                   graph_cast(&g, ATTUNE_F64, cast), graph_cast(&g, ATTUNE_F64, s)));
+      graph_output(&g, s);
+      const attune_dtype outputs[] = {(attune_dtype)to, ATTUNE_F64, (attune_dtype)to};
+      snprintf(name, sizeof name, "%s to %s", attune_dtype_name((attune_dtype)from),
+               attune_dtype_name((attune_dtype)to));
+      const lie four[] = {PACKED, PACKED, PACKED, PACKED};
+      (void)ways;
+      assert_true(add(&g, &(at_shape){1, {500}}, four, outputs, &c, 0, false, false, name));
+    }
+  finish();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(forms),
+      cmocka_unit_test(functions),
+      cmocka_unit_test(places),
+      cmocka_unit_test(casts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
