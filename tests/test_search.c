@@ -553,6 +553,8 @@ static void a_decision_has_all_its_evidence(void **state) {
 static void bad_arguments_of_tune(void **state) {
   (void)state;
   attune_tuner *tuner = tuner_of(10.0, 0.0);
+  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, 1e13, 0, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_tune(tuner, device, TOY_PROBLEM, (double)NAN, 0, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_tune(NULL, device, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_tune(tuner, NULL, TOY_PROBLEM, 0.0, 0, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "device is NULL"));

@@ -4,10 +4,12 @@
 #include "tuning/store_internal.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define STEPS_EACH_CALL 10000          /* SQLite's virtual machine steps between two looks at steps_left */
 #define STEPS_MAX ((int64_t)200000000) /* seconds: a damaged tree can be a maze without an end */
+#define STEPS_EACH_BYTE 8              /* of a file that is rewritten whole: several times what a sound one takes */
 
 void at_store_nap(void) {
   struct timespec time = {0, 250000 + (long)((uint64_t)at_now_ns() * 2654435761u % 1750000u)};
@@ -55,6 +57,12 @@ static const struct {
 
 void at_store_steps_again(at_store *store) {
   store->steps_left = STEPS_MAX;
+}
+
+void at_store_steps_for_all(at_store *store) {
+  struct stat file;
+  at_store_steps_again(store);
+  if (stat(store->path, &file) == 0) store->steps_left += STEPS_EACH_BYTE * (int64_t)file.st_size;
 }
 
 /* --- fingerprints of databases before version 3 --- */

@@ -131,6 +131,8 @@ int at_store_configure(at_store *store);
 
 /* Gives a statement all its steps again. */
 void at_store_steps_again(at_store *store);
+/* Steps for work on every row, however many there are. */
+void at_store_steps_for_all(at_store *store);
 
 /* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
 void at_store_nap(void);

@@ -170,6 +170,7 @@ static attune_status migrate(at_store *store) {
     const attune_status status = at_store_check_schema(store, version);
     if (status != ATTUNE_OK) return status;
     store->version = version; /* whose statements read the old rows */
+    at_store_steps_for_all(store);
     code = rebuild(store);
     if (code != SQLITE_OK) return at_store_fail(store, code);
   }

@@ -318,6 +318,9 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
                    !tuner    ? "tuner"
                    : !device ? "device"
                              : "problem");
+  if (!(budget_ms <= 1e12))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be at most 1e12, or 0 for the tuner's own",
+                   budget_ms);
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   attune_decision decision;
   const at_op *op = at_tuner_op(tuner, problem);

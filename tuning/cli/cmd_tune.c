@@ -100,8 +100,8 @@ static double parse_positive(const char *option, const char *text, struct argp_s
   char *end = NULL;
   errno = 0;
   double value = strtod(text, &end);
-  if (errno || end == text || *end || !isfinite(value) || value <= 0)
-    argp_error(state, "--%s is \"%s\"; should be a number above 0", option, text);
+  if (errno || end == text || *end || !(value > 0 && value <= 1e9))
+    argp_error(state, "--%s is \"%s\"; should be a number above 0, at most 1e9", option, text);
   return value;
 }
 
