@@ -29,11 +29,11 @@ forbid tuning/cli '(src|ops|tests|bench|examples)/' 'the command includes public
 forbid tuning/cli 'tuning/[^/]*"' 'the command includes public headers only' ''
 forbid examples '(src|tuning|ops|tests|bench)/' 'examples include public headers only' ''
 
-# ---- calls: what an object needs, and what the floors above define ----
+# ---- calls: what an object needs, and what the floors above define; not a header's inline function, which each has ----
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 IFS=';'
-symbols() { "$nm" "$1" --format=posix $2 | awk 'NF > 1 && $1 ~ /^(at|attune)_/ { print $1 }' | sort -u; }
+symbols() { "$nm" "$1" --format=posix $2 | awk 'NF > 1 && $2 ~ /[A-Z]/ && $1 ~ /^(at|attune)_/ { print $1 }' | sort -u; }
 for floor in src tuning ops; do
   symbols --undefined-only "$3" >"$scratch/$floor.needs"
   symbols --defined-only "$3" >"$scratch/$floor.has"

@@ -162,13 +162,15 @@ static void the_others_winner_is_waited_for(void **state) {
   assert_int_equal(attune_tune(tuner, second, TOY_PROBLEM, 0.0, 0, &decision), ATTUNE_OK);
   assert_int_equal(decision.source, ATTUNE_SOURCE_STORED);
   assert_string_equal(decision.device, "host:1");
+  char winner[sizeof decision.implementation];
+  at_copy_text(winner, sizeof winner, decision.implementation);
   pthread_join(thread, &right);
   assert_non_null(right);
   toy_pass = pass;
   assert_int_equal(toy_searches, 1);
   /* Calls on the second device run it from now on. */
   assert_int_equal(attune_explain(tuner, second, TOY_PROBLEM, &decision), ATTUNE_OK);
-  assert_string_equal(decision.implementation, "spin");
+  assert_string_equal(decision.implementation, winner); /* whichever: the search ran in real time */
   attune_tuner_destroy(tuner);
 }
 

@@ -58,6 +58,7 @@ typedef struct attune_tuner attune_tuner;
 typedef struct attune_plan attune_plan;
 /* A list of problems with their numbers of calls (workload.h). */
 typedef struct attune_workload attune_workload;
+/* A source of random numbers (random.h). */
 typedef struct attune_generator attune_generator;
 
 /* The version of the library in use, "major.minor.patch". Borrowed, never NULL; any thread; allowed in capture. */
