@@ -457,6 +457,10 @@ static void bad_graphs(void **unused) {
 }
 
 int main(void) {
+  if (getenv("AT_UNDER_VALGRIND")) {
+    puts("skipped: the reference is in long double, which valgrind computes as double");
+    return 77;
+  }
   if (getenv("ATTUNE_TEST_GRAPHS")) graph_count = atoi(getenv("ATTUNE_TEST_GRAPHS"));
   if (getenv("ATTUNE_TEST_PATTERNS")) pattern_count = atoi(getenv("ATTUNE_TEST_PATTERNS"));
   if (getenv("AT_UNDER_VALGRIND")) graph_count = 4, pattern_count = 40;
