@@ -5,7 +5,7 @@
 
 #include "tuning/op.h"
 
-enum { AT_OP_GEMM, AT_OP_COUNT };
+enum { AT_OP_GEMM, AT_OP_ELEMENTWISE, AT_OP_COUNT };
 
 /* list.c: all of them. A program that is linked with the static library may bring its own list, gemm first. */
 extern const at_op *const at_ops[];

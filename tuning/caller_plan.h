@@ -14,6 +14,12 @@
 attune_status at_caller_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream, const at_op *op,
                                     at_key *key, int as, int flags);
 
+/* Gives the plan something of the operation's, which goes with it. */
+static inline void at_caller_plan_own(attune_plan *plan, void *own, void (*release)(void *own)) {
+  plan->own = own;
+  plan->own_release = release;
+}
+
 /* Is it a plan of this operation, of the stream's device, with operands? The operation checks these itself. */
 static inline bool at_caller_plan_fits(const attune_plan *plan, const at_op *op, const attune_stream *stream,
                                        const void *operands) {

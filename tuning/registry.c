@@ -64,6 +64,7 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
 void at_plan_destroy(at_plan *plan) {
   if (!plan) return;
   if (plan->release) plan->release(plan);
+  if (plan->own) plan->own_release(plan->own);
   if (!plan->borrowed && plan->implementation->destroy) plan->implementation->destroy(plan);
   free(plan);
 }

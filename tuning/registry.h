@@ -34,6 +34,9 @@ typedef struct at_implementation {
    * that this machine's library does not have, or text it cannot read, is NOT_FOUND: a miss. Not in capture unless it
    * touches no device. */
   attune_status (*prepare)(struct attune_plan *plan);
+  /* Optional: makes what several configurations need beside each other, such as compiled kernels, before they are
+   * prepared one by one. What fails is told by prepare. */
+  void (*prepare_many)(const void *problem, attune_device *device, const at_configuration *configurations, int count);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch; /* in the stream's order, captures too: on the host by at_host_submit (src/host/host.h) */
   /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
@@ -69,6 +72,8 @@ struct attune_plan {
    * the plan table's entry. */
   uint64_t id, tuner;
   const struct at_plan_entry *entry;
+  void *own; /* the op's, of a plan handed to a caller, with what releases it; NULL: nothing */
+  void (*own_release)(void *own);
   struct at_guard *guard; /* watches a team on the host; NULL: none (guard.h) */
   at_configuration configuration;
   uint64_t problem[AT_PROBLEM_BYTES / 8]; /* op->problem_bytes of it; zeros behind */

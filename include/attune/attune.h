@@ -4,6 +4,7 @@
 #define ATTUNE_H
 
 #include <attune/device.h>
+#include <attune/elementwise.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
 #include <attune/memory.h>
@@ -14,6 +15,7 @@
 #include <attune/random.h>
 #include <attune/status.h>
 #include <attune/stream.h>
+#include <attune/tensor.h>
 #include <attune/tuner.h>
 #include <attune/types.h>
 #include <attune/workload.h>

@@ -217,6 +217,11 @@ static at_layout_class classify(const at_layout *l, const int64_t *strides) {
   return unit && magnitude(strides[0]) != 1 ? AT_LAYOUT_TRANSPOSED : AT_LAYOUT_STRIDED;
 }
 
+void at_layout_classify(at_layout *layout) {
+  for (int i = 0; i < layout->operand_count; i++)
+    layout->operands[i].layout_class = classify(layout, layout->operands[i].strides);
+}
+
 attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_view *views, int count) {
   *out = (at_layout){.dims = shape->dims, .operand_count = count};
   if (count < 1 || count > AT_LAYOUT_OPERANDS)
@@ -247,6 +252,6 @@ attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_vie
     out->sizes[d] = 0;
     for (int i = 0; i < count; i++) out->operands[i].strides[d] = 0;
   }
-  for (int i = 0; i < count; i++) out->operands[i].layout_class = classify(out, out->operands[i].strides);
+  at_layout_classify(out);
   return ATTUNE_OK;
 }

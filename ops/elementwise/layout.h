@@ -79,6 +79,9 @@ typedef struct at_layout {
  * negative size, a view that does not broadcast, more elements or bytes than 2^63 - 1). */
 attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_view *views, int count);
 
+/* Sets the class of each operand from its strides. */
+void at_layout_classify(at_layout *layout);
+
 /* Refuses operands that cannot be computed element by element in any order: outputs whose shape is not `shape`; data that
  * is NULL or not aligned to its element; an output with a stride of 0, or whose elements may fall together; an output
  * that may share memory with another output, or with an input in another way than element for element (in place: the

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * caller.c: the public calls for a normalised problem: what a program would write that comes to it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/elementwise/cases.h"
+
+/* A program's call: its expression, and its operands, which point into the struct. */
+typedef struct written {
+  attune_elementwise_operands operands;
+  attune_tensor tensors[AT_TENSORS];
+  attune_scalar scalars[AT_EXPRESSION_SCALARS];
+  int64_t strides[AT_TENSORS][AT_DIMS];
+  char names[AT_TENSORS][8];
+  attune_generator *generator;
+  const char *expression;
+} written;
+
+/* Where dimension d of the problem belongs in the program's shape, counted from the innermost one: where its coordinate
+ * is asked for, else in the order of the element's number. */
+static void place_dimensions(const at_elementwise *p, int slots[AT_DIMS], bool backward[AT_DIMS]) {
+  const int tensors = at_elementwise_tensors(p);
+  bool placed[AT_DIMS] = {false};
+  for (int d = 0; d < p->dims; d++) backward[d] = false;
+  for (int k = 0; k < p->positions; k++)
+    for (int d = 0; d < p->dims; d++) {
+      const int64_t stride = at_elementwise_strides(p, tensors + p->number + k)[d];
+      if (stride == 0) continue;
+      slots[d] = k;
+      placed[d] = true;
+      backward[d] = stride < 0;
+    }
+  int next = p->positions;
+  for (int left = p->dims; left > 0; left--) {
+    int best = -1;
+    for (int d = 0; d < p->dims; d++) {
+      if (placed[d]) continue;
+      const int64_t *number = at_elementwise_strides(p, tensors);
+      if (best < 0 || (p->number && llabs(number[d]) < llabs(number[best]))) best = d;
+    }
+    if (best < 0) return;
+    placed[best] = true;
+    slots[best] = next++;
+    if (p->number) backward[best] = at_elementwise_strides(p, tensors)[best] < 0;
+  }
+}
+
+static void write_tensor(written *w, const at_elementwise *p, int k, const int slots[AT_DIMS],
+                         const bool backward[AT_DIMS], const at_elementwise_operands *o) {
+  const int64_t *strides = at_elementwise_strides(p, k), size = (int64_t)attune_dtype_size((attune_dtype)p->dtypes[k]);
+  attune_tensor *t = &w->tensors[k];
+  char *data = o->tensors[k];
+  int dims = p->positions;
+  for (int d = 0; d < p->dims; d++) dims = slots[d] >= dims ? slots[d] + 1 : dims;
+  *t = (attune_tensor){.dtype = (attune_dtype)p->dtypes[k], .dims = dims, .strides = w->strides[k]};
+  for (int d = 0; d < dims; d++) {
+    t->sizes[d] = 1;
+    w->strides[k][d] = 0;
+  }
+  for (int d = 0; d < p->dims; d++) {
+    const int at = dims - 1 - slots[d];
+    const bool still = k >= p->output_count && strides[d] == 0;
+    t->sizes[at] = still ? 1 : p->numbers[d];
+    w->strides[k][at] = backward[d] ? -strides[d] : strides[d];
+    if (backward[d]) data += strides[d] * (p->numbers[d] - 1) * size;
+  }
+  t->data = data;
+}
+
+static attune_status write_call(written *w, const at_elementwise *p, const at_elementwise_operands *o) {
+  int slots[AT_DIMS];
+  bool backward[AT_DIMS];
+  const char *body = strstr(at_elementwise_text(p), ": ");
+  memset(w, 0, sizeof *w);
+  w->expression = body ? body + 2 : at_elementwise_text(p);
+  place_dimensions(p, slots, backward);
+  for (int k = 0; k < at_elementwise_tensors(p); k++) {
+    write_tensor(w, p, k, slots, backward, o);
+    size_t at = 0;
+    if (k >= p->output_count) {
+      (void)at_append(w->names[k], sizeof w->names[k], &at, "i%d", k - p->output_count);
+      w->tensors[k].name = w->names[k];
+    }
+  }
+  static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
+  for (int i = 0; i < p->scalar_count; i++)
+    w->scalars[i] = (attune_scalar){.name = scalars[i],
+                                    .kind = (attune_dtype)p->kinds[i],
+                                    .value = o->scalars[i].re,
+                                    .imaginary = o->scalars[i].im,
+                                    .integer = o->scalars[i].integer};
+  w->operands = (attune_elementwise_operands){.outputs = w->tensors,
+                                              .output_count = p->output_count,
+                                              .inputs = w->tensors + p->output_count,
+                                              .input_count = p->input_count,
+                                              .scalars = w->scalars,
+                                              .scalar_count = p->scalar_count,
+                                              .accuracy = (attune_accuracy)p->accuracy};
+  if (at_elementwise_draws(p) == 0) return ATTUNE_OK;
+  attune_status status = attune_generator_create(&w->generator, o->draws.seed);
+  if (status == ATTUNE_OK) status = attune_generator_set_offset(w->generator, o->draws.offset);
+  w->operands.generator = w->generator;
+  return status;
+}
+
+attune_status at_elementwise_call(attune_tuner *tuner, attune_stream *stream, const void *problem,
+                                  const void *operands) {
+  written w;
+  attune_status status = write_call(&w, problem, operands);
+  if (status == ATTUNE_OK) status = attune_elementwise(tuner, stream, w.expression, &w.operands);
+  attune_generator_destroy(w.generator);
+  return status;
+}
+
+attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
+                                              const void *problem, const void *operands) {
+  written w;
+  attune_status status = write_call(&w, problem, operands);
+  if (status == ATTUNE_OK) status = attune_elementwise_plan_create(out, tuner, stream, w.expression, &w.operands);
+  attune_generator_destroy(w.generator);
+  return status;
+}
+
+attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands) {
+  written w;
+  attune_status status = write_call(&w, at_elementwise_of(plan->problem), operands);
+  if (status == ATTUNE_OK) status = attune_elementwise_plan_run(plan, stream, &w.operands);
+  attune_generator_destroy(w.generator);
+  return status;
+}

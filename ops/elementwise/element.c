@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * element.c: see element.h. */
+#include "ops/elementwise/element.h"
+
+int64_t at_element_offset(const at_layout *layout, int operand, int64_t walked) {
+  const at_layout_operand *o = &layout->operands[operand];
+  int64_t offset = 0;
+  for (int d = 0; d < layout->dims; d++) {
+    offset += walked % layout->sizes[d] * o->strides[d];
+    walked /= layout->sizes[d];
+  }
+  return offset;
+}
+
+void at_element_find(at_element *out, const at_elements *all, int64_t walked) {
+  const at_expression *e = all->expression;
+  const at_layout *l = all->layout;
+  const int tensors = e->output_count + e->input_count;
+  *out = (at_element){.scalars = all->scalars, .draws = &all->draws, .count = l->count};
+  for (int i = 0; i < e->input_count; i++) {
+    const int k = e->output_count + i;
+    const int64_t size = (int64_t)attune_dtype_size((attune_dtype)e->inputs[i].dtype);
+    out->inputs[i] = (const char *)all->tensors[k] + at_element_offset(l, k, walked) * size;
+  }
+  for (int k = tensors; k < l->operand_count; k++) {
+    const int64_t at = l->operands[k].offset + at_element_offset(l, k, walked);
+    const int position = k - tensors - all->number;
+    if (position < 0)
+      out->number = at;
+    else
+      out->position[position] = at;
+  }
+}
+
+void at_element_values(at_datum *values, const at_elements *all, int64_t walked, at_rounding rounding) {
+  at_element element;
+  at_element_find(&element, all, walked);
+  at_evaluate(values, all->expression, &element, rounding);
+}
+
+void at_elements_compute(const at_elements *all, const uint8_t *dtypes) {
+  const at_expression *e = all->expression;
+  at_datum values[AT_EXPRESSION_NODES];
+  for (int64_t w = 0; w < all->layout->count; w++) {
+    at_element_values(values, all, w, AT_ROUND_NODES);
+    for (int i = 0; i < e->output_count; i++) {
+      const attune_dtype dtype = (attune_dtype)dtypes[i];
+      const int64_t at = at_element_offset(all->layout, i, w) * (int64_t)attune_dtype_size(dtype);
+      const int node = e->outputs[i];
+      at_datum_store(dtype, (char *)all->tensors[i] + at,
+                     at_datum_cast(dtype, (attune_dtype)e->nodes[node].dtype, values[node]));
+    }
+  }
+}

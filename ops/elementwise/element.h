@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * element.h: single elements of a problem, by their place in the layout's order, and their values by evaluate.h. */
+#ifndef AT_ELEMENTWISE_ELEMENT_H
+#define AT_ELEMENTWISE_ELEMENT_H
+
+#include "ops/elementwise/evaluate.h"
+#include "ops/elementwise/problem.h"
+
+/* How the operands of one call lie. */
+typedef struct at_elements {
+  const at_expression *expression;
+  const at_layout *layout; /* outputs, inputs, numbers of the element, as in problem.h */
+  bool number;             /* the first of those is its number in row-major order */
+  void *const *tensors;    /* outputs, inputs */
+  const at_constant *scalars;
+  at_draws draws;
+} at_elements;
+
+/* Element `walked` of operand `operand`, counted from its first element walked. */
+int64_t at_element_offset(const at_layout *layout, int operand, int64_t walked);
+
+/* All that the expression reads of element `walked`. */
+void at_element_find(at_element *out, const at_elements *all, int64_t walked);
+
+/* Every node's value for it; element->inputs may be changed before. values[expression->node_count]. */
+void at_element_values(at_datum *values, const at_elements *all, int64_t walked, at_rounding rounding);
+
+/* All elements, each output stored as its dtype in `dtypes`. Plain and slow. */
+void at_elements_compute(const at_elements *all, const uint8_t *dtypes);
+
+#endif

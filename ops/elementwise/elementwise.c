@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * elementwise.c: the public calls. A call like one that the thread made before is found in calls.c and needs its addresses
+ * only; others are made ready by prepared.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/elementwise/calls.h"
+#include "ops/elementwise/prepared.h"
+#include "tuning/call.h"
+#include "tuning/caller_plan.h"
+
+#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
+
+static attune_status fail_null(const void *tuner, const void *stream, const void *expression) {
+  return FAIL("%s is NULL; should be given", !tuner        ? "tuner"
+                                             : !stream     ? "stream"
+                                             : !expression ? "expression"
+                                                           : "operands");
+}
+
+/* The plan for the problem of a call, by its key. */
+static attune_status find_plan(attune_tuner *tuner, attune_stream *stream, const at_elementwise *problem,
+                               const at_plan **out) {
+  at_key key;
+  memcpy(at_key_problem(&key), problem, problem->bytes);
+  return at_call_plan(tuner, stream, &at_elementwise_op, &key, 0, NULL, out);
+}
+
+static const at_plan_entry *entry_of(attune_tuner *tuner, attune_stream *stream, const at_elementwise *problem) {
+  at_key key;
+  at_key_make(&key, &at_elementwise_op, problem, stream->device);
+  const at_plan_entry *entry = at_plan_table_entry(&tuner->plans, &key);
+  return entry && at_plan_entry_plan(entry) ? entry : NULL;
+}
+
+static attune_status launch(const at_plan *plan, at_prepared *prepared, const attune_elementwise_operands *operands,
+                            attune_stream *stream) {
+  at_elementwise_operands bound;
+  at_prepared_bind(prepared, operands, &bound);
+  return plan->launch(plan, &bound, stream);
+}
+
+static attune_status run_new(attune_tuner *tuner, attune_stream *stream, const char *expression,
+                             const attune_elementwise_operands *operands, at_call_slot *slot) {
+  at_prepared *prepared = NULL;
+  const at_plan *plan = NULL;
+  bool empty;
+  attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
+  if (status != ATTUNE_OK || empty) return status;
+  status = find_plan(tuner, stream, prepared->problem, &plan);
+  if (status == ATTUNE_OK) status = launch(plan, prepared, operands, stream);
+  if (slot && status == ATTUNE_OK)
+    at_calls_put(slot, prepared, entry_of(tuner, stream, prepared->problem));
+  else
+    at_prepared_destroy(prepared);
+  return status;
+}
+
+/* A call like an earlier one: its addresses may still overlap, and its generator be missing. */
+static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const attune_elementwise_operands *operands,
+                               at_call_slot *slot) {
+  at_prepared *prepared = slot->prepared;
+  attune_status status = ATTUNE_OK;
+  if (!at_prepared_apart(prepared, operands)) status = at_prepared_check(prepared, operands);
+  if (status == ATTUNE_OK) status = at_prepared_check_generator(prepared->expression, operands->generator);
+  if (status != ATTUNE_OK) return status;
+  const at_plan *plan = slot->entry ? at_plan_entry_plan(slot->entry) : NULL;
+  if (AT_LIKELY(plan != NULL)) {
+    at_plan_entry_count(slot->entry, 1);
+  } else {
+    status = find_plan(tuner, stream, prepared->problem, &plan);
+    if (status != ATTUNE_OK) return status;
+    slot->entry = entry_of(tuner, stream, prepared->problem);
+  }
+  at_calls_note_plan(slot, plan);
+  return launch(plan, prepared, operands, stream);
+}
+
+attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, const char *expression,
+                                 const attune_elementwise_operands *operands) {
+  if (AT_UNLIKELY(!tuner || !stream || !expression || !operands)) return fail_null(tuner, stream, expression);
+  at_call_slot *slot = NULL;
+  if (AT_LIKELY(at_calls_find(&slot, tuner->id, stream->device, expression, operands)))
+    return run_again(tuner, stream, operands, slot);
+  return run_new(tuner, stream, expression, operands, slot);
+}
+
+/* ---- plans of callers ---- */
+
+/* What such a plan has beside the tuner's. */
+typedef struct caller_state {
+  at_prepared *prepared;
+  at_geometry geometry;
+} caller_state;
+
+static void destroy_state(void *state) {
+  caller_state *s = state;
+  at_prepared_destroy(s->prepared);
+  free(s);
+}
+
+attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
+                                             const char *expression, const attune_elementwise_operands *operands) {
+  if (!out) return FAIL("out is NULL; should point to an attune_plan *");
+  *out = NULL;
+  if (!tuner || !stream || !expression || !operands) return fail_null(tuner, stream, expression);
+  at_key key;
+  bool empty = false;
+  caller_state *s = calloc(1, sizeof *s);
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
+  attune_status status = at_prepared_create(&s->prepared, &empty, stream->device, expression, operands);
+  if (status == ATTUNE_OK && empty) status = FAIL("a plan needs at least one element; attune_elementwise takes none");
+  if (status == ATTUNE_OK) {
+    (void)at_geometry_of(&s->geometry, operands);
+    memcpy(at_key_problem(&key), s->prepared->problem, s->prepared->problem->bytes);
+    status = at_caller_plan_create(out, tuner, stream, &at_elementwise_op, &key, 0, 0);
+  }
+  if (status == ATTUNE_OK)
+    at_caller_plan_own(*out, s, destroy_state);
+  else
+    destroy_state(s);
+  return status;
+}
+
+static attune_status check_run(const attune_plan *plan, const caller_state *s,
+                               const attune_elementwise_operands *operands) {
+  at_geometry geometry;
+  if (!at_geometry_of(&geometry, operands) || geometry.count != s->geometry.count ||
+      memcmp(geometry.words, s->geometry.words, (size_t)geometry.count * sizeof *geometry.words) != 0)
+    return FAIL("the operands' dtypes, shapes or strides are not those that the plan was made with; make one with these");
+  if (!at_prepared_apart(s->prepared, operands)) {
+    const attune_status status = at_prepared_check(s->prepared, operands);
+    return status != ATTUNE_OK ? status
+                               : FAIL("an output is the memory of an input, but was not when the plan was made; make "
+                                      "one with these operands");
+  }
+  const int least = at_alignment_least(plan->device, s->prepared->problem->alignment);
+  if (!at_prepared_aligned(s->prepared, operands, least))
+    return FAIL("operands are not all aligned to %d bytes, as those were that the plan was made with; make one with "
+                "these",
+                least);
+  return at_prepared_check_generator(s->prepared->expression, operands->generator);
+}
+
+attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
+                                          const attune_elementwise_operands *operands) {
+  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
+    return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
+  const caller_state *s = plan->own;
+  const attune_status status = check_run(plan, s, operands);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  at_caller_plan_count(plan);
+  return launch(plan, s->prepared, operands, stream);
+}
+
+attune_status attune_elementwise_problem_format(char *out, size_t size, const char *expression,
+                                                const attune_elementwise_operands *operands) {
+  if (!out || !expression || !operands)
+    return FAIL("%s is NULL; should be given", !out ? "out" : !expression ? "expression" : "operands");
+  if (size > 0) out[0] = '\0';
+  at_prepared *prepared = NULL;
+  const attune_status status = at_prepared_describe(&prepared, expression, operands);
+  if (status != ATTUNE_OK) return status;
+  const attune_status written = at_elementwise_format(prepared->problem, out, size);
+  at_prepared_destroy(prepared);
+  return written;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * host_call.c: packs a call into words, and unpacks it where it runs. */
+#include "ops/elementwise/host_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/capture.h"
+#include "src/host/host.h"
+#include "src/random/generator.h"
+
+/* A packed call: tensors, scalars, then the layout as in a problem. */
+typedef struct packed {
+  const at_plan *plan;
+  uint64_t seed, offset;
+  const uint64_t *state; /* in a graph: seed and offset when it runs */
+  struct at_host_record *longer; /* NULL: the words follow */
+  uint32_t words, dims;
+  uint64_t word[];
+} packed;
+
+struct at_host_record {
+  struct at_host_record *next;
+  bool once; /* freed when it has run */
+  uint64_t word[];
+};
+
+enum { WORDS_BY_VALUE = (AT_HOST_ARGS_BYTES - sizeof(packed)) / sizeof(uint64_t), SCALAR_WORDS = sizeof(at_constant) / 8 };
+_Static_assert(sizeof(at_constant) == 24, "a scalar is whole words");
+
+void at_host_plan_open(at_host_plan *plan, void (*run)(const void *state, const at_host_elements *call)) {
+  plan->run = run;
+  plan->records = NULL;
+  pthread_mutex_init(&plan->lock, NULL);
+}
+
+void at_host_plan_close(at_host_plan *plan) {
+  while (plan->records) {
+    struct at_host_record *next = plan->records->next;
+    free(plan->records);
+    plan->records = next;
+  }
+  pthread_mutex_destroy(&plan->lock);
+}
+
+static const at_elementwise *problem_of(const at_plan *plan) {
+  return at_elementwise_of(plan->problem);
+}
+
+/* ---- packing ---- */
+
+static size_t words_of(const at_elementwise *p, const at_layout *layout) {
+  return (size_t)at_elementwise_tensors(p) + (size_t)p->scalar_count * SCALAR_WORDS +
+         (size_t)layout->dims * (size_t)(1 + layout->operand_count) + (size_t)at_elementwise_indices(p);
+}
+
+static void pack(uint64_t *to, const at_elementwise *p, const at_elementwise_operands *o, const at_layout *layout) {
+  const int tensors = at_elementwise_tensors(p);
+  memcpy(to, o->tensors, (size_t)tensors * sizeof *to);
+  to += tensors;
+  memcpy(to, o->scalars, (size_t)p->scalar_count * sizeof *o->scalars);
+  to += p->scalar_count * SCALAR_WORDS;
+  for (int d = 0; d < layout->dims; d++) *to++ = (uint64_t)layout->sizes[d];
+  for (int k = 0; k < layout->operand_count; k++)
+    for (int d = 0; d < layout->dims; d++) *to++ = (uint64_t)layout->operands[k].strides[d];
+  for (int k = tensors; k < layout->operand_count; k++) *to++ = (uint64_t)layout->operands[k].offset;
+}
+
+static void unpack_layout(at_layout *out, const at_elementwise *p, const uint64_t *from, int dims) {
+  const int tensors = at_elementwise_tensors(p);
+  memset(out, 0, sizeof *out);
+  out->dims = dims;
+  out->operand_count = at_elementwise_operand_count(p);
+  out->count = 1;
+  for (int d = 0; d < dims; d++) out->count *= out->sizes[d] = (int64_t)*from++;
+  for (int k = 0; k < out->operand_count; k++)
+    for (int d = 0; d < dims; d++) out->operands[k].strides[d] = (int64_t)*from++;
+  for (int k = tensors; k < out->operand_count; k++) out->operands[k].offset = (int64_t)*from++;
+  at_layout_classify(out);
+}
+
+/* ---- running ---- */
+
+static void run_packed(const void *args) {
+  const packed *call = args;
+  const at_elementwise *p = problem_of(call->plan);
+  const uint64_t *words = call->longer ? call->longer->word : call->word;
+  void *tensors[AT_TENSORS];
+  at_constant scalars[AT_EXPRESSION_SCALARS];
+  at_layout layout;
+  memcpy(tensors, words, (size_t)at_elementwise_tensors(p) * sizeof *tensors);
+  words += at_elementwise_tensors(p);
+  memcpy(scalars, words, (size_t)p->scalar_count * sizeof *scalars);
+  unpack_layout(&layout, p, words + p->scalar_count * SCALAR_WORDS, (int)call->dims);
+  at_host_elements c = {.problem = p, .layout = &layout, .tensors = tensors, .scalars = scalars};
+  c.draws = (at_draws){.seed = call->seed, .offset = call->offset};
+  if (call->state) {
+    c.draws.seed = call->state[0];
+    c.draws.offset += call->state[1];
+  }
+  ((const at_host_plan *)call->plan->state)->run(call->plan->state, &c);
+  if (call->longer && call->longer->once) free(call->longer);
+}
+
+/* Records that are captured belong to the plan: a graph may run them again and again. */
+static attune_status submit_longer(packed *call, attune_stream *stream, const at_elementwise *p,
+                                   const at_elementwise_operands *o, const at_layout *layout) {
+  at_host_plan *plan = call->plan->state;
+  struct at_host_record *record = malloc(sizeof *record + call->words * sizeof *record->word);
+  if (!record) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call with %u words of operands", call->words);
+  pack(record->word, p, o, layout);
+  record->once = !at_stream_capturing(stream);
+  call->longer = record;
+  if (!record->once) {
+    pthread_mutex_lock(&plan->lock);
+    record->next = plan->records;
+    plan->records = record;
+    pthread_mutex_unlock(&plan->lock);
+  }
+  const attune_status status = at_host_submit(stream, run_packed, call, sizeof *call);
+  if (status != ATTUNE_OK && record->once) free(record);
+  return status;
+}
+
+static attune_status draw(packed *call, const at_elementwise *p, const at_elementwise_operands *o,
+                          const at_layout *layout, attune_stream *stream) {
+  at_random_call taken = {0};
+  call->seed = o->draws.seed;
+  call->offset = o->draws.offset;
+  if (!o->generator || at_elementwise_draws(p) == 0) return ATTUNE_OK;
+  const uint64_t words = at_draw_words(layout->count, at_elementwise_draws(p));
+  const attune_status status = at_generator_take(o->generator, stream, words, &taken);
+  call->seed = taken.seed;
+  call->offset = taken.offset;
+  call->state = taken.state;
+  return status;
+}
+
+/* At once, on the calling thread: nothing needs to be copied. */
+static void run_now(const packed *call, const at_elementwise *p, const at_elementwise_operands *o,
+                    const at_layout *layout) {
+  at_host_elements c = {.problem = p, .layout = layout, .tensors = o->tensors, .scalars = o->scalars};
+  c.draws = (at_draws){.seed = call->seed, .offset = call->offset};
+  ((const at_host_plan *)call->plan->state)->run(call->plan->state, &c);
+}
+
+attune_status at_host_elements_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const at_elementwise_operands *o = operands;
+  const at_elementwise *p = problem_of(plan);
+  union {
+    packed call;
+    uint64_t room[AT_HOST_ARGS_BYTES / 8];
+  } args;
+  packed *call = &args.call;
+  *call = (packed){.plan = plan};
+  at_layout own;
+  const at_layout *layout = o->layout;
+  if (!layout) {
+    at_elementwise_layout_of(&own, p);
+    layout = &own;
+  }
+  const attune_status status = draw(call, p, o, layout, stream);
+  if (status != ATTUNE_OK) return status;
+  if (at_host_inline(stream) && !call->state) {
+    run_now(call, p, o, layout);
+    return ATTUNE_OK;
+  }
+  call->words = (uint32_t)words_of(p, layout);
+  call->dims = (uint32_t)layout->dims;
+  if (call->words > WORDS_BY_VALUE) return submit_longer(call, stream, p, o, layout);
+  pack(call->word, p, o, layout);
+  return at_host_submit(stream, run_packed, call, sizeof *call + call->words * sizeof *call->word);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * prepared.h: a call made ready: expression compiled, operands checked and laid out, the problem normalised. What is left
+ * for a later call just like it are addresses, the scalars' values and the generator. */
+#ifndef AT_ELEMENTWISE_PREPARED_H
+#define AT_ELEMENTWISE_PREPARED_H
+
+#include "ops/elementwise/problem.h"
+
+enum { AT_GEOMETRY_WORDS = AT_TENSORS * (1 + 2 * AT_DIMS) + 1 };
+
+/* Dtypes, shapes and strides of a call's operands in words, for comparison. */
+typedef struct at_geometry {
+  int count;
+  int64_t words[AT_GEOMETRY_WORDS];
+} at_geometry;
+
+typedef struct at_prepared {
+  at_expression *expression;
+  at_elementwise *problem;              /* not folded */
+  uint8_t input_of[AT_EXPRESSION_INPUTS]; /* the expression's input i is the caller's inputs[input_of[i]] */
+  uint8_t scalar_of[AT_EXPRESSION_SCALARS];
+  int tensors;
+  int64_t first[AT_TENSORS]; /* bytes from a tensor's data to its first element walked */
+  int64_t low[AT_TENSORS], high[AT_TENSORS]; /* and to its first byte, and behind its last one */
+  uint8_t size[AT_TENSORS]; /* bytes of an element */
+  uint8_t step[AT_TENSORS]; /* the same; 0: the tensor is one element */
+  int32_t head;
+  at_layout layout;
+  at_elementwise_kept kept;
+} at_prepared;
+
+/* Checks a call and makes it ready, into *out; at_prepared_destroy releases it. *empty: there is no element, and nothing
+ * to do; *out is NULL then. Errors: see attune_elementwise. */
+attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const char *expression,
+                                 const attune_elementwise_operands *operands);
+
+/* The same for the problem's text: addresses say the alignment and what is in place only, and may be NULL; there must be
+ * an element. */
+attune_status at_prepared_describe(at_prepared **out, const char *expression,
+                                   const attune_elementwise_operands *operands);
+void at_prepared_destroy(at_prepared *prepared);
+
+/* What the operands have of the geometry: false: counts or dimensions that no call may have. */
+bool at_geometry_of(at_geometry *out, const attune_elementwise_operands *operands);
+
+/* The operands of a launch, of a call that has the prepared one's geometry. */
+void at_prepared_bind(at_prepared *prepared, const attune_elementwise_operands *operands, at_elementwise_operands *out);
+
+/* Whether such a call's outputs lie apart from all else, or in an input as the prepared one's do: told by the address
+ * ranges alone. False: at_prepared_check must look. */
+bool at_prepared_apart(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
+/* Whether the first elements that are walked as one piece lie at multiples of `least`. */
+bool at_prepared_aligned(const at_prepared *prepared, const attune_elementwise_operands *operands, int least);
+
+/* All that may be wrong with such a call's addresses. Errors: INVALID_ARGUMENT. */
+attune_status at_prepared_check(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
+/* INVALID_ARGUMENT where the expression draws numbers and the generator cannot give them, or the other way round. */
+attune_status at_prepared_check_generator(const at_expression *expression, attune_generator *generator);
+
+#endif
