@@ -54,8 +54,7 @@ static void fill(void *to, size_t bytes, attune_dtype dtype) {
 }
 
 static bool open_problem(worker *w, outside_place place, const char *text) {
-  attune_workload_entry entry = {.count = 1};
-  snprintf(entry.problem, sizeof entry.problem, "%s", text);
+  const attune_workload_entry entry = {.problem = text, .count = 1};
   outside_problem_read(&w->problem, &entry);
   const attune_gemm_problem *g = &w->problem.gemm;
   if ((g->dtype != ATTUNE_F64 && g->dtype != ATTUNE_F32) || g->dtype_out != g->dtype) return false;

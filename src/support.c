@@ -39,6 +39,11 @@ bool at_copy_text(char *out, size_t size, const char *text) {
   return fits;
 }
 
+const char *at_shown(char out[AT_SHOWN_CHARS], const char *text) {
+  if (!at_copy_text(out, AT_SHOWN_CHARS, text)) memcpy(out + AT_SHOWN_CHARS - 4, "...", 4);
+  return out;
+}
+
 bool at_append(char *out, size_t size, size_t *at, const char *format, ...) {
   if (*at >= size) return false;
   size_t room = size - *at;

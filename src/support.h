@@ -55,6 +55,10 @@ void at_one_line(char *text);
 /* Copies text into out[size], always terminated; false when it did not fit. */
 bool at_copy_text(char *out, size_t size, const char *text);
 
+/* As much of a text as a message has room for, with "..." where it was cut; returns out. */
+#define AT_SHOWN_CHARS 352
+const char *at_shown(char out[AT_SHOWN_CHARS], const char *text);
+
 /* snprintf at out+*at, moving *at; false when it did not fit (out stays terminated, *at stays inside). */
 bool at_append(char *out, size_t size, size_t *at, const char *format, ...) AT_PRINTF(4, 5);
 

@@ -181,7 +181,7 @@ typedef struct conform_runner {
 
 static inline attune_status conform_run(const conform_runner *r, conform_way way) {
   const conform_scene *s = r->scene;
-  const void *operands = s->set->operands[0];
+  const void *operands = s->set->operands;
   if (way == CONFORM_CALL) return s->op->call(r->sole.tuner, s->stream, s->problem, operands);
   if (way == CONFORM_PLAN) return s->op->plan_run(r->caller, s->stream, operands);
   return r->plan->launch(r->plan, operands, s->stream);
@@ -237,7 +237,7 @@ static inline const char *conform_plan(conform_scene *s, const at_plan *plan, co
   conform_runner r = {.scene = s, .plan = plan};
   const char *why = NULL;
   OK(at_sole_plan_open(&r.sole, plan));
-  if (s->op->plan_create(&r.caller, r.sole.tuner, s->stream, s->problem, s->set->operands[0]) != ATTUNE_OK)
+  if (s->op->plan_create(&r.caller, r.sole.tuner, s->stream, s->problem, s->set->operands) != ATTUNE_OK)
     why = "has no plan by plan_create";
   else if (r.caller->implementation != plan->implementation)
     why = "is not what plan_create comes to";

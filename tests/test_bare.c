@@ -116,11 +116,11 @@ static void bare_calls_are_right(void **state) {
     int count = 0;
     usual_scalars(&g, usual);
     void *pointers[AT_MAX_BUFFERS] = {NULL};
-    uint64_t operands[1][AT_OPERANDS_BYTES / 8];
+    uint64_t operands[AT_OPERANDS_BYTES / 8];
     OK(at_gemm_op.buffers(&g, buffers, &count));
     for (int way = 0; way < 2; way++) {
       for (int i = 0; i < count; i++) pointers[i] = numbers(buffers[i].bytes / 8, 0.25 * (i + 1));
-      at_gemm_op.bind(&g, pointers, usual, operands[0]);
+      at_gemm_op.bind(&g, pointers, usual, operands);
       at_configuration list[64];
       at_plan *plan = NULL;
       assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
@@ -130,8 +130,8 @@ static void bare_calls_are_right(void **state) {
       attune_stream *stream = attune_stream_default(host);
       const at_outputs outputs = {.bytes[AT_GEMM_D] = pointers[AT_GEMM_D]};
       OK(at_gemm_op.reference_create(&reference, &g, host, stream, pointers));
-      const at_bare_calls calls = {operands, 1, 5, 6};
-      OK(way ? at_gemm_host_cblas.bare(plan, &calls) : plan->launch(plan, operands[0], stream));
+      const at_bare_calls calls = {(const char *)operands, sizeof operands, 1, 5, 6};
+      OK(way ? at_gemm_host_cblas.bare(plan, &calls) : plan->launch(plan, operands, stream));
       OK(at_gemm_op.reference_compare(reference, usual, &outputs, &error));
       if (!(error <= 1.0)) fail_msg("%s, way %d: error %g", texts[t], way, error);
       at_gemm_op.reference_destroy(reference);
@@ -147,19 +147,19 @@ static void bare_calls_stop_at_the_gate(void **state) {
   (void)state;
   if (at_cblas_count() == 0) skip();
   const at_gemm g = problem_of("gemm f64 nn 5x6x7 strict");
-  uint64_t operands[1][AT_OPERANDS_BYTES / 8];
+  uint64_t operands[AT_OPERANDS_BYTES / 8];
   void *pointers[AT_MAX_BUFFERS] = {numbers(35, 1.0), numbers(42, 2.0), numbers(30, -1.0)};
   double *d = pointers[2], usual[AT_MAX_SCALARS];
   usual_scalars(&g, usual);
   at_configuration list[64];
   at_plan *plan = NULL;
   char id[64];
-  at_gemm_op.bind(&g, pointers, usual, operands[0]);
+  at_gemm_op.bind(&g, pointers, usual, operands);
   assert_true(at_gemm_host_cblas.configurations(&g, host, list, 64) > 0);
   OK(at_plan_create(&plan, &at_gemm_op, &at_gemm_host_cblas, &list[0], &g, host));
   assert_true(at_configuration_get_text(&list[0], "library", id, sizeof id));
   at_cblas_gate_end(&at_cblas_find(id)->gate);
-  const at_bare_calls calls = {operands, 1, 0, 4};
+  const at_bare_calls calls = {(const char *)operands, sizeof operands, 1, 0, 4};
   assert_int_equal(at_gemm_host_cblas.bare(plan, &calls), ATTUNE_DEVICE_ERROR);
   assert_true(d[0] == -1.0);
   at_plan_destroy(plan);

@@ -37,17 +37,19 @@ static void describe(const at_op *op, const void *problem, const char *text) {
   int count = 0, outputs = 0;
   memset(read, 0xA5, sizeof read);
   OK(op->parse(text, read));
-  if (memcmp(read, problem, op->problem_bytes) != 0) fail_msg("%s is read as another problem", text);
-  for (size_t i = op->problem_bytes; i < sizeof read; i++) /* nothing is written behind it */
+  const size_t bytes = at_problem_bytes(op, problem);
+  if (at_problem_bytes(op, read) != bytes || memcmp(read, problem, bytes) != 0)
+    fail_msg("%s is read as another problem", text);
+  for (size_t i = bytes; i < sizeof read; i++) /* nothing is written behind it */
     assert_int_equal(((const unsigned char *)read)[i], 0xA5);
   assert_int_equal(strcspn(text, " "), strlen(op->name));
   assert_int_equal(strncmp(text, op->name, strlen(op->name)), 0);
   FAILS(op->format(problem, small, sizeof small), ATTUNE_INVALID_ARGUMENT);
   OK(op->family(problem, family, sizeof family));
   assert_true(op->distance(problem, read) == 0.0 && op->flops(problem) > 0.0 && op->bytes(problem) > 0.0);
-  memcpy(copy, problem, op->problem_bytes);
+  memcpy(copy, problem, bytes);
   op->fold(copy, device);
-  assert_memory_equal(copy, problem, op->problem_bytes); /* folded twice is folded */
+  assert_memory_equal(copy, problem, bytes); /* folded twice is folded */
   at_key_make(&key, op, problem, device);
   assert_true(at_key_tail_is_zero(&key));
   OK(op->buffers(problem, buffers, &count));

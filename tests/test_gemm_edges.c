@@ -46,7 +46,7 @@ static void run(const at_implementation *implementation, const at_configuration 
   plan.device = host;
   plan.implementation = implementation;
   plan.configuration = *configuration;
-  memcpy(plan.problem, g, sizeof *g);
+  plan.problem = (const uint64_t *)(const void *)g;
   if (implementation->prepare(&plan) != ATTUNE_OK)
     fail_msg("%s %s: %s", implementation->name, configuration->text, attune_last_message());
   assert_int_equal(plan.launch(&plan, o, attune_stream_default(host)), ATTUNE_OK);

@@ -34,7 +34,7 @@ static attune_status plan_make(at_plan *plan, const at_implementation *implement
   plan->device = host();
   plan->implementation = implementation;
   plan->configuration = *configuration;
-  memcpy(plan->problem, g, sizeof *g);
+  plan->problem = (const uint64_t *)(const void *)g;
   return implementation->prepare(plan);
 }
 

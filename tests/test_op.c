@@ -52,7 +52,7 @@ static const slot required[] = {SLOT(format),
 static const slot with_others[] = {SLOT(caller_create),   SLOT(caller_run),       SLOT(caller_destroy),
                                    SLOT(special_count),   SLOT(special_contents), SLOT(special_plant),
                                    SLOT(special_compare), SLOT(special_name),     SLOT(special_scalars)};
-static const slot optional[] = {SLOT(show), SLOT(each_library)};
+static const slot optional[] = {SLOT(show), SLOT(each_library), SLOT(problem_size), SLOT(plans_most)};
 
 static void empty(at_op *op, const slot *one) {
   memset((char *)op + one->offset, 0, sizeof(void *));
@@ -77,6 +77,7 @@ static at_op whole(void) {
   at_op op = toy_op;
   for (size_t i = 0; i < AT_COUNT(with_others); i++) fill(&op, with_others[i].offset);
   for (size_t i = 0; i < AT_COUNT(optional); i++) fill(&op, optional[i].offset);
+  op.problem_bytes = 128; /* a multiple of 8, as problem_size wants it */
   return op;
 }
 
@@ -144,12 +145,12 @@ static void names_and_sizes(void **state) {
   expect_refused(&op, "id of toy is -1");
   op = toy_op;
   op.problem_bytes = AT_PROBLEM_BYTES + 1;
-  expect_refused(&op, "problem_bytes of toy is 513; should be 1 to 512");
+  expect_refused(&op, "problem_bytes of toy is 4097; should be 1 to 4096");
   op.problem_bytes = 0;
   expect_refused(&op, "problem_bytes of toy is 0");
   op = toy_op;
   op.operands_bytes = AT_OPERANDS_BYTES + 1;
-  expect_refused(&op, "operands_bytes of toy is 193; should be 1 to 192");
+  expect_refused(&op, "operands_bytes of toy is 641; should be 1 to 640");
   op.operands_bytes = 0;
   expect_refused(&op, "operands_bytes of toy is 0");
   op = toy_op;

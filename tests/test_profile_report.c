@@ -9,8 +9,8 @@
 #include <jansson.h>
 #include <locale.h>
 #include <pthread.h>
-#include <sys/wait.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tuning/tuner.h"
@@ -199,8 +199,8 @@ static void json_is_valid(void **state) {
   assert_true(call(tuner, 8, 2));
   at_plan_entry *entry = tuner->plans.entries;
   static const char odd[] = "a\"b\\c\x01\x7f\xc3(\n/";
-  memcpy(entry->decision.configuration, odd, sizeof odd);
-  entry->decision.default_time_ns = 1e300 * 1e300; /* infinite: JSON has no such number */
+  memcpy(entry->decision->configuration, odd, sizeof odd);
+  entry->decision->default_time_ns = 1e300 * 1e300; /* infinite: JSON has no such number */
   OK(attune_tuner_profile_write(tuner, report));
   (void)setlocale(LC_ALL, "C");
   json_t *json = load(report);

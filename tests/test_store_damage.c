@@ -49,7 +49,7 @@ static void changed_columns(void **state) {
   size_t size;
   unsigned char *bytes = read_file(path_of("good.db"), &size);
   for (size_t i = 0; i < AT_COUNT(changes); i++) {
-    char sql[1024];
+    char sql[128 + ATTUNE_PROBLEM_CHARS];
     int count = 0;
     attune_decision d = winner_of(1), found;
     write_file(path_of("bad.db"), bytes, size);

@@ -12,7 +12,7 @@
 /* `plan` is first: at_plan_destroy frees the whole. */
 typedef struct caller_plan {
   at_plan plan;
-  attune_decision decision; /* when it was made */
+  attune_decision decision; /* when it was made; a kept one (decision.h) */
 } caller_plan;
 
 static bool names(const attune_decision *decision, const at_plan *plan) {
@@ -42,9 +42,11 @@ attune_status at_caller_plan_create(attune_plan **out, attune_tuner *tuner, attu
   at_key_set(key, op, stream->device);
   attune_status status = at_dispatch_as(tuner, op, key, as, stream, &plan);
   if (status != ATTUNE_OK) return status;
-  caller_plan *made = malloc(sizeof *made);
+  caller_plan *made = malloc(sizeof *made), *less = NULL;
   status =
       made ? find_decision(tuner, key, plan, &made->decision) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
+  if (status == ATTUNE_OK) less = realloc(made, offsetof(caller_plan, decision) + at_decision_bytes(&made->decision));
+  if (less) made = less;
   if (status != ATTUNE_OK) {
     at_plan_unuse(plan);
     free(made);
@@ -81,7 +83,7 @@ const char *attune_plan_operation(const attune_plan *plan) {
 
 attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out) {
   if (!plan || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", plan ? "out" : "plan");
-  *out = ((const caller_plan *)(const void *)plan)->decision;
+  at_decision_give(out, &((const caller_plan *)(const void *)plan)->decision);
   return ATTUNE_OK;
 }
 

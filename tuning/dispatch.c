@@ -4,6 +4,7 @@
 #include "tuning/dispatch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tuning/dispatch_log.h"
@@ -15,6 +16,7 @@
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
 enum { NEIGHBOUR_ROWS = 512 };
 
+/* Too large for the stack of a small thread. */
 typedef struct nearest {
   const at_op *op;
   const void *problem;
@@ -22,15 +24,16 @@ typedef struct nearest {
   double distance;
   int rows;
   attune_decision decision;
+  uint64_t other[AT_PROBLEM_BYTES / 8];
+  char family[AT_FAMILY_CHARS];
 } nearest;
 
 static int consider(void *user, const char *fingerprint, const attune_decision *row) {
   nearest *n = user;
-  uint64_t other[AT_PROBLEM_BYTES / 8];
   char words[AT_DIFFERENCE_CHARS];
   if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns &&
-      n->op->parse(row->problem, other) == ATTUNE_OK) {
-    const double distance = n->op->distance(n->problem, other);
+      n->op->parse(row->problem, n->other) == ATTUNE_OK) {
+    const double distance = n->op->distance(n->problem, n->other);
     const bool older = strcmp(row->problem, n->decision.problem) == 0 && row->tuned_at < n->decision.tuned_at;
     if (distance <= n->distance && !older &&
         at_winner_difference(n->op, n->device, fingerprint, row, words, sizeof words) == 0) {
@@ -42,25 +45,37 @@ static int consider(void *user, const char *fingerprint, const attune_decision *
 }
 
 /* A near problem's winner that can do this problem too. */
+static attune_status find_neighbour(attune_tuner *tuner, nearest *n, attune_decision *out, at_plan **plan) {
+  const char *fingerprint = NULL;
+  if (n->op->family(n->problem, n->family, sizeof n->family) != ATTUNE_OK ||
+      at_tuner_fingerprint(tuner, n->device, &fingerprint) != ATTUNE_OK)
+    return ATTUNE_NOT_FOUND;
+  if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, n->family, out->measure, consider, n);
+  if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, n->family, out->measure, consider, n);
+  const attune_decision *found = &n->decision;
+  if (!found->problem[0]) return ATTUNE_NOT_FOUND;
+  const attune_status status = at_plan_of_decision(n->op, n->problem, n->device, found, plan);
+  if (status != ATTUNE_OK) return status;
+  at_copy_text(out->implementation, sizeof out->implementation, found->implementation);
+  out->implementation_version = found->implementation_version;
+  at_copy_text(out->configuration, sizeof out->configuration, found->configuration);
+  out->source = ATTUNE_SOURCE_NEIGHBOUR;
+  snprintf(out->note, sizeof out->note, "a guess: winner of %.100s", found->problem);
+  return ATTUNE_OK;
+}
+
 static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                      attune_decision *out, at_plan **plan) {
-  char family[AT_FAMILY_CHARS];
-  const char *fingerprint = NULL;
-  nearest n = {.op = op, .problem = problem, .device = device, .distance = NEIGHBOUR_DISTANCE};
-  if (op->family(problem, family, sizeof family) != ATTUNE_OK ||
-      at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK)
-    return ATTUNE_NOT_FOUND;
-  if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, family, out->measure, consider, &n);
-  if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, family, out->measure, consider, &n);
-  if (!n.decision.problem[0]) return ATTUNE_NOT_FOUND;
-  const attune_status status = at_plan_of_decision(op, problem, device, &n.decision, plan);
-  if (status != ATTUNE_OK) return status;
-  at_copy_text(out->implementation, sizeof out->implementation, n.decision.implementation);
-  out->implementation_version = n.decision.implementation_version;
-  at_copy_text(out->configuration, sizeof out->configuration, n.decision.configuration);
-  out->source = ATTUNE_SOURCE_NEIGHBOUR;
-  snprintf(out->note, sizeof out->note, "a guess: winner of %.100s", n.decision.problem);
-  return ATTUNE_OK;
+  if (!tuner->user && !tuner->system) return ATTUNE_NOT_FOUND;
+  nearest *n = calloc(1, sizeof *n);
+  if (!n) return ATTUNE_NOT_FOUND;
+  n->op = op;
+  n->problem = problem;
+  n->device = device;
+  n->distance = NEIGHBOUR_DISTANCE;
+  const attune_status status = find_neighbour(tuner, n, out, plan);
+  free(n);
+  return status;
 }
 
 static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_mode mode,
@@ -117,20 +132,23 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
       ((*out = at_plan_table_find(&tuner->captured, key)) || (*out = at_plan_table_use_beyond(&tuner->captured, key))))
     return ATTUNE_OK;
   at_plan *plan = NULL;
-  attune_decision decision;
+  attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
+  if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a choice");
   attune_status status =
-      mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, &decision, &plan);
+      mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, decision, &plan);
   const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
-    const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, &decision, &plan);
-    status = found ? ATTUNE_OK : guess(tuner, op, problem, device, mode, &decision, &plan);
+    const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, decision, &plan);
+    status = found ? ATTUNE_OK : guess(tuner, op, problem, device, mode, decision, &plan);
   }
-  if (status != ATTUNE_OK) return status;
-  at_plan_table *table = unsure && decision.source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
-  status = at_plan_table_put(table, key, &plan, &decision, true);
-  *out = plan;
-  if (status == ATTUNE_OK) note(tuner, op, table, key, as, device, mode, &decision);
+  if (status == ATTUNE_OK) {
+    at_plan_table *table = unsure && decision->source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
+    status = at_plan_table_put(table, key, &plan, decision, true);
+    *out = plan;
+    if (status == ATTUNE_OK) note(tuner, op, table, key, as, device, mode, decision);
+  }
+  free(decision);
   return status;
 }
 

@@ -31,12 +31,12 @@ typedef struct at_guard {
   _Atomic bool aside;
   _Atomic bool comparing; /* calls run the default */
   _Atomic uint32_t calls, every;
-  char problem[AT_PROBLEM_CHARS];
   pthread_mutex_t lock; /* guards the rest; calls only try it */
   double reference_ns, winner_ns, default_ns;
   double samples[WINDOW];
   int count, strikes;
   int64_t settled_ns;
+  char problem[AT_SHOWN_CHARS]; /* constant: for the log */
 } at_guard;
 
 static void next_window(at_guard *g, bool comparing, uint32_t every) {
@@ -165,7 +165,7 @@ void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   g->threads = (int)threads;
   g->reference_ns = decision->default_time_ns;
   atomic_init(&g->every, EVERY_FIRST);
-  at_copy_text(g->problem, sizeof g->problem, decision->problem);
+  (void)at_shown(g->problem, decision->problem);
   pthread_mutex_init(&g->lock, NULL);
   plan->guard = g;
   plan->launch = launch;

@@ -13,7 +13,8 @@
 #include "tuning/op.h"
 
 /* Device, op and the problem's bytes in word 0, the normalised problem behind it, zeros up to the end of its last word.
- * What lies behind that word belongs to no key and is not read. */
+ * What lies behind that word belongs to no key and is not read: a key that is kept has no more bytes than
+ * at_key_bytes(), so it is copied by at_key_copy, never by `=`. */
 typedef struct at_key {
   uint64_t words[1 + AT_PROBLEM_BYTES / 8];
 } at_key;
@@ -51,15 +52,15 @@ static inline bool at_key_equal(const at_key *a, const at_key *b) {
 
 /* Completes a key whose problem is in place: op and device, and the problem as the device tells problems apart. */
 static inline void at_key_set(at_key *key, const at_op *op, const attune_device *device) {
-  const size_t bytes = op->problem_bytes;
-  assert(bytes && bytes <= AT_PROBLEM_BYTES);
   op->fold(at_key_problem(key), device);
+  const size_t bytes = at_problem_bytes(op, at_key_problem(key));
+  assert(bytes && bytes <= op->problem_bytes && bytes <= AT_PROBLEM_BYTES);
   if (bytes % 8) memset((char *)at_key_problem(key) + bytes, 0, 8 - bytes % 8);
   key->words[0] = (uint64_t)bytes << 48 | (uint64_t)(unsigned)op->id << 32 | (uint64_t)(unsigned)device->index;
 }
 /* The key of a problem that lies elsewhere. */
 static inline void at_key_make(at_key *key, const at_op *op, const void *problem, const attune_device *device) {
-  memcpy(at_key_problem(key), problem, op->problem_bytes);
+  memcpy(at_key_problem(key), problem, at_problem_bytes(op, problem));
   at_key_set(key, op, device);
 }
 static inline void at_key_copy(at_key *to, const at_key *from) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/decision.h"
 #include "tuning/fingerprint.h"
 #include "tuning/winner.h"
 
@@ -13,6 +14,7 @@ typedef struct walk {
   void *user;
   attune_source source;
   bool ended;
+  struct listed *room; /* too large for the stack of a small thread */
 } walk;
 
 /* A winner on its way to the caller. */
@@ -54,25 +56,29 @@ static void give(walk *w, const listed *l, bool valid) {
 
 static int show(void *user, const char *fingerprint, const attune_decision *row) {
   walk *w = user;
-  listed l = {.fingerprint = fingerprint, .row = row, .decision = *row};
+  listed *l = w->room;
   bool valid = false;
   at_message kept; /* a winner of no operation of here, or a device that fails, is none of the caller's failures */
   at_message_keep(&kept);
-  l.decision.source = w->source;
-  at_copy_text(l.decision.device, sizeof l.decision.device, "elsewhere");
-  at_fingerprint_own(fingerprint, row, l.own, sizeof l.own);
-  l.op = at_tuner_op(w->tuner, row->problem);
-  const bool known = l.op && l.op->parse(row->problem, l.problem) == ATTUNE_OK;
+  memset(l, 0, sizeof *l);
+  l->fingerprint = fingerprint;
+  l->row = row;
+  at_decision_give(&l->decision, row);
+  l->decision.source = w->source;
+  at_copy_text(l->decision.device, sizeof l->decision.device, "elsewhere");
+  at_fingerprint_own(fingerprint, row, l->own, sizeof l->own);
+  l->op = at_tuner_op(w->tuner, row->problem);
+  const bool known = l->op && l->op->parse(row->problem, l->problem) == ATTUNE_OK;
   for (int i = 0; known && !w->ended && i < attune_device_count(); i++) {
     attune_device *device = NULL;
-    if (attune_device_at(&device, i) != ATTUNE_OK || !holds_on(w, &l, device)) continue;
+    if (attune_device_at(&device, i) != ATTUNE_OK || !holds_on(w, l, device)) continue;
     valid = true;
     (void)at_message_settle(&kept, ATTUNE_OK);
-    give(w, &l, true);
-    l.decision.changed[0] = '\0';
+    give(w, l, true);
+    l->decision.changed[0] = '\0';
   }
   (void)at_message_settle(&kept, ATTUNE_OK);
-  if (!valid) give(w, &l, false);
+  if (!valid) give(w, l, false);
   return w->ended;
 }
 
@@ -84,9 +90,11 @@ static attune_status walk_layer(walk *w, at_store *store, attune_source source) 
 
 attune_status attune_tuner_winners(attune_tuner *tuner, attune_winner_fn fn, void *user) {
   if (!tuner || !fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "fn" : "tuner");
-  walk w = {.tuner = tuner, .fn = fn, .user = user};
+  walk w = {.tuner = tuner, .fn = fn, .user = user, .room = malloc(sizeof(listed))};
+  if (!w.room) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to list winners");
   attune_status status = walk_layer(&w, tuner->user, ATTUNE_SOURCE_STORED);
   if (status == ATTUNE_OK) status = walk_layer(&w, tuner->system, ATTUNE_SOURCE_SYSTEM);
+  free(w.room);
   return status;
 }
 

@@ -77,6 +77,9 @@ static attune_status check_bounds(const at_op *op) {
   if (!op->problem_bytes || op->problem_bytes > AT_PROBLEM_BYTES)
     return at_fail(ATTUNE_INTERNAL, "problem_bytes of %s is %zu; should be 1 to %d", op->name, op->problem_bytes,
                    AT_PROBLEM_BYTES);
+  if (op->problem_size && op->problem_bytes % 8)
+    return at_fail(ATTUNE_INTERNAL, "problem_bytes of %s is %zu; should be a multiple of 8, for it has problem_size",
+                   op->name, op->problem_bytes);
   if (!op->operands_bytes || op->operands_bytes > AT_OPERANDS_BYTES)
     return at_fail(ATTUNE_INTERNAL, "operands_bytes of %s is %zu; should be 1 to %d", op->name, op->operands_bytes,
                    AT_OPERANDS_BYTES);

@@ -12,22 +12,28 @@
 
 /* The most that any operation may have; room to spare. What one really has it says itself: problem_bytes,
  * operands_bytes, the numbers of its buffers and scalars. */
-#define AT_PROBLEM_BYTES 512
+#define AT_PROBLEM_BYTES 4096
 #define AT_PROBLEM_CHARS ATTUNE_PROBLEM_CHARS /* of its text, with the end */
-#define AT_FAMILY_CHARS 512
-#define AT_OPERANDS_BYTES 192
-#define AT_MAX_BUFFERS 16
+#define AT_FAMILY_CHARS ATTUNE_PROBLEM_CHARS
+#define AT_OPERANDS_BYTES 640
+#define AT_MAX_BUFFERS 24
 #define AT_MAX_SCALARS 8
 
 struct at_implementation;
 struct attune_plan;
 
-/* A row of calls: number i takes operands[i % copies]. */
+/* A row of calls: number i takes the operands of copy i % copies, which at_bare_operands finds. */
 typedef struct at_bare_calls {
-  uint64_t (*operands)[AT_OPERANDS_BYTES / 8];
+  const char *operands; /* of copy 0 */
+  size_t stride;        /* bytes from one copy's to the next one's */
   int copies;
   int from, to;
 } at_bare_calls;
+
+/* The operands of a copy. */
+static inline const void *at_bare_operands(const at_bare_calls *calls, int copy) {
+  return calls->operands + (size_t)copy * calls->stride;
+}
 
 /* One memory area that a problem's operands point to. */
 typedef struct at_buffer {
@@ -67,9 +73,15 @@ typedef struct at_op {
   const struct at_implementation *const *implementations; /* every one, best guess first, plain fallback last */
   size_t implementation_count;
   /* A normalised problem: so many plain bytes, no padding, no pointers; equal bytes = equal problems. It lies at an
-   * address that is a multiple of 8. */
+   * address that is a multiple of 8. Where `problem_size` is there problems differ in length: it says how many bytes this
+   * one has, a multiple of 8 that fold leaves as it is, and problem_bytes, a multiple of 8 too, is the most. Only that
+   * many bytes are read, copied, compared and kept: see at_problem_bytes. */
   size_t problem_bytes;
-  size_t operands_bytes; /* of what launch takes */
+  size_t (*problem_size)(const void *problem); /* optional */
+  size_t operands_bytes;                       /* of what launch takes */
+  /* Optional: how many problems have a place of their own in a plan table, where a call finds its plan without a lock; 0:
+   * as many as the table has. Further ones share the places of plan_overflow.h, which are bounded. */
+  size_t plans_most;
 
   /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
   attune_status (*format)(const void *problem, char *out, size_t size);
@@ -150,6 +162,11 @@ typedef struct at_op {
   bool (*case_at)(int index, void *problem);
   void (*oracle)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);
 } at_op;
+
+/* How many bytes a problem has. */
+static inline size_t at_problem_bytes(const at_op *op, const void *problem) {
+  return AT_LIKELY(!op->problem_size) ? op->problem_bytes : op->problem_size(problem);
+}
 
 /* op.c: INTERNAL, naming what is missing or too large, when an operation cannot be tuned as it is: what is not marked
  * optional is required, of its implementations too. */

@@ -162,7 +162,7 @@ void at_operand_set_place(at_operand_set *set, uint64_t seed) {
       set->pointers[copy][i] = set->arena + slot + shift + offsets[i];
       slot += slot_bytes(set, i);
     }
-    set->op->bind(set->problem, set->pointers[copy], set->usual, set->operands[copy]);
+    set->op->bind(set->problem, set->pointers[copy], set->usual, at_operand_set_operands(set, copy));
   }
 }
 
@@ -172,7 +172,7 @@ static void place_guards(at_operand_set *set) {
     end = place_guarded(&set->buffers[i], end, &start);
     set->pointers[0][i] = set->arena + start;
   }
-  set->op->bind(set->problem, set->pointers[0], set->usual, set->operands[0]);
+  set->op->bind(set->problem, set->pointers[0], set->usual, set->operands);
 }
 
 /* --- contents --- */
@@ -252,7 +252,8 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
   if (status == ATTUNE_OK) status = attune_alloc(&arena, stream, set->stride * (size_t)set->copies);
   set->arena = arena;
   set->pointers = calloc((size_t)set->copies, sizeof *set->pointers);
-  set->operands = calloc((size_t)set->copies, sizeof *set->operands);
+  set->operands_stride = (op->operands_bytes + 7) / 8 * 8;
+  set->operands = calloc((size_t)set->copies, set->operands_stride);
   if (status == ATTUNE_OK && (!set->pointers || !set->operands))
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %d operand sets", set->copies);
   if (status == ATTUNE_OK && guarded) place_guards(set);

@@ -25,9 +25,15 @@ typedef struct at_operand_set {
   size_t stride;    /* from one copy to the next in the arena */
   size_t slack;     /* how far a buffer may move in its slot; 0: it never does */
   char *arena;
-  void *(*pointers)[AT_MAX_BUFFERS];           /* by copy */
-  uint64_t (*operands)[AT_OPERANDS_BYTES / 8]; /* by copy: what launch takes */
+  void *(*pointers)[AT_MAX_BUFFERS]; /* by copy */
+  char *operands;                    /* by copy: what launch takes; see at_operand_set_operands */
+  size_t operands_stride;            /* bytes from one copy's to the next one's */
 } at_operand_set;
+
+/* What launch takes of a copy. */
+static inline void *at_operand_set_operands(const at_operand_set *set, int copy) {
+  return set->operands + (size_t)copy * set->operands_stride;
+}
 
 /* `copies` sets, as many as fit into at least one and at most `most_bytes`. `guarded`: one copy, each buffer at exactly
  * its alignment class between guard zones, for verification; else each buffer lies somewhere in a slot that is larger

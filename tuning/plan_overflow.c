@@ -18,11 +18,12 @@ typedef struct at_counted_plan {
   struct at_counted_plan *next, *previous;
 } at_counted_plan;
 
+/* What a slot's plan is found by and why it was chosen, in one piece: the key, then a kept decision. */
 typedef struct slot {
-  at_counted_plan *plan; /* NULL: free */
-  at_key key;
+  at_counted_plan *plan; /* NULL: free, and the two below too */
+  at_key *key;
+  attune_decision *decision;
   uint64_t hash, used_at;
-  attune_decision decision;
 } slot;
 
 struct at_plan_overflow {
@@ -115,7 +116,7 @@ static at_counted_plan *count(at_plan_overflow *overflow, at_plan *real) {
 static slot *find(at_plan_overflow *overflow, const at_key *key, uint64_t hash) {
   slot *set = overflow->slots[hash % SETS];
   for (int i = 0; i < WAYS; i++)
-    if (set[i].plan && set[i].hash == hash && at_key_equal(&set[i].key, key)) return &set[i];
+    if (set[i].plan && set[i].hash == hash && at_key_equal(set[i].key, key)) return &set[i];
   return NULL;
 }
 
@@ -140,7 +141,18 @@ static void empty(slot *s, at_plan **unused) {
     *unused = last->real;
     free(last);
   }
-  s->plan = NULL;
+  free(s->key);
+  *s = (slot){.plan = NULL};
+}
+
+static bool describe(slot *s, const at_key *key, const attune_decision *decision) {
+  const size_t key_bytes = at_key_bytes(key);
+  char *both = malloc(key_bytes + at_decision_bytes(decision));
+  if (!both) return false;
+  s->key = memcpy(both, key, key_bytes);
+  s->decision = (attune_decision *)(void *)(both + key_bytes);
+  at_decision_keep(s->decision, decision);
+  return true;
 }
 
 at_plan_overflow *at_plan_overflow_open(pthread_mutex_t *lock, _Atomic uint64_t *others) {
@@ -162,21 +174,22 @@ attune_status at_plan_overflow_put(at_plan_overflow *overflow, const at_key *key
   if (s && keep) {
     *unused = *plan;
   } else {
-    at_counted_plan *counted = count(overflow, *plan);
-    if (!counted) return ATTUNE_OUT_OF_MEMORY;
+    slot made = {.hash = hash};
+    if (!describe(&made, key, decision) || !(made.plan = count(overflow, *plan))) {
+      free(made.key);
+      return ATTUNE_OUT_OF_MEMORY;
+    }
     if (!s) s = make_room(overflow, hash);
     empty(s, unused);
-    *s = (slot){.plan = counted, .hash = hash, .decision = *decision};
-    at_key_copy(&s->key, key);
+    *s = made;
   }
   *plan = use(overflow, s);
   return ATTUNE_OK;
 }
 
-bool at_plan_overflow_decision(const at_plan_overflow *overflow, const at_key *key, uint64_t hash,
-                               attune_decision *out) {
-  const slot *s = find((at_plan_overflow *)(uintptr_t)overflow, key, hash);
-  if (s) *out = s->decision;
+bool at_plan_overflow_decision(at_plan_overflow *overflow, const at_key *key, uint64_t hash, attune_decision *out) {
+  const slot *s = find(overflow, key, hash);
+  if (s) at_decision_give(out, s->decision);
   return s != NULL;
 }
 
@@ -184,7 +197,7 @@ void at_plan_overflow_drop_guesses(at_plan_overflow *overflow) {
   for (int i = 0; i < SETS * WAYS; i++) {
     slot *s = &overflow->slots[i / WAYS][i % WAYS];
     at_plan *unused = NULL;
-    if (s->plan && s->decision.source <= ATTUNE_SOURCE_NEIGHBOUR) empty(s, &unused);
+    if (s->plan && s->decision->source <= ATTUNE_SOURCE_NEIGHBOUR) empty(s, &unused);
     at_plan_destroy(unused);
   }
 }
@@ -195,5 +208,6 @@ void at_plan_overflow_close(at_plan_overflow *overflow) {
     overflow->plans = counted->next;
     release(counted);
   }
+  for (int i = 0; overflow && i < SETS * WAYS; i++) free(overflow->slots[i / WAYS][i % WAYS].key);
   free(overflow);
 }

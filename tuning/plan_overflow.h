@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "tuning/decision.h"
 #include "tuning/key.h"
 #include "tuning/registry.h"
 
@@ -30,8 +31,7 @@ const at_plan *at_plan_overflow_use(at_plan_overflow *overflow, const at_key *ke
 attune_status at_plan_overflow_put(at_plan_overflow *overflow, const at_key *key, uint64_t hash, at_plan **plan,
                                    const attune_decision *decision, bool keep, at_plan **unused);
 
-bool at_plan_overflow_decision(const at_plan_overflow *overflow, const at_key *key, uint64_t hash,
-                               attune_decision *out);
+bool at_plan_overflow_decision(at_plan_overflow *overflow, const at_key *key, uint64_t hash, attune_decision *out);
 void at_plan_overflow_drop_guesses(at_plan_overflow *overflow);
 
 #endif

@@ -50,6 +50,11 @@ void at_plan_table_close(at_plan_table *table) {
     }
     free(entry);
   }
+  while (table->counts) {
+    at_plan_count *count = table->counts;
+    table->counts = count->next;
+    free(count);
+  }
   at_plan_overflow_close(table->overflow);
   pthread_mutex_destroy(&table->lock);
   memset(table, 0, sizeof *table);
@@ -59,7 +64,7 @@ static at_plan_entry *entry_find(at_plan_table *table, const at_key *key, uint64
   at_plan_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
   for (size_t i = (size_t)hash & slots->mask;; i = (i + 1) & slots->mask) {
     at_plan_entry *entry = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
-    if (!entry || (entry->hash == hash && at_key_equal(&entry->key, key))) return entry;
+    if (!entry || (entry->hash == hash && at_key_equal(at_plan_entry_key(entry), key))) return entry;
   }
 }
 
@@ -98,13 +103,22 @@ static bool grow(at_plan_table *table) {
   return true;
 }
 
+/* With its key and its decision in one piece. */
+static at_plan_entry *entry_new(const at_key *key, const attune_decision *decision) {
+  const size_t key_bytes = at_key_bytes(key);
+  at_plan_entry *entry = calloc(1, sizeof *entry + key_bytes + at_decision_bytes(decision));
+  if (!entry) return NULL;
+  memcpy(entry->key, key, key_bytes);
+  entry->decision = (attune_decision *)(void *)((char *)entry->key + key_bytes);
+  at_decision_keep(entry->decision, decision);
+  return entry;
+}
+
 static bool entry_add(at_plan_table *table, const at_key *key, uint64_t hash, at_plan *plan,
                       const attune_decision *decision) {
-  at_plan_entry *entry = grow(table) ? calloc(1, sizeof *entry) : NULL;
+  at_plan_entry *entry = grow(table) ? entry_new(key, decision) : NULL;
   if (!entry) return false;
-  at_key_copy(&entry->key, key);
   entry->hash = hash;
-  entry->decision = *decision;
   atomic_store_explicit(&entry->plan, plan, memory_order_relaxed);
   entry->next = table->entries;
   table->entries = entry;
@@ -120,9 +134,25 @@ static at_plan *replace(at_plan_entry *entry, at_plan *given, const attune_decis
   *unused = like ? given : NULL;
   at_plan *next = like ? like : given;
   if (present != next) retire(entry, present);
-  entry->decision = *decision;
+  at_decision_keep_head(entry->decision, decision);
   atomic_store_explicit(&entry->plan, next, memory_order_release);
   return next;
+}
+
+/* Has the operation as many plans as it wants? False, and one more is counted, if not. */
+static bool op_is_full(at_plan_table *table, const at_op *op) {
+  if (!op->plans_most) return false;
+  at_plan_count *count = table->counts;
+  while (count && count->op != op) count = count->next;
+  if (!count) {
+    count = calloc(1, sizeof *count);
+    if (!count) return true;
+    *count = (at_plan_count){.op = op, .next = table->counts};
+    table->counts = count;
+  }
+  if (count->count >= op->plans_most) return true;
+  count->count++;
+  return false;
 }
 
 /* Of a problem beyond the bound. Under the lock. */
@@ -156,7 +186,7 @@ attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan
     *plan = present;
   } else if (entry) {
     *plan = replace(entry, given, decision, &unused);
-  } else if (table->count >= table->most) {
+  } else if (table->count >= table->most || op_is_full(table, given->op)) {
     ok = put_beyond(table, key, hash, plan, decision, keep, &unused);
   } else {
     ok = entry_add(table, key, hash, given, decision);
@@ -171,7 +201,7 @@ bool at_plan_table_decision(at_plan_table *table, const at_key *key, attune_deci
   pthread_mutex_lock(&table->lock);
   at_plan_entry *entry = entry_find(table, key, hash);
   const bool found = entry && atomic_load_explicit(&entry->plan, memory_order_relaxed);
-  if (found) *out = entry->decision;
+  if (found) at_decision_give(out, entry->decision);
   const bool beyond = !entry && table->overflow && at_plan_overflow_decision(table->overflow, key, hash, out);
   pthread_mutex_unlock(&table->lock);
   return found || beyond;
@@ -197,9 +227,9 @@ void at_plan_table_note(at_plan_table *table, const at_key *key, int as, uint64_
 void at_plan_table_doubt(at_plan_table *table, const at_key *key, int64_t tuned_at, const char *why) {
   pthread_mutex_lock(&table->lock);
   at_plan_entry *entry = entry_find(table, key, at_key_hash(key));
-  if (entry && entry->decision.tuned_at == tuned_at) {
-    entry->decision.unsure = 1;
-    at_copy_text(entry->decision.note, sizeof entry->decision.note, why);
+  if (entry && entry->decision->tuned_at == tuned_at) {
+    entry->decision->unsure = 1;
+    at_copy_text(entry->decision->note, sizeof entry->decision->note, why);
   }
   pthread_mutex_unlock(&table->lock);
 }
@@ -215,7 +245,7 @@ void at_plan_table_count_anew(at_plan_table *table) {
 void at_plan_table_drop_guesses(at_plan_table *table) {
   pthread_mutex_lock(&table->lock);
   for (at_plan_entry *entry = table->entries; entry; entry = entry->next)
-    if (entry->decision.source <= ATTUNE_SOURCE_NEIGHBOUR)
+    if (entry->decision->source <= ATTUNE_SOURCE_NEIGHBOUR)
       retire(entry, atomic_exchange_explicit(&entry->plan, NULL, memory_order_acq_rel));
   if (table->overflow) at_plan_overflow_drop_guesses(table->overflow);
   pthread_mutex_unlock(&table->lock);

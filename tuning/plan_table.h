@@ -1,28 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  * plan_table.h: from a problem on a device to its plan. Readers take no lock and write nothing shared, so that threads
  * scale; writers hold the table's mutex. Nothing that a reader may still see is freed before the table is closed, so the
- * table is bounded: the first AT_PLANS_MOST problems have their place, further ones share that of plan_overflow.h. */
+ * table is bounded: the first AT_PLANS_MOST problems, and of an operation the first at_op.plans_most, have their place,
+ * further ones share that of plan_overflow.h. */
 #ifndef AT_PLAN_TABLE_H
 #define AT_PLAN_TABLE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "tuning/decision.h"
 #include "tuning/plan_overflow.h"
 
-#define AT_PLANS_MOST ((size_t)32768) /* problems of one table: about 3 KB each */
+#define AT_PLANS_MOST ((size_t)32768) /* problems of one table */
 
+/* Of a GEMM it takes 1.2 KB with the key, the decision and the text, its plan 0.5 KB and what the implementation keeps. A
+ * problem of 4 KB takes 8 KB more: the key and its text. */
 typedef struct at_plan_entry {
   uint64_t hash;
   _Atomic(at_plan *) plan; /* NULL: withdrawn, a miss */
   _Atomic uint64_t calls;  /* that no thread's recent.h counts any more */
-  at_key key;
-  attune_decision decision;   /* under the table's lock, as the two below */
-  uint64_t recorded;          /* of `calls`, those that are in the recorded workload, or are not to be */
-  int as;                     /* how the first caller wrote the problem: see at_op.show */
-  at_plan *retired;           /* plans that were replaced or withdrawn, one of each configuration: they come back */
-  struct at_plan_entry *next; /* all entries, under the table's lock */
+  uint64_t recorded; /* under the table's lock: of `calls`, those that are in the recorded workload, or are not to be */
+  int as;            /* under it: how the first caller wrote the problem: see at_op.show */
+  at_plan *retired;  /* under it: plans that were replaced or withdrawn, one of each configuration: they come back */
+  struct at_plan_entry *next; /* under it: all entries */
+  attune_decision *decision;  /* a kept one (decision.h), under it; the problem's text is constant */
+  uint64_t key[];             /* as much as at_key_bytes of it; the decision lies behind */
 } at_plan_entry;
+
+static inline const at_key *at_plan_entry_key(const at_plan_entry *entry) {
+  return (const at_key *)(const void *)entry->key;
+}
+
+/* How many plans there are of an operation that bounds them. */
+typedef struct at_plan_count {
+  const at_op *op;
+  size_t count;
+  struct at_plan_count *next;
+} at_plan_count;
 
 typedef struct at_plan_slots {
   size_t mask;
@@ -38,6 +53,7 @@ typedef struct at_plan_table {
   size_t most;             /* constant: no more entries than this */
   size_t count;            /* under lock, as all below */
   at_plan_entry *entries;
+  at_plan_count *counts;
   at_plan_overflow *overflow; /* NULL: none yet */
 } at_plan_table;
 
@@ -50,7 +66,7 @@ static inline const at_plan_entry *at_plan_table_entry(at_plan_table *table, con
   at_plan_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
   for (size_t i = (size_t)hash & slots->mask;; i = (i + 1) & slots->mask) {
     const at_plan_entry *entry = atomic_load_explicit(&slots->slot[i], memory_order_acquire);
-    if (!entry || (entry->hash == hash && at_key_equal(&entry->key, key))) return entry;
+    if (!entry || (entry->hash == hash && at_key_equal(at_plan_entry_key(entry), key))) return entry;
   }
 }
 

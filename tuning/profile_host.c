@@ -18,7 +18,7 @@ void at_profile_ready_host(at_profile *profile, at_subject *subject) {
   const at_op *op = profile->op;
   if (subject->bare || subject->called || !op->caller_create || profile->once_ns >= CALLER_BELOW_NS) return;
   subject->called = true;
-  if (op->caller_create(&subject->caller, subject->plan, profile->operands->operands[0], profile->profiler->stream) !=
+  if (op->caller_create(&subject->caller, subject->plan, profile->operands->operands, profile->profiler->stream) !=
       ATTUNE_OK)
     subject->caller = NULL; /* launched, then */
 }
@@ -29,8 +29,12 @@ void at_profile_forget_host(at_profile *profile, at_subject *subject) {
 }
 
 static attune_status make_calls(at_profile *profile, const at_subject *subject, int from, int to) {
-  const at_bare_calls calls = {profile->operands->operands, profile->operands->copies, subject->first_copy + from,
-                               subject->first_copy + to};
+  const at_operand_set *set = profile->operands;
+  const at_bare_calls calls = {.operands = set->operands,
+                               .stride = set->operands_stride,
+                               .copies = set->copies,
+                               .from = subject->first_copy + from,
+                               .to = subject->first_copy + to};
   if (subject->bare) return subject->plan->implementation->bare(subject->plan, &calls);
   if (subject->caller) return profile->op->caller_run(subject->caller, &calls, profile->profiler->stream);
   return at_profile_launch_calls(profile, subject, from, to);

@@ -149,13 +149,15 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
                               : "out");
   memset(out, 0, sizeof *out);
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
+  char shown[AT_SHOWN_CHARS];
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
   if (status == ATTUNE_OK) op->fold(bytes, device);
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
   if (status == ATTUNE_NOT_FOUND)
-    status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", problem, device->name);
+    status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", at_shown(shown, problem),
+                     device->name);
   request q = {tuner, op, bytes, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, out};
   return status == ATTUNE_OK ? at_with_profiler(tuner, device, under_device, &q) : status;
 }

@@ -15,7 +15,6 @@ typedef struct claim {
   at_plan_entry *entry; /* lives as long as the table */
   uint64_t calls;
   int device;
-  char problem[AT_PROBLEM_CHARS];
 } claim;
 
 typedef struct claims {
@@ -50,8 +49,7 @@ static int add_claim(void *user, at_plan_entry *entry, uint64_t calls) {
   claim *c = &all->items[all->count++];
   c->entry = entry;
   c->calls = calls - entry->recorded;
-  c->device = at_key_device(&entry->key);
-  memcpy(c->problem, entry->decision.problem, sizeof c->problem);
+  c->device = at_key_device(at_plan_entry_key(entry));
   entry->recorded = calls;
   return 0;
 }
@@ -68,13 +66,13 @@ static int find_debt(void *user, at_plan_entry *entry, uint64_t calls) {
 static void move_debts(attune_tuner *tuner) {
   at_plan_entry *entry = NULL;
   while (at_plan_table_each(&tuner->captured, find_debt, &entry)) {
-    if (!at_plan_table_entry(&tuner->plans, &entry->key)) return;
+    if (!at_plan_table_entry(&tuner->plans, at_plan_entry_key(entry))) return;
     pthread_mutex_lock(&tuner->captured.lock);
     const uint64_t calls = atomic_load_explicit(&entry->calls, memory_order_relaxed);
     const uint64_t debt = entry->recorded > calls ? entry->recorded - calls : 0;
     entry->recorded -= debt;
     pthread_mutex_unlock(&tuner->captured.lock);
-    at_plan_table_note(&tuner->plans, &entry->key, 0, debt);
+    at_plan_table_note(&tuner->plans, at_plan_entry_key(entry), 0, debt);
   }
 }
 
@@ -85,7 +83,7 @@ static attune_status write_claims(attune_tuner *tuner, const claims *all) {
   for (size_t i = 0; i < all->count; i++) {
     const claim *c = &all->items[i];
     const char *fingerprint = at_tuner_fingerprint_known(tuner, c->device);
-    if (fingerprint) records[count++] = (at_record){fingerprint, c->problem, (int64_t)c->calls};
+    if (fingerprint) records[count++] = (at_record){fingerprint, c->entry->decision->problem, (int64_t)c->calls};
   }
   const attune_status status = at_store_record_all(tuner->user, records, count, WAIT_MS);
   free(records);
@@ -126,9 +124,11 @@ void at_recording_flush_sometimes(attune_tuner *tuner) {
 
 bool at_recording_first(attune_tuner *tuner, attune_device *device, const char *problem) {
   const char *fingerprint = NULL;
+  char shown[AT_SHOWN_CHARS];
   if (!tuner->user || at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK) return false;
   const attune_status status = at_store_record(tuner->user, fingerprint, problem, 1, FIRST_WAIT_MS);
   if (status == ATTUNE_OK) return true;
-  at_log(at_tuner_loss_level(tuner, status), "%s is not recorded yet: %s", problem, attune_last_message());
+  at_log(at_tuner_loss_level(tuner, status), "%s is not recorded yet: %s", at_shown(shown, problem),
+         attune_last_message());
   return false;
 }

@@ -24,10 +24,10 @@ static int keep_problem(void *user, const attune_library *library) {
 }
 
 attune_status at_registry_fail(const at_op *op, const char *problem, attune_device *device) {
-  char why[WHY_CHARS] = "";
+  char why[WHY_CHARS] = "", shown[AT_SHOWN_CHARS];
   if (op->each_library) (void)op->each_library(device, keep_problem, why);
-  return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports %s on %s%s%s", op->name, problem, device->name,
-                 why[0] ? ": " : "", why);
+  return at_fail(ATTUNE_UNSUPPORTED, "no implementation of %s supports %s on %s%s%s", op->name,
+                 at_shown(shown, problem), device->name, why[0] ? ": " : "", why);
 }
 
 const at_implementation *at_registry_find(const at_op *op, const char *name, const attune_device *device) {
@@ -44,14 +44,15 @@ attune_status at_plan_create(at_plan **out, const at_op *op, const at_implementa
   *out = NULL;
   if (!usable(implementation, problem, device))
     return at_fail(ATTUNE_UNSUPPORTED, "%s does not support this problem on %s", implementation->name, device->name);
-  at_plan *plan = calloc(1, sizeof *plan);
+  const size_t bytes = at_problem_bytes(op, problem);
+  at_plan *plan = calloc(1, sizeof *plan + (bytes + 7) / 8 * 8);
   if (!plan) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of %s", implementation->name);
   plan->launch = implementation->launch;
   plan->device = device;
   plan->implementation = implementation;
   plan->op = op;
   plan->configuration = *configuration;
-  memcpy(plan->problem, problem, op->problem_bytes);
+  plan->problem = memcpy(plan + 1, problem, bytes);
   const attune_status status = implementation->prepare(plan);
   if (status != ATTUNE_OK) {
     free(plan);

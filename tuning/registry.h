@@ -75,8 +75,9 @@ struct attune_plan {
   void *own; /* the op's, of a plan handed to a caller, with what releases it; NULL: nothing */
   void (*own_release)(void *own);
   struct at_guard *guard; /* watches a team on the host; NULL: none (guard.h) */
+  /* Of at_problem_bytes, zeros up to the end of the last word. It lies with the state: copies of a plan share both. */
+  const uint64_t *problem;
   at_configuration configuration;
-  uint64_t problem[AT_PROBLEM_BYTES / 8]; /* op->problem_bytes of it; zeros behind */
 };
 
 /* The vendor default for the problem on the device: the first implementation of the table that supports it, first

@@ -101,70 +101,56 @@ attune_status at_store_check_fields(const attune_decision *decision) {
 
 /* --- the hash --- */
 
-/* What is hashed: more room than a whole row takes. */
-typedef struct content {
-  size_t size;
-  unsigned char bytes[8192];
-} content;
-
-_Static_assert(AT_FINGERPRINT_CHARS + AT_FAMILY_CHARS + sizeof(attune_decision) + 2 * FIELD_COUNT * sizeof(uint64_t) <
-                   sizeof(((content *)0)->bytes),
-               "a row's content must fit");
-
-/* Leaves out what does not fit: only a key that no row can have is that long. */
-static void add_bytes(content *c, const void *bytes, size_t size) {
-  size_t room = sizeof c->bytes - c->size;
-  if (size > room) size = room;
-  memcpy(c->bytes + c->size, bytes, size);
-  c->size += size;
+static void add_bytes(XXH64_state_t *hash, const void *bytes, size_t size) {
+  (void)XXH64_update(hash, bytes, size);
 }
 
 /* Length first, so that the end of one text is never taken for the start of the next. */
-static void add_piece(content *c, const char *text, size_t chars) {
+static void add_piece(XXH64_state_t *hash, const char *text, size_t chars) {
   uint64_t length = chars;
-  add_bytes(c, &length, sizeof length);
-  add_bytes(c, text, chars);
+  add_bytes(hash, &length, sizeof length);
+  add_bytes(hash, text, chars);
 }
 
-static void add_text(content *c, const char *text) {
-  add_piece(c, text, strlen(text));
+static void add_text(XXH64_state_t *hash, const char *text) {
+  add_piece(hash, text, strlen(text));
 }
 
 uint64_t at_store_row_key(const char *fingerprint, const char *problem, const char *measure) {
-  content c;
-  c.size = 0;
-  add_piece(&c, fingerprint, at_fingerprint_device_chars(fingerprint));
-  add_text(&c, problem);
-  add_text(&c, measure);
-  return XXH64(c.bytes, c.size, 0);
+  XXH64_state_t hash;
+  (void)XXH64_reset(&hash, 0);
+  add_piece(&hash, fingerprint, at_fingerprint_device_chars(fingerprint));
+  add_text(&hash, problem);
+  add_text(&hash, measure);
+  return XXH64_digest(&hash);
 }
 
 /* The row's content as stored, in the order of the columns: the texts first, of which older versions had one. A machine
  * of the other byte order hashes otherwise: a miss, but its fingerprint is another one anyway. */
 static int64_t row_check(const char *fingerprint, bool old, const char *family, const attune_decision *decision,
                          int count) {
-  content c;
-  c.size = 0;
+  XXH64_state_t hash;
+  (void)XXH64_reset(&hash, 1);
   if (old) {
-    add_text(&c, fingerprint);
+    add_text(&hash, fingerprint);
   } else {
-    add_piece(&c, fingerprint, at_fingerprint_device_chars(fingerprint));
-    add_text(&c, at_fingerprint_implementations(fingerprint));
+    add_piece(&hash, fingerprint, at_fingerprint_device_chars(fingerprint));
+    add_text(&hash, at_fingerprint_implementations(fingerprint));
   }
-  add_text(&c, family);
+  add_text(&hash, family);
   for (int i = 0; i < count; i++) {
     const field *f = &fields[i];
     if (f->kind == FIELD_TEXT || f->kind == FIELD_TEXT_OR_EMPTY) {
-      add_text(&c, (const char *)decision + f->offset);
+      add_text(&hash, (const char *)decision + f->offset);
     } else if (f->kind == FIELD_REAL) {
       double value = get_real(decision, f);
-      add_bytes(&c, &value, sizeof value);
+      add_bytes(&hash, &value, sizeof value);
     } else {
       int64_t value = get_int64(decision, f);
-      add_bytes(&c, &value, sizeof value);
+      add_bytes(&hash, &value, sizeof value);
     }
   }
-  uint64_t digest = XXH64(c.bytes, c.size, 1);
+  uint64_t digest = XXH64_digest(&hash);
   int64_t check;
   memcpy(&check, &digest, sizeof check);
   return check;

@@ -16,10 +16,9 @@
 typedef struct at_store_row {
   struct at_store_row *next;
   uint64_t ticket;
-  uint64_t key; /* hash of the fingerprint's device, problem and measure */
-  char fingerprint[AT_FINGERPRINT_CHARS];
-  char family[AT_FAMILY_CHARS];
-  attune_decision winner;
+  uint64_t key;                     /* hash of the fingerprint's device, problem and measure */
+  const char *fingerprint, *family; /* these three behind the trials, no longer than their texts */
+  attune_decision *winner;          /* a kept one (decision.h) */
   int trial_count;
   at_trial trials[];
 } at_store_row;
@@ -56,9 +55,9 @@ typedef enum at_statement {
 /* A lease that this store holds. */
 typedef struct at_lease {
   struct at_lease *next;
-  bool released; /* its row could not be deleted yet */
-  char fingerprint[AT_FINGERPRINT_CHARS];
-  char problem[AT_PROBLEM_CHARS];
+  bool released;     /* its row could not be deleted yet */
+  char *fingerprint; /* of the device; behind the problem */
+  char problem[];
 } at_lease;
 
 struct at_store {

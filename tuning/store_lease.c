@@ -37,7 +37,7 @@ typedef struct lease_request {
 typedef struct dead_row {
   int64_t fingerprint;
   int64_t token;
-  char problem[AT_PROBLEM_CHARS];
+  char *problem;
 } dead_row;
 
 static int64_t token_of(const at_store *store) {
@@ -103,9 +103,9 @@ static int read_holder(at_store *store, void *user) {
 }
 
 static bool own_left_behind(const at_store *store, sqlite3_stmt *statement) {
-  char problem[AT_PROBLEM_CHARS];
   if (sqlite3_column_int64(statement, 0) != token_of(store)) return false;
-  if (!at_store_column_text(statement, 6, problem, sizeof problem, true)) return true;
+  const char *problem = (const char *)sqlite3_column_text(statement, 6);
+  if (!problem) return true;
   for (const at_lease *lease = store->leases; lease; lease = lease->next)
     if (!lease->released && strcmp(lease->problem, problem) == 0) return false;
   return true;
@@ -124,7 +124,9 @@ static int clear_dead(at_store *store, const lease_request *request) {
     dead_row *row = &rows[count];
     row->fingerprint = sqlite3_column_int64(statement, 5);
     row->token = token;
-    if (at_store_column_text(statement, 6, row->problem, sizeof row->problem, true)) count++;
+    const char *problem = (const char *)sqlite3_column_text(statement, 6);
+    row->problem = problem ? strdup(problem) : NULL;
+    if (row->problem) count++;
   }
   code = at_store_step_end(statement, code);
   for (int i = 0; i < count && code == SQLITE_OK; i++) {
@@ -134,6 +136,7 @@ static int clear_dead(at_store *store, const lease_request *request) {
     if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, 3, rows[i].token);
     if (code == SQLITE_OK) code = at_store_step_done(statement);
   }
+  for (int i = 0; i < count; i++) free(rows[i].problem);
   return code;
 }
 
@@ -191,6 +194,16 @@ static attune_status check_request(at_store *store, const char *fingerprint, con
   return ATTUNE_OK;
 }
 
+/* With the device's part of the fingerprint. */
+static at_lease *lease_new(const char *fingerprint, const char *problem) {
+  const size_t chars = at_fingerprint_device_chars(fingerprint), problem_bytes = strlen(problem) + 1;
+  at_lease *lease = calloc(1, sizeof *lease + problem_bytes + chars + 1);
+  if (!lease) return NULL;
+  memcpy(lease->problem, problem, problem_bytes);
+  lease->fingerprint = memcpy(lease->problem + problem_bytes, fingerprint, chars);
+  return lease;
+}
+
 /* Who waits asks again and again, so the question alone writes nothing. */
 attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, const char *problem,
                                      int64_t lifetime_ms) {
@@ -204,17 +217,15 @@ attune_status at_store_lease_acquire(at_store *store, const char *fingerprint, c
   const int64_t deadline_ns = at_store_deadline(LEASE_WAIT_MS);
   status = at_store_run(store, &ask, deadline_ns);
   if (status == ATTUNE_OK && request.holder == 0) {
-    request.lease = calloc(1, sizeof *request.lease);
+    request.lease = lease_new(fingerprint, problem);
     if (!request.lease) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a lease");
-    size_t at = 0;
-    (void)at_append(request.lease->fingerprint, sizeof request.lease->fingerprint, &at, "%.*s",
-                    (int)at_fingerprint_device_chars(fingerprint), fingerprint);
-    (void)at_copy_text(request.lease->problem, sizeof request.lease->problem, problem);
     status = at_store_run(store, &get, deadline_ns);
     free(request.lease);
   }
   if (status != ATTUNE_OK || request.holder == 0) return status;
-  return at_fail(ATTUNE_BUSY, "'%s' is being measured by process %lld", problem, (long long)request.holder);
+  char shown[AT_SHOWN_CHARS];
+  return at_fail(ATTUNE_BUSY, "'%s' is being measured by process %lld", at_shown(shown, problem),
+                 (long long)request.holder);
 }
 
 static int extend(at_store *store, void *user) {
@@ -237,7 +248,8 @@ attune_status at_store_lease_renew(at_store *store, const char *fingerprint, con
   const at_store_job job = {true, extend, NULL, &request};
   status = at_store_run(store, &job, at_store_deadline(RENEW_WAIT_MS));
   if (status != ATTUNE_OK || request.changed > 0) return status;
-  return at_fail(ATTUNE_NOT_FOUND, "the lease on '%s' is lost", problem);
+  char shown[AT_SHOWN_CHARS];
+  return at_fail(ATTUNE_NOT_FOUND, "the lease on '%s' is lost", at_shown(shown, problem));
 }
 
 static int drop(at_store *store, void *user) {

@@ -124,7 +124,7 @@ attune_status at_store_put(at_store *store, const char *fingerprint, const char 
 /* Not queued: what cannot be written now is no loss. */
 static int write_winner(at_store *store, void *user) {
   const at_store_row *row = user;
-  return at_store_winner_write(store, row->fingerprint, row->family, &row->winner);
+  return at_store_winner_write(store, row->fingerprint, row->family, row->winner);
 }
 
 attune_status at_store_doubt(at_store *store, const char *fingerprint, const char *family,

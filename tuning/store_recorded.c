@@ -3,6 +3,7 @@
 #include "tuning/store_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* --- writing --- */
@@ -61,7 +62,7 @@ attune_status at_store_record(at_store *store, const char *fingerprint, const ch
 
 typedef struct recorded {
   int64_t count;
-  char problem[AT_PROBLEM_CHARS];
+  char *problem;
 } recorded;
 
 typedef struct recorded_list {
@@ -81,23 +82,30 @@ static bool grow(recorded_list *list) {
   return true;
 }
 
+static void empty_list(recorded_list *list) {
+  for (size_t i = 0; i < list->count; i++) free(list->items[i].problem);
+  list->count = 0;
+}
+
 /* Reads all at once: their order changes while others count. */
 static int read_recorded(at_store *store, void *user) {
   recorded_list *list = user;
   sqlite3_stmt *statement;
-  list->count = 0;
+  char problem[AT_PROBLEM_CHARS];
+  empty_list(list);
   int code = at_store_statement(store, AT_SQL_RECORDED, &statement);
   if (code == SQLITE_OK) code = at_store_bind_device(statement, 1, list->fingerprint);
   if (code != SQLITE_OK) return code;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-    if (!grow(list)) {
+    const int64_t count = sqlite3_column_int64(statement, 1);
+    const bool sound = sqlite3_column_type(statement, 1) == SQLITE_INTEGER && count > 0 &&
+                       at_store_column_text(statement, 0, problem, sizeof problem, false);
+    char *copy = sound && grow(list) ? strdup(problem) : NULL;
+    if (sound && !copy) {
       (void)sqlite3_reset(statement);
       return SQLITE_NOMEM;
     }
-    recorded *item = &list->items[list->count];
-    item->count = sqlite3_column_int64(statement, 1);
-    bool sound = sqlite3_column_type(statement, 1) == SQLITE_INTEGER && item->count > 0;
-    if (sound && at_store_column_text(statement, 0, item->problem, sizeof item->problem, false)) list->count++;
+    if (sound) list->items[list->count++] = (recorded){count, copy};
   }
   return at_store_step_end(statement, code);
 }
@@ -111,6 +119,7 @@ attune_status at_store_each_recorded(at_store *store, const char *fingerprint, a
   for (size_t i = 0; i < list.count && status == ATTUNE_OK; i++) {
     if (fn(user, list.items[i].problem, list.items[i].count) != 0) break;
   }
+  empty_list(&list);
   free(list.items);
   return status;
 }

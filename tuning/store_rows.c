@@ -2,6 +2,8 @@
  * store_rows.c: a winner with its trials as a checked copy, and how it is written. */
 #include "tuning/store_internal.h"
 
+#include "tuning/decision.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,21 +30,29 @@ attune_status at_store_row_make(at_store_row **out, const char *fingerprint, con
   }
   attune_status status = at_store_check_text("fingerprint", fingerprint, AT_FINGERPRINT_CHARS, false);
   if (status == ATTUNE_OK) status = at_store_check_text("family", family, AT_FAMILY_CHARS, false);
-  attune_decision copy = status == ATTUNE_OK ? *winner : (attune_decision){0};
-  copy.complete = copy.complete != 0;
-  copy.unsure = copy.unsure != 0;
-  if (status == ATTUNE_OK) status = at_store_check_fields(&copy);
+  if (status == ATTUNE_OK) status = at_store_check_text("problem", winner->problem, AT_PROBLEM_CHARS, false);
   for (int i = 0; i < trial_count && status == ATTUNE_OK; i++) status = check_trial(&trials[i]);
   if (status != ATTUNE_OK) return status;
-  at_store_row *row = calloc(1, sizeof *row + (size_t)trial_count * sizeof *trials);
-  if (!row) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to keep the winner of %s", winner->problem);
-  (void)at_copy_text(row->fingerprint, sizeof row->fingerprint, fingerprint);
-  (void)at_copy_text(row->family, sizeof row->family, family);
-  row->winner = copy;
-  row->winner.source = ATTUNE_SOURCE_STORED;
+  const size_t trial_bytes = (size_t)trial_count * sizeof *trials, winner_bytes = at_decision_bytes(winner),
+               fingerprint_bytes = strlen(fingerprint) + 1, family_bytes = strlen(family) + 1;
+  at_store_row *row = calloc(1, sizeof *row + trial_bytes + winner_bytes + fingerprint_bytes + family_bytes);
+  if (!row) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to keep a winner");
+  char *behind = (char *)row->trials + trial_bytes;
+  row->winner = (attune_decision *)(void *)behind;
+  at_decision_keep(row->winner, winner);
+  row->winner->complete = winner->complete != 0;
+  row->winner->unsure = winner->unsure != 0;
+  row->winner->source = ATTUNE_SOURCE_STORED;
+  row->fingerprint = memcpy(behind + winner_bytes, fingerprint, fingerprint_bytes);
+  row->family = memcpy(behind + winner_bytes + fingerprint_bytes, family, family_bytes);
   row->trial_count = trial_count;
-  if (trial_count > 0) memcpy(row->trials, trials, (size_t)trial_count * sizeof *trials);
-  row->key = at_store_row_key(fingerprint, copy.problem, copy.measure);
+  if (trial_count > 0) memcpy(row->trials, trials, trial_bytes);
+  status = at_store_check_fields(row->winner);
+  if (status != ATTUNE_OK) {
+    free(row);
+    return status;
+  }
+  row->key = at_store_row_key(fingerprint, winner->problem, winner->measure);
   *out = row;
   return ATTUNE_OK;
 }
@@ -61,8 +71,8 @@ static int bind_fingerprint(sqlite3_stmt *statement, const char *fingerprint) {
 static int trial_statement(at_store *store, at_statement which, const at_store_row *row, sqlite3_stmt **out) {
   int code = at_store_statement(store, which, out);
   if (code == SQLITE_OK) code = bind_fingerprint(*out, row->fingerprint);
-  if (code == SQLITE_OK) code = bind_text(*out, 3, row->winner.problem);
-  if (code == SQLITE_OK) code = bind_text(*out, 4, row->winner.measure);
+  if (code == SQLITE_OK) code = bind_text(*out, 3, row->winner->problem);
+  if (code == SQLITE_OK) code = bind_text(*out, 4, row->winner->measure);
   return code;
 }
 
@@ -105,6 +115,6 @@ int at_store_winner_write(at_store *store, const char *fingerprint, const char *
 }
 
 int at_store_row_write(at_store *store, const at_store_row *row) {
-  const int code = at_store_winner_write(store, row->fingerprint, row->family, &row->winner);
+  const int code = at_store_winner_write(store, row->fingerprint, row->family, row->winner);
   return code == SQLITE_OK ? write_trials(store, row) : code;
 }

@@ -4,6 +4,8 @@
  * ends in a damaged tree too. */
 #include "tuning/store_internal.h"
 
+#include "tuning/decision.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,13 +172,13 @@ static bool list_waiting(at_store *store, key_walk *of) {
   const uint64_t key = store->first ? at_store_row_key(of->fingerprint, of->problem, of->measure) : 0;
   for (const at_store_row *row = store->first; row && ok; row = row->next) {
     if (row->key != key || !same_device(row->fingerprint, of->fingerprint) ||
-        strcmp(row->winner.problem, of->problem) != 0 || strcmp(row->winner.measure, of->measure) != 0)
+        strcmp(row->winner->problem, of->problem) != 0 || strcmp(row->winner->measure, of->measure) != 0)
       continue;
     waiting *one = malloc(sizeof *one);
     ok = one != NULL;
     if (!ok) break;
     one->next = of->first;
-    one->decision = row->winner;
+    at_decision_give(&one->decision, row->winner);
     (void)at_copy_text(one->fingerprint, sizeof one->fingerprint, row->fingerprint);
     of->first = one;
   }
@@ -265,5 +267,7 @@ attune_status at_store_find(at_store *store, const char *fingerprint, const char
   if (request.found) return ATTUNE_OK;
   memset(out, 0, sizeof *out);
   if (status != ATTUNE_OK && status != ATTUNE_BAD_DATA) return status;
-  return at_fail(ATTUNE_NOT_FOUND, "%s has no usable winner of '%s', %s", store->path, problem, measure);
+  char shown[AT_SHOWN_CHARS];
+  return at_fail(ATTUNE_NOT_FOUND, "%s has no usable winner of '%s', %s", store->path, at_shown(shown, problem),
+                 measure);
 }

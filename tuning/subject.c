@@ -3,7 +3,8 @@
 #include "tuning/subject.h"
 
 attune_status at_profile_launch(const at_profile *profile, const at_plan *plan, int copy) {
-  return plan->launch(plan, profile->operands->operands[copy % profile->operands->copies], profile->profiler->stream);
+  return plan->launch(plan, at_operand_set_operands(profile->operands, copy % profile->operands->copies),
+                      profile->profiler->stream);
 }
 
 attune_status at_profile_launch_calls(const at_profile *profile, const at_subject *subject, int from, int to) {

@@ -4,6 +4,7 @@
 #include "tuning/tune.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -44,7 +45,19 @@ static void unlock_device(const attune_device *device) {
   pthread_mutex_unlock(&device_lock[device->index]);
 }
 
+/* What is too large for the stack of a small thread. */
+typedef struct room {
+  at_key key;
+  attune_decision head;   /* text of the problem, device, measure */
+  attune_decision out;    /* the winner */
+  attune_decision before; /* the one so far */
+  attune_decision found;  /* in a database */
+  at_search_result result;
+  char family[AT_FAMILY_CHARS], fingerprint[AT_FINGERPRINT_CHARS];
+} room;
+
 typedef struct job {
+  room *room;
   attune_tuner *tuner;
   const at_op *op;
   const void *problem;
@@ -67,13 +80,12 @@ static bool enough(const job *j, const attune_decision *found) {
 
 /* The winner so far, in this tuner or in a database. */
 static bool incumbent(const job *j, attune_decision *out) {
-  at_key key;
-  at_key_make(&key, j->op, j->problem, j->device);
-  const bool used = at_plan_table_decision(&j->tuner->plans, &key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR;
+  const bool used =
+      at_plan_table_decision(&j->tuner->plans, &j->room->key, out) && out->source > ATTUNE_SOURCE_NEIGHBOUR;
   if (used && out->source == ATTUNE_SOURCE_TUNED) return true;
-  attune_decision stored;
-  if (at_weigh_winner(j->tuner, j->op, j->problem, j->device, &stored) != ATTUNE_OK) return used;
-  *out = stored;
+  attune_decision *stored = &j->room->found;
+  if (at_weigh_winner(j->tuner, j->op, j->problem, j->device, stored) != ATTUNE_OK) return used;
+  *out = *stored;
   return true;
 }
 
@@ -93,10 +105,10 @@ static void tell_wait(const job *j) {
 
 /* A winner in a database that needs no measuring. */
 static bool others_winner(const job *j, attune_decision *out) {
-  attune_decision found;
-  if (j->force || at_weigh_winner(j->tuner, j->op, j->problem, j->device, &found) != ATTUNE_OK) return false;
-  if (!enough(j, &found)) return false;
-  *out = found;
+  attune_decision *found = &j->room->found;
+  if (j->force || at_weigh_winner(j->tuner, j->op, j->problem, j->device, found) != ATTUNE_OK) return false;
+  if (!enough(j, found)) return false;
+  *out = *found;
   return true;
 }
 
@@ -134,22 +146,23 @@ static attune_status profiler_of(const job *j, at_profiler **out) {
 /* The database has a winner that only holds where more threads are than here: what was found with fewer is no reason to
  * lose it. */
 static bool needs_more_threads(const job *j, const char *fingerprint, const attune_decision *winner) {
-  attune_decision row;
+  attune_decision *row = &j->room->found;
   at_configuration configuration;
   int64_t threads = 1;
   return j->device->properties.kind == ATTUNE_DEVICE_HOST && !j->force &&
-         at_store_find(j->tuner->user, fingerprint, winner->problem, winner->measure, &row) == ATTUNE_OK &&
-         at_copy_text(configuration.text, sizeof configuration.text, row.configuration) &&
+         at_store_find(j->tuner->user, fingerprint, winner->problem, winner->measure, row) == ATTUNE_OK &&
+         at_copy_text(configuration.text, sizeof configuration.text, row->configuration) &&
          at_configuration_get(&configuration, "threads", &threads) && threads > at_cpu_count();
 }
 
-static void commit(const job *j, const at_search_result *result, const attune_decision *winner) {
-  char family[AT_FAMILY_CHARS], fingerprint[AT_FINGERPRINT_CHARS];
-  if (!j->tuner->user || j->op->family(j->problem, family, sizeof family) != ATTUNE_OK) return;
-  attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, sizeof fingerprint);
+static void commit(const job *j, const attune_decision *winner) {
+  const at_search_result *result = &j->room->result;
+  char *family = j->room->family, *fingerprint = j->room->fingerprint, shown[AT_SHOWN_CHARS];
+  if (!j->tuner->user || j->op->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
+  attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, AT_FINGERPRINT_CHARS);
   if (status == ATTUNE_OK && needs_more_threads(j, fingerprint, winner)) {
     at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: the database's needs more than the %d threads of here",
-           winner->problem, at_cpu_count());
+           at_shown(shown, winner->problem), at_cpu_count());
     return;
   }
   if (status == ATTUNE_OK)
@@ -157,8 +170,8 @@ static void commit(const job *j, const at_search_result *result, const attune_de
         at_store_put(j->tuner->user, fingerprint, family, winner, result->trials, result->trial_count, COMMIT_WAIT_MS);
   at_tuner_database_is(j->tuner, status);
   if (status != ATTUNE_OK)
-    at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s", winner->problem,
-           attune_last_message());
+    at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s",
+           at_shown(shown, winner->problem), attune_last_message());
 }
 
 /* Under the device's lock and lease. */
@@ -177,11 +190,11 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
   if (status == ATTUNE_OK && at_exit_begun()) /* libraries were taken away meanwhile: the times may be of anything */
     status = at_fail(ATTUNE_DEVICE_ERROR, "the process ends; nothing is tuned any more");
   if (status != ATTUNE_OK) return status;
-  const attune_decision head = *out;
+  const attune_decision *head = &j->room->head;
   *out = result->decision;
-  memcpy(out->problem, head.problem, sizeof out->problem);
-  memcpy(out->device, head.device, sizeof out->device);
-  memcpy(out->measure, head.measure, sizeof out->measure);
+  memcpy(out->problem, head->problem, sizeof out->problem);
+  memcpy(out->device, head->device, sizeof out->device);
+  memcpy(out->measure, head->measure, sizeof out->measure);
   out->source = ATTUNE_SOURCE_TUNED;
   out->tuned_at = (int64_t)time(NULL);
   return ATTUNE_OK;
@@ -202,11 +215,9 @@ static bool stays(const attune_decision *before, const at_search_result *result,
 
 /* The winner is what calls use from now on. */
 static void publish(const job *j, const attune_decision *winner) {
-  at_key key;
   at_plan *plan = NULL;
-  at_key_make(&key, j->op, j->problem, j->device);
   if (at_plan_of_decision(j->op, j->problem, j->device, winner, &plan) == ATTUNE_OK &&
-      at_plan_table_put(&j->tuner->plans, &key, &plan, winner, false) == ATTUNE_OK) {
+      at_plan_table_put(&j->tuner->plans, &j->room->key, &plan, winner, false) == ATTUNE_OK) {
     at_guard_renew(plan, winner); /* it may be the plan that there was */
     at_plan_unuse(plan);
   }
@@ -225,20 +236,21 @@ static attune_status bound_budget(job *j) {
 }
 
 /* How long it may wait: what is left of the tuner's whole budget, or of the caller's. */
-static at_flight flight_of(const job *j, const attune_decision *head, bool at_once) {
+static at_flight flight_of(const job *j, bool at_once) {
   double wait_ns = j->wait_ns;
   if (j->most_ns > 0.0 && (wait_ns <= 0.0 || j->most_ns < wait_ns)) wait_ns = j->most_ns;
   return (at_flight){.store = j->tuner->user,
                      .device = j->device,
                      .fingerprint = j->fingerprint,
-                     .problem = head->problem,
+                     .problem = j->room->head.problem,
                      .deadline_ns = wait_ns > 0.0 ? at_now_ns() + (int64_t)wait_ns : 0,
                      .at_once = at_once};
 }
 
 /* Waits for others, measures, or takes what they found. *measured: there is a new winner to commit. Under the device's
  * lock. */
-static attune_status fly(job *j, at_search_result *result, attune_decision *out, bool *measured) {
+static attune_status fly(job *j, attune_decision *out, bool *measured) {
+  at_search_result *result = &j->room->result;
   const int64_t start_ns = at_now_ns();
   bool won = false, found = false;
   attune_status status = claim(j, out, &won);
@@ -249,11 +261,11 @@ static attune_status fly(job *j, at_search_result *result, attune_decision *out,
       if (j->most_ns < 1.0) j->most_ns = 1.0;
     }
     if (status == ATTUNE_OK && !won) {
-      attune_decision before;
-      const bool had = incumbent(j, &before);
-      status = measure_problem(j, had ? &before : NULL, result, out);
+      attune_decision *before = &j->room->before;
+      const bool had = incumbent(j, before);
+      status = measure_problem(j, had ? before : NULL, result, out);
       found = status == ATTUNE_OK;
-      *measured = found && !(had && stays(&before, result, out));
+      *measured = found && !(had && stays(before, result, out));
     }
     at_device_lease_release(j->device);
   }
@@ -264,22 +276,25 @@ static attune_status fly(job *j, at_search_result *result, attune_decision *out,
 
 /* What was tuned, how long it took with all waiting, and what came of it. */
 static void tell_result(const attune_decision *d, int64_t took_ns) {
-  char versus[96] = "";
+  char versus[96] = "", shown[AT_SHOWN_CHARS];
   if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
   if (d->default_time_ns > 0.0 && d->time_ns > 0.0)
     snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %.3f us", d->default_time_ns / d->time_ns,
              d->default_implementation, d->default_time_ns * 1e-3);
-  at_log(ATTUNE_LOG_INFO, "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s", d->problem, d->device,
-         (double)took_ns * 1e-6, d->implementation, *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3,
-         versus, d->candidates, d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note);
+  at_log(ATTUNE_LOG_INFO, "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s",
+         at_shown(shown, d->problem), d->device, (double)took_ns * 1e-6, d->implementation,
+         *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3, versus, d->candidates,
+         d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note);
 }
 
-static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
-  at_search_result result = {.warning = ""};
-  attune_decision head;
+/* The winner into j->room->out. */
+static attune_status tune_in_room(job *j, bool at_once) {
+  attune_decision *out = &j->room->out;
+  const at_search_result *result = &j->room->result;
   const int64_t start_ns = at_now_ns();
   attune_status status = at_tuner_fingerprint(j->tuner, j->device, &j->fingerprint);
   if (status != ATTUNE_OK) return status;
+  at_key_make(&j->room->key, j->op, j->problem, j->device);
   if (!j->force && known(j, out)) return ATTUNE_OK;
   pthread_once(&device_lock_once, device_lock_init);
   const int64_t now = (int64_t)time(NULL);
@@ -287,18 +302,29 @@ static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
   bool measured = false;
   if (j->force || !known(j, out)) { /* another thread may have tuned it meanwhile */
     status = bound_budget(j);
-    if (status == ATTUNE_OK) status = at_decision_begin(j->tuner, j->op, j->problem, j->device, &head);
+    if (status == ATTUNE_OK) status = at_decision_begin(j->tuner, j->op, j->problem, j->device, &j->room->head);
     if (status == ATTUNE_OK) {
-      *out = head;
-      j->flight = flight_of(j, &head, at_once);
-      status = fly(j, &result, out, &measured);
+      *out = j->room->head;
+      j->flight = flight_of(j, at_once);
+      status = fly(j, out, &measured);
     }
   }
   unlock_device(j->device);
-  if (measured) commit(j, &result, out);
+  if (measured) commit(j, out);
   at_flight_end(&j->flight);
-  if (status == ATTUNE_OK && result.decision.samples > 0) tell_result(out, at_now_ns() - start_ns);
-  if (result.warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result.warning);
+  if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, at_now_ns() - start_ns);
+  if (result->warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result->warning);
+  return status;
+}
+
+/* `out` may be NULL. */
+static attune_status tune_problem(job *j, bool at_once, attune_decision *out) {
+  j->room = malloc(sizeof *j->room);
+  if (!j->room) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to tune a problem");
+  memset(&j->room->result, 0, sizeof j->room->result);
+  const attune_status status = tune_in_room(j, at_once);
+  if (status == ATTUNE_OK && out) at_decision_give(out, &j->room->out);
+  free(j->room);
   return status;
 }
 
@@ -322,7 +348,6 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
     return at_fail(ATTUNE_INVALID_ARGUMENT, "budget_ms is %g; should be at most 1e12, or 0 for the tuner's own",
                    budget_ms);
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
-  attune_decision decision;
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
@@ -330,9 +355,8 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   const int before = device->backend->relax ? device->backend->relax(device) : 0;
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
   j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
-  if (status == ATTUNE_OK) status = tune_problem(&j, at_once, &decision);
+  if (status == ATTUNE_OK) status = tune_problem(&j, at_once, out);
   if (device->backend->restore) device->backend->restore(before);
-  if (status == ATTUNE_OK && out) *out = decision;
   return at_message_settle(&kept, status);
 }
 

@@ -5,8 +5,8 @@
 
 #include "tuning/winner.h"
 
-/* Searches for the problem (folded for the device) now and commits the winner, unless a complete one is known and not `force`. budget_ns 0: the
- * tuner's, else also the longest to wait for others that measure. */
+/* Searches for the problem (folded for the device) now and commits the winner, unless a complete one is known and not
+ * `force`. budget_ns 0: the tuner's, else also the longest to wait for others that measure. `out` may be NULL. */
 attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                               double budget_ns, bool force, attune_decision *out);
 

@@ -16,16 +16,18 @@ typedef struct collection {
 static int copy_entry(void *user, at_plan_entry *entry, uint64_t calls) {
   collection *c = user;
   if (calls == 0) return 0;
-  if (c->usage->count == c->room) {
+  const at_key *key = at_plan_entry_key(entry);
+  const size_t key_bytes = at_key_bytes(key);
+  char *both = c->usage->count < c->room ? malloc(key_bytes + at_decision_bytes(entry->decision)) : NULL;
+  if (!both) {
     c->usage->totals.other_calls += calls;
     return 0;
   }
   at_usage_item *item = &c->usage->items[c->usage->count++];
-  memset(&item->entry, 0, sizeof item->entry);
-  item->entry.calls = calls;
-  item->decision = entry->decision;
-  item->key = entry->key;
-  item->as = entry->as;
+  *item = (at_usage_item){.entry = {.calls = calls}, .as = entry->as};
+  item->key = memcpy(both, key, key_bytes);
+  item->decision = (attune_decision *)(void *)(both + key_bytes);
+  at_decision_keep(item->decision, entry->decision);
   return 0;
 }
 
@@ -38,8 +40,8 @@ static size_t entries_of(at_plan_table *table) {
 
 /* Where the default runs although a winner is stored (mode off): what is known of both. */
 static void look_up(attune_tuner *tuner, at_usage_item *item) {
-  attune_decision *d = &item->decision, row;
-  const char *fingerprint = at_tuner_fingerprint_known(tuner, at_key_device(&item->key));
+  attune_decision *d = item->decision, row;
+  const char *fingerprint = at_tuner_fingerprint_known(tuner, at_key_device(item->key));
   at_store *const stores[] = {tuner->user, tuner->system};
   for (size_t i = 0; i < AT_COUNT(stores) && fingerprint; i++) {
     if (!stores[i] || at_store_find(stores[i], fingerprint, d->problem, d->measure, &row) != ATTUNE_OK) continue;
@@ -53,17 +55,18 @@ static void look_up(attune_tuner *tuner, at_usage_item *item) {
 
 static void estimate(attune_tuner *tuner, at_usage_item *item) {
   attune_profile_entry *e = &item->entry;
-  const attune_decision *d = &item->decision;
-  const at_op *op = at_tuner_op_of(tuner, &item->key);
-  const void *problem = at_key_problem(&item->key);
+  const attune_decision *d = item->decision;
+  const at_op *op = at_tuner_op_of(tuner, item->key);
+  const void *problem = at_key_problem(item->key);
+  char text[AT_PROBLEM_CHARS];
   e->untuned = d->source <= ATTUNE_SOURCE_NEIGHBOUR;
   if (e->untuned) look_up(tuner, item);
   e->time_ns = d->time_ns * (double)e->calls;
   if (!e->untuned && d->time_ns > 0.0 && d->default_time_ns > 0.0)
     e->saved_ns = (d->default_time_ns - d->time_ns) * (double)e->calls;
   e->flops = op ? op->flops(problem) : 0.0;
-  if (!op || !op->show || op->show(problem, item->as, item->problem, sizeof item->problem) != ATTUNE_OK)
-    memcpy(item->problem, d->problem, sizeof item->problem);
+  if (op && op->show && op->show(problem, item->as, text, sizeof text) == ATTUNE_OK && strcmp(text, d->problem) != 0)
+    item->problem = strdup(text);
 }
 
 static void add_up(attune_profile_totals *t, const attune_profile_entry *e) {
@@ -84,7 +87,7 @@ static int order(const void *left, const void *right) {
   int result = greater_first(a->entry.time_ns, b->entry.time_ns);
   if (!result) result = greater_first((double)a->entry.calls * a->entry.flops, (double)b->entry.calls * b->entry.flops);
   if (!result) result = greater_first((double)a->entry.calls, (double)b->entry.calls);
-  return result ? result : strcmp(a->decision.problem, b->decision.problem);
+  return result ? result : strcmp(a->decision->problem, b->decision->problem);
 }
 
 attune_status at_usage_take(at_usage *out, attune_tuner *tuner) {
@@ -104,15 +107,33 @@ attune_status at_usage_take(at_usage *out, attune_tuner *tuner) {
   qsort(out->items, out->count, sizeof *out->items, order);
   for (size_t i = 0; i < out->count; i++) {
     at_usage_item *item = &out->items[i];
-    item->entry.problem = item->problem;
-    item->entry.decision = &item->decision;
+    item->entry.problem = item->problem ? item->problem : item->decision->problem;
+    item->entry.decision = item->decision;
     item->entry.share = t->time_ns > 0.0 ? item->entry.time_ns / t->time_ns : 0.0;
   }
   return ATTUNE_OK;
 }
 
 void at_usage_free(at_usage *usage) {
+  for (size_t i = 0; i < usage->count; i++) {
+    free(usage->items[i].key);
+    free(usage->items[i].problem);
+  }
   free(usage->items);
+}
+
+/* Callers are given whole decisions: they may assign them. */
+static attune_status tell(const at_usage *usage, attune_profile_fn fn, void *user) {
+  attune_decision *decision = calloc(1, sizeof *decision);
+  if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a decision");
+  for (size_t i = 0; i < usage->count; i++) {
+    attune_profile_entry entry = usage->items[i].entry;
+    at_decision_give(decision, entry.decision);
+    entry.decision = decision;
+    if (fn(user, &entry) != 0) break;
+  }
+  free(decision);
+  return ATTUNE_OK;
 }
 
 attune_status attune_tuner_profile(attune_tuner *tuner, attune_profile_fn fn, void *user,
@@ -121,11 +142,10 @@ attune_status attune_tuner_profile(attune_tuner *tuner, attune_profile_fn fn, vo
   at_message kept;
   at_usage usage;
   at_message_keep(&kept);
-  const attune_status status = at_message_settle(&kept, at_usage_take(&usage, tuner));
+  attune_status status = at_message_settle(&kept, at_usage_take(&usage, tuner));
   if (status != ATTUNE_OK) return status;
   if (out_totals) *out_totals = usage.totals;
-  for (size_t i = 0; i < usage.count && fn; i++)
-    if (fn(user, &usage.items[i].entry) != 0) break;
+  if (fn) status = tell(&usage, fn, user);
   at_usage_free(&usage);
-  return ATTUNE_OK;
+  return status;
 }

@@ -9,9 +9,9 @@
 
 typedef struct at_usage_item {
   attune_profile_entry entry; /* its pointers lead to the two below */
-  attune_decision decision;
-  char problem[AT_PROBLEM_CHARS];
-  at_key key;
+  attune_decision *decision;  /* a kept one (decision.h) */
+  char *problem;              /* NULL: as the decision has it */
+  at_key *key;                /* as much as at_key_bytes of it; the decision lies behind */
   int as;
 } at_usage_item;
 

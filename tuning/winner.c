@@ -48,6 +48,13 @@ typedef struct held {
   attune_decision decision;
 } held;
 
+/* A look for one; too large for the stack of a small thread. */
+typedef struct seeking {
+  held found;
+  attune_decision key; /* the texts that it is found by */
+  char family[AT_FAMILY_CHARS];
+} seeking;
+
 typedef struct holding {
   const at_op *op;
   attune_device *device;
@@ -117,10 +124,10 @@ static attune_status first_usable(const at_op *op, const void *problem, attune_d
 }
 
 static attune_status find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                                 held *out, at_plan **plan) {
-  attune_decision key;
+                                 seeking *s, at_plan **plan) {
+  held *out = &s->found;
   const char *fingerprint = NULL;
-  attune_status status = at_decision_begin(tuner, op, problem, device, &key);
+  attune_status status = at_decision_begin(tuner, op, problem, device, &s->key);
   if (status == ATTUNE_OK) status = at_tuner_fingerprint(tuner, device, &fingerprint);
   if (status != ATTUNE_OK) return status;
   const struct {
@@ -130,7 +137,8 @@ static attune_status find_winner(attune_tuner *tuner, const at_op *op, const voi
   status = ATTUNE_NOT_FOUND;
   for (size_t i = 0; i < AT_COUNT(layers); i++) {
     holding h;
-    if (find_holding(layers[i].store, op, problem, device, fingerprint, &key, &h) == ATTUNE_BUSY) status = ATTUNE_BUSY;
+    if (find_holding(layers[i].store, op, problem, device, fingerprint, &s->key, &h) == ATTUNE_BUSY)
+      status = ATTUNE_BUSY;
     const attune_status found = first_usable(op, problem, device, &h, out, plan);
     free(h.winners);
     out->decision.source = layers[i].source;
@@ -142,12 +150,12 @@ static attune_status find_winner(attune_tuner *tuner, const at_op *op, const voi
 
 attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                              attune_decision *out, at_plan **plan) {
-  held *found = malloc(sizeof *found);
+  seeking *s = malloc(sizeof *s);
   at_plan *made = NULL;
-  if (!found) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
-  const attune_status status = find_winner(tuner, op, problem, device, found, &made);
-  if (status == ATTUNE_OK) *out = found->decision;
-  free(found);
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
+  const attune_status status = find_winner(tuner, op, problem, device, s, &made);
+  if (status == ATTUNE_OK) *out = s->found.decision;
+  free(s);
   if (plan && status == ATTUNE_OK)
     *plan = made;
   else
@@ -157,40 +165,46 @@ attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *p
 
 attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                               attune_decision *out) {
-  held *found = malloc(sizeof *found);
+  seeking *s = malloc(sizeof *s);
   at_plan *made = NULL;
-  if (!found) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
-  const attune_status status = find_winner(tuner, op, problem, device, found, &made);
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
+  const attune_status status = find_winner(tuner, op, problem, device, s, &made);
   at_plan_destroy(made);
   if (status == ATTUNE_OK) {
-    *out = found->decision;
-    (void)at_rivals_difference(op, problem, device, found->fingerprint, out, out->changed, sizeof out->changed);
+    *out = s->found.decision;
+    (void)at_rivals_difference(op, problem, device, s->found.fingerprint, out, out->changed, sizeof out->changed);
   }
-  free(found);
+  free(s);
   return status;
+}
+
+static void doubt_here(attune_tuner *tuner, const at_op *op, const void *problem, const attune_device *device,
+                       const attune_decision *winner, const char *why) {
+  at_key key;
+  at_key_make(&key, op, problem, device);
+  at_plan_table_doubt(&tuner->plans, &key, winner->tuned_at, why);
 }
 
 void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                      const attune_decision *winner, const char *why) {
   enum { WAIT_MS = 1000 };
-  char family[AT_FAMILY_CHARS];
+  char shown[AT_SHOWN_CHARS];
   at_plan *plan = NULL;
-  at_key key;
-  at_key_make(&key, op, problem, device);
-  at_plan_table_doubt(&tuner->plans, &key, winner->tuned_at, why);
-  held *found = malloc(sizeof *found);
-  const bool is = found && find_winner(tuner, op, problem, device, found, &plan) == ATTUNE_OK &&
-                  found->decision.source == ATTUNE_SOURCE_STORED && found->decision.tuned_at == winner->tuned_at &&
-                  strcmp(found->decision.configuration, winner->configuration) == 0;
+  doubt_here(tuner, op, problem, device, winner, why);
+  seeking *s = malloc(sizeof *s);
+  attune_decision *found = s ? &s->found.decision : NULL;
+  const bool is = s && find_winner(tuner, op, problem, device, s, &plan) == ATTUNE_OK &&
+                  found->source == ATTUNE_SOURCE_STORED && found->tuned_at == winner->tuned_at &&
+                  strcmp(found->configuration, winner->configuration) == 0;
   at_plan_destroy(plan);
-  if (is && op->family(problem, family, sizeof family) == ATTUNE_OK) {
-    found->decision.unsure = 1;
-    at_copy_text(found->decision.note, sizeof found->decision.note, why);
-    if (at_store_doubt(tuner->user, found->fingerprint, family, &found->decision, WAIT_MS) != ATTUNE_OK)
-      at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s", winner->problem,
-             attune_last_message());
+  if (is && op->family(problem, s->family, sizeof s->family) == ATTUNE_OK) {
+    found->unsure = 1;
+    at_copy_text(found->note, sizeof found->note, why);
+    if (at_store_doubt(tuner->user, s->found.fingerprint, s->family, found, WAIT_MS) != ATTUNE_OK)
+      at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s",
+             at_shown(shown, winner->problem), attune_last_message());
   }
-  free(found);
+  free(s);
 }
 
 /* A new error counts as clearly larger from here: relative to the old one, and at least so much of the time. */

@@ -15,10 +15,16 @@
 #define MAX_ENTRIES ((size_t)100000)
 
 struct attune_workload {
-  attune_workload_entry *entries;
+  attune_workload_entry *entries; /* their problems are allocated one by one */
   size_t size;
   size_t capacity;
 };
+
+/* What a row becomes on its way to an entry: too large for a small stack. */
+typedef struct scratch {
+  uint64_t problem[AT_PROBLEM_BYTES / 8];
+  char text[AT_PROBLEM_CHARS], label[AT_PROBLEM_CHARS];
+} scratch;
 
 /* Columns that belong to the workload and not to an op, by position in the header; -1: not there. */
 typedef struct header {
@@ -29,6 +35,7 @@ typedef struct header {
 
 void attune_workload_destroy(attune_workload *workload) {
   if (!workload) return;
+  for (size_t i = 0; i < workload->size; i++) free((char *)(uintptr_t)workload->entries[i].problem);
   free(workload->entries);
   free(workload);
 }
@@ -62,6 +69,11 @@ static attune_workload_entry *add_entry(attune_workload *workload) {
   attune_workload_entry *entry = &workload->entries[workload->size++];
   memset(entry, 0, sizeof *entry);
   return entry;
+}
+
+static attune_status set_problem(attune_workload_entry *entry, const char *text) {
+  entry->problem = strdup(text);
+  return entry->problem ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
 }
 
 static attune_status check_column(const at_csv *csv, const at_csv_row *row, int index) {
@@ -185,26 +197,25 @@ static attune_status find_op(const at_csv *csv, const header *head, const at_csv
   return *out ? ATTUNE_OK : fail_op(csv, head, naming, chars);
 }
 
-static attune_status problem_from_text(const at_op *op, const char *text, char *out, size_t size) {
-  uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
-  attune_status status = op->parse(text, problem);
-  return status == ATTUNE_OK ? op->format(problem, out, size) : status;
+static attune_status problem_from_text(const at_op *op, const char *text, scratch *s) {
+  memset(s->problem, 0, sizeof s->problem);
+  const attune_status status = op->parse(text, s->problem);
+  return status == ATTUNE_OK ? op->format(s->problem, s->text, sizeof s->text) : status;
 }
 
 /* An empty cell is one that is not given, so that a column may concern some rows only. */
-static attune_status problem_from_row(const at_op *op, const header *head, const at_csv_row *row,
-                                      attune_workload_entry *entry, char label[AT_PROBLEM_CHARS]) {
+static attune_status problem_from_row(const at_op *op, const header *head, const at_csv_row *row, scratch *s) {
   at_field fields[AT_CSV_MAX_CELLS];
   int count = 0;
   for (int i = 0; i < row->count; i++) {
     if (i == head->name || i == head->op || i == head->count || !*row->cells[i].text) continue;
     fields[count++] = (at_field){head->row.cells[i].text, row->cells[i].text, row->cells[i].column};
   }
-  return op->from_fields(fields, count, entry->problem, sizeof entry->problem, label, AT_PROBLEM_CHARS);
+  return op->from_fields(fields, count, s->text, sizeof s->text, s->label, sizeof s->label);
 }
 
 static attune_status read_row(const at_csv *csv, const header *head, const at_csv_row *row,
-                              attune_workload_entry *entry) {
+                              attune_workload_entry *entry, scratch *s) {
   if (row->count != head->row.count)
     return at_csv_fail(
         csv, row->line, row->cells[row->count > head->row.count ? head->row.count : row->count - 1].column,
@@ -213,20 +224,19 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
   attune_status status = head->count >= 0 ? read_count(csv, &row->cells[head->count], entry) : ATTUNE_OK;
   if (status == ATTUNE_OK && head->name >= 0) status = read_name(csv, &row->cells[head->name], entry);
   const at_op *op = NULL;
-  char label[AT_PROBLEM_CHARS] = "";
+  s->text[0] = s->label[0] = '\0';
   if (status == ATTUNE_OK) status = find_op(csv, head, row, &op);
   if (status != ATTUNE_OK) return status;
-  status = head->problem >= 0
-               ? problem_from_text(op, row->cells[head->problem].text, entry->problem, sizeof entry->problem)
-               : problem_from_row(op, head, row, entry, label);
+  status = head->problem >= 0 ? problem_from_text(op, row->cells[head->problem].text, s)
+                              : problem_from_row(op, head, row, s);
   if (status != ATTUNE_OK) return fail_in_row(csv, head, row, status);
   /* Without a name the problem is one as the row wrote it, as much of it as fits. */
-  const char *written = head->problem >= 0 ? row->cells[head->problem].text : label;
+  const char *written = head->problem >= 0 ? row->cells[head->problem].text : s->label;
   if (!entry->name[0]) at_copy_text(entry->name, sizeof entry->name, written);
-  return ATTUNE_OK;
+  return set_problem(entry, s->text);
 }
 
-static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_workload *workload) {
+static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_workload *workload, scratch *s) {
   header head;
   at_csv_row row;
   attune_status status = read_header(csv, ops, &head);
@@ -239,7 +249,7 @@ static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_w
     if (workload->size == MAX_ENTRIES)
       return at_csv_fail(csv, row.line, 1, "more than %zu problems; should be split", MAX_ENTRIES);
     attune_workload_entry *entry = add_entry(workload);
-    status = entry ? read_row(csv, &head, &row, entry) : ATTUNE_OUT_OF_MEMORY;
+    status = entry ? read_row(csv, &head, &row, entry, s) : ATTUNE_OUT_OF_MEMORY;
   }
   return status;
 }
@@ -253,7 +263,10 @@ attune_status at_workload_read(attune_workload **out, const char *path, const at
   attune_status status = at_csv_open(&csv, path);
   if (status != ATTUNE_OK) return status;
   attune_workload *workload = new_workload();
-  status = workload ? read_rows(&csv, ops, workload) : ATTUNE_OUT_OF_MEMORY;
+  scratch *s = workload ? malloc(sizeof *s) : NULL;
+  if (workload && !s) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workload");
+  status = s ? read_rows(&csv, ops, workload, s) : ATTUNE_OUT_OF_MEMORY;
+  free(s);
   at_csv_close(&csv);
   if (status != ATTUNE_OK) {
     attune_workload_destroy(workload);
@@ -272,13 +285,10 @@ typedef struct recorded_walk {
 static int add_recorded(void *user, const char *problem, int64_t count) {
   recorded_walk *walk = user;
   if (walk->workload->size == MAX_ENTRIES) return 1;
+  if (strlen(problem) >= AT_PROBLEM_CHARS) return 0; /* a damaged row: no problem is that long */
   attune_workload_entry *entry = add_entry(walk->workload);
-  walk->failed = !entry;
-  if (!entry) return 1;
-  if (!at_copy_text(entry->problem, sizeof entry->problem, problem)) {
-    walk->workload->size--; /* a damaged row: no problem is that long */
-    return 0;
-  }
+  walk->failed = !entry || set_problem(entry, problem) != ATTUNE_OK;
+  if (walk->failed) return 1;
   at_copy_text(entry->name, sizeof entry->name, problem);
   entry->count = count;
   return 0;

@@ -32,8 +32,8 @@ typedef enum attune_status {
 ATTUNE_API const char *attune_status_string(attune_status status);
 
 /* One line about the calling thread's latest failed call: what was wrong, which argument, what would be right. Where an
- * expression is wrong two lines follow, the line of its text and a caret under the place. Empty before the first failure; a call that succeeds does not change it. Borrowed until this thread's next failing call;
- * any thread. */
+ * expression is wrong two lines follow, the line of its text and a caret under the place. Empty before the first
+ * failure; a call that succeeds does not change it. Borrowed until this thread's next failing call; any thread. */
 ATTUNE_API const char *attune_last_message(void);
 
 /* How urgent a message is; a level includes the more urgent ones. */

@@ -85,8 +85,8 @@ ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 /* Whether the user database works: OK, or why it is not in use, or why the latest winner is in memory only (NOT_FOUND,
  * PERMISSION, BAD_DATA, IO_ERROR, BUSY ...); attune_last_message then says more. Also OK when no database was asked for
  * ("" or ":memory:") and when the file does not exist yet. A database that can only be read works in modes off and
- * cached; in modes record and tune the status says why it cannot be written. NOT_FOUND when there is no place for one (HOME is not set).
- * Any thread. */
+ * cached; in modes record and tune the status says why it cannot be written. NOT_FOUND when there is no place for one
+ * (HOME is not set). Any thread. */
 ATTUNE_API attune_status attune_tuner_database_status(attune_tuner *tuner);
 
 /* Makes the user database if it does not exist, and writes to it: OK, or why winners could not be stored. Call it
@@ -110,16 +110,14 @@ typedef enum attune_source {
 } attune_source;
 
 /* A problem's text, with the end, is at most this long. */
-#define ATTUNE_PROBLEM_CHARS 512
+#define ATTUNE_PROBLEM_CHARS 4096
 
 /* A choice and the evidence for it. Times are medians of one call in nanoseconds; 0 where nothing was measured. On the
  * host they are what a program sees. The winner's time includes attune's dispatch; the default's is that of the
  * vendor's own call, with nothing of attune around it. So the best choice may be slower than the default; one that is
- * the default itself, called through attune, is never told as faster. If a
- * candidate keeps more CPUs busy than the machine can sustain, its time is the one it takes on those that the machine
- * does sustain. */
+ * the default itself, called through attune, is never told as faster. If a candidate keeps more CPUs busy than the
+ * machine can sustain, its time is the one it takes on those that the machine does sustain. */
 typedef struct attune_decision {
-  char problem[ATTUNE_PROBLEM_CHARS];
   char device[16];
   char implementation[32];
   int implementation_version;
@@ -151,6 +149,7 @@ typedef struct attune_decision {
    * later run tunes again. For a guess: what differs from the stored winner that does not hold here. Set by attune_tune,
    * attune_explain, attune_verify and attune_tuner_winners. */
   char changed[256];
+  char problem[ATTUNE_PROBLEM_CHARS]; /* its text */
 } attune_decision;
 
 /* Tunes `problem` (its text, as in attune_decision) on `device` now, whatever the mode, stores the winner and fills
@@ -203,10 +202,9 @@ typedef struct attune_recheck {
 /* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
  * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user database
  * that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and the next
- * attune_tune measures its problem again. Nothing else is stored. Errors:
- * INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY
- * (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune
- * does. */
+ * attune_tune measures its problem again. Nothing else is stored. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner
+ * holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY (another process measures on the device and does
+ * not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune does. */
 ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
                                        double budget_ms, attune_recheck *out);
 
@@ -218,10 +216,9 @@ ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *devic
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
 /* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing. On the
- * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this tuner
- * alone, until it is destroyed or measures the problem again: *out then names the default, with the winner as runner-up,
- * and the note says so. Errors: INVALID_ARGUMENT,
- * UNSUPPORTED. Any thread. */
+ * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this
+ * tuner alone, until it is destroyed or measures the problem again: *out then names the default, with the winner as
+ * runner-up, and the note says so. Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
 

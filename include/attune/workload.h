@@ -20,9 +20,9 @@ extern "C" {
 /* One problem of a workload. */
 typedef struct attune_workload_entry {
   char name[64];
-  char problem[ATTUNE_PROBLEM_CHARS]; /* its text, as attune_decision has it */
-  int64_t count;                      /* how often it is called, 1 if not known */
-  double time_ns; /* about one call of the default: as measured, else estimated from the sizes; 0 in a CSV file */
+  const char *problem; /* its text, as attune_decision has it; the workload's */
+  int64_t count;       /* how often it is called, 1 if not known */
+  double time_ns;      /* about one call of the default: as measured, else estimated from the sizes; 0 in a CSV file */
 } attune_workload_entry;
 
 /* Reads the CSV file `path` into *out; the caller destroys it. Errors: NOT_FOUND, PERMISSION, IO_ERROR, BAD_DATA with

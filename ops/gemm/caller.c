@@ -59,8 +59,7 @@ attune_status at_gemm_caller_run(void *state, const at_bare_calls *calls, attune
   attune_status status = ATTUNE_OK;
   int copy = calls->from % calls->copies;
   for (int i = calls->from; i < calls->to && status == ATTUNE_OK; i++) {
-    status = attune_gemm(c->sole.tuner, stream, &c->problem,
-                         (const attune_gemm_operands *)(const void *)calls->operands[copy]);
+    status = attune_gemm(c->sole.tuner, stream, &c->problem, at_bare_operands(calls, copy));
     if (++copy == calls->copies) copy = 0;
   }
   return status;

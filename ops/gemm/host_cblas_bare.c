@@ -118,7 +118,7 @@ static void products_f64(const at_cblas *library, const at_gemm *g, const at_bar
   const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */
   int copy = calls->from % calls->copies;
   for (int i = calls->from; i < calls->to; i += run) {
-    const at_gemm_operands o = *(const at_gemm_operands *)(const void *)calls->operands[copy];
+    const at_gemm_operands o = *(const at_gemm_operands *)at_bare_operands(calls, copy);
     for (int j = 0; j < run; j++)
       gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, o.alpha, o.a, lda, o.b, ldb, o.beta, o.d, ldd);
     if (++copy == calls->copies) copy = 0;
@@ -132,7 +132,7 @@ static void products_f32(const at_cblas *library, const at_gemm *g, const at_bar
   const int run = calls->copies == 1 ? calls->to - calls->from : 1; /* calls of the same operands in a row */
   int copy = calls->from % calls->copies;
   for (int i = calls->from; i < calls->to; i += run) {
-    const at_gemm_operands o = *(const at_gemm_operands *)(const void *)calls->operands[copy];
+    const at_gemm_operands o = *(const at_gemm_operands *)at_bare_operands(calls, copy);
     for (int j = 0; j < run; j++)
       gemm(COLUMN_MAJOR, trans_a, trans_b, m, n, k, (float)o.alpha, o.a, lda, o.b, ldb, (float)o.beta, o.d, ldd);
     if (++copy == calls->copies) copy = 0;
@@ -153,7 +153,7 @@ static void make_calls(const at_cblas *library, const at_gemm *g, const at_bare_
   }
   int copy = calls->from % calls->copies; /* a division at each call would be seen too */
   for (int i = calls->from; i < calls->to; i++) {
-    const at_gemm_operands *o = (const at_gemm_operands *)(const void *)calls->operands[copy];
+    const at_gemm_operands *o = at_bare_operands(calls, copy);
     if (f64)
       call_f64(library, g, s, o);
     else

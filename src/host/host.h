@@ -6,7 +6,7 @@
 #include "src/backend.h"
 
 /* Bytes of arguments that a piece of submitted work can carry. */
-#define AT_HOST_ARGS_BYTES 256
+#define AT_HOST_ARGS_BYTES 704
 
 /* Runs fn(args) in stream order: inline and at once on the default stream, else on the stream's thread with a copy of
  * args[bytes], bytes <= AT_HOST_ARGS_BYTES. Allocates nothing; waits while the queue is full. */

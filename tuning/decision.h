@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * decision.h: decisions that are kept for long. The text of the problem stands last in an attune_decision, and is short
+ * mostly: a kept one has room for its text and no more. So it is never assigned by `=`, which reads the whole struct, but
+ * copied by what is here. */
+#ifndef AT_DECISION_H
+#define AT_DECISION_H
+
+#include <attune/tuner.h>
+
+#include <stddef.h>
+#include <string.h>
+
+/* All of a decision but the text, which may lie in another one too. */
+#define AT_DECISION_HEAD_BYTES offsetof(attune_decision, problem)
+
+/* The bytes that a kept one needs. */
+static inline size_t at_decision_bytes(const attune_decision *decision) {
+  return AT_DECISION_HEAD_BYTES + strlen(decision->problem) + 1;
+}
+
+/* Into memory of so many bytes, aligned as the struct is. */
+static inline void at_decision_keep(attune_decision *kept, const attune_decision *decision) {
+  memcpy(kept, decision, at_decision_bytes(decision));
+}
+
+/* The same, but the kept one has the text already. */
+static inline void at_decision_keep_head(attune_decision *kept, const attune_decision *decision) {
+  memcpy(kept, decision, AT_DECISION_HEAD_BYTES);
+}
+
+/* Into a whole one, with zeros behind the text. */
+static inline void at_decision_give(attune_decision *out, const attune_decision *kept) {
+  const size_t bytes = at_decision_bytes(kept);
+  memmove(out, kept, bytes);
+  memset((char *)out + bytes, 0, sizeof *out - bytes);
+}
+
+#endif
