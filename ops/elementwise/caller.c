@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ops/elementwise/cases.h"
+#include "tuning/registry.h"
 
 /* A program's call: its expression, and its operands, which point into the struct. */
 typedef struct written {

@@ -10,8 +10,8 @@
 typedef struct at_call_slot {
   uint64_t hash;
   size_t bytes, room;
-  char *asked; /* all of the call but addresses, scalars' values and the generator */
-  at_prepared *prepared; /* NULL: free */
+  char *asked;                /* all of the call but addresses, scalars' values and the generator */
+  at_prepared *prepared;      /* NULL: free */
   const at_plan_entry *entry; /* of the plan table of the tuner that `asked` names; NULL: none */
   const at_plan *plan;        /* for which prepared->kept is; only compared */
 } at_call_slot;

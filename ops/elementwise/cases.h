@@ -9,7 +9,8 @@
 int at_elementwise_case_count(void);
 bool at_elementwise_case_at(int index, void *problem);
 
-attune_status at_elementwise_call(attune_tuner *tuner, attune_stream *stream, const void *problem, const void *operands);
+attune_status at_elementwise_call(attune_tuner *tuner, attune_stream *stream, const void *problem,
+                                  const void *operands);
 attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                               const void *problem, const void *operands);
 attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands);

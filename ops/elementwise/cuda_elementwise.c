@@ -205,7 +205,8 @@ static attune_status launch_other(const at_plan *plan, const at_cuda_problem *cu
   attune_status status = make_kernel(&kernel, plan->device, cuda, &choice);
   if (status == ATTUNE_OK) status = at_cuda_plan(&launch, cuda, &choice, s->processors, 1);
   if (status == ATTUNE_OK)
-    status = launch_bound(&launch, at_elementwise_of(plan->problem), s->expression, o, cuda->layout.count, kernel, stream);
+    status =
+        launch_bound(&launch, at_elementwise_of(plan->problem), s->expression, o, cuda->layout.count, kernel, stream);
   at_jit_release(kernel);
   return status;
 }

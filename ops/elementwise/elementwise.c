@@ -127,7 +127,8 @@ static attune_status check_run(const attune_plan *plan, const caller_state *s,
   at_geometry geometry;
   if (!at_geometry_of(&geometry, operands) || geometry.count != s->geometry.count ||
       memcmp(geometry.words, s->geometry.words, (size_t)geometry.count * sizeof *geometry.words) != 0)
-    return FAIL("the operands' dtypes, shapes or strides are not those that the plan was made with; make one with these");
+    return FAIL(
+        "the operands' dtypes, shapes or strides are not those that the plan was made with; make one with these");
   if (!at_prepared_apart(s->prepared, operands)) {
     const attune_status status = at_prepared_check(s->prepared, operands);
     return status != ATTUNE_OK ? status

@@ -7,8 +7,8 @@
 #include "ops/elementwise/prepared.h"
 #include "tuning/fields.h"
 
-const char *const at_elementwise_columns[] = {"expression", "shape",   "dtype", "inputs",
-                                              "outputs",    "scalars", "contract", "align", NULL};
+const char *const at_elementwise_columns[] = {"expression", "shape",    "dtype", "inputs", "outputs",
+                                              "scalars",    "contract", "align", NULL};
 
 attune_status at_elementwise_describe(const at_spec_words *words, char *out, size_t size) {
   at_spec spec;

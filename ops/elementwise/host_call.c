@@ -11,9 +11,10 @@
 
 /* A packed call: tensors, scalars, then the layout as in a problem. */
 typedef struct packed {
-  const at_plan *plan;
+  at_host_plan *plan; /* the state and the problem are the tuner's, also where the caller's plan is gone */
+  const at_elementwise *problem;
   uint64_t seed, offset;
-  const uint64_t *state; /* in a graph: seed and offset when it runs */
+  const uint64_t *state;         /* in a graph: seed and offset when it runs */
   struct at_host_record *longer; /* NULL: the words follow */
   uint32_t words, dims;
   uint64_t word[];
@@ -25,7 +26,10 @@ struct at_host_record {
   uint64_t word[];
 };
 
-enum { WORDS_BY_VALUE = (AT_HOST_ARGS_BYTES - sizeof(packed)) / sizeof(uint64_t), SCALAR_WORDS = sizeof(at_constant) / 8 };
+enum {
+  WORDS_BY_VALUE = (AT_HOST_ARGS_BYTES - sizeof(packed)) / sizeof(uint64_t),
+  SCALAR_WORDS = sizeof(at_constant) / 8
+};
 _Static_assert(sizeof(at_constant) == 24, "a scalar is whole words");
 
 void at_host_plan_open(at_host_plan *plan, void (*run)(const void *state, const at_host_elements *call)) {
@@ -41,10 +45,6 @@ void at_host_plan_close(at_host_plan *plan) {
     plan->records = next;
   }
   pthread_mutex_destroy(&plan->lock);
-}
-
-static const at_elementwise *problem_of(const at_plan *plan) {
-  return at_elementwise_of(plan->problem);
 }
 
 /* ---- packing ---- */
@@ -83,7 +83,7 @@ static void unpack_layout(at_layout *out, const at_elementwise *p, const uint64_
 
 static void run_packed(const void *args) {
   const packed *call = args;
-  const at_elementwise *p = problem_of(call->plan);
+  const at_elementwise *p = call->problem;
   const uint64_t *words = call->longer ? call->longer->word : call->word;
   void *tensors[AT_TENSORS];
   at_constant scalars[AT_EXPRESSION_SCALARS];
@@ -98,17 +98,17 @@ static void run_packed(const void *args) {
     c.draws.seed = call->state[0];
     c.draws.offset += call->state[1];
   }
-  ((const at_host_plan *)call->plan->state)->run(call->plan->state, &c);
+  call->plan->run(call->plan, &c);
   if (call->longer && call->longer->once) free(call->longer);
 }
 
 /* Records that are captured belong to the plan: a graph may run them again and again. */
-static attune_status submit_longer(packed *call, attune_stream *stream, const at_elementwise *p,
-                                   const at_elementwise_operands *o, const at_layout *layout) {
-  at_host_plan *plan = call->plan->state;
+static attune_status submit_longer(packed *call, attune_stream *stream, const at_elementwise_operands *o,
+                                   const at_layout *layout) {
+  at_host_plan *plan = call->plan;
   struct at_host_record *record = malloc(sizeof *record + call->words * sizeof *record->word);
   if (!record) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call with %u words of operands", call->words);
-  pack(record->word, p, o, layout);
+  pack(record->word, call->problem, o, layout);
   record->once = !at_stream_capturing(stream);
   call->longer = record;
   if (!record->once) {
@@ -122,8 +122,9 @@ static attune_status submit_longer(packed *call, attune_stream *stream, const at
   return status;
 }
 
-static attune_status draw(packed *call, const at_elementwise *p, const at_elementwise_operands *o,
-                          const at_layout *layout, attune_stream *stream) {
+static attune_status draw(packed *call, const at_elementwise_operands *o, const at_layout *layout,
+                          attune_stream *stream) {
+  const at_elementwise *p = call->problem;
   at_random_call taken = {0};
   call->seed = o->draws.seed;
   call->offset = o->draws.offset;
@@ -137,37 +138,36 @@ static attune_status draw(packed *call, const at_elementwise *p, const at_elemen
 }
 
 /* At once, on the calling thread: nothing needs to be copied. */
-static void run_now(const packed *call, const at_elementwise *p, const at_elementwise_operands *o,
-                    const at_layout *layout) {
-  at_host_elements c = {.problem = p, .layout = layout, .tensors = o->tensors, .scalars = o->scalars};
+static void run_now(const packed *call, const at_elementwise_operands *o, const at_layout *layout) {
+  at_host_elements c = {.problem = call->problem, .layout = layout, .tensors = o->tensors, .scalars = o->scalars};
   c.draws = (at_draws){.seed = call->seed, .offset = call->offset};
-  ((const at_host_plan *)call->plan->state)->run(call->plan->state, &c);
+  call->plan->run(call->plan, &c);
 }
 
 attune_status at_host_elements_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   const at_elementwise_operands *o = operands;
-  const at_elementwise *p = problem_of(plan);
+  const at_elementwise *p = at_elementwise_of(plan->problem);
   union {
     packed call;
     uint64_t room[AT_HOST_ARGS_BYTES / 8];
   } args;
   packed *call = &args.call;
-  *call = (packed){.plan = plan};
+  *call = (packed){.plan = plan->state, .problem = p};
   at_layout own;
   const at_layout *layout = o->layout;
   if (!layout) {
     at_elementwise_layout_of(&own, p);
     layout = &own;
   }
-  const attune_status status = draw(call, p, o, layout, stream);
+  const attune_status status = draw(call, o, layout, stream);
   if (status != ATTUNE_OK) return status;
   if (at_host_inline(stream) && !call->state) {
-    run_now(call, p, o, layout);
+    run_now(call, o, layout);
     return ATTUNE_OK;
   }
   call->words = (uint32_t)words_of(p, layout);
   call->dims = (uint32_t)layout->dims;
-  if (call->words > WORDS_BY_VALUE) return submit_longer(call, stream, p, o, layout);
+  if (call->words > WORDS_BY_VALUE) return submit_longer(call, stream, o, layout);
   pack(call->word, p, o, layout);
   return at_host_submit(stream, run_packed, call, sizeof *call + call->words * sizeof *call->word);
 }

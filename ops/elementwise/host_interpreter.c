@@ -83,11 +83,8 @@ static const at_interpret_isa *isa_called(const char *name) {
 
 static void run(const void *state, const at_host_elements *c) {
   const interpreter_plan *s = state;
-  at_interpreter_call call = {.scalars = c->scalars,
-                              .draws = &c->draws,
-                              .threads = s->threads,
-                              .block = s->block,
-                              .stream = s->stream};
+  at_interpreter_call call = {
+      .scalars = c->scalars, .draws = &c->draws, .threads = s->threads, .block = s->block, .stream = s->stream};
   memcpy(call.outputs, c->tensors, (size_t)s->output_count * sizeof *call.outputs);
   memcpy(call.inputs, c->tensors + s->output_count, (size_t)s->input_count * sizeof *call.inputs);
   at_interpreter_run(s->program, c->layout, &call);

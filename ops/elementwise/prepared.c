@@ -28,10 +28,10 @@ static attune_status check_counts(const attune_elementwise_operands *o) {
   if (o->scalar_count < 0 || o->scalar_count > AT_EXPRESSION_SCALARS)
     return FAIL("operands.scalar_count is %d; should be 0 to %d", o->scalar_count, AT_EXPRESSION_SCALARS);
   if (!o->outputs || (o->input_count && !o->inputs) || (o->scalar_count && !o->scalars))
-    return FAIL("operands.%s is NULL; should have as many as its count says",
-                !o->outputs                      ? "outputs"
-                : o->input_count && !o->inputs ? "inputs"
-                                               : "scalars");
+    return FAIL("operands.%s is NULL; should have as many as its count says", !o->outputs ? "outputs"
+                                                                              : o->input_count && !o->inputs
+                                                                                  ? "inputs"
+                                                                                  : "scalars");
   if (o->accuracy < ATTUNE_STRICT || o->accuracy > ATTUNE_REDUCED)
     return FAIL("operands.accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED",
                 (int)o->accuracy);
@@ -258,7 +258,8 @@ attune_status at_prepared_describe(at_prepared **out, const char *text, const at
     order_views(views, p, given);
     status = at_elementwise_layout(&p->layout, p->expression, views, views + p->expression->output_count);
   }
-  if (status == ATTUNE_OK && p->layout.count == 0) status = FAIL("the shape has no elements; a problem has at least one");
+  if (status == ATTUNE_OK && p->layout.count == 0)
+    status = FAIL("the shape has no elements; a problem has at least one");
   if (status == ATTUNE_OK) status = lay_out(p, views, NULL, o);
   if (status == ATTUNE_OK)
     *out = p;

@@ -16,14 +16,14 @@ typedef struct at_geometry {
 
 typedef struct at_prepared {
   at_expression *expression;
-  at_elementwise *problem;              /* not folded */
+  at_elementwise *problem;                /* not folded */
   uint8_t input_of[AT_EXPRESSION_INPUTS]; /* the expression's input i is the caller's inputs[input_of[i]] */
   uint8_t scalar_of[AT_EXPRESSION_SCALARS];
   int tensors;
-  int64_t first[AT_TENSORS]; /* bytes from a tensor's data to its first element walked */
+  int64_t first[AT_TENSORS];                 /* bytes from a tensor's data to its first element walked */
   int64_t low[AT_TENSORS], high[AT_TENSORS]; /* and to its first byte, and behind its last one */
-  uint8_t size[AT_TENSORS]; /* bytes of an element */
-  uint8_t step[AT_TENSORS]; /* the same; 0: the tensor is one element */
+  uint8_t size[AT_TENSORS];                  /* bytes of an element */
+  uint8_t step[AT_TENSORS];                  /* the same; 0: the tensor is one element */
   int32_t head;
   at_layout layout;
   at_elementwise_kept kept;

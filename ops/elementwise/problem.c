@@ -6,7 +6,8 @@
 
 #include "src/dtype.h"
 
-_Static_assert(ATTUNE_ELEMENTWISE_INPUTS == AT_EXPRESSION_INPUTS && ATTUNE_ELEMENTWISE_OUTPUTS == AT_EXPRESSION_OUTPUTS &&
+_Static_assert(ATTUNE_ELEMENTWISE_INPUTS == AT_EXPRESSION_INPUTS &&
+                   ATTUNE_ELEMENTWISE_OUTPUTS == AT_EXPRESSION_OUTPUTS &&
                    ATTUNE_ELEMENTWISE_SCALARS == AT_EXPRESSION_SCALARS && ATTUNE_DIMS == AT_DIMS,
                "the public header tells the limits");
 _Static_assert(AT_MAX_BUFFERS >= AT_TENSORS && AT_MAX_SCALARS >= AT_EXPRESSION_SCALARS, "a set has all operands");
@@ -226,9 +227,9 @@ void at_elementwise_bind(const void *problem, void *const pointers[AT_MAX_BUFFER
     const int owner = k < p->output_count ? -1 : owner_of(p, k - p->output_count);
     int64_t start;
     (void)reach_of(p, k, &start);
-    o->tensors[k] = owner >= 0 ? o->tensors[owner]
-                               : (char *)pointers[buffer++] +
-                                     start * (int64_t)attune_dtype_size((attune_dtype)p->dtypes[k]);
+    o->tensors[k] = owner >= 0
+                        ? o->tensors[owner]
+                        : (char *)pointers[buffer++] + start * (int64_t)attune_dtype_size((attune_dtype)p->dtypes[k]);
   }
   for (int i = 0; i < p->scalar_count; i++)
     o->scalars[i] = at_elementwise_scalar((attune_dtype)p->kinds[i], scalars[i]);

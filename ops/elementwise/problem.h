@@ -41,7 +41,7 @@ typedef struct at_elementwise {
   uint8_t uniforms, normals;
   uint8_t domain; /* at_domain */
   uint8_t unused[7];
-  uint8_t dtypes[AT_TENSORS]; /* of outputs as they are stored, then of inputs */
+  uint8_t dtypes[AT_TENSORS];              /* of outputs as they are stored, then of inputs */
   uint8_t in_place[AT_EXPRESSION_OUTPUTS]; /* the input whose memory the output is, counted from 1; 0: none */
   uint8_t kinds[AT_EXPRESSION_SCALARS];
   /* Sizes of the dimensions; the strides of each operand; the offset of each number of the element. Then the text. */
@@ -119,11 +119,11 @@ typedef struct at_elementwise_kept {
 typedef struct at_elementwise_operands {
   void *tensors[AT_TENSORS];
   at_constant scalars[AT_EXPRESSION_SCALARS];
-  const at_layout *layout;      /* how the operands of this call lie, of the problem's class; NULL: as the problem says */
-  attune_generator *generator;  /* NULL: `draws` are the stretch to be drawn */
+  const at_layout *layout; /* how the operands of this call lie, of the problem's class; NULL: as the problem says */
+  attune_generator *generator; /* NULL: `draws` are the stretch to be drawn */
   at_draws draws;
-  int32_t head;                 /* elements to walk one by one before the tensors are aligned to their class; CUDA */
-  at_elementwise_kept *kept;    /* what an implementation keeps of the layout between calls; NULL: nothing */
+  int32_t head;              /* elements to walk one by one before the tensors are aligned to their class; CUDA */
+  at_elementwise_kept *kept; /* what an implementation keeps of the layout between calls; NULL: nothing */
 } at_elementwise_operands;
 
 /* What random numbers are drawn from where a problem is measured and verified. */

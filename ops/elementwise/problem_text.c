@@ -83,8 +83,7 @@ static int rank_of(const at_elementwise *p, int operand, int dimension) {
   const int64_t *strides = at_elementwise_strides(p, operand);
   int rank = 1;
   if (strides[dimension] == 0) return 0;
-  for (int d = 0; d < p->dims; d++)
-    rank += strides[d] != 0 && llabs(strides[d]) < llabs(strides[dimension]);
+  for (int d = 0; d < p->dims; d++) rank += strides[d] != 0 && llabs(strides[d]) < llabs(strides[dimension]);
   return rank;
 }
 
@@ -154,7 +153,8 @@ static bool read_outputs(char *word, void *into) {
   for (const char *at = word + 4;; at++) {
     const size_t chars = strcspn(at, ",");
     attune_dtype dtype;
-    if (r->outputs_read == r->expression->output_count || !at_text_dtype(at, chars, AT_DTYPES_ALL, &dtype)) return false;
+    if (r->outputs_read == r->expression->output_count || !at_text_dtype(at, chars, AT_DTYPES_ALL, &dtype))
+      return false;
     r->use.outputs[r->outputs_read++] = (uint8_t)dtype;
     at += chars;
     if (*at == '\0') return r->outputs_read == r->expression->output_count;
@@ -177,8 +177,12 @@ static bool read_strides(const char *word, reading *r) {
   if (!equals || !strchr("oin", word[0]) || word[1] < '0' || word[1] > '9') return false;
   const long number = strtol(word + 1, &end, 10);
   const int tensors = e->output_count + e->input_count,
-            first = word[0] == 'o' ? 0 : word[0] == 'i' ? e->output_count : tensors,
-            behind = word[0] == 'o' ? e->output_count : word[0] == 'i' ? tensors : r->operands;
+            first = word[0] == 'o'   ? 0
+                    : word[0] == 'i' ? e->output_count
+                                     : tensors,
+            behind = word[0] == 'o'   ? e->output_count
+                     : word[0] == 'i' ? tensors
+                                      : r->operands;
   if (end != equals || number < 0 || number >= behind - first) return false;
   const int operand = first + (int)number;
   r->given[operand] = true;
@@ -222,8 +226,8 @@ static attune_status check_output(const reading *r, const at_layout *layout, int
   const at_expression *e = r->expression;
   const int input = r->use.in_place[i] - 1;
   if (!is_distinct(layout, i))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "elements of output %d fall together; its strides should step over each other",
-                   i);
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "elements of output %d fall together; its strides should step over each other", i);
   if (input < 0) return ATTUNE_OK;
   if (attune_dtype_size((attune_dtype)r->use.outputs[i]) == attune_dtype_size((attune_dtype)e->inputs[input].dtype) &&
       memcmp(layout->operands[i].strides, layout->operands[e->output_count + input].strides,
@@ -244,7 +248,8 @@ static attune_status check(const reading *r, const at_layout *layout) {
   int64_t any;
   for (int k = 0; k < r->operands; k++)
     if (!reach(layout, k, &any))
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "operand %d reaches over more than 2^63 bytes; its strides are too large", k);
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "operand %d reaches over more than 2^63 bytes; its strides are too large",
+                     k);
   for (int i = 0; i < e->output_count && status == ATTUNE_OK; i++) status = check_output(r, layout, i);
   for (int i = 0; i < e->output_count; i++)
     if (unit_of(r->use.outputs[i]) > unit) unit = unit_of(r->use.outputs[i]);
@@ -296,9 +301,10 @@ attune_status at_elementwise_parse(const char *text, void *problem) {
   char head[AT_PROBLEM_CHARS];
   at_expression *expression = NULL;
   if (!behind || (size_t)(behind - text) >= sizeof head)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "a problem of elementwise has sizes and dtypes, then \" : \" and its expression in canonical form, as "
-                   "attune_elementwise_problem_format writes it");
+    return at_fail(
+        ATTUNE_INVALID_ARGUMENT,
+        "a problem of elementwise has sizes and dtypes, then \" : \" and its expression in canonical form, as "
+        "attune_elementwise_problem_format writes it");
   memcpy(head, text, (size_t)(behind - text));
   head[behind - text] = '\0';
   attune_status status = at_expression_parse_canonical(&expression, behind + strlen(divider));

@@ -13,9 +13,9 @@
 #include "src/host/threads.h"
 
 enum {
-  DRAWN = 1024,           /* elements computed in long double in any case */
-  ENDS = 64,              /* and so many at the start and the end */
-  EXACT_MOST = 1 << 15,   /* of those that are not near; of more only a part is looked at */
+  DRAWN = 1024,         /* elements computed in long double in any case */
+  ENDS = 64,            /* and so many at the start and the end */
+  EXACT_MOST = 1 << 15, /* of those that are not near; of more only a part is looked at */
   EXACT_STEP = 61
 };
 
@@ -41,7 +41,7 @@ typedef struct comparison {
   at_elements elements;
   const at_outputs *outputs;
   char *const *from; /* what the buffers held before */
-  int64_t exact; /* elements computed so far */
+  int64_t exact;     /* elements computed so far */
   double worst;
 } comparison;
 
@@ -155,7 +155,8 @@ static void walk_output(comparison *c, int output) {
   const reference *r = c->r;
   const at_layout *l = &r->layout;
   const int64_t size = (int64_t)attune_dtype_size((attune_dtype)r->problem->dtypes[output]),
-                start = (char *)c->operands.tensors[output] - r->expected[output], step = l->operands[output].strides[0];
+                start = (char *)c->operands.tensors[output] - r->expected[output],
+                step = l->operands[output].strides[0];
   for (int64_t row = 0; row < l->count; row += l->sizes[0]) {
     int64_t at = start + at_element_offset(l, output, row) * size;
     for (int64_t i = 0; i < l->sizes[0] && c->worst <= 1.0; i++, at += step * size) {
@@ -231,8 +232,7 @@ static void begin(comparison *c, reference *r, char *const *from, const double *
 
 static attune_status compare(comparison *c) {
   reference *r = c->r;
-  at_interpreter_call call = {
-      .scalars = c->operands.scalars, .draws = &c->operands.draws, .threads = at_cpu_count()};
+  at_interpreter_call call = {.scalars = c->operands.scalars, .draws = &c->operands.draws, .threads = at_cpu_count()};
   memcpy(call.outputs, c->operands.tensors, r->problem->output_count * sizeof *call.outputs);
   memcpy(call.inputs, c->operands.tensors + r->problem->output_count, r->problem->input_count * sizeof *call.inputs);
   at_interpreter_run(r->program, &r->layout, &call);
@@ -286,8 +286,8 @@ int at_elementwise_special_contents(const void *problem, int which, int buffer) 
 
 /* One element in seven, at places that differ from buffer to buffer. */
 void at_elementwise_special_plant(const void *problem, int which, int buffer, void *bytes) {
-  static const double special[] = {(double)NAN,        0.0,    -0.0, (double)INFINITY,
-                                   (double)-INFINITY, 1e-40, -1e-310, 3e38, -6e-8, 65000.0};
+  static const double special[] = {(double)NAN, 0.0,  -0.0,  (double)INFINITY, (double)-INFINITY, 1e-40,
+                                   -1e-310,     3e38, -6e-8, 65000.0};
   (void)which;
   at_buffer all[AT_MAX_BUFFERS];
   int count = 0;

@@ -34,9 +34,10 @@ static int read_numbers(const char *text, int64_t least, int64_t *out) {
 
 static attune_status read_dtype(const char *text, const char *of, attune_dtype *out) {
   if (at_text_dtype(text, strlen(text), AT_DTYPES_ALL, out)) return ATTUNE_OK;
-  return FAIL("the dtype of %.60s is \"%.20s\"; should be f64, f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to u64, bool, "
-              "c64 or c128",
-              of, text);
+  return FAIL(
+      "the dtype of %.60s is \"%.20s\"; should be f64, f32, f16, bf16, f8e4m3, f8e5m2, i8 to i64, u8 to u64, bool, "
+      "c64 or c128",
+      of, text);
 }
 
 /* The next word of *text, with blanks between, into word; false: there is none, or it is too long. */
@@ -157,7 +158,8 @@ static attune_status read_input(at_spec *s, attune_tensor *t, char *part[PARTS],
   memcpy(t->sizes, whole->sizes, sizeof t->sizes);
   if (part[1][0]) status = read_dtype(part[1], t->name, &t->dtype);
   if (status == ATTUNE_OK && part[2][0] && (t->dims = read_numbers(part[2], 0, t->sizes)) < 0)
-    status = FAIL("the shape of %.60s is \"%.80s\"; should be up to %d sizes, such as 64x1024", t->name, part[2], AT_DIMS);
+    status =
+        FAIL("the shape of %.60s is \"%.80s\"; should be up to %d sizes, such as 64x1024", t->name, part[2], AT_DIMS);
   if (status != ATTUNE_OK) return status;
   return read_strides(t, s->strides[AT_EXPRESSION_OUTPUTS + (t - s->inputs)], part[3], t->name);
 }

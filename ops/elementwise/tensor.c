@@ -44,8 +44,8 @@ attune_status attune_tensor_fill(attune_tuner *tuner, attune_stream *stream, con
 
 attune_status attune_tensor_add(attune_tuner *tuner, attune_stream *stream, const attune_tensor *out,
                                 const attune_tensor *a, const attune_tensor *b) {
-  return run(tuner, stream, "a + b", out, (const char *const[]){"a", "b"}, (const attune_tensor *const[]){a, b}, 2, NULL,
-             0, NULL);
+  return run(tuner, stream, "a + b", out, (const char *const[]){"a", "b"}, (const attune_tensor *const[]){a, b}, 2,
+             NULL, 0, NULL);
 }
 
 attune_status attune_tensor_axpby(attune_tuner *tuner, attune_stream *stream, double alpha, const attune_tensor *x,
@@ -59,9 +59,9 @@ attune_status attune_tensor_bias_activation(attune_tuner *tuner, attune_stream *
                                             const attune_tensor *x, const attune_tensor *bias,
                                             attune_activation activation) {
   static const char *const expressions[] = {
-      [ATTUNE_ACTIVATION_NONE] = "x + bias",          [ATTUNE_ACTIVATION_RELU] = "relu(x + bias)",
-      [ATTUNE_ACTIVATION_GELU] = "gelu(x + bias)",    [ATTUNE_ACTIVATION_GELU_TANH] = "gelu_tanh(x + bias)",
-      [ATTUNE_ACTIVATION_SILU] = "silu(x + bias)",    [ATTUNE_ACTIVATION_SIGMOID] = "sigmoid(x + bias)",
+      [ATTUNE_ACTIVATION_NONE] = "x + bias",       [ATTUNE_ACTIVATION_RELU] = "relu(x + bias)",
+      [ATTUNE_ACTIVATION_GELU] = "gelu(x + bias)", [ATTUNE_ACTIVATION_GELU_TANH] = "gelu_tanh(x + bias)",
+      [ATTUNE_ACTIVATION_SILU] = "silu(x + bias)", [ATTUNE_ACTIVATION_SIGMOID] = "sigmoid(x + bias)",
       [ATTUNE_ACTIVATION_TANH] = "tanh(x + bias)"};
   if ((unsigned)activation >= AT_COUNT(expressions))
     return FAIL("activation is %d; should be one of attune_activation", (int)activation);
@@ -90,8 +90,7 @@ attune_status attune_tensor_permute(attune_tensor *out, int64_t *strides, const 
   }
   for (int d = in->dims - 1; d >= 0; d--) {
     own[d] = in->strides ? in->strides[d] : stride;
-    if (!in->strides && !at_mul_i64(&stride, stride, in->sizes[d]))
-      return FAIL("in has more than 2^63 elements");
+    if (!in->strides && !at_mul_i64(&stride, stride, in->sizes[d])) return FAIL("in has more than 2^63 elements");
   }
   attune_tensor view = *in;
   for (int d = 0; d < in->dims; d++) {

@@ -102,8 +102,7 @@ void at_tolerance_bounds(double *bounds, const at_datum *values, const at_expres
     if (node->count == 0) continue;
     for (int k = 0; k < node->count; k++) x[k] = values[node->argument[k]];
     const at_datum exact = apply(e, node, x);
-    for (int k = 0; k < node->count; k++)
-      bounds[i] += 1.25 * spread(e, node, x, &exact, k, bounds[node->argument[k]]);
+    for (int k = 0; k < node->count; k++) bounds[i] += 1.25 * spread(e, node, x, &exact, k, bounds[node->argument[k]]);
   }
 }
 
