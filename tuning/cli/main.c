@@ -22,9 +22,24 @@ void cli_error(const char *format, ...) {
   free(clean);
 }
 
+/* A message about an expression has lines below the first, which begin with two blanks: the text, and a caret. */
+static void print_message(const char *message) {
+  const char *end = strstr(message, "\n  ");
+  cli_error("%.*s", end ? (int)(end - message) : (int)strlen(message), message);
+  while (end) {
+    const char *start = end + 1;
+    end = strstr(start, "\n  ");
+    char *text = strndup(start, end ? (size_t)(end - start) : strlen(start));
+    char *clean = text ? cli_clean(text) : NULL;
+    if (clean) fprintf(stderr, "%s\n", clean);
+    free(clean);
+    free(text);
+  }
+}
+
 int cli_fail(attune_status status) {
   const char *message = attune_last_message();
-  cli_error("%s", *message ? message : attune_status_string(status));
+  print_message(*message ? message : attune_status_string(status));
   bool input = status == ATTUNE_INVALID_ARGUMENT || status == ATTUNE_NOT_FOUND || status == ATTUNE_BAD_DATA ||
                status == ATTUNE_PERMISSION;
   return input ? CLI_USAGE : CLI_FAILED;
