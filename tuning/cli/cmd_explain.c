@@ -8,7 +8,7 @@
 
 typedef struct options {
   cli_options common;
-  char problem[512];
+  char problem[ATTUNE_PROBLEM_CHARS];
 } options;
 
 /* The problem may come as one argument or as its words. */
