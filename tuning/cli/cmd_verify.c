@@ -196,7 +196,7 @@ int cmd_verify(int argc, char **argv) {
   tuner_options.database = o.common.database;
   tuner_options.mode = ATTUNE_MODE_CACHED;
   attune_tuner *tuner = NULL;
-  const attune_status status = attune_tuner_create(&tuner, &tuner_options);
+  const attune_status status = cli_open_tuner(&tuner, &tuner_options);
   if (status != ATTUNE_OK) return cli_fail(status);
   code = verify(&o, tuner, device);
   attune_tuner_destroy(tuner);
