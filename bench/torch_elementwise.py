@@ -1,9 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes a second of PyTorch's elementwise work on cuda:0, measured as bench_elementwise_cuda does: eager and torch.compile
-beside a copy, interleaved, 3 calls between two events, median of 21."""
+"""Elementwise expressions on cuda:0: attune beside PyTorch (eager, torch.compile, jiterator) in one process, on the same
+buffers, in turns.
+
+torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--markdown FILE]
+  LIBRARY       libattune.so
+  --large SIDE  GB/s of SIDE x SIDE elements (default 16384)
+  --small       time of a call and of a replayed graph, 2^10 to 2^20 elements
+  --first       time of the first call of a new expression, without and with the kernel cache
+"""
+import ctypes
+import os
 import statistics
 import sys
+import tempfile
+import time
 
 try:
     import torch
@@ -11,59 +22,200 @@ except ImportError:
     print("torch_elementwise.py: PyTorch is not installed; nothing was measured", file=sys.stderr)
     sys.exit(77)
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import attune_ctypes as at
+
 ROUNDS, CALLS = 21, 3
 gelu = torch.nn.functional.gelu
+HALF = 0.5
+# name, attune's expression, PyTorch's function, jiterator's text (None: it has no such thing), how the inputs lie:
+# p packed, b a bias along rows, t transposed
 CASES = [
-    ("add", lambda a, b: a + b, "pp"),
-    ("relu", lambda a: torch.relu(a), "p"),
-    ("gelu", lambda a: gelu(a), "p"),
-    ("exp", lambda a: torch.exp(a), "p"),
-    ("gelu(a+b)*b", lambda a, b: gelu(a + b) * b, "pp"),
-    ("bias", lambda a, b: a + b, "pb"),
-    ("alpha*x*y+x", lambda a, b: 0.5 * a * b + a, "pp"),
-    ("transposed add", lambda a, b: a + b, "pt"),
-    ("dropout", lambda a: torch.nn.functional.dropout(a, 0.5), "p"),
+    ("add", "a + b", lambda a, b: a + b, "return a + b;", "pp"),
+    ("relu", "relu(a)", lambda a: torch.relu(a), "return a > T(0) ? a : T(0);", "p"),
+    ("gelu", "gelu(a)", lambda a: gelu(a), "return T(float(a) * 0.5f * erfcf(-float(a) * 0.70710678f));", "p"),
+    ("exp", "exp(a)", lambda a: torch.exp(a), "return T(expf(float(a)));", "p"),
+    ("gelu(a+b)*b", "gelu(a + b) * b", lambda a, b: gelu(a + b) * b,
+     "float x = float(a) + float(b); return T(x * 0.5f * erfcf(-x * 0.70710678f) * float(b));", "pp"),
+    ("bias", "a + b", lambda a, b: a + b, "return a + b;", "pb"),
+    ("alpha*x*y+x", "s * a * b + a", lambda a, b: HALF * a * b + a, "return T(0.5f * float(a) * float(b) + float(a));",
+     "pp"),
+    ("transposed add", "a + b", lambda a, b: a + b, "return a + b;", "pt"),
+    ("dropout", "rand() < s ? a * 2 : 0", lambda a: torch.nn.functional.dropout(a, 0.5), None, "p"),
 ]
+TYPES = [("f32", torch.float32), ("bf16", torch.bfloat16)]
 
 
-def timed(call):
+def attune_here(library):
+    return at.Attune(library, "cuda:0", torch.cuda.current_stream().cuda_stream)
+
+
+def make_inputs(lies, rows, columns, dtype):
+    made = []
+    for way in lies:
+        shape = (columns,) if way == "b" else (columns, rows) if way == "t" else (rows, columns)
+        x = torch.randn(*shape, device="cuda").to(dtype)
+        made.append(x.t() if way == "t" else x)
+    return made
+
+
+def attune_call(attune, name, text, out, inputs, dtype):
+    tensors = [at.tensor(letter, x.data_ptr(), dtype, x.shape, x.stride()) for letter, x in zip("ab", inputs)]
+    output = at.tensor(None, out.data_ptr(), dtype, out.shape)
+    return at.Call(attune, text, output, tensors, [("s", HALF)] if name in ("alpha*x*y+x", "dropout") else [],
+                   "rand" in text)
+
+
+def ways_of(attune, case, dtype_name, dtype, out, inputs):
+    """name -> a call without arguments. PyTorch writes to memory of its own, as its users have it."""
+    name, text, function, jit, lies = case
+    call = attune_call(attune, name, text, out, inputs, dtype_name)
+    call.tune()
+    call.make_plan()
+    call.run()
+    ways = {"attune": call.run, "eager": lambda: function(*inputs), "compile": None, "jiterator": None}
+    fast = torch.compile(function)
+    ways["compile"] = lambda: fast(*inputs)
+    if jit:
+        arguments = ", ".join(f"T {x}" for x in "ab"[:len(inputs)])
+        kernel = torch.cuda.jiterator._create_jit_fn("template <typename T> T f(" + arguments + ") { " + jit + " }")
+        ways["jiterator"] = lambda: kernel(*inputs)
+    return call, {k: v for k, v in ways.items() if v}
+
+
+def check(name, out, expected):
+    if name == "dropout":
+        kept = (out != 0).float().mean().item()
+        return abs(kept - HALF) < 0.01
+    return torch.allclose(out.float(), expected.float(), rtol=2e-2 if out.dtype == torch.bfloat16 else 1e-5, atol=1e-5)
+
+
+def timed(call, calls=CALLS):
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
-    for _ in range(CALLS):
+    for _ in range(calls):
         call()
     stop.record()
     stop.synchronize()
-    return start.elapsed_time(stop) / CALLS
+    return start.elapsed_time(stop) / calls
+
+
+def large(attune, side, put):
+    put(f"### {side} x {side} elements: GB/s, medians of {ROUNDS} rounds of {CALLS} calls in turns\n")
+    put("| expression | attune | copy | attune / copy | eager | compile | jiterator | attune / fastest | right |")
+    put("|---|---:|---:|---:|---:|---:|---:|---:|---|")
+    for dtype_name, dtype in TYPES:
+        source, out = (torch.randn(side, side, device="cuda").to(dtype) for _ in range(2))
+        for case in CASES:
+            inputs = make_inputs(case[4], side, side, dtype)
+            _, ways = ways_of(attune, case, dtype_name, dtype, out, inputs)
+            ways["copy"] = lambda: out.copy_(source)
+            ways["attune"]()
+            right = check(case[0], out, case[2](*inputs))
+            for way in ways.values():
+                way()
+            times = {k: [] for k in ways}
+            for _ in range(ROUNDS):
+                for k, way in ways.items():
+                    times[k].append(timed(way))
+            moved = out.numel() * out.element_size() + sum(x.numel() * x.element_size() for x in inputs)
+            rate = {k: moved / statistics.median(v) * 1e-6 for k, v in times.items()}
+            rate["copy"] *= 2 * out.numel() * out.element_size() / moved
+            best = max(v for k, v in rate.items() if k not in ("attune", "copy"))
+            cells = [f"{rate[k]:.0f}" if k in rate else "-" for k in ("eager", "compile", "jiterator")]
+            put(f"| {case[0]} {dtype_name} | {rate['attune']:.0f} | {rate['copy']:.0f} | "
+                f"{rate['attune'] / rate['copy']:.3f} | {' | '.join(cells)} | {rate['attune'] / best:.3f} | "
+                f"{'yes' if right else 'NO'} |")
+            del inputs, ways
+            torch.cuda.empty_cache()
+
+
+def graph_of(call):
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(50):
+            call()
+    return graph
+
+
+def host_cost(call, calls=2000):
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for i in range(calls):
+        call()
+        if i % 200 == 199:
+            pass
+    spent = time.perf_counter() - start
+    torch.cuda.synchronize()
+    return spent / calls * 1e6
+
+
+def small(library, put):
+    put("### Small: us of one call in a replayed graph of 50, medians of 21 rounds in turns\n")
+    put("| expression | elements | attune | compile | eager | attune / compile |")
+    put("|---|---:|---:|---:|---:|---:|")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        attune = attune_here(library)
+        for dtype_name, dtype in TYPES:
+            for case in CASES:
+                if case[0] == "dropout":
+                    continue # PyTorch registers its generator with the graph; attune's would want its own graph
+                for power in (10, 12, 14, 16, 18, 20):
+                    rows = 1 << power // 2
+                    columns = (1 << power) // rows
+                    inputs = make_inputs(case[4], rows, columns, dtype)
+                    out = torch.empty(rows, columns, device="cuda", dtype=dtype)
+                    _, ways = ways_of(attune, case, dtype_name, dtype, out, inputs)
+                    ways.pop("jiterator", None)
+                    with torch.cuda.stream(torch.cuda.current_stream()):
+                        graphs = {}
+                        for k, way in ways.items():
+                            way()
+                            torch.cuda.synchronize()
+                            g = torch.cuda.CUDAGraph()
+                            with torch.cuda.graph(g, stream=side):
+                                for _ in range(50):
+                                    way()
+                            graphs[k] = g
+                    times = {k: [] for k in graphs}
+                    for _ in range(ROUNDS):
+                        for k, g in graphs.items():
+                            times[k].append(timed(g.replay, 4) / 50 * 1e3)
+                    t = {k: statistics.median(v) for k, v in times.items()}
+                    put(f"| {case[0]} {dtype_name} | 2^{power} | {t['attune']:.2f} | {t['compile']:.2f} | "
+                        f"{t['eager']:.2f} | {t['attune'] / t['compile']:.3f} |")
 
 
 def main():
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0].startswith("-"):
+        print(__doc__)
+        return 2
     if not torch.cuda.is_available():
         print("torch_elementwise.py: no CUDA device; nothing was measured", file=sys.stderr)
         return 77
-    side = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 14
-    compiled = "--compile" in sys.argv
-    print(f"### PyTorch {torch.__version__}: {torch.cuda.get_device_name(0)}, {side} x {side}, median of {ROUNDS}")
-    print("| expression | eager GB/s | compiled GB/s | copy GB/s |\n|---|---|---|---|")
-    for name_of_dtype, dtype in [("f32", torch.float32), ("bf16", torch.bfloat16)]:
-        source, out = (torch.randn(side, side, device="cuda").to(dtype) for _ in range(2))
-        for name, function, lies in CASES:
-            inputs = []
-            for way in lies:
-                x = torch.randn(side if way == "b" else (side, side), device="cuda").to(dtype)
-                inputs.append(x.t() if way == "t" else x)
-            moved = out.numel() * out.element_size() + sum(x.numel() * x.element_size() for x in inputs)
-            ways = [lambda: function(*inputs)]
-            if compiled:
-                fast = torch.compile(function)
-                ways.append(lambda: fast(*inputs))
-            ways.append(lambda: out.copy_(source))
-            for way in ways:
-                way()
-            times = [[timed(way) for way in ways] for _ in range(ROUNDS)]
-            medians = [statistics.median(column) for column in zip(*times)]
-            rates = [moved / ms * 1e-6 for ms in medians[:-1]] + ([] if compiled else [float("nan")])
-            copy = 2 * out.numel() * out.element_size() / medians[-1] * 1e-6
-            print(f"| {name} {name_of_dtype} | {rates[0]:.0f} | {rates[1]:.0f} | {copy:.0f} |", flush=True)
+    lines = []
+
+    def put(line):
+        lines.append(line)
+        print(line, flush=True)
+
+    put("# Elementwise expressions beside PyTorch")
+    put(f"\n- device: {torch.cuda.get_device_name(0)}, PyTorch {torch.__version__}")
+    put(f"- command: torch_elementwise.py {' '.join(['LIBRARY'] + arguments[1:])}")
+    put(f"- date: {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}\n")
+    if "--large" in arguments:
+        at_side = arguments.index("--large") + 1
+        side = int(arguments[at_side]) if at_side < len(arguments) and arguments[at_side].isdigit() else 1 << 14
+        large(attune_here(arguments[0]), side, put)
+    if "--small" in arguments:
+        small(arguments[0], put)
+    if "--markdown" in arguments:
+        with open(arguments[arguments.index("--markdown") + 1], "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
     return 0
 
 

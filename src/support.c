@@ -14,6 +14,18 @@ int64_t at_now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
 }
 
+int64_t at_ticks(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  return (int64_t)__builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  int64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return at_now_ns();
+#endif
+}
+
 bool at_mul_i64(int64_t *out, int64_t a, int64_t b) {
   return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
 }

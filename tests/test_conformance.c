@@ -10,6 +10,7 @@
 
 #include "ops/ops.h"
 #include "tests/toy_op.h"
+#include "tests/wide_op.h"
 #include "tuning/terms.h"
 #include "tuning/tuner.h"
 #include "tuning/verify.h"
@@ -24,6 +25,7 @@ static at_random *data;
 static void each_case(void (*test)(const at_op *op, const void *problem, const char *text)) {
   for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, test) > 3);
   assert_true(conform_cases(&toy_op, device, CASES, test) > 3);
+  assert_true(conform_cases(&wide_op, device, CASES, test) > 3);
 }
 
 /* ---- texts, keys, buffers ---- */
@@ -70,6 +72,7 @@ static void problems_describe_themselves(void **state) {
   OK(at_ops_check(at_ops, at_op_count));
   for (int i = 0; i < at_op_count; i++) assert_int_equal(at_ops[i]->id, i);
   OK(at_op_check(&toy_op));
+  OK(at_op_check(&wide_op));
   each_case(describe);
 }
 
@@ -185,7 +188,7 @@ static void implement(const at_op *op, const void *problem, const char *text) {
 static void implementations_are_right(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=1,a=1", "ns=1,a=2", NULL};
-  toy_spins = spins;
+  toy_spins = wide_spins = spins;
   each_case(implement);
   assert_true(checked > 100);
 }

@@ -5,6 +5,7 @@
 
 #include "ops/ops.h"
 #include "tests/toy_op.h"
+#include "tests/wide_op.h"
 #include "tuning/tuner.h"
 
 enum { CASES = 16, CONFIGURATIONS = 2, PATIENCE_MS = 60000 };
@@ -27,9 +28,10 @@ static void keeps_order(const at_op *op, const void *problem, const char *text) 
 static void implementations_keep_the_order(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=1,a=1", "ns=1,a=2", NULL};
-  toy_spins = spins;
+  toy_spins = wide_spins = spins;
   for (int i = 0; i < at_op_count; i++) assert_true(conform_cases(at_ops[i], device, CASES, keeps_order) > 3);
   assert_true(conform_cases(&toy_op, device, CASES, keeps_order) > 3);
+  assert_true(conform_cases(&wide_op, device, CASES, keeps_order) > 3);
   assert_true(checked > 60);
 }
 

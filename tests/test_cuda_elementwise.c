@@ -194,7 +194,7 @@ static void candidates(void **state) {
       assert_true(add(&g, &problems[i].shape, problems[i].ways, problems[i].dtypes, &list[k], 1, false, true, name));
     flush();
   }
-  finish(60);
+  finish(50);
 }
 
 static void functions(void **state) {

@@ -149,6 +149,11 @@ static void names_and_sizes(void **state) {
   op.problem_bytes = 0;
   expect_refused(&op, "problem_bytes of toy is 0");
   op = toy_op;
+  fill(&op, offsetof(at_op, problem_size));
+  expect_refused(&op, "problem_bytes of toy is 124; should be a multiple of 8, for it has problem_size");
+  op.problem_bytes = AT_PROBLEM_BYTES;
+  OK(at_op_check(&op));
+  op = toy_op;
   op.operands_bytes = AT_OPERANDS_BYTES + 1;
   expect_refused(&op, "operands_bytes of toy is 641; should be 1 to 640");
   op.operands_bytes = 0;

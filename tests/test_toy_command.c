@@ -3,6 +3,7 @@
  * know by name. */
 #include "tests/check.h"
 
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <jansson.h>
 
 #include "tests/toy_op.h"
+#include "tests/wide_op.h"
 #include "tuning/winner.h"
 
 #define SHORT "toy f64:i64 5x6 strict taps=7/-8"
@@ -20,7 +22,7 @@ static char folder[] = "/tmp/attune-test-toy-XXXXXX", output[1 << 16];
 
 /* Runs the command in the folder; its exit code. Both outputs are kept. */
 static int run(const char *words) {
-  char line[2048];
+  static char line[AT_PROBLEM_CHARS + 1024];
   snprintf(line, sizeof line, "cd %s && %s %s 2>&1", folder, TOY_COMMAND, words);
   FILE *pipe = popen(line, "r");
   assert_non_null(pipe);
@@ -60,6 +62,66 @@ static void a_workload_is_tuned(void **state) {
   expect_run("explain '" TOY_PROBLEM "' --db t.db --device host", 0);
   expect(TOY_PROBLEM);
   expect("ns=30000");
+}
+
+/* Runs the command on a terminal of so many columns. */
+static void run_on_terminal(unsigned short columns, const char *words) {
+  char line[2048];
+  int controller = -1, status = 0;
+  const struct winsize size = {.ws_row = 50, .ws_col = columns};
+  snprintf(line, sizeof line, "cd %s && LC_ALL=C.UTF-8 %s %s", folder, TOY_COMMAND, words);
+  const pid_t child = forkpty(&controller, NULL, NULL, &size);
+  assert_true(child >= 0);
+  if (child == 0) {
+    setenv("TERM", "dumb", 1);
+    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    _exit(127);
+  }
+  size_t at = 0;
+  for (ssize_t got; at < sizeof output - 1 && (got = read(controller, output + at, sizeof output - 1 - at)) > 0;)
+    at += (size_t)got;
+  output[at] = '\0';
+  close(controller);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("attune %s: %s", words, output);
+}
+
+static size_t longest_line(void) {
+  size_t most = 0;
+  for (const char *line = output; *line;) {
+    const size_t bytes = strcspn(line, "\r\n");
+    size_t columns = 0;
+    for (size_t i = 0; i < bytes; i++) columns += ((unsigned char)line[i] & 0xC0) != 0x80;
+    if (columns > most) most = columns;
+    line += bytes + (line[bytes] != '\0');
+  }
+  return most;
+}
+
+/* A problem of 3,980 characters: tuned from a workload, whole in pipes and where all is asked for, cut on a terminal. */
+static void a_long_problem_is_shown(void **state) {
+  (void)state;
+  char text[AT_PROBLEM_CHARS], file[AT_PROBLEM_CHARS + 64], words[AT_PROBLEM_CHARS + 64];
+  wide_text(text, 30, WIDE_MOST, 9);
+  snprintf(file, sizeof file, "problem,count\n%s,12\n", text);
+  write_file("wide.csv", file);
+  expect_run("tune wide.csv --db wide.db --device host", 0);
+  snprintf(words, sizeof words, "explain '%s' --db wide.db --device host", text);
+  expect_run(words, 0);
+  expect(text);
+  expect("ns=20000"); /* which has no faults here */
+  expect_run("show --db wide.db", 0);
+  expect(text);
+  expect_run("show --db wide.db --json", 0);
+  expect(text);
+  expect_run("verify --db wide.db --device host", 0);
+  expect(text);
+  run_on_terminal(80, "show --db wide.db");
+  expect("wide 30 16:8 strict");
+  expect("\u2026");
+  if (longest_line() > 80) fail_msg("a line is longer than the terminal: %s", output);
+  run_on_terminal(80, "show --db wide.db --wide");
+  assert_true(longest_line() > WIDE_MOST);
 }
 
 static void winners_are_shown(void **state) {
@@ -142,7 +204,7 @@ static void bad_rows_are_told(void **state) {
   expect("bad.csv:2:");
   write_file("bad.csv", "op,kind,rows,cols,tapes\ntoy,f32,9,7,1\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
-  expect("bad.csv:1:19: \"tapes\" is no column of gemm, toy; should be name, op, count or one of gemm: dtype, ");
+  expect("bad.csv:1:19: \"tapes\" is no column of gemm, toy, wide; should be name, op, count or one of gemm: dtype, ");
   expect("; toy: kind, rows, cols, taps");
   write_file("bad.csv", "op,kind,rows,cols,taps,m\ntoy,f32,9,7,1,4\n");
   expect_run("tune bad.csv --db t.db --device host", 2);
@@ -173,9 +235,13 @@ static int close_all(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_workload_is_tuned),       cmocka_unit_test(winners_are_shown),
-      cmocka_unit_test(unsure_winners_are_marked), cmocka_unit_test(unsure_winners_count_as_no_gain),
-      cmocka_unit_test(winners_are_verified),      cmocka_unit_test(bad_rows_are_told),
+      cmocka_unit_test(a_workload_is_tuned),
+      cmocka_unit_test(winners_are_shown),
+      cmocka_unit_test(a_long_problem_is_shown),
+      cmocka_unit_test(unsure_winners_are_marked),
+      cmocka_unit_test(unsure_winners_count_as_no_gain),
+      cmocka_unit_test(winners_are_verified),
+      cmocka_unit_test(bad_rows_are_told),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -58,22 +58,23 @@ static void destroy(at_plan *plan) {
   free(plan->state);
 }
 
-at_implementation toy_base_implementation = {.name = "base",
-                                             .version = 1,
-                                             .backend = "host",
-                                             .supports = supports,
-                                             .configurations = base_configurations,
-                                             .prepare = prepare,
-                                             .launch = toy_launch,
-                                             .destroy = destroy};
-at_implementation toy_spin_implementation = {.name = "spin",
-                                             .version = 1,
-                                             .backend = "host",
-                                             .supports = supports,
-                                             .configurations = spin_configurations,
-                                             .prepare = prepare,
-                                             .launch = toy_launch,
-                                             .destroy = destroy};
+static const at_implementation base_as_it_is = {.name = "base",
+                                                .version = 1,
+                                                .backend = "host",
+                                                .supports = supports,
+                                                .configurations = base_configurations,
+                                                .prepare = prepare,
+                                                .launch = toy_launch,
+                                                .destroy = destroy};
+static const at_implementation spin_as_it_is = {.name = "spin",
+                                                .version = 1,
+                                                .backend = "host",
+                                                .supports = supports,
+                                                .configurations = spin_configurations,
+                                                .prepare = prepare,
+                                                .launch = toy_launch,
+                                                .destroy = destroy};
+at_implementation toy_base_implementation, toy_spin_implementation;
 static const at_implementation *const implementations[] = {&toy_base_implementation, &toy_spin_implementation};
 
 /* ---- slots ---- */
@@ -189,8 +190,8 @@ static const at_op as_it_is = {.name = "toy",
 
 void toy_reset(void) {
   toy_op = as_it_is;
-  toy_base_implementation.version = toy_spin_implementation.version = 1;
-  toy_base_implementation.depends = toy_spin_implementation.depends = NULL;
+  toy_base_implementation = base_as_it_is;
+  toy_spin_implementation = spin_as_it_is;
   at_copy_text(toy_base, sizeof toy_base, "ns=200000");
   toy_spins = NULL;
   toy_refused = NULL;

@@ -24,6 +24,8 @@ static _Thread_local int64_t virtual_taken_ns, virtual_others_ns;
 /* The linker sends the library's calls here (ld --wrap), and `real` to the library. */
 int64_t __real_at_now_ns(void);
 int64_t __wrap_at_now_ns(void);
+int64_t __real_at_ticks(void);
+int64_t __wrap_at_ticks(void);
 int64_t __real_at_cpu_time_ns(void);
 int64_t __wrap_at_cpu_time_ns(void);
 int64_t __real_at_thread_time_ns(void);
@@ -37,6 +39,11 @@ int64_t __wrap_at_now_ns(void) {
   if (!virtual_clock_runs) return __real_at_now_ns();
   virtual_ns += VIRTUAL_READ_NS;
   return 1000000000 + virtual_ns;
+}
+
+/* Two ticks a nanosecond. */
+int64_t __wrap_at_ticks(void) {
+  return virtual_clock_runs ? 2 * __wrap_at_now_ns() : __real_at_ticks();
 }
 
 int64_t __wrap_at_cpu_time_ns(void) {

@@ -167,12 +167,12 @@ attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_ke
  * does not hold. */
 static void tell_changes(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                          attune_decision *d) {
-  attune_decision stored;
-  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR)
-    at_why_no_winner(tuner, op, device, d, d->changed, sizeof d->changed);
-  else if (d->source != ATTUNE_SOURCE_TUNED && at_weigh_winner(tuner, op, problem, device, &stored) == ATTUNE_OK &&
-           stored.tuned_at == d->tuned_at)
-    at_copy_text(d->changed, sizeof d->changed, stored.changed);
+  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR) at_why_no_winner(tuner, op, device, d, d->changed, sizeof d->changed);
+  if (d->source <= ATTUNE_SOURCE_NEIGHBOUR || d->source == ATTUNE_SOURCE_TUNED) return;
+  attune_decision *stored = malloc(sizeof *stored); /* the stack may be small */
+  if (stored && at_weigh_winner(tuner, op, problem, device, stored) == ATTUNE_OK && stored->tuned_at == d->tuned_at)
+    at_copy_text(d->changed, sizeof d->changed, stored->changed);
+  free(stored);
 }
 
 static attune_status explain(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *out) {

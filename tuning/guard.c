@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard.c: one call in many is timed. When the median of a window is above the default's time, the next calls run the
- * default and are timed too, for the machine may be slower as a whole; only when the team loses such a comparison twice
- * in a row it is set aside. Calls between samples cost one addition more. */
+ * guard.c: every call of a team is timed, and the time is summed: a stall of milliseconds in one call of a hundred may
+ * cost more than the team gains in the others, so it is the mean that counts. When the mean of a window is above the
+ * default's time, the next calls run the default and are timed too, for the machine may be slower as a whole; only when
+ * the team loses such a comparison twice in a row it is set aside, for a time. After that it has another chance. A call
+ * costs two looks at the processor's counter and one addition more. */
 #include "tuning/guard.h"
 
 #include <pthread.h>
@@ -12,102 +14,150 @@
 
 #include "src/host/host.h"
 #include "src/host/threads.h"
-#include "tuning/statistics.h"
 
-enum {
-  WINDOW = 15,
-  WARM = 2, /* calls of the default before its window: its threads may be asleep */
-  EVERY_FIRST = 16,
-  EVERY_MOST = 1024, /* one call in so many is timed: the first number at the start, more each time that all is well */
-  STRIKES = 2
-};
-static const double SLOWER = 1.03;         /* than the default, beyond the noise of two medians */
-static const int64_t SETTLE_NS = 40000000; /* a library's threads spin on for so long after a call of the default */
+enum { TEAM, COMPARING, ASIDE }; /* what runs: the winner; the default, to see what it takes; the default */
+
+enum { CALLS_LEAST = 8, STRIKES = 2 };
+static const double WINDOW_NS = 25e6; /* spent in calls */
+static const double SLOWER = 1.05;    /* than the default, beyond the noise of two means */
+static const double WARM_NS = 1e6;    /* of the default, before its window: its threads may be asleep */
+static const double SETTLE_NS = 40e6; /* a library's threads spin on for so long after a call of the default */
+static const double WAIT_NS = 1e9,    /* until the team has another chance, or the default shows again what it takes: */
+    WAIT_MOST_NS = 64e9;              /* the first number at the start, twice as long each time */
+
+/* Calls and ticks in one word, so that both are added at once. */
+#define TICK_BITS 40
+#define TICK_MASK ((UINT64_C(1) << TICK_BITS) - 1)
+
+/* By then it can be told how long a tick is. */
+#define FIRST_LOOK_TICKS (UINT64_C(1) << 20)
 
 typedef struct at_guard {
   at_launch_fn launch; /* the winner's */
   at_plan *fallback;   /* the default */
   int threads;         /* of the winner */
-  _Atomic bool aside;
-  _Atomic bool comparing; /* calls run the default */
-  _Atomic uint32_t calls, every;
-  pthread_mutex_t lock; /* guards the rest; calls only try it */
-  double reference_ns, winner_ns, default_ns;
-  double samples[WINDOW];
-  int count, strikes;
-  int64_t settled_ns;
+  _Atomic int runs;
+  _Atomic int64_t
+      from; /* in ticks: calls that begin before do not count; while the team is aside: when it comes back */
+  _Atomic uint64_t spent[2]; /* by the team and by the default in this window */
+  _Atomic uint64_t enough;   /* ticks of a window */
   char problem[AT_SHOWN_CHARS]; /* constant: for the log */
+  pthread_mutex_t lock;         /* guards the rest; calls only try it */
+  int64_t first_tick, first_ns; /* both clocks when the guard began */
+  double tick_ns;
+  double stored_ns, reference_ns; /* the default's time when it was tuned, and as far as is known now */
+  double winner_ns, default_ns;   /* the means of the latest windows */
+  double wait_ns;                 /* the next wait */
+  int64_t doubt_ns;               /* until then `reference_ns` holds, and after it the stored time again */
+  int strikes;
+  bool told;
 } at_guard;
 
-static void next_window(at_guard *g, bool comparing, uint32_t every) {
-  g->count = comparing ? -WARM : 0;
-  atomic_store_explicit(&g->every, every, memory_order_relaxed);
-  atomic_store_explicit(&g->comparing, comparing, memory_order_relaxed);
+static void next_window(at_guard *g, int runs, int64_t now, double pause_ns) {
+  atomic_store_explicit(&g->spent[0], 0, memory_order_relaxed);
+  atomic_store_explicit(&g->spent[1], 0, memory_order_relaxed);
+  atomic_store_explicit(&g->from, now + (int64_t)(pause_ns / g->tick_ns), memory_order_relaxed);
+  atomic_store_explicit(&g->runs, runs, memory_order_release);
 }
 
-static uint32_t rarer(const at_guard *g) {
-  const uint32_t every = atomic_load_explicit(&g->every, memory_order_relaxed);
-  return every < EVERY_MOST ? 2 * every : EVERY_MOST;
+static double longer_wait(at_guard *g) {
+  const double wait_ns = g->wait_ns;
+  g->wait_ns = 2.0 * wait_ns < WAIT_MOST_NS ? 2.0 * wait_ns : WAIT_MOST_NS;
+  return wait_ns;
 }
 
 /* A window of the winner is full: all is well, or the default must show what it takes now. */
-static void judge_winner(at_guard *g) {
-  g->winner_ns = at_median(g->samples, WINDOW);
-  const bool slow = g->winner_ns > g->reference_ns;
-  if (!slow) g->strikes = 0;
-  next_window(g, slow, slow ? EVERY_FIRST : rarer(g));
+static void judge_winner(at_guard *g, int64_t now, int64_t now_ns) {
+  if (now_ns > g->doubt_ns) g->reference_ns = g->stored_ns;
+  if (g->winner_ns > g->reference_ns) {
+    next_window(g, COMPARING, now, WARM_NS);
+    return;
+  }
+  g->strikes = 0;
+  if ((double)(now_ns - g->doubt_ns) > g->wait_ns) g->wait_ns = WAIT_NS; /* well for long enough to forget the past */
+  next_window(g, TEAM, now, 0.0);
 }
 
-/* A window of the default is full. True: the team is set aside. */
-static bool judge_both(at_guard *g) {
-  g->default_ns = at_median(g->samples, WINDOW);
+/* A window of the default is full. The time for which the team is set aside; 0: it stays. */
+static double judge_both(at_guard *g, int64_t now, int64_t now_ns) {
   const bool slower = g->winner_ns > SLOWER * g->default_ns;
   g->strikes = slower ? g->strikes + 1 : 0;
-  if (!slower) g->reference_ns = g->default_ns; /* the machine is slower than it was, and both are */
-  g->settled_ns = at_now_ns() + SETTLE_NS;
-  next_window(g, false, slower ? EVERY_FIRST : rarer(g));
-  if (g->strikes < STRIKES) return false;
-  atomic_store_explicit(&g->aside, true, memory_order_release);
-  return true;
+  double aside_ns = 0.0;
+  if (!slower) { /* the machine is slower than it was, and both are */
+    g->reference_ns = g->default_ns;
+    g->doubt_ns = now_ns + (int64_t)longer_wait(g);
+  }
+  if (g->strikes >= STRIKES) {
+    g->strikes = STRIKES - 1; /* its next chance is one comparison */
+    aside_ns = longer_wait(g);
+    g->doubt_ns = now_ns + (int64_t)aside_ns;
+    g->reference_ns = g->stored_ns;
+  }
+  next_window(g, aside_ns > 0.0 ? ASIDE : TEAM, now, aside_ns > 0.0 ? aside_ns : SETTLE_NS);
+  return aside_ns;
 }
 
-/* A timed call. Threads that come at once lose their sample: nobody waits here. */
-static void note(at_guard *g, const at_plan *plan, bool of_default, int64_t start_ns, int64_t end_ns) {
-  bool set_aside = false;
+/* The two clocks side by side say what a tick is: the longer they run, the better. */
+static void learn_tick(at_guard *g, int64_t now, int64_t now_ns) {
+  if (now > g->first_tick && now_ns > g->first_ns)
+    g->tick_ns = (double)(now_ns - g->first_ns) / (double)(now - g->first_tick);
+  atomic_store_explicit(&g->enough, (uint64_t)(WINDOW_NS / g->tick_ns), memory_order_relaxed);
+}
+
+/* The window may be full. Threads that come at once leave it to one: nobody waits here. */
+static void judge(at_guard *g, const at_plan *plan, int ran) {
   if (pthread_mutex_trylock(&g->lock) != 0) return;
-  const bool fits = of_default == atomic_load_explicit(&g->comparing, memory_order_relaxed) && !g->aside &&
-                    (of_default || start_ns > g->settled_ns);
-  if (fits) {
-    if (g->count >= 0) g->samples[g->count] = (double)(end_ns - start_ns);
-    if (++g->count == WINDOW) {
-      if (of_default)
-        set_aside = judge_both(g);
-      else
-        judge_winner(g);
+  const int64_t now = at_ticks(), now_ns = at_now_ns();
+  learn_tick(g, now, now_ns);
+  const uint64_t spent = atomic_load_explicit(&g->spent[ran], memory_order_relaxed), calls = spent >> TICK_BITS,
+                 ticks = spent & TICK_MASK;
+  double aside_ns = 0.0;
+  if (ran == atomic_load_explicit(&g->runs, memory_order_relaxed) && calls >= CALLS_LEAST &&
+      ticks >= atomic_load_explicit(&g->enough, memory_order_relaxed)) {
+    const double mean_ns = (double)ticks * g->tick_ns / (double)calls;
+    if (ran == TEAM) {
+      g->winner_ns = mean_ns;
+      judge_winner(g, now, now_ns);
+    } else {
+      g->default_ns = mean_ns;
+      aside_ns = judge_both(g, now, now_ns);
     }
   }
   const double winner_ns = g->winner_ns, default_ns = g->default_ns;
+  const bool told = g->told;
+  if (aside_ns > 0.0) g->told = true;
   pthread_mutex_unlock(&g->lock);
-  if (set_aside)
-    at_log(ATTUNE_LOG_WARNING, "%s: %s %s takes %.1f us here and the default %.1f us: set aside by this tuner",
-           g->problem, plan->implementation->name, plan->configuration.text, winner_ns * 1e-3, default_ns * 1e-3);
+  if (aside_ns > 0.0)
+    at_log(told ? ATTUNE_LOG_INFO : ATTUNE_LOG_WARNING,
+           "%s: %s %s takes %.1f us in the mean here and the default %.1f us: set aside by this tuner for %.0f s",
+           g->problem, plan->implementation->name, plan->configuration.text, winner_ns * 1e-3, default_ns * 1e-3,
+           aside_ns * 1e-9);
 }
 
-static bool replaced(const at_guard *g) {
-  return atomic_load_explicit(&((at_guard *)(uintptr_t)g)->aside, memory_order_relaxed) || at_cpu_count() < g->threads;
+/* The team was set aside. False: not any longer. */
+static bool still_aside(at_guard *g) {
+  const int64_t now = at_ticks();
+  if (now < atomic_load_explicit(&g->from, memory_order_relaxed) || pthread_mutex_trylock(&g->lock) != 0) return true;
+  if (atomic_load_explicit(&g->runs, memory_order_relaxed) == ASIDE) next_window(g, TEAM, now, SETTLE_NS);
+  pthread_mutex_unlock(&g->lock);
+  return false;
 }
 
 static attune_status call(const at_plan *plan, const void *operands, attune_stream *stream) {
   at_guard *g = plan->guard;
-  if (AT_UNLIKELY(replaced(g))) return g->fallback->launch(g->fallback, operands, stream);
-  const bool comparing = atomic_load_explicit(&g->comparing, memory_order_relaxed);
-  const uint32_t number = atomic_fetch_add_explicit(&g->calls, 1, memory_order_relaxed),
-                 every = atomic_load_explicit(&g->every, memory_order_relaxed);
-  if (AT_LIKELY(!comparing && number % every != 0)) return g->launch(plan, operands, stream);
-  const at_plan *runs = comparing ? g->fallback : plan;
-  const int64_t start_ns = at_now_ns();
-  const attune_status status = (comparing ? runs->launch : g->launch)(runs, operands, stream);
-  if (status == ATTUNE_OK) note(g, plan, comparing, start_ns, at_now_ns());
+  int runs = atomic_load_explicit(&g->runs, memory_order_relaxed);
+  if (AT_UNLIKELY(at_cpu_count() < g->threads || (runs == ASIDE && still_aside(g))))
+    return g->fallback->launch(g->fallback, operands, stream);
+  if (AT_UNLIKELY(runs == ASIDE)) runs = TEAM;
+  const int64_t start = at_ticks();
+  const attune_status status =
+      AT_LIKELY(runs == TEAM) ? g->launch(plan, operands, stream) : g->fallback->launch(g->fallback, operands, stream);
+  const int64_t ticks = at_ticks() - start;
+  if (status != ATTUNE_OK || start < atomic_load_explicit(&g->from, memory_order_relaxed) || ticks < 0) return status;
+  const uint64_t most = TICK_MASK / 4,
+                 one = (UINT64_C(1) << TICK_BITS) | ((uint64_t)ticks < most ? (uint64_t)ticks : most);
+  const uint64_t spent = one + atomic_fetch_add_explicit(&g->spent[runs], one, memory_order_relaxed);
+  if (AT_UNLIKELY((spent & TICK_MASK) >= atomic_load_explicit(&g->enough, memory_order_relaxed))) judge(g, plan, runs);
   return status;
 }
 
@@ -163,8 +213,12 @@ void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   g->launch = plan->launch;
   g->fallback = fallback;
   g->threads = (int)threads;
-  g->reference_ns = decision->default_time_ns;
-  atomic_init(&g->every, EVERY_FIRST);
+  g->stored_ns = g->reference_ns = decision->default_time_ns;
+  g->wait_ns = WAIT_NS;
+  g->tick_ns = 1.0;
+  g->first_tick = at_ticks();
+  g->first_ns = at_now_ns();
+  atomic_init(&g->enough, FIRST_LOOK_TICKS);
   (void)at_shown(g->problem, decision->problem);
   pthread_mutex_init(&g->lock, NULL);
   plan->guard = g;
@@ -176,17 +230,19 @@ void at_guard_renew(const at_plan *plan, const attune_decision *decision) {
   at_guard *g = plan->guard;
   if (!g) return;
   pthread_mutex_lock(&g->lock);
-  g->reference_ns = decision->default_time_ns;
+  g->stored_ns = g->reference_ns = decision->default_time_ns;
+  g->wait_ns = WAIT_NS;
   g->strikes = 0;
-  next_window(g, false, EVERY_FIRST);
-  atomic_store_explicit(&g->aside, false, memory_order_release);
+  g->told = false;
+  next_window(g, TEAM, at_ticks(), 0.0);
   pthread_mutex_unlock(&g->lock);
 }
 
 void at_guard_tell(const at_plan *plan, attune_decision *d) {
   at_guard *g = plan->guard;
-  if (!g || !replaced(g)) return;
-  const bool aside = atomic_load_explicit(&g->aside, memory_order_acquire);
+  if (!g) return;
+  const bool aside = atomic_load_explicit(&g->runs, memory_order_acquire) == ASIDE;
+  if (!aside && at_cpu_count() >= g->threads) return;
   pthread_mutex_lock(&g->lock);
   const double winner_ns = g->winner_ns, default_ns = g->default_ns;
   pthread_mutex_unlock(&g->lock);
@@ -200,7 +256,8 @@ void at_guard_tell(const at_plan *plan, attune_decision *d) {
   d->time_ns = d->default_time_ns;
   d->source = ATTUNE_SOURCE_DEFAULT;
   if (aside)
-    snprintf(d->note, sizeof d->note, "the winner is set aside by this tuner: it took %.1f us, the default %.1f us",
+    snprintf(d->note, sizeof d->note,
+             "the winner is set aside by this tuner for a time: it took %.1f us in the mean, the default %.1f us",
              winner_ns * 1e-3, default_ns * 1e-3);
   else
     snprintf(d->note, sizeof d->note, "the winner needs %d threads; %d may be used now", g->threads, at_cpu_count());

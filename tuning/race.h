@@ -23,6 +23,7 @@ typedef struct at_contender {
   bool bare;                           /* contender 0 as the vendor's own call: compared with, never chosen */
   bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
+  bool made;                           /* prepare_many had it, since it was prepared last */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
   bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */
   double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */

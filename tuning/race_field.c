@@ -61,6 +61,7 @@ void at_race_drop(at_race *race, at_contender *contender, at_contender_state sta
   at_profile_forget(race->profile, &contender->subject);
   at_plan_destroy(contender->plan);
   contender->plan = NULL;
+  contender->made = false;
   contender->state = state;
 }
 

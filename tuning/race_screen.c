@@ -5,12 +5,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "src/host/threads.h"
+
 enum {
   SCREEN_BATCH = 16, /* contenders that share a screening round with the default */
   TRIES_MORE = 2,    /* of one that seems too slow */
   SCREEN_ROUNDS = 2,
   MOST_SCREEN_ROUNDS = 5,
-  SCREEN_PLACES = 4 /* placements that batches are screened at, in turns */
+  SCREEN_PLACES = 4, /* placements that batches are screened at, in turns */
+  MAKE_A_CPU = 2,    /* contenders for which kernels are made at once, for each CPU; the budget is looked at between */
+  MAKE_MOST = 16
 };
 static const double TRY_BELOW_NS = 5e6; /* longer launches are not repeated */
 static const double CALM = 1.15;        /* the default's two least samples of a batch are as near as this */
@@ -35,6 +39,30 @@ static attune_status try_contender(at_race *race, at_contender *contender) {
     least = contender->subject.once_ns;
   }
   return status;
+}
+
+/* Has the implementation make what the contender and those of its kind that come next need, up to `most` in all. */
+static void make_many(at_race *race, int from, int most) {
+  const at_profile *profile = race->profile;
+  const at_implementation *implementation = race->contenders[from]->implementation;
+  at_configuration configurations[MAKE_MOST];
+  int count = 0;
+  if (!implementation->prepare_many || race->contenders[from]->made) return;
+  for (int i = from; i < race->count && count < most; i++) {
+    at_contender *contender = race->contenders[i];
+    if (contender->implementation != implementation || contender->made || contender->state != AT_WAITING) continue;
+    contender->made = true;
+    configurations[count++] = contender->configuration;
+  }
+  at_message kept;
+  at_message_keep(&kept);
+  implementation->prepare_many(profile->problem, profile->profiler->device, configurations, count);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+static int make_at_once(void) {
+  const int most = MAKE_A_CPU * at_cpu_count();
+  return most < MAKE_MOST ? most : MAKE_MOST;
 }
 
 /* Prepares and tries one contender. What is wrong with it is its own affair, unless the device itself no longer
@@ -112,12 +140,20 @@ void at_race_prune(at_race *race, int keep) {
   for (int i = keep; i < count; i++) at_race_drop(race, left[i], AT_SLOWER);
 }
 
+static int place_of(const at_race *race, const at_contender *contender) {
+  int place = 0;
+  while (race->contenders[place] != contender) place++;
+  return place;
+}
+
 attune_status at_race_start(at_race *race, double *once_ns) {
   at_contender *base = race->contenders[0];
+  make_many(race, 0, 1);
   attune_status status = get_ready(race, base);
   base->quick = race->best_quick = 1.0;
   *once_ns = base->subject.once_ns;
   if (status != ATTUNE_OK || !race->incumbent) return status;
+  make_many(race, place_of(race, race->incumbent), 1);
   status = get_ready(race, race->incumbent);
   if (status != ATTUNE_OK) return status;
   race->best_quick = HUGE_VAL; /* what is behind the vendor's own call may still be the best through attune */
@@ -134,6 +170,7 @@ attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
     for (; next < race->count && count < SCREEN_BATCH && at_now_ns() < until_ns; next++) {
       at_contender *contender = race->contenders[next];
       if (contender->state != AT_WAITING) continue;
+      make_many(race, next, make_at_once());
       const attune_status status = get_ready(race, contender);
       if (status != ATTUNE_OK) return status;
       if (contender->state == AT_SCREENED) batch[count++] = contender;

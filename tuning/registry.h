@@ -34,8 +34,9 @@ typedef struct at_implementation {
    * that this machine's library does not have, or text it cannot read, is NOT_FOUND: a miss. Not in capture unless it
    * touches no device. */
   attune_status (*prepare)(struct attune_plan *plan);
-  /* Optional: makes what several configurations need beside each other, such as compiled kernels, before they are
-   * prepared one by one. What fails is told by prepare. */
+  /* Optional: makes what `count` configurations need before each of them is prepared, all at once: kernels compiled by
+   * at_jit_get_all, which the cache of kernels keeps. A search calls it so, where it would wait for them one by one
+   * otherwise. What fails here fails in prepare too, which says why. */
   void (*prepare_many)(const void *problem, attune_device *device, const at_configuration *configurations, int count);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch; /* in the stream's order, captures too: on the host by at_host_submit (src/host/host.h) */

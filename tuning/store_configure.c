@@ -5,16 +5,10 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define STEPS_EACH_CALL 10000          /* SQLite's virtual machine steps between two looks at steps_left */
 #define STEPS_MAX ((int64_t)200000000) /* seconds: a damaged tree can be a maze without an end */
 #define STEPS_EACH_BYTE 8              /* of a file that is rewritten whole: several times what a sound one takes */
-
-void at_store_nap(void) {
-  struct timespec time = {0, 250000 + (long)((uint64_t)at_now_ns() * 2654435761u % 1750000u)};
-  (void)nanosleep(&time, NULL);
-}
 
 static int busy(void *user, int count) {
   const at_store *store = user;

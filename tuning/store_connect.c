@@ -92,7 +92,17 @@ static attune_status check_version(at_store *store) {
   }
   store->version = (int)version;
   if (version == SCHEMA_VERSION) return at_store_check_schema(store, SCHEMA_VERSION);
-  return store->read_only ? at_store_read_old(store) : at_store_migrate(store);
+  if (store->read_only) return at_store_read_old(store);
+  if (store->quiet) {
+    int64_t pages = 0, page_bytes = 0;
+    status = read_int(store, "PRAGMA page_count", &pages);
+    if (status == ATTUNE_OK) status = read_int(store, "PRAGMA page_size", &page_bytes);
+    store->large_old = status == ATTUNE_OK && pages > AT_STORE_LARGE_BYTES / page_bytes;
+    if (status == ATTUNE_OK && store->large_old)
+      status = at_fail(ATTUNE_BUSY, "%s is large and must be brought to version %d first", store->path, SCHEMA_VERSION);
+    if (status != ATTUNE_OK) return status;
+  }
+  return at_store_migrate(store);
 }
 
 /* Tells a tuning database from an empty file (made into one with `make`, else *empty), another program's file and a

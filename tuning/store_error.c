@@ -4,11 +4,17 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <time.h>
 
 int64_t at_store_deadline(int64_t wait_ms) {
   if (wait_ms < 0) wait_ms = 0;
   if (wait_ms > 3600000) wait_ms = 3600000;
   return at_now_ns() + wait_ms * 1000000;
+}
+
+void at_store_nap(void) {
+  struct timespec time = {0, 250000 + (long)((uint64_t)at_now_ns() * 2654435761u % 1750000u)};
+  (void)nanosleep(&time, NULL);
 }
 
 static attune_status refused_by_system(const at_store *store) {

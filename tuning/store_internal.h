@@ -78,6 +78,8 @@ struct at_store {
   int64_t steps_left;  /* what a statement may still do before it is taken for a walk in a damaged tree */
   bool damaged;        /* SQLite met damage: nothing is written any more */
   bool made;           /* the database was made new, and that is not logged yet */
+  bool quiet;          /* the first opening: a large older database is not brought over before that was logged */
+  bool large_old;      /* it is one */
   bool leased;         /* a lease was taken: closing drops what is left */
   at_lease *leases;    /* held */
   int batch;           /* rows in the next transaction: one after a failure, so that retries stay cheap */
@@ -108,6 +110,9 @@ attune_status at_store_fail(at_store *store, int code);
 /* at_now_ns() in wait_ms milliseconds. */
 int64_t at_store_deadline(int64_t wait_ms);
 
+/* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
+void at_store_nap(void);
+
 /* --- store_connect.c: under the lock --- */
 
 #define AT_STORE_OPEN_WAIT_MS 5000
@@ -132,9 +137,6 @@ int at_store_configure(at_store *store);
 void at_store_steps_again(at_store *store);
 /* Steps for work on every row, however many there are. */
 void at_store_steps_for_all(at_store *store);
-
-/* Sleeps for a quarter to two milliseconds, unlike other waiters'. */
-void at_store_nap(void);
 
 /* --- store_fork.c: no transaction of this process is in flight while it forks --- */
 attune_status at_store_list_add(at_store *store);
@@ -215,6 +217,8 @@ bool at_store_row_read(sqlite3_stmt *statement, at_stored_row *out);
 /* --- store_migrate.c --- */
 
 #define AT_STORE_VERSION 3 /* of schema.sql */
+/* Bringing over a database of this size, or a larger one, takes long enough to be told. */
+#define AT_STORE_LARGE_BYTES ((int64_t)16 << 20)
 
 /* BAD_DATA unless the tables are those of the version. */
 attune_status at_store_check_schema(at_store *store, int version);

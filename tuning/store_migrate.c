@@ -160,6 +160,10 @@ static int version_of(at_store *store, int *out) {
   return code == SQLITE_ROW ? end : code == SQLITE_DONE ? SQLITE_ERROR : code;
 }
 
+/* What does not fit into the cache is written early, and then nobody can read the old rows any more: the cache may have so
+ * many pages of 4 KiB. */
+static const char NO_SPILL[] = "PRAGMA cache_spill = 65536";
+
 /* Inside a transaction that may write. Who finds the work done writes nothing, and leaves by ROLLBACK: COMMIT would wait
  * for every reader, and keep new ones out. */
 static attune_status migrate(at_store *store) {
@@ -171,12 +175,14 @@ static attune_status migrate(at_store *store) {
     if (status != ATTUNE_OK) return status;
     store->version = version; /* whose statements read the old rows */
     at_store_steps_for_all(store);
-    code = rebuild(store);
+    code = run(store, NO_SPILL);
+    if (code == SQLITE_OK) code = rebuild(store);
     if (code != SQLITE_OK) return at_store_fail(store, code);
   }
   const attune_status status = at_store_check_schema(store, AT_STORE_VERSION);
   if (status != ATTUNE_OK) return status;
   code = run(store, old ? "COMMIT" : "ROLLBACK");
+  if (code == SQLITE_OK && old) code = run(store, "PRAGMA shrink_memory");
   return code == SQLITE_OK ? ATTUNE_OK : at_store_fail(store, code);
 }
 

@@ -66,6 +66,24 @@ static attune_status first_connection(at_store *store, const char *given) {
   return status;
 }
 
+/* Nothing is logged under the lock, which is given up meanwhile. */
+static attune_status connect_large(at_store *store, const char *given) {
+  pthread_mutex_unlock(&store->lock);
+  at_log(ATTUNE_LOG_INFO, "%s is large, and is brought to version %d of tuning databases; this is done once",
+         store->path, AT_STORE_VERSION);
+  const int64_t start_ns = at_now_ns();
+  pthread_mutex_lock(&store->lock);
+  free(store->path);
+  store->path = NULL;
+  const attune_status status = first_connection(store, given);
+  pthread_mutex_unlock(&store->lock);
+  if (status == ATTUNE_OK)
+    at_log(ATTUNE_LOG_INFO, "%s is at version %d now, after %.1f s", store->path, store->version,
+           (double)(at_now_ns() - start_ns) * 1e-9);
+  pthread_mutex_lock(&store->lock);
+  return status;
+}
+
 attune_status at_store_open(at_store **out, const char *path, at_store_access access) {
   if (!out || !path) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", out ? "path" : "out");
   *out = NULL;
@@ -87,7 +105,10 @@ attune_status at_store_open(at_store **out, const char *path, at_store_access ac
     return status;
   }
   pthread_mutex_lock(&store->lock);
+  store->quiet = true;
   status = first_connection(store, path);
+  store->quiet = false;
+  if (status != ATTUNE_OK && store->large_old) status = connect_large(store, path);
   if (status != ATTUNE_OK) release(store);
   pthread_mutex_unlock(&store->lock);
   if (status == ATTUNE_OK) {

@@ -46,7 +46,8 @@ static void open_user_or_read(attune_tuner *t, const attune_tuner_options *o, co
   attune_status status = open_user(t, o, s);
   if (status == ATTUNE_OK) return;
   at_copy_text(t->database_message, sizeof t->database_message, attune_last_message());
-  if (status == ATTUNE_PERMISSION || status == ATTUNE_UNSUPPORTED) {
+  if (status == ATTUNE_PERMISSION || status == ATTUNE_UNSUPPORTED || status == ATTUNE_BUSY ||
+      status == ATTUNE_IO_ERROR) { /* the last two: an older database that cannot be brought over now */
     const attune_status reading = at_store_open(&t->user, o->database ? o->database : s->database, AT_STORE_READ_ONLY);
     if (reading == ATTUNE_OK) {
       t->unwritable = status;

@@ -71,9 +71,10 @@ static int add_held(void *user, const char *fingerprint, const attune_decision *
   h->failed = !larger;
   if (!larger) return 1;
   h->winners = larger;
-  h->winners[h->count] = (held){.decision = *row};
-  (void)at_copy_text(h->winners[h->count].fingerprint, AT_FINGERPRINT_CHARS, fingerprint);
-  h->count++;
+  held *one = &h->winners[h->count++];
+  one->same = false;
+  one->decision = *row;
+  (void)at_copy_text(one->fingerprint, sizeof one->fingerprint, fingerprint);
   return 0;
 }
 

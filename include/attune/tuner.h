@@ -216,9 +216,9 @@ ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *devic
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
 /* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing. On the
- * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this
- * tuner alone, until it is destroyed or measures the problem again: *out then names the default, with the winner as
- * runner-up, and the note says so. Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
+ * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this tuner
+ * alone, for a time (a second at first) or until it measures the problem again: *out then names the default, with the
+ * winner as runner-up, and the note says so. Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
 

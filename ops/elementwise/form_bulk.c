@@ -55,10 +55,7 @@ static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
 }
 
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
-  static const at_cuda_choice best[] = {{.bytes = 16, .loads = 4, .block = 256},
-                                        {.bytes = 16, .loads = 8, .block = 128},
-                                        {.bytes = 32, .loads = 3, .block = 256},
-                                        {.bytes = 16, .loads = 3, .block = 512}};
+  static const at_cuda_choice best[] = {{.bytes = 16, .loads = 4, .block = 256}}; /* never the best on an H200 */
   int count = 0;
   if (p->layout.count < 1 << 22) return 0;
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {

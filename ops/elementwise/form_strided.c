@@ -109,11 +109,8 @@ static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
 }
 
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
-  static const at_cuda_choice best[] = {{.loads = 4, .block = 256},
-                                        {.loads = 1, .block = 256},
-                                        {.loads = 2, .block = 256},
-                                        {.loads = 4, .block = 128},
-                                        {.loads = 8, .block = 128}};
+  static const at_cuda_choice best[] = {
+      {.loads = 4, .block = 128}, {.loads = 1, .block = 256}, {.loads = 8, .block = 128}};
   const bool wide = !is_small(p);
   int count = 0;
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {

@@ -71,6 +71,7 @@ const at_op at_elementwise_op = {
     .problem_bytes = AT_PROBLEM_BYTES,
     .problem_size = at_elementwise_size,
     .operands_bytes = sizeof(at_elementwise_operands),
+    .plans_most = AT_ELEMENTWISE_PLANS,
     .format = at_elementwise_format,
     .parse = at_elementwise_parse,
     .family = at_elementwise_family,

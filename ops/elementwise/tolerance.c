@@ -137,6 +137,7 @@ double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype nod
   } else if (bound > 0.0) {
     return 0.0;
   }
+  if (stored == ATTUNE_BOOL && *(const unsigned char *)got > 1) return (double)INFINITY; /* neither true nor false */
   if (at_dtype_whole(stored)) {
     const double off = difference(stored, x, wanted);
     return off == 0.0 ? 0.0 : off <= apart ? 1.0 : (double)INFINITY;

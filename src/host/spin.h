@@ -5,8 +5,6 @@
 
 #include "src/support.h"
 
-#include <sched.h>
-
 /* Tells the core that the thread only waits. */
 static inline void at_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -16,9 +14,8 @@ static inline void at_pause(void) {
 #endif
 }
 
-#define AT_SPIN_YIELD_NS 5000
-
-/* A spin of at most limit_ns; after AT_SPIN_YIELD_NS it offers the core to others, who may be the ones waited for. */
+/* A spin of at most limit_ns. It does not offer the core to others in between (sched_yield): a Linux that takes time away
+ * from who yields lets it wait for milliseconds afterwards, when it has work. */
 typedef struct at_spin {
   int64_t limit_ns, start_ns;
   unsigned turns;
@@ -31,9 +28,7 @@ static inline bool at_spin_turn(at_spin *spin) {
   if (++spin->turns % 32 != 0) return true;
   int64_t now = at_now_ns();
   if (spin->start_ns == 0) spin->start_ns = now;
-  if (now - spin->start_ns > spin->limit_ns) return false;
-  if (now - spin->start_ns > AT_SPIN_YIELD_NS) sched_yield();
-  return true;
+  return now - spin->start_ns <= spin->limit_ns;
 }
 
 #endif

@@ -1,110 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0
- * threads.c: one pool of threads for the process. A team owns the pool while it runs; who finds it owned runs alone. */
+ * threads.c: one pool of threads for the process. A team owns the pool while it runs; who finds it owned runs alone.
+ *
+ * Work is cut into shares, one a member, and nobody waits for a member that has not come: who is done with its own share
+ * takes one that nobody has begun. So a thread that gets no CPU (other programs have it, the kernel put it behind the
+ * caller, it sleeps) costs its help and no more; only a share that was begun is waited for. */
 #include "src/host/threads.h"
 
 #include "src/fork.h"
 #include "src/host/capacity.h"
 #include "src/host/cpu_count.h"
-#include "src/host/spin.h"
+#include "src/host/gate.h"
+#include "src/support.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MEMBERS_MAX 1024
-/* Longer than waking a halted virtual CPU takes (70 us were seen): else caller and worker put each other to sleep in
- * turns, and each call of a few microseconds takes a wake-up. */
-#define SPIN_NS 200000
-#define SPIN_LEAST_NS 4000
 
-/* A word that others wait for to change: they spin for a while, then sleep. How long is learned: twice what it took
- * lately, and hardly at all when it takes longer than spinning pays, for then the spinning only burns what the others
- * need. */
-typedef struct gate {
-  atomic_uint word;
-  atomic_uint sleepers;
-  _Atomic int64_t patience_ns; /* to spin at most; 0: nothing is known yet */
-} gate;
+/* Workers that came too late to every team for as long as a wake-up takes are not woken for a while: the first time, twice
+ * as long each time that it happens again, at most the last. */
+static const int64_t MISSED_NS = 300000, PAUSE_NS = 500000, PAUSE_MOST_NS = 16000000;
 
 typedef struct worker {
-  alignas(64) gate start; /* changes when the worker has a team's work to do */
+  alignas(64) at_gate start; /* changes when the worker has a team's share to do */
+  _Atomic uint64_t share;    /* of the team number `share / 2`; odd: taken */
   int rank;
 } worker;
 
-/* fn, arg, size, count and workers belong to the owner; a worker reads them between its start and its finish. */
+/* fn, arg, size, number, count, workers and what follows them belong to the owner; who took a share reads them until it
+ * reports that share done. */
 static struct {
   alignas(64) atomic_bool owned;
   void (*fn)(void *arg, const at_team *team);
   void *arg;
   int size;
-  int count;                    /* workers that run */
-  unsigned generation;          /* changes in a child of fork */
-  worker *workers[MEMBERS_MAX]; /* rank 1 first; kept for ever */
-  int cpu;                      /* where the caller of the team runs */
-  alignas(64) atomic_int running;
-  gate finish; /* changes once a team, by the worker that ends last */
-  alignas(64) atomic_int arrived;
-  gate phase; /* changes once a barrier, by the member that arrives last */
+  uint64_t number;                /* of the team, from 1 */
+  int count;                      /* workers that run */
+  unsigned generation;            /* changes in a child of fork */
+  worker *workers[MEMBERS_MAX];   /* rank 1 first; kept for ever */
+  int64_t missed_ns;              /* the first of the teams in a row that no worker came to; 0: one came to the last */
+  int64_t pause_ns, until_ns;     /* no worker is woken before */
+  _Atomic int cpu;                /* where the caller of the team runs */
+  _Atomic unsigned teams;         /* that woke workers */
+  alignas(64) atomic_int open;    /* shares that nobody took yet */
+  alignas(64) atomic_int running; /* shares that are not done, but the caller's own */
+  at_gate finish;                 /* changes when a worker ends the team's last share */
 } pool;
 
 static _Atomic int members[MEMBERS_MAX]; /* the workers' thread numbers, rank 1 first; 0: there is none */
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool inside; /* this thread runs a team's function */
-
-static void futex(atomic_uint *word, int operation, unsigned value) {
-  syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
-}
-
-/* Sequentially consistent: either the opener sees the sleeper or the sleeper sees the new word. */
-static void gate_open(gate *g) {
-  atomic_fetch_add(&g->word, 1);
-  if (atomic_load(&g->sleepers) > 0) futex(&g->word, FUTEX_WAKE, INT_MAX);
-}
-
-static int64_t patience(gate *g) {
-  const int64_t most = at_spin_limit(SPIN_NS), learned = atomic_load_explicit(&g->patience_ns, memory_order_relaxed);
-  return learned > 0 && learned < most ? learned : most;
-}
-
-/* Grows at once and shrinks slowly: one long wait among short ones changes little. */
-static void learn(gate *g, int64_t waited_ns) {
-  const int64_t now = atomic_load_explicit(&g->patience_ns, memory_order_relaxed), old = now > 0 ? now : SPIN_NS;
-  int64_t right = waited_ns > SPIN_NS ? SPIN_LEAST_NS : 2 * waited_ns;
-  if (right > SPIN_NS) right = SPIN_NS;
-  if (right < SPIN_LEAST_NS) right = SPIN_LEAST_NS;
-  atomic_store_explicit(&g->patience_ns, right > old ? right : (7 * old + right) / 8, memory_order_relaxed);
-}
-
-static unsigned gate_wait(gate *g, unsigned old) {
-  unsigned now = atomic_load_explicit(&g->word, memory_order_acquire);
-  if (now != old) return now;
-  const int64_t start = at_now_ns();
-  at_spin spin = {.limit_ns = patience(g)};
-  while (at_spin_turn(&spin)) {
-    now = atomic_load_explicit(&g->word, memory_order_acquire);
-    if (now != old) break;
-  }
-  if (now == old) {
-    atomic_fetch_add(&g->sleepers, 1);
-    while ((now = atomic_load(&g->word)) == old) futex(&g->word, FUTEX_WAIT, old);
-    atomic_fetch_sub(&g->sleepers, 1);
-  }
-  learn(g, at_now_ns() - start);
-  return now;
-}
-
-static void gate_reset(gate *g) {
-  atomic_store(&g->word, 0);
-  atomic_store(&g->sleepers, 0);
-  atomic_store(&g->patience_ns, 0);
-}
 
 /* The child has none of the workers; a team that the parent was running does not exist there. */
 static void after_fork(void *unused, bool child) {
@@ -112,10 +62,10 @@ static void after_fork(void *unused, bool child) {
   if (!child) return;
   pool.generation++;
   pool.count = 0;
+  pool.missed_ns = pool.pause_ns = pool.until_ns = 0;
   atomic_store(&pool.running, 0);
-  atomic_store(&pool.arrived, 0);
-  gate_reset(&pool.finish);
-  gate_reset(&pool.phase);
+  atomic_store(&pool.open, 0);
+  at_gate_reset(&pool.finish);
   for (int i = 0; i < MEMBERS_MAX && atomic_load(&members[i]); i++) atomic_store(&members[i], 0);
   atomic_store(&pool.owned, false);
 }
@@ -137,19 +87,43 @@ static void step_aside(int cpu) {
   (void)sched_setaffinity(0, sizeof all, &all);
 }
 
+static bool take(worker *of, uint64_t number) {
+  uint64_t open = 2 * number;
+  if (atomic_load_explicit(&of->share, memory_order_relaxed) != open ||
+      !atomic_compare_exchange_strong_explicit(&of->share, &open, open + 1, memory_order_acquire, memory_order_relaxed))
+    return false;
+  atomic_fetch_sub_explicit(&pool.open, 1, memory_order_relaxed);
+  return true;
+}
+
+/* Runs share `rank`, and then each that nobody has begun. False: fn forked, and this is the child. */
+static bool run_shares(int rank, void (*fn)(void *arg, const at_team *team), void *arg, int size, uint64_t number,
+                       int *done) {
+  const unsigned generation = pool.generation;
+  for (int next = rank, tried = 0;;) {
+    fn(arg, &(at_team){next, size});
+    if (pool.generation != generation) return false;
+    ++*done;
+    do {
+      if (++tried == size || atomic_load_explicit(&pool.open, memory_order_relaxed) <= 0) return true;
+      next = next + 1 < size ? next + 1 : 0;
+    } while (next == 0 || !take(pool.workers[next - 1], number));
+  }
+}
+
 static void *run_worker(void *arg) {
   worker *self = arg;
   unsigned seen = 0;
-  unsigned generation = pool.generation;
   inside = true;
   atomic_store(&members[self->rank - 1], gettid());
   for (;;) {
-    seen = gate_wait(&self->start, seen);
-    step_aside(pool.cpu);
-    at_team team = {self->rank, pool.size, &pool};
-    pool.fn(pool.arg, &team);
-    if (pool.generation != generation) return NULL; /* fn forked, and this is the child: no team, no pool */
-    if (atomic_fetch_sub(&pool.running, 1) == 1) gate_open(&pool.finish);
+    seen = at_gate_wait(&self->start, seen);
+    step_aside(atomic_load_explicit(&pool.cpu, memory_order_relaxed));
+    const uint64_t share = atomic_load_explicit(&self->share, memory_order_relaxed);
+    int done = 0;
+    if (share % 2 != 0 || !take(self, share / 2)) continue;                                   /* it came too late */
+    if (!run_shares(self->rank, pool.fn, pool.arg, pool.size, share / 2, &done)) return NULL; /* no team, no pool */
+    if (atomic_fetch_sub(&pool.running, done) == done) at_gate_open(&pool.finish);
   }
 }
 
@@ -157,7 +131,8 @@ static void *run_worker(void *arg) {
 static bool start_worker(int rank) {
   worker **slot = &pool.workers[rank - 1];
   if (!*slot && !(*slot = aligned_alloc(alignof(worker), sizeof(worker)))) return false;
-  gate_reset(&(*slot)->start);
+  at_gate_reset(&(*slot)->start);
+  atomic_store(&(*slot)->share, 1);
   (*slot)->rank = rank;
   sigset_t all, before;
   sigfillset(&all);
@@ -176,28 +151,63 @@ static int grow_pool(int wanted) {
   return wanted <= pool.count + 1 ? wanted : pool.count + 1;
 }
 
-static void run_alone(void (*fn)(void *arg, const at_team *team), void *arg) {
-  bool before = inside;
-  at_team team = {0, 1, &pool};
+static void run_alone(int size, void (*fn)(void *arg, const at_team *team), void *arg) {
+  const bool before = inside;
+  const unsigned generation = at_fork_generation();
   inside = true;
-  fn(arg, &team);
+  for (int rank = 0; rank < size && at_fork_generation() == generation; rank++) fn(arg, &(at_team){rank, size});
   inside = before;
 }
 
+/* Whether a worker came to the last team. The caller owns the pool. */
+static void note_help(bool came) {
+  if (came) {
+    pool.missed_ns = pool.pause_ns = 0;
+    return;
+  }
+  const int64_t now = at_now_ns();
+  if (pool.missed_ns == 0) pool.missed_ns = now;
+  if (now - pool.missed_ns < MISSED_NS) return;
+  pool.pause_ns = pool.pause_ns == 0 ? PAUSE_NS : pool.pause_ns < PAUSE_MOST_NS ? 2 * pool.pause_ns : PAUSE_MOST_NS;
+  pool.until_ns = now + pool.pause_ns;
+  pool.missed_ns = 0;
+}
+
+/* Whether to leave the workers alone this time. The caller owns the pool. */
+static bool pausing(void) {
+  if (pool.until_ns == 0) return false;
+  if (at_now_ns() < pool.until_ns) return true;
+  pool.until_ns = 0;
+  return false;
+}
+
+/* The caller owns the pool. */
 static void run_team(int size, void (*fn)(void *arg, const at_team *team), void *arg) {
-  unsigned generation = pool.generation, finish = atomic_load_explicit(&pool.finish.word, memory_order_relaxed);
-  at_team team = {0, size, &pool};
+  const uint64_t number = ++pool.number;
+  int done = 0;
   pool.fn = fn;
   pool.arg = arg;
   pool.size = size;
-  pool.cpu = sched_getcpu();
+  atomic_store_explicit(&pool.cpu, sched_getcpu(), memory_order_relaxed);
+  atomic_fetch_add_explicit(&pool.teams, 1, memory_order_relaxed);
   atomic_store_explicit(&pool.running, size - 1, memory_order_relaxed);
-  for (int rank = 1; rank < size; rank++) gate_open(&pool.workers[rank - 1]->start);
+  atomic_store_explicit(&pool.open, size - 1, memory_order_relaxed);
+  for (int rank = 1; rank < size; rank++) {
+    worker *w = pool.workers[rank - 1];
+    atomic_store_explicit(&w->share, 2 * number, memory_order_release);
+    at_gate_open(&w->start);
+  }
   inside = true;
-  fn(arg, &team);
+  const bool here = run_shares(0, fn, arg, size, number, &done);
   inside = false;
-  if (pool.generation != generation) return; /* fn forked, and this is the child */
-  (void)gate_wait(&pool.finish, finish);
+  if (!here) return;
+  note_help(done < size);
+  atomic_fetch_sub(&pool.running, done - 1);
+  for (;;) {
+    const unsigned finish = atomic_load(&pool.finish.word); /* first: it changes after `running` */
+    if (atomic_load(&pool.running) == 0) break;
+    (void)at_gate_wait(&pool.finish, finish);
+  }
   atomic_store_explicit(&pool.owned, false, memory_order_release);
 }
 
@@ -210,38 +220,26 @@ bool at_in_pool(int thread) {
 }
 
 unsigned at_team_count(void) {
-  return atomic_load_explicit(&pool.finish.word, memory_order_relaxed);
+  return atomic_load_explicit(&pool.teams, memory_order_relaxed);
 }
 
 void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg) {
   if (wanted <= 1 || inside) {
-    run_alone(fn, arg);
+    run_alone(1, fn, arg);
     return;
   }
   pthread_once(&pool_once, open_pool);
   const int most = at_thread_bound();
   if (most > 0 && wanted > most) wanted = most;
   if (wanted <= 1 || atomic_exchange_explicit(&pool.owned, true, memory_order_acquire)) {
-    run_alone(fn, arg);
+    run_alone(1, fn, arg);
     return;
   }
-  int size = grow_pool(wanted);
-  if (size > 1) {
+  const int size = grow_pool(wanted);
+  if (size > 1 && !pausing()) {
     run_team(size, fn, arg);
     return;
   }
   atomic_store_explicit(&pool.owned, false, memory_order_release);
-  run_alone(fn, arg);
-}
-
-/* The phase is read before the arrival: after it the last member may change it at any time. */
-void at_team_barrier(const at_team *team) {
-  if (team->size <= 1) return;
-  unsigned phase = atomic_load_explicit(&pool.phase.word, memory_order_relaxed);
-  if (atomic_fetch_add(&pool.arrived, 1) + 1 == team->size) {
-    atomic_store_explicit(&pool.arrived, 0, memory_order_relaxed);
-    gate_open(&pool.phase);
-  } else {
-    (void)gate_wait(&pool.phase, phase);
-  }
+  run_alone(size, fn, arg);
 }

@@ -7,20 +7,19 @@
 #include <stdbool.h>
 
 typedef struct at_team {
-  int rank; /* 0 = the calling thread */
+  int rank; /* the share: 0 to size - 1 */
   int size;
-  void *shared; /* private to threads.c */
 } at_team;
 
-/* Runs fn(arg, team) on `wanted` threads at once, the caller's included, and returns when all are done. `team->size`
- * may be smaller than wanted (the pool is busy, a thread could not start): fn must work for any size >= 1. Never
- * allocates once the pool has grown to `wanted`. Any thread; calls from inside fn get size 1. */
+/* Cuts work into `wanted` shares: runs fn(arg, team) once for each rank, on as many threads at once, the caller's
+ * included, and returns when all are done. Rank 0 is the caller's, which comes first there; a share whose thread does not
+ * come in time runs on another thread of the team, so one share must never wait for another. `team->size` may be smaller
+ * than wanted (the pool is busy, a thread could not start): fn must work for any size >= 1. Never allocates once the pool
+ * has grown to `wanted`. Any thread; calls from inside fn get size 1. */
 void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg);
 
-/* Every member waits for all others of its team. */
-void at_team_barrier(const at_team *team);
-
-/* Is that thread, by its number, one of the pool? And how many teams the pool has run so far (it may wrap). Any thread. */
+/* Is that thread, by its number, one of the pool? And how many teams woke threads of the pool so far (it may wrap). Any
+ * thread. */
 bool at_in_pool(int thread);
 unsigned at_team_count(void);
 

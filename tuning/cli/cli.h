@@ -103,6 +103,10 @@ const char *cli_speedup_text(char out[CLI_CELL], double speedup);
 const char *cli_percent_text(char out[CLI_CELL], double fraction);
 const char *cli_date_text(char out[CLI_CELL], int64_t seconds);
 
+/* attune_tuner_create, which tells on standard error when an older database is brought to the present version and takes
+ * its time. */
+attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *options);
+
 /* progress.c: a bar on standard error when that is a terminal, else nothing. Drawn between problems only: a
  * ticking thread would disturb what is being measured. */
 

@@ -8,7 +8,7 @@
 
 typedef struct options {
   cli_options common;
-  char problem[512];
+  char problem[ATTUNE_PROBLEM_CHARS];
 } options;
 
 /* The problem may come as one argument or as its words. */
@@ -162,7 +162,7 @@ int cmd_explain(int argc, char **argv) {
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
   tuner_options.database = o.common.database;
   attune_tuner *tuner = NULL;
-  attune_status status = attune_tuner_create(&tuner, &tuner_options);
+  attune_status status = cli_open_tuner(&tuner, &tuner_options);
   if (status != ATTUNE_OK) return cli_fail(status);
   code = explain(&o, tuner, device);
   attune_tuner_destroy(tuner);

@@ -159,7 +159,7 @@ int cmd_show(int argc, char **argv) {
   tuner_options.database = o.common.database;
   tuner_options.mode = ATTUNE_MODE_CACHED;
   attune_tuner *tuner = NULL;
-  attune_status status = attune_tuner_create(&tuner, &tuner_options);
+  attune_status status = cli_open_tuner(&tuner, &tuner_options);
   if (status != ATTUNE_OK) return cli_fail(status);
   code = show(&o, tuner, device ? attune_device_name(device) : NULL);
   attune_tuner_destroy(tuner);

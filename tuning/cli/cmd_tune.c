@@ -439,7 +439,7 @@ static int open_tuner(attune_tuner **out, const options *o) {
   tuner_options.database = o->common.database;
   tuner_options.mode = ATTUNE_MODE_CACHED;
   tuner_options.total_budget_ms = 1e3 * o->budget_s;
-  attune_status status = attune_tuner_create(out, &tuner_options);
+  attune_status status = cli_open_tuner(out, &tuner_options);
   if (status == ATTUNE_OK) status = attune_tuner_database_status(*out);
   return status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
 }

@@ -39,7 +39,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 /* The problems with a winner that holds on the device. */
 typedef struct problems {
   const char *device;
-  char (*texts)[ATTUNE_PROBLEM_CHARS];
+  char **texts;
   size_t count, room;
 } problems;
 
@@ -55,7 +55,8 @@ static int note(void *user, const attune_decision *decision, const char *fingerp
       exit(CLI_FAILED);
     }
   }
-  snprintf(p->texts[p->count++], sizeof *p->texts, "%s", decision->problem);
+  const size_t size = strlen(decision->problem) + 1;
+  p->texts[p->count++] = memcpy(cli_alloc(size, 1), decision->problem, size);
   return 0;
 }
 
@@ -161,13 +162,18 @@ static void run_all(const options *o, attune_tuner *tuner, attune_device *device
   }
 }
 
+static void free_texts(problems *p) {
+  for (size_t i = 0; i < p->count; i++) free(p->texts[i]);
+  free(p->texts);
+}
+
 static int verify(const options *o, attune_tuner *tuner, attune_device *device) {
   attune_status status = attune_tuner_database_status(tuner);
   if (status != ATTUNE_OK) return cli_fail(status);
   problems p = {.device = attune_device_name(device)};
   status = attune_tuner_winners(tuner, note, &p);
   if (status != ATTUNE_OK) {
-    free(p.texts);
+    free_texts(&p);
     return cli_fail(status);
   }
   report r = {.table = {.columns = columns, .column_count = COLUMNS}, .array = json_array()};
@@ -175,7 +181,7 @@ static int verify(const options *o, attune_tuner *tuner, attune_device *device) 
   const int code = print(&r, o, p.count);
   cli_table_free(&r.table);
   json_decref(r.array);
-  free(p.texts);
+  free_texts(&p);
   return code;
 }
 
@@ -190,7 +196,7 @@ int cmd_verify(int argc, char **argv) {
   tuner_options.database = o.common.database;
   tuner_options.mode = ATTUNE_MODE_CACHED;
   attune_tuner *tuner = NULL;
-  const attune_status status = attune_tuner_create(&tuner, &tuner_options);
+  const attune_status status = cli_open_tuner(&tuner, &tuner_options);
   if (status != ATTUNE_OK) return cli_fail(status);
   code = verify(&o, tuner, device);
   attune_tuner_destroy(tuner);

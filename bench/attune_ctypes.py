@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attune's elementwise calls for Python programs that measure it beside others: the public C API by ctypes."""
+import ctypes
+import os
+
+DTYPES = {"f64": 1, "f32": 2, "f16": 3, "bf16": 4}
+DIMS = 8
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("dims", ctypes.c_int),
+                ("sizes", ctypes.c_int64 * DIMS), ("strides", ctypes.POINTER(ctypes.c_int64))]
+
+
+class Scalar(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("value", ctypes.c_double),
+                ("imaginary", ctypes.c_double), ("integer", ctypes.c_int64)]
+
+
+class Operands(ctypes.Structure):
+    _fields_ = [("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int),
+                ("inputs", ctypes.POINTER(Tensor)), ("input_count", ctypes.c_int),
+                ("scalars", ctypes.POINTER(Scalar)), ("scalar_count", ctypes.c_int),
+                ("generator", ctypes.c_void_p), ("accuracy", ctypes.c_int)]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("database", ctypes.c_char_p), ("system_database", ctypes.c_char_p), ("mode", ctypes.c_int),
+                ("budget_ms", ctypes.c_double), ("total_budget_ms", ctypes.c_double), ("measure", ctypes.c_int * 4)]
+
+
+class Attune:
+    """A tuner that keeps its winners in memory, and a stream of the device. `stream`: a native one to be wrapped, or None."""
+
+    def __init__(self, library, device, stream=None):
+        self.lib = ctypes.CDLL(library)
+        self.lib.attune_last_message.restype = ctypes.c_char_p
+        self.lib.attune_stream_default.restype = ctypes.c_void_p
+        self.device, self.tuner, self.stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.generator = ctypes.c_void_p()
+        os.environ.setdefault("ATTUNE_DB", ":memory:")
+        self.check(self.lib.attune_device_get(ctypes.byref(self.device), device.encode()))
+        self.check(self.lib.attune_tuner_create(ctypes.byref(self.tuner), None))
+        self.check(self.lib.attune_generator_create(ctypes.byref(self.generator), ctypes.c_uint64(7)))
+        if stream is None:
+            self.stream = ctypes.c_void_p(self.lib.attune_stream_default(self.device))
+        else:
+            self.check(self.lib.attune_stream_wrap(ctypes.byref(self.stream), self.device, ctypes.c_void_p(stream)))
+
+    def check(self, status):
+        if status:
+            raise RuntimeError(self.lib.attune_last_message().decode())
+
+    def set_mode(self, mode):
+        """1 off, 2 cached, 3 record, 4 tune."""
+        self.check(self.lib.attune_tuner_set_mode(self.tuner, mode))
+
+
+def tensor(name, pointer, dtype, sizes, strides=None):
+    t = Tensor(name.encode() if name else None, pointer, DTYPES[dtype], len(sizes), (ctypes.c_int64 * DIMS)(*sizes))
+    if strides is not None:
+        t.kept = (ctypes.c_int64 * DIMS)(*strides)
+        t.strides = ctypes.cast(t.kept, ctypes.POINTER(ctypes.c_int64))
+    return t
+
+
+class Call:
+    """One expression with its operands, ready to be run by attune_elementwise or by a plan."""
+
+    def __init__(self, attune, expression, output, inputs, scalars=(), draws=False):
+        self.attune, self.expression = attune, expression.encode()
+        self.output, self.inputs = (Tensor * 1)(output), (Tensor * max(1, len(inputs)))(*inputs)
+        self.scalars = (Scalar * max(1, len(scalars)))(*[Scalar(n.encode(), 0, v, 0, 0) for n, v in scalars])
+        self.kept = [output, *inputs]
+        self.operands = Operands(self.output, 1, self.inputs, len(inputs), self.scalars, len(scalars),
+                                 attune.generator if draws else None, 0)
+        self.reference = ctypes.byref(self.operands)
+        self.plan = ctypes.c_void_p()
+
+    def run(self):
+        a = self.attune
+        a.check(a.lib.attune_elementwise(a.tuner, a.stream, self.expression, self.reference))
+
+    def make_plan(self):
+        a = self.attune
+        a.check(a.lib.attune_elementwise_plan_create(ctypes.byref(self.plan), a.tuner, a.stream, self.expression,
+                                                     self.reference))
+
+    def run_plan(self):
+        a = self.attune
+        a.check(a.lib.attune_elementwise_plan_run(self.plan, a.stream, self.reference))
+
+    def explain(self):
+        text = ctypes.create_string_buffer(4096)
+        a = self.attune
+        a.check(a.lib.attune_elementwise_problem_format(text, ctypes.c_size_t(4096), self.expression, self.reference))
+        return text.value.decode()
+
+    def tune(self, budget_ms=0.0):
+        a = self.attune
+        a.check(a.lib.attune_tune(a.tuner, a.device, self.explain().encode(), ctypes.c_double(budget_ms), 0, None))

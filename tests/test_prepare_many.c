@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_prepare_many.c: what several candidates need is made at once, before they are prepared, within the budget. */
+#include "tests/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/host/threads.h"
+#include "tests/toy_clock.h"
+
+enum { NOTES = 400 };
+
+static attune_device *device;
+
+/* What prepare_many was asked for, with what was prepared until then, and what was prepared, in order. */
+static char made[NOTES][AT_CONFIGURATION_CHARS], prepared[NOTES][AT_CONFIGURATION_CHARS];
+static int made_count, prepared_count, made_at[NOTES], calls, largest;
+static int64_t make_ns; /* what each takes */
+static attune_status (*prepare_one)(at_plan *plan);
+
+static void note_many(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
+  assert_non_null(problem);
+  assert_ptr_equal(on, device);
+  assert_in_range(count, 1, 16);
+  calls++;
+  if (count > largest) largest = count;
+  for (int i = 0; i < count && made_count < NOTES; i++) {
+    made_at[made_count] = prepared_count;
+    at_copy_text(made[made_count++], sizeof made[0], configurations[i].text);
+  }
+  (void)at_fail(ATTUNE_DEVICE_ERROR, "nobody is told this");
+  toy_pass(at_now_ns(), count * make_ns, 1);
+}
+
+static attune_status note_one(at_plan *plan) {
+  if (prepared_count < NOTES) at_copy_text(prepared[prepared_count++], sizeof prepared[0], plan->configuration.text);
+  return prepare_one(plan);
+}
+
+static int fresh(void **state) {
+  (void)state;
+  toy_reset();
+  made_count = prepared_count = calls = largest = 0;
+  make_ns = 0;
+  prepare_one = toy_spin_implementation.prepare;
+  toy_spin_implementation.prepare = note_one;
+  toy_spin_implementation.prepare_many = note_many;
+  return 0;
+}
+
+static attune_tuner *tuner_of(double budget_ms) {
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner *tuner = NULL;
+  options.database = "";
+  options.budget_ms = budget_ms;
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  return tuner;
+}
+
+static int times(char (*list)[AT_CONFIGURATION_CHARS], int count, const char *text) {
+  int found = 0;
+  for (int i = 0; i < count; i++) found += strcmp(list[i], text) == 0;
+  return found;
+}
+
+/* Was it made before it was prepared first? */
+static bool made_before(const char *text) {
+  int first = 0;
+  while (first < prepared_count && strcmp(prepared[first], text) != 0) first++;
+  for (int i = 0; i < made_count; i++)
+    if (strcmp(made[i], text) == 0) return made_at[i] <= first;
+  return false;
+}
+
+static const char *const MANY[] = {
+    "ns=150000,i=0",  "ns=150000,i=1",  "ns=150000,i=2",  "ns=150000,i=3",          "ns=150000,i=4",
+    "ns=150000,i=5",  "ns=150000,i=6",  "ns=150000,i=7",  "ns=150000,i=8",          "ns=150000,i=9",
+    "ns=150000,i=10", "ns=150000,i=11", "ns=150000,i=12", "ns=150000,i=13",         "ns=150000,i=14",
+    "ns=150000,i=15", "ns=150000,i=16", "ns=150000,i=17", "ns=150000,i=18",         "ns=150000,i=19",
+    "ns=150000,i=20", "ns=150000,i=21", "ns=150000,i=22", "ns=50000,fault=prepare", NULL};
+enum { COUNT = AT_COUNT(MANY) - 1 };
+
+static int at_once(void) {
+  return 2 * at_cpu_count() < 16 ? 2 * at_cpu_count() : 16;
+}
+
+/* Each before it is prepared, none that is not, none of an implementation without the slot; and what fails is silent. */
+static void candidates_are_made_a_batch_at_a_time(void **state) {
+  (void)state;
+  char before[AT_MESSAGE_CHARS];
+  toy_spins = MANY;
+  attune_tuner *tuner = tuner_of(3000.0);
+  attune_decision d;
+  (void)at_fail(ATTUNE_NOT_FOUND, "what was before");
+  at_copy_text(before, sizeof before, attune_last_message());
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  assert_string_equal(attune_last_message(), before);
+  assert_true(d.complete && d.rejected == 1);
+  assert_int_equal(made_count, COUNT);
+  for (int i = 0; i < COUNT; i++) {
+    assert_int_equal(times(made, made_count, MANY[i]), 1);
+    if (!made_before(MANY[i])) fail_msg("%s is prepared before it is made", MANY[i]);
+    assert_true(times(prepared, prepared_count, MANY[i]) > 0);
+  }
+  assert_int_equal(largest, at_once() < COUNT ? at_once() : COUNT);
+  assert_int_equal(calls, (COUNT + at_once() - 1) / at_once());
+  attune_tuner_destroy(tuner);
+}
+
+/* The budget is looked at between two batches, and what making takes is in it. */
+static void making_counts_in_the_budget(void **state) {
+  (void)state;
+  toy_spins = MANY;
+  make_ns = 80000000;
+  attune_tuner *tuner = tuner_of(100.0);
+  attune_decision d;
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  assert_false(d.complete);
+  assert_int_equal(calls, 1);
+  assert_int_equal(made_count, at_once() < COUNT ? at_once() : COUNT);
+  assert_true(d.tuning_ms >= 80.0 * made_count);
+  attune_tuner_destroy(tuner);
+}
+
+static void making_is_optional(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=50000", "ns=60000", NULL};
+  toy_spins = spins;
+  toy_spin_implementation.prepare_many = NULL;
+  attune_tuner *tuner = tuner_of(3000.0);
+  attune_decision d;
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  assert_string_equal(d.configuration, "ns=50000");
+  assert_true(calls == 0 && prepared_count >= 2);
+  attune_tuner_destroy(tuner);
+}
+
+/* The default too, alone, before it is measured. */
+static void the_default_is_made_first(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=50000", NULL};
+  toy_spins = spins;
+  toy_base_implementation.prepare_many = note_many;
+  attune_tuner *tuner = tuner_of(3000.0);
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, NULL));
+  assert_int_equal(calls, 2);
+  assert_string_equal(made[0], toy_base);
+  assert_string_equal(made[1], "ns=50000");
+  attune_tuner_destroy(tuner);
+}
+
+/* What a wrong candidate had dropped comes back, and is made again before it is prepared again. */
+static void what_comes_back_is_made_again(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=20000,fault=wrong", "ns=100000", NULL};
+  toy_spins = spins;
+  attune_tuner *tuner = tuner_of(3000.0);
+  attune_decision d;
+  OK(attune_tune(tuner, device, TOY_PROBLEM, 0.0, 0, &d));
+  assert_string_equal(d.configuration, "ns=100000");
+  assert_int_equal(times(made, made_count, "ns=100000"), 2);
+  attune_tuner_destroy(tuner);
+}
+
+static int open_all(void **state) {
+  (void)state;
+  virtual_clock_start();
+  return attune_device_get(&device, "host") != ATTUNE_OK;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(candidates_are_made_a_batch_at_a_time, fresh),
+      cmocka_unit_test_setup(making_counts_in_the_budget, fresh),
+      cmocka_unit_test_setup(making_is_optional, fresh),
+      cmocka_unit_test_setup(the_default_is_made_first, fresh),
+      cmocka_unit_test_setup(what_comes_back_is_made_again, fresh),
+  };
+  return cmocka_run_group_tests(tests, open_all, NULL);
+}
