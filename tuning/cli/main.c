@@ -22,19 +22,17 @@ void cli_error(const char *format, ...) {
   free(clean);
 }
 
-/* A message about an expression has lines below the first, which begin with two blanks: the text, and a caret. */
+/* A message about an expression has lines below the first: the text, and a caret. */
 static void print_message(const char *message) {
-  const char *end = strstr(message, "\n  ");
-  cli_error("%.*s", end ? (int)(end - message) : (int)strlen(message), message);
-  while (end) {
-    const char *start = end + 1;
-    end = strstr(start, "\n  ");
-    char *text = strndup(start, end ? (size_t)(end - start) : strlen(start));
-    char *clean = text ? cli_clean(text) : NULL;
-    if (clean) fprintf(stderr, "%s\n", clean);
+  char *copy = cli_alloc(strlen(message) + 1, 1), *rest = copy;
+  strcpy(copy, message);
+  cli_error("%s", strsep(&rest, "\n"));
+  while (rest) {
+    char *clean = cli_clean(strsep(&rest, "\n"));
+    fprintf(stderr, "%s\n", clean);
     free(clean);
-    free(text);
   }
+  free(copy);
 }
 
 int cli_fail(attune_status status) {
