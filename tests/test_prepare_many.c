@@ -7,6 +7,7 @@
 
 #include "src/host/threads.h"
 #include "tests/toy_clock.h"
+#include "tuning/search.h"
 
 enum { NOTES = 400 };
 
@@ -162,6 +163,22 @@ static void what_comes_back_is_made_again(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* What fails there is told by prepare, and by nobody else. */
+static void making_tells_nobody(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=50000", NULL};
+  static at_search_result result;
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  at_profiler *profiler = NULL;
+  toy_spins = spins;
+  OK(at_profiler_create(&profiler, device));
+  (void)at_fail(ATTUNE_NOT_FOUND, "what was before");
+  OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0));
+  assert_string_equal(attune_last_message(), "what was before");
+  assert_int_equal(calls, 1);
+  at_profiler_destroy(profiler);
+}
+
 static int open_all(void **state) {
   (void)state;
   virtual_clock_start();
@@ -173,6 +190,7 @@ int main(void) {
       cmocka_unit_test_setup(candidates_are_made_a_batch_at_a_time, fresh),
       cmocka_unit_test_setup(making_counts_in_the_budget, fresh),
       cmocka_unit_test_setup(making_is_optional, fresh),
+      cmocka_unit_test_setup(making_tells_nobody, fresh),
       cmocka_unit_test_setup(the_default_is_made_first, fresh),
       cmocka_unit_test_setup(what_comes_back_is_made_again, fresh),
   };

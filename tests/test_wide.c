@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_wide.c: problems of nearly 4 KB, of different lengths, with 24 tensors, on every way that a problem goes: search,
- * database, dispatch, plans, recording, workloads, profile; in threads with a small stack; and an operation that wants few
- * plans in the table leaves memory flat. */
+ * test_wide.c: problems of nearly 4 KB, of different lengths, with 24 tensors, on every way that a problem goes:
+ * search, database, dispatch, plans, recording, workloads, profile; in threads with a small stack; and an operation
+ * that wants few plans in the table leaves memory flat. */
 #include "tests/check.h"
 
 #include <attune/attune.h>
@@ -394,7 +394,7 @@ static void others_keep_their_places(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* What plan_table.h says of an entry, with its plan: of a short problem, and 8 KB more of the longest. */
+/* What plan_table.h says of an entry, with its plan: of a short problem, and 12 KB more of the longest. */
 static void entries_are_small(void **state) {
   (void)state;
   enum { COUNT = 400 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * toy_command.c: the list of operations of a command that knows the toy and the wide operation too. Time passes where a launch says
- * so, so that what wins is known. */
+ * toy_command.c: the list of operations of a command that knows the toy and the wide operation too. Time passes
+ * where a launch says so, so that what wins is known. */
 #include "ops/gemm/problem.h"
 #include "ops/ops.h"
 #include "tests/toy_clock.h"

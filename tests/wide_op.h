@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wide_op.h: an operation at the bounds of op.h: problems of different lengths, nearly 4 KB, with texts of up to 4,000
- * characters; 16 inputs and 8 outputs; operands of 640 bytes. Its recipe, a word of letters, digits, '+' and '*', says how
- * the inputs are added up:
+ * wide_op.h: an operation at the bounds of op.h: problems of different lengths, nearly 4 KB, with texts of up to
+ * 4,000 characters; 16 inputs and 8 outputs; operands of 640 bytes. Its recipe, a word of letters, digits, '+' and
+ * '*', says how the inputs are added up:
  *     y_j[i] = sum over k of (recipe[(k + 7 j) % length] % 32) x_k[i],     all of it exact in f64
  * With `seal`, the last word of its operands, which launch checks, it sees whether all of them were copied.
  *
- * Implementations "base", the default, and "spin", with the configurations of the test; "ns=1000" is what a call takes. */
+ * Implementations "base", the default, and "spin", with the configurations of the test; "ns=1000" is what a call
+ * takes. */
 #ifndef AT_TEST_WIDE_OP_H
 #define AT_TEST_WIDE_OP_H
 

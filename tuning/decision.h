@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * decision.h: decisions that are kept for long. The text of the problem stands last in an attune_decision, and is short
- * mostly: a kept one has room for its text and no more. So it is never assigned by `=`, which reads the whole struct, but
- * copied by what is here. */
+ * decision.h: decisions that are kept for long. The text of the problem stands last in an attune_decision, and is
+ * short mostly: a kept one has room for its text and no more. So it is never assigned by `=`, which reads the whole
+ * struct, but copied by what is here. */
 #ifndef AT_DECISION_H
 #define AT_DECISION_H
 

@@ -73,9 +73,9 @@ typedef struct at_op {
   const struct at_implementation *const *implementations; /* every one, best guess first, plain fallback last */
   size_t implementation_count;
   /* A normalised problem: so many plain bytes, no padding, no pointers; equal bytes = equal problems. It lies at an
-   * address that is a multiple of 8. Where `problem_size` is there problems differ in length: it says how many bytes this
-   * one has, a multiple of 8 that fold leaves as it is, and problem_bytes, a multiple of 8 too, is the most. Only that
-   * many bytes are read, copied, compared and kept: see at_problem_bytes. */
+   * address that is a multiple of 8. Where `problem_size` is there problems differ in length: it says how many bytes
+   * this one has, a multiple of 8 that fold leaves as it is, and problem_bytes, a multiple of 8 too, is the most.
+   * Only that many bytes are read, copied, compared and kept: see at_problem_bytes. */
   size_t problem_bytes;
   size_t (*problem_size)(const void *problem); /* optional */
   size_t operands_bytes;                       /* of what launch takes */

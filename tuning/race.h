@@ -85,9 +85,9 @@ bool at_race_shaken(const at_race *race, const at_contender *contender);
 /* The contender's median time, of the samples that count; and its deviation relative to that. */
 double at_race_time(const at_contender *contender, double *spread);
 
-/* Is the choice open, because others used the CPUs, or because a contender may be faster than the winner by more than is worth losing, but noise hides
- * whether it is? *could (may be NULL) is the one that could win most; NULL with true: the race is shaken, the default's
- * own times are that noisy, or there are too few rounds. */
+/* Is the choice open, because others used the CPUs, or because a contender may be faster than the winner by more
+ * than is worth losing, but noise hides whether it is? *could (may be NULL) is the one that could win most; NULL
+ * with true: the race is shaken, the default's own times are that noisy, or there are too few rounds. */
 bool at_race_open(at_race *race, const at_contender **could);
 
 /* What is chosen when nothing beats it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * store_put.c: putting winners. A put joins a queue in memory, then whoever gets the connection writes what waits there in one transaction; a row leaves the queue only when it is committed. */
+ * store_put.c: putting winners. A put joins a queue in memory, then whoever gets the connection writes what waits
+ * there in one transaction; a row leaves the queue only when it is committed. */
 #include "tuning/store_internal.h"
 
 #include <stdlib.h>
