@@ -16,8 +16,8 @@ static void add_word(options *o, const char *word, struct argp_state *state) {
   size_t used = strlen(o->problem);
   int printed = snprintf(o->problem + used, sizeof o->problem - used, "%s%s", used ? " " : "", word);
   if ((size_t)printed >= sizeof o->problem - used)
-    argp_error(state, "PROBLEM is longer than %zu bytes; should be like \"gemm f32 nn 64x64x64 strict\"",
-               sizeof o->problem - 1);
+    cli_bad_usage(state, "PROBLEM is longer than %zu bytes; should be like \"gemm f32 nn 64x64x64 strict\"",
+                  sizeof o->problem - 1);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
@@ -25,7 +25,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   if (key == ARGP_KEY_ARG) {
     add_word(o, argument, state);
   } else if (key == ARGP_KEY_END && !o->problem[0]) {
-    argp_error(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
+    cli_bad_usage(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
   } else {
     return ARGP_ERR_UNKNOWN;
   }

@@ -15,7 +15,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   if (key == 'a')
     o->all = true;
   else if (key == ARGP_KEY_ARG)
-    argp_error(state, "unexpected argument \"%s\"; show takes none (--db names a database)", argument);
+    cli_bad_usage(state, "unexpected argument \"%s\"; show takes none (--db names a database)", argument);
   else
     return ARGP_ERR_UNKNOWN;
   return 0;

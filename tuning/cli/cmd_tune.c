@@ -101,7 +101,7 @@ static double parse_positive(const char *option, const char *text, struct argp_s
   errno = 0;
   double value = strtod(text, &end);
   if (errno || end == text || *end || !(value > 0 && value <= 1e9))
-    argp_error(state, "--%s is \"%s\"; should be a number above 0, at most 1e9", option, text);
+    cli_bad_usage(state, "--%s is \"%s\"; should be a number above 0, at most 1e9", option, text);
   return value;
 }
 
@@ -112,11 +112,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
   case 'f': o->force = true; break;
   case ARGP_KEY_ARG:
-    if (o->workload) argp_error(state, "unexpected argument \"%s\"; tune takes one WORKLOAD", argument);
+    if (o->workload) cli_bad_usage(state, "unexpected argument \"%s\"; tune takes one WORKLOAD", argument);
     o->workload = argument;
     break;
   case ARGP_KEY_END:
-    if (!o->workload) argp_error(state, "no WORKLOAD; should be a CSV file, - for standard input, or recorded");
+    if (!o->workload) cli_bad_usage(state, "no WORKLOAD; should be a CSV file, - for standard input, or recorded");
     break;
   default: return ARGP_ERR_UNKNOWN;
   }
