@@ -55,7 +55,7 @@ static void add_row(showing *s) {
                                       *d->configuration ? d->configuration : "-",
                                       cli_time_text(time_text, d->time_ns),
                                       cli_time_text(default_time, d->default_time_ns),
-                                      cli_speedup_text(speedup, cli_speedup(d)),
+                                      cli_speedup_text(speedup, d->unsure ? 0 : cli_speedup(d)),
                                       d->unsure || !d->complete ? "?" : "", /* the column goes where no row has it */
                                       *d->default_implementation ? d->default_implementation : "-",
                                       cli_percent_text(spread, d->spread),
