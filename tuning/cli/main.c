@@ -33,9 +33,22 @@ void cli_bad_usage(const struct argp_state *state, const char *format, ...) {
   free(clean);
 }
 
+/* A message about an expression has lines below the first: the text, and a caret. */
+static void print_message(const char *message) {
+  char *copy = cli_alloc(strlen(message) + 1, 1), *rest = copy;
+  strcpy(copy, message);
+  cli_error("%s", strsep(&rest, "\n"));
+  while (rest) {
+    char *clean = cli_clean(strsep(&rest, "\n"));
+    fprintf(stderr, "%s\n", clean);
+    free(clean);
+  }
+  free(copy);
+}
+
 int cli_fail(attune_status status) {
   const char *message = attune_last_message();
-  cli_error("%s", *message ? message : attune_status_string(status));
+  print_message(*message ? message : attune_status_string(status));
   bool input = status == ATTUNE_INVALID_ARGUMENT || status == ATTUNE_NOT_FOUND || status == ATTUNE_BAD_DATA ||
                status == ATTUNE_PERMISSION;
   return input ? CLI_USAGE : CLI_FAILED;
