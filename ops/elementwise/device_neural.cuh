@@ -77,42 +77,41 @@ AT_FUNCTION1(fn_hardswish) {
   return x * (at_ramp(x) / (T)6);
 }
 
-/* The normal distribution's share above a >= 0 is exp(-a^2 / 2) times a function that a polynomial in t = 1 / (1 + p a)
- * gives, so the left tail of gelu keeps its relative accuracy. */
-struct at_two {
-  float high, low, scale; /* (high + low) scale, exact to more than 24 bits */
-};
-AT_INLINE at_two at_share_above(float a) {
+/* gelu(x) is max(x, 0) - |x| times the normal distribution's share above a = |x|. That share is exp(-a^2 / 2) times a
+ * function that a polynomial in t = 1 / (1 + p a) gives, so the left tail of gelu keeps its relative accuracy. */
+AT_INLINE float at_gelu(float x) {
+  const float a = fminf(fabsf(x), 14.4f);                                          /* beyond, the result is x or -0 */
   const float d = __fmaf_rn(a, 0.25f, 1.0f), left = __fmaf_rn(a, 0.25f, 1.0f - d); /* d + left is 1 + a / 4 */
   const float t = at_fast_reciprocal(d), t_low = t * (__fmaf_rn(-d, t, 1.0f) - left * t);
   const float s = (t - 0x1.38p-1f) + t_low;
-  float r = -0x1.846eaep-7f;
-  r = __fmaf_rn(r, s, 0x1.fa6ec2p-7f);
-  r = __fmaf_rn(r, s, 0x1.0a8652p-5f);
-  r = __fmaf_rn(r, s, -0x1.09b5cap-5f);
-  r = __fmaf_rn(r, s, -0x1.6ebe6ap-4f);
-  r = __fmaf_rn(r, s, 0x1.82613ep-7f);
-  r = __fmaf_rn(r, s, 0x1.0ca092p-2f);
-  r = __fmaf_rn(r, s, 0x1.efdeacp-2f);
-  r = __fmaf_rn(r, s, 0x1.0e1936p-1f);
-  r = __fmaf_rn(r, s, 0x1.9d0112p-2f);
-  const float r_high = __fmaf_rn(r, s, 0x1.d158f2p-3f), r_low = __fmaf_rn(r, s, 0x1.d158f2p-3f - r_high);
-  /* exp(-a^2 / 2) is 2^n (1 + f + ...), where f carries what squaring lost. */
-  const float h = a * a, l = __fmaf_rn(a, a, -h), n = rintf(h * -0x1.715476p-1f);
+  float r = -0x1.846eaep-31f; /* all times 2^-24 */
+  r = __fmaf_rn(r, s, 0x1.fa6ec2p-31f);
+  r = __fmaf_rn(r, s, 0x1.0a8652p-29f);
+  r = __fmaf_rn(r, s, -0x1.09b5cap-29f);
+  r = __fmaf_rn(r, s, -0x1.6ebe6ap-28f);
+  r = __fmaf_rn(r, s, 0x1.82613ep-31f);
+  r = __fmaf_rn(r, s, 0x1.0ca092p-26f);
+  r = __fmaf_rn(r, s, 0x1.efdeacp-26f);
+  r = __fmaf_rn(r, s, 0x1.0e1936p-25f);
+  r = __fmaf_rn(r, s, 0x1.9d0112p-26f);
+  const float r_high = __fmaf_rn(r, s, 0x1.d158f2p-27f), r_low = __fmaf_rn(r, s, 0x1.d158f2p-27f - r_high);
+  /* exp(-a^2 / 2) is 2^n (1 + f + e f^2), where f carries what squaring lost; n + 151 is in the low bits of `shifted`. */
+  const float h = a * a, l = __fmaf_rn(a, a, -h);
+  const float shifted = __fmaf_rn(h, -0x1.715476p-1f, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);
   const float f0 = __fmaf_rn(n, -0x1.62e4p-1f, -0.5f * h), f = f0 + __fmaf_rn(n, -0x1.7f7d1cp-20f, -0.5f * l);
   float e = 0x1.6ab8cep-10f;
   e = __fmaf_rn(e, f, 0x1.126dbep-7f);
   e = __fmaf_rn(e, f, 0x1.55589ep-5f);
   e = __fmaf_rn(e, f, 0x1.55540ap-3f);
   e = __fmaf_rn(e, f, 0x1.fffffap-2f);
-  const float e_high = 1.0f + f, e_low = __fmaf_rn(e * f, f, (1.0f - e_high) + f);
+  /* The share is 2^(n + 24) (q + q_low). */
   const float p = t * r_high, p_low = __fmaf_rn(t, r_high, -p) + __fmaf_rn(t, r_low, t_low * r_high);
-  const float q = p * e_high, q_low = __fmaf_rn(p, e_high, -q) + __fmaf_rn(p, e_low, p_low * e_high);
-  /* 2^n in two factors: it may be below the normal numbers. */
-  const int half = (int)n >> 1;
-  const float one = __uint_as_float((at_u32)(half + 127) << 23),
-              other = __uint_as_float((at_u32)((int)n - half + 127) << 23);
-  return at_two{q * one, q_low * one, other};
+  const float rest = __fmaf_rn(p, f, __fmaf_rn(p, e * f * f, __fmaf_rn(p_low, f, p_low)));
+  const float q = p + rest, q_low = (p - q) + rest;
+  /* The last step alone rounds where the result is below the normal numbers. */
+  const float w = __fmaf_rn(a, q, a * q_low), scale = __uint_as_float(__float_as_uint(shifted) << 23);
+  const float y = __fmaf_rn(-w, scale, x > 0.0f ? x : x * 0.0f); /* NaN of -inf, as x (1 + erf(x)) / 2 has it */
+  return fabsf(x) < 0x1p-60f ? 0.5f * x : y;
 }
 /* Times 2^64, so that it is a normal number up to a of 16. */
 AT_INLINE float at_share_above_narrow(float a) {
@@ -126,13 +125,8 @@ AT_INLINE float at_share_above_narrow(float a) {
 }
 AT_FUNCTION1(fn_gelu) {
   if constexpr (AT_IS_F32) {
-    const float a = fminf(fabsf(x), 16.0f); /* beyond, the share is 0 */
     if constexpr (P == AT_STRICT) {
-      const at_two q = at_share_above(a);
-      const float share = q.high * q.scale, rest = 1.0f - share, low = ((1.0f - rest) - share) - q.low * q.scale;
-      const bool left = x < 0.0f;
-      const float y = __fmaf_rn(x, left ? q.high : rest, x * (left ? q.low : low));
-      return fabsf(x) < 100.0f ? (left ? y * q.scale : y) : left ? x * 0.0f : x;
+      return at_gelu(x);
     } else {
       const float q = at_share_above_narrow(fabsf(x)); /* far out 0; of infinity too */
       return x < 0.0f ? x * q * 0x1p-64f : x * __fmaf_rn(q, -0x1p-64f, 1.0f);

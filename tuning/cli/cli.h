@@ -103,6 +103,9 @@ const char *cli_speedup_text(char out[CLI_CELL], double speedup);
 const char *cli_percent_text(char out[CLI_CELL], double fraction);
 const char *cli_date_text(char out[CLI_CELL], int64_t seconds);
 
+/* argp_error, for words that may hold anything: ends the command with CLI_USAGE. */
+void cli_bad_usage(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* attune_tuner_create, which tells on standard error when an older database is brought to the present version and takes
  * its time. */
 attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *options);

@@ -147,9 +147,34 @@ static error_t parse_key(int key, char *argument, struct argp_state *state) {
   return error;
 }
 
+/* Is `word`, up to its '=', the one option of the command that it can mean, and does that take a value? */
+static bool takes_value(const cli_command *command, const char *word, size_t chars) {
+  int meant = 0, exact = 0;
+  for (size_t i = 0; command && command->options[i].name; i++) {
+    const char *name = command->options[i].name;
+    if (!command->options[i].label || strncmp(name, word, chars) != 0) continue;
+    meant++;
+    exact += strlen(name) == chars;
+  }
+  return exact == 1 || meant == 1;
+}
+
+/* The C library prints an option that it does not know as it is: it gets it escaped, and does not know that either. */
+void cli_clean_options(int argc, char **argv, const cli_command *command) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    if (argv[i][0] != '-' && !command) return; /* the command's name: the rest is its own */
+    const char *value = strchr(argv[i], '=');
+    if (argv[i][0] != '-') continue;
+    if (value && strncmp(argv[i], "--", 2) == 0 && takes_value(command, argv[i] + 2, (size_t)(value - argv[i] - 2)))
+      continue;
+    argv[i] = cli_clean(argv[i]); /* lives as long as the process */
+  }
+}
+
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input) {
   const cli_command *command = cli_command_find(name);
   size_t count = 0;
+  cli_clean_options(argc, argv, command);
   while (command->options[count].name) count++;
   struct argp_option *options = cli_alloc(count + 2, sizeof *options);
   for (size_t i = 0; i < count; i++)

@@ -36,6 +36,9 @@ extern const size_t cli_command_count;
 /* NULL: there is none of that name. */
 const cli_command *cli_command_find(const char *name);
 
+/* Escapes words that begin with - and that the command (NULL: before its name) cannot know. */
+void cli_clean_options(int argc, char **argv, const cli_command *command);
+
 /* Keys of the options without a letter. */
 enum {
   CLI_OPTION_PROBLEM_BUDGET = 256,
