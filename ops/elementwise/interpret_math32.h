@@ -88,7 +88,7 @@ FLAT float gelu32(float x) {
   r = MAC32(r, s, -0x1.6ebe6ap-28f);
   r = MAC32(r, s, 0x1.82613ep-31f);
   r = MAC32(r, s, 0x1.0ca092p-26f);
-  r = MAC32(r, s, 0x1.efdeacp-26f);
+  r = MAC32(r, s, 0x1.efdebp-26f);
   r = MAC32(r, s, 0x1.0e1936p-25f);
   r = MAC32(r, s, 0x1.9d0112p-26f);
   const float r_high = MAC32(r, s, 0x1.d158f2p-27f), r_low = MAC32(r, s, 0x1.d158f2p-27f - r_high);
