@@ -188,6 +188,19 @@ static void limits(void **state) {
   assert_true(strlen(err_text) > 0);
 }
 
+#ifdef AT_IDLE
+static void wrong_results_are_told(void **state) {
+  (void)state;
+  setenv("LD_PRELOAD", AT_IDLE, 1);
+  const int code = finish(start((const char *const[]){EVAL("a + b", QUICK, "100"), NULL}, out_path));
+  unsetenv("LD_PRELOAD");
+  assert_int_equal(code, 1);
+  expect_out("100 of 100 elements are WRONG");
+  expect_error("the results are wrong");
+  expect_run(0, EVAL("a + b", QUICK, "100"));
+}
+#endif
+
 static void help_has_examples(void **state) {
   (void)state;
   expect_run(0, "eval", "--help");
@@ -200,10 +213,13 @@ static void help_has_examples(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(tunes_runs_and_checks, fresh), cmocka_unit_test_setup(computes_what_is_asked, fresh),
-      cmocka_unit_test_setup(in_place_and_random, fresh),   cmocka_unit_test_setup(prints_every_kind, fresh),
-      cmocka_unit_test_setup(wrong_input_is_told, fresh),   cmocka_unit_test_setup(limits, fresh),
+      cmocka_unit_test_setup(tunes_runs_and_checks, fresh),  cmocka_unit_test_setup(computes_what_is_asked, fresh),
+      cmocka_unit_test_setup(in_place_and_random, fresh),    cmocka_unit_test_setup(prints_every_kind, fresh),
+      cmocka_unit_test_setup(wrong_input_is_told, fresh),    cmocka_unit_test_setup(limits, fresh),
       cmocka_unit_test_setup(help_has_examples, fresh),
+#ifdef AT_IDLE
+      cmocka_unit_test_setup(wrong_results_are_told, fresh),
+#endif
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
