@@ -122,6 +122,16 @@ attune_status at_prepared_check_generator(const at_expression *e, attune_generat
                     "attune_generator_set_mode");
 }
 
+attune_status at_prepared_check_scalars(const at_prepared *p, const attune_elementwise_operands *o) {
+  for (int i = 0; i < p->expression->scalar_count; i++) {
+    const attune_dtype was = (attune_dtype)p->expression->scalars[i].dtype, is = o->scalars[p->scalar_of[i]].kind;
+    if (is != was && (is || was != ATTUNE_F64))
+      return FAIL("scalar %d has kind %s, but %s when the plan was made; make one with these operands", p->scalar_of[i],
+                  attune_dtype_name(is ? is : ATTUNE_F64), attune_dtype_name(was));
+  }
+  return ATTUNE_OK;
+}
+
 /* ---- the layout ---- */
 
 static void find_extents(at_prepared *p, const at_view *views) {
@@ -272,7 +282,7 @@ attune_status at_prepared_describe(at_prepared **out, const char *text, const at
 
 static void add_tensor(at_geometry *g, const attune_tensor *t) {
   int64_t stride = 1;
-  g->words[g->count++] = (int64_t)t->dtype | (int64_t)t->dims << 8;
+  g->words[g->count++] = (int64_t)(uint32_t)t->dtype | (int64_t)t->dims << 32; /* the dtype is not checked yet */
   for (int d = 0; d < t->dims; d++) g->words[g->count++] = t->sizes[d];
   for (int d = t->dims - 1; d >= 0; d--) {
     g->words[g->count++] = t->strides ? t->strides[d] : stride;
@@ -334,12 +344,22 @@ bool at_prepared_apart(const at_prepared *p, const attune_elementwise_operands *
   return true;
 }
 
+bool at_prepared_elsewhere(const at_prepared *p, const attune_elementwise_operands *o) {
+  const int outputs = p->expression->output_count;
+  for (int i = 0; i < outputs; i++)
+    for (int k = outputs; k < p->tensors && !p->problem->in_place[i]; k++)
+      if (tensor_of(p, o, i)->data == tensor_of(p, o, k)->data) return true;
+  return false;
+}
+
 bool at_prepared_aligned(const at_prepared *p, const attune_elementwise_operands *o, int least) {
-  uintptr_t bits = 0;
-  for (int k = 0; k < p->tensors; k++)
-    if (p->step[k])
-      bits |= (uintptr_t)tensor_of(p, o, k)->data + (uintptr_t)p->first[k] + (uintptr_t)p->head * p->step[k];
-  return (bits & ((uintptr_t)least - 1)) == 0;
+  uintptr_t bits = 0, own = 0;
+  for (int k = 0; k < p->tensors; k++) {
+    const attune_tensor *t = tensor_of(p, o, k);
+    own |= (uintptr_t)t->data & (at_element_alignment(t->dtype) - 1);
+    if (p->step[k]) bits |= (uintptr_t)t->data + (uintptr_t)p->first[k] + (uintptr_t)p->head * p->step[k];
+  }
+  return own == 0 && (bits & ((uintptr_t)least - 1)) == 0;
 }
 
 attune_status at_prepared_check(const at_prepared *p, const attune_elementwise_operands *o) {

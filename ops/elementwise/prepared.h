@@ -50,7 +50,14 @@ void at_prepared_bind(at_prepared *prepared, const attune_elementwise_operands *
  * ranges alone. False: at_prepared_check must look. */
 bool at_prepared_apart(const at_prepared *prepared, const attune_elementwise_operands *operands);
 
-/* Whether the first elements that are walked as one piece lie at multiples of `least`. */
+/* Whether an output of such a call is the memory of an input, and was not that of one in the prepared call. */
+bool at_prepared_elsewhere(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
+/* INVALID_ARGUMENT where a scalar of such a call is of another kind than the prepared one's. */
+attune_status at_prepared_check_scalars(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
+/* Whether the first elements that are walked as one piece lie at multiples of `least`, and each tensor at one of what
+ * its dtype needs. */
 bool at_prepared_aligned(const at_prepared *prepared, const attune_elementwise_operands *operands, int least);
 
 /* All that may be wrong with such a call's addresses. Errors: INVALID_ARGUMENT. */
