@@ -5,6 +5,7 @@
 #define AT_HOST_THREADS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct at_team {
   int rank; /* the share: 0 to size - 1 */
