@@ -2,6 +2,7 @@
 """attune's elementwise calls for Python programs that measure it beside others: the public C API by ctypes."""
 import ctypes
 import os
+import tempfile
 
 DTYPES = {"f64": 1, "f32": 2, "f16": 3, "bf16": 4}
 DIMS = 8
@@ -29,18 +30,25 @@ class Options(ctypes.Structure):
                 ("budget_ms", ctypes.c_double), ("total_budget_ms", ctypes.c_double), ("measure", ctypes.c_int * 4)]
 
 
+class Decision(ctypes.Structure):
+    """The first members of attune_decision, and room for the rest."""
+    _fields_ = [("device", ctypes.c_char * 16), ("implementation", ctypes.c_char * 32), ("version", ctypes.c_int),
+                ("configuration", ctypes.c_char * 192), ("rest", ctypes.c_char * 8192)]
+
+
 class Attune:
-    """A tuner that keeps its winners in memory, and a stream of the device. `stream`: a native one to be wrapped, or None."""
+    """A tuner with a database of its own, and a stream of the device. `stream`: a native one to be wrapped, or None."""
 
     def __init__(self, library, device, stream=None):
+        self.folder = tempfile.TemporaryDirectory()
         self.lib = ctypes.CDLL(library)
         self.lib.attune_last_message.restype = ctypes.c_char_p
         self.lib.attune_stream_default.restype = ctypes.c_void_p
         self.device, self.tuner, self.stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         self.generator = ctypes.c_void_p()
-        os.environ.setdefault("ATTUNE_DB", ":memory:")
         self.check(self.lib.attune_device_get(ctypes.byref(self.device), device.encode()))
-        self.check(self.lib.attune_tuner_create(ctypes.byref(self.tuner), None))
+        options = Options(os.path.join(self.folder.name, "tuning.db").encode())
+        self.check(self.lib.attune_tuner_create(ctypes.byref(self.tuner), ctypes.byref(options)))
         self.check(self.lib.attune_generator_create(ctypes.byref(self.generator), ctypes.c_uint64(7)))
         if stream is None:
             self.stream = ctypes.c_void_p(self.lib.attune_stream_default(self.device))
@@ -90,12 +98,18 @@ class Call:
         a = self.attune
         a.check(a.lib.attune_elementwise_plan_run(self.plan, a.stream, self.reference))
 
-    def explain(self):
+    def problem(self):
         text = ctypes.create_string_buffer(4096)
         a = self.attune
         a.check(a.lib.attune_elementwise_problem_format(text, ctypes.c_size_t(4096), self.expression, self.reference))
-        return text.value.decode()
+        return text.value
 
     def tune(self, budget_ms=0.0):
         a = self.attune
-        a.check(a.lib.attune_tune(a.tuner, a.device, self.explain().encode(), ctypes.c_double(budget_ms), 0, None))
+        a.check(a.lib.attune_tune(a.tuner, a.device, self.problem(), ctypes.c_double(budget_ms), 0, None))
+
+    def chosen(self):
+        """Implementation and configuration that run now."""
+        a, decision = self.attune, Decision()
+        a.check(a.lib.attune_explain(a.tuner, a.device, self.problem(), ctypes.byref(decision)))
+        return f"{decision.implementation.decode()} {decision.configuration.decode()}"

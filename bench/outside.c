@@ -163,7 +163,7 @@ static bool measure_row(outside_side *side, const outside_options *o, const outs
       row->vendor_ns = vendor_ns;
       side->explain(side, &row->decision);
       const attune_decision *d = &row->decision;
-      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED) row->claim = d->default_time_ns / d->time_ns;
+      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED && !d->unsure) row->claim = d->default_time_ns / d->time_ns;
     }
     side->close(side);
   }

@@ -149,7 +149,7 @@ static void explain(const worker *w) {
   attune_decision d;
   bench_check(attune_gemm_problem_format(text, sizeof text, &w->given, &w->operands), "attune_gemm_problem_format");
   bench_check(attune_explain(w->tuner, w->device, text, &d), text);
-  printf("%d %.3f %.3f %s %s|%s\n", (int)d.source, d.time_ns, d.default_time_ns, d.implementation,
+  printf("%d %.3f %.3f %s %s|%s\n", (int)d.source, d.time_ns, d.unsure ? 0.0 : d.default_time_ns, d.implementation,
          d.configuration[0] ? d.configuration : "-", text);
 }
 

@@ -17,7 +17,7 @@
 
 #include <jansson.h>
 
-#define WORDS 16
+#define WORDS 24
 /* Large enough that one call is not lost in the noise of a busy machine. */
 #define SMALL "dtype,m,n,k\nf32,64,64,64\nf64,50,60,70\nf32,80,80,80\n"
 

@@ -79,11 +79,19 @@ static inline bool documented_in_manual(const char *manual, const char *column) 
   return false;
 }
 
-/* Each word of a problem's text: "nn", the key of "lda=8", both types of "bf16:f32"; sizes are "MxNxK". */
+/* Each word of a problem's text: "nn", the key of "lda=8", both types of "bf16:f32"; sizes are "MxNxK"; "i3=" of operand 3
+ * is written as "i0=". What stands behind " : " is an expression, which has a page of its own. */
 static inline bool documented_text(const at_op *op, const char *page, const char *text) {
   char own[64], words[AT_PROBLEM_CHARS], *rest = NULL;
   snprintf(own, sizeof own, "### Problem text of %s", op->name);
   assert_true(at_copy_text(words, sizeof words, text));
+  char *behind = strstr(words, " : ");
+  if (behind) *behind = '\0';
+  bool value_is_next = false; /* what is behind a colon of a word with "=" is part of its value */
+  for (char *c = words; *c; c++) {
+    if (*c == ' ' || *c == '=') value_is_next = *c == '=';
+    if (*c == ':' && value_is_next) *c = ',';
+  }
   char *word = strtok_r(words, " :", &rest);
   while ((word = strtok_r(NULL, " :", &rest)) != NULL) {
     if (strspn(word, "0123456789x") == strlen(word)) continue;
@@ -91,6 +99,10 @@ static inline bool documented_text(const at_op *op, const char *page, const char
     if (documented_word(page, "## Problem text", own, word)) continue;
     if (value) value[1] = '\0';
     if (documented_word(page, "## Problem text", own, word)) continue;
+    const char operand[] = {word[0], '0', '=', '\0'};
+    if (strspn(word + 1, "0123456789") + 2 == strlen(word) && value &&
+        documented_word(page, "## Problem text", own, operand))
+      continue;
     (void)at_fail(ATTUNE_NOT_FOUND, "docs/formats.md, \"%s\", lacks `%s`", own, word);
     return false;
   }

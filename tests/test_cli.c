@@ -206,9 +206,11 @@ static void weighs_by_calls_and_time(void **state) {
     assert_true(json_number_value(json_object_get(item, "estimated_ns")) > 0);
     const double count = (double)member(item, "count");
     const double time_ns = json_number_value(json_object_get(decision, "time_ns")),
-                 base_ns = json_number_value(json_object_get(decision, "default_time_ns"));
+                 speedup = json_number_value(json_object_get(decision, "speedup")),
+                 ratio = json_number_value(json_object_get(decision, "default_time_ns")) / time_ns;
     const bool unsure = json_is_true(json_object_get(decision, "unsure")); /* it counts as no gain */
-    default_ns += count * (unsure && base_ns > time_ns ? time_ns : base_ns);
+    assert_true(unsure ? speedup <= 1.0 : speedup > 0.999 * ratio && speedup < 1.001 * ratio);
+    default_ns += count * time_ns * speedup;
     winner_ns += count * time_ns;
   }
   assert_int_equal(member(json_array_get(results, 0), "count"), 10);

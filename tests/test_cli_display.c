@@ -121,6 +121,19 @@ static void names_cannot_command_the_terminal(void **state) {
   assert_int_equal(code, 2);
   expect("\\x1b[31m");
   expect_none("\033");
+  static const char *const words[] = {"--no\\033[31mne", "--no\\033[31mne=1", "-\\033", "--device=x --no\\033[31mne",
+                                      "\\033[31m"};
+  static const char *const commands[] = {"", "show", "tune -"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t j = 0; j < sizeof commands / sizeof commands[0];
+         j++) { /* of options that there are not, and of words that are too many */
+      char line[256];
+      (void)snprintf(line, sizeof line, "$A %s \"$(printf -- '%s')\" 2>&1", commands[j], words[i]);
+      shell(line);
+      assert_int_equal(code, 2);
+      if (i < 2) expect("\\x1b[31m");
+      expect_none("\033");
+    }
   write_file(workload, "name,dtype,m,n,k\nna\033[31mme,f32,8,8,8\n"); /* a reader refuses those */
   shell("$A tune $W --db $D --device host 2>&1");
   assert_int_equal(code, 2);

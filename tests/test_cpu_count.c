@@ -179,6 +179,7 @@ static int play(const char *role, const char *database) {
   if ((force || strcmp(role, "tune") == 0) && attune_tune(tuner, host, PROBLEM, 50.0, force, &decision) != ATTUNE_OK)
     return 92;
   const int source = (int)decision.source;
+  if (strcmp(role, "why") == 0) return strstr(decision.changed, "needs 2 threads, and 1 may be used") ? 0 : 93;
   attune_tuner_destroy(tuner);
   return source;
 }
@@ -241,6 +242,7 @@ static void winners_hold_where_their_threads_are(void **state) {
   assert_int_equal(run_as("explain", one, "1", false), ATTUNE_SOURCE_STORED);
   assert_int_equal(run_as("explain", two, NULL, true), ATTUNE_SOURCE_DEFAULT);
   assert_int_equal(run_as("explain", two, "1", false), ATTUNE_SOURCE_DEFAULT);
+  assert_int_equal(run_as("why", two, "1", false), 0);
   const bool have_two = attune_get_threads() > 1;
   assert_int_equal(run_as("explain", two, NULL, false), have_two ? ATTUNE_SOURCE_STORED : ATTUNE_SOURCE_DEFAULT);
 }

@@ -243,6 +243,34 @@ static void places(void **state) {
   finish();
 }
 
+/* rand() < s without the number, and rows of random numbers that begin within a Philox block. */
+static void draws_off_their_blocks(void **state) {
+  (void)state;
+  static graph g;
+  static const at_cuda_choice choices[] = {
+      {.form = V, .bytes = 16, .loads = 2, .block = 32}, {.form = V, .bytes = 8, .loads = 1, .block = 32},
+      {.form = V, .bytes = 4, .loads = 1, .block = 32},  {.form = V, .bytes = 16, .loads = 1, .block = 32},
+      {.form = R, .bytes = 4, .loads = 2, .block = 32},  {.form = R, .bytes = 16, .loads = 1, .block = 32}};
+  static const lie ways[][2] = {{SHIFTED, SHIFTED}, {SHIFTED, SHIFTED}, {SHIFTED, SHIFTED},
+                                {PACKED, PACKED},   {PACKED, BIAS},     {PITCHED, PITCHED}};
+  begin();
+  for (size_t i = 0; i < AT_COUNT(choices); i++)
+    for (int half = 0; half < 2; half++) {
+      const attune_dtype d = half ? ATTUNE_BF16 : ATTUNE_F32;
+      graph_begin(&g); /* rand() < 0.375 ? a + randn() : 0 */
+      const int a = graph_input(&g, d), u = graph_node(&g, AT_NODE_UNIFORM, ATTUNE_F32, 0),
+                n = graph_node(&g, AT_NODE_NORMAL, ATTUNE_F32, 0), s = graph_scalar(&g, ATTUNE_F64, ATTUNE_F32);
+      g.e.uniform_count = 1, g.e.normal_count = 1, g.e.element = true;
+      const int sum = graph_apply(&g, AT_FN_ADD, ATTUNE_F32, a, n, 0);
+      const int kept = graph_apply(&g, AT_FN_LESS, ATTUNE_F32, u, s, 0);
+      const int chosen = graph_apply(&g, AT_FN_SELECT, ATTUNE_F32, kept, sum, graph_constant(&g, ATTUNE_F32, 0));
+      graph_output(&g, graph_cast(&g, d, chosen));
+      const bool added = add(&g, &(at_shape){2, {47, 37}}, ways[i], NULL, &choices[i], 2, false, true, "dropout");
+      assert_true(added || (half && i == 4));
+    }
+  finish();
+}
+
 /* From each dtype to each, as nodes and as stores; scalars of each kind in each dtype. */
 static void casts(void **state) {
   (void)state;
@@ -276,9 +304,8 @@ static void casts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(forms),
-      cmocka_unit_test(functions),
-      cmocka_unit_test(places),
+      cmocka_unit_test(forms),  cmocka_unit_test(functions),
+      cmocka_unit_test(places), cmocka_unit_test(draws_off_their_blocks),
       cmocka_unit_test(casts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

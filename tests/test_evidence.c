@@ -1,58 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_evidence.c: what noise leaves open is unsure, is told and measured again; weaker evidence never replaces stronger,
  * and the winner so far is raced beside its challengers. */
-#include "tests/check.h"
+#include "tests/toy_database.h"
 
-#include <unistd.h>
-
-#include "tests/toy_clock.h"
 #include "tuning/race.h"
 
 /* The default's times when something else has the machine: from 0.3 to 3.3 ms. */
 #define LOADED "ns=300000,noise=3000000"
-
-static attune_device *device;
-static char database[] = "/tmp/attune-evidence-XXXXXX";
-
-static void remove_database(void) {
-  char journal[sizeof database + 8];
-  snprintf(journal, sizeof journal, "%s-journal", database);
-  (void)unlink(database);
-  (void)unlink(journal);
-}
 
 static int fresh(void **state) {
   (void)state;
   toy_reset();
   remove_database();
   return 0;
-}
-
-static attune_tuner *tuner_of(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = ATTUNE_MODE_CACHED;
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
-  OK(attune_tuner_database_status(tuner));
-  return tuner;
-}
-
-/* In a tuner of its own, as another process would. */
-static attune_decision tune(double budget_ms, int force) {
-  attune_tuner *tuner = tuner_of();
-  attune_decision decision;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, budget_ms, force, &decision));
-  attune_tuner_destroy(tuner);
-  return decision;
-}
-
-static attune_decision stored(void) {
-  attune_tuner *tuner = tuner_of();
-  attune_decision decision;
-  OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
-  attune_tuner_destroy(tuner);
-  return decision;
 }
 
 /* Puts evidence of the given kind for "spin ns=50000" into the database. */
@@ -233,11 +193,6 @@ int main(void) {
       TEST(noise_is_told_and_retried),
       TEST(a_noisy_runner_up_leaves_it_open),
   };
-  const int file = mkstemp(database);
-  if (file < 0 || close(file) != 0) return 1;
-  virtual_clock_start();
-  if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  remove_database();
-  return failed;
+  if (!open_toy_database()) return 1;
+  return close_toy_database(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -230,6 +230,34 @@ static void gemms_are_tuned_afterwards(void **state) {
   tuner = shared;
 }
 
+/* A plan may be destroyed while what it launched waits in a queue, and before graphs that captured it are replayed. */
+static void plans_may_go_first(void **state) {
+  (void)state;
+  enum { RUNS = 20 };
+  static float expected[COUNT];
+  attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
+  p.m = p.n = p.k = SIDE;
+  const attune_gemm_operands o = {1.0, a, b, 0.0, NULL, d};
+  attune_graph *graph = new_graph();
+  attune_plan *plan = NULL;
+  OK(multiply(stream, a, b, expected));
+  OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
+  for (int i = 0; i < RUNS; i++) OK(attune_gemm_plan_run(plan, stream, &o));
+  OK(attune_graph_capture_begin(graph, stream, NULL));
+  OK(attune_gemm_plan_run(plan, stream, &o));
+  OK(attune_graph_capture_end(graph, stream));
+  attune_plan_destroy(plan);
+  OK(attune_stream_synchronize(stream));
+  assert_memory_equal(d, expected, BYTES);
+  for (int turn = 0; turn < 3; turn++) {
+    memset(d, 0xff, BYTES);
+    OK(attune_graph_replay(graph, turn == 2 ? attune_stream_default(host) : stream));
+    OK(attune_stream_synchronize(stream));
+    assert_memory_equal(d, expected, BYTES);
+  }
+  attune_graph_destroy(graph);
+}
+
 /* d = random numbers, then times b. */
 static attune_generator *generator;
 
@@ -353,6 +381,7 @@ int main(void) {
       cmocka_unit_test(a_failed_capture_keeps_no_memory),
       cmocka_unit_test(a_joined_stream_allocates),
       cmocka_unit_test(gemms_are_tuned_afterwards),
+      cmocka_unit_test(plans_may_go_first),
       cmocka_unit_test(random_numbers_go_on),
       cmocka_unit_test(draws_are_counted_anew),
   };

@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_load.c: a machine whose CPUs others use. What they disturb is seen, taken again or left out; a decision that rests
  * on it is unsure, however clear its times look; and it gives way to what a quiet machine shows. */
-#include "tests/check.h"
+#include "tests/toy_database.h"
 
-#include <math.h>
-#include <sqlite3.h>
-#include <unistd.h>
-
-#include "tests/toy_clock.h"
 #include "tuning/race_pairs.h"
 #include "tuning/recheck.h"
 #include "tuning/winner.h"
+#include <math.h>
+#include <sqlite3.h>
 
 /* The truth: the winner is 4/3 as fast. */
 #define TEAM "ns=200000,threads=2"
 #define ALONE "ns=150000"
-
-static attune_device *device;
-static char database[] = "/tmp/attune-load-XXXXXX";
-
-static void remove_database(void) {
-  char journal[sizeof database + 8];
-  snprintf(journal, sizeof journal, "%s-journal", database);
-  (void)unlink(database);
-  (void)unlink(journal);
-}
 
 /* ---- the machine ---- */
 
@@ -73,35 +60,6 @@ static int fresh(void **state) {
   return 0;
 }
 
-/* ---- tuners ---- */
-
-static attune_tuner *tuner_of(void) {
-  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
-  attune_tuner *tuner = NULL;
-  options.database = database;
-  options.mode = ATTUNE_MODE_CACHED;
-  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
-  OK(attune_tuner_database_status(tuner));
-  return tuner;
-}
-
-/* In a tuner of its own, as another process would. */
-static attune_decision tune(int force) {
-  attune_tuner *tuner = tuner_of();
-  attune_decision decision;
-  OK(attune_tune(tuner, device, TOY_PROBLEM, 1000.0, force, &decision));
-  attune_tuner_destroy(tuner);
-  return decision;
-}
-
-static attune_decision stored(void) {
-  attune_tuner *tuner = tuner_of();
-  attune_decision decision;
-  OK(attune_explain(tuner, device, TOY_PROBLEM, &decision));
-  attune_tuner_destroy(tuner);
-  return decision;
-}
-
 static double claim(const attune_decision *d) {
   return d->default_time_ns / d->time_ns;
 }
@@ -143,12 +101,12 @@ static void put(const char *configuration, double speedup, double spread) {
 static void a_default_that_waits_makes_no_sure_winner(void **state) {
   (void)state;
   loaded(TEAMS, 2200000, 1, 0);
-  const attune_decision d = tune(0);
+  const attune_decision d = tune(1000.0, 0);
   assert_true(d.unsure == 1 && d.disturbed > 0);
   assert_non_null(strstr(d.note, "unsure: other work used"));
   assert_int_equal(stored().unsure, 1);
   quiet();
-  const attune_decision again = tune(0);
+  const attune_decision again = tune(1000.0, 0);
   expect_truth(&again);
   const attune_decision kept = stored();
   expect_truth(&kept);
@@ -159,9 +117,9 @@ static void a_disturbed_thread_is_seen(void **state) {
   (void)state;
   at_copy_text(toy_base, sizeof toy_base, "ns=200000");
   loaded(EVERYONE, 150000, 1, 0);
-  assert_int_equal(tune(0).unsure, 1);
+  assert_int_equal(tune(1000.0, 0).unsure, 1);
   quiet();
-  const attune_decision d = tune(0);
+  const attune_decision d = tune(1000.0, 0);
   expect_truth(&d);
 }
 
@@ -172,11 +130,11 @@ static void a_loser_that_was_disturbed_is_no_loser(void **state) {
   toy_spins = teams;
   at_copy_text(toy_base, sizeof toy_base, "ns=300000,threads=1");
   loaded(TEAMS, 900000, 1, 0);
-  const attune_decision d = tune(0);
+  const attune_decision d = tune(1000.0, 0);
   assert_string_equal(d.implementation, "base");
   assert_int_equal(d.unsure, 1);
   quiet();
-  const attune_decision again = tune(0);
+  const attune_decision again = tune(1000.0, 0);
   assert_true(again.unsure == 0 && strcmp(again.implementation, "spin") == 0);
 }
 
@@ -184,7 +142,7 @@ static void a_loser_that_was_disturbed_is_no_loser(void **state) {
 static void bursts_are_left_out(void **state) {
   (void)state;
   loaded(TEAMS, 2200000, 4, 12);
-  const attune_decision d = tune(0);
+  const attune_decision d = tune(1000.0, 0);
   expect_truth(&d);
   assert_true(d.disturbed > 0);
 }
@@ -194,12 +152,12 @@ static void own_threads_are_no_others(void **state) {
   (void)state;
   loaded(TEAMS, 80000, 1, 0);
   others = 0.0;
-  const attune_decision d = tune(0);
+  const attune_decision d = tune(1000.0, 0);
   assert_int_equal(d.unsure, 0);
   others = 1.0;
-  assert_int_equal(tune(1).unsure, 0); /* what was sure stays: disturbed evidence is weaker */
+  assert_int_equal(tune(1000.0, 1).unsure, 0); /* what was sure stays: disturbed evidence is weaker */
   remove_database();
-  assert_int_equal(tune(0).unsure, 1);
+  assert_int_equal(tune(1000.0, 0).unsure, 1);
 }
 
 /* ---- which samples count ---- */
@@ -246,7 +204,7 @@ static void a_refuted_claim_is_replaced(void **state) {
   static const char *const noisy[] = {NOISY, NULL};
   put(NOISY, 16.9, 0.0001);
   toy_spins = noisy;
-  const attune_decision d = tune(1);
+  const attune_decision d = tune(1000.0, 1);
   assert_int_equal(d.source, ATTUNE_SOURCE_TUNED);
   assert_true(d.spread > 0.02 && claim(&d) > 1.1 && claim(&d) < 1.4 && d.complete && !d.unsure);
   const attune_decision kept = stored();
@@ -258,7 +216,7 @@ static void a_disturbed_run_refutes_nothing(void **state) {
   (void)state;
   put(ALONE, 4.0 / 3.0, 0.0001);
   loaded(EVERYONE, 400000, 1, 0);
-  const attune_decision d = tune(1);
+  const attune_decision d = tune(1000.0, 1);
   assert_int_equal(d.source, ATTUNE_SOURCE_STORED);
   assert_non_null(strstr(d.note, "stays"));
   assert_int_equal(stored().tuned_at, 1700000000);
@@ -287,7 +245,7 @@ static void a_broken_winner_goes(void **state) {
   put("ns=20000,fault=wrong", 10.0, 0.0001);
   toy_spins = others_of;
   at_copy_text(toy_base, sizeof toy_base, "ns=200000,threads=2,noise=3000000");
-  const attune_decision d = tune(1);
+  const attune_decision d = tune(1000.0, 1);
   assert_string_equal(d.implementation, "base");
   assert_int_equal(d.unsure, 1); /* weaker evidence, and yet */
   assert_string_equal(stored().implementation, "base");
@@ -325,7 +283,7 @@ static void what_does_not_hold_is_doubted(void **state) {
   assert_string_equal(doubted.configuration, ALONE);
   assert_non_null(strstr(doubted.note, "does not hold"));
   assert_int_equal(trials(), 1);
-  const attune_decision d = tune(0);
+  const attune_decision d = tune(1000.0, 0);
   expect_truth(&d);
   assert_int_equal(verify().verdict, ATTUNE_VERDICT_HOLDS);
   assert_int_equal(stored().unsure, 0);
@@ -379,11 +337,6 @@ int main(void) {
       TEST(a_tuner_doubts_its_own_winner),
       TEST(a_busy_machine_doubts_nothing),
   };
-  const int file = mkstemp(database);
-  if (file < 0 || close(file) != 0) return 1;
-  virtual_clock_start();
-  if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
-  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  remove_database();
-  return failed;
+  if (!open_toy_database()) return 1;
+  return close_toy_database(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -76,12 +76,12 @@ static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool hold;
 static _Thread_local bool is_worker;
 
-unsigned __real_at_gate_wait(at_gate *g, unsigned old);
-unsigned __wrap_at_gate_wait(at_gate *g, unsigned old);
+unsigned __real_at_gate_wait(at_gate *g, unsigned old, int64_t most_ns);
+unsigned __wrap_at_gate_wait(at_gate *g, unsigned old, int64_t most_ns);
 
 /* Workers come here between two shares; the caller only for a share that was begun. */
-unsigned __wrap_at_gate_wait(at_gate *g, unsigned old) {
-  const unsigned now = __real_at_gate_wait(g, old);
+unsigned __wrap_at_gate_wait(at_gate *g, unsigned old, int64_t most_ns) {
+  const unsigned now = __real_at_gate_wait(g, old, most_ns);
   if (!atomic_load(&hold) || !is_worker) return now;
   pthread_mutex_lock(&held);
   pthread_mutex_unlock(&held);

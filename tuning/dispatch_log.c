@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/host/threads.h"
 #include "tuning/fingerprint.h"
 
 /* The stored winner of the same problem whose fingerprint differs in the fewest parts. */
@@ -15,6 +16,19 @@ typedef struct elsewhere {
   int parts, rows;                   /* the fewest; winners met */
   char words[640];
 } elsewhere;
+
+/* A team's winner that holds, but for the number of threads. */
+static bool lacks_threads(const attune_device *device, const attune_decision *row, char *words, size_t size) {
+  at_configuration c;
+  int64_t threads = 1;
+  size_t at = 0;
+  if (device->properties.kind != ATTUNE_DEVICE_HOST || !at_copy_text(c.text, sizeof c.text, row->configuration) ||
+      !at_configuration_get(&c, "threads", &threads) || threads <= at_cpu_count())
+    return false;
+  (void)at_append(words, size, &at, "%s needs %lld threads, and %d may be used (ATTUNE_THREADS, CPU affinity or quota)",
+                  row->implementation, (long long)threads, at_cpu_count());
+  return true;
+}
 
 static int look(void *user, const char *fingerprint, const attune_decision *row) {
   elsewhere *e = user;
@@ -29,7 +43,7 @@ static int look(void *user, const char *fingerprint, const attune_decision *row)
                     e->measure);
     parts++;
   }
-  if (parts == 0) return 0; /* it would hold: why it does not is told elsewhere */
+  if (parts == 0 && !lacks_threads(e->device, row, words, sizeof words)) return 0; /* it would hold: told elsewhere */
   if (e->rows++ == 0 || parts < e->parts) {
     e->parts = parts;
     memcpy(e->words, words, sizeof words);
@@ -52,7 +66,9 @@ void at_why_no_winner(attune_tuner *tuner, const at_op *op, attune_device *devic
 
 static void evidence(const attune_decision *d, char *out, size_t size) {
   *out = '\0';
-  if (d->time_ns > 0.0 && d->default_time_ns > 0.0)
+  if (d->time_ns > 0.0 && d->unsure)
+    snprintf(out, size, ", %.3f us, unsure", d->time_ns * 1e-3);
+  else if (d->time_ns > 0.0 && d->default_time_ns > 0.0)
     snprintf(out, size, ", %.3f us, %.3f x as fast as %s", d->time_ns * 1e-3, d->default_time_ns / d->time_ns,
              d->default_implementation);
 }

@@ -27,6 +27,9 @@ static const double SIGMAS = 3.0;
 /* Where noise leaves the choice open the race goes on, for so much of the time more. */
 static const double LONGER = 0.5;
 
+/* What noise alone makes of a ratio is not told as a gain beyond this. */
+static const double COULD_MOST = 2.0;
+
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
 /* How the time is spent: until which fraction of it each stage may go on. */
@@ -250,6 +253,8 @@ static void note(const at_contender *winner, const search *s, const at_contender
   const at_contender *base = s->race.contenders[0];
   if (d->unsure && at_race_shaken(&s->race, winner))
     note_load(s, d);
+  else if (d->unsure && could && could->merit + 2.0 * could->error > COULD_MOST)
+    snprintf(d->note, sizeof d->note, "unsure: the noise is larger than what is measured; measure on a quiet machine");
   else if (d->unsure && could)
     snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than the default, noise hides it",
              could->implementation->name, 100.0 * (could->merit + 2.0 * could->error - 1.0));

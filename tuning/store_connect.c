@@ -82,8 +82,8 @@ static attune_status check_version(at_store *store) {
   if (status != ATTUNE_OK) return status;
   if (version > SCHEMA_VERSION) {
     return at_fail(ATTUNE_BAD_DATA,
-                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or set "
-                   "ATTUNE_DB to another file",
+                   "%s was made by a newer attune (database version %lld, this one reads %d); update attune or "
+                   "name another file by " AT_STORE_NAMED,
                    store->path, (long long)version, SCHEMA_VERSION);
   }
   if (version < 1) {
@@ -122,7 +122,8 @@ static attune_status identify(at_store *store, bool make, bool *empty) {
   }
   if (status != ATTUNE_OK) return status;
   if (application != APPLICATION_ID) {
-    return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; set ATTUNE_DB to another file", store->path);
+    return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; name another file by " AT_STORE_NAMED,
+                   store->path);
   }
   return check_version(store);
 }

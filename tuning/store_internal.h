@@ -10,6 +10,8 @@
 #include <sys/types.h>
 
 #define AT_STORE_REAL_MAX 1e18   /* ns: thirty years */
+/* How a database is named: messages that ask for another one end so. */
+#define AT_STORE_NAMED "ATTUNE_DB, attune --db or the tuner's options"
 #define AT_STORE_READ_WAIT_MS 50 /* a reader's patience with a commit in another process */
 
 /* A winner on its way to the database: rows wait in a queue, oldest first, until a transaction wrote them. */

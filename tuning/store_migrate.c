@@ -85,7 +85,7 @@ attune_status at_store_check_schema(at_store *store, int version) {
   if (same) return ATTUNE_OK;
   return at_fail(
       ATTUNE_BAD_DATA,
-      "%s has other tables than a tuning database of version %d; move it away or set ATTUNE_DB to another file",
+      "%s has other tables than a tuning database of version %d; move it away or name another file by " AT_STORE_NAMED,
       store->path, version);
 }
 

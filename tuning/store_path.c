@@ -39,7 +39,7 @@ static attune_status fail_errno(const char *path, const char *what, int error) {
   if (error == ENOTDIR || error == ELOOP || error == EISDIR) status = ATTUNE_BAD_DATA;
   if (error == ENAMETOOLONG) status = ATTUNE_INVALID_ARGUMENT;
   if (error == ENOMEM) status = ATTUNE_OUT_OF_MEMORY;
-  return at_fail(status, "%s cannot be %s: %s; set ATTUNE_DB to another file", path, what,
+  return at_fail(status, "%s cannot be %s: %s; name another file by " AT_STORE_NAMED, path, what,
                  strerror_r(error, text, sizeof text));
 }
 
@@ -63,7 +63,7 @@ static attune_status check_folder(const char *folder, at_store_access access) {
   struct statfs filesystem;
   if (stat(folder, &info) != 0) return fail_errno(folder, "read", errno);
   if (!S_ISDIR(info.st_mode))
-    return at_fail(ATTUNE_BAD_DATA, "%s is not a folder; set ATTUNE_DB to a file in one", folder);
+    return at_fail(ATTUNE_BAD_DATA, "%s is not a folder; name a file in one by " AT_STORE_NAMED, folder);
   if ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX)) {
     return at_fail(ATTUNE_PERMISSION, "%s may be written by everybody (mode %04o); run chmod o-w on it", folder,
                    (unsigned)(info.st_mode & 07777));
@@ -74,7 +74,7 @@ static attune_status check_folder(const char *folder, at_store_access access) {
   if (network) {
     return at_fail(ATTUNE_UNSUPPORTED,
                    "%s is on a network filesystem (%s), whose locks are not safe for a database; "
-                   "set ATTUNE_DB to a file on a local disk",
+                   "name a file on a local disk by " AT_STORE_NAMED,
                    folder, network);
   }
   return ATTUNE_OK;
@@ -108,8 +108,8 @@ static attune_status check_size(const char *path, bool *out_there) {
   *out_there = info.st_size > 0;
   if (info.st_size == 0 || info.st_size >= LEAST) return ATTUNE_OK;
   return at_fail(ATTUNE_BAD_DATA,
-                 "%s has %lld bytes and is not a tuning database; move it away or set ATTUNE_DB to another", path,
-                 (long long)info.st_size);
+                 "%s has %lld bytes and is not a tuning database; move it away or name another by " AT_STORE_NAMED,
+                 path, (long long)info.st_size);
 }
 
 /* Whether the database may be where it is or, when it is not there, may be made. */

@@ -278,7 +278,7 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
 static void tell_result(const attune_decision *d, int64_t took_ns) {
   char versus[96] = "", shown[AT_SHOWN_CHARS];
   if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
-  if (d->default_time_ns > 0.0 && d->time_ns > 0.0)
+  if (d->default_time_ns > 0.0 && d->time_ns > 0.0 && !d->unsure)
     snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %.3f us", d->default_time_ns / d->time_ns,
              d->default_implementation, d->default_time_ns * 1e-3);
   at_log(ATTUNE_LOG_INFO, "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s",

@@ -5,6 +5,7 @@
 
 #include <attune/device.h>
 #include <attune/elementwise.h>
+#include <attune/evaluation.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
 #include <attune/memory.h>

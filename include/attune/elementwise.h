@@ -28,7 +28,9 @@ extern "C" {
 
 /* The most of each in one expression. */
 #define ATTUNE_ELEMENTWISE_INPUTS 16
+/* See ATTUNE_ELEMENTWISE_INPUTS. */
 #define ATTUNE_ELEMENTWISE_OUTPUTS 8
+/* See ATTUNE_ELEMENTWISE_INPUTS. */
 #define ATTUNE_ELEMENTWISE_SCALARS 8
 
 /* A number that changes from call to call: no kernel is made for another value. It promotes as a Python number does in

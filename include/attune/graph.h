@@ -6,8 +6,8 @@
  * the end. Memory allocated during the capture comes from a pool that lives with the graph; its addresses stay valid
  * for replays. A GEMM takes its stored winner or the best guess, and never tunes (see attune_tuner_tune_pending).
  *
- * A graph and the streams of its capture are used by one thread at a time. The memory that the work uses, the tuner and
- * the plans of its GEMMs and its generators must outlive the graph; the streams of the capture need not. Replays of one
+ * A graph and the streams of its capture are used by one thread at a time. The memory that the work uses, the tuner
+ * of its GEMMs and its generators must outlive the graph; the plans and the streams of the capture need not. Replays of one
  * graph, and of graphs that share a pool, must run one after the other, which the caller ensures; replays on one stream
  * do. */
 #ifndef ATTUNE_GRAPH_H

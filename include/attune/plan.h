@@ -19,8 +19,8 @@ ATTUNE_API const char *attune_plan_operation(const attune_plan *plan);
  * Errors: INVALID_ARGUMENT (null). Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_plan_explain(const attune_plan *plan, attune_decision *out);
 
-/* Releases a plan. Work that it launched must be done, graphs that captured it must be destroyed, and its tuner must
- * still exist. NULL does nothing. Any thread. */
+/* Releases a plan, whose tuner must still exist. Work that it launched, and graphs that captured it, may run later, as
+ * long as the tuner lives. NULL does nothing. Any thread. */
 ATTUNE_API void attune_plan_destroy(attune_plan *plan);
 
 #ifdef __cplusplus

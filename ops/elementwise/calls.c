@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * calls.c: a table of each thread's own, found by a hash of all that a call asks. */
+ * calls.c: a table of each thread's own, found by a hash of the expression and the first sizes. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -12,15 +12,12 @@
 enum {
   SLOTS = 64,
   WAYS = 4,
-  MOST_BYTES = 4096 /* of what a call asks: longer ones are made ready each time */
+  ALIASED_OUTPUTS = 64 / AT_EXPRESSION_INPUTS /* of calls with more outputs none is remembered */
 };
 
 typedef struct calls {
   at_call_slot slots[SLOTS];
   unsigned turn;
-  char asked[MOST_BYTES]; /* of the call that is being looked for */
-  size_t bytes;
-  uint64_t hash;
 } calls;
 
 static _Thread_local calls *mine;
@@ -30,7 +27,7 @@ static bool key_made;
 
 static void empty(at_call_slot *slot) {
   at_prepared_destroy(slot->prepared);
-  free(slot->asked);
+  free(slot->text);
   *slot = (at_call_slot){0};
 }
 
@@ -64,76 +61,119 @@ static calls *calls_of_thread(void) {
 
 /* ---- what a call asks ---- */
 
-static bool put(calls *c, const void *bytes, size_t count) {
-  if (count > MOST_BYTES - c->bytes) return false;
-  memcpy(c->asked + c->bytes, bytes, count);
-  c->bytes += count;
-  return true;
+static bool is_sound(const attune_elementwise_operands *o) {
+  return (unsigned)o->output_count - 1u < ALIASED_OUTPUTS && (unsigned)o->input_count <= AT_EXPRESSION_INPUTS &&
+         (unsigned)o->scalar_count <= AT_EXPRESSION_SCALARS && o->outputs && (o->inputs || !o->input_count) &&
+         (o->scalars || !o->scalar_count);
 }
 
-static bool put_name(calls *c, const char *name) {
-  return name ? put(c, name, strnlen(name, AT_EXPRESSION_NAME) + 1) : put(c, "", 1);
+static uint64_t hash_of(uint64_t tuner, const char *expression, size_t bytes, const attune_elementwise_operands *o) {
+  const attune_tensor *t = &o->outputs[0];
+  const uint64_t mixed = tuner * 0x9E3779B97F4A7C15u + (uint64_t)t->sizes[0] * 0xC2B2AE3D27D4EB4Fu +
+                         (uint64_t)t->sizes[1] * 0x165667B19E3779F9u +
+                         ((uint64_t)t->dtype << 8 | (uint64_t)(unsigned)t->dims);
+  return XXH3_64bits_withSeed(expression, bytes, mixed);
 }
 
-/* How the addresses matter: their alignment, and which input an output is. */
-static bool put_addresses(calls *c, const attune_elementwise_operands *o) {
-  uint8_t bits[AT_TENSORS + AT_EXPRESSION_OUTPUTS * AT_EXPRESSION_INPUTS];
-  size_t count = 0;
-  for (int i = 0; i < o->output_count; i++) bits[count++] = (uintptr_t)o->outputs[i].data & (AT_ALIGNMENT - 1);
-  for (int i = 0; i < o->input_count; i++) bits[count++] = (uintptr_t)o->inputs[i].data & (AT_ALIGNMENT - 1);
+static uint64_t aliases_of(const attune_elementwise_operands *o) {
+  uint64_t bits = 0;
   for (int i = 0; i < o->output_count; i++)
-    for (int k = 0; k < o->input_count; k++) bits[count++] = o->outputs[i].data == o->inputs[k].data;
-  return put(c, bits, count);
+    for (int k = 0; k < o->input_count; k++)
+      bits |= (uint64_t)(o->outputs[i].data == o->inputs[k].data) << (AT_EXPRESSION_INPUTS * i + k);
+  return bits;
 }
 
-static bool put_all(calls *c, uint64_t tuner, const attune_device *device, const char *expression,
-                    const attune_elementwise_operands *o) {
-  at_geometry geometry;
-  const uint64_t words[] = {tuner, (uint64_t)(uintptr_t)device, (uint64_t)o->accuracy};
-  c->bytes = 0;
-  if (!at_geometry_of(&geometry, o)) return false;
-  bool ok = put(c, words, sizeof words) && put(c, geometry.words, (size_t)geometry.count * sizeof *geometry.words) &&
-            put_addresses(c, o);
-  for (int i = 0; i < o->input_count; i++) ok = ok && put_name(c, o->inputs[i].name);
-  for (int i = 0; i < o->scalar_count; i++)
-    ok = ok && put(c, &o->scalars[i].kind, sizeof o->scalars[i].kind) && put_name(c, o->scalars[i].name);
-  return ok && put(c, expression, strnlen(expression, MOST_BYTES));
+static uint8_t low_bits(const attune_tensor *t) {
+  return (uint8_t)((uintptr_t)t->data & (AT_ALIGNMENT - 1));
+}
+
+static bool are_low_bits(const uint8_t *low, const attune_elementwise_operands *o) {
+  bool same = true;
+  for (int i = 0; i < o->output_count; i++) same = same && low_bits(&o->outputs[i]) == *low++;
+  for (int i = 0; i < o->input_count; i++) same = same && low_bits(&o->inputs[i]) == *low++;
+  return same;
+}
+
+/* *at is behind the name afterwards. */
+static bool is_name(const char **at, const char *name) {
+  const size_t bytes = strlen(*at) + 1;
+  const bool same = name && strncmp(*at, name, bytes) == 0;
+  *at += bytes;
+  return same;
+}
+
+static bool are_names(const at_call_slot *s, const attune_elementwise_operands *o) {
+  const char *at = s->text + s->expression_bytes + 1;
+  bool same = true;
+  for (int i = 0; i < o->input_count && same; i++) same = is_name(&at, o->inputs[i].name);
+  for (int i = 0; i < o->scalar_count && same; i++) same = is_name(&at, o->scalars[i].name);
+  return same;
+}
+
+static bool is_like(const at_call_slot *s, uint64_t hash, uint64_t tuner, const attune_device *device,
+                    const char *expression, size_t bytes, const attune_elementwise_operands *o) {
+  return s->prepared && s->hash == hash && s->tuner == tuner && s->device == device && s->accuracy == o->accuracy &&
+         s->expression_bytes == bytes && memcmp(s->text, expression, bytes) == 0 &&
+         at_prepared_is_like(s->prepared, o) && at_prepared_has_kinds(s->prepared, o) && are_names(s, o) &&
+         are_low_bits(s->low, o) && aliases_of(o) == s->aliases;
 }
 
 bool at_calls_find(at_call_slot **slot, uint64_t tuner, const attune_device *device, const char *expression,
-                   const attune_elementwise_operands *operands) {
+                   const attune_elementwise_operands *o) {
   calls *c = calls_of_thread();
   *slot = NULL;
-  if (!c || !put_all(c, tuner, device, expression, operands)) return false;
-  c->hash = XXH3_64bits(c->asked, c->bytes);
+  if (!c || !is_sound(o)) return false;
+  const size_t bytes = strnlen(expression, AT_EXPRESSION_CHARS);
+  const uint64_t hash = hash_of(tuner, expression, bytes, o);
   for (unsigned way = 0; way < WAYS; way++) {
-    at_call_slot *s = &c->slots[(c->hash + way) % SLOTS];
-    if (s->prepared && s->hash == c->hash && s->bytes == c->bytes && memcmp(s->asked, c->asked, c->bytes) == 0) {
+    at_call_slot *s = &c->slots[(hash + way) % SLOTS];
+    if (is_like(s, hash, tuner, device, expression, bytes, o)) {
       *slot = s;
       return true;
     }
     if (!*slot && !s->prepared) *slot = s;
   }
-  if (!*slot) *slot = &c->slots[(c->hash + c->turn++ % WAYS) % SLOTS];
+  if (!*slot) *slot = &c->slots[(hash + c->turn++ % WAYS) % SLOTS];
   return false;
 }
 
-void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry *entry) {
-  const calls *c = mine;
-  if (slot->room < c->bytes) {
-    char *room = malloc(c->bytes);
-    if (!room) {
-      at_prepared_destroy(prepared);
-      return;
-    }
-    free(slot->asked);
-    slot->asked = room;
-    slot->room = c->bytes;
+/* ---- remembering ---- */
+
+static bool keep_text(at_call_slot *s, const char *expression, const attune_elementwise_operands *o) {
+  const size_t bytes = strlen(expression);
+  size_t all = bytes + 1;
+  for (int i = 0; i < o->input_count; i++) all += strlen(o->inputs[i].name) + 1;
+  for (int i = 0; i < o->scalar_count; i++) all += strlen(o->scalars[i].name) + 1;
+  if (s->text_bytes < all) {
+    char *text = malloc(all);
+    if (!text) return false;
+    free(s->text);
+    s->text = text;
+    s->text_bytes = all;
   }
+  char *at = stpcpy(s->text, expression) + 1;
+  for (int i = 0; i < o->input_count; i++) at = stpcpy(at, o->inputs[i].name) + 1;
+  for (int i = 0; i < o->scalar_count; i++) at = stpcpy(at, o->scalars[i].name) + 1;
+  s->expression_bytes = bytes;
+  return true;
+}
+
+void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry *entry, uint64_t tuner,
+                  const attune_device *device, const char *expression, const attune_elementwise_operands *o) {
+  uint8_t *low = slot->low;
   at_prepared_destroy(slot->prepared);
-  memcpy(slot->asked, c->asked, c->bytes);
-  slot->bytes = c->bytes;
-  slot->hash = c->hash;
+  slot->prepared = NULL;
+  if (!keep_text(slot, expression, o)) {
+    at_prepared_destroy(prepared);
+    return;
+  }
+  slot->hash = hash_of(tuner, expression, slot->expression_bytes, o);
+  slot->tuner = tuner;
+  slot->device = device;
+  slot->accuracy = o->accuracy;
+  slot->aliases = aliases_of(o);
+  for (int i = 0; i < o->output_count; i++) *low++ = low_bits(&o->outputs[i]);
+  for (int i = 0; i < o->input_count; i++) *low++ = low_bits(&o->inputs[i]);
   slot->prepared = prepared;
   slot->entry = entry;
   slot->plan = NULL;

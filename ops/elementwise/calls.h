@@ -8,11 +8,15 @@
 
 /* One of them, of one thread. */
 typedef struct at_call_slot {
-  uint64_t hash;
-  size_t bytes, room;
-  char *asked;                /* all of the call but addresses, scalars' values and the generator */
-  at_prepared *prepared;      /* NULL: free */
-  const at_plan_entry *entry; /* of the plan table of the tuner that `asked` names; NULL: none */
+  at_prepared *prepared; /* NULL: free */
+  uint64_t hash, tuner;
+  const attune_device *device;
+  attune_accuracy accuracy;
+  char *text; /* the expression, then the names of inputs and scalars in their order, each with a zero byte */
+  size_t text_bytes, expression_bytes;
+  uint64_t aliases;           /* bit 16 i + k: output i is the memory of input k, of outputs 0 to 3 */
+  uint8_t low[AT_TENSORS];    /* the lowest bits of each address */
+  const at_plan_entry *entry; /* of the tuner's plan table; NULL: none */
   const at_plan *plan;        /* for which prepared->kept is; only compared */
 } at_call_slot;
 
@@ -22,7 +26,8 @@ bool at_calls_find(at_call_slot **slot, uint64_t tuner, const attune_device *dev
                    const attune_elementwise_operands *operands);
 
 /* The call that was just looked for, made ready; `prepared` is the slot's from now on. */
-void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry *entry);
+void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry *entry, uint64_t tuner,
+                  const attune_device *device, const char *expression, const attune_elementwise_operands *operands);
 
 /* The plan that the call is about to run with: what was kept for another is forgotten. */
 void at_calls_note_plan(at_call_slot *slot, const at_plan *plan);

@@ -56,6 +56,15 @@ attune_status at_generate_element(at_writer *s, const at_cuda_problem *p);
 /* The slots of scalars, in the order of their nodes; false: more than AT_CUDA_SLOTS. */
 bool at_generate_slots(at_cuda_launch *out, const at_expression *e);
 
+/* generate_draws.c: what the expression draws for an element, members r of at_in. For N elements that follow each other
+ * as arrays r, from the text of the first one's number, and from these into x; or for the one element whose number x has. */
+void at_generate_draw_members(at_writer *s, const at_expression *e);
+void at_generate_draw_row(at_writer *s, const at_expression *e, const char *element);
+void at_generate_draw_take(at_writer *s, const at_expression *e);
+void at_generate_draw_one(at_writer *s, const at_expression *e, const char *x);
+/* rand() < bound without the number; false: `node` is nothing of the kind. */
+bool at_generate_draw_below(at_writer *s, const at_expression *e, const at_node *node);
+
 /* A form. */
 typedef struct at_cuda_form_type {
   const char *name;

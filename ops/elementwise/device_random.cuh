@@ -1,29 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0
- * device_random.cuh: rand() and randn() of an element: draw k of an expression is what the generator's k-th call for f32
- * numbers on as many elements would give, all calls taking their stretch of the generator at once. The lanes of a thread
- * that share a Philox block get it once: the compiler sees equal counters, where elements begin at multiples of 4. */
+ * device_random.cuh: rand() and randn() of elements: draw k of an expression is what the generator's k-th call for f32
+ * numbers on as many elements would give, all calls taking their stretch of the generator at once. Neighbours share a
+ * Philox block, so a thread makes those of all its elements at once. */
 struct at_draws {
   at_u64 seed, first; /* block of element 0's first draw */
 };
 
-AT_INLINE at_philox_block at_draw_block(const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element) {
-  return at_philox(d.seed, d.first + draw * blocks + element / 4u, 0);
+/* The four words of a block, or the bits of the four normal numbers that they give. */
+template <bool NORMAL> AT_INLINE void at_draw_block(at_u32 *out, const at_draws &d, at_u64 at) {
+  const at_philox_block block = at_philox(d.seed, d.first + at, 0);
+#pragma unroll
+  for (int k = 0; k < 4; k += 2) {
+    const at_u32 v = block.w[k], w = block.w[k + 1];
+    if constexpr (NORMAL) {
+      const at_pair32 pair = at_normal32(at_radius32(at_make_log_row(at_log_index(v)), v), w);
+      out[k] = __float_as_uint(pair.x), out[k + 1] = __float_as_uint(pair.y);
+    } else {
+      out[k] = v, out[k + 1] = w;
+    }
+  }
 }
 
-AT_INLINE float at_draw_uniform(const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element) {
-  const at_philox_block block = at_draw_block(d, blocks, draw, element);
-  const at_u32 k = (at_u32)element & 3u;
-  return AT_MUL((float)(int)((k & 2u   ? (k & 1u ? block.w[3] : block.w[2])
-                              : k & 1u ? block.w[1]
-                                       : block.w[0]) >>
-                             8),
-                0x1p-24f);
+/* Of N elements in a row from `element` on. Blocks begin at multiples of 4, elements as a rule too. */
+template <bool NORMAL, int N>
+AT_INLINE void at_draw_row(at_u32 (&out)[N], const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element) {
+  constexpr int whole = (N + 3) / 4;
+  const at_u32 skip = (at_u32)element & 3u;
+  const at_u64 first = draw * blocks + element / 4u;
+  at_u32 all[4 * whole + 4] = {};
+#pragma unroll
+  for (int b = 0; b < whole; b++) at_draw_block<NORMAL>(all + 4 * b, d, first + b);
+  if (skip > 0) {
+    if (skip + N > 4 * whole) at_draw_block<NORMAL>(all + 4 * whole, d, first + whole);
+#pragma unroll
+    for (int k = 0; k < 4 * whole + 2; k++) all[k] = skip & 2u ? all[k + 2] : all[k];
+#pragma unroll
+    for (int k = 0; k < N; k++) all[k] = skip & 1u ? all[k + 1] : all[k];
+  }
+#pragma unroll
+  for (int k = 0; k < N; k++) out[k] = all[k];
 }
 
-AT_INLINE float at_draw_normal(const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element) {
-  const at_philox_block block = at_draw_block(d, blocks, draw, element);
-  const bool second = ((at_u32)element & 2u) != 0;
-  const at_u32 v = second ? block.w[2] : block.w[0], w = second ? block.w[3] : block.w[1];
-  const at_pair32 pair = at_normal32(at_radius32(at_make_log_row(at_log_index(v)), v), w);
-  return (at_u32)element & 1u ? pair.y : pair.x;
+AT_INLINE float at_uniform_of(at_u32 w) {
+  return AT_MUL((float)(int)(w >> 8), 0x1p-24f);
+}
+
+/* at_uniform_of(w) < p in whole numbers: w >> 8 is below p 2^24, rounded up. */
+AT_INLINE bool at_is_below(at_u32 w, float p) {
+#ifdef __CUDA_ARCH__
+  const at_u32 below = __float2uint_ru(__saturatef(p) * 0x1p24f); /* 0 of NaN */
+#else
+  const at_u32 below = p > 0.0f ? (p < 1.0f ? (at_u32)ceilf(p * 0x1p24f) : 0x1000000u) : 0u;
+#endif
+  return below > 0 && w <= (below << 8) - 1u;
 }

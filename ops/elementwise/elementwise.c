@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * elementwise.c: the public calls. A call like one that the thread made before is found in calls.c and needs its addresses
  * only; others are made ready by prepared.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/elementwise/calls.h"
@@ -49,7 +48,8 @@ static attune_status run_prepared(attune_tuner *tuner, attune_stream *stream, co
   attune_status status = find_plan(tuner, stream, prepared->problem, &plan);
   if (status == ATTUNE_OK) status = launch(plan, prepared, operands, stream);
   if (status == ATTUNE_OK && !at_calls_find(&slot, tuner->id, stream->device, expression, operands) && slot)
-    at_calls_put(slot, prepared, entry_of(tuner, stream, prepared->problem));
+    at_calls_put(slot, prepared, entry_of(tuner, stream, prepared->problem), tuner->id, stream->device, expression,
+                 operands);
   else
     at_prepared_destroy(prepared);
   return status;
@@ -87,16 +87,8 @@ attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, con
 
 /* ---- plans of callers ---- */
 
-/* What such a plan has beside the tuner's. */
-typedef struct caller_state {
-  at_prepared *prepared;
-  at_geometry geometry;
-} caller_state;
-
-static void destroy_state(void *state) {
-  caller_state *s = state;
-  at_prepared_destroy(s->prepared);
-  free(s);
+static void destroy_prepared(void *prepared) {
+  at_prepared_destroy(prepared);
 }
 
 attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
@@ -106,56 +98,52 @@ attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tu
   if (!tuner || !stream || !expression || !operands) return fail_null(tuner, stream, expression);
   at_key key;
   bool empty = false;
-  caller_state *s = calloc(1, sizeof *s);
-  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
-  attune_status status = at_prepared_create(&s->prepared, &empty, stream->device, expression, operands);
+  at_prepared *prepared = NULL;
+  attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
   if (status == ATTUNE_OK && empty) status = FAIL("a plan needs at least one element; attune_elementwise takes none");
   if (status == ATTUNE_OK) {
-    (void)at_geometry_of(&s->geometry, operands);
-    memcpy(at_key_problem(&key), s->prepared->problem, s->prepared->problem->bytes);
+    memcpy(at_key_problem(&key), prepared->problem, prepared->problem->bytes);
     status = at_caller_plan_create(out, tuner, stream, &at_elementwise_op, &key, 0, 0);
   }
   if (status == ATTUNE_OK)
-    at_caller_plan_own(*out, s, destroy_state);
+    at_caller_plan_own(*out, prepared, destroy_prepared);
   else
-    destroy_state(s);
+    at_prepared_destroy(prepared);
   return status;
 }
 
-static attune_status check_run(const attune_plan *plan, const caller_state *s,
+static attune_status check_run(const attune_plan *plan, const at_prepared *prepared,
                                const attune_elementwise_operands *operands) {
-  at_geometry geometry;
-  if (!at_geometry_of(&geometry, operands) || geometry.count != s->geometry.count ||
-      memcmp(geometry.words, s->geometry.words, (size_t)geometry.count * sizeof *geometry.words) != 0)
-    return FAIL(
-        "the operands' dtypes, shapes or strides are not those that the plan was made with; make one with these");
-  attune_status status = at_prepared_check_scalars(s->prepared, operands);
+  if (!at_prepared_is_like(prepared, operands))
+    return FAIL("the operands' counts, dtypes, shapes or strides are not those that the plan was made with; make one "
+                "with these");
+  attune_status status = at_prepared_check_scalars(prepared, operands);
   if (status != ATTUNE_OK) return status;
-  if (!at_prepared_apart(s->prepared, operands)) {
-    status = at_prepared_check(s->prepared, operands);
+  if (!at_prepared_apart(prepared, operands)) {
+    status = at_prepared_check(prepared, operands);
     if (status != ATTUNE_OK) return status;
-    if (at_prepared_elsewhere(s->prepared, operands))
+    if (at_prepared_elsewhere(prepared, operands))
       return FAIL("an output is the memory of an input, but was not when the plan was made; make one with these "
                   "operands");
   }
-  const int least = at_alignment_least(plan->device, s->prepared->problem->alignment);
-  if (!at_prepared_aligned(s->prepared, operands, least))
+  const int least = at_alignment_least(plan->device, prepared->problem->alignment);
+  if (!at_prepared_aligned(prepared, operands, least))
     return FAIL(
         "operands are not all aligned to %d bytes and to their dtypes, as those were that the plan was made with; "
         "make one with these",
         least);
-  return at_prepared_check_generator(s->prepared->expression, operands->generator);
+  return at_prepared_check_generator(prepared->expression, operands->generator);
 }
 
 attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
                                           const attune_elementwise_operands *operands) {
   if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
     return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
-  const caller_state *s = plan->own;
-  const attune_status status = check_run(plan, s, operands);
+  at_prepared *prepared = plan->own;
+  const attune_status status = check_run(plan, prepared, operands);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   at_caller_plan_count(plan);
-  return launch(plan, s->prepared, operands, stream);
+  return launch(plan, prepared, operands, stream);
 }
 
 attune_status attune_elementwise_problem_format(char *out, size_t size, const char *expression,

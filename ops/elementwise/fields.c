@@ -52,5 +52,5 @@ attune_status at_elementwise_from_fields(const at_field *fields, int count, char
   words.accuracy = terms.contract.accuracy;
   status = at_elementwise_describe(&words, out, size);
   if (status == ATTUNE_OK) (void)at_copy_text(label, label_size, out);
-  return status == ATTUNE_INVALID_ARGUMENT ? at_fail(ATTUNE_BAD_DATA, "%s", attune_last_message()) : status;
+  return status == ATTUNE_INVALID_ARGUMENT ? ATTUNE_BAD_DATA : status; /* the message stays, with its lines */
 }

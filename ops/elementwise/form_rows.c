@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * form_rows.c: kernels for rows: a bias, a part of a larger tensor. What form_rows.cuh calls, and its numbers. */
 #include "ops/elementwise/cuda_source.h"
+#include "ops/elementwise/form_contiguous.h"
 
 #include "form_rows_cuh.h"
 
@@ -136,6 +137,15 @@ static void add_finish(at_writer *s, const at_cuda_problem *p) {
       "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_row &at,\n"
       "                                        at_u32 column, const at_kept<N> &kept, const at_batch<N> &batch) {\n");
   for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  const int number = at_contiguous_number(p);
+  if (number >= 0) {
+    char element[80] = "";
+    size_t at = 0;
+    (void)at_append(element, sizeof element, &at, "a.p%d + (at_i64)column", number);
+    if (!is_kept(p, at_cuda_tensor_count(p) + number))
+      (void)at_append(element, sizeof element, &at, " + at.p%d", number);
+    at_generate_draw_row(s, p->expression, element);
+  }
   at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
@@ -149,6 +159,10 @@ static void add_finish(at_writer *s, const at_cuda_problem *p) {
     if (o.letter == 'p' && !is_kept(p, k)) at_write(s, " + at.p%d", o.number);
     at_write(s, ";\n");
   }
+  if (number >= 0)
+    at_generate_draw_take(s, p->expression);
+  else
+    at_generate_draw_one(s, p->expression, "x");
   at_write(s, "    at_element(a, once, x, y);\n");
   for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
   at_write(s, "  }\n");

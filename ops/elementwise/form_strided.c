@@ -95,7 +95,9 @@ static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choi
                at_cuda_tag(o.dtype), o.number, o.number, (int)o.bytes);
   }
   at_write(s, "}\nAT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_batch &batch) {\n"
-              "  at_out y;\n  at_element(a, once, batch.x, y);\n");
+              "  at_in x = batch.x;\n  at_out y;\n");
+  at_generate_draw_one(s, p->expression, "x");
+  at_write(s, "  at_element(a, once, x, y);\n");
   for (int k = 0; k < outputs; k++)
     at_write(s, "  at_vector<%s, 1> z%d;\n  z%d.put(&y.o%d);\n  z%d.store(a.o%d + (at_i64)batch.at.o%d * %d);\n",
              at_cuda_tag((attune_dtype)p->outputs[k]), k, k, k, k, k, k,

@@ -229,6 +229,7 @@ static void add_finish(at_writer *s, const at_cuda_problem *p, int rows) {
     else
       at_write(s, "    x.i%d = batch.i%d%s;\n", i, i, stride_of(p, k, 0) ? ".get(k)" : "");
   }
+  at_generate_draw_one(s, p->expression, "x");
   at_write(s, "    at_element(a, once, x, y);\n");
   for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
   at_write(s, "  }\n");

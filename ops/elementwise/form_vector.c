@@ -31,6 +31,14 @@ void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cu
   }
 }
 
+int at_contiguous_number(const at_cuda_problem *p) {
+  int list[AT_CUDA_INDICES];
+  const int count = at_cuda_indices(p->expression, list);
+  for (int k = 0; k < count; k++)
+    if (list[k] == -1 && p->layout.operands[at_cuda_tensor_count(p) + k].strides[0] == 1) return k;
+  return -1;
+}
+
 void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
   const int outputs = p->expression->output_count;
   at_write(
@@ -38,6 +46,13 @@ void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
       "template <int N> AT_INLINE void at_finish(const at_arguments &a, const at_once &once, const at_still &still,\n"
       "                                        at_u64 element, const at_batch<N> &batch) {\n");
   for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
+  const int number = at_contiguous_number(p);
+  if (number >= 0) {
+    char element[48] = "";
+    size_t at = 0;
+    (void)at_append(element, sizeof element, &at, "a.p%d + (at_i64)element", number);
+    at_generate_draw_row(s, p->expression, element);
+  }
   at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
@@ -48,6 +63,10 @@ void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
     else
       at_write(s, "    x.i%d = still.i%d;\n", o.number, o.number);
   }
+  if (number >= 0)
+    at_generate_draw_take(s, p->expression);
+  else
+    at_generate_draw_one(s, p->expression, "x");
   at_write(s, "    at_element(a, once, x, y);\n");
   for (int k = 0; k < outputs; k++) at_write(s, "    y%d[k] = y.o%d;\n", k, k);
   at_write(s, "  }\n");

@@ -223,9 +223,10 @@ static bool add_power(at_writer *s, const at_cuda_problem *p, const at_node *nod
 }
 
 static void add_draw(at_writer *s, const at_expression *e, const at_node *node) {
-  const bool normal = node->kind == AT_NODE_NORMAL;
-  at_write(s, "at_draw_%s(once.draws, a.blocks, %d, (at_u64)x.p%d)", normal ? "normal" : "uniform",
-           node->index + (normal ? e->uniform_count : 0), index_number(e, -1));
+  if (node->kind == AT_NODE_NORMAL)
+    at_write(s, "__uint_as_float(x.r%d)", node->index + e->uniform_count);
+  else
+    at_write(s, "at_uniform_of(x.r%d)", node->index);
 }
 
 static void add_node(at_writer *s, const at_cuda_problem *p, const at_cuda_launch *slots, int i, bool exact) {
@@ -247,7 +248,7 @@ static void add_node(at_writer *s, const at_cuda_problem *p, const at_cuda_launc
       at_write(s, "at_cast<%s>(v%d)", at_cuda_value(dtype), node->argument[0]);
     break;
   case AT_NODE_FUNCTION:
-    if (!add_power(s, p, node)) add_call(s, p, node, exact);
+    if (!add_power(s, p, node) && !at_generate_draw_below(s, p->expression, node)) add_call(s, p, node, exact);
     break;
   }
   at_write(s, ";\n");
@@ -261,6 +262,7 @@ static void add_structs(at_writer *s, const at_cuda_problem *p) {
   for (int i = 0; i < e->input_count; i++)
     at_write(s, "  %s i%d;\n", at_cuda_value((attune_dtype)e->inputs[i].dtype), i);
   for (int i = 0; i < indices; i++) at_write(s, "  at_i64 p%d;\n", i);
+  at_generate_draw_members(s, e);
   at_write(s, "};\nstruct at_out {\n");
   for (int o = 0; o < e->output_count; o++) at_write(s, "  %s o%d;\n", at_cuda_value((attune_dtype)p->outputs[o]), o);
   at_write(s, "};\n");

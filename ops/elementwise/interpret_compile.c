@@ -275,10 +275,12 @@ attune_status at_interpreter_create(at_interpreter **out, const at_expression *e
                                     : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression of %zu nodes", nodes);
   free(b.value_of);
   free(b.wanted);
-  if (status == ATTUNE_OK)
+  if (status == ATTUNE_OK) {
+    p->block = at_interpreter_block(p, 0);
     *out = p;
-  else
+  } else {
     at_interpreter_destroy(p);
+  }
   return status;
 }
 

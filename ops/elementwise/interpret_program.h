@@ -38,6 +38,7 @@ struct at_interpreter {
   const at_interpret_isa *isa;
   int instruction_count, fixed_count, value_count, register_count, element_bytes;
   int input_count, output_count, scalar_count, uniform_count;
+  int block;     /* elements of a block, where a call does not say */
   int positions; /* operands of the layout for coordinates 0 to positions - 1 */
   bool number;   /* and one before them for the element's number */
   uint8_t input_dtypes[AT_EXPRESSION_INPUTS], output_dtypes[AT_EXPRESSION_OUTPUTS];
@@ -59,5 +60,8 @@ static inline int at_operand_of_number(const at_interpreter *p) {
 static inline int at_operand_of_position(const at_interpreter *p, int i) {
   return p->output_count + p->input_count + p->number + i;
 }
+
+/* interpret_run.c: the elements of a block, when so many are asked for; 0: what fits the L1 cache. */
+int at_interpreter_block(const at_interpreter *p, int asked);
 
 #endif

@@ -10,7 +10,8 @@
 #include "src/host/threads.h"
 
 enum {
-  LEAST_ROW = 64,         /* rows at least so long are cut into blocks of their own, which need no copies */
+  LEAST_ROW = 64, /* rows at least so long are cut into blocks of their own, which need no copies */
+  FEW_BYTES = 16 << 10,
   CACHE_BYTES = 24 << 10, /* that registers may take of the L1 cache */
   REGISTER_BYTES = AT_REGISTERS * AT_BLOCK_LEAST * 16
 };
@@ -175,18 +176,33 @@ static void fill_fixed(state *s) {
   }
 }
 
+/* Registers: on the stack where they are few, else in the thread's scratch memory, and on the stack all the same where
+ * there is no memory. */
+static size_t register_bytes(const run *r) {
+  return (size_t)r->p->register_count * (size_t)r->block * (size_t)r->p->element_bytes;
+}
+#define REGISTERS(r)                                                                    \
+  _Alignas(64) char few[FEW_BYTES];                                                     \
+  const size_t register_room = register_bytes(r);                                       \
+  char *registers = register_room <= sizeof few ? few : at_host_scratch(register_room); \
+  if (!registers) registers = __builtin_alloca_with_align(register_room, 512)
+
+static void begin(state *s, const run *r, char *registers) {
+  s->r = r;
+  s->registers = registers;
+  for (int i = 0; i < r->p->value_count; i++) s->at[i] = home(s, i);
+  fill_fixed(s);
+}
+
 static void run_part(void *arg, const at_team *team) {
   const run *r = arg;
-  _Alignas(64) char registers[REGISTER_BYTES];
+  REGISTERS(r);
   state s; /* large, and each part is set before it is read */
-  s.r = r;
-  s.registers = registers;
   const int64_t each = r->blocks / team->size, rest = r->blocks % team->size;
   int64_t from = each * team->rank + (team->rank < rest ? team->rank : rest);
   const int64_t to = from + each + (team->rank < rest);
   if (from == to) return;
-  for (int i = 0; i < r->p->value_count; i++) s.at[i] = home(&s, i);
-  fill_fixed(&s);
+  begin(&s, r, registers);
   s.first = from / r->per_row * r->row + from % r->per_row * r->block;
   s.place = at_place_of(r->layout, s.first);
   for (;;) {
@@ -200,14 +216,26 @@ static void run_part(void *arg, const at_team *team) {
   if (r->call->stream) r->p->isa->fence();
 }
 
-static int64_t block_of(const at_interpreter *p, int asked) {
+/* All elements as one block, on this thread: small work has no time for more. */
+static void run_one(const run *r) {
+  REGISTERS(r);
+  state s;
+  begin(&s, r, registers);
+  s.first = 0;
+  s.n = r->layout->count;
+  memset(&s.place, 0, sizeof s.place);
+  run_block(&s);
+  if (r->call->stream) r->p->isa->fence();
+}
+
+int at_interpreter_block(const at_interpreter *p, int asked) {
   const int64_t bytes = (int64_t)p->register_count * p->element_bytes;
   int64_t block = asked > 0 ? asked : CACHE_BYTES / (bytes > 0 ? bytes : 1);
   const int64_t room = bytes > 0 ? REGISTER_BYTES / bytes : AT_BLOCK_MOST;
   if (block > room) block = room;
   if (block > AT_BLOCK_MOST) block = AT_BLOCK_MOST;
   block -= block % AT_BLOCK_LEAST; /* registers begin at vectors */
-  return block < AT_BLOCK_LEAST ? AT_BLOCK_LEAST : block;
+  return block < AT_BLOCK_LEAST ? AT_BLOCK_LEAST : (int)block;
 }
 
 /* True when an output is also an input: what is computed must then not be written before all is read. */
@@ -220,8 +248,13 @@ static bool shares(const at_interpreter *p, const at_interpreter_call *call) {
 
 void at_interpreter_run(const at_interpreter *p, const at_layout *layout, const at_interpreter_call *call) {
   if (layout->count == 0) return;
-  run r = {.p = p, .layout = layout, .call = call, .block = block_of(p, call->block)};
+  run r = {
+      .p = p, .layout = layout, .call = call, .block = call->block ? at_interpreter_block(p, call->block) : p->block};
   r.direct = p->output_count == 1 || !shares(p, call);
+  if (layout->count <= r.block) {
+    run_one(&r);
+    return;
+  }
   r.row = layout->dims > 1 && layout->sizes[0] >= LEAST_ROW ? layout->sizes[0] : layout->count;
   r.per_row = (r.row - 1) / r.block + 1;
   r.blocks = layout->count / r.row * r.per_row;

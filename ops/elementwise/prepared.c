@@ -215,6 +215,25 @@ static void order_views(at_view *out, const at_prepared *p, const at_view *views
   for (int i = 0; i < p->expression->input_count; i++) out[outputs + i] = views[outputs + p->input_of[i]];
 }
 
+static void keep_tensor(at_kept_tensor *to, const attune_tensor *t) {
+  int64_t stride = 1;
+  *to = (at_kept_tensor){.dtype = t->dtype, .dims = t->dims, .packed = true};
+  for (int d = t->dims - 1; d >= 0; d--) {
+    to->sizes[d] = t->sizes[d];
+    to->strides[d] = t->strides ? t->strides[d] : stride;
+    to->packed = to->packed && to->strides[d] == stride;
+    if (!at_mul_i64(&stride, stride, t->sizes[d])) stride = 0;
+  }
+}
+
+static void keep_tensors(at_prepared *p, const attune_elementwise_operands *o) {
+  p->output_count = o->output_count;
+  p->input_count = o->input_count;
+  p->scalar_count = o->scalar_count;
+  for (int i = 0; i < o->output_count; i++) keep_tensor(&p->kept_tensors[i], &o->outputs[i]);
+  for (int i = 0; i < o->input_count; i++) keep_tensor(&p->kept_tensors[o->output_count + i], &o->inputs[i]);
+}
+
 static attune_status prepare(at_prepared *p, bool *empty, const attune_device *device, const char *text,
                              const attune_elementwise_operands *o) {
   at_view given[AT_TENSORS], views[AT_TENSORS];
@@ -222,6 +241,7 @@ static attune_status prepare(at_prepared *p, bool *empty, const attune_device *d
   if (status == ATTUNE_OK) status = compile(&p->expression, text, o);
   if (status != ATTUNE_OK) return status;
   find_operands(p, o);
+  keep_tensors(p, o);
   order_views(views, p, given);
   const int outputs = p->expression->output_count;
   status = at_elementwise_layout(&p->layout, p->expression, views, views + outputs);
@@ -280,29 +300,30 @@ attune_status at_prepared_describe(at_prepared **out, const char *text, const at
 
 /* ---- calls like it ---- */
 
-static void add_tensor(at_geometry *g, const attune_tensor *t) {
-  int64_t stride = 1;
-  g->words[g->count++] = (int64_t)(uint32_t)t->dtype | (int64_t)t->dims << 32; /* the dtype is not checked yet */
-  for (int d = 0; d < t->dims; d++) g->words[g->count++] = t->sizes[d];
-  for (int d = t->dims - 1; d >= 0; d--) {
-    g->words[g->count++] = t->strides ? t->strides[d] : stride;
-    if (!at_mul_i64(&stride, stride, t->sizes[d])) stride = 0;
-  }
+AT_INLINE bool is_like(const at_kept_tensor *k, const attune_tensor *t) {
+  bool same = t->dtype == k->dtype && t->dims == k->dims && (t->strides || k->packed);
+  for (int d = 0; d < k->dims && same; d++) same = t->sizes[d] == k->sizes[d];
+  if (t->strides)
+    for (int d = 0; d < k->dims && same; d++) same = t->strides[d] == k->strides[d];
+  return same;
 }
 
-bool at_geometry_of(at_geometry *out, const attune_elementwise_operands *o) {
-  if ((unsigned)o->output_count - 1u >= AT_EXPRESSION_OUTPUTS || (unsigned)o->input_count > AT_EXPRESSION_INPUTS ||
-      (unsigned)o->scalar_count > AT_EXPRESSION_SCALARS || !o->outputs || (o->input_count && !o->inputs) ||
-      (o->scalar_count && !o->scalars))
-    return false;
-  out->count = 0;
-  for (int k = 0; k < o->output_count + o->input_count; k++) {
-    const attune_tensor *t = k < o->output_count ? &o->outputs[k] : &o->inputs[k - o->output_count];
-    if ((unsigned)t->dims > AT_DIMS) return false;
-    add_tensor(out, t);
+bool at_prepared_is_like(const at_prepared *p, const attune_elementwise_operands *o) {
+  bool same = o->output_count == p->output_count && o->input_count == p->input_count &&
+              o->scalar_count == p->scalar_count && o->outputs && (o->inputs || !o->input_count) &&
+              (o->scalars || !o->scalar_count);
+  for (int i = 0; i < p->output_count && same; i++) same = is_like(&p->kept_tensors[i], &o->outputs[i]);
+  for (int i = 0; i < p->input_count && same; i++) same = is_like(&p->kept_tensors[p->output_count + i], &o->inputs[i]);
+  return same;
+}
+
+bool at_prepared_has_kinds(const at_prepared *p, const attune_elementwise_operands *o) {
+  bool same = true;
+  for (int i = 0; i < p->expression->scalar_count; i++) {
+    const attune_dtype kind = o->scalars[p->scalar_of[i]].kind;
+    same = same && (kind ? kind : ATTUNE_F64) == (attune_dtype)p->expression->scalars[i].dtype;
   }
-  out->words[out->count++] = o->output_count | o->input_count << 8 | o->scalar_count << 16;
-  return true;
+  return same;
 }
 
 static const attune_tensor *tensor_of(const at_prepared *p, const attune_elementwise_operands *o, int k) {

@@ -6,13 +6,13 @@
 
 #include "ops/elementwise/problem.h"
 
-enum { AT_GEOMETRY_WORDS = AT_TENSORS * (1 + 2 * AT_DIMS) + 1 };
-
-/* Dtypes, shapes and strides of a call's operands in words, for comparison. */
-typedef struct at_geometry {
-  int count;
-  int64_t words[AT_GEOMETRY_WORDS];
-} at_geometry;
+/* How a tensor of a call lies, for comparison with later calls. */
+typedef struct at_kept_tensor {
+  attune_dtype dtype;
+  int dims;
+  int64_t sizes[AT_DIMS], strides[AT_DIMS];
+  bool packed; /* also where strides were given */
+} at_kept_tensor;
 
 typedef struct at_prepared {
   at_expression *expression;
@@ -20,10 +20,12 @@ typedef struct at_prepared {
   uint8_t input_of[AT_EXPRESSION_INPUTS]; /* the expression's input i is the caller's inputs[input_of[i]] */
   uint8_t scalar_of[AT_EXPRESSION_SCALARS];
   int tensors;
-  int64_t first[AT_TENSORS];                 /* bytes from a tensor's data to its first element walked */
-  int64_t low[AT_TENSORS], high[AT_TENSORS]; /* and to its first byte, and behind its last one */
-  uint8_t size[AT_TENSORS];                  /* bytes of an element */
-  uint8_t step[AT_TENSORS];                  /* the same; 0: the tensor is one element */
+  int output_count, input_count, scalar_count; /* the caller's */
+  at_kept_tensor kept_tensors[AT_TENSORS];     /* in the caller's order */
+  int64_t first[AT_TENSORS];                   /* bytes from a tensor's data to its first element walked */
+  int64_t low[AT_TENSORS], high[AT_TENSORS];   /* and to its first byte, and behind its last one */
+  uint8_t size[AT_TENSORS];                    /* bytes of an element */
+  uint8_t step[AT_TENSORS];                    /* the same; 0: the tensor is one element */
   int32_t head;
   at_layout layout;
   at_elementwise_kept kept;
@@ -40,10 +42,13 @@ attune_status at_prepared_describe(at_prepared **out, const char *expression,
                                    const attune_elementwise_operands *operands);
 void at_prepared_destroy(at_prepared *prepared);
 
-/* What the operands have of the geometry: false: counts or dimensions that no call may have. */
-bool at_geometry_of(at_geometry *out, const attune_elementwise_operands *operands);
+/* Have the operands the dtypes, shapes and strides of the prepared call's? */
+bool at_prepared_is_like(const at_prepared *prepared, const attune_elementwise_operands *operands);
 
-/* The operands of a launch, of a call that has the prepared one's geometry. */
+/* And its scalars the kinds? The counts are equal. */
+bool at_prepared_has_kinds(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
+/* The operands of a launch, of a call that is like the prepared one. */
 void at_prepared_bind(at_prepared *prepared, const attune_elementwise_operands *operands, at_elementwise_operands *out);
 
 /* Whether such a call's outputs lie apart from all else, or in an input as the prepared one's do: told by the address

@@ -3,6 +3,8 @@
 #include "ops/elementwise/spec.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +105,7 @@ static bool is_local(const char *text, const char *name, size_t chars) {
 }
 
 static attune_status find_names(at_spec *s, const char *text) {
+  if (strnlen(text, AT_EXPRESSION_CHARS + 1) > AT_EXPRESSION_CHARS) return ATTUNE_OK; /* refused when it is compiled */
   for (const char *at = text; *at;) {
     const char *end = at;
     if (*at == '#') {
@@ -125,19 +128,74 @@ static attune_status find_names(at_spec *s, const char *text) {
 
 /* ---- the columns ---- */
 
+/* Numbers are written with a point, whatever the program's locale has. */
+static double read_float(const char *text, char **end) {
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  *end = (char *)(uintptr_t)text;
+  if (!plain) return 0.0;
+  const locale_t before = uselocale(plain);
+  const double value = strtod(text, end);
+  uselocale(before);
+  freelocale(plain);
+  return value;
+}
+
+/* "0.5", "3", "true", "1.5-2j" by the scalar's kind; the end must be reached. */
+static bool read_value(attune_scalar *s, const char *text) {
+  char *end = NULL;
+  if (s->kind == ATTUNE_BOOL) {
+    s->integer = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    return s->integer || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+  }
+  if (isspace((unsigned char)text[0])) return false;
+  errno = 0;
+  if (s->kind == ATTUNE_I64) {
+    s->integer = strtoll(text, &end, 10);
+    return end != text && !*end && errno == 0;
+  }
+  s->imaginary = 0.0;
+  s->value = read_float(text, &end);
+  if (s->kind != ATTUNE_C128 || !*end) return end != text && !*end;
+  if (end == text || (*end != '+' && *end != '-')) return false;
+  text = end;
+  s->imaginary = read_float(text, &end);
+  return end != text && strcmp(end, "j") == 0;
+}
+
+/* Of a scalar without one. */
+static void set_usual(attune_scalar *s) {
+  s->value = 0.625;
+  s->imaginary = s->kind == ATTUNE_C128 ? 0.3125 : 0.0;
+  s->integer = s->kind == ATTUNE_BOOL ? 1 : 3;
+}
+
+static attune_status read_scalar(at_spec *s, attune_scalar *to, char *word) {
+  char *part[PARTS], whole[WORD_CHARS];
+  (void)at_copy_text(whole, sizeof whole, word);
+  char *value = strchr(word, '=');
+  if (value) *value++ = '\0';
+  if (!split(word, part, 2)) return FAIL("scalar \"%.60s\" should be a name, its kind and its value: n:i64=3", whole);
+  *to = (attune_scalar){.name = keep_name(s, part[0], strlen(part[0])), .kind = ATTUNE_F64};
+  if (!to->name) return FAIL("the name of a scalar has more than %d characters", AT_EXPRESSION_NAME - 1);
+  attune_status status = ATTUNE_OK;
+  if (part[1][0]) status = read_dtype(part[1], part[0], &to->kind);
+  if (status != ATTUNE_OK) return status;
+  set_usual(to);
+  if (!value || read_value(to, value)) return ATTUNE_OK;
+  return FAIL("the value of scalar \"%.60s\" should be %s", whole,
+              to->kind == ATTUNE_BOOL   ? "true or false"
+              : to->kind == ATTUNE_I64  ? "a whole number, such as -3"
+              : to->kind == ATTUNE_C128 ? "a complex number, such as 1.5-2j"
+                                        : "a number, such as 0.5");
+}
+
 static attune_status read_scalars(at_spec *s, const char *text) {
-  char word[WORD_CHARS], *part[PARTS];
+  char word[WORD_CHARS];
   while (next_word(&text, word)) {
     if (s->operands.scalar_count == AT_EXPRESSION_SCALARS)
       return FAIL("there are more than %d scalars", AT_EXPRESSION_SCALARS);
-    if (!split(word, part, 2)) return FAIL("scalar \"%.60s\" should be a name, or a name and its kind, n:i64", word);
-    attune_scalar *to = &s->scalars[s->operands.scalar_count++];
-    *to = (attune_scalar){.name = keep_name(s, part[0], strlen(part[0])), .kind = ATTUNE_F64, .value = 0.625};
-    if (!to->name) return FAIL("the name of a scalar has more than %d characters", AT_EXPRESSION_NAME - 1);
-    if (part[1][0]) {
-      const attune_status status = read_dtype(part[1], part[0], &to->kind);
-      if (status != ATTUNE_OK) return status;
-    }
+    const attune_status status = read_scalar(s, &s->scalars[s->operands.scalar_count++], word);
+    if (status != ATTUNE_OK) return status;
   }
   return *text ? FAIL("a word of the scalars is too long") : ATTUNE_OK;
 }

@@ -7,7 +7,8 @@
  *   that the expression uses.
  * - outputs: "bf16 f32:1x64 @a": a dtype and strides, or an input whose memory it is. What is left out is the expression's own
  *   dtype, packed.
- * - scalars: "alpha n:i64": a name and its kind, f64 if it is left out. */
+ * - scalars: "alpha=0.5 n:i64=3 flag:bool=true z:c128=1-2j": a name, its kind and its value. What is left out is f64 and a
+ *   number of attune's own. No problem depends on the values. */
 #ifndef AT_ELEMENTWISE_SPEC_H
 #define AT_ELEMENTWISE_SPEC_H
 

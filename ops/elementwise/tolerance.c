@@ -145,3 +145,7 @@ double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype nod
   const double size = size_of(stored, wanted), re = part_error(stored, x.re, wanted.re, apart, size);
   return at_dtype_kind_of(stored) == AT_KIND_COMPLEX ? fmax(re, part_error(stored, x.im, wanted.im, apart, size)) : re;
 }
+
+double at_tolerance_unit(attune_dtype dtype, double x) {
+  return unit_of(dtype, x);
+}

@@ -13,4 +13,7 @@ void at_tolerance_bounds(double *bounds, const at_datum *values, const at_expres
 /* The error of an output's element at `got` as a fraction of what is allowed, from the node's value and bound. */
 double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype node_dtype, at_datum value, double bound);
 
+/* The distance of a floating or complex dtype's numbers near x; 0 where x is not finite. */
+double at_tolerance_unit(attune_dtype dtype, double x);
+
 #endif

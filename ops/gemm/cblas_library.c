@@ -14,10 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "src/exit.h"
 #include "src/fork.h"
+#include "src/host/threads.h"
 #include "src/library.h"
 #include "src/loading.h"
 #include "src/support.h"
@@ -35,6 +37,7 @@ typedef struct family {
   const char *files[8]; /* the loader's own search first, then the distribution's folders */
   const char *version, *get_threads, *set_threads;
   const char *end_threads; /* what it calls itself before a fork; NULL: it keeps no threads */
+  size_t thread_bytes; /* address space that each thread takes at once, and without which it tries for ever; 0: none */
 } family;
 
 static const family families[] = {
@@ -44,14 +47,16 @@ static const family families[] = {
      "openblas_get_config",
      "openblas_get_num_threads",
      "openblas_set_num_threads",
-     "blas_thread_shutdown_"},
+     "blas_thread_shutdown_",
+     (size_t)136 << 20},
     {"blis",
      {"libblis.so.4", "libblis.so.5", "libblis.so.3", "libblis.so", MULTIARCH "blis-pthread/libblis.so.4",
       MULTIARCH "blis-openmp/libblis.so.4", MULTIARCH "blis-serial/libblis.so.4"},
      "bli_info_get_version_str",
      "bli_thread_get_num_threads",
      "bli_thread_set_num_threads",
-     NULL},
+     NULL,
+     0},
 };
 
 enum { SETTLE_NS = 5000000 }; /* what a fork needs to come from its start to the library's function */
@@ -59,6 +64,7 @@ enum { SETTLE_NS = 5000000 }; /* what a fork needs to come from its start to the
 static at_cblas libraries[AT_COUNT(families)];
 static int (*end_threads[AT_COUNT(families)])(void); /* by library; NULL: nothing to end */
 static int library_count;                            /* set once, with libraries, by load_all */
+static const family *cramped;                        /* not opened, for it would never come back; NULL: none */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* dlsym gives an object pointer where a function pointer is meant; POSIX makes the two interchangeable, C needs the
@@ -203,11 +209,30 @@ static void before_exit(void) {
   for (int i = 0; i < library_count; i++) at_cblas_gate_end(&libraries[i].gate);
 }
 
+/* Is there address space for as many threads as it will start? One after the other, as it takes them: how much may be
+ * mapped at once is another matter. */
+static bool has_room(const family *f) {
+  enum { MOST = 256 };
+  void *maps[MOST];
+  const int threads = f->thread_bytes == 0 ? 0 : at_cpu_count() < MOST ? at_cpu_count() : MOST;
+  int mapped = 0;
+  for (; mapped < threads; mapped++) {
+    maps[mapped] = mmap(NULL, f->thread_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (maps[mapped] == MAP_FAILED) break;
+  }
+  for (int i = 0; i < mapped; i++) (void)munmap(maps[i], f->thread_bytes);
+  return mapped == threads;
+}
+
 static int open_all(void) {
   int flags = open_flags(), count = 0;
   for (size_t i = 0; i < AT_COUNT(families); i++) {
     if (load_programs(&libraries[count], &families[i])) {
       count++;
+      continue;
+    }
+    if (!has_room(&families[i])) {
+      cramped = &families[i];
       continue;
     }
     for (size_t j = 0; j < AT_COUNT(families[i].files) && families[i].files[j] != NULL; j++) {
@@ -282,6 +307,14 @@ bool at_cblas_depends(const char *id, char *out, size_t size) {
 
 int at_cblas_each(attune_library_fn fn, void *user) {
   int end = 0;
+  if (at_cblas_count() >= 0 && cramped) {
+    char note[160];
+    (void)snprintf(note, sizeof note,
+                   "not opened: its %d threads want %zu MB of address space, and hang without (ulimit -v)",
+                   at_cpu_count(), (size_t)at_cpu_count() * (cramped->thread_bytes >> 20));
+    end = fn(user, &(attune_library){cramped->name, "", "", 0, note});
+    if (end != 0 || at_cblas_count() == 0) return end;
+  }
   if (at_cblas_count() == 0)
     return fn(user,
               &(attune_library){"cblas", "", "", 0, "no OpenBLAS or BLIS was found (Debian, Ubuntu: libopenblas0)"});

@@ -2,9 +2,11 @@
  * gate.c: see gate.h. Threads sleep on a futex. */
 #include "src/host/gate.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/host/capacity.h"
@@ -15,14 +17,14 @@
 #define SPIN_NS 200000
 #define SPIN_LEAST_NS 4000
 
-static void futex(atomic_uint *word, int operation, unsigned value) {
-  syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+static long futex(atomic_uint *word, int operation, unsigned value, const struct timespec *most) {
+  return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, most, NULL, 0);
 }
 
 /* Sequentially consistent: either the opener sees the sleeper or the sleeper sees the new word. */
 void at_gate_open(at_gate *g) {
   atomic_fetch_add(&g->word, 1);
-  if (atomic_load(&g->sleepers) > 0) futex(&g->word, FUTEX_WAKE, INT_MAX);
+  if (atomic_load(&g->sleepers) > 0) (void)futex(&g->word, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 static int64_t patience(at_gate *g) {
@@ -39,7 +41,18 @@ static void learn(at_gate *g, int64_t waited_ns) {
   atomic_store_explicit(&g->patience_ns, right > old ? right : (7 * old + right) / 8, memory_order_relaxed);
 }
 
-unsigned at_gate_wait(at_gate *g, unsigned old) {
+/* The word when it has changed, or `old` when the time is over. */
+static unsigned sleep_at(at_gate *g, unsigned old, int64_t most_ns) {
+  const struct timespec most = {.tv_sec = (time_t)(most_ns / 1000000000), .tv_nsec = (long)(most_ns % 1000000000)};
+  unsigned now;
+  atomic_fetch_add(&g->sleepers, 1);
+  while ((now = atomic_load(&g->word)) == old)
+    if (futex(&g->word, FUTEX_WAIT, old, most_ns > 0 ? &most : NULL) != 0 && errno == ETIMEDOUT) break;
+  atomic_fetch_sub(&g->sleepers, 1);
+  return now;
+}
+
+unsigned at_gate_wait(at_gate *g, unsigned old, int64_t most_ns) {
   unsigned now = atomic_load_explicit(&g->word, memory_order_acquire);
   if (now != old) return now;
   const int64_t start = at_now_ns();
@@ -48,11 +61,7 @@ unsigned at_gate_wait(at_gate *g, unsigned old) {
     now = atomic_load_explicit(&g->word, memory_order_acquire);
     if (now != old) break;
   }
-  if (now == old) {
-    atomic_fetch_add(&g->sleepers, 1);
-    while ((now = atomic_load(&g->word)) == old) futex(&g->word, FUTEX_WAIT, old);
-    atomic_fetch_sub(&g->sleepers, 1);
-  }
+  if (now == old) now = sleep_at(g, old, most_ns);
   learn(g, at_now_ns() - start);
   return now;
 }

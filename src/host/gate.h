@@ -17,8 +17,8 @@ typedef struct at_gate {
 /* Changes the word and wakes who sleeps. */
 void at_gate_open(at_gate *g);
 
-/* Returns the word when it is no longer `old`. */
-unsigned at_gate_wait(at_gate *g, unsigned old);
+/* Returns the word when it is no longer `old`, or `old` after most_ns and more; 0: no end. */
+unsigned at_gate_wait(at_gate *g, unsigned old, int64_t most_ns);
 
 /* As new. Nobody waits. */
 void at_gate_reset(at_gate *g);

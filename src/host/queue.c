@@ -6,14 +6,17 @@
 #include "src/fork.h"
 #include "src/host/capacity.h"
 #include "src/host/host.h"
+#include "src/host/orphan.h"
 #include "src/host/spin.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define RING_ITEMS 256
 #define SPIN_NS 20000
@@ -85,8 +88,12 @@ static bool wait_for_work(at_queue *queue, uint64_t position) {
   } while (at_spin_turn(&spin));
   pthread_mutex_lock(&queue->lock);
   queue->asleep = true;
-  while (atomic_load_explicit(&queue->end, memory_order_acquire) <= position && !queue->stopping)
-    pthread_cond_wait(&queue->work, &queue->lock);
+  while (atomic_load_explicit(&queue->end, memory_order_acquire) <= position && !queue->stopping) {
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += AT_ORPHAN_LOOK_NS / 1000000000;
+    if (pthread_cond_timedwait(&queue->work, &queue->lock, &end) == ETIMEDOUT) at_orphan_look();
+  }
   queue->asleep = false;
   pthread_mutex_unlock(&queue->lock);
   return atomic_load_explicit(&queue->end, memory_order_acquire) > position;

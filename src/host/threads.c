@@ -10,6 +10,7 @@
 #include "src/host/capacity.h"
 #include "src/host/cpu_count.h"
 #include "src/host/gate.h"
+#include "src/host/orphan.h"
 #include "src/support.h"
 
 #include <pthread.h>
@@ -111,13 +112,20 @@ static bool run_shares(int rank, void (*fn)(void *arg, const at_team *team), voi
   }
 }
 
+/* One of the workers is enough to look whether the process has come to its end. */
+static unsigned wait_for_team(worker *self, unsigned seen) {
+  unsigned now;
+  while ((now = at_gate_wait(&self->start, seen, self->rank == 1 ? AT_ORPHAN_LOOK_NS : 0)) == seen) at_orphan_look();
+  return now;
+}
+
 static void *run_worker(void *arg) {
   worker *self = arg;
   unsigned seen = 0;
   inside = true;
   atomic_store(&members[self->rank - 1], gettid());
   for (;;) {
-    seen = at_gate_wait(&self->start, seen);
+    seen = wait_for_team(self, seen);
     step_aside(atomic_load_explicit(&pool.cpu, memory_order_relaxed));
     const uint64_t share = atomic_load_explicit(&self->share, memory_order_relaxed);
     int done = 0;
@@ -206,7 +214,7 @@ static void run_team(int size, void (*fn)(void *arg, const at_team *team), void 
   for (;;) {
     const unsigned finish = atomic_load(&pool.finish.word); /* first: it changes after `running` */
     if (atomic_load(&pool.running) == 0) break;
-    (void)at_gate_wait(&pool.finish, finish);
+    (void)at_gate_wait(&pool.finish, finish, 0);
   }
   atomic_store_explicit(&pool.owned, false, memory_order_release);
 }

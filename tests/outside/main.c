@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main.c: the smallest useful program of the installed library: one product on the host, checked. */
+ * main.c: the smallest useful program of the installed library: one product and one expression on the host, checked. */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -25,6 +25,18 @@ int main(void) {
   if (attune_gemm(tuner, attune_stream_default(host), &problem, &operands) != ATTUNE_OK) {
     fprintf(stderr, "%s\n", attune_last_message());
     return 1;
+  }
+  {
+    /* sum = relu(a - d) + d, which is the larger one */
+    float sum[4] = {0, 0, 0, 0};
+    attune_tensor inputs[2] = {{"a", NULL, ATTUNE_F32, 1, {4}, NULL}, {"d", NULL, ATTUNE_F32, 1, {4}, NULL}};
+    attune_tensor output = {NULL, NULL, ATTUNE_F32, 1, {4}, NULL};
+    attune_elementwise_operands e = {&output, 1, inputs, 2, NULL, 0, NULL, ATTUNE_STRICT};
+    inputs[0].data = (void *)a, inputs[1].data = d, output.data = sum;
+    if (attune_elementwise(tuner, attune_stream_default(host), "relu(a - d) + d", &e) != ATTUNE_OK || sum[0] != d[0]) {
+      fprintf(stderr, "sum[0] is %g; should be %g. %s\n", (double)sum[0], (double)d[0], attune_last_message());
+      return 1;
+    }
   }
   attune_tuner_destroy(tuner);
   for (int i = 0; i < 4; i++) {

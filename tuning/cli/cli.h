@@ -27,6 +27,7 @@ int cmd_tune(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
 
 /* "attune: message" on standard error, with what a terminal would obey escaped. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -101,6 +102,9 @@ const char *cli_time_text(char out[CLI_CELL], double time_ns);
 const char *cli_speedup_text(char out[CLI_CELL], double speedup);
 const char *cli_percent_text(char out[CLI_CELL], double fraction);
 const char *cli_date_text(char out[CLI_CELL], int64_t seconds);
+
+/* argp_error, for words that may hold anything: ends the command with CLI_USAGE. */
+void cli_bad_usage(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* attune_tuner_create, which tells on standard error when an older database is brought to the present version and takes
  * its time. */

@@ -14,7 +14,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   if (key == 'p')
     o->problem = argument;
   else if (key == ARGP_KEY_ARG)
-    argp_error(state, "unexpected argument \"%s\"; devices takes none", argument);
+    cli_bad_usage(state, "unexpected argument \"%s\"; devices takes none", argument);
   else
     return ARGP_ERR_UNKNOWN;
   return 0;

@@ -16,8 +16,8 @@ static void add_word(options *o, const char *word, struct argp_state *state) {
   size_t used = strlen(o->problem);
   int printed = snprintf(o->problem + used, sizeof o->problem - used, "%s%s", used ? " " : "", word);
   if ((size_t)printed >= sizeof o->problem - used)
-    argp_error(state, "PROBLEM is longer than %zu bytes; should be like \"gemm f32 nn 64x64x64 strict\"",
-               sizeof o->problem - 1);
+    cli_bad_usage(state, "PROBLEM is longer than %zu bytes; should be like \"gemm f32 nn 64x64x64 strict\"",
+                  sizeof o->problem - 1);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
@@ -25,7 +25,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   if (key == ARGP_KEY_ARG) {
     add_word(o, argument, state);
   } else if (key == ARGP_KEY_END && !o->problem[0]) {
-    argp_error(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
+    cli_bad_usage(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
   } else {
     return ARGP_ERR_UNKNOWN;
   }
@@ -56,8 +56,16 @@ static const char *source_words(attune_source source) {
   }
 }
 
+/* Is the winner the default itself? Its name stands before how it was called. */
+static bool is_default(const attune_decision *d) {
+  const size_t chars = strcspn(d->default_implementation, " ");
+  return strlen(d->implementation) == chars && strncmp(d->implementation, d->default_implementation, chars) == 0;
+}
+
+/* One that is unsure has not shown that it gains anything, nor the default that it loses to itself. */
 double cli_speedup(const attune_decision *d) {
-  return d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0;
+  const double speedup = d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0;
+  return d->unsure && speedup > 0 && (speedup > 1 || is_default(d)) ? 1 : speedup;
 }
 
 json_t *cli_json_decision(const attune_decision *d) {
@@ -104,12 +112,16 @@ static void measured_lines(const attune_decision *d) {
            cli_time_text(time_text, d->time_ns), d->samples, cli_percent_text(spread, d->spread),
            cli_percent_text(placement, d->placement_spread));
   line("time", text);
-  bool is_default = strcmp(d->implementation, d->default_implementation) == 0 && d->time_ns == d->default_time_ns;
-  if (is_default)
+  if (d->unsure) { /* the times are told, and no margin is made of them */
+    snprintf(text, sizeof text, "not known, for noise: %s by %s", cli_time_text(time_text, d->default_time_ns),
+             d->default_implementation);
+    line("over default", text);
+  } else if (is_default(d) && d->time_ns == d->default_time_ns)
     line("over default", "it is the default; none was faster beyond the noise");
   else
     margin_line("over default", d, d->default_time_ns, d->default_implementation, "");
-  if (*d->runner_up) margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
+  if (*d->runner_up && !d->unsure)
+    margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
   snprintf(text, sizeof text, "%.3g of what the contract allows", d->max_error);
   line("largest error", text);
   snprintf(text, sizeof text, "%s; %d candidates, %d rejected, %d disturbed samples thrown away; %.0f ms", d->measure,

@@ -15,7 +15,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   if (key == 'a')
     o->all = true;
   else if (key == ARGP_KEY_ARG)
-    argp_error(state, "unexpected argument \"%s\"; show takes none (--db names a database)", argument);
+    cli_bad_usage(state, "unexpected argument \"%s\"; show takes none (--db names a database)", argument);
   else
     return ARGP_ERR_UNKNOWN;
   return 0;
@@ -55,7 +55,7 @@ static void add_row(showing *s) {
                                       *d->configuration ? d->configuration : "-",
                                       cli_time_text(time_text, d->time_ns),
                                       cli_time_text(default_time, d->default_time_ns),
-                                      cli_speedup_text(speedup, cli_speedup(d)),
+                                      cli_speedup_text(speedup, d->unsure ? 0 : cli_speedup(d)),
                                       d->unsure || !d->complete ? "?" : "", /* the column goes where no row has it */
                                       *d->default_implementation ? d->default_implementation : "-",
                                       cli_percent_text(spread, d->spread),

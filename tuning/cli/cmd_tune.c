@@ -101,7 +101,7 @@ static double parse_positive(const char *option, const char *text, struct argp_s
   errno = 0;
   double value = strtod(text, &end);
   if (errno || end == text || *end || !(value > 0 && value <= 1e9))
-    argp_error(state, "--%s is \"%s\"; should be a number above 0, at most 1e9", option, text);
+    cli_bad_usage(state, "--%s is \"%s\"; should be a number above 0, at most 1e9", option, text);
   return value;
 }
 
@@ -112,11 +112,11 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
   case 'f': o->force = true; break;
   case ARGP_KEY_ARG:
-    if (o->workload) argp_error(state, "unexpected argument \"%s\"; tune takes one WORKLOAD", argument);
+    if (o->workload) cli_bad_usage(state, "unexpected argument \"%s\"; tune takes one WORKLOAD", argument);
     o->workload = argument;
     break;
   case ARGP_KEY_END:
-    if (!o->workload) argp_error(state, "no WORKLOAD; should be a CSV file, - for standard input, or recorded");
+    if (!o->workload) cli_bad_usage(state, "no WORKLOAD; should be a CSV file, - for standard input, or recorded");
     break;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -164,12 +164,19 @@ static void look_up(tune_run *run) {
   tdestroy(seen, keep_node);
 }
 
+/* More than a problem needs: it takes what it needs. */
+#define ENOUGH_MS 400.0
+
+static bool is_unsure(const item *it) {
+  return it->outcome == OUTCOME_TUNED && it->decision.unsure;
+}
+
 /* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A
  * share is given only where it is short: elsewhere a problem takes what it needs, for most need less than their share
  * and a few need more. What others measure now needs none. Of what was recorded, calls x time decides about the larger
  * part of the budget, so that a problem is tuned for as long as it is worth. */
 static double share_ms(const tune_run *run, const item *it) {
-  static const double enough_ms = 400, weighted_part = 0.75;
+  static const double weighted_part = 0.75;
   const options *o = run->options;
   if (!(o->budget_s > 0)) return o->problem_budget_ms;
   double left_ms = 1e3 * (o->budget_s - (cli_now_s() - run->start_s));
@@ -181,7 +188,7 @@ static double share_ms(const tune_run *run, const item *it) {
     share = (1 - weighted_part) * share + weighted_part * left_ms * (part < 1 ? part : 1);
   }
   if (o->problem_budget_ms > 0 && o->problem_budget_ms < share) return o->problem_budget_ms;
-  return share < enough_ms ? share : 0;
+  return share < ENOUGH_MS ? share : 0;
 }
 
 /* Another process measured it since this run began: that winner is taken, complete or not. */
@@ -221,11 +228,12 @@ static void tune_item(tune_run *run, item *it) {
 /* "default 12.3 us  winner 9.8 us  1.25x" */
 static int print_times(const attune_decision *d) {
   char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL];
-  const bool green = cli_color(stdout) && cli_speedup(d) > 1.005;
+  const double known = d->unsure ? 0 : cli_speedup(d);
+  const bool green = cli_color(stdout) && known > 1.005;
   const int printed = printf("  default %10s  winner %10s  ", cli_time_text(default_time, d->default_time_ns),
                              cli_time_text(time_text, d->time_ns));
   if (green) fputs("\033[32m", stdout);
-  const int more = printf("%7s", cli_speedup_text(speedup, cli_speedup(d)));
+  const int more = printf("%7s", cli_speedup_text(speedup, known));
   if (green) fputs("\033[0m", stdout);
   return printed + more;
 }
@@ -297,6 +305,35 @@ static void tune_busy(tune_run *run) {
     if (run->items[i].outcome == OUTCOME_BUSY) report_item(run, &run->items[i]);
 }
 
+/* What noise or other work left open is measured again in what is left of the run's budget: the machine may be quiet by
+ * then. Those that are sure now are told again. */
+static void tune_unsure(tune_run *run) {
+  enum { PASSES = 3 };
+  attune_decision again;
+  size_t left = 1;
+  for (int pass = 0; pass < PASSES && left > 0; pass++) {
+    left = 0;
+    for (size_t i = 0; i < run->count; i++) left += is_unsure(&run->items[i]);
+    size_t waiting = left;
+    for (size_t i = 0; i < run->count && left > 0 && !interrupted; i++) {
+      item *it = &run->items[i];
+      if (!is_unsure(it)) continue;
+      const double left_ms = 1e3 * (run->options->budget_s - (cli_now_s() - run->start_s));
+      if (left_ms < 1) return;
+      cli_progress_draw(run->progress, it->entry->name, run->count, run->measured);
+      const double share = left_ms / (double)waiting--;
+      const double own = run->options->problem_budget_ms, budget_ms = own > 0 && own < share ? own
+                                                                      : share < ENOUGH_MS    ? share
+                                                                                             : 0;
+      if (attune_tune_try(run->tuner, run->device, it->entry->problem, budget_ms, 0, &again) != ATTUNE_OK) continue;
+      it->decision = again;
+      if (again.unsure) continue;
+      left--;
+      report_item(run, it);
+    }
+  }
+}
+
 static void tune_all(tune_run *run) {
   cli_progress_begin(run->progress, run->count, run->to_measure);
   for (size_t i = 0; i < run->count && !interrupted; i++) {
@@ -306,13 +343,8 @@ static void tune_all(tune_run *run) {
     if (it->outcome != OUTCOME_BUSY) report_item(run, it);
   }
   tune_busy(run);
+  if (run->options->budget_s > 0) tune_unsure(run);
   cli_progress_clear(run->progress);
-}
-
-/* What a winner adds to the mean: one that is unsure has not shown that it gains anything. */
-static double gain(const attune_decision *d) {
-  const double speedup = cli_speedup(d);
-  return d->unsure && speedup > 1 ? 1 : speedup;
 }
 
 static tally count_up(const tune_run *run) {
@@ -326,9 +358,9 @@ static tally count_up(const tune_run *run) {
     t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete && !it->decision.unsure;
     t.unsure += it->decision.unsure != 0;
     if (!(cli_speedup(&it->decision) > 0)) continue;
-    logs += log(gain(&it->decision));
+    logs += log(cli_speedup(&it->decision));
     known++;
-    default_ns += (double)it->entry->count * it->decision.time_ns * gain(&it->decision);
+    default_ns += (double)it->entry->count * it->decision.time_ns * cli_speedup(&it->decision);
     winner_ns += (double)it->entry->count * it->decision.time_ns;
   }
   if (winner_ns > 0) t.weighted = default_ns / winner_ns;

@@ -24,14 +24,14 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     errno = 0;
     o->sample = strtoul(argument, &end, 10);
     if (errno || end == argument || *end || *argument == '-')
-      argp_error(state, "--sample is \"%s\"; should be a whole number, 0 for all", argument);
+      cli_bad_usage(state, "--sample is \"%s\"; should be a whole number, 0 for all", argument);
     return 0;
   case 's':
     o->budget_s = strtod(argument, &end);
     if (end == argument || *end || !isfinite(o->budget_s) || o->budget_s <= 0)
-      argp_error(state, "--budget is \"%s\"; should be a number of seconds above 0", argument);
+      cli_bad_usage(state, "--budget is \"%s\"; should be a number of seconds above 0", argument);
     return 0;
-  case ARGP_KEY_ARG: argp_error(state, "unexpected argument \"%s\"; verify takes none", argument); return 0;
+  case ARGP_KEY_ARG: cli_bad_usage(state, "unexpected argument \"%s\"; verify takes none", argument); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }

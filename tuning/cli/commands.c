@@ -52,6 +52,26 @@ static const cli_option verify_options[] = {
     WIDE,
     END};
 
+static const cli_option eval_options[] = {
+    {"shape", CLI_OPTION_SHAPE, "SIZES", CLI_ANY, "The shape of the outputs, 4096x4096; needed"},
+    {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_ANY, "The element type of inputs that name none (f32)"},
+    {"inputs", CLI_OPTION_INPUTS, "WORDS", CLI_ANY,
+     "Inputs that are not of --dtype, --shape and packed: \"bias::4096 x:f32:64x8:1x64\": name, type, shape, strides"},
+    {"outputs", CLI_OPTION_OUTPUTS, "WORDS", CLI_ANY,
+     "For each output a type and strides, \"bf16:1x4096\", or @ and the input whose memory it is, \"@x\""},
+    {"scalars", CLI_OPTION_SCALARS, "WORDS", CLI_ANY, "Scalars with their kinds and values, \"alpha=0.5 n:i64=3\""},
+    {"contract", CLI_OPTION_CONTRACT, "ACCURACY", CLI_ANY, "strict, equivalent or reduced (strict)"},
+    {"sample", 'n', "N", CLI_ANY, "Check N elements (65536; 0 for all)"},
+    {"print", CLI_OPTION_PRINT, "N", CLI_ANY, "Print the first N elements (4)"},
+    {"seed", CLI_OPTION_SEED, "N", CLI_ANY, "Of the random operands, and of rand() and randn() (1)"},
+    {"no-tune", CLI_OPTION_NO_TUNE, NULL, CLI_NO_VALUE, "Run the stored winner or the default; measure no candidates"},
+    DB,
+    DEVICE,
+    {"budget", 's', "SECONDS", CLI_ANY, "Tune for at most this long (ATTUNE_BUDGET_MS, else as long as it takes)"},
+    JSON,
+    WIDE,
+    END};
+
 static const cli_option completion_options[] = {END};
 
 const cli_command cli_commands[] = {
@@ -76,6 +96,14 @@ const cli_command cli_commands[] = {
      "A winner does not hold if it is over 1 % slower than the default or gains over 3 % less than was stored, in both "
      "cases beyond the noise, or if its numbers are wrong. Exit code 1: some do not hold.",
      verify_options, cmd_verify},
+    {"eval", "EXPRESSION", CLI_ANY, "run, check and time one elementwise expression",
+     "Tunes EXPRESSION if it has no winner yet, runs it on random operands, checks the results and tells its bandwidth "
+     "beside that of a copy.",
+     "EXPRESSION is one argument, as docs/expressions.md has it. Its names are inputs, unless --scalars lists them. "
+     "Exit code 1: the results are wrong. Examples:\n"
+     "  attune eval 'gelu(a + b) * b' --shape 4096x4096 --dtype bf16\n"
+     "  attune eval 's * x + b' --shape 64x1024 --inputs b::1024 --scalars s=0.5",
+     eval_options, cmd_eval},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
      "For the current shell: source <(attune completion bash)", completion_options, cmd_completion},
@@ -119,9 +147,34 @@ static error_t parse_key(int key, char *argument, struct argp_state *state) {
   return error;
 }
 
+/* Is `word`, up to its '=', the one option of the command that it can mean, and does that take a value? */
+static bool takes_value(const cli_command *command, const char *word, size_t chars) {
+  int meant = 0, exact = 0;
+  for (size_t i = 0; command && command->options[i].name; i++) {
+    const char *name = command->options[i].name;
+    if (!command->options[i].label || strncmp(name, word, chars) != 0) continue;
+    meant++;
+    exact += strlen(name) == chars;
+  }
+  return exact == 1 || meant == 1;
+}
+
+/* The C library prints an option that it does not know as it is: it gets it escaped, and does not know that either. */
+void cli_clean_options(int argc, char **argv, const cli_command *command) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    if (argv[i][0] != '-' && !command) return; /* the command's name: the rest is its own */
+    const char *value = strchr(argv[i], '=');
+    if (argv[i][0] != '-') continue;
+    if (value && strncmp(argv[i], "--", 2) == 0 && takes_value(command, argv[i] + 2, (size_t)(value - argv[i] - 2)))
+      continue;
+    argv[i] = cli_clean(argv[i]); /* lives as long as the process */
+  }
+}
+
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input) {
   const cli_command *command = cli_command_find(name);
   size_t count = 0;
+  cli_clean_options(argc, argv, command);
   while (command->options[count].name) count++;
   struct argp_option *options = cli_alloc(count + 2, sizeof *options);
   for (size_t i = 0; i < count; i++)

@@ -36,8 +36,23 @@ extern const size_t cli_command_count;
 /* NULL: there is none of that name. */
 const cli_command *cli_command_find(const char *name);
 
+/* Escapes words that begin with - and that the command (NULL: before its name) cannot know. */
+void cli_clean_options(int argc, char **argv, const cli_command *command);
+
 /* Keys of the options without a letter. */
-enum { CLI_OPTION_PROBLEM_BUDGET = 256, CLI_OPTION_WIDE };
+enum {
+  CLI_OPTION_PROBLEM_BUDGET = 256,
+  CLI_OPTION_WIDE,
+  CLI_OPTION_SHAPE,
+  CLI_OPTION_DTYPE,
+  CLI_OPTION_INPUTS,
+  CLI_OPTION_OUTPUTS,
+  CLI_OPTION_SCALARS,
+  CLI_OPTION_CONTRACT,
+  CLI_OPTION_PRINT,
+  CLI_OPTION_SEED,
+  CLI_OPTION_NO_TUNE
+};
 
 /* Of the command and of each of its commands, beside argp's own --help; and what its key does: true, it ends the program. */
 extern const struct argp_option cli_help_option;

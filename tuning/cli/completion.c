@@ -61,13 +61,13 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   switch (key) {
   case ARGP_KEY_ARG:
-    if (o->shell) argp_error(state, "unexpected argument \"%s\"; completion takes one SHELL", argument);
+    if (o->shell) cli_bad_usage(state, "unexpected argument \"%s\"; completion takes one SHELL", argument);
     o->shell = argument;
     if (strcmp(argument, "bash") != 0 && strcmp(argument, "zsh") != 0)
-      argp_error(state, "SHELL is \"%s\"; should be bash or zsh", argument);
+      cli_bad_usage(state, "SHELL is \"%s\"; should be bash or zsh", argument);
     return 0;
   case ARGP_KEY_END:
-    if (!o->shell) argp_error(state, "no SHELL; should be bash or zsh");
+    if (!o->shell) cli_bad_usage(state, "no SHELL; should be bash or zsh");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }

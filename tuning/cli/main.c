@@ -22,9 +22,33 @@ void cli_error(const char *format, ...) {
   free(clean);
 }
 
+void cli_bad_usage(const struct argp_state *state, const char *format, ...) {
+  char text[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  char *clean = cli_clean(text);
+  argp_error(state, "%s", clean);
+  free(clean);
+}
+
+/* A message about an expression has lines below the first: the text, and a caret. */
+static void print_message(const char *message) {
+  char *copy = cli_alloc(strlen(message) + 1, 1), *rest = copy;
+  strcpy(copy, message);
+  cli_error("%s", strsep(&rest, "\n"));
+  while (rest) {
+    char *clean = cli_clean(strsep(&rest, "\n"));
+    fprintf(stderr, "%s\n", clean);
+    free(clean);
+  }
+  free(copy);
+}
+
 int cli_fail(attune_status status) {
   const char *message = attune_last_message();
-  cli_error("%s", *message ? message : attune_status_string(status));
+  print_message(*message ? message : attune_status_string(status));
   bool input = status == ATTUNE_INVALID_ARGUMENT || status == ATTUNE_NOT_FOUND || status == ATTUNE_BAD_DATA ||
                status == ATTUNE_PERMISSION;
   return input ? CLI_USAGE : CLI_FAILED;
@@ -98,10 +122,10 @@ static error_t parse_top(int key, char *argument, struct argp_state *state) {
     cli_print_manual(stdout);
     exit(CLI_DONE);
   }
-  if (key == ARGP_KEY_NO_ARGS) argp_error(state, "no command; should be %s", names());
+  if (key == ARGP_KEY_NO_ARGS) cli_bad_usage(state, "no command; should be %s", names());
   if (key != ARGP_KEY_ARG) return key == ARGP_KEY_NO_ARGS ? 0 : ARGP_ERR_UNKNOWN;
   chosen->command = cli_command_find(argument);
-  if (!chosen->command) argp_error(state, "there is no command \"%s\"; should be %s", argument, names());
+  if (!chosen->command) cli_bad_usage(state, "there is no command \"%s\"; should be %s", argument, names());
   chosen->first = state->next - 1;
   state->next = state->argc;
   return 0;
@@ -157,6 +181,7 @@ int main(int argc, char **argv) {
   const struct argp top = {options, parse_top, "COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
   char name[] = "attune";
   if (argc > 0) argv[0] = name;
+  cli_clean_options(argc, argv, NULL);
   const bool may_end = atexit(cli_check_output) == 0; /* --help and --version end in argp */
   if (!may_end) cli_error("warning: what cannot be printed may go unnoticed");
   if (argp_parse(&top, argc, argv, ARGP_IN_ORDER, NULL, &chosen) != 0 || !chosen.command) return CLI_USAGE;
