@@ -5,6 +5,7 @@
 
 #include "tests/elementwise_call.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 static attune_device *host;
@@ -257,66 +258,77 @@ static void of_another_operation(void **state) {
 /* ---- calls within calls ---- */
 
 typedef struct within {
-  int calls, wrong, same;
+  int calls, wrong, others;
 } within;
 
 static float theirs[64];
 
-/* Many others, so that all places for remembered calls are taken by them; and the one that is under way. */
-static void call_others(void *user, attune_log_level level, const char *line) {
-  within *w = user;
-  (void)level, (void)line;
-  if (w->calls++ > 2) return;
-  for (int i = 0; i < 100; i++) {
-    char text[64];
-    call k;
-    call_begin(&k);
-    call_output(&k, theirs, ATTUNE_F32, 1, CALL_SIZES(16));
-    call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
-    call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16));
-    snprintf(text, sizeof text, i == 99 ? "b - a" : "a * %d - b", i);
-    if (w->same && i == 99) snprintf(text, sizeof text, "a - b");
-    if (attune_elementwise(tuner, stream, text, &k.operands) != ATTUNE_OK) w->wrong++;
-    const float value = i == 99 ? (w->same ? a[5] - b[5] : b[5] - a[5]) : a[5] * (float)i - b[5];
-    w->wrong += theirs[5] != value;
-  }
+static bool call_theirs(const char *text) {
+  call k;
+  call_begin(&k);
+  call_output(&k, theirs, ATTUNE_F32, 1, CALL_SIZES(16));
+  call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
+  call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16));
+  return attune_elementwise(tuner, stream, text, &k.operands) == ATTUNE_OK;
 }
 
-/* What is remembered of either call is its own. */
+static void call_others(void *user, attune_log_level level, const char *line) {
+  within *w = user;
+  char text[64];
+  (void)level, (void)line;
+  w->calls++;
+  for (int i = 0; i < w->others; i++) {
+    snprintf(text, sizeof text, "a * %d - b", i);
+    w->wrong += !call_theirs(text) || theirs[5] != a[5] * (float)i - b[5];
+  }
+  w->wrong += !call_theirs("b - a") || theirs[5] != b[5] - a[5];
+}
+
+/* What is remembered of either call is its own, although the outer one is new each time and the inner one is not. */
 static void calls_within_calls(void **state) {
   (void)state;
-  for (int same = 0; same < 2; same++) {
-    within w = {.same = same};
-    call k;
-    attune_tuner *own = tuner;
-    tuner = call_tuner(ATTUNE_MODE_CACHED);
-    attune_set_log(call_others, &w, ATTUNE_LOG_INFO);
-    call_begin(&k);
-    call_output(&k, out, ATTUNE_F32, 1, CALL_SIZES(16));
-    call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16));
-    call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
-    fill();
-    for (int round = 0; round < 4; round++) {
-      OK(attune_elementwise(tuner, stream, "a - b", &k.operands));
-      for (int i = 0; i < 16; i++) assert_true(out[i] == a[i] - b[i]);
-      OK(attune_tuner_set_mode(tuner,
-                               round % 2 ? ATTUNE_MODE_CACHED : ATTUNE_MODE_OFF)); /* plans are looked for anew */
-    }
-    attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
-    assert_true(w.calls > 0);
-    assert_int_equal(w.wrong, 0);
-    /* As the log's function made it, but with the operands the other way round. */
-    k.inputs[0].name = "a";
-    k.inputs[0].data = a;
-    k.inputs[1].name = "b";
-    k.inputs[1].data = b;
-    for (int round = 0; round < 2; round++) {
-      OK(attune_elementwise(tuner, stream, "b - a", &k.operands));
-      for (int i = 0; i < 16; i++) assert_true(out[i] == b[i] - a[i]);
-    }
-    attune_tuner_destroy(tuner);
-    tuner = own;
+  within w = {0};
+  call k;
+  call_begin(&k);
+  call_output(&k, out, ATTUNE_F32, 1, CALL_SIZES(16));
+  call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16));
+  call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
+  fill();
+  attune_set_log(call_others, &w, ATTUNE_LOG_INFO);
+  for (int round = 0; round < 400; round++) {
+    char text[64];
+    snprintf(text, sizeof text, "a - b - %d", round);
+    OK(attune_elementwise(tuner, stream, text, &k.operands));
+    for (int i = 0; i < 16; i++) assert_true(out[i] == a[i] - b[i] - (float)round);
+    assert_true(call_theirs("b - a"));
+    for (int i = 0; i < 16; i++) assert_true(theirs[i] == b[i] - a[i]);
   }
+  attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
+  assert_true(w.calls >= 400);
+  assert_int_equal(w.wrong, 0);
+}
+
+/* A remembered call whose plan must be found anew, while others take its place. */
+static void remembered_calls_whose_plan_is_gone(void **state) {
+  (void)state;
+  within w = {.others = 100};
+  call k;
+  attune_tuner *own = tuner;
+  tuner = call_tuner(ATTUNE_MODE_CACHED);
+  begin(&k);
+  for (int round = 0; round < 6; round++) {
+    OK(attune_tuner_set_mode(tuner, round % 2 ? ATTUNE_MODE_CACHED : ATTUNE_MODE_OFF));
+    attune_set_log(call_others, &w, ATTUNE_LOG_INFO);
+    OK(attune_elementwise(tuner, stream, "a + b * s", &k.operands));
+    attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
+    expect(out, 3);
+    OK(attune_elementwise(tuner, stream, "a + b * s", &k.operands));
+    expect(out, 3);
+  }
+  assert_true(w.calls >= 2);
+  assert_int_equal(w.wrong, 0);
+  attune_tuner_destroy(tuner);
+  tuner = own;
 }
 
 int main(void) {
@@ -329,6 +341,7 @@ int main(void) {
       cmocka_unit_test(columns_of_one_matrix),
       cmocka_unit_test(of_another_operation),
       cmocka_unit_test(calls_within_calls),
+      cmocka_unit_test(remembered_calls_whose_plan_is_gone),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }
