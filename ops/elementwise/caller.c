@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/canonical.h"
 #include "ops/elementwise/cases.h"
 #include "tuning/registry.h"
 
@@ -12,7 +13,6 @@ typedef struct written {
   attune_tensor tensors[AT_TENSORS];
   attune_scalar scalars[AT_EXPRESSION_SCALARS];
   int64_t strides[AT_TENSORS][AT_DIMS];
-  char names[AT_TENSORS][8];
   attune_generator *generator;
   const char *expression;
 } written;
@@ -77,11 +77,7 @@ static attune_status write_call(written *w, const at_elementwise *p, const at_el
   place_dimensions(p, slots, backward);
   for (int k = 0; k < at_elementwise_tensors(p); k++) {
     write_tensor(w, p, k, slots, backward, o);
-    size_t at = 0;
-    if (k >= p->output_count) {
-      (void)at_append(w->names[k], sizeof w->names[k], &at, "i%d", k - p->output_count);
-      w->tensors[k].name = w->names[k];
-    }
+    if (k >= p->output_count) w->tensors[k].name = at_canonical_tensor(k - p->output_count);
   }
   static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
   for (int i = 0; i < p->scalar_count; i++)

@@ -114,8 +114,8 @@ static bool is_like(const at_call_slot *s, uint64_t hash, uint64_t tuner, const 
                     const char *expression, size_t bytes, const attune_elementwise_operands *o) {
   return s->prepared && s->hash == hash && s->tuner == tuner && s->device == device && s->accuracy == o->accuracy &&
          s->expression_bytes == bytes && memcmp(s->text, expression, bytes) == 0 &&
-         at_prepared_is_like(s->prepared, o) && are_names(s, o) && are_low_bits(s->low, o) &&
-         aliases_of(o) == s->aliases;
+         at_prepared_is_like(s->prepared, o) && at_prepared_has_kinds(s->prepared, o) && are_names(s, o) &&
+         are_low_bits(s->low, o) && aliases_of(o) == s->aliases;
 }
 
 bool at_calls_find(at_call_slot **slot, uint64_t tuner, const attune_device *device, const char *expression,

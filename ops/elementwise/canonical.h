@@ -36,4 +36,7 @@ static inline bool at_is_leaf(const at_node *n) {
   return n->count == 0 && n->kind != AT_NODE_UNIFORM && n->kind != AT_NODE_NORMAL;
 }
 
+/* The name of tensor `number` in a canonical text: i0 to i7, then i08 to i15. i8 is a dtype. */
+const char *at_canonical_tensor(int number);
+
 #endif

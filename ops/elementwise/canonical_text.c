@@ -143,7 +143,7 @@ static void put_call(writer *w, const char *name, const at_node *n) {
 static void put_leaf(writer *w, const at_node *n) {
   const char *dtype = attune_dtype_name((attune_dtype)n->dtype);
   switch (n->kind) {
-  case AT_NODE_INPUT: put_format(w, "i%d", n->index); return;
+  case AT_NODE_INPUT: put(w, at_canonical_tensor(n->index)); return;
   case AT_NODE_SCALAR:
     if (n->dtype == w->e->scalars[n->index].dtype)
       put_format(w, "s%d", n->index);
@@ -183,13 +183,24 @@ static void put_node(writer *w, int i, int least) {
   if (parentheses) put(w, ")");
 }
 
+const char *at_canonical_tensor(int number) {
+  static const char *const names[] = {"i0",  "i1",  "i2",  "i3",  "i4",  "i5",  "i6",  "i7",
+                                      "i08", "i09", "i10", "i11", "i12", "i13", "i14", "i15"};
+  _Static_assert(AT_COUNT(names) == AT_EXPRESSION_INPUTS, "a name for each");
+  return names[number];
+}
+
 static void put_operands(writer *w) {
   const at_expression *e = w->e;
   for (int i = 0; i < e->input_count + e->scalar_count; i++) {
     const bool tensor = i < e->input_count;
     const int number = tensor ? i : i - e->input_count;
     const uint8_t dtype = tensor ? e->inputs[number].dtype : e->scalars[number].dtype;
-    put_format(w, "%s%s %c%d", i ? ", " : "", attune_dtype_name((attune_dtype)dtype), tensor ? 'i' : 's', number);
+    put_format(w, "%s%s ", i ? ", " : "", attune_dtype_name((attune_dtype)dtype));
+    if (tensor)
+      put(w, at_canonical_tensor(number));
+    else
+      put_format(w, "s%d", number);
   }
   put(w, ": ");
 }

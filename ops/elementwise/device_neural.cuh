@@ -8,25 +8,64 @@ AT_INLINE float at_exp_narrow(float x) {
   return at_fast_exp2(x * 0x1.715476p+0f);
 }
 
+/* A number of f32 and what it lacks. */
+struct at_two {
+  float high, low;
+};
+/* exp(-a) / scale for a >= 0, to 2^-27 of it. The scale keeps it a normal number; beyond 110 it is exp(-110). */
+AT_INLINE at_two at_exp_two(float a, float &scale) {
+  const float x = -fminf(a, 110.0f), shifted = __fmaf_rn(x, 0x1.715476p+0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  const float r = __fmaf_rn(n, -0x1.7f7d1cp-20f, __fmaf_rn(n, -0x1.62e4p-1f, x));
+  float q = 0x1.6a2366p-10f;
+  q = __fmaf_rn(q, r, 0x1.123a6cp-7f);
+  q = __fmaf_rn(q, r, 0x1.5558f4p-5f);
+  q = __fmaf_rn(q, r, 0x1.55549p-3f);
+  q = __fmaf_rn(q, r, 0x1.fffffcp-2f);
+  const float small = __fmaf_rn(r * r, q, r);
+  const bool tiny = n < -100.0f;
+  scale = tiny ? 0x1p-40f : 1.0f;
+  const float power = __uint_as_float((__float_as_uint(shifted) + (tiny ? 167u : 127u)) << 23);
+  const float high = __fmaf_rn(power, small, power);
+  return at_two{high, __fmaf_rn(power, small, power - high)};
+}
+/* (n + n_low) / (d + d_low) */
+AT_INLINE at_two at_quotient_two(float n, float n_low, float d, float d_low) {
+  const float y = __fdiv_rn(n, d), rest = __fmaf_rn(-y, d, n) + __fmaf_rn(-y, d_low, n_low);
+  return at_two{y, rest * at_fast_reciprocal(d)};
+}
+
+/* e is exp(-|x|): factor e / (1 + e) left of 0, factor / (1 + e) right of it. */
+AT_INLINE float at_logistic(float x, float factor) {
+  float scale;
+  const at_two e = at_exp_two(fabsf(x), scale);
+  const float high = e.high * scale, d = 1.0f + high, d_low = ((1.0f - d) + high) + e.low * scale;
+  const bool left = x < 0.0f;
+  const at_two y = at_quotient_two(left ? e.high : 1.0f, left ? e.low : 0.0f, d, d_low);
+  return __fmaf_rn(factor, y.high, factor * y.low) * (left ? scale : 1.0f);
+}
 /* Without overflow: e is exp(-|x|). */
 AT_FUNCTION1(fn_sigmoid) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
     return at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+  } else if constexpr (AT_IS_F32) {
+    return x != x ? x : at_logistic(x, 1.0f);
   } else {
     const T e = at_exp<P>(-at_abs(x)), d = (T)1 / ((T)1 + e);
     return x < (T)0 ? e / ((T)1 + e) : d;
   }
 }
 /* x exp(x) far out on the left, where exp(x) has no normal number left; x + 16 is exact there. */
-template <class T> AT_INLINE T at_left_tail(T x) {
-  return x * at_exp<AT_STRICT>(x + (T)16) * (T)0x1.e355bbaee85cbp-24;
+AT_INLINE double at_left_tail(double x) {
+  return x * exp(x + 16.0) * 0x1.e355bbaee85cbp-24;
 }
-template <class T> AT_INLINE bool at_is_left(T x) {
-  return x < (AT_IS_F32 ? (T)-80 : (T)-700) && x >= (AT_IS_F32 ? (T)-128 : (T)-1024);
+AT_INLINE bool at_is_left(double x) {
+  return x < -700.0 && x >= -1024.0;
 }
 AT_FUNCTION1(fn_silu) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
     return x * at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+  } else if constexpr (AT_IS_F32) {
+    return fabsf(x) <= 110.0f ? at_logistic(x, x) : x < 0.0f ? x * 0.0f : x; /* NaN of -inf */
   } else {
     if (at_is_left(x)) return at_left_tail(x);
     const T e = at_exp<P>(-at_abs(x));
@@ -34,17 +73,44 @@ AT_FUNCTION1(fn_silu) {
   }
 }
 AT_FUNCTION1(fn_softplus) {
-  const T e = at_exp<P>(-at_abs(x)), low = fn_log1p<P, T>(e);
-  return x > (T)0 ? x + low : x != x ? x : low;
+  if constexpr (AT_IS_F32 && P == AT_STRICT) {
+    float scale;
+    const at_two e = at_exp_two(fabsf(x), scale);
+    const float high = e.high * scale, rest = e.low * scale;
+    const float low = log1pf(high), more = __fdividef(rest, 1.0f + high);
+    return x > 0.0f ? x + (low + more) : x != x ? x : scale < 1.0f ? (e.high + e.low) * scale : low + more;
+  } else {
+    const T e = at_exp<P>(-at_abs(x)), low = fn_log1p<P, T>(e);
+    return x > (T)0 ? x + low : x != x ? x : low;
+  }
 }
 AT_FUNCTION1(fn_softsign) {
   return x / ((T)1 + at_abs(x));
 }
-/* x n / (n + 2) with n = exp(x) (exp(x) + 2), in terms of exp(-|x|). */
+/* x n / (n + 2) with n = exp(x) (exp(x) + 2), in terms of e = exp(-|x|): left of 0 n is e (e + 2), right of it the quotient
+ * is (1 + 2 e) / (1 + 2 e + 2 e^2). */
+AT_INLINE float at_mish(float x) {
+  float scale;
+  const at_two e = at_exp_two(fabsf(x), scale);
+  const float h = e.high * scale, l = e.low * scale;
+  if (scale < 1.0f) return x < 0.0f ? __fmaf_rn(x, e.high, x * e.low) * scale : x;
+  if (x < 0.0f) {
+    const float s = 2.0f + h, s_low = ((2.0f - s) + h) + 2.0f * l, n = h * s;
+    const float n_low = __fmaf_rn(h, s, -n) + __fmaf_rn(h, s_low, 2.0f * l), d = 2.0f + n;
+    const at_two y = at_quotient_two(n, n_low, d, ((2.0f - d) + n) + n_low);
+    return __fmaf_rn(x, y.high, x * y.low);
+  }
+  const float n = __fmaf_rn(2.0f, h, 1.0f), n_low = __fmaf_rn(2.0f, h, 1.0f - n) + 2.0f * l, g = 2.0f * h * h;
+  const float d = n + g, d_low = ((n - d) + g) + (n_low + __fmaf_rn(4.0f * h, l, __fmaf_rn(2.0f * h, h, -g)));
+  const at_two y = at_quotient_two(n, n_low, d, d_low);
+  return __fmaf_rn(x, y.high, x * y.low);
+}
 AT_FUNCTION1(fn_mish) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
     const float e = at_exp_narrow(-fabsf(x)), n = x < 0.0f ? e * (e + 2.0f) : 2.0f * e + 1.0f;
     return x * n * at_fast_reciprocal(x < 0.0f ? n + 2.0f : n + 2.0f * e * e);
+  } else if constexpr (AT_IS_F32) {
+    return fabsf(x) <= 110.0f ? at_mish(x) : x < 0.0f ? x * 0.0f : x; /* NaN of -inf */
   } else {
     if (at_is_left(x)) return at_left_tail(x);
     const T e = at_exp<P>(-at_abs(x)), n = x < (T)0 ? e * (e + (T)2) : (T)2 * e + (T)1;
@@ -52,10 +118,21 @@ AT_FUNCTION1(fn_mish) {
   }
 }
 /* Near 1/2 the quotient is near 1, but 2 x - 1 is exact. */
+AT_INLINE float at_logit(float x) {
+  const bool near = x >= 0.25f && x <= 0.75f;
+  const float rest = 1.0f - x, rest_low = (1.0f - rest) - x;
+  const at_two q = at_quotient_two(near ? __fmaf_rn(2.0f, x, -1.0f) : x, 0.0f, rest, rest_low);
+  const float y = near ? log1pf(q.high) : logf(q.high);
+  return x > 0x1p-20f && x < 1.0f ? y + __fdividef(q.low, near ? 1.0f + q.high : q.high) : y;
+}
 AT_FUNCTION1(fn_logit) {
-  const T rest = (T)1 - x;
-  if (x >= (T)0.25 && x <= (T)0.75) return fn_log1p<AT_STRICT, T>((x + x - (T)1) / rest);
-  return fn_log<AT_STRICT, T>(x / rest);
+  if constexpr (AT_IS_F32) {
+    return at_logit(x);
+  } else {
+    const T rest = (T)1 - x;
+    if (x >= (T)0.25 && x <= (T)0.75) return fn_log1p<AT_STRICT, T>((x + x - (T)1) / rest);
+    return fn_log<AT_STRICT, T>(x / rest);
+  }
 }
 AT_FUNCTION2(fn_elu) {
   return x > (T)0 ? x : y * fn_expm1<P, T>(x);
@@ -82,7 +159,7 @@ AT_FUNCTION1(fn_hardswish) {
 AT_INLINE float at_gelu(float x) {
   const float a = fminf(fabsf(x), 14.4f);                                          /* beyond, the result is x or -0 */
   const float d = __fmaf_rn(a, 0.25f, 1.0f), left = __fmaf_rn(a, 0.25f, 1.0f - d); /* d + left is 1 + a / 4 */
-  const float t = at_fast_reciprocal(d), t_low = t * (__fmaf_rn(-d, t, 1.0f) - left * t);
+  const float t = at_fast_reciprocal(d), t_low = t * __fmaf_rn(-left, t, __fmaf_rn(-d, t, 1.0f));
   const float s = (t - 0x1.38p-1f) + t_low;
   float r = -0x1.846eaep-31f; /* all times 2^-24 */
   r = __fmaf_rn(r, s, 0x1.fa6ec2p-31f);
@@ -91,27 +168,28 @@ AT_INLINE float at_gelu(float x) {
   r = __fmaf_rn(r, s, -0x1.6ebe6ap-28f);
   r = __fmaf_rn(r, s, 0x1.82613ep-31f);
   r = __fmaf_rn(r, s, 0x1.0ca092p-26f);
-  r = __fmaf_rn(r, s, 0x1.efdeacp-26f);
+  r = __fmaf_rn(r, s, 0x1.efdebp-26f);
   r = __fmaf_rn(r, s, 0x1.0e1936p-25f);
   r = __fmaf_rn(r, s, 0x1.9d0112p-26f);
   const float r_high = __fmaf_rn(r, s, 0x1.d158f2p-27f), r_low = __fmaf_rn(r, s, 0x1.d158f2p-27f - r_high);
   /* exp(-a^2 / 2) is 2^n (1 + f + e f^2), where f carries what squaring lost; n + 151 is in the low bits of `shifted`. */
-  const float h = a * a, l = __fmaf_rn(a, a, -h);
-  const float shifted = __fmaf_rn(h, -0x1.715476p-1f, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);
-  const float f0 = __fmaf_rn(n, -0x1.62e4p-1f, -0.5f * h), f = f0 + __fmaf_rn(n, -0x1.7f7d1cp-20f, -0.5f * l);
+  const float half = 0.5f * a, h = half * a, l = __fmaf_rn(half, a, -h);
+  const float shifted = __fmaf_rn(h, -0x1.715476p+0f, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);
+  const float f = __fmaf_rn(n, -0x1.62e4p-1f, -h) + __fmaf_rn(n, -0x1.7f7d1cp-20f, -l);
   float e = 0x1.6ab8cep-10f;
   e = __fmaf_rn(e, f, 0x1.126dbep-7f);
   e = __fmaf_rn(e, f, 0x1.55589ep-5f);
   e = __fmaf_rn(e, f, 0x1.55540ap-3f);
   e = __fmaf_rn(e, f, 0x1.fffffap-2f);
+  e = __fmaf_rn(e * f, f, f);
   /* The share is 2^(n + 24) (q + q_low). */
-  const float p = t * r_high, p_low = __fmaf_rn(t, r_high, -p) + __fmaf_rn(t, r_low, t_low * r_high);
-  const float rest = __fmaf_rn(p, f, __fmaf_rn(p, e * f * f, __fmaf_rn(p_low, f, p_low)));
+  const float p = t * r_high, p_low = __fmaf_rn(t, r_low, __fmaf_rn(t_low, r_high, __fmaf_rn(t, r_high, -p)));
+  const float rest = __fmaf_rn(p, e, __fmaf_rn(p_low, e, p_low));
   const float q = p + rest, q_low = (p - q) + rest;
-  /* The last step alone rounds where the result is below the normal numbers. */
-  const float w = __fmaf_rn(a, q, a * q_low), scale = __uint_as_float(__float_as_uint(shifted) << 23);
-  const float y = __fmaf_rn(-w, scale, x > 0.0f ? x : x * 0.0f); /* NaN of -inf, as x (1 + erf(x)) / 2 has it */
-  return fabsf(x) < 0x1p-60f ? 0.5f * x : y;
+  /* The last step alone rounds where the result is below the normal numbers. x times 0 is NaN for -inf, as
+   * x (1 + erf(x)) / 2 has it. */
+  const float scaled = a * __uint_as_float(__float_as_uint(shifted) << 23), w = __fmaf_rn(scaled, q, scaled * q_low);
+  return x * (x > 0.0f ? 1.0f : 0.0f) - w;
 }
 /* Times 2^64, so that it is a normal number up to a of 16. */
 AT_INLINE float at_share_above_narrow(float a) {

@@ -39,16 +39,15 @@ static attune_status launch(const at_plan *plan, at_prepared *prepared, const at
   return plan->launch(plan, &bound, stream);
 }
 
-static attune_status run_new(attune_tuner *tuner, attune_stream *stream, const char *expression,
-                             const attune_elementwise_operands *operands, at_call_slot *slot) {
-  at_prepared *prepared = NULL;
+/* `prepared` goes to a slot, or is released. The slot is looked for at the end: a choice may take long and be logged, and
+ * the log's function may make calls of its own, which take slots too. */
+static attune_status run_prepared(attune_tuner *tuner, attune_stream *stream, const char *expression,
+                                  const attune_elementwise_operands *operands, at_prepared *prepared) {
   const at_plan *plan = NULL;
-  bool empty;
-  attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
-  if (status != ATTUNE_OK || empty) return status;
-  status = find_plan(tuner, stream, prepared->problem, &plan);
+  at_call_slot *slot = NULL;
+  attune_status status = find_plan(tuner, stream, prepared->problem, &plan);
   if (status == ATTUNE_OK) status = launch(plan, prepared, operands, stream);
-  if (slot && status == ATTUNE_OK)
+  if (status == ATTUNE_OK && !at_calls_find(&slot, tuner->id, stream->device, expression, operands) && slot)
     at_calls_put(slot, prepared, entry_of(tuner, stream, prepared->problem), tuner->id, stream->device, expression,
                  operands);
   else
@@ -57,21 +56,19 @@ static attune_status run_new(attune_tuner *tuner, attune_stream *stream, const c
 }
 
 /* A call like an earlier one: its addresses may still overlap, and its generator be missing. */
-static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const attune_elementwise_operands *operands,
-                               at_call_slot *slot) {
+static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const char *expression,
+                               const attune_elementwise_operands *operands, at_call_slot *slot) {
   at_prepared *prepared = slot->prepared;
   attune_status status = ATTUNE_OK;
   if (!at_prepared_apart(prepared, operands)) status = at_prepared_check(prepared, operands);
   if (status == ATTUNE_OK) status = at_prepared_check_generator(prepared->expression, operands->generator);
   if (status != ATTUNE_OK) return status;
   const at_plan *plan = slot->entry ? at_plan_entry_plan(slot->entry) : NULL;
-  if (AT_LIKELY(plan != NULL)) {
-    at_plan_entry_count(slot->entry, 1);
-  } else {
-    status = find_plan(tuner, stream, prepared->problem, &plan);
-    if (status != ATTUNE_OK) return status;
-    slot->entry = entry_of(tuner, stream, prepared->problem);
+  if (AT_UNLIKELY(plan == NULL)) {
+    slot->prepared = NULL;
+    return run_prepared(tuner, stream, expression, operands, prepared);
   }
+  at_plan_entry_count(slot->entry, 1);
   at_calls_note_plan(slot, plan);
   return launch(plan, prepared, operands, stream);
 }
@@ -81,8 +78,11 @@ attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, con
   if (AT_UNLIKELY(!tuner || !stream || !expression || !operands)) return fail_null(tuner, stream, expression);
   at_call_slot *slot = NULL;
   if (AT_LIKELY(at_calls_find(&slot, tuner->id, stream->device, expression, operands)))
-    return run_again(tuner, stream, operands, slot);
-  return run_new(tuner, stream, expression, operands, slot);
+    return run_again(tuner, stream, expression, operands, slot);
+  at_prepared *prepared = NULL;
+  bool empty;
+  const attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
+  return status != ATTUNE_OK || empty ? status : run_prepared(tuner, stream, expression, operands, prepared);
 }
 
 /* ---- plans of callers ---- */
@@ -115,20 +115,23 @@ attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tu
 static attune_status check_run(const attune_plan *plan, const at_prepared *prepared,
                                const attune_elementwise_operands *operands) {
   if (!at_prepared_is_like(prepared, operands))
-    return FAIL(
-        "the operands' counts, dtypes, shapes or strides are not those that the plan was made with; make one with "
-        "these");
+    return FAIL("the operands' counts, dtypes, shapes or strides are not those that the plan was made with; make one "
+                "with these");
+  attune_status status = at_prepared_check_scalars(prepared, operands);
+  if (status != ATTUNE_OK) return status;
   if (!at_prepared_apart(prepared, operands)) {
-    const attune_status status = at_prepared_check(prepared, operands);
-    return status != ATTUNE_OK ? status
-                               : FAIL("an output is the memory of an input, but was not when the plan was made; make "
-                                      "one with these operands");
+    status = at_prepared_check(prepared, operands);
+    if (status != ATTUNE_OK) return status;
+    if (at_prepared_elsewhere(prepared, operands))
+      return FAIL("an output is the memory of an input, but was not when the plan was made; make one with these "
+                  "operands");
   }
   const int least = at_alignment_least(plan->device, prepared->problem->alignment);
   if (!at_prepared_aligned(prepared, operands, least))
-    return FAIL("operands are not all aligned to %d bytes, as those were that the plan was made with; make one with "
-                "these",
-                least);
+    return FAIL(
+        "operands are not all aligned to %d bytes and to their dtypes, as those were that the plan was made with; "
+        "make one with these",
+        least);
   return at_prepared_check_generator(prepared->expression, operands->generator);
 }
 
@@ -151,7 +154,10 @@ attune_status attune_elementwise_problem_format(char *out, size_t size, const ch
   at_prepared *prepared = NULL;
   const attune_status status = at_prepared_describe(&prepared, expression, operands);
   if (status != ATTUNE_OK) return status;
-  const attune_status written = at_elementwise_format(prepared->problem, out, size);
+  uint64_t again[AT_PROBLEM_BYTES / 8];
+  attune_status written = at_elementwise_format(prepared->problem, out, size);
   at_prepared_destroy(prepared);
+  if (written == ATTUNE_OK) written = at_elementwise_parse(out, again); /* outputs that fall together, and the like */
+  if (written != ATTUNE_OK && size > 0) out[0] = '\0';
   return written;
 }

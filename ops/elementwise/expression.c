@@ -93,11 +93,10 @@ static attune_status read_operand(const at_source *source, const at_token *dtype
   if (!found || name->kind != AT_TOKEN_NAME) return bad_operand(source, dtype->at);
   const bool tensor = source->text[name->at] == 'i';
   int *count = tensor ? &into->tensor_count : &into->scalar_count;
-  char expected[16];
-  size_t length = 0;
-  at_append(expected, sizeof expected, &length, "%c%d", tensor ? 'i' : 's', *count);
-  if (name->length != length || memcmp(source->text + name->at, expected, length) != 0 ||
-      *count == (tensor ? AT_EXPRESSION_INPUTS : AT_EXPRESSION_SCALARS))
+  if (*count == (tensor ? AT_EXPRESSION_INPUTS : AT_EXPRESSION_SCALARS)) return bad_operand(source, name->at);
+  const char scalar[] = {'s', (char)('0' + *count), '\0'}, *expected = tensor ? at_canonical_tensor(*count) : scalar;
+  const size_t length = strlen(expected);
+  if (name->length != length || memcmp(source->text + name->at, expected, length) != 0)
     return bad_operand(source, name->at);
   at_operand_name *operand = tensor ? &into->tensors[*count] : &into->scalars[*count];
   at_copy_text(operand->name, sizeof operand->name, expected);

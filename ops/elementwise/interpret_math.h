@@ -2,7 +2,7 @@
  * interpret_math.h: functions without branches on f32, for loops that become vectors.
  *
  * Most are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
- * fused multiply-add and without. exp, the most frequent one, is computed in f32 where there is fused multiply-add. Arguments are reduced as Cody and Waite do (Software Manual for the Elementary Functions, 1980): less n
+ * fused multiply-add and without; the most frequent ones are in interpret_math32.h. Arguments are reduced as Cody and Waite do (Software Manual for the Elementary Functions, 1980): less n
  * times a constant in two parts. Polynomials are minimax ones: Remez exchange in 50 digits, coefficients then rounded to
  * the format; each says what it approximates, where, and how far off it is. */
 #ifndef AT_INTERPRET_MATH_H
@@ -127,14 +127,6 @@ FLAT float cosh32(float x) {
   const double e = exp_64((double)x);
   return (float)(0.5 * (e + 1.0 / e));
 }
-FLAT float tanh32(float x) {
-  const double e = expm1_64(2.0 * __builtin_fabs((double)x)), y = e / (e + 2.0);
-  return (float)__builtin_copysign(y, (double)x);
-}
-FLAT float silu32(float x) {
-  const double wide = x, y = wide / (1.0 + exp_64(-wide));
-  return (float)(wide < -200.0 ? wide * 0.0 : y);
-}
 FLAT float softplus32(float x) {
   const double wide = x, low = log1p_64(exp_64(-__builtin_fabs(wide)));
   return (float)(x > 0.0f ? wide + low : x != x ? wide : low);
@@ -201,38 +193,6 @@ FLAT float floor_divide32(float x, float y) {
   result = ((q == 0.0) & !below) ? (float)__builtin_copysign(0.0, exact) : result;
   result = y == 0.0f ? x / y : result;
   return ((__builtin_fabsf(x) == __builtin_inff()) & (y != 0.0f)) ? (float)__builtin_nanf("") : result;
-}
-
-#ifdef __FMA__
-/* exp(x), 2^n in two factors, for it may be outside of the normal numbers. q is off by 2^-28. */
-FLAT float exp32(float x) {
-  x = x > 104.0f ? 104.0f : x;
-  x = x < -104.0f ? -104.0f : x;
-  const float shifted = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
-  const float r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, __builtin_fmaf(n, -0x1.62e4p-1f, x));
-  float q = 0x1.6a2366p-10f;
-  q = __builtin_fmaf(q, r, 0x1.123a6cp-7f);
-  q = __builtin_fmaf(q, r, 0x1.5558f4p-5f);
-  q = __builtin_fmaf(q, r, 0x1.55549p-3f);
-  q = __builtin_fmaf(q, r, 0x1.fffffcp-2f);
-  const float small = __builtin_fmaf(r * r, q, r);
-  const int32_t e = (int32_t)(at_bits_of_f32(shifted) - 0x4b400000u), half = e >> 1;
-  const float first = at_f32_of_bits((uint32_t)(half + 127) << 23),
-              second = at_f32_of_bits((uint32_t)(e - half + 127) << 23);
-  return __builtin_fmaf(first, small, first) * second;
-}
-#else
-FLAT float exp32(float x) {
-  return (float)exp_64((double)x);
-}
-#endif
-
-/* x Q, Q the share below x. */
-FLAT float gelu32(float x) {
-  double a = __builtin_fabs((double)x);
-  a = a > 15.0 ? 15.0 : a;
-  const double above = share_above_64(a), wide = x;
-  return (float)(x < -14.9f ? wide * 0.0 : x < 0.0f ? wide * above : wide * (1.0 - above));
 }
 
 /* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = n pi/2 + r, with pi/2 in three parts; the polynomials are off by

@@ -8,7 +8,7 @@
 #include "ops/elementwise/convert.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
-#include "ops/elementwise/interpret_math.h"
+#include "ops/elementwise/interpret_math32.h"
 #include "src/dtype.h"
 
 /* Element i depends on element i alone, whatever memory is shared. */

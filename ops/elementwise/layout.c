@@ -113,8 +113,9 @@ static attune_status spread(int64_t *strides, const at_shape *shape, const at_vi
     const int own = view->shape.dims - 1 - d;
     const int64_t size = own >= 0 ? view->shape.sizes[own] : 1, wanted = shape->sizes[shape->dims - 1 - d];
     if (size != wanted && size != 1)
-      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has size %lld in dimension %d from the last; should be %lld or 1",
-                     name_of(name, sizeof name, views, i), (long long)size, d, (long long)wanted);
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has size %lld in dimension %d from the last; should be %lld%s",
+                     name_of(name, sizeof name, views, i), (long long)size, d, (long long)wanted,
+                     wanted == 1 ? ", as the output's" : " or 1");
     strides[d] = size > 1 ? view->strides[own] : 0;
     const int64_t length = strides[d] < 0 ? -strides[d] : strides[d];
     int64_t part;

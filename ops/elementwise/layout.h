@@ -82,6 +82,11 @@ attune_status at_layout_make(at_layout *out, const at_shape *shape, const at_vie
 /* Sets the class of each operand from its strides. */
 void at_layout_classify(at_layout *layout);
 
+/* What the address of an element must be a multiple of, as C has it. */
+static inline size_t at_element_alignment(attune_dtype dtype) {
+  return dtype == ATTUNE_C64 ? 4 : dtype == ATTUNE_C128 ? 8 : attune_dtype_size(dtype);
+}
+
 /* Refuses operands that cannot be computed element by element in any order: outputs whose shape is not `shape`; data that
  * is NULL or not aligned to its element; an output with a stride of 0, or whose elements may fall together; an output
  * that may share memory with another output, or with an input in another way than element for element (in place: the

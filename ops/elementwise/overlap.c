@@ -103,12 +103,11 @@ static const char *name_of(char *out, size_t size, const at_view *view, const ch
 
 static attune_status check_one(const at_view *view, const char *kind, int i) {
   char name[96];
-  const size_t element = attune_dtype_size(view->dtype), unit = element > 8 ? element / 2 : element;
-  if (element == 0)
+  if (attune_dtype_size(view->dtype) == 0)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has dtype %d, which is none", name_of(name, sizeof name, view, kind, i),
                    (int)view->dtype);
   if (!view->data) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL", name_of(name, sizeof name, view, kind, i));
-  if ((uintptr_t)view->data % (view->dtype == ATTUNE_C64 ? 4 : unit) != 0)
+  if ((uintptr_t)view->data % at_element_alignment(view->dtype) != 0)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is not aligned to its dtype, %s",
                    name_of(name, sizeof name, view, kind, i), attune_dtype_name(view->dtype));
   return ATTUNE_OK;

@@ -122,6 +122,16 @@ attune_status at_prepared_check_generator(const at_expression *e, attune_generat
                     "attune_generator_set_mode");
 }
 
+attune_status at_prepared_check_scalars(const at_prepared *p, const attune_elementwise_operands *o) {
+  for (int i = 0; i < p->expression->scalar_count; i++) {
+    const attune_dtype was = (attune_dtype)p->expression->scalars[i].dtype, is = o->scalars[p->scalar_of[i]].kind;
+    if (is != was && (is || was != ATTUNE_F64))
+      return FAIL("scalar %d has kind %s, but %s when the plan was made; make one with these operands", p->scalar_of[i],
+                  attune_dtype_name(is ? is : ATTUNE_F64), attune_dtype_name(was));
+  }
+  return ATTUNE_OK;
+}
+
 /* ---- the layout ---- */
 
 static void find_extents(at_prepared *p, const at_view *views) {
@@ -304,9 +314,14 @@ bool at_prepared_is_like(const at_prepared *p, const attune_elementwise_operands
               (o->scalars || !o->scalar_count);
   for (int i = 0; i < p->output_count && same; i++) same = is_like(&p->kept_tensors[i], &o->outputs[i]);
   for (int i = 0; i < p->input_count && same; i++) same = is_like(&p->kept_tensors[p->output_count + i], &o->inputs[i]);
-  for (int i = 0; i < p->expression->scalar_count && same; i++) {
+  return same;
+}
+
+bool at_prepared_has_kinds(const at_prepared *p, const attune_elementwise_operands *o) {
+  bool same = true;
+  for (int i = 0; i < p->expression->scalar_count; i++) {
     const attune_dtype kind = o->scalars[p->scalar_of[i]].kind;
-    same = (kind ? kind : ATTUNE_F64) == (attune_dtype)p->expression->scalars[i].dtype;
+    same = same && (kind ? kind : ATTUNE_F64) == (attune_dtype)p->expression->scalars[i].dtype;
   }
   return same;
 }
@@ -350,12 +365,22 @@ bool at_prepared_apart(const at_prepared *p, const attune_elementwise_operands *
   return true;
 }
 
+bool at_prepared_elsewhere(const at_prepared *p, const attune_elementwise_operands *o) {
+  const int outputs = p->expression->output_count;
+  for (int i = 0; i < outputs; i++)
+    for (int k = outputs; k < p->tensors && !p->problem->in_place[i]; k++)
+      if (tensor_of(p, o, i)->data == tensor_of(p, o, k)->data) return true;
+  return false;
+}
+
 bool at_prepared_aligned(const at_prepared *p, const attune_elementwise_operands *o, int least) {
-  uintptr_t bits = 0;
-  for (int k = 0; k < p->tensors; k++)
-    if (p->step[k])
-      bits |= (uintptr_t)tensor_of(p, o, k)->data + (uintptr_t)p->first[k] + (uintptr_t)p->head * p->step[k];
-  return (bits & ((uintptr_t)least - 1)) == 0;
+  uintptr_t bits = 0, own = 0;
+  for (int k = 0; k < p->tensors; k++) {
+    const attune_tensor *t = tensor_of(p, o, k);
+    own |= (uintptr_t)t->data & (at_element_alignment(t->dtype) - 1);
+    if (p->step[k]) bits |= (uintptr_t)t->data + (uintptr_t)p->first[k] + (uintptr_t)p->head * p->step[k];
+  }
+  return own == 0 && (bits & ((uintptr_t)least - 1)) == 0;
 }
 
 attune_status at_prepared_check(const at_prepared *p, const attune_elementwise_operands *o) {

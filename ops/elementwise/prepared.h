@@ -45,6 +45,9 @@ void at_prepared_destroy(at_prepared *prepared);
 /* Have the operands the dtypes, shapes and strides of the prepared call's? */
 bool at_prepared_is_like(const at_prepared *prepared, const attune_elementwise_operands *operands);
 
+/* And its scalars the kinds? The counts are equal. */
+bool at_prepared_has_kinds(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
 /* The operands of a launch, of a call that is like the prepared one. */
 void at_prepared_bind(at_prepared *prepared, const attune_elementwise_operands *operands, at_elementwise_operands *out);
 
@@ -52,7 +55,14 @@ void at_prepared_bind(at_prepared *prepared, const attune_elementwise_operands *
  * ranges alone. False: at_prepared_check must look. */
 bool at_prepared_apart(const at_prepared *prepared, const attune_elementwise_operands *operands);
 
-/* Whether the first elements that are walked as one piece lie at multiples of `least`. */
+/* Whether an output of such a call is the memory of an input, and was not that of one in the prepared call. */
+bool at_prepared_elsewhere(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
+/* INVALID_ARGUMENT where a scalar of such a call is of another kind than the prepared one's. */
+attune_status at_prepared_check_scalars(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
+/* Whether the first elements that are walked as one piece lie at multiples of `least`, and each tensor at one of what
+ * its dtype needs. */
 bool at_prepared_aligned(const at_prepared *prepared, const attune_elementwise_operands *operands, int least);
 
 /* All that may be wrong with such a call's addresses. Errors: INVALID_ARGUMENT. */

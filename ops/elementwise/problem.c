@@ -29,6 +29,9 @@ attune_status at_elementwise_layout(at_layout *out, const at_expression *e, cons
   at_view views[AT_LAYOUT_OPERANDS];
   const at_shape *shape = &outputs[0].shape;
   int count = 0;
+  for (int i = 1; i < e->output_count; i++)
+    if (!at_shape_equal(&outputs[i].shape, shape))
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "output %d has another shape than output 0; outputs do not broadcast", i);
   for (int i = 0; i < e->output_count; i++) views[count++] = outputs[i];
   for (int i = 0; i < e->input_count; i++) views[count++] = inputs[i];
   if (needs_number(e)) views[count++] = at_view_of_number(shape);

@@ -236,11 +236,6 @@ static attune_status check_output(const reading *r, const at_layout *layout, int
   return at_fail(ATTUNE_INVALID_ARGUMENT, "output %d is in input %d's memory, but lies in another way", i, input);
 }
 
-/* The alignment of an element, as C has it. */
-static size_t unit_of(uint8_t dtype) {
-  return dtype == ATTUNE_C64 ? 4 : dtype == ATTUNE_C128 ? 8 : attune_dtype_size((attune_dtype)dtype);
-}
-
 static attune_status check(const reading *r, const at_layout *layout) {
   const at_expression *e = r->expression;
   attune_status status = ATTUNE_OK;
@@ -252,9 +247,11 @@ static attune_status check(const reading *r, const at_layout *layout) {
                      k);
   for (int i = 0; i < e->output_count && status == ATTUNE_OK; i++) status = check_output(r, layout, i);
   for (int i = 0; i < e->output_count; i++)
-    if (unit_of(r->use.outputs[i]) > unit) unit = unit_of(r->use.outputs[i]);
+    if (at_element_alignment((attune_dtype)r->use.outputs[i]) > unit)
+      unit = at_element_alignment((attune_dtype)r->use.outputs[i]);
   for (int i = 0; i < e->input_count; i++)
-    if (unit_of(e->inputs[i].dtype) > unit) unit = unit_of(e->inputs[i].dtype);
+    if (at_element_alignment((attune_dtype)e->inputs[i].dtype) > unit)
+      unit = at_element_alignment((attune_dtype)e->inputs[i].dtype);
   return status == ATTUNE_OK ? at_text_check_alignment(r->terms.alignment, unit) : status;
 }
 

@@ -37,9 +37,24 @@ attune_status attune_tensor_copy(attune_tuner *tuner, attune_stream *stream, con
   return run(tuner, stream, "in", out, (const char *const[]){"in"}, &in, 1, NULL, 0, NULL);
 }
 
+/* A scalar alone is f32: these would lose digits, and bool tiny numbers. */
+static bool wider_than_f32(attune_dtype dtype) {
+  switch (dtype) {
+  case ATTUNE_F64:
+  case ATTUNE_C128:
+  case ATTUNE_I32:
+  case ATTUNE_U32:
+  case ATTUNE_I64:
+  case ATTUNE_U64:
+  case ATTUNE_BOOL: return true;
+  default: return false;
+  }
+}
+
 attune_status attune_tensor_fill(attune_tuner *tuner, attune_stream *stream, const attune_tensor *out, double value) {
   const attune_scalar scalar = {.name = "value", .value = value};
-  return run(tuner, stream, "value", out, NULL, NULL, 0, &scalar, 1, NULL);
+  return run(tuner, stream, out && wider_than_f32(out->dtype) ? "f64(value)" : "value", out, NULL, NULL, 0, &scalar, 1,
+             NULL);
 }
 
 attune_status attune_tensor_add(attune_tuner *tuner, attune_stream *stream, const attune_tensor *out,
@@ -89,6 +104,8 @@ attune_status attune_tensor_permute(attune_tensor *out, int64_t *strides, const 
     seen[order[d]] = true;
   }
   for (int d = in->dims - 1; d >= 0; d--) {
+    if (in->sizes[d] < 0)
+      return FAIL("in has size %lld in dimension %d; should be 0 or more", (long long)in->sizes[d], d);
     own[d] = in->strides ? in->strides[d] : stride;
     if (!in->strides && !at_mul_i64(&stride, stride, in->sizes[d])) return FAIL("in has more than 2^63 elements");
   }
