@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_elementwise_call.c: what attune_elementwise computes, against at_evaluate: random expressions with operands in any
  * order, of any dtypes, that lie in any way, in place too; each as a call, as the same call again with other numbers and
- * addresses, and as a plan. ATTUNE_TEST_EXPRESSIONS: how many (2000). */
+ * addresses, and as a plan. ATTUNE_TEST_EXPRESSIONS: how many (600). */
 #include "tests/check.h"
 
 #include "tests/elementwise_call.h"
@@ -356,7 +356,7 @@ static void check(int number) {
 static void random_calls(void **state) {
   (void)state;
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
-  const int wanted = asked ? atoi(asked) : 2000;
+  const int wanted = asked ? atoi(asked) : 600;
   OK(attune_device_get(&host, "host"));
   tuner = call_tuner(ATTUNE_MODE_CACHED);
   for (int i = 0; i < wanted; i++) check(i);
