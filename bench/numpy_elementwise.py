@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of bench_elementwise_host by NumPy and numexpr, each beside a copy in the same run, in turns.
 
-numpy_elementwise.py [ELEMENTS]. GB/s that the operands amount to, and their share of the copy's. numexpr has no erf, so
+numpy_elementwise.py [ELEMENTS [BENCH_ELEMENTWISE_HOST]]. With that program's path it runs in turns with the others, and its
+rows are there too, each the better of its two ways to write. numexpr and that program use all CPUs, NumPy one. GB/s that the operands amount to, and their share of the copy's. numexpr has no erf, so
 gelu is its tanh form there; NumPy's is exact if SciPy is present."""
+import re
 import statistics
+import subprocess
 import sys
 import time
 
@@ -20,6 +23,16 @@ except ImportError:
     erf = None
 
 ROUNDS = 11
+
+
+def ours(program, count, rates):
+    """One run of attune's program: GB/s by row."""
+    text = subprocess.run([program, str(count)], capture_output=True, text=True, check=True).stdout
+    for line in text.splitlines():
+        found = re.findall(r"([0-9.]+) GB/s", line)
+        if found:
+            name = "attune " + line.split("  ")[0].strip().replace("attune ", "")
+            rates.setdefault(name, []).append(max(map(float, found)))
 
 
 def main():
@@ -52,7 +65,10 @@ def main():
     repeat = (1 << 22) // count + 1
     rows = {"numpy copy": (2, lambda: np.copyto(out, a)), **rows}
     times = {name: [] for name in rows}
-    for _ in range(ROUNDS):
+    beside, rates = sys.argv[2] if len(sys.argv) > 2 else None, {}
+    for round_number in range(ROUNDS):
+        if beside and round_number % 4 == 0:
+            ours(beside, count, rates)
         for name, (_, call) in rows.items():
             start = time.perf_counter()
             for _ in range(repeat):
@@ -62,6 +78,9 @@ def main():
     for name, (operands, _) in rows.items():
         rate = operands * a.nbytes / statistics.median(times[name]) / 1e9
         copied = copied or rate
+        print(f"{name:24s} {rate:8.2f} GB/s  {rate / copied:5.2f} of the copy")
+    for name, values in rates.items():
+        rate = statistics.median(values)
         print(f"{name:24s} {rate:8.2f} GB/s  {rate / copied:5.2f} of the copy")
 
 

@@ -61,6 +61,7 @@ void __wrap_at_waits_look(at_waits *out) {
   }
   out->count = 1;
   out->teams = 0;
+  out->alone_ns = 0;
   out->each[0].thread = gettid();
   out->each[0].pool = false;
   out->each[0].ns = virtual_taken_ns;

@@ -410,7 +410,10 @@ AT_FUNCTION2(fn_nextafter) {
 
 /* x 2^y; y need not be whole. The whole part goes into the exponent, once. */
 AT_FUNCTION2(fn_ldexp) {
-  if constexpr (AT_IS_F32) {
+  if constexpr (AT_IS_F32 && P != AT_STRICT) {
+    const float root = exp2f(0.5f * y);
+    return x * root * root;
+  } else if constexpr (AT_IS_F32) {
     return (float)fn_ldexp<P, double>((double)x, (double)y);
   } else {
     if (!(fabs(y) < 10000.0)) return x * exp2(y);

@@ -159,7 +159,7 @@ AT_FUNCTION1(fn_hardswish) {
 AT_INLINE float at_gelu(float x) {
   const float a = fminf(fabsf(x), 14.4f);                                          /* beyond, the result is x or -0 */
   const float d = __fmaf_rn(a, 0.25f, 1.0f), left = __fmaf_rn(a, 0.25f, 1.0f - d); /* d + left is 1 + a / 4 */
-  const float t = at_fast_reciprocal(d), t_low = t * (__fmaf_rn(-d, t, 1.0f) - left * t);
+  const float t = at_fast_reciprocal(d), t_low = t * __fmaf_rn(-left, t, __fmaf_rn(-d, t, 1.0f));
   const float s = (t - 0x1.38p-1f) + t_low;
   float r = -0x1.846eaep-31f; /* all times 2^-24 */
   r = __fmaf_rn(r, s, 0x1.fa6ec2p-31f);
@@ -173,22 +173,23 @@ AT_INLINE float at_gelu(float x) {
   r = __fmaf_rn(r, s, 0x1.9d0112p-26f);
   const float r_high = __fmaf_rn(r, s, 0x1.d158f2p-27f), r_low = __fmaf_rn(r, s, 0x1.d158f2p-27f - r_high);
   /* exp(-a^2 / 2) is 2^n (1 + f + e f^2), where f carries what squaring lost; n + 151 is in the low bits of `shifted`. */
-  const float h = a * a, l = __fmaf_rn(a, a, -h);
-  const float shifted = __fmaf_rn(h, -0x1.715476p-1f, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);
-  const float f0 = __fmaf_rn(n, -0x1.62e4p-1f, -0.5f * h), f = f0 + __fmaf_rn(n, -0x1.7f7d1cp-20f, -0.5f * l);
+  const float half = 0.5f * a, h = half * a, l = __fmaf_rn(half, a, -h);
+  const float shifted = __fmaf_rn(h, -0x1.715476p+0f, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);
+  const float f = __fmaf_rn(n, -0x1.62e4p-1f, -h) + __fmaf_rn(n, -0x1.7f7d1cp-20f, -l);
   float e = 0x1.6ab8cep-10f;
   e = __fmaf_rn(e, f, 0x1.126dbep-7f);
   e = __fmaf_rn(e, f, 0x1.55589ep-5f);
   e = __fmaf_rn(e, f, 0x1.55540ap-3f);
   e = __fmaf_rn(e, f, 0x1.fffffap-2f);
+  e = __fmaf_rn(e * f, f, f);
   /* The share is 2^(n + 24) (q + q_low). */
-  const float p = t * r_high, p_low = __fmaf_rn(t, r_high, -p) + __fmaf_rn(t, r_low, t_low * r_high);
-  const float rest = __fmaf_rn(p, f, __fmaf_rn(p, e * f * f, __fmaf_rn(p_low, f, p_low)));
+  const float p = t * r_high, p_low = __fmaf_rn(t, r_low, __fmaf_rn(t_low, r_high, __fmaf_rn(t, r_high, -p)));
+  const float rest = __fmaf_rn(p, e, __fmaf_rn(p_low, e, p_low));
   const float q = p + rest, q_low = (p - q) + rest;
-  /* The last step alone rounds where the result is below the normal numbers. */
-  const float w = __fmaf_rn(a, q, a * q_low), scale = __uint_as_float(__float_as_uint(shifted) << 23);
-  const float y = __fmaf_rn(-w, scale, x > 0.0f ? x : x * 0.0f); /* NaN of -inf, as x (1 + erf(x)) / 2 has it */
-  return fabsf(x) < 0x1p-60f ? 0.5f * x : y;
+  /* The last step alone rounds where the result is below the normal numbers. x times 0 is NaN for -inf, as
+   * x (1 + erf(x)) / 2 has it. */
+  const float scaled = a * __uint_as_float(__float_as_uint(shifted) << 23), w = __fmaf_rn(scaled, q, scaled * q_low);
+  return x * (x > 0.0f ? 1.0f : 0.0f) - w;
 }
 /* Times 2^64, so that it is a normal number up to a of 16. */
 AT_INLINE float at_share_above_narrow(float a) {

@@ -15,6 +15,7 @@
 void at_waits_look(at_waits *out) {
   out->count = 0;
   out->teams = at_team_count();
+  out->alone_ns = at_team_alone_ns();
   DIR *tasks = opendir("/proc/self/task");
   if (!tasks) return;
   for (const struct dirent *entry; out->count < AT_WAITS_MOST && (entry = readdir(tasks));) {
@@ -37,7 +38,7 @@ static int64_t ns_of(const at_waits *waits, int thread) {
 int64_t at_waits_most(const at_waits *before, const at_waits *after) {
   const bool pool = before->teams != after->teams;
   const int caller = gettid();
-  int64_t most = 0;
+  int64_t most = after->alone_ns - before->alone_ns;
   for (int i = 0; i < after->count && before->count > 0; i++) {
     const int thread = after->each[i].thread;
     if (thread != caller && after->each[i].pool != pool) continue;

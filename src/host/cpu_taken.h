@@ -17,8 +17,9 @@ typedef struct at_waits {
     bool pool; /* it is of the pool of threads.h */
     int64_t ns;
   } each[AT_WAITS_MOST];
-  int count;      /* 0: the kernel does not tell */
-  unsigned teams; /* that the pool has run so far */
+  int count;        /* 0: the kernel does not tell */
+  int64_t alone_ns; /* that callers of teams worked alone so far: the others were kept waiting, or not even woken */
+  unsigned teams;   /* that the pool has run so far */
 } at_waits;
 
 /* Takes some microseconds for each thread. */

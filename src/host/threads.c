@@ -46,6 +46,8 @@ static struct {
   worker *workers[MEMBERS_MAX];   /* rank 1 first; kept for ever */
   int64_t missed_ns;              /* the first of the teams in a row that no worker came to; 0: one came to the last */
   int64_t pause_ns, until_ns;     /* no worker is woken before */
+  int64_t alone_since_ns;         /* no worker came to the teams since; 0: one came to the last */
+  _Atomic int64_t alone_ns;       /* that callers worked alone so far */
   _Atomic int cpu;                /* where the caller of the team runs */
   _Atomic unsigned teams;         /* that woke workers */
   alignas(64) atomic_int open;    /* shares that nobody took yet */
@@ -63,7 +65,7 @@ static void after_fork(void *unused, bool child) {
   if (!child) return;
   pool.generation++;
   pool.count = 0;
-  pool.missed_ns = pool.pause_ns = pool.until_ns = 0;
+  pool.missed_ns = pool.pause_ns = pool.until_ns = pool.alone_since_ns = 0;
   atomic_store(&pool.running, 0);
   atomic_store(&pool.open, 0);
   at_gate_reset(&pool.finish);
@@ -167,13 +169,20 @@ static void run_alone(int size, void (*fn)(void *arg, const at_team *team), void
   inside = before;
 }
 
+/* The caller worked alone until now, and before too. */
+static void note_alone(int64_t now) {
+  if (pool.alone_since_ns) atomic_fetch_add_explicit(&pool.alone_ns, now - pool.alone_since_ns, memory_order_relaxed);
+  pool.alone_since_ns = now;
+}
+
 /* Whether a worker came to the last team. The caller owns the pool. */
 static void note_help(bool came) {
   if (came) {
-    pool.missed_ns = pool.pause_ns = 0;
+    pool.missed_ns = pool.pause_ns = pool.alone_since_ns = 0;
     return;
   }
   const int64_t now = at_now_ns();
+  note_alone(now);
   if (pool.missed_ns == 0) pool.missed_ns = now;
   if (now - pool.missed_ns < MISSED_NS) return;
   pool.pause_ns = pool.pause_ns == 0 ? PAUSE_NS : pool.pause_ns < PAUSE_MOST_NS ? 2 * pool.pause_ns : PAUSE_MOST_NS;
@@ -184,9 +193,13 @@ static void note_help(bool came) {
 /* Whether to leave the workers alone this time. The caller owns the pool. */
 static bool pausing(void) {
   if (pool.until_ns == 0) return false;
-  if (at_now_ns() < pool.until_ns) return true;
-  pool.until_ns = 0;
-  return false;
+  const int64_t now = at_now_ns();
+  if (now >= pool.until_ns) {
+    pool.until_ns = 0;
+    return false;
+  }
+  note_alone(now);
+  return true;
 }
 
 /* The caller owns the pool. */
@@ -229,6 +242,10 @@ bool at_in_pool(int thread) {
 
 unsigned at_team_count(void) {
   return atomic_load_explicit(&pool.teams, memory_order_relaxed);
+}
+
+int64_t at_team_alone_ns(void) {
+  return atomic_load_explicit(&pool.alone_ns, memory_order_relaxed);
 }
 
 void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *arg) {

@@ -5,6 +5,7 @@
 #define AT_HOST_THREADS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct at_team {
   int rank; /* the share: 0 to size - 1 */
@@ -22,6 +23,9 @@ void at_parallel(int wanted, void (*fn)(void *arg, const at_team *team), void *a
  * thread. */
 bool at_in_pool(int thread);
 unsigned at_team_count(void);
+
+/* For how long callers of teams worked alone so far, since no other thread came in time or was worth waking. Any thread. */
+int64_t at_team_alone_ns(void);
 
 /* CPU threads that one operation may use: logical CPUs (affinity mask, cgroup quota rounded up), at most as many as
  * attune_set_threads or ATTUNE_THREADS say; at least 1. */

@@ -4,6 +4,7 @@
 #define CLI_H
 
 #include <argp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -109,6 +110,11 @@ void cli_bad_usage(const struct argp_state *state, const char *format, ...) __at
 /* attune_tuner_create, which tells on standard error when an older database is brought to the present version and takes
  * its time. */
 attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *options);
+
+/* signals.c: SIGINT or SIGTERM, once one came; 0: none did. The first ends the run after the present problem, or after some
+ * seconds; a second one ends it at once. */
+extern volatile sig_atomic_t cli_interrupted;
+void cli_catch_signals(void);
 
 /* progress.c: a bar on standard error when that is a terminal, else nothing. Drawn between problems only: a
  * ticking thread would disturb what is being measured. */

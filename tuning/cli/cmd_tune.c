@@ -67,35 +67,6 @@ typedef struct tally {
   double seconds;
 } tally;
 
-/* How long the present problem may go on after a signal: a library that has no memory may never come back. */
-enum { FINISH_SECONDS = 3 };
-
-/* Set by the handler, read between problems. */
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number) {
-  interrupted = number;
-  (void)alarm(FINISH_SECONDS);
-}
-
-/* The present problem did not come to its end. Every winner before it is stored. */
-static void on_alarm(int number) {
-  static const char line[] = "attune: interrupted: the present problem did not end and is not stored\n";
-  (void)number;
-  if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(128 + interrupted);
-  _exit(128 + interrupted);
-}
-
-/* The first signal ends the run after the present problem, or after some seconds; a second one ends it at once. */
-static void catch_signals(void) {
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-  action.sa_handler = on_alarm;
-  sigaction(SIGALRM, &action, NULL);
-}
-
 static double parse_positive(const char *option, const char *text, struct argp_state *state) {
   char *end = NULL;
   errno = 0;
@@ -290,9 +261,9 @@ static void report_item(tune_run *run, const item *it) {
 /* What others measured when its turn came, until each is done or the time is over. */
 static void tune_busy(tune_run *run) {
   enum { LOOK_MS = 20 };
-  while (run->busy > 0 && !interrupted && share_ms(run, NULL) >= 0) {
+  while (run->busy > 0 && !cli_interrupted && share_ms(run, NULL) >= 0) {
     const size_t before = run->busy;
-    for (size_t i = 0; i < run->count && !interrupted; i++) {
+    for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
       item *it = &run->items[i];
       if (it->outcome != OUTCOME_BUSY) continue;
       cli_progress_draw(run->progress, it->entry->name, run->count - run->busy, run->measured);
@@ -315,7 +286,7 @@ static void tune_unsure(tune_run *run) {
     left = 0;
     for (size_t i = 0; i < run->count; i++) left += is_unsure(&run->items[i]);
     size_t waiting = left;
-    for (size_t i = 0; i < run->count && left > 0 && !interrupted; i++) {
+    for (size_t i = 0; i < run->count && left > 0 && !cli_interrupted; i++) {
       item *it = &run->items[i];
       if (!is_unsure(it)) continue;
       const double left_ms = 1e3 * (run->options->budget_s - (cli_now_s() - run->start_s));
@@ -336,7 +307,7 @@ static void tune_unsure(tune_run *run) {
 
 static void tune_all(tune_run *run) {
   cli_progress_begin(run->progress, run->count, run->to_measure);
-  for (size_t i = 0; i < run->count && !interrupted; i++) {
+  for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
     item *it = &run->items[i];
     cli_progress_draw(run->progress, it->entry->name, i, run->measured);
     if (it->outcome == OUTCOME_LEFT) tune_item(run, it);
@@ -370,13 +341,13 @@ static tally count_up(const tune_run *run) {
 
 static void print_summary(const tune_run *run, const tally *t) {
   size_t tuned = t->by_outcome[OUTCOME_TUNED];
-  if (interrupted) puts("interrupted: what is done is stored, the same command resumes");
+  if (cli_interrupted) puts("interrupted: what is done is stored, the same command resumes");
   if (t->geomean > 0)
     printf("geomean speedup over the default: %.3fx, weighted by calls x time: %.3fx\n", t->geomean, t->weighted);
   printf("%zu tuned, %zu already stored, ", tuned, t->by_outcome[OUTCOME_STORED]);
   if (t->by_outcome[OUTCOME_SAME]) printf("%zu the same as another, ", t->by_outcome[OUTCOME_SAME]);
   printf("%zu failed, %zu left%s, %.1f s on %s\n", t->by_outcome[OUTCOME_FAILED], t->by_outcome[OUTCOME_LEFT],
-         t->by_outcome[OUTCOME_LEFT] && !interrupted ? " for lack of budget" : "", t->seconds,
+         t->by_outcome[OUTCOME_LEFT] && !cli_interrupted ? " for lack of budget" : "", t->seconds,
          attune_device_name(run->device));
   if (t->by_outcome[OUTCOME_BUSY])
     printf("%zu still measured by other processes: the same command takes their winners\n",
@@ -412,7 +383,7 @@ static int print_json(const tune_run *run, const tally *t) {
                 (json_int_t)t->by_outcome[OUTCOME_BUSY], "incomplete", (json_int_t)t->incomplete, "geomean_speedup",
                 t->geomean > 0 ? cli_json_number(t->geomean) : json_null(), "weighted_speedup",
                 t->weighted > 0 ? cli_json_number(t->weighted) : json_null(), "seconds", cli_json_number(t->seconds),
-                "interrupted", interrupted != 0);
+                "interrupted", cli_interrupted != 0);
   json_object_set_new(object, "unsure", json_integer((json_int_t)t->unsure));
   return cli_print_json(object);
 }
@@ -426,7 +397,7 @@ static int conclude(const tune_run *run) {
     print_summary(run, &t);
   attune_status status = attune_tuner_database_status(run->tuner);
   if (status != ATTUNE_OK) cli_fail(status);
-  if (interrupted) return 128 + interrupted;
+  if (cli_interrupted) return 128 + cli_interrupted;
   return status != ATTUNE_OK || t.by_outcome[OUTCOME_FAILED] ? CLI_FAILED : CLI_DONE;
 }
 
@@ -450,7 +421,7 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
   }
   run.items = cli_alloc(count, sizeof *run.items);
   for (size_t i = 0; i < count; i++) run.items[i].entry = attune_workload_at(workload, i);
-  catch_signals();
+  cli_catch_signals();
   if (!getenv("ATTUNE_LOG")) attune_set_log(on_log, progress, ATTUNE_LOG_WARNING);
   look_up(&run);
   int code = CLI_DONE;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * signals.c: SIGINT and SIGTERM end a long run where what is done is stored. */
+#include "tuning/cli/cli.h"
+
+#include <unistd.h>
+
+/* How long the present problem may go on after a signal: a library that has no memory may never come back. */
+enum { FINISH_SECONDS = 3 };
+
+/* Set by the handler, read between problems. */
+volatile sig_atomic_t cli_interrupted;
+
+static void on_signal(int number) {
+  cli_interrupted = number;
+  (void)alarm(FINISH_SECONDS);
+}
+
+/* The present problem did not come to its end. Every winner before it is stored. */
+static void on_alarm(int number) {
+  static const char line[] = "attune: interrupted: the present problem did not end and is not stored\n";
+  (void)number;
+  if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(128 + cli_interrupted);
+  _exit(128 + cli_interrupted);
+}
+
+/* The first signal ends the run after the present problem, or after some seconds; a second one ends it at once. */
+void cli_catch_signals(void) {
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  action.sa_handler = on_alarm;
+  sigaction(SIGALRM, &action, NULL);
+}
