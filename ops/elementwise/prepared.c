@@ -137,7 +137,7 @@ attune_status at_prepared_check_scalars(const at_prepared *p, const attune_eleme
 static void find_extents(at_prepared *p, const at_view *views) {
   for (int k = 0; k < p->tensors; k++) {
     const int64_t size = (int64_t)attune_dtype_size(views[k].dtype);
-    const at_layout_operand *o = &p->layout.operands[k];
+    at_layout_operand *o = &p->layout.operands[k];
     int64_t low = o->offset, high = o->offset;
     p->first[k] = o->offset * size;
     p->size[k] = (uint8_t)size;
@@ -149,6 +149,7 @@ static void find_extents(at_prepared *p, const at_view *views) {
     }
     p->low[k] = low * size;
     p->high[k] = (high + 1) * size;
+    o->offset = 0; /* a launch is given the first element walked */
   }
 }
 
