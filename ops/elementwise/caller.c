@@ -5,6 +5,7 @@
 
 #include "ops/elementwise/canonical.h"
 #include "ops/elementwise/cases.h"
+#include "ops/elementwise/prepared.h"
 #include "tuning/registry.h"
 
 /* A program's call: its expression, and its operands, which point into the struct. */
@@ -118,9 +119,21 @@ attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *t
   return status;
 }
 
+/* The operands are those of the problem that plan_create was given; the plan may number them in another order. */
 attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands) {
+  const at_elementwise *p = at_elementwise_of(plan->problem);
+  const at_prepared *prepared = plan->own;
+  const at_elementwise_operands *given = operands;
+  at_elementwise_operands o = *given;
   written w;
-  attune_status status = write_call(&w, at_elementwise_of(plan->problem), operands);
+  for (int i = 0; i < p->input_count; i++)
+    o.tensors[p->output_count + i] = given->tensors[p->output_count + prepared->input_of[i]];
+  for (int i = 0; i < p->scalar_count; i++) o.scalars[i] = given->scalars[prepared->scalar_of[i]];
+  attune_status status = write_call(&w, p, &o);
+  const written numbered = w;
+  for (int i = 0; i < p->input_count; i++)
+    w.tensors[p->output_count + prepared->input_of[i]] = numbered.tensors[p->output_count + i];
+  for (int i = 0; i < p->scalar_count; i++) w.scalars[prepared->scalar_of[i]] = numbered.scalars[i];
   if (status == ATTUNE_OK) status = attune_elementwise_plan_run(plan, stream, &w.operands);
   attune_generator_destroy(w.generator);
   return status;

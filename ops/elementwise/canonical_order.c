@@ -161,6 +161,7 @@ attune_status at_canonical_order(at_graph *graph) {
       const at_node *n = &graph->nodes[i];
       if (!anonymous(n)) continue;
       r.leaf[i] = n->kind == AT_NODE_SCALAR ? graph->scalar_dtypes[n->index] : n->dtype;
+      if (n->kind == AT_NODE_INPUT) r.leaf[i] |= (uint64_t)graph->signature->tensors[n->index].colour << 8;
       r.leaves[r.leaf_count++] = i;
     }
     refine(&r);

@@ -84,6 +84,7 @@ typedef struct at_operand_name {
   char name[AT_EXPRESSION_NAME];
   uint8_t dtype; /* of a tensor; of a scalar f64, i64, bool or c128: what kind of number it is, which promotes as
                     Python's numbers do in torch: no more than its kind */
+  uint8_t colour; /* of a tensor: orders those that the expression does not tell apart, x and bias of "x + bias" */
 } at_operand_name;
 
 typedef struct at_expression {

@@ -79,8 +79,20 @@ static attune_status put_name(at_operand_name *to, const char *name, attune_dtyp
   return ATTUNE_OK;
 }
 
-static attune_status compile(at_expression **out, const char *text, const attune_elementwise_operands *o) {
-  at_operand_name tensors[AT_EXPRESSION_INPUTS], scalars[AT_EXPRESSION_SCALARS];
+/* Inputs are told apart by how they lie, so that "x + bias" and "bias + x" are one problem. */
+static void colour(at_operand_name *tensors, const attune_elementwise_operands *o, const at_view *views) {
+  at_layout layout;
+  at_message kept;
+  at_message_keep(&kept);
+  const bool good = at_layout_make(&layout, &views[0].shape, views, o->output_count + o->input_count) == ATTUNE_OK;
+  for (int i = 0; i < o->input_count; i++)
+    tensors[i].colour = good ? (uint8_t)layout.operands[o->output_count + i].layout_class : 0;
+  (void)at_message_settle(&kept, ATTUNE_OK); /* what is wrong is told later */
+}
+
+static attune_status compile(at_expression **out, const char *text, const attune_elementwise_operands *o,
+                             const at_view *views) {
+  at_operand_name tensors[AT_EXPRESSION_INPUTS] = {0}, scalars[AT_EXPRESSION_SCALARS] = {0};
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < o->input_count && status == ATTUNE_OK; i++)
     status = put_name(&tensors[i], o->inputs[i].name, o->inputs[i].dtype, "input", i);
@@ -89,6 +101,7 @@ static attune_status compile(at_expression **out, const char *text, const attune
     status = put_name(&scalars[i], o->scalars[i].name, kind, "scalar", i);
   }
   if (status != ATTUNE_OK) return status;
+  colour(tensors, o, views);
   const at_signature signature = {tensors, scalars, o->input_count, o->scalar_count};
   status = at_expression_create(out, text, strnlen(text, AT_EXPRESSION_CHARS + 1), &signature);
   if (status != ATTUNE_OK || (*out)->output_count == o->output_count) return status;
@@ -153,25 +166,26 @@ static void find_extents(at_prepared *p, const at_view *views) {
   }
 }
 
-/* Address bits of all tensors that move, `head` elements on. */
-static uintptr_t bits_at(const at_prepared *p, void *const *tensors, int head) {
+/* Bits of the lowest addresses of all tensors that move, `head` elements on. */
+static uintptr_t bits_at(const at_prepared *p, const at_view *views, int head) {
   uintptr_t bits = 0;
   for (int k = 0; k < p->tensors; k++)
-    if (p->step[k]) bits |= (uintptr_t)tensors[k] + (uintptr_t)head * p->step[k];
+    if (p->step[k])
+      bits |= (uintptr_t)views[k].data + (uintptr_t)p->low[k] + (uintptr_t)head * p->step[k];
   return bits;
 }
 
 /* On a GPU one-dimensional work may begin with a few single elements, so that the rest is aligned. */
-static uint8_t find_alignment(at_prepared *p, const attune_device *device, void *const *tensors) {
+static uint8_t find_alignment(at_prepared *p, const attune_device *device, const at_view *views) {
   enum { MOST = 16 };
   p->head = 0;
-  if (!device) return at_alignment_of(bits_at(p, tensors, 0));
+  if (!device) return at_alignment_of(bits_at(p, views, 0));
   bool flat = device->properties.kind == ATTUNE_DEVICE_CUDA && p->layout.dims == 1 && p->layout.count >= 64;
   for (int k = 0; k < p->tensors && flat; k++)
     flat = p->layout.operands[k].strides[0] == 0 || p->layout.operands[k].strides[0] == 1;
-  uint8_t best = at_alignment_on(device, bits_at(p, tensors, 0));
+  uint8_t best = at_alignment_on(device, bits_at(p, views, 0));
   for (int head = 1; head < MOST && flat && best < MOST; head++) {
-    const uint8_t alignment = at_alignment_on(device, bits_at(p, tensors, head));
+    const uint8_t alignment = at_alignment_on(device, bits_at(p, views, head));
     if (alignment <= best) continue;
     best = alignment;
     p->head = head;
@@ -191,16 +205,14 @@ static attune_status lay_out(at_prepared *p, const at_view *views, const attune_
                              const attune_elementwise_operands *o) {
   const at_expression *e = p->expression;
   const at_view *outputs = views, *inputs = views + e->output_count;
-  void *tensors[AT_TENSORS];
   at_elementwise_use use = {.accuracy = o->accuracy == ATTUNE_REDUCED ? ATTUNE_REDUCED : ATTUNE_STRICT};
   _Alignas(8) char room[AT_PROBLEM_BYTES];
   at_elementwise *problem = (at_elementwise *)(void *)room;
   p->tensors = e->output_count + e->input_count;
   find_extents(p, views);
-  for (int k = 0; k < p->tensors; k++) tensors[k] = (char *)(uintptr_t)views[k].data + p->first[k];
   for (int i = 0; i < e->output_count; i++) use.outputs[i] = (uint8_t)outputs[i].dtype;
   find_in_place(&use, e, outputs, inputs);
-  use.alignment = find_alignment(p, device, tensors);
+  use.alignment = find_alignment(p, device, views);
   const attune_status status = at_elementwise_make(problem, e, &p->layout, &use);
   if (status != ATTUNE_OK) return status;
   p->problem = malloc(problem->bytes);
@@ -239,7 +251,7 @@ static attune_status prepare(at_prepared *p, bool *empty, const attune_device *d
                              const attune_elementwise_operands *o) {
   at_view given[AT_TENSORS], views[AT_TENSORS];
   attune_status status = read_views(given, o);
-  if (status == ATTUNE_OK) status = compile(&p->expression, text, o);
+  if (status == ATTUNE_OK) status = compile(&p->expression, text, o, given);
   if (status != ATTUNE_OK) return status;
   find_operands(p, o);
   keep_tensors(p, o);
@@ -283,7 +295,7 @@ attune_status at_prepared_describe(at_prepared **out, const char *text, const at
   at_prepared *p = status == ATTUNE_OK ? calloc(1, sizeof *p) : NULL;
   if (status == ATTUNE_OK && !p) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
   if (status == ATTUNE_OK) status = read_views(given, o);
-  if (status == ATTUNE_OK) status = compile(&p->expression, text, o);
+  if (status == ATTUNE_OK) status = compile(&p->expression, text, o, given);
   if (status == ATTUNE_OK) {
     find_operands(p, o);
     order_views(views, p, given);
@@ -379,7 +391,7 @@ bool at_prepared_aligned(const at_prepared *p, const attune_elementwise_operands
   for (int k = 0; k < p->tensors; k++) {
     const attune_tensor *t = tensor_of(p, o, k);
     own |= (uintptr_t)t->data & (at_element_alignment(t->dtype) - 1);
-    if (p->step[k]) bits |= (uintptr_t)t->data + (uintptr_t)p->first[k] + (uintptr_t)p->head * p->step[k];
+    if (p->step[k]) bits |= (uintptr_t)t->data + (uintptr_t)p->low[k] + (uintptr_t)p->head * p->step[k];
   }
   return own == 0 && (bits & ((uintptr_t)least - 1)) == 0;
 }
