@@ -5,6 +5,7 @@
 
 #include "ops/elementwise/canonical.h"
 #include "ops/elementwise/cases.h"
+#include "ops/elementwise/prepared.h"
 #include "tuning/registry.h"
 
 /* A program's call: its expression, and its operands, which point into the struct. */
@@ -118,9 +119,23 @@ attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *t
   return status;
 }
 
+/* The plan's problem is not folded, and its inputs and scalars may have another order than the problem that the plan was
+ * made from: those of the call are in the latter's. */
 attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands) {
+  const at_prepared *p = plan->own;
+  const int outputs = p->expression->output_count, inputs = p->expression->input_count;
+  at_elementwise_operands ordered = *(const at_elementwise_operands *)operands;
+  const at_elementwise_operands given = ordered;
+  attune_tensor tensors[AT_EXPRESSION_INPUTS];
+  attune_scalar scalars[AT_EXPRESSION_SCALARS];
   written w;
-  attune_status status = write_call(&w, at_elementwise_of(plan->problem), operands);
+  for (int i = 0; i < inputs; i++) ordered.tensors[outputs + i] = given.tensors[outputs + p->input_of[i]];
+  for (int i = 0; i < p->expression->scalar_count; i++) ordered.scalars[i] = given.scalars[p->scalar_of[i]];
+  attune_status status = write_call(&w, p->problem, &ordered);
+  for (int i = 0; i < inputs; i++) tensors[p->input_of[i]] = w.tensors[outputs + i];
+  for (int i = 0; i < p->expression->scalar_count; i++) scalars[p->scalar_of[i]] = w.scalars[i];
+  w.operands.inputs = tensors;
+  w.operands.scalars = scalars;
   if (status == ATTUNE_OK) status = attune_elementwise_plan_run(plan, stream, &w.operands);
   attune_generator_destroy(w.generator);
   return status;
