@@ -97,8 +97,7 @@ static void in_place_and_random(void **state) {
 
 static void prints_every_kind(void **state) {
   (void)state;
-  static const char *const dtypes[] = {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8",  "i16", "i32",
-                                       "i64", "u8",  "u16", "u32",  "u64",    "bool",   "c64", "c128"};
+  static const char *const dtypes[] = {"f64", "bf16", "f8e4m3", "i8", "u64", "bool", "c128"};
   for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
     expect_run(0, EVAL("a", QUICK, "33", "--dtype", dtypes[i], "--sample", "10"));
     expect_out("checked    10 of 33 elements are right");

@@ -119,21 +119,23 @@ attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *t
   return status;
 }
 
-/* The operands are those of the problem that plan_create was given; the plan may number them in another order. */
+/* The plan's problem is not folded, and its inputs and scalars may have another order than the problem that the plan was
+ * made from: those of the call are in the latter's. */
 attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands) {
-  const at_elementwise *p = at_elementwise_of(plan->problem);
-  const at_prepared *prepared = plan->own;
-  const at_elementwise_operands *given = operands;
-  at_elementwise_operands o = *given;
+  const at_prepared *p = plan->own;
+  const int outputs = p->expression->output_count, inputs = p->expression->input_count;
+  at_elementwise_operands ordered = *(const at_elementwise_operands *)operands;
+  const at_elementwise_operands given = ordered;
+  attune_tensor tensors[AT_EXPRESSION_INPUTS];
+  attune_scalar scalars[AT_EXPRESSION_SCALARS];
   written w;
-  for (int i = 0; i < p->input_count; i++)
-    o.tensors[p->output_count + i] = given->tensors[p->output_count + prepared->input_of[i]];
-  for (int i = 0; i < p->scalar_count; i++) o.scalars[i] = given->scalars[prepared->scalar_of[i]];
-  attune_status status = write_call(&w, p, &o);
-  const written numbered = w;
-  for (int i = 0; i < p->input_count; i++)
-    w.tensors[p->output_count + prepared->input_of[i]] = numbered.tensors[p->output_count + i];
-  for (int i = 0; i < p->scalar_count; i++) w.scalars[prepared->scalar_of[i]] = numbered.scalars[i];
+  for (int i = 0; i < inputs; i++) ordered.tensors[outputs + i] = given.tensors[outputs + p->input_of[i]];
+  for (int i = 0; i < p->expression->scalar_count; i++) ordered.scalars[i] = given.scalars[p->scalar_of[i]];
+  attune_status status = write_call(&w, p->problem, &ordered);
+  for (int i = 0; i < inputs; i++) tensors[p->input_of[i]] = w.tensors[outputs + i];
+  for (int i = 0; i < p->expression->scalar_count; i++) scalars[p->scalar_of[i]] = w.scalars[i];
+  w.operands.inputs = tensors;
+  w.operands.scalars = scalars;
   if (status == ATTUNE_OK) status = attune_elementwise_plan_run(plan, stream, &w.operands);
   attune_generator_destroy(w.generator);
   return status;
