@@ -50,7 +50,14 @@ static void both_operations_in_one_file(void **state) {
   free(problem);
   expect_run(0, "show", HERE);
   expect_out("min(t0, t1)), bf16(max(t0, t1))");
-  expect_run(0, "verify", HERE, "--sample", "0", "--json");
+  /* On a busy machine a winner may not hold its time; its numbers hold anywhere. */
+  const int code = finish(start((const char *const[]){"verify", HERE, "--sample", "0", "--json", NULL}, out_path));
+  assert_in_range(code, 0, 1);
+  json_t *checked = parse_out();
+  assert_int_equal(member(checked, "timed"), 6);
+  assert_int_equal(member(checked, "failed"), 0);
+  assert_null(strstr(out_text, "wrong numbers"));
+  json_decref(checked);
 }
 
 static void recorded_calls_are_tuned(void **state) {
