@@ -137,7 +137,7 @@ static attune_tuner *tuner_of(attune_mode mode) {
   return tuner;
 }
 
-static float a[200000], b[200000], out[200000];
+static float a[5000], b[5000], out[5000];
 
 static void begin(call *k, int64_t count) {
   call_begin(k);
@@ -165,7 +165,7 @@ static void tuned_and_found_again(void **state) {
   call k;
   attune_decision d;
   attune_recheck r;
-  begin(&k, 10000);
+  begin(&k, 3000);
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
   OK(attune_explain(tuner, host, text_of("x * y + x", &k), &d));
   assert_int_equal(d.source, ATTUNE_SOURCE_DEFAULT);
@@ -178,12 +178,12 @@ static void tuned_and_found_again(void **state) {
   tuner = tuner_of(ATTUNE_MODE_CACHED);
   OK(attune_explain(tuner, host, text_of("y + x * y", &k), &d)); /* with the names the other way round */
   assert_int_equal(d.source, ATTUNE_SOURCE_STORED);
-  for (int i = 0; i < 10000; i++) a[i] = (float)(i % 100), b[i] = (float)(i % 7);
+  for (int i = 0; i < 3000; i++) a[i] = (float)(i % 100), b[i] = (float)(i % 7);
   OK(attune_elementwise(tuner, stream, "x * y + x", &k.operands));
-  for (int i = 0; i < 10000; i++) assert_true(out[i] == a[i] * b[i] + a[i]);
-  begin(&k, 10007); /* of the same class or not, it is computed whole */
+  for (int i = 0; i < 3000; i++) assert_true(out[i] == a[i] * b[i] + a[i]);
+  begin(&k, 3007); /* of the same class or not, it is computed whole */
   OK(attune_elementwise(tuner, stream, "x * y + x", &k.operands));
-  begin(&k, 10001);
+  begin(&k, 3001);
   OK(attune_verify(tuner, host, d.problem, 0, &r));
   assert_int_not_equal(r.verdict, ATTUNE_VERDICT_WRONG);
   attune_tuner_destroy(tuner);
@@ -195,9 +195,9 @@ static void sizes_of_one_class(void **state) {
   call k;
   attune_decision d;
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
-  begin(&k, 100003);
+  begin(&k, 3003);
   OK(attune_tune(tuner, host, text_of("x - y", &k), 0, 0, NULL));
-  begin(&k, 100005);
+  begin(&k, 3005);
   OK(attune_explain(tuner, host, text_of("x - y", &k), &d));
   assert_true(d.source == ATTUNE_SOURCE_STORED || d.source == ATTUNE_SOURCE_TUNED);
   begin(&k, 200);

@@ -117,9 +117,10 @@ static attune_status spread(int64_t *strides, const at_shape *shape, const at_vi
                      name_of(name, sizeof name, views, i), (long long)size, d, (long long)wanted,
                      wanted == 1 ? ", as the output's" : " or 1");
     strides[d] = size > 1 ? view->strides[own] : 0;
-    const int64_t length = strides[d] < 0 ? -strides[d] : strides[d];
+    const bool least = strides[d] == INT64_MIN; /* has no opposite */
+    const int64_t length = strides[d] < 0 && !least ? -strides[d] : strides[d];
     int64_t part;
-    if (strides[d] == INT64_MIN || !at_mul_i64(&part, length, size > 0 ? size - 1 : 0) ||
+    if (least || !at_mul_i64(&part, length, size > 0 ? size - 1 : 0) ||
         !at_add_i64(&extent, extent, part) || extent > INT64_MAX / WIDEST - 1)
       return at_fail(ATTUNE_INVALID_ARGUMENT, "%s reaches over more than 2^63 bytes; its strides are too large",
                      name_of(name, sizeof name, views, i));
