@@ -73,7 +73,7 @@ static double time_copy(bench *b, size_t bytes) {
 }
 
 static at_expression *parse(const bench_case *c, attune_dtype dtype) {
-  at_operand_name tensors[BUFFERS] = {{{0}, 0}}, scalar = {"s", ATTUNE_F64};
+  at_operand_name tensors[BUFFERS] = {{{0}, 0, 0}}, scalar = {"s", ATTUNE_F64, 0};
   const at_signature signature = {tensors, &scalar, (int)strlen(c->names), strstr(c->text, "s ") != NULL};
   for (int i = 0; i < signature.tensor_count; i++) {
     tensors[i].name[0] = c->names[i];

@@ -245,7 +245,8 @@ static inline const char *conform_plan(conform_scene *s, const at_plan *plan, co
     if (out_way) *out_way = (conform_way)way;
     (void)conform_run(&r, (conform_way)way); /* the first one may load code and make a workspace: it may wait */
     why = conform_behind_gate(&r, (conform_way)way);
-    if (!why) why = conform_in_graph(&r, (conform_way)way);
+    const bool draws = way != CONFORM_LAUNCH && s->op->draws && s->op->draws(s->problem);
+    if (!why && !draws) why = conform_in_graph(&r, (conform_way)way);
   }
   if (!why && !at_sole_plan_hit(&r.sole)) why = "is not what the public call comes to";
   attune_plan_destroy(r.caller);

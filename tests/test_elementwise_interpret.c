@@ -14,7 +14,7 @@
 static int graph_count = 60, pattern_count = 300;
 
 static at_expression *compile(const char *text, const char *names, const attune_dtype *dtypes) {
-  at_operand_name tensors[AT_EXPRESSION_INPUTS] = {{{0}, 0}}, scalar = {"s", ATTUNE_F64};
+  at_operand_name tensors[AT_EXPRESSION_INPUTS] = {{{0}, 0, 0}}, scalar = {"s", ATTUNE_F64, 0};
   at_signature signature = {.tensors = tensors, .scalars = &scalar, .scalar_count = strstr(text, "s *") != NULL};
   for (int i = 0; names[i]; i++, signature.tensor_count++) {
     tensors[i].name[0] = names[i];

@@ -193,7 +193,7 @@ static void forms(void **state) {
 static void from_text(void **state) {
   (void)state;
   static const char *const texts[] = {"gelu(a + b) * b", "rand() < s ? a * 2 : b", "where(isnan(a), b, a ** 2 + s)"};
-  const at_operand_name tensors[] = {{"a", ATTUNE_BF16}, {"b", ATTUNE_BF16}}, scalar = {"s", ATTUNE_F64};
+  const at_operand_name tensors[] = {{"a", ATTUNE_BF16, 0}, {"b", ATTUNE_BF16, 0}}, scalar = {"s", ATTUNE_F64, 0};
   const at_shape shape = {1, {100000}};
   for (size_t i = 0; i < AT_COUNT(texts); i++) {
     const at_signature signature = {tensors, &scalar, 2, strstr(texts[i], " s") != NULL};

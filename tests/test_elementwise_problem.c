@@ -59,7 +59,7 @@ static void draw_strides(at_view *v, bool output, bool dense) {
 }
 
 static at_expression *expression_of(const char *text, int inputs, attune_dtype dtype) {
-  static const at_operand_name names[] = {{"a", ATTUNE_F32}, {"b", ATTUNE_F32}, {"c", ATTUNE_F32}};
+  static const at_operand_name names[] = {{"a", ATTUNE_F32, 0}, {"b", ATTUNE_F32, 0}, {"c", ATTUNE_F32, 0}};
   at_operand_name tensors[3];
   memcpy(tensors, names, sizeof names);
   tensors[0].dtype = (uint8_t)dtype;

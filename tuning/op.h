@@ -125,6 +125,10 @@ typedef struct at_op {
                                const void *operands);
   attune_status (*plan_run)(const attune_plan *plan, attune_stream *stream, const void *operands);
 
+  /* Optional: the problem draws random numbers: captures of these calls want a generator that is registered with the
+   * graph, which these slots do not have. NULL: none does. */
+  bool (*draws)(const void *problem);
+
   /* Optional: a call of the plan as a program makes it, by the public function and a look-up that hits, so that what
    * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the plan.
    * `plan` must outlive the caller; `operands` are some of those that it will be given. */

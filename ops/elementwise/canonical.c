@@ -100,13 +100,8 @@ typedef struct numbering {
   bool *named;                                                      /* by new number */
 } numbering;
 
-static uint16_t operand_number(bool numbered, int *numbers, int index, int *count, at_operand_name *into,
+static uint16_t operand_number(int *numbers, int index, int *count, at_operand_name *into,
                                const at_operand_name *from) {
-  if (numbered) {
-    into[index] = from[index];
-    if (index >= *count) *count = index + 1;
-    return (uint16_t)index;
-  }
   if (numbers[index] < 0) {
     numbers[index] = *count;
     into[(*count)++] = from[index];
@@ -118,11 +113,10 @@ static void number_leaf(numbering *s, at_node *n) {
   at_expression *e = s->e;
   switch (n->kind) {
   case AT_NODE_INPUT:
-    n->index = operand_number(s->g->numbered, s->inputs, n->index, &e->input_count, e->inputs, s->signature->tensors);
+    n->index = operand_number(s->inputs, n->index, &e->input_count, e->inputs, s->signature->tensors);
     break;
   case AT_NODE_SCALAR:
-    n->index =
-        operand_number(s->g->numbered, s->scalars, n->index, &e->scalar_count, e->scalars, s->signature->scalars);
+    n->index = operand_number(s->scalars, n->index, &e->scalar_count, e->scalars, s->signature->scalars);
     break;
   case AT_NODE_UNIFORM: n->index = (uint16_t)e->uniform_count++; break;
   case AT_NODE_NORMAL: n->index = (uint16_t)e->normal_count++; break;

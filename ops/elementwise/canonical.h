@@ -16,7 +16,6 @@ typedef struct at_graph {
   bool *named;      /* has a name of its own in the text, t0 ... */
   const uint8_t *scalar_dtypes;
   const at_signature *signature;
-  bool numbered; /* operands have the signature's numbers, not those of their first use */
 } at_graph;
 
 /* Takes the live nodes of what was built. INVALID_ARGUMENT: too many; OUT_OF_MEMORY. */

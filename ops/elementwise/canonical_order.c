@@ -105,13 +105,26 @@ static int spread(refinement *r) {
   return ties;
 }
 
-/* The first leaf of the group with the least key becomes one of its own. */
+static int colour_of(const refinement *r, int leaf) {
+  const at_node *n = &r->g->nodes[leaf];
+  return n->kind == AT_NODE_INPUT ? r->g->signature->tensors[n->index].colour : 0;
+}
+
+/* Is leaf a to be told apart rather than b? By the groups' keys; within a group by colour, then the first. */
+static bool is_rather(const refinement *r, int a, int b) {
+  if (r->leaf[a] != r->leaf[b]) return r->leaf[a] < r->leaf[b];
+  return alike(r, a, b) && colour_of(r, a) < colour_of(r, b);
+}
+
+/* One leaf of the group with the least key becomes one of its own. Which one is no matter to the graph, for they can
+ * change places. */
 static void tell_apart(refinement *r) {
   int chosen = -1;
-  for (int i = 0; i < r->leaf_count; i++)
-    for (int j = 0; j < r->leaf_count; j++)
-      if (alike(r, r->leaves[i], r->leaves[j]) && (chosen < 0 || r->leaf[r->leaves[i]] < r->leaf[chosen]))
-        chosen = r->leaves[i];
+  for (int i = 0; i < r->leaf_count; i++) {
+    bool tied = false;
+    for (int j = 0; j < r->leaf_count; j++) tied = tied || (j != i && alike(r, r->leaves[i], r->leaves[j]));
+    if (tied && (chosen < 0 || is_rather(r, r->leaves[i], chosen))) chosen = r->leaves[i];
+  }
   const at_node *n = &r->g->nodes[chosen];
   for (int i = 0; i < r->leaf_count; i++)
     if (same_operand(n, &r->g->nodes[r->leaves[i]])) r->leaf[r->leaves[i]] = mix(r->leaf[r->leaves[i]], 0x66697273);
@@ -161,7 +174,6 @@ attune_status at_canonical_order(at_graph *graph) {
       const at_node *n = &graph->nodes[i];
       if (!anonymous(n)) continue;
       r.leaf[i] = n->kind == AT_NODE_SCALAR ? graph->scalar_dtypes[n->index] : n->dtype;
-      if (n->kind == AT_NODE_INPUT) r.leaf[i] |= (uint64_t)graph->signature->tensors[n->index].colour << 8;
       r.leaves[r.leaf_count++] = i;
     }
     refine(&r);

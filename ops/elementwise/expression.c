@@ -29,8 +29,7 @@ static attune_status finish(at_parser *p, at_expression **out) {
   attune_status status = check_built(p, ATTUNE_OK);
   if (status == ATTUNE_OK) status = at_graph_create(&graph, &p->build, outputs, p->output_count);
   graph.signature = p->signature;
-  graph.numbered = p->numbered;
-  if (status == ATTUNE_OK && !p->numbered) status = at_canonical_order(&graph);
+  if (status == ATTUNE_OK) status = at_canonical_order(&graph);
   if (status == ATTUNE_OK) status = at_canonical_finish(&graph, p->signature, out);
   at_graph_destroy(&graph);
   return status;
@@ -129,26 +128,6 @@ static attune_status read_operands(const at_source *source, operands *into, size
   return status;
 }
 
-/* Is operand k of the expression the one that the text numbers so? */
-static bool is_numbered(const at_expression *e) {
-  bool good = true;
-  for (int i = 0; i < e->input_count; i++) good = good && strcmp(e->inputs[i].name, at_canonical_tensor(i)) == 0;
-  for (int i = 0; i < e->scalar_count; i++) good = good && e->scalars[i].name[1] == '0' + i;
-  return good;
-}
-
-static attune_status keep_text(at_expression **e, const char *text) {
-  char *copy = strdup(text);
-  if (copy) {
-    free((*e)->text);
-    (*e)->text = copy;
-    return ATTUNE_OK;
-  }
-  at_expression_destroy(*e);
-  *e = NULL;
-  return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression");
-}
-
 attune_status at_expression_parse_canonical(at_expression **out, const char *text) {
   *out = NULL;
   if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression is NULL; should be text, as in \"f32 i0: -i0\"");
@@ -161,12 +140,6 @@ attune_status at_expression_parse_canonical(at_expression **out, const char *tex
   const at_signature signature = {o.tensors, o.scalars, o.tensor_count, o.scalar_count};
   if (status == ATTUNE_OK) status = at_check_signature(&signature);
   if (status != ATTUNE_OK) return status;
-  at_parser p = {.source = source, .signature = &signature, .canonical = true, .token = {.at = after}}, again = p;
-  status = compile_in_c(&p, out);
-  if (status != ATTUNE_OK || is_numbered(*out)) return status;
-  at_expression_destroy(*out);
-  *out = NULL;
-  again.numbered = true; /* operands that nothing but their numbers tells apart keep these, and the text is as it was */
-  status = compile_in_c(&again, out);
-  return status == ATTUNE_OK ? keep_text(out, text) : status;
+  at_parser p = {.source = source, .signature = &signature, .canonical = true, .token = {.at = after}};
+  return compile_in_c(&p, out);
 }

@@ -82,7 +82,7 @@ typedef struct at_node {
 
 typedef struct at_operand_name {
   char name[AT_EXPRESSION_NAME];
-  uint8_t dtype; /* of a tensor; of a scalar f64, i64, bool or c128: what kind of number it is, which promotes as
+  uint8_t dtype;  /* of a tensor; of a scalar f64, i64, bool or c128: what kind of number it is, which promotes as
                     Python's numbers do in torch: no more than its kind */
   uint8_t colour; /* of a tensor: orders those that the expression does not tell apart, x and bias of "x + bias" */
 } at_operand_name;
@@ -112,7 +112,8 @@ typedef struct at_signature {
 attune_status at_expression_create(at_expression **out, const char *text, size_t length, const at_signature *signature);
 void at_expression_destroy(at_expression *expression);
 
-/* From a canonical text, as `text` has it: an equal graph, with the operands' names i0, s0 and so on. */
+/* From a canonical text, as `text` has it: an equal graph, node for node. Of operands that can change places the names may
+ * have: operand k of the graph is operand k of the one that the text is of, whatever its name. */
 attune_status at_expression_parse_canonical(at_expression **out, const char *text);
 
 /* functions.def by number: its name, arity, rule. */

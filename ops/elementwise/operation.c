@@ -53,6 +53,10 @@ static bool deterministic(const void *problem) {
   return false; /* nothing that needs to be asked for: every implementation is */
 }
 
+static bool draws(const void *problem) {
+  return at_elementwise_draws(at_elementwise_of(problem)) > 0;
+}
+
 static double distance(const void *problem, const void *other) {
   const at_elementwise *p = at_elementwise_of(problem), *q = at_elementwise_of(other);
   double sum = 0.0;
@@ -88,6 +92,7 @@ const at_op at_elementwise_op = {
     .call = at_elementwise_call,
     .plan_create = at_elementwise_call_plan_create,
     .plan_run = at_elementwise_call_plan_run,
+    .draws = draws,
     .reference_create = at_elementwise_reference_create,
     .reference_compare = at_elementwise_reference_compare,
     .reference_destroy = at_elementwise_reference_destroy,

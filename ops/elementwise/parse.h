@@ -18,7 +18,6 @@ typedef struct at_local {
 typedef struct at_parser {
   at_source source;
   const at_signature *signature;
-  bool numbered;  /* operands keep the signature's numbers */
   bool canonical; /* every number is of the dtype that it is written with, and none is weak */
   at_token token; /* the current one */
   int depth;
