@@ -73,11 +73,11 @@ ATTUNE_API attune_status attune_elementwise_plan_create(attune_plan **out, attun
                                                         const attune_elementwise_operands *operands);
 
 /* Runs a plan of attune_elementwise_plan_create on any stream of its device; allocates nothing. Outputs, inputs and
- * scalars are those of the plan, in the same order, with the same dtypes, shapes and strides, and aligned at least as
- * well; data, scalars' values and the generator may be others. An output is the memory of an input if it was when the plan
- * was made; a run does not look for other overlap. Names are not looked at. Errors: INVALID_ARGUMENT (null; a plan of
- * another operation; a stream of another device; operands the plan was not made for), DEVICE_ERROR, CAPTURING. One plan
- * may run in many threads at once, each on its own stream. Allowed in capture. */
+ * scalars are those of the plan, in the same order, with the same dtypes, kinds, shapes and strides, and aligned at least
+ * as well; data, scalars' values and the generator may be others. An output is the memory of an input only if one was
+ * when the plan was made. Names are not looked at. Errors: INVALID_ARGUMENT (null; a plan of another operation; a stream
+ * of another device; operands the plan was not made for; overlap), DEVICE_ERROR, CAPTURING. One plan may run in many
+ * threads at once, each on its own stream. Allowed in capture. */
 ATTUNE_API attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
                                                      const attune_elementwise_operands *operands);
 
