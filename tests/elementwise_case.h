@@ -241,7 +241,7 @@ static inline double case_allowed(at_function f, attune_dtype d) {
   if (d == ATTUNE_C128) return f == AT_FN_POWER ? 4000 : 16; /* the exponent's error, and it is up to 1000 */
   if (d == ATTUNE_C64) return 4;
   if (d == ATTUNE_F32) return 2.5; /* 2, and the reference is rounded */
-  if (d == ATTUNE_F64) return f == AT_FN_LGAMMA || f == AT_FN_TGAMMA ? 64 : 8;
+  if (d == ATTUNE_F64) return f == AT_FN_LGAMMA || f == AT_FN_TGAMMA ? 128 : 8;
   return 1;
 }
 

@@ -67,7 +67,7 @@ bool at_cuda_supports(const at_cuda_problem *problem, const at_cuda_choice *choi
 int at_cuda_candidates(const at_cuda_problem *problem, int capability, at_cuda_choice *out, int max);
 
 /* The numbers of the element that the expression needs, in the order of the layout's operands: -1 for its number in
- * row-major order, else a dimension counted from the innermost one. Draws of random numbers need the first. */
+ * row-major order, then all dimensions up to the last one asked for, counted from the innermost one. Draws of random numbers need the first. */
 int at_cuda_indices(const at_expression *expression, int out[AT_CUDA_INDICES]);
 
 /* Finds alignments and head from where the first elements lie. */

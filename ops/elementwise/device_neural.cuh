@@ -183,7 +183,7 @@ AT_INLINE float at_gelu(float x) {
   e = __fmaf_rn(e, f, 0x1.fffffap-2f);
   e = __fmaf_rn(e * f, f, f);
   /* The share is 2^(n + 24) (q + q_low). */
-  const float p = t * r_high, p_low = __fmaf_rn(t, r_low, __fmaf_rn(t_low, r_high, __fmaf_rn(t, r_high, -p)));
+  const float p = __fmul_rn(t, r_high), p_low = __fmaf_rn(t, r_low, __fmaf_rn(t_low, r_high, __fmaf_rn(t, r_high, -p)));
   const float rest = __fmaf_rn(p, e, __fmaf_rn(p_low, e, p_low));
   const float q = p + rest, q_low = (p - q) + rest;
   /* The last step alone rounds where the result is below the normal numbers. x times 0 is NaN for -inf, as
@@ -223,16 +223,18 @@ AT_FUNCTION1(fn_gelu) {
 AT_FUNCTION1(fn_gelu_tanh) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
     const float h = x * x, u = x * __fmaf_rn(h, -0x1.a5a7dp-4f, -0x1.26aec2p+1f); /* -2 u / ln 2 */
-    return x * at_fast_reciprocal(1.0f + at_fast_exp2(u));
+    const float e = at_fast_exp2(64.0f - fabsf(u)); /* times 2^64: normal where the result is */
+    return (x < 0.0f ? x * e * 0x1p-64f : x) * at_fast_reciprocal(__fmaf_rn(e, 0x1p-64f, 1.0f));
   } else if constexpr (AT_IS_F32) {
     return (float)fn_gelu_tanh<P, double>((double)x);
   } else {
     /* 2 u and what its rounding lost, which the exponential magnifies. */
-    const double h = x * x, p = h * 0x1.2444f2a4d8b4bp-4, g = p + 0x1.9884533d43651p+0, back = g - p;
-    const double g_low =
-        (p - (g - back)) + (0x1.9884533d43651p+0 - back) + fma(h, 0x1.2444f2a4d8b4bp-4, -p) +
-        fma(fma(x, x, -h), 0x1.2444f2a4d8b4bp-4, fma(h, -0x1.6c843a29d1c70p-61, -0x1.cbc0d30ebfd15p-54));
-    const double u = x * g, low = fabs(u) < 1000.0 ? fma(x, g, -u) + x * g_low : 0.0, e0 = exp(-fabs(u));
+    const double h = __dmul_rn(x, x), p = __dmul_rn(h, 0x1.2444f2a4d8b4bp-4), g = __dadd_rn(p, 0x1.9884533d43651p+0);
+    const double back = __dadd_rn(g, -p);
+    const double g_low = __dadd_rn(p, -__dadd_rn(g, -back)) + __dadd_rn(0x1.9884533d43651p+0, -back) +
+                         fma(h, 0x1.2444f2a4d8b4bp-4, -p) +
+                         fma(fma(x, x, -h), 0x1.2444f2a4d8b4bp-4, fma(h, -0x1.6c843a29d1c70p-61, -0x1.cbc0d30ebfd15p-54));
+    const double u = __dmul_rn(x, g), low = fabs(u) < 1000.0 ? fma(x, g, -u) + x * g_low : 0.0, e0 = exp(-fabs(u));
     const double e = fma(e0, x < 0.0 ? low : -low, e0);
     return (x < 0.0 ? x * e : x) / (1.0 + e);
   }

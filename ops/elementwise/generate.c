@@ -175,13 +175,9 @@ void at_cuda_bind_scalars(at_cuda_launch *launch, const at_expression *expressio
 /* ---- nodes ---- */
 
 int at_cuda_indices(const at_expression *e, int out[AT_CUDA_INDICES]) {
-  bool used[AT_DIMS] = {false};
   int count = 0;
-  for (int i = 0; i < e->node_count; i++)
-    if (e->nodes[i].kind == AT_NODE_POSITION && e->nodes[i].index < AT_DIMS) used[e->nodes[i].index] = true;
   if (e->element || e->uniform_count || e->normal_count) out[count++] = -1;
-  for (int d = 0; d < AT_DIMS; d++)
-    if (used[d]) out[count++] = d;
+  for (int d = 0; d <= e->max_position && d < AT_DIMS; d++) out[count++] = d;
   return count;
 }
 

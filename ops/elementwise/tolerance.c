@@ -29,7 +29,7 @@ static double units_allowed(const at_node *node, bool reduced) {
   if (node->kind != AT_NODE_FUNCTION) return 0.0;
   if (reduced && (d == ATTUNE_F32 || d == ATTUNE_C64)) return 0x1p14; /* 2^-9 relative */
   if (at_dtype_kind_of(d) == AT_KIND_COMPLEX) return f == AT_FN_POWER ? 400.0 : 32.0;
-  if (d == ATTUNE_F64) return f == AT_FN_LGAMMA || f == AT_FN_TGAMMA ? 64.0 : 8.0;
+  if (d == ATTUNE_F64) return f == AT_FN_LGAMMA || f == AT_FN_TGAMMA ? 128.0 : 8.0;
   return 4.0;
 }
 
