@@ -463,7 +463,7 @@ static void problems(void **state) {
   assert_string_equal(text, "elementwise 8 strict out=f32 : f32 i0, f32 i1: i0 + i1");
   k.inputs[0].strides = &back;
   OK(attune_elementwise_problem_format(text, sizeof text, "a + b", &k.operands));
-  assert_string_equal(text, "elementwise 8 strict out=f32 i1=-1 : f32 i0, f32 i1: i0 + i1");
+  assert_string_equal(text, "elementwise 8 strict out=f32 i0=-1 : f32 i0, f32 i1: i0 + i1");
   k.inputs[0].strides = NULL;
   k.outputs[0].strides = &zero;
   FAILS(attune_elementwise_problem_format(text, sizeof text, "a + b", &k.operands), ATTUNE_INVALID_ARGUMENT);

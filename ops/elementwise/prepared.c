@@ -170,7 +170,7 @@ static void find_extents(at_prepared *p, const at_view *views) {
 static uintptr_t bits_at(const at_prepared *p, const at_view *views, int head) {
   uintptr_t bits = 0;
   for (int k = 0; k < p->tensors; k++)
-    if (p->step[k])
+    if (p->step[k] && views[k].data)
       bits |= (uintptr_t)views[k].data + (uintptr_t)p->low[k] + (uintptr_t)head * p->step[k];
   return bits;
 }

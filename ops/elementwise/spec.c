@@ -277,7 +277,7 @@ static attune_status read_outputs(at_spec *s, const char *text) {
 
 /* As many outputs as the expression has, of its dtypes. */
 static attune_status type_outputs(at_spec *s, const char *text, const attune_tensor *whole) {
-  at_operand_name tensors[AT_EXPRESSION_INPUTS], scalars[AT_EXPRESSION_SCALARS];
+  at_operand_name tensors[AT_EXPRESSION_INPUTS] = {0}, scalars[AT_EXPRESSION_SCALARS] = {0};
   for (int i = 0; i < s->operands.input_count; i++) {
     (void)at_copy_text(tensors[i].name, sizeof tensors[i].name, s->inputs[i].name);
     tensors[i].dtype = (uint8_t)s->inputs[i].dtype;
