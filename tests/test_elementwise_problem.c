@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_elementwise_problem.c: problems of elementwise: texts, classes, and that what is made for a class is right for every
- * problem of it. ATTUNE_TEST_PROBLEMS: how many random ones (2000). */
+ * problem of it. ATTUNE_TEST_CLASSES: how many random ones (2000). */
 #include "tests/check.h"
 
 #include <stdio.h>
@@ -193,7 +193,7 @@ static void check_kernels(const at_elementwise *p, const at_expression *e, const
 
 static void classes(void **state) {
   (void)state;
-  const char *asked = getenv("ATTUNE_TEST_PROBLEMS");
+  const char *asked = getenv("ATTUNE_TEST_CLASSES");
   const int count = asked ? atoi(asked) : 2000;
   uint64_t room[AT_PROBLEM_BYTES / 8], again[AT_PROBLEM_BYTES / 8];
   for (int i = 0; i < count; i++) {
