@@ -208,7 +208,7 @@ int main(int argc, char **argv) {
   bench_line("# Accuracy of elementwise functions\n");
   bench_line(
       "The worst distance from the exact result found, in units in the last place (ulp) of the result's dtype; 0.5 is "
-      "what\nrounding alone makes. `strict` promises 2. Written by `bench_elementwise_ulp --markdown "
+      "what\nrounding alone makes. `strict` aims at 2. Written by `bench_elementwise_ulp --markdown "
       "docs/accuracy.md`.\n");
   bench_line(
       "- f16 and bf16: all 65536 inputs. f32: %lld random bit patterns; f64: %lld. Functions of two arguments: %lld "

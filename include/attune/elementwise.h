@@ -10,9 +10,11 @@
  * - Random numbers: rand() and randn() come from the generator of the call, in its portable mode, and are the same bits on
  *   every device: draw k is what the k-th call of attune_random_uniform (for rand(), all of which come first) or
  *   attune_random_normal would write for as many f32 elements as the outputs have, in row-major order.
- * - Accuracy: strict: each function within 2 units in the last place of the dtype it is computed in, f32 for f16, bf16 and
- *   8-bit floats; docs/accuracy.md has what was measured. reduced: on CUDA also the device's fast functions.
- *   Results are the same bits in each run; between devices and implementations they may differ within this.
+ * - Accuracy: strict: IEEE arithmetic, in f32 for f16, bf16 and 8-bit floats, and functions meant to be within 2 units in
+ *   the last place. docs/accuracy.md has what was measured, so far on the host alone. A winner's verification allows each
+ *   function 4 units in f32, 8 in f64 (128 for lgamma and tgamma), 32 in complex dtypes (400 for a power). reduced: on
+ *   CUDA also the device's fast functions. Results are the same bits in each run; between devices and implementations
+ *   they may differ within this.
  * - Problems: equal expressions with other names, blanks or order are one problem. Sizes are taken by class: a winner
  *   serves all sizes within a quarter of an octave that divide alike. */
 #ifndef ATTUNE_ELEMENTWISE_H
@@ -81,9 +83,10 @@ ATTUNE_API attune_status attune_elementwise_plan_create(attune_plan **out, attun
 ATTUNE_API attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
                                                      const attune_elementwise_operands *operands);
 
-/* The problem as attune stores it, into out[size], always terminated: its class of sizes, how the operands lie, and the
- * canonical expression: "elementwise 16777216 strict out=f32 : f32 i0, f32 i1: i0 + i1". Data is looked at for its
- * alignment only; it may be NULL, which counts as aligned. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+/* The problem's text, into out[size], always terminated: sizes, how the operands lie, and the canonical expression:
+ * "elementwise 16777216 strict out=f32 : f32 i0, f32 i1: i0 + i1". The sizes are the call's own; attune_tune and
+ * attune_explain go on to their class. Data is looked at for its alignment and for what is in place only; it may be NULL,
+ * which counts as aligned. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_elementwise_problem_format(char *out, size_t size, const char *expression,
                                                            const attune_elementwise_operands *operands);
 
