@@ -126,3 +126,10 @@ void at_cuda_long_divider(uint64_t out[2], uint64_t d) {
   out[0] = (uint64_t)(((((wide)1 << shift) - d) << 64) / d + 1);
   out[1] = shift;
 }
+
+int at_cuda_indices(const at_expression *e, int out[AT_CUDA_INDICES]) {
+  int count = 0;
+  if (e->element || e->uniform_count || e->normal_count) out[count++] = -1;
+  for (int d = 0; d <= e->max_position && d < AT_DIMS; d++) out[count++] = d;
+  return count;
+}

@@ -174,13 +174,6 @@ void at_cuda_bind_scalars(at_cuda_launch *launch, const at_expression *expressio
 
 /* ---- nodes ---- */
 
-int at_cuda_indices(const at_expression *e, int out[AT_CUDA_INDICES]) {
-  int count = 0;
-  if (e->element || e->uniform_count || e->normal_count) out[count++] = -1;
-  for (int d = 0; d <= e->max_position && d < AT_DIMS; d++) out[count++] = d;
-  return count;
-}
-
 /* Which p a dimension's coordinate is; -1: the element's number. */
 static int index_number(const at_expression *e, int dimension) {
   int list[AT_CUDA_INDICES];
