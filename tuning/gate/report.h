@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report.h: a comparison or a history as Markdown, JSON, JUnit XML or one HTML page. False: it could not be written. */
+#ifndef GATE_REPORT_H
+#define GATE_REPORT_H
+
+#include "tuning/gate/comparison.h"
+#include "tuning/gate/history.h"
+
+#include <stdio.h>
+
+/* The best that the machine could do, for a roofline; 0: not known. */
+typedef struct gate_roof {
+  char device[32];
+  char dtype[16];
+  double bytes_s, flops_s;
+} gate_roof;
+
+bool gate_report_markdown(FILE *out, const gate_comparison *comparison); /* for a comment on a pull request */
+bool gate_report_json(FILE *out, const gate_comparison *comparison);
+bool gate_report_junit(FILE *out, const gate_comparison *comparison);
+/* histories[history_count] and roofs[roof_count] may be none. */
+bool gate_report_html(FILE *out, const gate_comparison *comparison, const gate_history *histories, size_t history_count,
+                      const gate_roof *roofs, size_t roof_count);
+bool gate_history_json(FILE *out, const gate_history *history);
+/* For a terminal of `width` columns; `utf8`: with block and line characters. */
+bool gate_history_draw(FILE *out, const gate_history *history, int width, bool utf8);
+
+#endif
