@@ -28,7 +28,7 @@ const gate_rule gate_rule_default = {.floor = 0.01, .alpha = 0.002};
 static const double LEVEL = 0.95;
 enum { CASES_FOR_DRIFT = 5 };             /* fewer do not tell what the machine did */
 static const double DRIFT_UNKNOWN = 0.03; /* what the machine may have done by itself where they are fewer */
-static const double STANDS_OUT = 4.0;     /* deviations of the other cases' moves */
+static const double STANDS_OUT = 5.0;     /* deviations of the other cases' moves */
 
 static const char TOO_FEW[] = "too few rounds", NOISE[] = "the noise is larger than what counts",
                   NEAR[] = "about as large as what counts", HINT[] = "a change that chance could make too",
