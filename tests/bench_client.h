@@ -63,7 +63,8 @@ static inline void bench_client_expect(bench_client *c, const char *line) {
 /* It begins so. */
 static inline char *bench_client_begins(bench_client *c, const char *start) {
   char *got = bench_client_line(c);
-  if (!got || strncmp(got, start, strlen(start)) != 0) fail_msg("\"%s\" came, not \"%s\"", got ? got : "nothing", start);
+  if (!got || strncmp(got, start, strlen(start)) != 0)
+    fail_msg("\"%s\" came, not \"%s\"", got ? got : "nothing", start);
   return got;
 }
 
@@ -118,9 +119,9 @@ static inline void bench_client_samples(bench_client *c, int count, bench_client
   snprintf(text, sizeof text, "sample\t%d\n", count);
   bench_client_ask(c, text);
   for (int i = 0; i < count; i++)
-    assert_int_equal(sscanf(bench_client_begins(c, "sample\t"), "sample\t%lld\t%lf\t%lf", &out[i].start, &out[i].ns,
-                            &out[i].cpu_ns),
-                     3);
+    assert_int_equal(
+        sscanf(bench_client_begins(c, "sample\t"), "sample\t%lld\t%lf\t%lf", &out[i].start, &out[i].ns, &out[i].cpu_ns),
+        3);
   bench_client_expect(c, end);
 }
 

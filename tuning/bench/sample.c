@@ -143,7 +143,7 @@ static attune_status warm_up(at_bench_timing *t, double sample_ns, double *unit_
     const bool enough = wall >= LONG_ENOUGH * sample_ns, warm = fabs(each - before) <= AGREE * each;
     *unit_ns = each;
     if ((enough && warm) || at_now_ns() >= until) return ATTUNE_OK;
-    before = each;
+    before = enough ? each : 0.0; /* short looks agree too easily */
     if (enough) continue;
     const double wanted = each > 0.0 ? 2.0 * LONG_ENOUGH * sample_ns / each : MOST_UNITS;
     const int64_t most = units * GROWTH < MOST_UNITS ? units * GROWTH : MOST_UNITS;
