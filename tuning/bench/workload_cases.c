@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * workload_cases.c: a case for each problem of a workload. What runs is what a tuner dispatches to: by the operation's
+ * public function where it can be called so (at_op.caller_*), else by its plan. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuning/bench/suite.h"
+#include "tuning/caller_plan.h"
+#include "tuning/dispatch.h"
+
+static const size_t COLD_BYTES = (size_t)256 << 20; /* what operands that rotate take at least, as in profile.c */
+
+typedef struct problem_case {
+  attune_tuner *tuner;
+  attune_device *device;
+  const at_op *op;
+  bool cold;
+  uint64_t seed;
+  at_random *random;
+  at_operand_set *set;
+  attune_plan *plan; /* a caller's */
+  void *caller;      /* NULL: the plan is launched */
+  at_key key;        /* as much as at_key_bytes of it */
+} problem_case;
+
+/* ---- set up ---- */
+
+/* One copy, or as many as do not fit into the cache, if there may be so many. */
+static int copies_wanted(const problem_case *c, size_t one) {
+  const size_t cache = (size_t)c->device->properties.cache_bytes, all = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
+  if (!c->cold || !one) return 1;
+  const size_t copies = (all + one - 1) / one;
+  return copies > AT_MAX_COPIES ? 1 : (int)copies;
+}
+
+static attune_status make_operands(problem_case *c) {
+  const void *problem = at_key_problem(&c->key);
+  size_t one = 0;
+  attune_status status = at_operand_bytes(c->op, problem, &one);
+  if (status == ATTUNE_OK) status = at_operand_room(c->device, one);
+  if (status == ATTUNE_OK) status = at_random_create(&c->random, c->seed);
+  if (status == ATTUNE_OK)
+    status = at_operand_set_create(&c->set, c->op, problem, attune_stream_default(c->device), c->random,
+                                   copies_wanted(c, one), (size_t)c->device->properties.memory_bytes / 4, false);
+  if (status == ATTUNE_OK) at_operand_set_place(c->set, c->seed);
+  return status;
+}
+
+/* The tuner's own plan, as the public function would find it. One of those that come and go is not given away. */
+static void make_caller(problem_case *c) {
+  attune_stream *stream = attune_stream_default(c->device);
+  const at_plan *plan = NULL;
+  at_message kept;
+  at_message_keep(&kept);
+  if (at_dispatch(c->tuner, c->op, &c->key, stream, &plan) == ATTUNE_OK) {
+    if (plan->counted)
+      at_plan_unuse(plan);
+    else if (c->op->caller_create(&c->caller, plan, c->set->operands, stream) != ATTUNE_OK)
+      c->caller = NULL;
+  }
+  (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+static void tear_down(void *arg) {
+  problem_case *c = arg;
+  if (c->caller) c->op->caller_destroy(c->caller);
+  attune_plan_destroy(c->plan);
+  at_operand_set_destroy(c->set);
+  at_random_destroy(c->random);
+  c->caller = NULL;
+  c->plan = NULL;
+  c->set = NULL;
+  c->random = NULL;
+}
+
+static attune_status set_up(void *arg) {
+  problem_case *c = arg;
+  attune_status status = make_operands(c);
+  if (status == ATTUNE_OK)
+    status = at_caller_plan_create(&c->plan, c->tuner, attune_stream_default(c->device), c->op, &c->key, 0, 0);
+  if (status == ATTUNE_OK && c->op->caller_create) make_caller(c);
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(attune_stream_default(c->device));
+  if (status != ATTUNE_OK) tear_down(c);
+  return status;
+}
+
+/* ---- calls ---- */
+
+static attune_status make_calls(void *arg, attune_stream *stream, int from, int to) {
+  problem_case *c = arg;
+  const at_bare_calls calls = {.operands = c->set->operands,
+                               .stride = c->set->operands_stride,
+                               .copies = c->set->copies,
+                               .from = from,
+                               .to = to};
+  if (c->caller) return c->op->caller_run(c->caller, &calls, stream);
+  attune_status status = ATTUNE_OK;
+  int copy = from % calls.copies;
+  for (int i = from; i < to && status == ATTUNE_OK; i++) {
+    status = c->plan->launch(c->plan, at_bare_operands(&calls, copy), stream);
+    if (++copy == calls.copies) copy = 0;
+  }
+  return status;
+}
+
+static attune_status run(void *arg, attune_stream *stream) {
+  return make_calls(arg, stream, 0, 1);
+}
+
+static int turn(void *arg) {
+  const problem_case *c = arg;
+  const double bytes = (double)c->set->copies * (double)c->set->set_bytes;
+  return c->cold && bytes >= 2.0 * (double)c->device->properties.cache_bytes ? c->set->copies : 0;
+}
+
+static void seed(void *arg, uint64_t number) {
+  ((problem_case *)arg)->seed = number;
+}
+
+/* ---- adding ---- */
+
+static void name_of(char out[AT_BENCH_NAME_CHARS], const attune_workload_entry *entry) {
+  /* A name that fills its place may be a problem's text that was cut. */
+  const bool whole = entry->name[0] && strlen(entry->name) + 1 < sizeof entry->name;
+  (void)at_copy_text(out, AT_BENCH_NAME_CHARS, whole ? entry->name : entry->problem);
+  at_one_line(out);
+}
+
+/* What the arithmetic is done on. */
+static attune_dtype dtype_of(const problem_case *c) {
+  at_buffer buffers[AT_MAX_BUFFERS];
+  int count = 0;
+  if (c->op->buffers(at_key_problem((at_key *)(uintptr_t)&c->key), buffers, &count) != ATTUNE_OK || count == 0)
+    return ATTUNE_F32;
+  for (int i = 0; i < count; i++)
+    if (buffers[i].input) return buffers[i].dtype;
+  return buffers[0].dtype;
+}
+
+static attune_status read_problem(problem_case *c, const char *text) {
+  c->op = at_tuner_op(c->tuner, text);
+  const attune_status status = c->op ? c->op->parse(text, at_key_problem(&c->key)) : ATTUNE_INVALID_ARGUMENT;
+  if (status == ATTUNE_OK) at_key_set(&c->key, c->op, c->device);
+  return status;
+}
+
+static attune_status add(attune_bench *bench, problem_case *c, const attune_workload_entry *entry, unsigned flags) {
+  char name[AT_BENCH_NAME_CHARS];
+  const void *problem = at_key_problem(&c->key);
+  name_of(name, entry);
+  return at_bench_add(bench, &(at_bench_entry){.shown = {.name = name,
+                                                         .device = c->device,
+                                                         .set_up = set_up,
+                                                         .run = run,
+                                                         .tear_down = tear_down,
+                                                         .arg = c,
+                                                         .bytes = c->op->bytes(problem),
+                                                         .flops = c->op->flops(problem),
+                                                         .dtype = dtype_of(c),
+                                                         .flags = flags},
+                                               .inside = c->device->properties.kind == ATTUNE_DEVICE_HOST,
+                                               .calls = make_calls,
+                                               .seed = seed,
+                                               .turn = turn,
+                                               .release = free});
+}
+
+static attune_status add_problem(attune_bench *bench, attune_tuner *tuner, attune_device *device,
+                                 const attune_workload_entry *entry, size_t number, unsigned flags) {
+  char shown[AT_SHOWN_CHARS];
+  problem_case *c = calloc(1, sizeof *c);
+  if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu cases", number);
+  c->tuner = tuner;
+  c->device = device;
+  c->cold = flags & ATTUNE_BENCH_COLD;
+  attune_status status = read_problem(c, entry->problem);
+  if (status != ATTUNE_OK && status != ATTUNE_OUT_OF_MEMORY)
+    status = at_fail_prefix(ATTUNE_BAD_DATA, "problem %zu, \"%.100s\": ", number, at_shown(shown, entry->problem));
+  if (status == ATTUNE_OK) status = add(bench, c, entry, flags);
+  if (status != ATTUNE_OK) free(c);
+  return status;
+}
+
+attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner, attune_device *device,
+                                        const attune_workload *workload, unsigned flags) {
+  if (!bench || !tuner || !device || !workload)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
+                   !bench    ? "bench"
+                   : !tuner  ? "tuner"
+                   : !device ? "device"
+                             : "workload");
+  if (flags & ~(unsigned)(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH",
+                   flags);
+  const size_t before = bench->count;
+  attune_status status = ATTUNE_OK;
+  for (size_t i = 0; i < attune_workload_size(workload) && status == ATTUNE_OK; i++)
+    status = add_problem(bench, tuner, device, attune_workload_at(workload, i), i + 1, flags);
+  if (status != ATTUNE_OK) at_bench_cut(bench, before);
+  return status;
+}
