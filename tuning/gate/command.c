@@ -57,10 +57,11 @@ static char *run(commands *c, gate_sample *out) {
 }
 
 /* Once, so that its files are in memory. */
-static char *open_case(gate_source *source, size_t index, double sample_ns, int *calls) {
+static char *open_case(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls) {
   commands *c = commands_of(source);
   gate_sample unused;
   (void)sample_ns;
+  (void)seed;
   c->open = index;
   *calls = 1;
   return run(c, &unused);

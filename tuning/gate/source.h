@@ -13,7 +13,8 @@ typedef struct gate_source gate_source;
 typedef struct gate_source_kind {
   /* A fresh process, where there is one, and its cases: *cases without visits, to be freed by gate_cases_free. */
   char *(*start)(gate_source *source, gate_case **cases, size_t *count);
-  char *(*open)(gate_source *source, size_t index, double sample_ns, int *calls);
+  /* `seed`: what operands are drawn from. */
+  char *(*open)(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls);
   /* Appends `count` samples to visit->samples, which has the room. */
   char *(*sample)(gate_source *source, gate_visit *visit, int count);
   char *(*close)(gate_source *source);
