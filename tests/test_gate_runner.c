@@ -12,7 +12,7 @@ enum { ARGUMENTS = 16 };
 
 typedef struct bench {
   gate_source *sources[GATE_SIDES][2];
-  gate_side sides[GATE_SIDES];
+  gate_rounds_side sides[GATE_SIDES];
   gate_run runs[GATE_SIDES];
   gate_rounds *rounds;
   gate_outcome outcome;
@@ -41,7 +41,7 @@ static void begin(bench *b, const gate_schedule *schedule, const char *const *he
   stopped = 0;
   for (int i = 0; i < b->side_count; i++) {
     b->sources[i][0] = worker(&schedule->limits, words[i]);
-    b->sides[i] = (gate_side){b->sources[i], 1, &b->runs[i]};
+    b->sides[i] = (gate_rounds_side){b->sources[i], 1, &b->runs[i]};
   }
   b->rounds = gate_rounds_create(schedule, b->sides, b->side_count);
 }
@@ -294,7 +294,7 @@ static void workers_that_do_not_start(void **state) {
   for (int i = 0; i < 3; i++) {
     gate_run run = {0};
     gate_source *source = gate_worker_create(argvs[i], &plain.limits, 1);
-    const gate_side side = {&source, 1, &run};
+    const gate_rounds_side side = {&source, 1, &run};
     gate_rounds *rounds = gate_rounds_create(&plain, &side, 1);
     SAYS(gate_rounds_list(rounds), words[i]);
     gate_rounds_destroy(rounds);

@@ -31,7 +31,7 @@ int bench_serve(const bench_options *options, int fd);
 typedef struct bench_side {
   gate_source *sources[64];
   gate_run run;
-  gate_side side;
+  gate_rounds_side side;
 } bench_side;
 
 /* NULL, or what is wrong with the command line. */

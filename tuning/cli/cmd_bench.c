@@ -192,7 +192,7 @@ static int run(benching *b) {
   if (code != CLI_DONE) return code;
   cli_catch_signals();
   const gate_schedule schedule = schedule_of(b, &limits);
-  gate_side sides[GATE_SIDES];
+  gate_rounds_side sides[GATE_SIDES];
   for (int i = 0; i < b->side_count; i++) sides[i] = b->sides[i].side;
   b->rounds = gate_rounds_create(&schedule, sides, b->side_count);
   char *error = gate_rounds_list(b->rounds);

@@ -5,6 +5,9 @@
 
 #include "tuning/gate/verdict.h"
 
+/* How often runs that alternate are judged in all: while they are measured, and at the end. */
+#define GATE_LOOKS 2
+
 typedef struct gate_row {
   const gate_case *base, *head; /* NULL: not there; the runs' */
   gate_judgement judged;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_side *sides, int side_count) {
+gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_rounds_side *sides, int side_count) {
   gate_rounds *r = gate_alloc(1, sizeof *r);
   *r = (gate_rounds){.schedule = *schedule, .side_count = side_count, .random = schedule->seed};
   for (int i = 0; i < side_count; i++) r->sides[i] = sides[i];

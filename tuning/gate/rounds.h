@@ -16,11 +16,11 @@ typedef struct gate_rounds gate_rounds;
 enum { GATE_HEAD, GATE_BASE, GATE_SIDES };
 
 /* The caller's; it outlives the rounds. */
-typedef struct gate_side {
+typedef struct gate_rounds_side {
   gate_source **sources;
   size_t source_count;
   gate_run *run; /* gets cases and visits; `id` is used where there is a file */
-} gate_side;
+} gate_rounds_side;
 
 typedef struct gate_step {
   const char *name; /* of the case that is next */
@@ -62,7 +62,7 @@ typedef struct gate_outcome {
 } gate_outcome;
 
 /* side_count: 1, or 2 for a pair. */
-gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_side *sides, int side_count);
+gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_rounds_side *sides, int side_count);
 
 /* Starts the first processes and lists their cases into the sides' runs. */
 char *gate_rounds_list(gate_rounds *rounds);

@@ -23,7 +23,7 @@ typedef struct gate_entry {
 
 struct gate_rounds {
   gate_schedule schedule;
-  gate_side sides[GATE_SIDES];
+  gate_rounds_side sides[GATE_SIDES];
   int side_count;
   gate_entry *entries;
   size_t count, room;
