@@ -8,15 +8,21 @@
 #include "tuning/bench/suite.h"
 #include "tuning/caller_plan.h"
 
-static const size_t COLD_BYTES = (size_t)256 << 20; /* what operands that rotate take at least, as in profile.c */
+enum { DATA_SEED = 20261122 };
+
+/* Random data, which takes long to make, for all cases of a workload. */
+typedef struct data {
+  at_random *random; /* NULL: not needed yet */
+  size_t users;      /* cases */
+} data;
 
 typedef struct problem_case {
   attune_tuner *tuner;
   attune_device *device;
   const at_op *op;
   bool cold, called; /* by the public function, with the problem as it is; else it is folded */
-  uint64_t seed;
-  at_random *random;
+  uint64_t seed;     /* of the operands' placement */
+  data *data;
   at_operand_set *set;
   void *calls;       /* of the public function */
   attune_plan *plan; /* in their place */
@@ -25,11 +31,10 @@ typedef struct problem_case {
 
 /* ---- set up ---- */
 
-/* One copy, or as many as do not fit into the cache, if there may be so many. */
+/* One copy; or as many as are four times the cache, if there may be so many. */
 static int copies_wanted(const problem_case *c, size_t one) {
-  const size_t cache = (size_t)c->device->properties.cache_bytes, all = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
   if (!c->cold || !one) return 1;
-  const size_t copies = (all + one - 1) / one;
+  const size_t copies = (4 * (size_t)c->device->properties.cache_bytes + one - 1) / one;
   return copies > AT_MAX_COPIES ? 1 : (int)copies;
 }
 
@@ -37,9 +42,9 @@ static attune_status make_operands(problem_case *c) {
   size_t one = 0;
   attune_status status = at_operand_bytes(c->op, c->problem, &one);
   if (status == ATTUNE_OK) status = at_operand_room(c->device, one);
-  if (status == ATTUNE_OK) status = at_random_create(&c->random, c->seed);
+  if (status == ATTUNE_OK && !c->data->random) status = at_random_create(&c->data->random, DATA_SEED);
   if (status == ATTUNE_OK)
-    status = at_operand_set_create(&c->set, c->op, c->problem, attune_stream_default(c->device), c->random,
+    status = at_operand_set_create(&c->set, c->op, c->problem, attune_stream_default(c->device), c->data->random,
                                    copies_wanted(c, one), (size_t)c->device->properties.memory_bytes / 4, false);
   if (status == ATTUNE_OK) at_operand_set_place(c->set, c->seed);
   return status;
@@ -73,11 +78,9 @@ static void tear_down(void *arg) {
   if (c->calls) c->op->calls_destroy(c->calls);
   attune_plan_destroy(c->plan);
   at_operand_set_destroy(c->set);
-  at_random_destroy(c->random);
   c->calls = NULL;
   c->plan = NULL;
   c->set = NULL;
-  c->random = NULL;
 }
 
 /* The first call is made here: it decides, and may tune or compile. */
@@ -115,6 +118,18 @@ static void seed(void *arg, uint64_t number) {
 }
 
 /* ---- adding ---- */
+
+static void unuse(data *d) {
+  if (--d->users > 0) return;
+  at_random_destroy(d->random);
+  free(d);
+}
+
+static void release(void *arg) {
+  problem_case *c = arg;
+  unuse(c->data);
+  free(c);
+}
 
 static void name_of(char out[AT_BENCH_NAME_CHARS], const attune_workload_entry *entry) {
   /* A name that fills its place may be a problem's text that was cut. */
@@ -160,22 +175,26 @@ static attune_status add(attune_bench *bench, problem_case *c, const attune_work
                                                .calls = make_calls,
                                                .seed = seed,
                                                .turn = turn,
-                                               .release = free});
+                                               .release = release});
 }
 
-static attune_status add_problem(attune_bench *bench, attune_tuner *tuner, attune_device *device,
+static attune_status add_problem(attune_bench *bench, attune_tuner *tuner, attune_device *device, data *d,
                                  const attune_workload_entry *entry, size_t number, unsigned flags) {
   char shown[AT_SHOWN_CHARS];
   problem_case *c = calloc(1, sizeof *c);
   if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu cases", number);
   c->tuner = tuner;
   c->device = device;
+  c->data = d;
   c->cold = flags & ATTUNE_BENCH_COLD;
   attune_status status = read_problem(c, entry->problem, flags);
   if (status != ATTUNE_OK && status != ATTUNE_OUT_OF_MEMORY)
     status = at_fail_prefix(ATTUNE_BAD_DATA, "problem %zu, \"%.100s\": ", number, at_shown(shown, entry->problem));
   if (status == ATTUNE_OK) status = add(bench, c, entry, flags);
-  if (status != ATTUNE_OK) free(c);
+  if (status == ATTUNE_OK)
+    d->users++;
+  else
+    free(c);
   return status;
 }
 
@@ -190,10 +209,14 @@ attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner
   if (flags & ~(unsigned)(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH",
                    flags);
+  data *d = calloc(1, sizeof *d);
+  if (!d) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workload's cases");
   const size_t before = bench->count;
   attune_status status = ATTUNE_OK;
+  d->users = 1; /* this call */
   for (size_t i = 0; i < attune_workload_size(workload) && status == ATTUNE_OK; i++)
-    status = add_problem(bench, tuner, device, attune_workload_at(workload, i), i + 1, flags);
+    status = add_problem(bench, tuner, device, d, attune_workload_at(workload, i), i + 1, flags);
   if (status != ATTUNE_OK) at_bench_cut(bench, before);
+  unuse(d);
   return status;
 }
