@@ -11,9 +11,9 @@
  *   case  INDEX  NAME  DEVICE  MODE  BYTES  FLOPS  DTYPE   (one a case; DEVICE "-" for the calling thread, MODE "hot" or
  *   end                                                     "cold", then "+graph"; DTYPE "-" without flops)
  *                                                              open  INDEX  SAMPLE_NS  SEED
- *   opened  CALLS                                          (set up, warmed up; CALLS a sample, for about SAMPLE_NS; SEED, 0
- *                                                           if it is left out: what operands and their places are drawn
- *                                                           from: a pair that has the same one differs by its builds alone)
+ *   opened  CALLS                                          (set up, warmed up; CALLS a sample, for about SAMPLE_NS; SEED: what
+ *                                                           operands' places are drawn from, 0 if it is left out: a pair
+ *                                                           that has the same one differs by its builds alone)
  *                                                              sample  COUNT
  *   sample  START  NS  CPU_NS                              (COUNT lines; START by CLOCK_MONOTONIC, the others a call; CPU_NS
  *   end  CLOCK_MHZ  THROTTLED                               is the process's CPU time; clock 0: not known, throttled 0 or 1)

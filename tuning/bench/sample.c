@@ -138,9 +138,9 @@ static attune_status warm_up(at_bench_timing *t, double sample_ns, double *unit_
     double ns = 0.0, cpu_ns = 0.0;
     const int64_t start = at_now_ns();
     const attune_status status = time_batch(t, units, &ns, &cpu_ns);
-    const double wall = (double)(at_now_ns() - start), each = (ns > wall ? ns : wall) / (double)units;
+    const double wall = (double)(at_now_ns() - start), all = ns > wall ? ns : wall, each = all / (double)units;
     if (status != ATTUNE_OK) return status;
-    const bool enough = wall >= LONG_ENOUGH * sample_ns, warm = fabs(each - before) <= AGREE * each;
+    const bool enough = all >= LONG_ENOUGH * sample_ns, warm = fabs(each - before) <= AGREE * each;
     *unit_ns = each;
     if ((enough && warm) || at_now_ns() >= until) return ATTUNE_OK;
     before = enough ? each : 0.0; /* short looks agree too easily */

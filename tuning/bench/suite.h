@@ -14,7 +14,7 @@ typedef struct at_bench_entry {
   bool inside;             /* its work runs in the calling thread, on the device's default stream: the clock times it */
   /* Calls number from to to-1; NULL: run, so many times. */
   attune_status (*calls)(void *arg, attune_stream *stream, int from, int to);
-  /* What the next set_up draws (operands, placements) it draws from this number. NULL: it draws nothing. */
+  /* What the next set_up draws, where operands lie, it draws from this number. NULL: it draws nothing. */
   void (*seed)(void *arg, uint64_t seed);
   /* Once it is set up: after so many calls operands come again, by then gone from the caches; 0: sooner. NULL: 0. */
   int (*turn)(void *arg);
