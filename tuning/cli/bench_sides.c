@@ -153,14 +153,12 @@ static int add_library(void *user, const attune_library *library) {
   return 0;
 }
 
-/* What attune's own cases and programs depend on beside the machine. */
-static void add_device(json_t *fingerprint, const bench_side *s, const bench_options *o) {
+/* What attune's own cases and programs depend on beside the machine. Not attune's version: that is what is compared. */
+static void add_device(json_t *fingerprint, const bench_options *o) {
   attune_device *device = NULL;
   attune_device_properties p;
   json_t *libraries = json_array();
   char driver[16];
-  for (size_t i = 0; i < s->side.source_count && !json_object_get(fingerprint, "attune"); i++)
-    if (*s->sources[i]->version) json_object_set_new(fingerprint, "attune", cli_json_text(s->sources[i]->version));
   if (attune_device_get(&device, o->common.device) == ATTUNE_OK &&
       attune_device_get_properties(device, &p) == ATTUNE_OK) {
     json_object_set_new(fingerprint, "device", cli_json_text(p.name));
@@ -171,9 +169,9 @@ static void add_device(json_t *fingerprint, const bench_side *s, const bench_opt
   json_object_set_new(fingerprint, "libraries", libraries);
 }
 
-static char *fingerprint(const bench_side *s, const bench_options *o) {
+static char *fingerprint(const bench_options *o) {
   json_t *object = gate_machine();
-  if (has_own_cases(o) || o->programs.count) add_device(object, s, o);
+  if (has_own_cases(o) || o->programs.count) add_device(object, o);
   char *text = json_dumps(object, JSON_COMPACT);
   json_decref(object);
   return text ? text : gate_copy("{}");
@@ -197,7 +195,7 @@ void bench_side_identify(bench_side *s, const bench_options *o, int which, const
   s->run.suite = suite_text(o);
   s->run.label = gate_copy(which == GATE_HEAD && o->label ? o->label : "");
   s->run.revision = gate_revision(build ? build : ".", &s->run.dirty);
-  s->run.fingerprint = fingerprint(s, o);
+  s->run.fingerprint = fingerprint(o);
   s->run.command = gate_copy(command);
   s->run.started = (int64_t)time(NULL);
 }

@@ -77,20 +77,20 @@ static attune_status add_winners(const serving *s) {
 /* --- suites --- */
 
 static const struct {
-  const char *name;
-  attune_status (*add)(attune_bench *bench, attune_tuner *tuner, attune_device *device);
-} suites[] = {{"runtime", suite_runtime_add}};
+  const char *name; /* NULL ends the list */
+  bool (*add)(attune_bench *bench, attune_tuner *tuner, attune_device *device);
+} suites[] = {{NULL, NULL}};
 
 bool bench_has_suite(const char *name) {
-  for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++)
+  for (size_t i = 0; suites[i].name; i++)
     if (strcmp(suites[i].name, name) == 0) return true;
   return false;
 }
 
-static attune_status add_suite(const serving *s, const char *name) {
-  for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++)
+static bool add_suite(const serving *s, const char *name) {
+  for (size_t i = 0; suites[i].name; i++)
     if (strcmp(suites[i].name, name) == 0) return suites[i].add(s->bench, s->tuner, s->device);
-  return ATTUNE_NOT_FOUND;
+  return false;
 }
 
 /* --- all --- */
@@ -99,7 +99,8 @@ static attune_status add_all(const serving *s) {
   const bench_options *o = s->options;
   attune_status status = ATTUNE_OK;
   for (size_t i = 0; status == ATTUNE_OK && i < o->workloads.count; i++) status = add_workload(s, o->workloads.at[i]);
-  for (size_t i = 0; status == ATTUNE_OK && i < o->suites.count; i++) status = add_suite(s, o->suites.at[i]);
+  for (size_t i = 0; status == ATTUNE_OK && i < o->suites.count; i++)
+    if (!add_suite(s, o->suites.at[i])) status = ATTUNE_INTERNAL;
   if (status == ATTUNE_OK && o->common.database && !o->workloads.count && !o->suites.count) status = add_winners(s);
   return status;
 }

@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tuning/gate/comparison.h"
 #include "tuning/gate/say.h"
 
-enum { ROUNDS = 16, SAMPLES = 5, LOOKS = 3, MORE_ROUNDS = 8, ROUNDS_MOST = 10000 };
+enum { ROUNDS = 16, SAMPLES = 5, MORE_ROUNDS = 16, ROUNDS_MOST = 10000 };
 #define SAMPLE_NS 4e6
 #define CASE_S 20.0  /* for a case in all, unless that is less than its least number of samples */
 #define HANG_S 120.0 /* for one answer, so for a set-up or a sample */
@@ -133,7 +134,7 @@ static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
                      .seed = (uint64_t)gate_now_ns(),
                      .limits = *limits,
                      .file = b->file,
-                     .judging = {gate_judge, gate_rule_default, LOOKS, MORE_ROUNDS},
+                     .judging = {gate_judge, gate_rule_default, GATE_LOOKS, MORE_ROUNDS},
                      .tell = draw,
                      .user = (void *)(uintptr_t)b};
   if (s.judging.rounds > s.rounds) s.judging.rounds = s.rounds;
