@@ -57,10 +57,11 @@ static char *run(commands *c, gate_sample *out) {
 }
 
 /* Once, so that its files are in memory. */
-static char *open_case(gate_source *source, size_t index, double sample_ns, int *calls) {
+static char *open_case(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls) {
   commands *c = commands_of(source);
   gate_sample unused;
   (void)sample_ns;
+  (void)seed;
   c->open = index;
   *calls = 1;
   return run(c, &unused);
@@ -106,7 +107,7 @@ gate_source *gate_commands_create(const char *const *list, size_t count, const c
     const char *equals = strchr(list[i], '=');
     char *line = gate_with_build(equals ? equals + 1 : list[i], build ? build : "");
     c->list[i].name = equals ? strndup(list[i], (size_t)(equals - list[i])) : strdup(list[i]);
-    c->list[i].argv = gate_argv_of(line, NULL);
+    c->list[i].argv = gate_argv_of(line, false);
     free(line);
   }
   return &c->source;

@@ -53,7 +53,7 @@ typedef struct gate_run {
   char *revision; /* of git, 40 digits, in the folder of what was measured; "" */
   bool dirty;     /* that folder had changes */
   char *
-      fingerprint; /* JSON object: cpu, cpus, kernel, governor, attune, device, driver, libraries; what measurements depend on */
+      fingerprint; /* JSON object: cpu, cpus, kernel, governor, memory, libc, device, driver, libraries; what measurements depend on */
   char *command;          /* line */
   int64_t started, ended; /* seconds since 1970 */
   int64_t pair;           /* the run (the base) that this one alternated with; 0: none */

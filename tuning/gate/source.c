@@ -32,29 +32,26 @@ char *gate_with_build(const char *text, const char *build) {
   return whole;
 }
 
-/* Words with single blanks, and nothing that a shell would act on: the shell's own start is then not timed. */
-static char **plain_argv(const char *line, const char *more) {
+/* Words and blanks, and nothing that a shell would act on: then no shell is started, and timed, for nothing. NULL: else. */
+static char **plain_argv(const char *line) {
   const size_t first = strspn(line, PLAIN);
   size_t count = 0;
   if (!first || strspn(line, PLAIN "= ") != strlen(line) || line[first] == '=') return NULL;
-  char *copy = gate_copy(line), *rest = copy, **argv = gate_alloc(strlen(line) + 3, sizeof *argv);
+  char *copy = gate_copy(line), *rest = copy, **argv = gate_alloc(strlen(line) + 2, sizeof *argv);
   for (char *word; (word = strsep(&rest, " "));)
     if (*word) argv[count++] = gate_copy(word);
-  if (more) argv[count++] = gate_copy(more);
   free(copy);
   return argv;
 }
 
-char **gate_argv_of(const char *line, const char *more) {
-  char **argv = plain_argv(line, more);
+char **gate_argv_of(const char *line, bool more) {
+  char **argv = plain_argv(line);
   if (argv) return argv;
-  size_t count = 0;
-  argv = gate_alloc(6, sizeof *argv);
-  argv[count++] = gate_copy("/bin/sh");
-  argv[count++] = gate_copy("-c");
-  argv[count++] = gate_say(more ? "exec %s \"$@\"" : "exec %s", line);
-  argv[count++] = gate_copy("sh");
-  if (more) argv[count++] = gate_copy(more);
+  argv = gate_alloc(5, sizeof *argv);
+  argv[0] = gate_copy("/bin/sh");
+  argv[1] = gate_copy("-c");
+  argv[2] = gate_say(more ? "exec %s \"$@\"" : "exec %s", line);
+  argv[3] = gate_copy("sh");
   return argv;
 }
 

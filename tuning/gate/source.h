@@ -13,7 +13,8 @@ typedef struct gate_source gate_source;
 typedef struct gate_source_kind {
   /* A fresh process, where there is one, and its cases: *cases without visits, to be freed by gate_cases_free. */
   char *(*start)(gate_source *source, gate_case **cases, size_t *count);
-  char *(*open)(gate_source *source, size_t index, double sample_ns, int *calls);
+  /* `seed`: what operands are drawn from. */
+  char *(*open)(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls);
   /* Appends `count` samples to visit->samples, which has the room. */
   char *(*sample)(gate_source *source, gate_visit *visit, int count);
   char *(*close)(gate_source *source);
@@ -44,9 +45,9 @@ void gate_cases_free(gate_case *cases, size_t count);
 
 /* `text` with `build` in place of each {build}, to be freed. */
 char *gate_with_build(const char *text, const char *build);
-/* The argv of a command line: by the shell, unless it has nothing that a shell would act on. `more`: one more argument, or
- * NULL. Ends with NULL; freed by gate_argv_free. */
-char **gate_argv_of(const char *line, const char *more);
+/* The argv of a command line: by the shell, unless it has nothing that a shell would act on. `more`: arguments will be added
+ * at its end, and are the command's. Ends with NULL; freed by gate_argv_free. */
+char **gate_argv_of(const char *line, bool more);
 void gate_argv_free(char **argv);
 
 #endif

@@ -153,11 +153,12 @@ static char *start(gate_source *source, gate_case **cases, size_t *count) {
 
 /* --- a case --- */
 
-static char *open_case(gate_source *source, size_t index, double sample_ns, int *calls) {
+static char *open_case(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls) {
   worker *w = worker_of(source);
   bool failed;
   double number;
-  if (!gate_lines_write(&w->lines, "open\t%zu\t%.0f\n", index, sample_ns)) return lose(w, GATE_ENDED);
+  if (!gate_lines_write(&w->lines, "open\t%zu\t%.0f\t%llu\n", index, sample_ns, (unsigned long long)seed))
+    return lose(w, GATE_ENDED);
   char *error = hear(w, deadline(w), &failed);
   if (error) return error;
   if (!is(w, "opened", 2) || !gate_lines_number(&w->lines, 1, 1, 1e9, &number)) return lose_garbage(w);
