@@ -17,26 +17,28 @@ const char *gate_time_text(char out[GATE_CELL], double ns) {
   return out;
 }
 
-/* Two digits that mean something: "+0.4 %", "+12 %". A minus of nothing is no minus. */
+/* "+0.4", "+112". A minus of nothing is no minus. */
 static int percent(char *out, size_t size, double ratio) {
   const double change = 100 * (ratio - 1), size_of = fabs(change);
-  if (size_of < 0.05) return snprintf(out, size, "0.0 %%");
-  if (size_of > 9.9e5) return snprintf(out, size, "%c over 1e6 %%", change < 0 ? '-' : '+');
-  return snprintf(out, size, "%+.*f %%", size_of < 99.5 ? 1 : 0, change);
+  if (size_of < 0.05) return snprintf(out, size, "0.0");
+  if (size_of > 999999) return snprintf(out, size, "%cmore", change < 0 ? '-' : '+');
+  return snprintf(out, size, "%+.*f", size_of < 99.95 ? 1 : 0, change);
 }
 
 const char *gate_change_text(char out[GATE_CELL], double ratio) {
   if (!(ratio > 0) || !isfinite(ratio)) return "-";
-  percent(out, GATE_CELL, ratio);
+  char change[GATE_CELL / 2];
+  percent(change, sizeof change, ratio);
+  snprintf(out, GATE_CELL, "%s %%", change);
   return out;
 }
 
 const char *gate_interval_text(char out[GATE_CELL], const gate_judgement *judged) {
   if (!(judged->low > 0) || !(judged->high > 0) || !isfinite(judged->low) || !isfinite(judged->high)) return "-";
-  char low[GATE_CELL / 2 - 2], high[GATE_CELL / 2 - 2];
+  char low[GATE_CELL / 3], high[GATE_CELL / 3];
   percent(low, sizeof low, judged->low);
   percent(high, sizeof high, judged->high);
-  snprintf(out, GATE_CELL, "%s to %s", low, high);
+  snprintf(out, GATE_CELL, "%s to %s %%", low, high);
   return out;
 }
 
@@ -48,7 +50,8 @@ const char *gate_rate_text(char out[GATE_CELL], double per_second, const char *u
     per_second /= 1000;
     prefix++;
   }
-  snprintf(out, GATE_CELL, "%.3g %s%s", per_second, prefixes[prefix], unit);
+  const int decimals = per_second < 9.995 ? 2 : per_second < 99.95 ? 1 : 0;
+  snprintf(out, GATE_CELL, "%.*f %s%s", decimals, per_second > 1e6 ? 1e6 : per_second, prefixes[prefix], unit);
   return out;
 }
 
