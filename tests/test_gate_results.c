@@ -71,6 +71,8 @@ static void everything_comes_back(void **state) {
   other.state = GATE_CASE_FAILED;
   other.message = (char *)(uintptr_t) "crashed (signal 11)";
   FINE(gate_file_add(file, run.id, &other, NULL));
+  FINE(gate_file_roof(file, run.id, &(gate_roof){"host", "f32", 1e9, 5e10}));
+  FINE(gate_file_roof(file, run.id, &(gate_roof){"host", "f32", 2e10, 6e10}));
   FINE(gate_file_end(file, run.id, GATE_RUN_COMPLETE));
   gate_file_close(file);
 
@@ -105,6 +107,9 @@ static void everything_comes_back(void **state) {
   assert_string_equal(found->message, "crashed (signal 11)");
   other.mode = (char *)(uintptr_t) "cold";
   assert_null(gate_run_find(&back, &other));
+  assert_int_equal(back.roof_count, 1);
+  assert_string_equal(back.roofs[0].dtype, "f32");
+  assert_true(back.roofs[0].bytes_s == 2e10 && back.roofs[0].flops_s == 6e10);
   gate_run_free(&back);
 }
 
@@ -367,6 +372,8 @@ static void impossible_numbers_are_not_read(void **state) {
       {"UPDATE bench_case SET state = 'fine'", "run 1 has a case in an unknown state"},
       {"UPDATE bench_case SET name = ''", "run 1 has a case without a name"},
       {"UPDATE bench_case SET name = 'a' || char(0) || 'b'", "run 1 has a case without a name"},
+      {"INSERT INTO roof VALUES (1, 'host', 'f32', 9e999, 0)", "run 1 has a roof that is negative, or absurd"},
+      {"INSERT INTO roof VALUES (1, '', 'f32', 1, 0)", "run 1 has a roof without a device"},
       {"UPDATE run SET fingerprint = 'no'", "run 1 has a fingerprint that is no JSON object"},
       {"UPDATE run SET state = 'done'", "run 1 has an unknown state"},
       {"UPDATE run SET started = -9", "run 1 has a date before 1970"},
