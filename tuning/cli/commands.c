@@ -136,7 +136,7 @@ const cli_command cli_commands[] = {
      "Examples:\n"
      "  attune bench problems.csv --save results.db --label nightly\n"
      "  attune bench --program '{build}/mine' --build new --against old --save results.db\n"
-     "  attune bench --command 'sort=sort --parallel=1 words.txt'",
+     "  attune bench --command 'sort=sort words.txt'",
      bench_options, cmd_bench},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
