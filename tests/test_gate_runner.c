@@ -191,6 +191,25 @@ static void a_case_of_one_side_and_a_filter(void **state) {
   end(&b);
 }
 
+/* They are neither listed nor judged; the roof is of the head, and of both runs. The worker tells 100 bytes a call. */
+static void yardsticks(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
+         WORDS("a=time:1", "yardstick/copy=time:5"));
+  assert_int_equal(b.outcome.count, 1);
+  does_well(&b, GATE_HEAD, "a", 4);
+  for (int side = 0; side < 2; side++) {
+    assert_int_equal(b.runs[side].case_count, 1);
+    assert_int_equal(b.runs[side].roof_count, 1);
+    assert_string_equal(b.runs[side].roofs[0].device, "-");
+    assert_string_equal(b.runs[side].roofs[0].dtype, "-");
+    assert_float_equal(b.runs[side].roofs[0].bytes_s, 2e9, 1);
+    assert_true(b.runs[side].roofs[0].flops_s == 0);
+  }
+  end(&b);
+}
+
 /* --- what goes wrong --- */
 
 /* The bad case is told so and opened twice at most; its neighbours get all of their rounds. */
@@ -398,7 +417,7 @@ static void unsure_cases_get_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2};
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 0};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
   assert_int_equal(judged_looks, 3);
@@ -415,6 +434,21 @@ static void unsure_cases_get_more_rounds(void **state) {
     assert_int_equal(b.outcome.judged[i].base_visits, 4 + 2 * i);
   }
   assert_int_equal(named(&b, GATE_HEAD, "c")->visits[7].round, 7);
+  end(&b);
+}
+
+/* The time of added rounds is over before they begin: the first look is the last. */
+static void no_time_for_more_rounds(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 1e-9};
+  judged_looks = 0;
+  do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
+  assert_int_equal(b.outcome.rounds, 4);
+  assert_true(b.outcome.out_of_time);
+  assert_int_equal(b.outcome.judged[0].verdict, GATE_SAME);
+  assert_int_equal(b.outcome.judged[2].verdict, GATE_UNSURE);
   end(&b);
 }
 
@@ -438,6 +472,7 @@ int main(void) {
       TEST(samples_and_rounds),
       TEST(turns_and_orders),
       TEST(a_case_of_one_side_and_a_filter),
+      TEST(yardsticks),
       TEST(crashes),
       TEST(ends),
       TEST(garbage),
@@ -450,6 +485,7 @@ int main(void) {
       TEST(interrupted),
       TEST(interrupted_while_it_waits),
       TEST(unsure_cases_get_more_rounds),
+      TEST(no_time_for_more_rounds),
       TEST(out_of_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

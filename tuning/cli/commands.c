@@ -155,7 +155,7 @@ const cli_command cli_commands[] = {
      "Examples:\n"
      "  attune bench problems.csv --save results.db --label nightly\n"
      "  attune bench --program '{build}/mine' --build new --against old --save results.db\n"
-     "  attune bench --command 'sort=sort --parallel=1 words.txt'",
+     "  attune bench --command 'sort=sort words.txt'",
      bench_options, cmd_bench},
     {"compare", "BASE HEAD", CLI_FILE, "which cases became slower, surely",
      "Tells which cases of HEAD are slower than those of BASE: same, faster, slower, or unsure where noise hides it.",

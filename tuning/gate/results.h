@@ -46,6 +46,14 @@ typedef enum gate_run_state {
   GATE_RUN_OPEN /* still written, or its writer died */
 } gate_run_state;
 
+/* The best that a device did in a run with what only moves memory, and with what only computes in a dtype: for a roofline. 0:
+ * not known. */
+typedef struct gate_roof {
+  char device[32];
+  char dtype[16]; /* "-": of memory alone */
+  double bytes_s, flops_s;
+} gate_roof;
+
 typedef struct gate_run {
   int64_t id;     /* in its file */
   char *suite;    /* what was asked for: "sums.csv runtime" */
@@ -60,6 +68,8 @@ typedef struct gate_run {
   gate_run_state state;
   gate_case *cases; /* by first occurrence */
   size_t case_count;
+  gate_roof *roofs; /* one a device and dtype */
+  size_t roof_count;
 } gate_run;
 
 void gate_run_free(gate_run *run); /* what it holds, not itself */
@@ -79,6 +89,8 @@ void gate_file_close(gate_file *file);
 char *gate_file_begin(gate_file *file, gate_run *run);
 /* One transaction: a visit of one case, which is made at its first visit; NULL visit: the case as it is, failed too. */
 char *gate_file_add(gate_file *file, int64_t run, const gate_case *c, const gate_visit *visit);
+/* A roof of the run; one of the same device and dtype takes the place of an earlier one. */
+char *gate_file_roof(gate_file *file, int64_t run, const gate_roof *roof);
 char *gate_file_end(gate_file *file, int64_t run, gate_run_state state);
 
 /* Runs without their cases, oldest first; the caller frees each and the array. */
