@@ -16,7 +16,7 @@ static const char *const hostile[] = {
     "<!--<script>",
     "--><img src=x onerror=alert(1)>",
     "\" onmouseover=\"alert(1)",
-    "</table></td>",
+    "</table></td></SCRIPT>",
     "{{data}}",
     "&lt;b&gt;",
     "bad \xff\xc0\x80 \xed\xa0\x80",
@@ -29,7 +29,7 @@ static const char *const hostile[] = {
 
 static size_t count_of(const char *text, const char *what) {
   size_t count = 0;
-  for (const char *at = text; (at = strcasestr(at, what)); at += strlen(what)) count++;
+  for (const char *at = text; (at = strstr(at, what)); at += strlen(what)) count++;
   return count;
 }
 
@@ -45,7 +45,9 @@ static char *between(const char *text, const char *from, const char *to) {
 
 static json_t *data_of(const char *page) {
   char *text = between(page, "<script type=\"application/json\" id=\"data\">", "</script>");
-  for (const char *c = text; *c; c++) assert_true(*c >= ' ' && *c <= '~' && *c != '<' && *c != '>' && *c != '&');
+  bool harmless = true;
+  for (const char *c = text; *c; c++) harmless &= *c >= ' ' && *c <= '~' && *c != '<' && *c != '>' && *c != '&';
+  assert_true(harmless);
   json_t *json = json_loads(text, 0, NULL);
   assert_non_null(json);
   free(text);
@@ -69,6 +71,14 @@ static void check_frame(const char *page, size_t cases) {
 static void test_hostile_names_stay_text(void **unused) {
   (void)unused;
   made m;
+  made_create(&m, HOSTILE, NULL, 0, 2);
+  m.comparison.differences = (char[]){"kernel"};
+  free(m.head.fingerprint);
+  m.head.fingerprint = strdup("{\"cpu\": \"fast\"}");
+  char *usual = made_page(&m);
+  const size_t elements = count_of(usual, "<");
+  free(usual);
+  made_free(&m);
   made_create(&m, HOSTILE, hostile, HOSTILE, 2);
   for (size_t i = 0; i < MADE_HISTORIES; i++) {
     free(m.histories[i].name);
@@ -84,7 +94,7 @@ static void test_hostile_names_stay_text(void **unused) {
   snprintf(m.roofs[0].device, sizeof m.roofs[0].device, "<!--");
   char *page = made_page(&m);
   check_frame(page, HOSTILE);
-  assert_int_equal(count_of(page, "<b>"), 0);
+  assert_int_equal(count_of(page, "<"), elements);
   assert_non_null(strstr(page, "&#60;b&#62;kernel&#60;/b&#62;"));
   for (const char *c = page; *c; c++) assert_true((unsigned char)*c >= ' ' || *c == '\n');
   json_t *json = data_of(page), *whole = json_string(page); /* NULL: not UTF-8 */
@@ -99,10 +109,10 @@ static void test_hostile_names_stay_text(void **unused) {
 
 static void test_sizes(void **unused) {
   (void)unused;
-  static const size_t sizes[] = {0, 1, 2, 50, 2000};
+  const size_t sizes[] = {0, 1, 2, 50, getenv("AT_UNDER_VALGRIND") ? 200 : 2000};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     made m;
-    made_create(&m, sizes[i], NULL, 0, 2);
+    made_create(&m, sizes[i], NULL, 0, 1);
     char *page = made_page(&m);
     check_frame(page, sizes[i]);
     assert_int_equal(count_of(page, "{{"), 0);
