@@ -48,7 +48,7 @@ typedef enum gate_run_state {
 
 typedef struct gate_run {
   int64_t id;     /* in its file */
-  char *suite;    /* what was asked for: "gemm.csv runtime" */
+  char *suite;    /* what was asked for: "mine.csv runtime" */
   char *label;    /* the user's word for it; "" for none */
   char *revision; /* of git, 40 digits, in the folder of what was measured; "" */
   bool dirty;     /* that folder had changes */
