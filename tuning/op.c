@@ -30,6 +30,7 @@ static const slot required[] = {
 
 /* Optional, but all of them or none. */
 static const slot callers[] = {OP(caller_create), OP(caller_run), OP(caller_destroy)};
+static const slot calls[] = {OP(calls_create), OP(calls_run), OP(calls_destroy)};
 static const slot specials[] = {OP(special_count), OP(special_contents), OP(special_plant), OP(special_compare),
                                 OP(special_name)};
 
@@ -61,6 +62,7 @@ static attune_status check_together(const at_op *op, const slot *slots, size_t c
 
 static attune_status check_optional(const at_op *op) {
   attune_status status = check_together(op, callers, AT_COUNT(callers));
+  if (status == ATTUNE_OK) status = check_together(op, calls, AT_COUNT(calls));
   if (status == ATTUNE_OK) status = check_together(op, specials, AT_COUNT(specials));
   if (status != ATTUNE_OK) return status;
   if (op->special_count && op->scalars && !op->special_scalars)

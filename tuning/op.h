@@ -137,6 +137,13 @@ typedef struct at_op {
   attune_status (*caller_run)(void *caller, const at_bare_calls *calls, attune_stream *stream);
   void (*caller_destroy)(void *caller);
 
+  /* Optional, all or none: calls of the public function with this tuner, made ready, so that a benchmark times what a program
+   * would: `problem` as its caller has it, not folded, and the operands of calls->copies, which outlive them. run makes calls
+   * number from to to-1, as at_bare_calls has it. A problem that draws may not be captured so. */
+  attune_status (*calls_create)(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls);
+  attune_status (*calls_run)(void *calls, attune_stream *stream, int from, int to);
+  void (*calls_destroy)(void *calls);
+
   /* The trusted result for the inputs at `pointers` (device memory, in stream order; the outputs are not touched unless
    * they are inputs too, and then read before). compare says of every output at once, for a call with `scalars`:
    * *max_error is the largest error as a fraction of what the contract allows (> 1 fails; infinity for a NaN, or for a

@@ -3,6 +3,7 @@
 #ifndef ATTUNE_H
 #define ATTUNE_H
 
+#include <attune/bench.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
 #include <attune/evaluation.h>

@@ -37,12 +37,12 @@ enum {
 
 typedef struct attune_bench_case {
   size_t size;      /* sizeof(attune_bench_case) */
-  const char *name; /* copied; unique in its bench, 1 to 199 printable bytes: "sum/1M" */
+  const char *name; /* copied; unique in its bench, 1 to 199 bytes without control characters: "sum/1M" */
   /* NULL: `run` does its work before it returns, and the clock times it. Else it gives work to `stream`, a stream of this
    * device, and the stream's events time it. */
   attune_device *device;
-  /* Once before the first call in a process; NULL: nothing to do. What does not return ATTUNE_OK is told as failed, with the
-   * thread's last message. */
+  /* Before the first call, each time that a runner opens the case; NULL: nothing to do. What does not return ATTUNE_OK is told
+   * as failed, with the thread's last message; so is `run`. */
   attune_status (*set_up)(void *arg);
   attune_status (*run)(void *arg, attune_stream *stream); /* one call, NULL stream without a device */
   void (*tear_down)(void *arg); /* after the last call of a set_up that did well; NULL: nothing */

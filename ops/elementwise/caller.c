@@ -140,3 +140,44 @@ attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_strea
   attune_generator_destroy(w.generator);
   return status;
 }
+
+/* A program's calls, written beforehand: one for each copy of the operands. */
+typedef struct many_calls {
+  attune_tuner *tuner;
+  int copies;
+  written each[];
+} many_calls;
+
+void at_elementwise_calls_destroy(void *calls) {
+  many_calls *m = calls;
+  for (int i = 0; i < m->copies; i++) attune_generator_destroy(m->each[i].generator);
+  free(m);
+}
+
+attune_status at_elementwise_calls_create(void **out, attune_tuner *tuner, const void *problem,
+                                          const at_bare_calls *calls) {
+  many_calls *m = calloc(1, sizeof *m + (size_t)calls->copies * sizeof *m->each);
+  if (!m) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the calls of %d copies", calls->copies);
+  attune_status status = ATTUNE_OK;
+  m->tuner = tuner;
+  while (m->copies < calls->copies && status == ATTUNE_OK) {
+    const int i = m->copies++;
+    status = write_call(&m->each[i], problem, at_bare_operands(calls, i));
+  }
+  if (status == ATTUNE_OK)
+    *out = m;
+  else
+    at_elementwise_calls_destroy(m);
+  return status;
+}
+
+attune_status at_elementwise_calls_run(void *calls, attune_stream *stream, int from, int to) {
+  const many_calls *m = calls;
+  attune_status status = ATTUNE_OK;
+  int copy = from % m->copies;
+  for (int i = from; i < to && status == ATTUNE_OK; i++) {
+    status = attune_elementwise(m->tuner, stream, m->each[copy].expression, &m->each[copy].operands);
+    if (++copy == m->copies) copy = 0;
+  }
+  return status;
+}

@@ -14,5 +14,10 @@ attune_status at_elementwise_call(attune_tuner *tuner, attune_stream *stream, co
 attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                               const void *problem, const void *operands);
 attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_stream *stream, const void *operands);
+/* The expression is the problem's, which outlives them. */
+attune_status at_elementwise_calls_create(void **out, attune_tuner *tuner, const void *problem,
+                                          const at_bare_calls *calls);
+attune_status at_elementwise_calls_run(void *calls, attune_stream *stream, int from, int to);
+void at_elementwise_calls_destroy(void *calls);
 
 #endif

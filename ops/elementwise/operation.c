@@ -28,10 +28,11 @@ static const at_implementation *const implementations[] = {
 #include "ops/elementwise/implementations.def"
 };
 
-/* One for each node that is computed. */
+/* One for each node that is computed, for operands are only read; a copy counts as one. */
 static double flops(const void *problem) {
   const at_elementwise *p = at_elementwise_of(problem);
-  return (double)p->nodes * (double)at_elementwise_count(p);
+  const int computed = p->nodes - p->input_count - p->scalar_count;
+  return (double)(computed > 0 ? computed : 1) * (double)at_elementwise_count(p);
 }
 
 /* Each element of each tensor once. */
@@ -93,6 +94,9 @@ const at_op at_elementwise_op = {
     .plan_create = at_elementwise_call_plan_create,
     .plan_run = at_elementwise_call_plan_run,
     .draws = draws,
+    .calls_create = at_elementwise_calls_create,
+    .calls_run = at_elementwise_calls_run,
+    .calls_destroy = at_elementwise_calls_destroy,
     .reference_create = at_elementwise_reference_create,
     .reference_compare = at_elementwise_reference_compare,
     .reference_destroy = at_elementwise_reference_destroy,

@@ -71,3 +71,37 @@ void at_gemm_caller_destroy(void *state) {
   at_sole_plan_close(&c->sole);
   free(c);
 }
+
+typedef struct many_calls {
+  attune_tuner *tuner;
+  attune_gemm_problem problem;
+  at_bare_calls each;
+} many_calls;
+
+attune_status at_gemm_calls_create(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls) {
+  many_calls *m = malloc(sizeof *m);
+  if (!m) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for calls");
+  m->tuner = tuner;
+  m->each = *calls;
+  const attune_status status = public_problem(&m->problem, problem);
+  if (status == ATTUNE_OK)
+    *out = m;
+  else
+    free(m);
+  return status;
+}
+
+attune_status at_gemm_calls_run(void *calls, attune_stream *stream, int from, int to) {
+  const many_calls *m = calls;
+  attune_status status = ATTUNE_OK;
+  int copy = from % m->each.copies;
+  for (int i = from; i < to && status == ATTUNE_OK; i++) {
+    status = attune_gemm(m->tuner, stream, &m->problem, at_bare_operands(&m->each, copy));
+    if (++copy == m->each.copies) copy = 0;
+  }
+  return status;
+}
+
+void at_gemm_calls_destroy(void *calls) {
+  free(calls);
+}

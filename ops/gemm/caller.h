@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * caller.h: the public calls for a normalised problem: the slots at_op.call, plan_create and plan_run; and a plan called
- * through attune_gemm many times: caller_*. */
+ * through attune_gemm many times: caller_*; and a program's calls: calls_*. */
 #ifndef AT_GEMM_CALLER_H
 #define AT_GEMM_CALLER_H
 
@@ -15,5 +15,9 @@ attune_status at_gemm_caller_create(void **out, const struct attune_plan *plan, 
                                     attune_stream *stream);
 attune_status at_gemm_caller_run(void *caller, const at_bare_calls *calls, attune_stream *stream);
 void at_gemm_caller_destroy(void *caller);
+
+attune_status at_gemm_calls_create(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls);
+attune_status at_gemm_calls_run(void *calls, attune_stream *stream, int from, int to);
+void at_gemm_calls_destroy(void *calls);
 
 #endif

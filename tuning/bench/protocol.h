@@ -10,8 +10,10 @@
  *                                                              list
  *   case  INDEX  NAME  DEVICE  MODE  BYTES  FLOPS  DTYPE   (one a case; DEVICE "-" for the calling thread, MODE "hot" or
  *   end                                                     "cold", then "+graph"; DTYPE "-" without flops)
- *                                                              open  INDEX  SAMPLE_NS
- *   opened  CALLS                                          (set up, warmed up; CALLS a sample, for about SAMPLE_NS)
+ *                                                              open  INDEX  SAMPLE_NS  SEED
+ *   opened  CALLS                                          (set up, warmed up; CALLS a sample, for about SAMPLE_NS; SEED: what
+ *                                                           operands' places are drawn from, 0 if it is left out: a pair
+ *                                                           that has the same one differs by its builds alone)
  *                                                              sample  COUNT
  *   sample  START  NS  CPU_NS                              (COUNT lines; START by CLOCK_MONOTONIC, the others a call; CPU_NS
  *   end  CLOCK_MHZ  THROTTLED                               is the process's CPU time; clock 0: not known, throttled 0 or 1)
@@ -19,7 +21,8 @@
  *   closed                                                 (torn down)
  *                                                              quit
  *
- * In place of any answer's last line: failed  MESSAGE: the case is not open any more. One case is open at a time. */
+ * In place of any answer's last line: failed  MESSAGE: the case is not open any more. One case is open at a time. After a
+ * request that is none of these the worker says so by "failed", and ends. */
 #ifndef AT_BENCH_PROTOCOL_H
 #define AT_BENCH_PROTOCOL_H
 

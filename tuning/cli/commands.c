@@ -72,6 +72,30 @@ static const cli_option eval_options[] = {
     WIDE,
     END};
 
+static const cli_option bench_options[] = {
+    {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time the cases of a suite of attune's own; there is: runtime"},
+    {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
+     "Also time the cases of a program that registers them by attune/bench.h; may be repeated"},
+    {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY,
+     "Also time a command line, from its start to its end; may be repeated"},
+    {"build", CLI_OPTION_BUILD, "DIR", CLI_FILE, "The build to time: DIR/attune does it, and {build} in CMD is DIR"},
+    {"against", CLI_OPTION_AGAINST, "DIR", CLI_FILE,
+     "Time this build too, in turns with the other, and tell what became slower; exit code 1 if something did"},
+    {"save", 'o', "FILE", CLI_FILE, "Append every sample to this result file"},
+    {"label", CLI_OPTION_LABEL, "WORD", CLI_ANY, "A name for the run in the result file"},
+    {"rounds", CLI_OPTION_ROUNDS, "N", CLI_ANY,
+     "Rounds, each with fresh processes (16); with --against unsure cases get more"},
+    {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY, "Begin nothing after this long, but time each case once"},
+    {"cold", CLI_OPTION_COLD, NULL, CLI_NO_VALUE, "Time the problems of workloads with empty caches"},
+    {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads in a graph"},
+    {"filter", CLI_OPTION_FILTER, "TEXT", CLI_ANY, "Only cases whose name holds TEXT"},
+    {"list", CLI_OPTION_LIST, NULL, CLI_NO_VALUE, "Print the cases, and time nothing"},
+    DB,
+    DEVICE,
+    JSON,
+    WIDE,
+    END};
+
 static const cli_option completion_options[] = {END};
 
 const cli_command cli_commands[] = {
@@ -104,6 +128,16 @@ const cli_command cli_commands[] = {
      "  attune eval 'gelu(a + b) * b' --shape 4096x4096 --dtype bf16\n"
      "  attune eval 's * x + b' --shape 64x1024 --inputs b::1024 --scalars s=0.5",
      eval_options, cmd_eval},
+    {"bench", "[WORKLOAD...]", CLI_FILE, "time a suite, alone or in turns with another build",
+     "Times problems, programs and commands in many fresh processes, and keeps every sample.",
+     "WORKLOAD is a CSV file of problems: what is timed is what a program's calls would run. Without a workload --db "
+     "names a "
+     "database whose stored winners are timed. Exit code 1: a case failed, or became slower than that of --against. "
+     "Examples:\n"
+     "  attune bench problems.csv --save results.db --label nightly\n"
+     "  attune bench --program '{build}/mine' --build new --against old --save results.db\n"
+     "  attune bench --command 'sort=sort --parallel=1 words.txt'",
+     bench_options, cmd_bench},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
      "For the current shell: source <(attune completion bash)", completion_options, cmd_completion},

@@ -51,7 +51,19 @@ enum {
   CLI_OPTION_CONTRACT,
   CLI_OPTION_PRINT,
   CLI_OPTION_SEED,
-  CLI_OPTION_NO_TUNE
+  CLI_OPTION_NO_TUNE,
+  CLI_OPTION_SUITE,
+  CLI_OPTION_PROGRAM,
+  CLI_OPTION_COMMAND,
+  CLI_OPTION_BUILD,
+  CLI_OPTION_AGAINST,
+  CLI_OPTION_LABEL,
+  CLI_OPTION_ROUNDS,
+  CLI_OPTION_TIME,
+  CLI_OPTION_COLD,
+  CLI_OPTION_GRAPH,
+  CLI_OPTION_FILTER,
+  CLI_OPTION_LIST
 };
 
 /* Of the command and of each of its commands, beside argp's own --help; and what its key does: true, it ends the program. */

@@ -48,12 +48,12 @@ typedef enum gate_run_state {
 
 typedef struct gate_run {
   int64_t id;     /* in its file */
-  char *suite;    /* what was asked for: "mine.csv runtime" */
+  char *suite;    /* what was asked for: "sums.csv runtime" */
   char *label;    /* the user's word for it; "" for none */
   char *revision; /* of git, 40 digits, in the folder of what was measured; "" */
   bool dirty;     /* that folder had changes */
   char *
-      fingerprint; /* JSON object: cpu, cpus, kernel, governor, attune, device, driver, libraries; what measurements depend on */
+      fingerprint; /* JSON object: cpu, cpus, kernel, governor, memory, libc, device, driver, libraries; what measurements depend on */
   char *command;          /* line */
   int64_t started, ended; /* seconds since 1970 */
   int64_t pair;           /* the run (the base) that this one alternated with; 0: none */

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_bench_serve.c: the worker's side of a benchmark, asked by hand: what it lists, opens, times and closes; cases that
+ * fail; a runner that goes away or talks nonsense. Time passes where a case says so. */
+#include "tests/bench_client.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <math.h>
+
+#include "tests/virtual_clock.h"
+#include "tuning/bench/caches.h"
+
+/* A case of known cost, that may fail. */
+typedef struct work {
+  int64_t ns;
+  int set_ups, runs, tear_downs;
+  int slow_runs;  /* the first ones take 20 times as long */
+  int fails_at;   /* this run; 0: none */
+  bool no_set_up; /* it fails */
+  attune_stream *stream;
+} work;
+
+static attune_status set_up(void *arg) {
+  work *w = arg;
+  w->set_ups++;
+  if (!w->no_set_up) return ATTUNE_OK;
+  return attune_stream_synchronize(NULL); /* any call that fails */
+}
+
+static attune_status spend(void *arg, attune_stream *stream) {
+  work *w = arg;
+  w->stream = stream;
+  w->runs++;
+  virtual_clock_pass(w->runs <= w->slow_runs ? 20 * w->ns : w->ns, 2.0);
+  return w->runs == w->fails_at ? ATTUNE_DEVICE_ERROR : ATTUNE_OK;
+}
+
+static void tear_down(void *arg) {
+  ((work *)arg)->tear_downs++;
+}
+
+static attune_bench_case case_of(const char *name, work *w) {
+  return (attune_bench_case){.size = sizeof(attune_bench_case),
+                             .name = name,
+                             .set_up = set_up,
+                             .run = spend,
+                             .tear_down = tear_down,
+                             .arg = w};
+}
+
+static attune_bench *bench_of(const attune_bench_case *cases, int count) {
+  attune_bench *bench = NULL;
+  OK(attune_bench_create(&bench));
+  for (int i = 0; i < count; i++) OK(attune_bench_add(bench, &cases[i]));
+  return bench;
+}
+
+static attune_device *host(void) {
+  attune_device *device = NULL;
+  OK(attune_device_get(&device, "host"));
+  return device;
+}
+
+static void near(double value, double wanted, double part) {
+  if (!(fabs(value - wanted) <= part * wanted)) fail_msg("%g is not %g", value, wanted);
+}
+
+/* ---- what there is ---- */
+
+static void cases_are_listed(void **state) {
+  (void)state;
+  work w = {.ns = 1000};
+  attune_bench_case cases[] = {case_of("a\\b c", &w), case_of("\xc3\xbc", &w), case_of("graph", &w)};
+  cases[0].bytes = 4e6;
+  cases[1].flops = 2.5e15;
+  cases[1].dtype = ATTUNE_BF16;
+  cases[1].flags = ATTUNE_BENCH_COLD;
+  cases[2].device = host();
+  cases[2].flags = ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH;
+  attune_bench *bench = bench_of(cases, 3);
+  bench_client c;
+  bench_client_start(&c, bench);
+  bench_client_ask(&c, "list\n");
+  bench_client_expect(&c, "case\t0\ta\\\\b c\t-\thot\t4000000\t0\t-");
+  bench_client_expect(&c, "case\t1\t\xc3\xbc\t-\tcold\t0\t2500000000000000\tbf16");
+  bench_client_expect(&c, "case\t2\tgraph\thost\tcold+graph\t0\t0\t-");
+  bench_client_expect(&c, "end");
+  bench_client_ask(&c, "quit\n");
+  assert_null(bench_client_line(&c));
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+  assert_int_equal(w.set_ups + w.runs + w.tear_downs, 0);
+}
+
+/* ---- times ---- */
+
+static void samples_tell_the_time_of_a_call(void **state) {
+  (void)state;
+  enum { COUNT = 3 };
+  work w = {.ns = 1000};
+  const attune_bench_case one = case_of("one", &w);
+  attune_bench *bench = bench_of(&one, 1);
+  bench_client c;
+  bench_client_sample samples[COUNT];
+  bench_client_start(&c, bench);
+  const long long calls = bench_client_open(&c, 0, 1000000);
+  near((double)calls, 1000.0, 0.1);
+  assert_int_equal(w.set_ups, 1);
+  const int before = w.runs;
+  bench_client_samples(&c, COUNT, samples, "end\t0\t0");
+  assert_int_equal(w.runs - before, COUNT * (calls + 1)); /* one goes before each, untimed */
+  for (int i = 0; i < COUNT; i++) {
+    near(samples[i].ns, 1000.0, 1e-3);
+    near(samples[i].cpu_ns, 2000.0, 1e-3);
+    if (i > 0) assert_true(samples[i].start >= samples[i - 1].start + 1000 * calls);
+  }
+  bench_client_close(&c);
+  assert_int_equal(w.tear_downs, 1);
+  bench_client_ask(&c, "quit\n");
+  OK(bench_client_end(&c));
+  assert_null(w.stream);
+  attune_bench_destroy(bench);
+}
+
+/* As many calls as a sample has room for, one at least; what is slow at first is waited for. */
+static void calls_fit_into_a_sample(void **state) {
+  (void)state;
+  const struct {
+    int64_t ns;
+    int slow_runs;
+    double least, most;
+  } costs[] = {
+      {1, 0, 500e3, 1e6}, {100, 0, 9e3, 10.5e3}, {700000, 0, 1, 1}, {50000000, 0, 1, 1}, {1000, 20, 900, 1100}};
+  for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+    work w = {.ns = costs[i].ns, .slow_runs = costs[i].slow_runs};
+    const attune_bench_case one = case_of("one", &w);
+    attune_bench *bench = bench_of(&one, 1);
+    bench_client c;
+    bench_client_sample sample;
+    bench_client_start(&c, bench);
+    const double calls = (double)bench_client_open(&c, 0, 1000000);
+    if (calls < costs[i].least || calls > costs[i].most) fail_msg("%g calls of %lld ns", calls, (long long)costs[i].ns);
+    bench_client_samples(&c, 1, &sample, "end\t0\t0");
+    near(sample.ns, (double)costs[i].ns, 0.01);
+    OK(bench_client_end(&c));
+    assert_int_equal(w.tear_downs, 1);
+    attune_bench_destroy(bench);
+  }
+}
+
+/* Emptying the caches takes time; it is not in the samples. */
+static int emptied; /* also by a stream's work */
+static size_t emptied_bytes;
+void __wrap_at_caches_empty(void *memory, size_t bytes);
+void __real_at_caches_empty(void *memory, size_t bytes);
+void __wrap_at_caches_empty(void *memory, size_t bytes) {
+  if (emptied++ == 0) __real_at_caches_empty(memory, bytes);
+  emptied_bytes = bytes;
+  virtual_clock_pass(9000, 1.0);
+}
+
+static void cold_calls_follow_empty_caches(void **state) {
+  (void)state;
+  attune_device_properties properties;
+  OK(attune_device_get_properties(host(), &properties));
+  work w = {.ns = 1000};
+  attune_bench_case one = case_of("one", &w);
+  one.flags = ATTUNE_BENCH_COLD;
+  attune_bench *bench = bench_of(&one, 1);
+  bench_client c;
+  bench_client_sample samples[2];
+  bench_client_start(&c, bench);
+  const long long calls = bench_client_open(&c, 0, 1000000);
+  near((double)calls, 100.0, 0.1);
+  emptied = w.runs = 0;
+  bench_client_samples(&c, 2, samples, "end\t0\t0");
+  assert_int_equal(emptied, 2 * calls);
+  assert_int_equal(w.runs, 2 * calls);
+  assert_true(emptied_bytes >= 2 * properties.cache_bytes || emptied_bytes == (size_t)1 << 30);
+  for (int i = 0; i < 2; i++) {
+    near(samples[i].ns, 1000.0, 0.05);
+    near(samples[i].cpu_ns, 2000.0, 0.05);
+  }
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+}
+
+/* ---- work of a device ---- */
+
+static void pass_in_stream(void *user) {
+  virtual_clock_pass(((work *)user)->ns, 1.0);
+}
+
+static attune_status give(void *arg, attune_stream *stream) {
+  work *w = arg;
+  w->runs++;
+  w->stream = stream;
+  return attune_stream_call(stream, pass_in_stream, w);
+}
+
+static void pass_as_fill(void *user) {
+  (void)user;
+  emptied++;
+  virtual_clock_pass(9000, 1.0);
+}
+
+attune_status __wrap_attune_fill(attune_stream *stream, void *destination, int value, size_t bytes);
+attune_status __wrap_attune_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
+  (void)destination;
+  (void)value;
+  emptied_bytes = bytes;
+  return attune_stream_call(stream, pass_as_fill, NULL);
+}
+
+static void check_stream_work(unsigned flags, double least, double most) {
+  work w = {.ns = 2000};
+  attune_bench_case one = case_of("one", &w);
+  one.run = give;
+  one.device = host();
+  one.flags = flags;
+  attune_bench *bench = bench_of(&one, 1);
+  bench_client c;
+  bench_client_sample samples[2];
+  bench_client_start(&c, bench);
+  const long long calls = bench_client_open(&c, 0, 1000000);
+  if ((double)calls < least || (double)calls > most) fail_msg("%lld calls", calls);
+  assert_non_null(w.stream);
+  assert_ptr_not_equal(w.stream, attune_stream_default(host()));
+  const int before = w.runs;
+  emptied = 0;
+  bench_client_samples(&c, 2, samples, "end\t0\t0");
+  assert_int_equal(emptied, flags & ATTUNE_BENCH_COLD ? 2 * calls : 0);
+  assert_int_equal(w.runs > before, !(flags & ATTUNE_BENCH_GRAPH)); /* a graph has the calls since it was opened */
+  for (int i = 0; i < 2; i++) near(samples[i].ns, 2000.0, 0.05);
+  bench_client_close(&c);
+  OK(bench_client_end(&c));
+  assert_int_equal(w.tear_downs, 1);
+  attune_bench_destroy(bench);
+}
+
+static void streams_are_timed_by_events(void **state) {
+  (void)state;
+  check_stream_work(0, 400, 510);
+  check_stream_work(ATTUNE_BENCH_GRAPH, 400, 600);
+  check_stream_work(ATTUNE_BENCH_COLD, 1, 510);
+  check_stream_work(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH, 1, 510);
+}
+
+/* ---- what fails ---- */
+
+static void a_case_that_fails_is_told(void **state) {
+  (void)state;
+  work fine = {.ns = 1000}, no_set_up = {.ns = 1000, .no_set_up = true}, at_once = {.ns = 1000, .fails_at = 1},
+       later = {.ns = 1000};
+  const attune_bench_case cases[] = {case_of("no set-up", &no_set_up), case_of("at once", &at_once),
+                                     case_of("later", &later), case_of("fine", &fine)};
+  attune_bench *bench = bench_of(cases, 4);
+  bench_client c;
+  bench_client_sample sample;
+  bench_client_start(&c, bench);
+  bench_client_ask(&c, "open\t0\t1000000\n");
+  bench_client_expect(&c, "failed\tset_up: invalid argument: stream is NULL; should be one of "
+                          "attune_stream_create or attune_stream_default");
+  assert_int_equal(no_set_up.runs + no_set_up.tear_downs, 0);
+  bench_client_ask(&c, "open\t1\t1000000\n");
+  bench_client_begins(&c, "failed\trun: device error");
+  assert_int_equal(at_once.tear_downs, 1);
+  (void)bench_client_open(&c, 2, 1000000);
+  later.fails_at = later.runs + 1500;
+  bench_client_ask(&c, "sample\t5\n");
+  bench_client_begins(&c, "sample\t");
+  bench_client_begins(&c, "failed\trun: device error");
+  assert_int_equal(later.tear_downs, 1);
+  bench_client_ask(&c, "sample\t1\n");
+  bench_client_expect(&c, "failed\tno case is open; should be opened before");
+  bench_client_ask(&c, "close\n");
+  bench_client_begins(&c, "failed\tno case is open");
+  (void)bench_client_open(&c, 3, 1000000);
+  bench_client_samples(&c, 1, &sample, "end\t0\t0");
+  bench_client_ask(&c, "open\t3\t1000000\n");
+  bench_client_begins(&c, "failed\tcase 3 is still open");
+  assert_int_equal(fine.tear_downs, 1);
+  bench_client_ask(&c, "open\t4\t1000000\n");
+  bench_client_begins(&c, "failed\tthere is no case 4; there are 4");
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+}
+
+static attune_status speak(void *arg) {
+  attune_workload *workload = NULL;
+  (void)arg;
+  return attune_workload_read(&workload, "/nowhere\\at/all.csv");
+}
+
+/* A backslash comes as two. */
+static void messages_are_escaped(void **state) {
+  (void)state;
+  work w = {.ns = 1000};
+  attune_bench_case one = case_of("one", &w);
+  one.set_up = speak;
+  attune_bench *bench = bench_of(&one, 1);
+  bench_client c;
+  bench_client_start(&c, bench);
+  bench_client_ask(&c, "open\t0\t1000\n");
+  const char *line = bench_client_begins(&c, "failed\tset_up: ");
+  if (!strstr(line, "/nowhere\\\\at/all.csv")) fail_msg("%s", line);
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+}
+
+/* ---- the other side ---- */
+
+static void a_runner_may_go_at_any_time(void **state) {
+  (void)state;
+  static const char *const last[] = {
+      "", "li", "list\n", "open\t0\t1000\n", "open\t0\t1000\nsample\t20000\n", "open\t0\t1000\nsample\t3"};
+  for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
+    work w = {.ns = 1000};
+    const attune_bench_case one = case_of("one", &w);
+    attune_bench *bench = bench_of(&one, 1);
+    bench_client c;
+    bench_client_start(&c, bench);
+    if (*last[i]) bench_client_ask(&c, last[i]);
+    if (i == 3) bench_client_begins(&c, "opened\t");
+    if (bench_client_end(&c) != ATTUNE_OK) fail_msg("after \"%s\": %s", last[i], c.message);
+    assert_int_equal(w.set_ups, w.tear_downs);
+    attune_bench_destroy(bench);
+  }
+}
+
+static void nonsense_is_refused(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"",
+                                      "hello",
+                                      "List",
+                                      "list\t",
+                                      "open",
+                                      "open\t0",
+                                      "open\t0\t0",
+                                      "open\t-1\t1000",
+                                      "open\t0\t1e6",
+                                      "open\t0\t1000000000000",
+                                      "open\t0\t1000\t-1",
+                                      "open\t0\t1000\t1\t1",
+                                      "open\t0\t1000\t1\t1\t1\t1\t1",
+                                      "open\t99999999999999999999\t1000",
+                                      "sample",
+                                      "sample\t0",
+                                      "sample\t100001",
+                                      "sample\t ",
+                                      "close\tnow",
+                                      "quit\t1",
+                                      " quit"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    work w = {.ns = 1000};
+    const attune_bench_case one = case_of("one", &w);
+    attune_bench *bench = bench_of(&one, 1);
+    bench_client c;
+    bench_client_start(&c, bench);
+    (void)bench_client_open(&c, 0, 1000);
+    bench_client_ask(&c, wrong[i]);
+    bench_client_ask(&c, "\n");
+    bench_client_begins(&c, "failed\tthe runner asks \"");
+    assert_null(bench_client_line(&c));
+    if (bench_client_end(&c) != ATTUNE_BAD_DATA) fail_msg("\"%s\" is not refused", wrong[i]);
+    assert_int_equal(w.tear_downs, 1);
+    attune_bench_destroy(bench);
+  }
+}
+
+static void check_bytes(const char *bytes, size_t count, const char *message) {
+  work w = {.ns = 1000};
+  const attune_bench_case one = case_of("one", &w);
+  attune_bench *bench = bench_of(&one, 1);
+  bench_client c;
+  bench_client_start(&c, bench);
+  assert_int_equal(send(c.fd, bytes, count, MSG_NOSIGNAL), (ssize_t)count);
+  bench_client_begins(&c, message);
+  FAILS(bench_client_end(&c), ATTUNE_BAD_DATA);
+  attune_bench_destroy(bench);
+}
+
+static void a_line_is_text_of_a_bounded_length(void **state) {
+  (void)state;
+  static char line[AT_BENCH_LINE + 1];
+  memset(line, 'x', sizeof line);
+  check_bytes(line, sizeof line, "failed\ta request has more than 4096 bytes");
+  check_bytes("li\0st\n", 6, "failed\ta request holds a zero byte");
+}
+
+/* Bytes that are nearly requests: it never hangs or breaks, and what it opened it closes. */
+static void random_bytes_do_no_harm(void **state) {
+  (void)state;
+  static const char *const pieces[] = {"list\n",  "open\t", "0\t", "1\t", "1000\n", "sample\t",        "2\n",
+                                       "close\n", "\t",     "\n",  "x",   "\\",     "open\t0\t1000\n", "sample\t1\n"};
+  const char *asked = getenv("ATTUNE_TEST_OPERATIONS");
+  const int rounds = asked && atoi(asked) < 200 ? atoi(asked) : 200;
+  unsigned draw = 12345;
+  for (int round = 0; round < rounds; round++) {
+    work w = {.ns = 1000};
+    const attune_bench_case one = case_of("one", &w);
+    attune_bench *bench = bench_of(&one, 1);
+    bench_client c;
+    bench_client_start(&c, bench);
+    for (int i = 0; i < 12; i++) {
+      draw = draw * 1664525u + 1013904223u;
+      const char *piece = pieces[(draw >> 16) % (sizeof pieces / sizeof *pieces)];
+      if (send(c.fd, piece, strlen(piece), MSG_NOSIGNAL) < 0) break;
+    }
+    shutdown(c.fd, SHUT_WR);
+    while (bench_client_line(&c)) continue;
+    const attune_status status = bench_client_end(&c);
+    assert_true(status == ATTUNE_OK || status == ATTUNE_BAD_DATA);
+    assert_int_equal(w.set_ups, w.tear_downs);
+    attune_bench_destroy(bench);
+  }
+}
+
+static void arguments_are_checked(void **state) {
+  (void)state;
+  int pipes[2];
+  attune_bench *bench = bench_of(NULL, 0);
+  FAILS(attune_bench_serve(NULL, 0), ATTUNE_INVALID_ARGUMENT);
+  assert_string_equal(attune_last_message(), "bench is NULL; should be given");
+  FAILS(attune_bench_serve(bench, -1), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+  FAILS(attune_bench_serve(bench, pipes[1]), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "should be a connected socket"));
+  close(pipes[0]);
+  close(pipes[1]);
+  attune_bench_destroy(bench);
+}
+
+/* Two benches in two threads, sample by sample in turns; and sockets that do not block. */
+static void benches_are_apart(void **state) {
+  (void)state;
+  work w[2] = {{.ns = 1000}, {.ns = 3000}};
+  attune_bench *benches[2];
+  static bench_client c[2];
+  for (int i = 0; i < 2; i++) {
+    const attune_bench_case one = case_of("one", &w[i]);
+    benches[i] = bench_of(&one, 1);
+    bench_client_start(&c[i], benches[i]);
+    assert_int_equal(fcntl(c[i].theirs, F_SETFL, O_NONBLOCK), 0);
+    (void)bench_client_open(&c[i], 0, 100000);
+  }
+  for (int turn = 0; turn < 20; turn++) {
+    bench_client_sample sample[2];
+    for (int i = 0; i < 2; i++) bench_client_samples(&c[i], 1, &sample[i], "end\t0\t0");
+    near(sample[1].ns, 3.0 * sample[0].ns, 0.01);
+  }
+  for (int i = 0; i < 2; i++) {
+    OK(bench_client_end(&c[i]));
+    attune_bench_destroy(benches[i]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cases_are_listed),
+      cmocka_unit_test(samples_tell_the_time_of_a_call),
+      cmocka_unit_test(calls_fit_into_a_sample),
+      cmocka_unit_test(cold_calls_follow_empty_caches),
+      cmocka_unit_test(streams_are_timed_by_events),
+      cmocka_unit_test(a_case_that_fails_is_told),
+      cmocka_unit_test(messages_are_escaped),
+      cmocka_unit_test(a_runner_may_go_at_any_time),
+      cmocka_unit_test(nonsense_is_refused),
+      cmocka_unit_test(a_line_is_text_of_a_bounded_length),
+      cmocka_unit_test(random_bytes_do_no_harm),
+      cmocka_unit_test(arguments_are_checked),
+      cmocka_unit_test(benches_are_apart),
+  };
+  virtual_clock_start();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
