@@ -28,11 +28,7 @@ char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *h
                    bool allow_different);
 void gate_comparison_free(gate_comparison *comparison);
 
-<<<<<<< HEAD
-/* A row's name for people: "sum/1M cold", with mode and device where cases of one name differ by them. The caller frees it. */
-=======
 /* A row's name for people, with mode and device where cases of one name differ by them. The caller frees it. */
->>>>>>> judge
 char *gate_row_name(const gate_comparison *comparison, const gate_row *row);
 
 #endif
