@@ -398,7 +398,7 @@ static void unsure_cases_get_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2};
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 0};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
   assert_int_equal(judged_looks, 3);
@@ -415,6 +415,21 @@ static void unsure_cases_get_more_rounds(void **state) {
     assert_int_equal(b.outcome.judged[i].base_visits, 4 + 2 * i);
   }
   assert_int_equal(named(&b, GATE_HEAD, "c")->visits[7].round, 7);
+  end(&b);
+}
+
+/* The time of added rounds is over before they begin: the first look is the last. */
+static void no_time_for_more_rounds(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 1e-9};
+  judged_looks = 0;
+  do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
+  assert_int_equal(b.outcome.rounds, 4);
+  assert_true(b.outcome.out_of_time);
+  assert_int_equal(b.outcome.judged[0].verdict, GATE_SAME);
+  assert_int_equal(b.outcome.judged[2].verdict, GATE_UNSURE);
   end(&b);
 }
 
@@ -450,6 +465,7 @@ int main(void) {
       TEST(interrupted),
       TEST(interrupted_while_it_waits),
       TEST(unsure_cases_get_more_rounds),
+      TEST(no_time_for_more_rounds),
       TEST(out_of_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,12 @@ static counts count(const bench_report *r) {
   return c;
 }
 
+static const char *end_text(const bench_report *r) {
+  if (r->outcome->interrupted) return ", interrupted";
+  if (!r->outcome->out_of_time) return "";
+  return r->options->time_s > 0 ? ", ended by --time" : ", without time for more";
+}
+
 static void print_summary(const bench_report *r) {
   const counts c = count(r);
   printf("%zu cases", r->outcome->count);
@@ -118,10 +124,7 @@ static void print_summary(const bench_report *r) {
       if (c.verdicts[i] || i == GATE_SLOWER)
         printf("%s%zu %s", i ? ", " : ": ", c.verdicts[i], gate_verdict_name((gate_verdict)i));
   if (!r->outcome->judged && c.failed) printf(", %zu failed", c.failed);
-  printf("; %d rounds in %.1f s%s", r->outcome->rounds, r->seconds,
-         r->outcome->interrupted   ? ", interrupted"
-         : r->outcome->out_of_time ? ", ended by --time"
-                                   : "");
+  printf("; %d rounds in %.1f s%s", r->outcome->rounds, r->seconds, end_text(r));
   if (r->options->save) {
     fputs("; saved in ", stdout);
     cli_print_padded(stdout, r->options->save, 0, false, false);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tuning/bench/protocol.h"
+#include "tuning/cli/suite_runtime.h"
 
 bool bench_is_worker(int *argc, char **argv, int *fd) {
   static const size_t chars = sizeof AT_BENCH_ARGUMENT - 1;
@@ -79,7 +80,7 @@ static attune_status add_winners(const serving *s) {
 static const struct {
   const char *name; /* NULL ends the list */
   bool (*add)(attune_bench *bench, attune_tuner *tuner, attune_device *device);
-} suites[] = {{NULL, NULL}};
+} suites[] = {{"runtime", suite_runtime_add}, {NULL, NULL}};
 
 bool bench_has_suite(const char *name) {
   for (size_t i = 0; suites[i].name; i++)

@@ -13,7 +13,9 @@
 
 enum { ROUNDS = 16, SAMPLES = 5, MORE_ROUNDS = 16, ROUNDS_MOST = 10000 };
 #define SAMPLE_NS 4e6
-#define CASE_S 20.0  /* for a case in all, unless that is less than its least number of samples */
+#define CASE_S 20.0 /* for a case in all, unless that is less than its least number of samples */
+#define UNSURE_S \
+  2.2 /* a case: after that long in all the unsure ones get no more rounds, so 50 cases end within 2 minutes */
 #define HANG_S 120.0 /* for one answer, so for a set-up or a sample */
 #define DRAW_S 0.1   /* between two pictures of the progress bar */
 
@@ -114,6 +116,18 @@ static void draw(void *user, const gate_step *step) {
   cli_progress_draw(&b->progress, text, step->done, step->done);
 }
 
+/* The processes would say so too, but not as plainly. */
+static int check_workloads(const bench_options *o) {
+  int code = CLI_DONE;
+  for (size_t i = 0; code == CLI_DONE && i < o->workloads.count; i++) {
+    attune_workload *workload = NULL;
+    const attune_status status = attune_workload_read(&workload, o->workloads.at[i]);
+    if (status != ATTUNE_OK) code = cli_fail(status);
+    attune_workload_destroy(workload);
+  }
+  return code;
+}
+
 static int make_sides(benching *b, const gate_limits *limits) {
   b->side_count = b->options->against ? 2 : 1;
   for (int i = 0; i < b->side_count; i++) {
@@ -134,7 +148,7 @@ static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
                      .seed = (uint64_t)gate_now_ns(),
                      .limits = *limits,
                      .file = b->file,
-                     .judging = {gate_judge, gate_rule_default, GATE_LOOKS, MORE_ROUNDS},
+                     .judging = {gate_judge, gate_rule_default, GATE_LOOKS, MORE_ROUNDS, UNSURE_S},
                      .tell = draw,
                      .user = (void *)(uintptr_t)b};
   if (s.judging.rounds > s.rounds) s.judging.rounds = s.rounds;
@@ -187,7 +201,8 @@ static int measure(benching *b) {
 
 static int run(benching *b) {
   const gate_limits limits = {HANG_S, &cli_interrupted};
-  int code = make_sides(b, &limits);
+  int code = check_workloads(b->options);
+  if (code == CLI_DONE) code = make_sides(b, &limits);
   if (code == CLI_DONE && b->options->save && !b->options->list)
     code = told(gate_file_open(&b->file, b->options->save, true), CLI_USAGE);
   if (code != CLI_DONE) return code;

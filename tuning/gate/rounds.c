@@ -46,8 +46,11 @@ static double spent_s(const gate_rounds *r) {
   return 1e-9 * (double)(gate_now_ns() - r->start_ns);
 }
 
-static bool out_of_time(const gate_rounds *r) {
-  return r->schedule.time_s > 0 && spent_s(r) >= r->schedule.time_s;
+/* Rounds that are added for a look have a bound of their own too. */
+static bool out_of_time(const gate_rounds *r, int look) {
+  const double all = r->schedule.time_s, added = look ? r->schedule.judging.case_s * (double)r->count : 0,
+               spent = spent_s(r);
+  return (all > 0 && spent >= all) || (added > 0 && spent >= added);
 }
 
 /* The entries of the round in an order drawn anew. */
@@ -75,7 +78,7 @@ static char *one_round(gate_rounds *r, int round, int rounds, int look) {
   const size_t count = draw_order(r, round, order);
   r->total = r->done + count * (size_t)(rounds - round);
   for (size_t i = 0; !error && i < count && !gate_interrupted(&r->schedule.limits); i++) {
-    if (round > 0 && out_of_time(r)) break;
+    if (round > 0 && out_of_time(r, look)) break;
     tell(r, &r->entries[order[i]], round, rounds, look);
     error = gate_rounds_visit(r, &r->entries[order[i]], round);
     r->done++;
@@ -89,7 +92,7 @@ static char *some_rounds(gate_rounds *r, int first, int count, int look, gate_ou
   char *error = NULL;
   for (int i = first; !error && i < first + count; i++) {
     out->interrupted = gate_interrupted(&r->schedule.limits);
-    out->out_of_time = i > 0 && out_of_time(r);
+    out->out_of_time = i > 0 && out_of_time(r, look);
     if (out->interrupted || out->out_of_time) break;
     error = one_round(r, i, first + count, look);
     out->rounds++;
@@ -136,10 +139,22 @@ static char *judge_and_go_on(gate_rounds *r, gate_outcome *out) {
   return error;
 }
 
+/* In the order of the lists, not in that of the visits. */
+static char *save_cases(const gate_rounds *r) {
+  char *error = NULL;
+  for (int side = 0; r->schedule.file && side < r->side_count; side++) {
+    const gate_run *run = r->sides[side].run;
+    for (size_t i = 0; !error && i < run->case_count; i++)
+      error = gate_file_add(r->schedule.file, run->id, &run->cases[i], NULL);
+  }
+  return error;
+}
+
 char *gate_rounds_run(gate_rounds *r, gate_outcome *out) {
   *out = (gate_outcome){0};
   r->start_ns = gate_now_ns();
-  char *error = some_rounds(r, 0, r->schedule.rounds, 0, out);
+  char *error = save_cases(r);
+  if (!error) error = some_rounds(r, 0, r->schedule.rounds, 0, out);
   gather(r, out);
   if (!error && r->side_count == 2 && r->schedule.judging.judge && r->count) error = judge_and_go_on(r, out);
   return error;

@@ -34,8 +34,9 @@ typedef struct gate_judging {
   void (*judge)(gate_judgement *, const gate_case *const *, const gate_case *const *, size_t, bool, const gate_rule *,
                 int, int);
   gate_rule rule;
-  int looks;  /* in all, 1 or more */
-  int rounds; /* added before each look but the first */
+  int looks;     /* in all, 1 or more */
+  int rounds;    /* added before each look but the first */
+  double case_s; /* times the number of cases: after so long none of those begins; 0: no bound */
 } gate_judging;
 
 typedef struct gate_schedule {

@@ -50,7 +50,7 @@ char **gate_argv_of(const char *line, bool more) {
   argv = gate_alloc(5, sizeof *argv);
   argv[0] = gate_copy("/bin/sh");
   argv[1] = gate_copy("-c");
-  argv[2] = gate_say(more ? "exec %s \"$@\"" : "exec %s", line);
+  argv[2] = gate_say(more ? "%s \"$@\"" : "%s", line);
   argv[3] = gate_copy("sh");
   return argv;
 }
