@@ -178,6 +178,7 @@ static void test_markdown_names_are_no_markup(void **unused) {
   assert_int_equal(count_of(text, "\n| "), HOSTILE + 2);
   for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
     assert_null(strstr(line, "@everyone"));
+    assert_null(strstr(line, "#12"));
     assert_null(strstr(line, "script>"));
     assert_null(strstr(line, "<!--"));
     assert_null(strstr(line, "www."));
