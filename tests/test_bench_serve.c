@@ -148,6 +148,53 @@ static void calls_fit_into_a_sample(void **state) {
   }
 }
 
+/* Threads spin on after a sample: so many naps long. */
+static int spinning, naps;
+int __wrap_nanosleep(const struct timespec *length, struct timespec *rest);
+int __wrap_nanosleep(const struct timespec *length, struct timespec *rest) {
+  (void)rest;
+  naps++;
+  virtual_clock_pass(length->tv_nsec, spinning > 0 ? 1.0 : 0.0);
+  spinning--;
+  return 0;
+}
+
+static attune_status spend_alone(void *arg, attune_stream *stream) {
+  (void)stream;
+  virtual_clock_pass(((work *)arg)->ns, 1.0);
+  return ATTUNE_OK;
+}
+
+static void threads_that_spin_on_are_waited_for(void **state) {
+  (void)state;
+  work w = {.ns = 1000};
+  attune_bench_case cases[] = {case_of("team", &w), case_of("alone", &w)};
+  cases[1].run = spend_alone;
+  attune_bench *bench = bench_of(cases, 2);
+  bench_client c;
+  bench_client_sample sample;
+  bench_client_start(&c, bench);
+  naps = spinning = 0;
+  (void)bench_client_open(&c, 0, 1000000);
+  assert_int_equal(naps, 1);
+  naps = 0;
+  spinning = 7;
+  bench_client_samples(&c, 1, &sample, "end\t0\t0");
+  assert_int_equal(naps, 8);
+  near(sample.ns, 1000.0, 1e-3);
+  naps = 0;
+  spinning = 1000000; /* for ever */
+  bench_client_samples(&c, 1, &sample, "end\t0\t0");
+  assert_true(naps > 8 && naps < 1000);
+  bench_client_close(&c);
+  naps = 0;
+  (void)bench_client_open(&c, 1, 1000000);
+  bench_client_samples(&c, 1, &sample, "end\t0\t0");
+  assert_int_equal(naps, 0);
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+}
+
 /* Emptying the caches takes time; it is not in the samples. */
 static int emptied; /* also by a stream's work */
 static size_t emptied_bytes;
@@ -461,6 +508,7 @@ int main(void) {
       cmocka_unit_test(samples_tell_the_time_of_a_call),
       cmocka_unit_test(calls_fit_into_a_sample),
       cmocka_unit_test(cold_calls_follow_empty_caches),
+      cmocka_unit_test(threads_that_spin_on_are_waited_for),
       cmocka_unit_test(streams_are_timed_by_events),
       cmocka_unit_test(a_case_that_fails_is_told),
       cmocka_unit_test(messages_are_escaped),
