@@ -501,6 +501,25 @@ static void benches_are_apart(void **state) {
   }
 }
 
+/* An answer that is larger than what the socket holds, to a runner that reads late. */
+static void a_slow_runner_is_waited_for(void **state) {
+  (void)state;
+  enum { COUNT = 20000, ROOM = 4096 };
+  static bench_client_sample samples[COUNT];
+  work w = {.ns = 1000};
+  const attune_bench_case one = case_of("one", &w);
+  attune_bench *bench = bench_of(&one, 1);
+  bench_client c;
+  bench_client_start(&c, bench);
+  assert_int_equal(fcntl(c.theirs, F_SETFL, O_NONBLOCK), 0);
+  assert_int_equal(setsockopt(c.theirs, SOL_SOCKET, SO_SNDBUF, &(int){ROOM}, sizeof(int)), 0);
+  (void)bench_client_open(&c, 0, 1000);
+  bench_client_samples(&c, COUNT, samples, "end\t0\t0");
+  bench_client_close(&c);
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cases_are_listed),
@@ -517,6 +536,7 @@ int main(void) {
       cmocka_unit_test(random_bytes_do_no_harm),
       cmocka_unit_test(arguments_are_checked),
       cmocka_unit_test(benches_are_apart),
+      cmocka_unit_test(a_slow_runner_is_waited_for),
   };
   virtual_clock_start();
   return cmocka_run_group_tests(tests, NULL, NULL);
