@@ -249,3 +249,33 @@ char *made_json(const gate_comparison *comparison) {
 char *made_junit(const gate_comparison *comparison) {
   return report(gate_report_junit, comparison);
 }
+
+char *made_page(const made *m) {
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  assert_true(gate_report_html(out, &m->comparison, m->histories, MADE_HISTORIES, m->roofs, MADE_ROOFS));
+  assert_int_equal(fclose(out), 0);
+  return text;
+}
+
+char *made_history_json(const gate_history *history) {
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  assert_true(gate_history_json(out, history));
+  assert_int_equal(fclose(out), 0);
+  return text;
+}
+
+char *made_drawing(const gate_history *history, int width, bool utf8) {
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  assert_true(gate_history_draw(out, history, width, utf8));
+  assert_int_equal(fclose(out), 0);
+  return text;
+}

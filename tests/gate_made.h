@@ -25,5 +25,8 @@ void made_free(made *m);
 char *made_markdown(const gate_comparison *comparison);
 char *made_json(const gate_comparison *comparison);
 char *made_junit(const gate_comparison *comparison);
+char *made_page(const made *m);
+char *made_history_json(const gate_history *history);
+char *made_drawing(const gate_history *history, int width, bool utf8);
 
 #endif

@@ -283,11 +283,7 @@ static void test_json_of_a_history(void **unused) {
   made m;
   made_create(&m, 1, NULL, 0, 1);
   m.histories[0].points[3].ns = NAN;
-  char *text = NULL;
-  size_t size;
-  FILE *out = open_memstream(&text, &size);
-  assert_true(gate_history_json(out, &m.histories[0]));
-  fclose(out);
+  char *text = made_history_json(&m.histories[0]);
   json_t *json = json_loads(text, 0, NULL), *points = json_object_get(json, "points");
   assert_int_equal(json_integer_value(json_object_get(json, "attune_history")), 1);
   assert_int_equal(json_array_size(points), m.histories[0].point_count);

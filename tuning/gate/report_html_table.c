@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define PLOT_WIDTH 120
+#define PLOT_WIDTH 96
 #define PLOT_HEIGHT 18
 #define PLOT_EDGE 6
 #define MOST_REACH 0.1 /* what lies beyond is drawn as an arrow: a few great changes must not flatten all others */
@@ -128,17 +128,16 @@ static const char *share_text(char out[GATE_CELL], double share) {
   return out;
 }
 
-/* Where head has no time, base's rates are those of the row. */
+/* Head's. */
 static void put_rates(const page_table *sheet, const gate_row *row) {
   const gate_case *c = gate_row_case(row);
-  const double ns = row->judged.head_ns > 0 ? row->judged.head_ns : row->judged.base_ns;
+  const double ns = row->judged.head_ns > 0 ? row->judged.head_ns : NAN;
   const double bytes_s = c->bytes / ns * 1e9, flops_s = c->flops / ns * 1e9,
                share = gate_roof_share(sheet->page, c, ns);
   char cell[GATE_CELL];
-  if (sheet->bytes)
-    put_number(sheet, "number wide", c->bytes > 0 ? bytes_s : NAN, gate_rate_text(cell, bytes_s, "B/s"));
+  if (sheet->bytes) put_number(sheet, "number wide", bytes_s > 0 ? bytes_s : NAN, gate_rate_text(cell, bytes_s, "B/s"));
   if (sheet->flops)
-    put_number(sheet, "number wide", c->flops > 0 ? flops_s : NAN, gate_rate_text(cell, flops_s, "FLOP/s"));
+    put_number(sheet, "number wide", flops_s > 0 ? flops_s : NAN, gate_rate_text(cell, flops_s, "FLOP/s"));
   if (sheet->roof) put_number(sheet, "number wide", share > 0 ? share : NAN, share_text(cell, share));
 }
 

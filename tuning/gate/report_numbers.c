@@ -13,7 +13,7 @@ const char *gate_time_text(char out[GATE_CELL], double ns) {
     ns /= 1000;
     unit++;
   }
-  snprintf(out, GATE_CELL, "%.*f %s", ns < 10 ? 2 : 1, ns, units[unit]);
+  snprintf(out, GATE_CELL, ns < 1e5 ? "%.*f %s" : "%.*e %s", ns < 10 ? 2 : 1, ns, units[unit]);
   return out;
 }
 

@@ -19,18 +19,17 @@ function keyOf(row, column) {
   return cell.classList.contains("number") || cell.classList.contains("interval") ? null : cell.textContent.toLowerCase();
 }
 
+const collator = new Intl.Collator("en", { numeric: true });
+
 function sortBy(column, direction) {
   const sign = direction === "ascending" ? 1 : -1;
   const sorted = rows.map((row) => ({ row, key: keyOf(row, column) }));
   sorted.sort((a, b) => {
     if (a.key === null || b.key === null) return (a.key === null) - (b.key === null) || a.row.place - b.row.place;
-    const order = typeof a.key === "number" ? a.key - b.key : a.key.localeCompare(b.key, "en", { numeric: true });
+    const order = typeof a.key === "number" ? a.key - b.key : collator.compare(a.key, b.key);
     return sign * order || a.row.place - b.row.place;
   });
-  for (const { row } of sorted) {
-    body.append(row.element);
-    if (row.detail) body.append(row.detail);
-  }
+  body.replaceChildren(...sorted.flatMap(({ row }) => row.detail ? [row.element, row.detail] : [row.element]));
   for (const title of table.tHead.rows[0].cells) title.removeAttribute("aria-sort");
   table.tHead.rows[0].cells[column].setAttribute("aria-sort", direction);
 }

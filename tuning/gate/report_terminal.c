@@ -12,6 +12,8 @@
 #define NARROWEST 24
 #define USUAL 80
 #define WIDEST 1000
+#define REVISION 10 /* digits */
+#define END_COLUMNS 12
 #define STRIDE 3 /* columns between runs, at most */
 
 typedef struct history_canvas {
@@ -27,20 +29,28 @@ enum { TOP = 1, BOTTOM = 2, MEDIAN = 4, CHANGE = 8 };
 
 /* --- text of a width --- */
 
-/* Writes `text` in at most `columns`, padded to them where `right`. */
-static void put_fitted(FILE *out, const char *text, int columns, bool utf8, bool right) {
-  char *clean = gate_text(utf8 ? GATE_PLAIN : GATE_ASCII, text ? text : "");
-  const char *end = clean ? clean : "";
-  int width = 0;
+/* Bytes of `clean` that fit into `most` columns, and the columns that they take. */
+static size_t fitting(const char *clean, int most, int *columns) {
+  const char *end = clean;
   bool hidden;
+  *columns = 0;
   for (const char *next = end; *next; end = next) {
     const int wide = gate_character_width(gate_character(&next, &hidden));
-    if (width + wide > columns) break;
-    width += wide;
+    if (*columns + wide > most) break;
+    *columns += wide;
   }
+  return (size_t)(end - clean);
+}
+
+/* Writes `text` in at most `columns`, padded to them where `right`. Returns the columns of the text. */
+static int put_fitted(FILE *out, const char *text, int columns, bool utf8, bool right) {
+  char *clean = gate_text(utf8 ? GATE_PLAIN : GATE_ASCII, text ? text : "");
+  int width;
+  const size_t bytes = fitting(clean ? clean : "", columns, &width);
   if (right) fprintf(out, "%*s", columns - width, "");
-  if (clean) fwrite(clean, 1, (size_t)(end - clean), out);
+  if (bytes) fwrite(clean, 1, bytes, out);
   free(clean);
+  return width;
 }
 
 /* --- the scale --- */
@@ -169,27 +179,26 @@ static void put_axis(FILE *out, const history_canvas *canvas) {
   fputc('\n', out);
 }
 
-static void revision_of(char out[16], const gate_point *point) {
+static const char *revision_of(char out[REVISION + 1], const gate_point *point) {
   if (*point->revision)
-    snprintf(out, 16, "%.10s", point->revision);
+    snprintf(out, REVISION + 1, "%.*s", REVISION, point->revision);
   else if (*point->label)
-    snprintf(out, 16, "%.12s", point->label);
+    return point->label;
   else
-    snprintf(out, 16, "run %d", (int)point->run);
+    snprintf(out, REVISION + 1, "run %u", (unsigned)point->run % 1000000u);
+  return out;
 }
 
 /* The first and the last revision, below their runs; the first alone where there is no room for both. */
 static void put_ends(FILE *out, const history_canvas *canvas) {
   const gate_history *history = canvas->history;
-  char first[16], last[16];
-  revision_of(first, &history->points[0]);
-  revision_of(last, &history->points[history->point_count - 1]);
-  const int room = canvas->columns - (int)strlen(first) - 2, end = last_column(canvas) + 1 - (int)strlen(first);
+  char first[REVISION + 1], last[REVISION + 1];
   fprintf(out, "%*s", canvas->label + 2, "");
-  put_fitted(out, first, canvas->columns, canvas->utf8, false);
-  if (history->point_count > 1 && room >= (int)strlen(last)) {
-    const int wide = end < (int)strlen(last) + 2 ? (int)strlen(last) + 2 : end;
-    put_fitted(out, last, wide < room + 2 ? wide : room + 2, canvas->utf8, true);
+  const int begun = put_fitted(out, revision_of(first, &history->points[0]), END_COLUMNS, canvas->utf8, false);
+  const int end = last_column(canvas) + 1, least = begun + END_COLUMNS + 2;
+  if (history->point_count > 1 && least <= canvas->columns) {
+    fprintf(out, "%*s", (end > least ? end : least) - begun - END_COLUMNS, "");
+    put_fitted(out, revision_of(last, &history->points[history->point_count - 1]), END_COLUMNS, canvas->utf8, true);
   }
   fputc('\n', out);
 }
@@ -199,10 +208,10 @@ static void put_changes(FILE *out, const history_canvas *canvas, int width) {
   for (size_t i = 0; i < history->change_count; i++) {
     const gate_change *change = &history->changes[i];
     if (change_column(canvas, change) < 0) continue;
-    char revision[16], by[GATE_CELL], before[GATE_CELL], after[GATE_CELL], line[256];
-    revision_of(revision, &history->points[change->at]);
-    snprintf(line, sizeof line, "%s at %s, %s to %s", gate_change_text(by, change->after / change->before), revision,
-             gate_time_text(before, change->before), gate_time_text(after, change->after));
+    char revision[REVISION + 1], by[GATE_CELL], before[GATE_CELL], after[GATE_CELL], line[256];
+    snprintf(line, sizeof line, "%s at %s, %s to %s", gate_change_text(by, change->after / change->before),
+             revision_of(revision, &history->points[change->at]), gate_time_text(before, change->before),
+             gate_time_text(after, change->after));
     fputs(canvas->utf8 ? "\u25B2 " : "^ ", out);
     put_fitted(out, line, width - 2, canvas->utf8, false);
     fputc('\n', out);
