@@ -112,6 +112,8 @@ def database(tree, failures):
     first, _, second = part(text, "## Tuning database").partition("The columns of `winner`:")
     compare("docs/formats.md, tables", rows(first), set(tables), failures)
     compare("docs/formats.md, winner", rows(second), columns, failures)
+    results = set(re.findall(r"CREATE TABLE (\w+) \(", tree.read("tuning/gate/results.sql")))
+    compare("docs/formats.md, result tables", rows(part(text, "## Result file")), results, failures)
 
 
 def workload(tree, failures):
@@ -126,6 +128,18 @@ def profile(tree, failures):
     body = text[text.index("static void put_entry"):text.index("/* ---- the table ---- */")]
     code = set(re.findall(r'\\"(\w+)\\": ', body)) | set(re.findall(r'put_(?:time|named)\(out, "(\w+)"', body))
     compare("docs/formats.md, profile", rows(part(tree.read("docs/formats.md"), "## Profile JSON")), code, failures)
+
+
+def gate(tree, failures):
+    """Fields of a comparison's and a history's JSON."""
+    code = set()
+    for path in ("tuning/gate/report_json.c", "tuning/gate/report_json_parts.c"):
+        code |= set(re.findall(r'(?<!\? )"([a-z][a-z_]*)"(?=,)', re.sub(r"#include[^\n]*", "", tree.bare(path))))
+    text = tree.read("docs/formats.md")
+    page = set()
+    for heading in ("## Comparison JSON", "## History JSON"):
+        page |= rows(part(text, heading))
+    compare("docs/formats.md, comparison and history", page, code - {"complete", "interrupted", "open", "ok", "failed"}, failures)
 
 
 def operations(tree):
@@ -159,7 +173,7 @@ def configurations(tree, failures):
 def commands(tree, failures):
     """The manual's marked part has each command and option; what pages say of the command is there."""
     code = tree.bare("tuning/cli/commands.c")
-    names = set(re.findall(r'\{"([a-z]+)", "[A-Z]*", CLI_', code))
+    names = set(re.findall(r'\{"([a-z]+)", "[][A-Z .]*", CLI_', code))
     options = set(re.findall(r'\{\s*"([a-z-]+)", (?:\'.\'|CLI_OPTION_\w+|0),', code))
     manual = tree.read("docs/attune.1").replace("\\-", "-")
     made = manual[manual.index("attune --manual: begin"):manual.index("attune --manual: end")]
@@ -252,7 +266,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, profile, configurations, commands, headers, links, files, names)
+CHECKS = (environment, database, workload, profile, gate, configurations, commands, headers, links, files, names)
 
 
 def failures_of(tree):

@@ -72,6 +72,49 @@ static const cli_option eval_options[] = {
     WIDE,
     END};
 
+static const cli_option bench_options[] = {
+    {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time the cases of a suite of attune's own; there is: runtime"},
+    {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
+     "Also time the cases of a program that registers them by attune/bench.h; may be repeated"},
+    {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY,
+     "Also time a command line, from its start to its end; may be repeated"},
+    {"build", CLI_OPTION_BUILD, "DIR", CLI_FILE, "The build to time: DIR/attune does it, and {build} in CMD is DIR"},
+    {"against", CLI_OPTION_AGAINST, "DIR", CLI_FILE,
+     "Time this build too, in turns with the other, and tell what became slower; exit code 1 if something did"},
+    {"save", 'o', "FILE", CLI_FILE, "Append every sample to this result file"},
+    {"label", CLI_OPTION_LABEL, "WORD", CLI_ANY, "A name for the run in the result file"},
+    {"rounds", CLI_OPTION_ROUNDS, "N", CLI_ANY,
+     "Rounds, each with fresh processes (16); with --against unsure cases get more"},
+    {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY, "Begin nothing after this long, but time each case once"},
+    {"cold", CLI_OPTION_COLD, NULL, CLI_NO_VALUE, "Time the problems of workloads with empty caches"},
+    {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads in a graph"},
+    {"filter", CLI_OPTION_FILTER, "TEXT", CLI_ANY, "Only cases whose name holds TEXT"},
+    {"list", CLI_OPTION_LIST, NULL, CLI_NO_VALUE, "Print the cases, and time nothing"},
+    DB,
+    DEVICE,
+    JSON,
+    WIDE,
+    END};
+
+static const cli_option compare_options[] = {
+    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, "The least change that counts (1)"},
+    {"alpha", CLI_OPTION_ALPHA, "P", CLI_ANY,
+     "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"},
+    {"allow-different", CLI_OPTION_ALLOW_DIFFERENT, NULL, CLI_NO_VALUE,
+     "Compare runs of different machines or software all the same"},
+    {"markdown", CLI_OPTION_MARKDOWN, "FILE", CLI_FILE,
+     "Write a report for a pull request; -, here and below: to standard output, in place of the table"},
+    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, "Write JUnit XML, for continuous integration"},
+    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, "Write one page for a browser, with every sample and the history"},
+    JSON,
+    WIDE,
+    END};
+
+static const cli_option history_options[] = {
+    {"results", CLI_OPTION_RESULTS, "FILE", CLI_FILE, "The result file that `attune bench --save' wrote; needed"},
+    JSON,
+    END};
+
 static const cli_option completion_options[] = {END};
 
 const cli_command cli_commands[] = {
@@ -104,6 +147,28 @@ const cli_command cli_commands[] = {
      "  attune eval 'gelu(a + b) * b' --shape 4096x4096 --dtype bf16\n"
      "  attune eval 's * x + b' --shape 64x1024 --inputs b::1024 --scalars s=0.5",
      eval_options, cmd_eval},
+    {"bench", "[WORKLOAD...]", CLI_FILE, "time a suite, alone or in turns with another build",
+     "Times problems, programs and commands in many fresh processes, and keeps every sample.",
+     "WORKLOAD is a CSV file of problems: what is timed is what a program's calls would run. Without a workload --db "
+     "names a "
+     "database whose stored winners are timed. Exit code 1: a case failed, or became slower than that of --against. "
+     "Examples:\n"
+     "  attune bench problems.csv --save results.db --label nightly\n"
+     "  attune bench --program '{build}/mine' --build new --against old --save results.db\n"
+     "  attune bench --command 'sort=sort words.txt'",
+     bench_options, cmd_bench},
+    {"compare", "BASE HEAD", CLI_FILE, "which cases became slower, surely",
+     "Tells which cases of HEAD are slower than those of BASE: same, faster, slower, or unsure where noise hides it.",
+     "BASE and HEAD are runs that `attune bench --save' wrote: FILE is the latest of a file, FILE:RUN the one of that "
+     "number, label or revision. One FILE alone: its latest pair, of `attune bench --against'. Two tuning databases: "
+     "their winners, problem by problem, by the times and spreads that are stored. Exit code 1: a case is slower, or "
+     "fails now; 2: wrong usage, or what cannot be read or compared.",
+     compare_options, cmd_compare},
+    {"history", "CASE", CLI_ANY, "a case over many runs, and where its time changed",
+     "Draws the time of CASE over the runs of a result file, and tells at which of them it changed.",
+     "CASE is a name, or a part that only one case has. Runs of other machines or software than the latest are left "
+     "out.",
+     history_options, cmd_history},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
      "For the current shell: source <(attune completion bash)", completion_options, cmd_completion},

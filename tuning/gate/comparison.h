@@ -5,6 +5,9 @@
 
 #include "tuning/gate/verdict.h"
 
+/* How often runs that alternate are judged in all: while they are measured, and at the end. */
+#define GATE_LOOKS 2
+
 typedef struct gate_row {
   const gate_case *base, *head; /* NULL: not there; the runs' */
   gate_judgement judged;
@@ -25,7 +28,7 @@ char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *h
                    bool allow_different);
 void gate_comparison_free(gate_comparison *comparison);
 
-/* A row's name for people: "gemm f64 ...", with mode and device where cases of one name differ by them. The caller frees it. */
+/* A row's name for people, with mode and device where cases of one name differ by them. The caller frees it. */
 char *gate_row_name(const gate_comparison *comparison, const gate_row *row);
 
 #endif

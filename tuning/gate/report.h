@@ -8,13 +8,6 @@
 
 #include <stdio.h>
 
-/* The best that the machine could do, for a roofline; 0: not known. */
-typedef struct gate_roof {
-  char device[32];
-  char dtype[16];
-  double bytes_s, flops_s;
-} gate_roof;
-
 bool gate_report_markdown(FILE *out, const gate_comparison *comparison); /* for a comment on a pull request */
 bool gate_report_json(FILE *out, const gate_comparison *comparison);
 bool gate_report_junit(FILE *out, const gate_comparison *comparison);
@@ -22,7 +15,7 @@ bool gate_report_junit(FILE *out, const gate_comparison *comparison);
 bool gate_report_html(FILE *out, const gate_comparison *comparison, const gate_history *histories, size_t history_count,
                       const gate_roof *roofs, size_t roof_count);
 bool gate_history_json(FILE *out, const gate_history *history);
-/* For a terminal of `width` columns; `utf8`: with block and line characters. */
+/* For a terminal of `width` columns, of which it uses at least 24; 0: 80. `utf8`: with block and line characters. */
 bool gate_history_draw(FILE *out, const gate_history *history, int width, bool utf8);
 
 #endif

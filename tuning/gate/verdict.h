@@ -27,8 +27,8 @@ extern const gate_rule gate_rule_default;
 
 typedef struct gate_judgement {
   gate_verdict verdict;
-  double ratio;       /* head's time / base's: above 1 is slower */
-  double low, high;   /* its confidence interval, at the level that was tested */
+  double ratio;       /* head's time / base's: above 1 is slower; NAN: a side has no times */
+  double low, high;   /* its confidence interval of 95 %, for this case alone; NAN: too few visits for one */
   double p;           /* of no change; before it was corrected */
   double p_corrected; /* by Holm's method among the cases of the comparison */
   double base_ns, head_ns, base_spread,

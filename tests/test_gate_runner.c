@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_gate_runner.c: the schedule of a benchmark with workers that do well, crash, hang and talk nonsense. What the workers
+ * tell as times is made up: nothing here depends on how fast the machine is. */
+#include "tests/gate_fixture.h"
+
+#include "tuning/gate/rounds.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+enum { ARGUMENTS = 16 };
+
+typedef struct bench {
+  gate_source *sources[GATE_SIDES][2];
+  gate_rounds_side sides[GATE_SIDES];
+  gate_run runs[GATE_SIDES];
+  gate_rounds *rounds;
+  gate_outcome outcome;
+  int side_count;
+} bench;
+
+static volatile sig_atomic_t stopped;
+
+static const gate_schedule plain = {.rounds = 4,
+                                    .samples = 3,
+                                    .sample_ns = 1000,
+                                    .case_s = 1e6,
+                                    .seed = 12345,
+                                    .limits = {.hang_s = 120, .interrupted = &stopped}};
+
+static gate_source *worker(const gate_limits *limits, const char *const *words) {
+  const char *argv[ARGUMENTS + 2] = {AT_WORKER};
+  for (int i = 0; words[i]; i++) argv[i + 1] = words[i];
+  return gate_worker_create(argv, limits, 99);
+}
+
+/* One worker a side; NULL base: one side. */
+static void begin(bench *b, const gate_schedule *schedule, const char *const *head, const char *const *base) {
+  const char *const *words[GATE_SIDES] = {head, base};
+  *b = (bench){.side_count = base ? 2 : 1};
+  stopped = 0;
+  for (int i = 0; i < b->side_count; i++) {
+    b->sources[i][0] = worker(&schedule->limits, words[i]);
+    b->sides[i] = (gate_rounds_side){b->sources[i], 1, &b->runs[i]};
+  }
+  b->rounds = gate_rounds_create(schedule, b->sides, b->side_count);
+}
+
+static void end(bench *b) {
+  gate_outcome_free(&b->outcome);
+  gate_rounds_destroy(b->rounds);
+  for (int i = 0; i < b->side_count; i++) {
+    gate_source_destroy(b->sources[i][0]);
+    gate_run_free(&b->runs[i]);
+  }
+}
+
+static void do_all(bench *b, const gate_schedule *schedule, const char *const *head, const char *const *base) {
+  begin(b, schedule, head, base);
+  FINE(gate_rounds_list(b->rounds));
+  FINE(gate_rounds_run(b->rounds, &b->outcome));
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const gate_case *named(const bench *b, int side, const char *name) {
+  for (size_t i = 0; i < b->runs[side].case_count; i++)
+    if (strcmp(b->runs[side].cases[i].name, name) == 0) return &b->runs[side].cases[i];
+  fail_msg("no case %s", name);
+  return NULL;
+}
+
+static void does_well(const bench *b, int side, const char *name, int visits) {
+  const gate_case *c = named(b, side, name);
+  if (c->state != GATE_CASE_OK) fail_msg("%s failed: %s", name, c->message);
+  assert_int_equal(c->visit_count, visits);
+}
+
+static void failed_with(const bench *b, int side, const char *name, const char *words) {
+  const gate_case *c = named(b, side, name);
+  assert_int_equal(c->state, GATE_CASE_FAILED);
+  assert_non_null(c->message);
+  if (!strstr(c->message, words)) fail_msg("%s: \"%s\"; should say \"%s\"", name, c->message, words);
+}
+
+/* --- the schedule --- */
+
+static char *text_of(const char *path) {
+  FILE *stream = fopen(path, "r");
+  assert_non_null(stream);
+  char *text = calloc(1, 1 << 20);
+  assert_non_null(text);
+  assert_in_range(fread(text, 1, (1 << 20) - 1, stream), 1, (1 << 20) - 2);
+  fclose(stream);
+  return text;
+}
+
+static const char *log_word(void) {
+  static char word[160];
+  snprintf(word, sizeof word, "--log=%s", path_of("log"));
+  return word;
+}
+
+static void samples_and_rounds(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("a=time:1000", "b=time:2000.5"), WORDS("a=time:1100", "b=time:2000"));
+  assert_int_equal(b.outcome.count, 2);
+  assert_int_equal(b.outcome.rounds, 4);
+  assert_false(b.outcome.interrupted);
+  assert_null(b.outcome.judged);
+  for (int side = 0; side < 2; side++) {
+    does_well(&b, side, "a", 4);
+    does_well(&b, side, "b", 4);
+  }
+  const gate_case *c = named(&b, GATE_BASE, "a");
+  assert_string_equal(c->device, "-");
+  assert_string_equal(c->mode, "hot");
+  assert_true(c->bytes == 100);
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(c->visits[i].round, i);
+    assert_int_equal(c->visits[i].calls, 3);
+    assert_int_equal(c->visits[i].sample_count, 3);
+    assert_true(c->visits[i].clock_mhz == 1500);
+    assert_true(c->visits[i].samples[2].ns == 1100 && c->visits[i].samples[2].cpu_ns == 550);
+    assert_int_equal(c->visits[i].samples[2].start, 5);
+  }
+  assert_string_equal(b.sources[0][0]->version, "9.8.7");
+  assert_ptr_equal(b.outcome.sides[GATE_BASE][0], c);
+  end(&b);
+}
+
+/* In the log of both sides: processes are new in each round, sides take turns within a case and begin by turns that are
+ * drawn, cases come in orders that are drawn, and both sides get the same seed. */
+static void turns_and_orders(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  char turns[2048] = "", orders[2048] = "", seeds[2][64] = {"", ""};
+  int starts = 0, first_head = 0, opens = 0, same_seeds = 0;
+  schedule.rounds = 8;
+  do_all(&b, &schedule, WORDS(log_word(), "--side=H", "a=time:1", "b=time:1", "c=time:1"),
+         WORDS(log_word(), "--side=B", "a=time:1", "b=time:1", "c=time:1"));
+  end(&b);
+  char *log = text_of(path_of("log"));
+  for (char *rest = log, *line; (line = strsep(&rest, "\n")) && *line;) {
+    char side, request[16], name[16] = "", seed[64] = "";
+    assert_in_range(sscanf(line, "%c %*s %15s %15s %63s", &side, request, name, seed), 3, 4);
+    starts += strcmp(request, "start") == 0;
+    if (strcmp(request, "open") == 0) {
+      snprintf(seeds[opens % 2], sizeof seeds[0], "%s", seed);
+      if (opens % 2 == 0) {
+        strcat(orders, name);
+        first_head += side == 'H';
+        strcat(turns, " ");
+      } else {
+        same_seeds += strcmp(seeds[0], seeds[1]) == 0;
+      }
+      opens++;
+    }
+    if (strcmp(request, "sample") == 0) strncat(turns, &side, 1);
+  }
+  free(log);
+  assert_int_equal(starts, 16);
+  assert_int_equal(opens, 2 * 8 * 3);
+  assert_int_equal(same_seeds, 8 * 3);
+  assert_in_range(first_head, 4, 20);
+  for (const char *turn = strtok(turns, " "); turn; turn = strtok(NULL, " "))
+    assert_true(strcmp(turn, "HBBHHB") == 0 || strcmp(turn, "BHHBBH") == 0);
+  assert_int_equal(strlen(orders), 24);
+  int like_first = 0;
+  for (int i = 1; i < 8; i++) like_first += strncmp(orders, orders + 3L * i, 3) == 0;
+  assert_in_range(like_first, 0, 5);
+}
+
+static void a_case_of_one_side_and_a_filter(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.filter = "sum";
+  do_all(&b, &schedule, WORDS("sum/new=time:5", "sum/both=time:6", "other=time:7"),
+         WORDS("sum/both=time:8", "sum/old=time:9"));
+  assert_int_equal(b.runs[GATE_HEAD].case_count, 2);
+  assert_int_equal(b.runs[GATE_BASE].case_count, 2);
+  assert_int_equal(b.outcome.count, 3);
+  does_well(&b, GATE_HEAD, "sum/new", 4);
+  does_well(&b, GATE_BASE, "sum/old", 4);
+  does_well(&b, GATE_BASE, "sum/both", 4);
+  assert_null(b.outcome.sides[GATE_BASE][0]);
+  assert_null(b.outcome.sides[GATE_HEAD][2]);
+  end(&b);
+}
+
+/* They are neither listed nor judged; the roof is of the head, and of both runs. The worker tells 100 bytes a call. */
+static void yardsticks(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
+         WORDS("a=time:1", "yardstick/copy=time:5"));
+  assert_int_equal(b.outcome.count, 1);
+  does_well(&b, GATE_HEAD, "a", 4);
+  for (int side = 0; side < 2; side++) {
+    assert_int_equal(b.runs[side].case_count, 1);
+    assert_int_equal(b.runs[side].roof_count, 1);
+    assert_string_equal(b.runs[side].roofs[0].device, "-");
+    assert_string_equal(b.runs[side].roofs[0].dtype, "-");
+    assert_float_equal(b.runs[side].roofs[0].bytes_s, 2e9, 1);
+    assert_true(b.runs[side].roofs[0].flops_s == 0);
+  }
+  end(&b);
+}
+
+/* --- what goes wrong --- */
+
+/* The bad case is told so and opened twice at most; its neighbours get all of their rounds. */
+static void goes_on_beside(const char *what, const char *words) {
+  bench b;
+  char bad[64];
+  int opens = 0;
+  snprintf(bad, sizeof bad, "bad=%s", what);
+  (void)unlink(path_of("log"));
+  do_all(&b, &plain, WORDS(log_word(), "a=time:1", bad, "z=time:2"), WORDS("a=time:1", "bad=time:3", "z=time:2"));
+  failed_with(&b, GATE_HEAD, "bad", words);
+  assert_int_equal(named(&b, GATE_HEAD, "bad")->visit_count, 0);
+  for (int side = 0; side < 2; side++) {
+    does_well(&b, side, "a", 4);
+    does_well(&b, side, "z", 4);
+  }
+  does_well(&b, GATE_BASE, "bad", 4);
+  char *log = text_of(path_of("log"));
+  for (const char *at = log; (at = strstr(at, " open bad")); at++) opens++;
+  free(log);
+  assert_int_equal(opens, 2);
+  end(&b);
+}
+
+static void crashes(void **state) {
+  (void)state;
+  goes_on_beside("crash", "crashed (signal 11, Segmentation fault); its last words: about to crash");
+  goes_on_beside("crash-open", "crashed (signal 11");
+}
+
+static void ends(void **state) {
+  (void)state;
+  goes_on_beside("exit:3", "exited with code 3; its last words: last words of bad");
+  goes_on_beside("exit:0", "exited with code 0");
+}
+
+static void garbage(void **state) {
+  (void)state;
+  goes_on_beside("garbage", "answered what is not the protocol");
+  goes_on_beside("flood", "answered what is not the protocol");
+  goes_on_beside("short", "answered what is not the protocol");
+  goes_on_beside("nan", "answered what is not the protocol");
+  goes_on_beside("negative", "answered what is not the protocol");
+}
+
+static void fails_and_says_so(void **state) {
+  (void)state;
+  goes_on_beside("failed", "no set-up");
+  goes_on_beside("fail-sample", "no more\tmemory\\");
+}
+
+/* Its samples are there, but what it did at its end is not right. */
+static void fails_at_its_end(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("a=close-bad", "z=time:1"), NULL);
+  failed_with(&b, GATE_HEAD, "a", "answered what is not the protocol");
+  does_well(&b, GATE_HEAD, "z", 4);
+  end(&b);
+}
+
+static void hangs(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.limits.hang_s = 1.5;
+  schedule.rounds = 1;
+  do_all(&b, &schedule, WORDS("a=hang"), NULL);
+  failed_with(&b, GATE_HEAD, "a", "hung (more than 1.5 s)");
+  end(&b);
+}
+
+/* Failed, though it did well later: the message is of the failure, and what was measured stays. */
+static void crashes_once(void **state) {
+  (void)state;
+  bench b;
+  char once[160];
+  snprintf(once, sizeof once, "a=once:%s", path_of("made"));
+  do_all(&b, &plain, WORDS(once, "z=time:1"), NULL);
+  failed_with(&b, GATE_HEAD, "a", "crashed (signal 11");
+  assert_int_equal(named(&b, GATE_HEAD, "a")->visit_count, 3);
+  does_well(&b, GATE_HEAD, "z", 4);
+  end(&b);
+}
+
+static void no_start(const char *words, const char *hello) {
+  bench b;
+  begin(&b, &plain, WORDS(hello, "a=time:1"), NULL);
+  SAYS(gate_rounds_list(b.rounds), words);
+  end(&b);
+}
+
+static void workers_that_do_not_start(void **state) {
+  (void)state;
+  no_start("exited with code 3", "--hello=exit");
+  no_start("answered what is not the protocol", "--hello=none");
+  no_start("speaks version 77 of the protocol of attune bench, this attune speaks 1", "--hello=version");
+  static const char *const argvs[][2] = {{"/no/such/program", NULL}, {"/bin/true", NULL}, {"/dev/null", NULL}};
+  static const char *const words[] = {"could not be started: No such file", "exited with code 0",
+                                      "could not be started"};
+  for (int i = 0; i < 3; i++) {
+    gate_run run = {0};
+    gate_source *source = gate_worker_create(argvs[i], &plain.limits, 1);
+    const gate_rounds_side side = {&source, 1, &run};
+    gate_rounds *rounds = gate_rounds_create(&plain, &side, 1);
+    SAYS(gate_rounds_list(rounds), words[i]);
+    gate_rounds_destroy(rounds);
+    gate_source_destroy(source);
+  }
+}
+
+static void starts_no_more(void **state) {
+  (void)state;
+  bench b;
+  char starts[160];
+  snprintf(starts, sizeof starts, "--starts=%s:2", path_of("starts"));
+  do_all(&b, &plain, WORDS(starts, "a=time:1"), WORDS("a=time:1"));
+  failed_with(&b, GATE_HEAD, "a", "its process did not start: exited with code 4; its last words: enough starts");
+  assert_int_equal(named(&b, GATE_HEAD, "a")->visit_count, 2);
+  does_well(&b, GATE_BASE, "a", 4);
+  end(&b);
+}
+
+/* --- stopped, saved --- */
+
+static void stop_at(void *user, const gate_step *step) {
+  (void)user;
+  assert_int_equal(step->total, 4 * 2);
+  if (step->done == 5) stopped = SIGINT;
+}
+
+static void interrupted(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  gate_run run = made_up_run(""), back;
+  schedule.tell = stop_at;
+  FINE(gate_file_open(&schedule.file, path_of("r.db"), true));
+  begin(&b, &schedule, WORDS("a=time:1", "b=time:2"), NULL);
+  FINE(gate_rounds_list(b.rounds));
+  FINE(gate_file_begin(schedule.file, &run));
+  b.runs[GATE_HEAD].id = run.id;
+  FINE(gate_rounds_run(b.rounds, &b.outcome));
+  assert_true(b.outcome.interrupted);
+  FINE(gate_file_end(schedule.file, run.id, GATE_RUN_INTERRUPTED));
+  gate_file_close(schedule.file);
+  FINE(gate_load(path_of("r.db"), &back));
+  assert_int_equal(back.state, GATE_RUN_INTERRUPTED);
+  assert_int_equal(back.case_count, 2);
+  int visits = 0;
+  for (int i = 0; i < 2; i++) {
+    const gate_case *c = &back.cases[i], *measured = gate_run_find(&b.runs[GATE_HEAD], c);
+    assert_int_equal(c->state, GATE_CASE_OK);
+    assert_int_equal(c->visit_count, measured->visit_count);
+    for (int v = 0; v < c->visit_count; v++) assert_int_equal(c->visits[v].sample_count, 3);
+    visits += c->visit_count;
+  }
+  assert_int_equal(visits, 5);
+  gate_run_free(&back);
+  end(&b);
+}
+
+/* The signal comes while a worker hangs. */
+static void on_alarm(int number) {
+  stopped = number;
+}
+
+static void interrupted_while_it_waits(void **state) {
+  (void)state;
+  bench b;
+  signal(SIGALRM, on_alarm);
+  begin(&b, &plain, WORDS("a=hang"), NULL);
+  FINE(gate_rounds_list(b.rounds));
+  (void)alarm(1);
+  FINE(gate_rounds_run(b.rounds, &b.outcome));
+  assert_true(b.outcome.interrupted);
+  assert_int_equal(b.runs[GATE_HEAD].cases[0].state, GATE_CASE_OK); /* not its fault */
+  assert_int_equal(b.runs[GATE_HEAD].cases[0].visit_count, 0);
+  end(&b);
+  stopped = 0;
+}
+
+/* --- looks --- */
+
+static int judged_looks;
+
+/* "a" is the same at once, "b" slower at the second look, "c" never sure. */
+static void judge_by_name(gate_judgement *out, const gate_case *const *base, const gate_case *const *head, size_t count,
+                          bool alternated, const gate_rule *rule, int look, int looks) {
+  assert_true(alternated && rule->floor == 0.5);
+  assert_int_equal(looks, 3);
+  assert_int_equal(look, judged_looks++);
+  assert_int_equal(count, 3);
+  for (size_t i = 0; i < count; i++) {
+    assert_non_null(base[i]);
+    const char name = head[i]->name[0];
+    const gate_verdict verdict = name == 'a' && look == 0   ? GATE_SAME
+                                 : name == 'b' && look == 1 ? GATE_SLOWER
+                                                            : GATE_UNSURE;
+    out[i] = (gate_judgement){.verdict = verdict, .ratio = 1 + look, .base_visits = base[i]->visit_count};
+  }
+}
+
+static void unsure_cases_get_more_rounds(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 0};
+  judged_looks = 0;
+  do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
+  assert_int_equal(judged_looks, 3);
+  assert_int_equal(b.outcome.rounds, 8);
+  for (int side = 0; side < 2; side++) {
+    does_well(&b, side, "a", 4);
+    does_well(&b, side, "b", 6);
+    does_well(&b, side, "c", 8);
+  }
+  static const gate_verdict verdicts[] = {GATE_SAME, GATE_SLOWER, GATE_UNSURE};
+  for (int i = 0; i < 3; i++) { /* by name: listed so */
+    assert_int_equal(b.outcome.judged[i].verdict, verdicts[i]);
+    assert_true(b.outcome.judged[i].ratio == 1 + i);
+    assert_int_equal(b.outcome.judged[i].base_visits, 4 + 2 * i);
+  }
+  assert_int_equal(named(&b, GATE_HEAD, "c")->visits[7].round, 7);
+  end(&b);
+}
+
+/* The time of added rounds is over before they begin: the first look is the last. */
+static void no_time_for_more_rounds(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 1e-9};
+  judged_looks = 0;
+  do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
+  assert_int_equal(b.outcome.rounds, 4);
+  assert_true(b.outcome.out_of_time);
+  assert_int_equal(b.outcome.judged[0].verdict, GATE_SAME);
+  assert_int_equal(b.outcome.judged[2].verdict, GATE_UNSURE);
+  end(&b);
+}
+
+static void out_of_time(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.time_s = 1e-9;
+  do_all(&b, &schedule, WORDS("a=time:1", "b=time:1"), NULL);
+  assert_true(b.outcome.out_of_time);
+  assert_int_equal(b.outcome.rounds, 1);
+  does_well(&b, GATE_HEAD, "a", 1);
+  does_well(&b, GATE_HEAD, "b", 1);
+  end(&b);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(samples_and_rounds),
+      TEST(turns_and_orders),
+      TEST(a_case_of_one_side_and_a_filter),
+      TEST(yardsticks),
+      TEST(crashes),
+      TEST(ends),
+      TEST(garbage),
+      TEST(fails_and_says_so),
+      TEST(fails_at_its_end),
+      TEST(hangs),
+      TEST(crashes_once),
+      TEST(workers_that_do_not_start),
+      TEST(starts_no_more),
+      TEST(interrupted),
+      TEST(interrupted_while_it_waits),
+      TEST(unsure_cases_get_more_rounds),
+      TEST(no_time_for_more_rounds),
+      TEST(out_of_time),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

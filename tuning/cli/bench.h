@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bench.h: what the files of `attune bench` share. */
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include "tuning/cli/cli.h"
+#include "tuning/gate/rounds.h"
+
+/* Words of an option that may be repeated; room for as many as there are arguments. */
+typedef struct bench_words {
+  const char **at;
+  size_t count;
+} bench_words;
+
+typedef struct bench_options {
+  cli_options common;
+  bench_words workloads, suites, programs, commands;
+  const char *build, *against, *save, *label, *filter; /* NULL: not given */
+  int rounds;
+  double time_s; /* 0: no bound */
+  bool cold, graph, list;
+} bench_options;
+
+/* bench_worker.c: is this command a worker, by its last argument? Then `fd` is the runner's, and the argument is gone. */
+bool bench_is_worker(int *argc, char **argv, int *fd);
+bool bench_has_suite(const char *name);
+/* Serves the cases of workloads, suites and database; an exit code. */
+int bench_serve(const bench_options *options, int fd);
+
+/* bench_yardstick.c: cases for a roofline of what `bench` has. */
+attune_status bench_add_yardsticks(attune_bench *bench, attune_tuner *tuner, attune_device *device);
+
+/* bench_sides.c: what is timed on a side, and what its run is called. */
+typedef struct bench_side {
+  gate_source *sources[64];
+  gate_run run;
+  gate_rounds_side side;
+} bench_side;
+
+/* NULL, or what is wrong with the command line. */
+char *bench_side_make(bench_side *out, const bench_options *options, int which, const gate_limits *limits);
+/* Once its processes told their versions: fills in what the run depends on. `command`: the command line. */
+void bench_side_identify(bench_side *side, const bench_options *options, int which, const char *command);
+void bench_side_free(bench_side *side);
+
+/* bench_report.c */
+typedef struct bench_report {
+  const bench_options *options;
+  const gate_outcome *outcome;
+  const bench_side *head, *base; /* base: NULL without one */
+  double seconds;
+} bench_report;
+
+/* Prints it; CLI_DONE, or CLI_FAILED when a case failed or became slower. */
+int bench_report_print(const bench_report *report);
+int bench_list_print(const bench_side *head, const bench_options *options);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_bench.c: `attune bench`: the options, and the run from the first process to the report. */
+#include "tuning/cli/bench.h"
+#include "tuning/cli/commands.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tuning/gate/comparison.h"
+#include "tuning/gate/say.h"
+
+enum { ROUNDS = 16, SAMPLES = 5, MORE_ROUNDS = 16, ROUNDS_MOST = 10000 };
+#define SAMPLE_NS 4e6
+#define CASE_S 20.0 /* for a case in all, unless that is less than its least number of samples */
+#define UNSURE_S \
+  2.2 /* a case: after that long in all the unsure ones get no more rounds, so 50 cases end within 2 minutes */
+#define HANG_S 120.0 /* for one answer, so for a set-up or a sample */
+#define DRAW_S 0.1   /* between two pictures of the progress bar */
+
+/* --- options --- */
+
+static void add_word(bench_words *words, const char *word) {
+  words->at[words->count++] = word;
+}
+
+static void check_command(const char *text, const struct argp_state *state) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1] || equals - text > 199)
+    cli_bad_usage(state, "--command is \"%s\"; should be NAME=CMD, like sort=./sort words.txt", text);
+}
+
+static int parse_rounds(const char *text, const struct argp_state *state) {
+  char *end = NULL;
+  const long value = strtol(text, &end, 10);
+  if (end == text || *end || value < 1 || value > ROUNDS_MOST)
+    cli_bad_usage(state, "--rounds is \"%s\"; should be a whole number, 1 to %d", text, ROUNDS_MOST);
+  return (int)value;
+}
+
+static double parse_time(const char *text, const struct argp_state *state) {
+  char *end = NULL;
+  const double value = strtod(text, &end);
+  if (end == text || *end || !(value > 0 && value <= 1e9))
+    cli_bad_usage(state, "--time is \"%s\"; should be a number of seconds above 0, at most 1e9", text);
+  return value;
+}
+
+static void check_all(const bench_options *o, const struct argp_state *state) {
+  if (!o->workloads.count && !o->suites.count && !o->programs.count && !o->commands.count && !o->common.database)
+    cli_bad_usage(state, "nothing to time; should be a WORKLOAD, --suite, --program, --command or --db");
+  if (o->label && strcmp(o->label, "latest") == 0)
+    cli_bad_usage(state, "--label is \"latest\", which always means the latest run; should be another word");
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  bench_options *o = state->input;
+  switch (key) {
+  case CLI_OPTION_SUITE:
+    if (!bench_has_suite(argument)) cli_bad_usage(state, "--suite is \"%s\"; should be runtime", argument);
+    add_word(&o->suites, argument);
+    return 0;
+  case CLI_OPTION_PROGRAM: add_word(&o->programs, argument); return 0;
+  case CLI_OPTION_COMMAND:
+    check_command(argument, state);
+    add_word(&o->commands, argument);
+    return 0;
+  case CLI_OPTION_BUILD: o->build = argument; return 0;
+  case CLI_OPTION_AGAINST: o->against = argument; return 0;
+  case 'o': o->save = argument; return 0;
+  case CLI_OPTION_LABEL: o->label = argument; return 0;
+  case CLI_OPTION_ROUNDS: o->rounds = parse_rounds(argument, state); return 0;
+  case CLI_OPTION_TIME: o->time_s = parse_time(argument, state); return 0;
+  case CLI_OPTION_COLD: o->cold = true; return 0;
+  case CLI_OPTION_GRAPH: o->graph = true; return 0;
+  case CLI_OPTION_FILTER: o->filter = argument; return 0;
+  case CLI_OPTION_LIST: o->list = true; return 0;
+  case ARGP_KEY_ARG: add_word(&o->workloads, argument); return 0;
+  case ARGP_KEY_END: check_all(o, state); return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* --- the run --- */
+
+typedef struct benching {
+  const bench_options *options;
+  char *command; /* line */
+  bench_side sides[GATE_SIDES];
+  int side_count;
+  gate_file *file;
+  gate_rounds *rounds;
+  gate_outcome outcome;
+  cli_progress progress;
+  double drawn_s;
+} benching;
+
+/* Reports a sentence and frees it; NULL: CLI_DONE. */
+static int told(char *error, int code) {
+  if (!error) return CLI_DONE;
+  cli_error("%s", error);
+  free(error);
+  return code;
+}
+
+static void draw(void *user, const gate_step *step) {
+  benching *b = user;
+  char text[512];
+  const double now = cli_now_s();
+  if (!b->progress.active || now - b->drawn_s < DRAW_S) return;
+  b->drawn_s = now;
+  b->progress.total = b->progress.to_measure = step->total;
+  snprintf(text, sizeof text, "%s %d of %d: %s", step->look ? "unsure cases, round" : "round", step->round + 1,
+           step->rounds, step->name);
+  cli_progress_draw(&b->progress, text, step->done, step->done);
+}
+
+/* The processes would say so too, but not as plainly. */
+static int check_workloads(const bench_options *o) {
+  int code = CLI_DONE;
+  for (size_t i = 0; code == CLI_DONE && i < o->workloads.count; i++) {
+    attune_workload *workload = NULL;
+    const attune_status status = attune_workload_read(&workload, o->workloads.at[i]);
+    if (status != ATTUNE_OK) code = cli_fail(status);
+    attune_workload_destroy(workload);
+  }
+  return code;
+}
+
+static int make_sides(benching *b, const gate_limits *limits) {
+  b->side_count = b->options->against ? 2 : 1;
+  for (int i = 0; i < b->side_count; i++) {
+    const int code = told(bench_side_make(&b->sides[i], b->options, i, limits), CLI_USAGE);
+    if (code != CLI_DONE) return code;
+  }
+  return CLI_DONE;
+}
+
+static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
+  const bench_options *o = b->options;
+  gate_schedule s = {.rounds = o->rounds,
+                     .samples = SAMPLES,
+                     .sample_ns = SAMPLE_NS,
+                     .time_s = o->time_s,
+                     .case_s = CASE_S,
+                     .filter = o->filter,
+                     .seed = (uint64_t)gate_now_ns(),
+                     .limits = *limits,
+                     .file = b->file,
+                     .judging = {gate_judge, gate_rule_default, GATE_LOOKS, MORE_ROUNDS, UNSURE_S},
+                     .tell = draw,
+                     .user = (void *)(uintptr_t)b};
+  if (s.judging.rounds > s.rounds) s.judging.rounds = s.rounds;
+  return s;
+}
+
+/* The runs are in the file from here on, the base first, since the head names it. */
+static int begin_runs(benching *b) {
+  for (int i = b->side_count - 1; i >= 0; i--) {
+    gate_run *run = &b->sides[i].run;
+    bench_side_identify(&b->sides[i], b->options, i, b->command);
+    if (i == GATE_HEAD && b->side_count == 2) run->pair = b->sides[GATE_BASE].run.id;
+    const int code = b->file ? told(gate_file_begin(b->file, run), CLI_FAILED) : CLI_DONE;
+    if (code != CLI_DONE) return code;
+  }
+  return CLI_DONE;
+}
+
+static int end_runs(benching *b) {
+  int code = CLI_DONE;
+  for (int i = b->side_count - 1; b->file && i >= 0 && code == CLI_DONE; i--)
+    code = told(
+        gate_file_end(b->file, b->sides[i].run.id, b->outcome.interrupted ? GATE_RUN_INTERRUPTED : GATE_RUN_COMPLETE),
+        CLI_FAILED);
+  return code;
+}
+
+static int no_cases(const benching *b) {
+  cli_error("there are no cases%s%s%s", b->options->filter ? " whose name holds \"" : " in what is to be timed",
+            b->options->filter ? b->options->filter : "",
+            b->options->filter ? "\"; --list prints them all without --filter" : "");
+  return CLI_USAGE;
+}
+
+static int measure(benching *b) {
+  const double start_s = cli_now_s();
+  int code = begin_runs(b);
+  if (code != CLI_DONE) return code;
+  cli_progress_begin(&b->progress, 0, 0);
+  code = told(gate_rounds_run(b->rounds, &b->outcome), CLI_FAILED);
+  cli_progress_clear(&b->progress);
+  (void)alarm(0); /* what is left takes no time */
+  if (code == CLI_DONE) code = end_runs(b);
+  if (code != CLI_DONE) return code;
+  const bench_report report = {b->options, &b->outcome, &b->sides[GATE_HEAD],
+                               b->side_count == 2 ? &b->sides[GATE_BASE] : NULL, cli_now_s() - start_s};
+  code = bench_report_print(&report);
+  return cli_interrupted ? 128 + cli_interrupted : code;
+}
+
+static int run(benching *b) {
+  const gate_limits limits = {HANG_S, &cli_interrupted};
+  int code = check_workloads(b->options);
+  if (code == CLI_DONE) code = make_sides(b, &limits);
+  if (code == CLI_DONE && b->options->save && !b->options->list)
+    code = told(gate_file_open(&b->file, b->options->save, true), CLI_USAGE);
+  if (code != CLI_DONE) return code;
+  cli_catch_signals();
+  const gate_schedule schedule = schedule_of(b, &limits);
+  gate_rounds_side sides[GATE_SIDES];
+  for (int i = 0; i < b->side_count; i++) sides[i] = b->sides[i].side;
+  b->rounds = gate_rounds_create(&schedule, sides, b->side_count);
+  char *error = gate_rounds_list(b->rounds);
+  if (cli_interrupted) {
+    free(error);
+    return 128 + cli_interrupted;
+  }
+  code = told(error, CLI_USAGE);
+  if (code != CLI_DONE) return code;
+  if (!b->sides[GATE_HEAD].run.case_count && !b->sides[GATE_BASE].run.case_count) return no_cases(b);
+  return b->options->list ? bench_list_print(&b->sides[GATE_HEAD], b->options) : measure(b);
+}
+
+static void release(benching *b) {
+  gate_outcome_free(&b->outcome);
+  gate_rounds_destroy(b->rounds);
+  for (int i = 0; i < b->side_count; i++) bench_side_free(&b->sides[i]);
+  gate_file_close(b->file);
+  free(b->command);
+}
+
+/* "attune bench sums.csv", as it was given. */
+static char *command_line(int argc, char **argv) {
+  char *line = gate_copy("");
+  for (int i = 0; i < argc; i++) {
+    char *longer = gate_say("%s%s%s", line, *line ? " " : "", argv[i]);
+    free(line);
+    line = longer;
+  }
+  return line;
+}
+
+int cmd_bench(int argc, char **argv) {
+  int fd = -1;
+  const bool worker = bench_is_worker(&argc, argv, &fd);
+  bench_options o = {.rounds = ROUNDS};
+  bench_words *const words[] = {&o.workloads, &o.suites, &o.programs, &o.commands};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    words[i]->at = cli_alloc((size_t)argc + 1, sizeof(char *));
+  benching b = {.options = &o, .command = command_line(argc, argv)};
+  int code = cli_parse("bench", argc, argv, &o.common, parse, &o) == 0 ? CLI_DONE : CLI_USAGE;
+  if (code == CLI_DONE && !worker) code = cli_need_database(o.common.database);
+  if (code == CLI_DONE) code = worker ? bench_serve(&o, fd) : run(&b);
+  release(&b);
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) free(words[i]->at);
+  return code;
+}

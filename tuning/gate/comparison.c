@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * comparison.c: the cases of two runs, matched and judged. */
+#include "tuning/gate/comparison.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuning/gate/fingerprints.h"
+#include "tuning/gate/say.h"
+
+static const int64_t TOGETHER_SECONDS = 60; /* the two runs of a pair begin within this */
+
+/* The number of a pair is one of a file: runs of two files may have it by chance, but do not begin together. */
+static bool are_pair(const gate_run *base, const gate_run *head) {
+  const bool named = (head->pair && head->pair == base->id) || (base->pair && base->pair == head->id);
+  return named && llabs((long long)(head->started - base->started)) <= TOGETHER_SECONDS;
+}
+
+/* The rows' cases; how many have both. */
+static size_t match(gate_comparison *c) {
+  size_t common = 0;
+  c->rows = gate_alloc(c->base->case_count + c->head->case_count + 1, sizeof *c->rows);
+  for (size_t i = 0; i < c->head->case_count; i++) {
+    gate_row *row = &c->rows[c->row_count++];
+    row->head = &c->head->cases[i];
+    row->base = gate_run_find(c->base, row->head);
+    common += row->base != NULL;
+  }
+  for (size_t i = 0; i < c->base->case_count; i++)
+    if (!gate_run_find(c->head, &c->base->cases[i])) c->rows[c->row_count++].base = &c->base->cases[i];
+  return common;
+}
+
+static void judge(gate_comparison *c) {
+  const gate_case **base = gate_alloc(c->row_count, sizeof *base), **head = gate_alloc(c->row_count, sizeof *head);
+  gate_judgement *judged = gate_alloc(c->row_count, sizeof *judged);
+  for (size_t i = 0; i < c->row_count; i++) {
+    base[i] = c->rows[i].base;
+    head[i] = c->rows[i].head;
+  }
+  gate_judge(judged, base, head, c->row_count, c->alternated, &c->rule, GATE_LOOKS - 1, GATE_LOOKS);
+  for (size_t i = 0; i < c->row_count; i++) {
+    c->rows[i].judged = judged[i];
+    c->counts[judged[i].verdict]++;
+  }
+  free(judged);
+  free(head);
+  free(base);
+}
+
+char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *head, const gate_rule *rule,
+                   bool allow_different) {
+  *out = (gate_comparison){.base = base, .head = head, .rule = rule ? *rule : gate_rule_default};
+  out->alternated = are_pair(base, head);
+  out->differences = gate_fingerprint_differences(base->fingerprint, head->fingerprint);
+  char *error = NULL;
+  if (out->differences && !out->alternated && !allow_different)
+    error = gate_say("the runs were not made on the same machine and software; --allow-different compares them all the "
+                     "same:\n%s",
+                     out->differences);
+  else if (!base->case_count || !head->case_count)
+    error = gate_say("the %s has no cases; a run with cases is needed", base->case_count ? "head" : "base");
+  else if (!match(out))
+    error =
+        gate_say("the runs have no case in common (the base has \"%s\", the head \"%s\"); cases are matched by name, "
+                 "device and mode",
+                 base->cases[0].name, head->cases[0].name);
+  if (error)
+    gate_comparison_free(out);
+  else
+    judge(out);
+  return error;
+}
+
+void gate_comparison_free(gate_comparison *comparison) {
+  if (!comparison) return;
+  free(comparison->differences);
+  free(comparison->rows);
+  *comparison = (gate_comparison){0};
+}
+
+static const gate_case *any_side(const gate_row *row) {
+  return row->head ? row->head : row->base;
+}
+
+char *gate_row_name(const gate_comparison *comparison, const gate_row *row) {
+  const gate_case *c = any_side(row);
+  bool modes = false, devices = false;
+  for (size_t i = 0; i < comparison->row_count; i++) {
+    const gate_case *other = any_side(&comparison->rows[i]);
+    if (strcmp(other->name, c->name) != 0) continue;
+    modes = modes || strcmp(other->mode, c->mode) != 0;
+    devices = devices || strcmp(other->device, c->device) != 0;
+  }
+  return gate_say("%s%s%s%s%s%s", c->name, modes || devices ? " [" : "", modes ? c->mode : "",
+                  modes && devices ? " " : "", devices ? c->device : "", modes || devices ? "]" : "");
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fingerprints.c: what differs between two fingerprints, member by member. */
+#include "tuning/gate/fingerprints.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "tuning/gate/say.h"
+
+/* Adds a line to *lines, which it frees; takes both values. */
+static void add(char **lines, const char *name, char *base, char *head) {
+  char *old = *lines;
+  *lines = gate_say("%s%s%s: %s, now %s", old ? old : "", old ? "\n" : "", name, base, head);
+  free(old);
+  free(base);
+  free(head);
+}
+
+/* Words without quotes, everything else as JSON. */
+static char *words(const json_t *value) {
+  if (!value) return gate_copy("not known");
+  if (json_is_string(value)) return gate_copy(*json_string_value(value) ? json_string_value(value) : "\"\"");
+  char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS), *copy = gate_copy(text ? text : "?");
+  free(text);
+  return copy;
+}
+
+static char *member_by_member(json_t *base, json_t *head) {
+  char *lines = NULL;
+  const char *name;
+  json_t *value;
+  json_object_foreach(base, name, value) {
+    const json_t *now = json_object_get(head, name);
+    if (!now || !json_equal(value, now)) add(&lines, name, words(value), words(now));
+  }
+  json_object_foreach(head, name, value) if (!json_object_get(base, name)) add(&lines, name, words(NULL), words(value));
+  return lines;
+}
+
+char *gate_fingerprint_differences(const char *base, const char *head) {
+  char *lines = NULL;
+  base = base ? base : "";
+  head = head ? head : "";
+  if (strcmp(base, head) == 0) return NULL;
+  json_t *one = json_loads(base, 0, NULL), *other = json_loads(head, 0, NULL);
+  if (json_is_object(one) && json_is_object(other))
+    lines = member_by_member(one, other);
+  else
+    add(&lines, "fingerprint", gate_copy(*base ? base : "none"), gate_copy(*head ? head : "none"));
+  json_decref(one);
+  json_decref(other);
+  return lines;
+}

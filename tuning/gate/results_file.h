@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * results_file.h: what the files of a result file share. */
+#ifndef GATE_RESULTS_FILE_H
+#define GATE_RESULTS_FILE_H
+
+#include "tuning/gate/results.h"
+#include "tuning/gate/say.h"
+
+#include <sqlite3.h>
+
+#define GATE_FILE_VERSION 1
+#define GATE_NAME_BYTES 4096 /* the longest name, label or revision that is believed */
+
+struct gate_file {
+  sqlite3 *db;
+  char *path;
+  bool write;
+};
+
+/* What SQLite's code means for the user. Never NULL. */
+char *gate_sql_fail(const gate_file *file, int code);
+char *gate_sql_prepare(const gate_file *file, sqlite3_stmt **out, const char *sql);
+/* Runs statements that give no rows. */
+char *gate_sql_run(const gate_file *file, const char *sql);
+/* Steps a statement that gives no row, and finalizes it. */
+char *gate_sql_finish(const gate_file *file, sqlite3_stmt *statement);
+/* The first column of the first row; 0 without one. */
+char *gate_sql_int(const gate_file *file, const char *sql, int64_t *out);
+
+/* results_read.c: the run of that number, with everything. */
+char *gate_file_read(gate_file *file, int64_t id, gate_run *run);
+
+/* results_check.c: why these cannot be; NULL: they can. */
+const char *gate_visit_wrong(const gate_visit *visit);
+const char *gate_case_wrong(const gate_case *c);
+const char *gate_run_wrong(const gate_run *run);
+const char *gate_roof_wrong(const gate_roof *roof);
+
+const char *gate_run_state_name(gate_run_state state);
+
+#endif

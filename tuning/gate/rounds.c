@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * rounds.c: round after round, then the looks. */
+#include "tuning/gate/rounds_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_rounds_side *sides, int side_count) {
+  gate_rounds *r = gate_alloc(1, sizeof *r);
+  *r = (gate_rounds){.schedule = *schedule, .side_count = side_count, .random = schedule->seed};
+  for (int i = 0; i < side_count; i++) r->sides[i] = sides[i];
+  return r;
+}
+
+void gate_rounds_destroy(gate_rounds *r) {
+  if (!r) return;
+  gate_rounds_stop(r);
+  gate_yardsticks_free(r);
+  free(r->entries);
+  free(r);
+}
+
+char *gate_rounds_list(gate_rounds *r) {
+  for (int side = 0; side < r->side_count; side++)
+    for (size_t i = 0; i < r->sides[side].source_count; i++) {
+      char *why = gate_rounds_start(r, side, i);
+      if (!why) continue;
+      char *error = gate_say("%s: %s", r->sides[side].sources[i]->name, why);
+      free(why);
+      return error;
+    }
+  r->listed = true;
+  return NULL;
+}
+
+static char *start_all(gate_rounds *r) {
+  char *error = NULL;
+  for (int side = 0; side < r->side_count; side++)
+    for (size_t i = 0; !error && i < r->sides[side].source_count && !gate_interrupted(&r->schedule.limits); i++)
+      error = gate_rounds_start_or_fail(r, side, i);
+  return error;
+}
+
+/* --- a round --- */
+
+static double spent_s(const gate_rounds *r) {
+  return 1e-9 * (double)(gate_now_ns() - r->start_ns);
+}
+
+/* Rounds that are added for a look have a bound of their own too. */
+static bool out_of_time(const gate_rounds *r, int look) {
+  const double all = r->schedule.time_s, added = look ? r->schedule.judging.case_s * (double)r->count : 0,
+               spent = spent_s(r);
+  return (all > 0 && spent >= all) || (added > 0 && spent >= added);
+}
+
+/* The entries of the round in an order drawn anew. */
+static size_t draw_order(gate_rounds *r, int round, size_t *order) {
+  size_t count = 0;
+  for (size_t i = 0; i < r->count; i++)
+    if (r->entries[i].active && gate_entry_due(r, &r->entries[i], round)) order[count++] = i;
+  for (size_t i = count; i > 1; i--) {
+    const size_t other = gate_random(&r->random) % i, kept = order[i - 1];
+    order[i - 1] = order[other];
+    order[other] = kept;
+  }
+  return count;
+}
+
+static void tell(gate_rounds *r, const gate_entry *e, int round, int rounds, int look) {
+  const gate_step step = {gate_entry_name(r, e), round, rounds, r->done, r->total, look};
+  if (r->schedule.tell) r->schedule.tell(r->schedule.user, &step);
+}
+
+/* The first round does all, whatever the time. */
+static char *one_round(gate_rounds *r, int round, int rounds, int look) {
+  char *error = r->listed ? NULL : start_all(r);
+  size_t *order = gate_alloc(r->count, sizeof *order);
+  const size_t count = draw_order(r, round, order);
+  r->total = r->done + count * (size_t)(rounds - round);
+  for (size_t i = 0; !error && i < count && !gate_interrupted(&r->schedule.limits); i++) {
+    if (round > 0 && out_of_time(r, look)) break;
+    tell(r, &r->entries[order[i]], round, rounds, look);
+    error = gate_rounds_visit(r, &r->entries[order[i]], round);
+    r->done++;
+  }
+  free(order);
+  if (!error && !look && (round == 0 || round + 1 == rounds)) gate_yardsticks_take(r);
+  gate_rounds_stop(r);
+  return error;
+}
+
+static char *some_rounds(gate_rounds *r, int first, int count, int look, gate_outcome *out) {
+  char *error = NULL;
+  for (int i = first; !error && i < first + count; i++) {
+    out->interrupted = gate_interrupted(&r->schedule.limits);
+    out->out_of_time = i > 0 && out_of_time(r, look);
+    if (out->interrupted || out->out_of_time) break;
+    error = one_round(r, i, first + count, look);
+    out->rounds++;
+  }
+  out->interrupted = gate_interrupted(&r->schedule.limits);
+  return error;
+}
+
+/* --- the looks --- */
+
+static void gather(const gate_rounds *r, gate_outcome *out) {
+  out->count = r->count;
+  for (int side = 0; side < GATE_SIDES; side++) {
+    out->sides[side] = gate_alloc(r->count, sizeof *out->sides[side]);
+    for (size_t i = 0; i < r->count; i++) out->sides[side][i] = gate_entry_case(r, &r->entries[i], side);
+  }
+}
+
+/* All are judged, for the correction; a verdict that an earlier look gave stays. True: some are unsure. */
+static bool judge(gate_rounds *r, gate_outcome *out, int look) {
+  const gate_judging *j = &r->schedule.judging;
+  gate_judgement *now = gate_alloc(r->count, sizeof *now);
+  bool unsure = false;
+  j->judge(now, out->sides[GATE_BASE], out->sides[GATE_HEAD], r->count, true, &j->rule, look, j->looks);
+  for (size_t i = 0; i < r->count; i++) {
+    if (r->entries[i].active) out->judged[i] = now[i];
+    r->entries[i].active = r->entries[i].active && now[i].verdict == GATE_UNSURE;
+    unsure = unsure || r->entries[i].active;
+  }
+  free(now);
+  return unsure;
+}
+
+static char *judge_and_go_on(gate_rounds *r, gate_outcome *out) {
+  const gate_judging *j = &r->schedule.judging;
+  char *error = NULL;
+  int next = r->schedule.rounds;
+  out->judged = gate_alloc(r->count, sizeof *out->judged);
+  for (int look = 0; judge(r, out, look) && look + 1 < j->looks && !error && !out->interrupted && !out->out_of_time;
+       look++) {
+    error = some_rounds(r, next, j->rounds, look + 1, out);
+    next += j->rounds;
+  }
+  return error;
+}
+
+/* In the order of the lists, not in that of the visits. */
+static char *save_cases(const gate_rounds *r) {
+  char *error = NULL;
+  for (int side = 0; r->schedule.file && side < r->side_count; side++) {
+    const gate_run *run = r->sides[side].run;
+    for (size_t i = 0; !error && i < run->case_count; i++)
+      error = gate_file_add(r->schedule.file, run->id, &run->cases[i], NULL);
+  }
+  return error;
+}
+
+char *gate_rounds_run(gate_rounds *r, gate_outcome *out) {
+  *out = (gate_outcome){0};
+  r->start_ns = gate_now_ns();
+  char *error = save_cases(r);
+  if (!error) error = some_rounds(r, 0, r->schedule.rounds, 0, out);
+  gather(r, out);
+  if (!error) error = gate_yardsticks_keep(r);
+  if (!error && r->side_count == 2 && r->schedule.judging.judge && r->count) error = judge_and_go_on(r, out);
+  return error;
+}
+
+void gate_outcome_free(gate_outcome *out) {
+  for (int side = 0; side < GATE_SIDES; side++) free(out->sides[side]);
+  free(out->judged);
+  *out = (gate_outcome){0};
+}

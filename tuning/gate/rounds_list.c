@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * rounds_list.c: which cases there are, on which side, and in which process now. */
+#include "tuning/gate/rounds_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+gate_case *gate_entry_case(const gate_rounds *r, const gate_entry *e, int side) {
+  return e->at[side] == GATE_NOWHERE ? NULL : &r->sides[side].run->cases[e->at[side]];
+}
+
+const char *gate_entry_name(const gate_rounds *r, const gate_entry *e) {
+  const gate_case *head = gate_entry_case(r, e, GATE_HEAD);
+  return head ? head->name : gate_entry_case(r, e, GATE_BASE)->name;
+}
+
+bool gate_entry_open(const gate_entry *e, int side) {
+  return e->index[side] != GATE_NOWHERE && e->failures[side] < GATE_FAILURES_MOST;
+}
+
+static bool same(const gate_case *a, const gate_case *b) {
+  return a && strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->mode, b->mode) == 0;
+}
+
+static bool is_of(const gate_rounds *r, const gate_entry *e, const gate_case *c) {
+  return same(gate_entry_case(r, e, GATE_HEAD), c) || same(gate_entry_case(r, e, GATE_BASE), c);
+}
+
+/* Lists come in the same order nearly always: where the last one was found, the next one is looked for. */
+static gate_entry *find(gate_rounds *r, const gate_case *c, size_t *hint) {
+  for (size_t i = 0; i < r->count; i++) {
+    const size_t at = (*hint + i) % r->count;
+    if (!is_of(r, &r->entries[at], c)) continue;
+    *hint = at + 1;
+    return &r->entries[at];
+  }
+  return NULL;
+}
+
+static gate_entry *add(gate_rounds *r) {
+  if (r->count == r->room) r->entries = gate_grow(r->entries, r->room = r->room ? 2 * r->room : 64, sizeof *r->entries);
+  gate_entry *e = &r->entries[r->count++];
+  *e = (gate_entry){.active = true};
+  for (int side = 0; side < GATE_SIDES; side++) e->at[side] = e->index[side] = GATE_NOWHERE;
+  return e;
+}
+
+/* Takes what *c holds. */
+static void give(gate_rounds *r, gate_entry *e, int side, gate_case *c) {
+  gate_run *run = r->sides[side].run;
+  run->cases = gate_grow(run->cases, run->case_count + 1, sizeof *run->cases);
+  e->at[side] = run->case_count;
+  run->cases[run->case_count++] = *c;
+  *c = (gate_case){0};
+}
+
+/* Of two cases of one name in a side the first counts, so that a verdict is of one thing. None comes in once samples are
+ * taken: pointers to cases stay good. */
+static void note(gate_rounds *r, int side, size_t source, gate_case *cases, size_t count) {
+  size_t hint = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (gate_yardstick_note(r, side, source, i, &cases[i])) continue;
+    if (r->schedule.filter && !strstr(cases[i].name, r->schedule.filter)) continue;
+    gate_entry *e = find(r, &cases[i], &hint);
+    if (r->start_ns && (!e || e->at[side] == GATE_NOWHERE)) continue;
+    if (!e) e = add(r);
+    if (e->at[side] == GATE_NOWHERE) {
+      give(r, e, side, &cases[i]);
+      e->source[side] = source;
+    }
+    if (e->source[side] == source && e->index[side] == GATE_NOWHERE) e->index[side] = i;
+  }
+}
+
+static void forget(gate_rounds *r, int side, size_t source) {
+  for (size_t i = 0; i < r->count; i++)
+    if (r->entries[i].source[side] == source) r->entries[i].index[side] = GATE_NOWHERE;
+}
+
+char *gate_rounds_start(gate_rounds *r, int side, size_t source) {
+  gate_source *s = r->sides[side].sources[source];
+  gate_case *cases = NULL;
+  size_t count = 0;
+  forget(r, side, source);
+  char *error = s->kind->start(s, &cases, &count);
+  if (error) return error;
+  note(r, side, source, cases, count);
+  gate_cases_free(cases, count);
+  return NULL;
+}
+
+void gate_rounds_stop(gate_rounds *r) {
+  for (int side = 0; side < r->side_count; side++)
+    for (size_t i = 0; i < r->sides[side].source_count; i++) {
+      gate_source *s = r->sides[side].sources[i];
+      s->kind->stop(s);
+      forget(r, side, i);
+    }
+  r->listed = false;
+}
+
+/* --- failures --- */
+
+char *gate_entry_fail(gate_rounds *r, gate_entry *e, int side, char *why) {
+  gate_case *c = gate_entry_case(r, e, side);
+  if (gate_interrupted(&r->schedule.limits)) {
+    free(why);
+    return NULL;
+  }
+  e->failures[side]++;
+  c->state = GATE_CASE_FAILED;
+  free(c->message);
+  c->message = why;
+  return r->schedule.file ? gate_file_add(r->schedule.file, r->sides[side].run->id, c, NULL) : NULL;
+}
+
+char *gate_rounds_start_or_fail(gate_rounds *r, int side, size_t source) {
+  char *why = gate_rounds_start(r, side, source), *error = NULL;
+  for (size_t i = 0; why && !error && i < r->count; i++) {
+    gate_entry *e = &r->entries[i];
+    if (e->at[side] != GATE_NOWHERE && e->source[side] == source && e->failures[side] < GATE_FAILURES_MOST)
+      error = gate_entry_fail(r, e, side, gate_say("its process did not start: %s", why));
+  }
+  free(why);
+  return error;
+}

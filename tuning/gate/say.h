@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * say.h: sentences and memory for this room. It is part of the command, so what has no memory ends the program. */
+#ifndef GATE_SAY_H
+#define GATE_SAY_H
+
+#include <stddef.h>
+
+/* The sentence, for the caller to print and free; never NULL. */
+char *gate_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Zeroed; never NULL. */
+void *gate_alloc(size_t count, size_t size);
+/* As realloc; never NULL. What is added is not zeroed. */
+void *gate_grow(void *old, size_t count, size_t size);
+/* A copy; NULL of NULL. */
+char *gate_copy(const char *text);
+
+#endif

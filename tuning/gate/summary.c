@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * summary.c: medians: one visit that other work disturbed moves them little. */
+#include "tuning/gate/summary.h"
+
+#include "tuning/gate/say.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define TO_DEVIATION 1.4826 /* of a normal distribution, by the median absolute deviation */
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts them. */
+static double median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, by_size);
+  return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
+}
+
+static double visit_ns(const gate_visit *v) {
+  double *values = gate_alloc((size_t)v->sample_count, sizeof *values);
+  for (int i = 0; i < v->sample_count; i++) values[i] = v->samples[i].ns;
+  const double middle = median(values, v->sample_count);
+  free(values);
+  return middle;
+}
+
+void gate_case_summary(const gate_case *c, double *ns, double *spread) {
+  double *values = gate_alloc((size_t)c->visit_count, sizeof *values), middle = 0, deviation = 0;
+  int count = 0;
+  for (int i = 0; i < c->visit_count; i++)
+    if (c->visits[i].sample_count > 0) values[count++] = visit_ns(&c->visits[i]);
+  if (count) middle = median(values, count);
+  for (int i = 0; i < count; i++) values[i] = fabs(values[i] - middle);
+  if (count) deviation = TO_DEVIATION * median(values, count) / middle;
+  free(values);
+  if (ns) *ns = middle;
+  if (spread) *spread = deviation;
+}

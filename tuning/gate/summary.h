@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * summary.h: a case in two numbers. */
+#ifndef GATE_SUMMARY_H
+#define GATE_SUMMARY_H
+
+#include "tuning/gate/results.h"
+
+/* The time of a call, the median over visits of the median over samples, into *ns, and the visits' relative deviation (1.4826
+ * times the median one) into *spread; both 0 without a visit. Either may be NULL. */
+void gate_case_summary(const gate_case *c, double *ns, double *spread);
+
+#endif
