@@ -174,7 +174,8 @@ static void test_headline_does_not_hide_what_is_unsure(void **unused) {
   (void)unused;
   made m;
   made_create(&m, 3, NULL, 0, 1);
-  for (int i = 0; i < 2; i++) m.comparison.rows[i].judged.verdict = GATE_UNSURE;
+  for (int i = 0; i < 3; i++) m.comparison.rows[i].judged.verdict = i ? GATE_UNSURE : GATE_SAME;
+  memset(m.comparison.counts, 0, sizeof m.comparison.counts);
   m.comparison.counts[GATE_SAME] = 1;
   m.comparison.counts[GATE_UNSURE] = 2;
   char *text = made_markdown(&m.comparison);
