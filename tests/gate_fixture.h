@@ -8,9 +8,12 @@
 #include "tuning/gate/results.h"
 #include "tuning/gate/say.h"
 
+#include <errno.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -74,6 +77,54 @@ static inline gate_case made_up_case(const char *name) {
                      .bytes = 4096.5,
                      .flops = 1e6,
                      .state = GATE_CASE_OK};
+}
+
+static inline gate_file *opened(const char *name) {
+  gate_file *file = NULL;
+  FINE(gate_file_open(&file, path_of(name), true));
+  return file;
+}
+
+/* A visit whose samples tell `round` and `seed`. */
+static inline gate_visit visit_of(gate_sample *samples, int count, int round, double seed) {
+  for (int i = 0; i < count; i++) samples[i] = (gate_sample){seed + round + 0.25 * i, 2 * seed + i, 1000 + i};
+  return (gate_visit){.round = round,
+                      .calls = 7,
+                      .clock_mhz = 1980.5,
+                      .throttled = round == 1,
+                      .load = 0.5,
+                      .samples = samples,
+                      .sample_count = count};
+}
+
+/* A run with one case of `visits` visits. Its number. */
+static inline int64_t save(const char *name, const char *label, int visits, gate_run_state state) {
+  gate_file *file = opened(name);
+  gate_run run = made_up_run(label);
+  gate_case c = made_up_case("sum/1M");
+  gate_sample samples[3];
+  FINE(gate_file_begin(file, &run));
+  for (int i = 0; i < visits; i++) {
+    const gate_visit v = visit_of(samples, 3, i, 100);
+    FINE(gate_file_add(file, run.id, &c, &v));
+  }
+  if (state != GATE_RUN_OPEN) FINE(gate_file_end(file, run.id, state));
+  gate_file_close(file);
+  return run.id;
+}
+
+static inline void sql(const char *name, const char *text) {
+  sqlite3 *db;
+  char *message = NULL;
+  assert_int_equal(sqlite3_open(path_of(name), &db), SQLITE_OK);
+  if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", text, message);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static inline int ended(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
+  return status;
 }
 
 #endif

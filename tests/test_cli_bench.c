@@ -89,10 +89,12 @@ static void problems_and_suites(void **state) {
     assert_string_equal(text_of(one, "device"), "host");
     assert_true(json_number_value(json_object_get(json_object_get(one, "head"), "time_ns")) > 0);
     assert_true(json_number_value(json_object_get(one, "flops")) > 0);
+    assert_true(json_number_value(json_object_get(one, "of_roof")) > 0);
   }
   json_decref(report);
   expect_run(0, "bench", workload, "--device", "host", "--cold", "--list");
   expect_out("cold");
+  assert_null(strstr(out_text, "yardstick"));
   expect_run(0, "bench", "--suite", "runtime", "--device", "host", "--list");
   expect_out("runtime/");
 }

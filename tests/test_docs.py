@@ -112,6 +112,8 @@ def database(tree, failures):
     first, _, second = part(text, "## Tuning database").partition("The columns of `winner`:")
     compare("docs/formats.md, tables", rows(first), set(tables), failures)
     compare("docs/formats.md, winner", rows(second), columns, failures)
+    results = set(re.findall(r"CREATE TABLE (\w+) \(", tree.read("tuning/gate/results.sql")))
+    compare("docs/formats.md, result tables", rows(part(text, "## Result file")), results, failures)
 
 
 def workload(tree, failures):
@@ -171,7 +173,7 @@ def configurations(tree, failures):
 def commands(tree, failures):
     """The manual's marked part has each command and option; what pages say of the command is there."""
     code = tree.bare("tuning/cli/commands.c")
-    names = set(re.findall(r'\{"([a-z]+)", "[A-Z]*", CLI_', code))
+    names = set(re.findall(r'\{"([a-z]+)", "[][A-Z .]*", CLI_', code))
     options = set(re.findall(r'\{\s*"([a-z-]+)", (?:\'.\'|CLI_OPTION_\w+|0),', code))
     manual = tree.read("docs/attune.1").replace("\\-", "-")
     made = manual[manual.index("attune --manual: begin"):manual.index("attune --manual: end")]

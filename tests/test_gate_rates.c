@@ -72,7 +72,7 @@ static void alarms_are_as_rare_as_promised(void **state) {
   noise_state = 101;
   for (int k = 0; k < KINDS; k++)
     for (int a = 0; a < 2; a++) {
-      const rates r = run(&kinds[k].noise, suites(20), true, alphas[a], 0.0);
+      const rates r = run(&kinds[k].noise, suites(12), true, alphas[a], 0.0);
       print_message("%-22s alpha %.3f: %d of %d suites alarmed, %.0f %% same, %.0f %% unsure\n", kinds[k].name,
                     alphas[a], r.alarmed, r.suites, 100.0 * r.same / r.cases, 100.0 * r.unsure / r.cases);
       if (r.alarmed > most_by_chance(r.suites, alphas[a]))
@@ -110,7 +110,7 @@ static void a_second_look_does_not_double_the_alarms(void **state) {
   (void)state;
   enum { FIRST = 16, ALL = 28 };
   const noise n = kinds[1].noise;
-  const int count = suites(20);
+  const int count = suites(12);
   int alarmed = 0;
   suite s;
   noise_state = 103;
@@ -143,7 +143,7 @@ static void changes_are_found(void **state) {
   for (size_t i = 0; i < sizeof powers / sizeof powers[0]; i++)
     for (int heavy = 0; heavy < 2; heavy++) {
       const noise n = {.process = powers[i].process, .sample = 0.005, .outliers = 0.05, .heavy = heavy};
-      const rates r = run(&n, suites(20), true, 0.002, powers[i].slower);
+      const rates r = run(&n, suites(12), true, 0.002, powers[i].slower);
       const int least = heavy ? powers[i].least / 3 : powers[i].least;
       print_message("process noise %.1f %%%s, %.1f %% slower: found %d of %d, false %d\n", 100.0 * powers[i].process,
                     heavy ? ", heavy tails" : "", 100.0 * powers[i].slower, r.found, r.suites, r.alarmed);
@@ -159,7 +159,7 @@ static void a_machine_that_changed_raises_no_alarm(void **state) {
   (void)state;
   suite s;
   int alarmed = 0;
-  const int count = suites(20);
+  const int count = suites(12);
   noise_state = 105;
   suite_make(&s, CASES, ROUNDS, SAMPLES);
   for (int i = 0; i < count; i++) {

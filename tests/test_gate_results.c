@@ -1,57 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_results.c: a result file keeps every sample of every run, through killed writers and two at once; what is no
- * result file is refused with a sentence and left as it is. */
+ * test_gate_results.c: a result file keeps every sample of every run, through killed writers and several at once. */
 #include "tests/gate_fixture.h"
-#include "tests/no_rights.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-static gate_file *opened(const char *name) {
-  gate_file *file = NULL;
-  FINE(gate_file_open(&file, path_of(name), true));
-  return file;
-}
-
-/* A visit whose samples tell `round` and `seed`. */
-static gate_visit visit_of(gate_sample *samples, int count, int round, double seed) {
-  for (int i = 0; i < count; i++) samples[i] = (gate_sample){seed + round + 0.25 * i, 2 * seed + i, 1000 + i};
-  return (gate_visit){.round = round,
-                      .calls = 7,
-                      .clock_mhz = 1980.5,
-                      .throttled = round == 1,
-                      .load = 0.5,
-                      .samples = samples,
-                      .sample_count = count};
-}
-
-/* A run with one case of `visits` visits. Its number. */
-static int64_t save(const char *name, const char *label, int visits, gate_run_state state) {
-  gate_file *file = opened(name);
-  gate_run run = made_up_run(label);
-  gate_case c = made_up_case("sum/1M");
-  gate_sample samples[3];
-  FINE(gate_file_begin(file, &run));
-  for (int i = 0; i < visits; i++) {
-    const gate_visit v = visit_of(samples, 3, i, 100);
-    FINE(gate_file_add(file, run.id, &c, &v));
-  }
-  if (state != GATE_RUN_OPEN) FINE(gate_file_end(file, run.id, state));
-  gate_file_close(file);
-  return run.id;
-}
-
-static void sql(const char *name, const char *text) {
-  sqlite3 *db;
-  char *message = NULL;
-  assert_int_equal(sqlite3_open(path_of(name), &db), SQLITE_OK);
-  if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", text, message);
-  assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
 
 /* --- what is kept --- */
 
@@ -71,6 +26,8 @@ static void everything_comes_back(void **state) {
   other.state = GATE_CASE_FAILED;
   other.message = (char *)(uintptr_t) "crashed (signal 11)";
   FINE(gate_file_add(file, run.id, &other, NULL));
+  FINE(gate_file_roof(file, run.id, &(gate_roof){"host", "f32", 1e9, 5e10}));
+  FINE(gate_file_roof(file, run.id, &(gate_roof){"host", "f32", 2e10, 6e10}));
   FINE(gate_file_end(file, run.id, GATE_RUN_COMPLETE));
   gate_file_close(file);
 
@@ -105,6 +62,9 @@ static void everything_comes_back(void **state) {
   assert_string_equal(found->message, "crashed (signal 11)");
   other.mode = (char *)(uintptr_t) "cold";
   assert_null(gate_run_find(&back, &other));
+  assert_int_equal(back.roof_count, 1);
+  assert_string_equal(back.roofs[0].dtype, "f32");
+  assert_true(back.roofs[0].bytes_s == 2e10 && back.roofs[0].flops_s == 6e10);
   gate_run_free(&back);
 }
 
@@ -207,180 +167,6 @@ static void no_run(void **state) {
   SAYS(gate_load(path_of("r.db"), &run), "no run came to its end; run 1 is still being written, or its writer died");
 }
 
-/* --- what is no result file --- */
-
-static char *bytes_of(const char *path, size_t *size) {
-  FILE *stream = fopen(path, "rb");
-  assert_non_null(stream);
-  char *bytes = calloc(1, 1 << 20);
-  assert_non_null(bytes);
-  *size = fread(bytes, 1, 1 << 20, stream);
-  fclose(stream);
-  return bytes;
-}
-
-static void write_bytes(const char *name, const void *bytes, size_t size) {
-  FILE *stream = fopen(path_of(name), "wb");
-  assert_non_null(stream);
-  assert_int_equal(fwrite(bytes, 1, size, stream), size);
-  assert_int_equal(fclose(stream), 0);
-}
-
-/* Refused with these words, read or written, and not a byte of it changes. */
-static void refused(const char *name, const char *words) {
-  size_t before, after;
-  gate_file *file = NULL;
-  char *was = bytes_of(path_of(name), &before);
-  SAYS(gate_file_open(&file, path_of(name), false), words);
-  SAYS(gate_file_open(&file, path_of(name), true), words);
-  assert_null(file);
-  char *is = bytes_of(path_of(name), &after);
-  assert_int_equal(before, after);
-  assert_memory_equal(was, is, before);
-  free(was);
-  free(is);
-}
-
-static void a_file_that_is_not_there(void **state) {
-  (void)state;
-  gate_file *file = NULL;
-  gate_run run;
-  SAYS(gate_load(path_of("none.db"), &run), "No such file");
-  assert_int_not_equal(access(path_of("none.db"), F_OK), 0);
-  SAYS(gate_file_open(&file, path_of("none/r.db"), true), "cannot be opened");
-  SAYS(gate_file_open(&file, folder, true), "is not a regular file");
-  write_bytes("empty", "", 0);
-  SAYS(gate_file_open(&file, path_of("empty"), false), "is empty; it holds no run");
-  save("empty", "", 1, GATE_RUN_COMPLETE); /* made into one */
-  FINE(gate_load(path_of("empty"), &run));
-  gate_run_free(&run);
-}
-
-static void other_files(void **state) {
-  (void)state;
-  char text[2000];
-  memset(text, 'x', sizeof text);
-  write_bytes("text", text, sizeof text);
-  refused("text", "is not a result file of attune bench");
-  write_bytes("byte", "\n", 1);
-  refused("byte", "has 1 bytes and is not a result file");
-  sql("other.db", "CREATE TABLE t (a); PRAGMA user_version = 1");
-  refused("other.db", "is another program's database");
-  sql("wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)");
-  refused("wal.db", "is another program's database");
-  sql("tuning.db", "CREATE TABLE t (a); PRAGMA application_id = 1096041538");
-  refused("tuning.db", "is a tuning database, not a result file");
-}
-
-static void newer_and_hostile_files(void **state) {
-  (void)state;
-  save("newer.db", "", 1, GATE_RUN_COMPLETE);
-  sql("newer.db", "PRAGMA user_version = 2");
-  refused("newer.db", "was made by a newer attune (result file version 2, this one reads 1); update attune");
-  sql("newer.db", "PRAGMA user_version = 0");
-  refused("newer.db", "has result file version 0");
-  save("tables.db", "", 1, GATE_RUN_COMPLETE);
-  sql("tables.db", "DROP TABLE sample; CREATE VIEW sample AS SELECT 1 AS visit, 1 AS ordinal, 1.0 AS ns");
-  refused("tables.db", "has other tables than a result file");
-  save("trigger.db", "", 1, GATE_RUN_COMPLETE);
-  sql("trigger.db", "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM sample; END");
-  refused("trigger.db", "has other tables than a result file");
-}
-
-/* Cut anywhere: an error with a sentence. Overwritten anywhere: that, or what is read can be used. */
-static void damaged_files(void **state) {
-  (void)state;
-  size_t size;
-  int refusals = 0;
-  save("whole.db", "", 20, GATE_RUN_COMPLETE);
-  char *whole = bytes_of(path_of("whole.db"), &size), *copy = malloc(size);
-  assert_non_null(copy);
-  for (size_t step = 0; step < 40; step++) {
-    gate_run run;
-    const size_t at = 1 + step * (size - 1) / 40;
-    memcpy(copy, whole, size);
-    if (step % 2) memset(copy + at, 0x5a, size - at < 64 ? size - at : 64);
-    write_bytes("cut.db", copy, step % 2 ? size : at);
-    char *error = gate_load(path_of("cut.db"), &run);
-    refusals += error != NULL;
-    if (step % 2 == 0) assert_non_null(error);
-    if (!error)
-      for (int i = 0; i < (int)run.case_count && run.cases[i].visit_count; i++)
-        assert_true(run.cases[i].visits[0].sample_count >= 0);
-    if (!error) gate_run_free(&run);
-    free(error);
-  }
-  assert_in_range(refusals, 20, 40);
-  free(whole);
-  free(copy);
-}
-
-/* --- numbers that no measurement gives --- */
-
-static void impossible_numbers_are_not_saved(void **state) {
-  (void)state;
-  const double times[] = {NAN, INFINITY, 0, -1, 1e300};
-  gate_file *file = opened("r.db");
-  gate_run run = made_up_run("");
-  gate_case c = made_up_case("sum");
-  gate_sample sample[1];
-  FINE(gate_file_begin(file, &run));
-  for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-    gate_visit v = visit_of(sample, 1, 0, 1);
-    sample[0].ns = times[i];
-    SAYS(gate_file_add(file, run.id, &c, &v), "not saved: a time that is not above 0, or absurd");
-  }
-  gate_visit v = visit_of(sample, 1, 0, 1);
-  sample[0].cpu_ns = NAN;
-  SAYS(gate_file_add(file, run.id, &c, &v), "a CPU time");
-  v = visit_of(sample, 1, 0, 1);
-  v.calls = 0;
-  SAYS(gate_file_add(file, run.id, &c, &v), "a number of calls");
-  v.calls = 1;
-  c.bytes = NAN;
-  SAYS(gate_file_add(file, run.id, &c, &v), "a number of bytes");
-  c = made_up_case("");
-  SAYS(gate_file_add(file, run.id, &c, &v), "a case without a name");
-  run.fingerprint = (char *)(uintptr_t) "[1]";
-  SAYS(gate_file_begin(file, &run), "a fingerprint that is no JSON object");
-  FINE(gate_file_load(file, "1", &run));
-  assert_int_equal(run.case_count, 0);
-  gate_run_free(&run);
-  gate_file_close(file);
-}
-
-static void impossible_numbers_are_not_read(void **state) {
-  (void)state;
-  static const struct {
-    const char *sql, *words;
-  } bad[] = {
-      {"UPDATE sample SET ns = -5 WHERE ordinal = 1", "case \"sum/1M\" has a time that is not above 0, or absurd"},
-      {"UPDATE sample SET ns = 9e999", "a time that is not above 0, or absurd"},
-      {"UPDATE sample SET cpu_ns = -1", "a CPU time that is negative"},
-      {"UPDATE sample SET start = -1", "a sample that began before time did"},
-      {"UPDATE visit SET calls = 0", "a number of calls"},
-      {"UPDATE visit SET calls = 9223372036854775807", "a number of calls"},
-      {"UPDATE visit SET round = -1", "a round"},
-      {"UPDATE visit SET load = 9e999", "a load"},
-      {"UPDATE visit SET clock_mhz = -1", "a clock"},
-      {"UPDATE bench_case SET flops = -1", "run 1 has a number of operations"},
-      {"UPDATE bench_case SET state = 'fine'", "run 1 has a case in an unknown state"},
-      {"UPDATE bench_case SET name = ''", "run 1 has a case without a name"},
-      {"UPDATE bench_case SET name = 'a' || char(0) || 'b'", "run 1 has a case without a name"},
-      {"UPDATE run SET fingerprint = 'no'", "run 1 has a fingerprint that is no JSON object"},
-      {"UPDATE run SET state = 'done'", "run 1 has an unknown state"},
-      {"UPDATE run SET started = -9", "run 1 has a date before 1970"},
-  };
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    gate_run run;
-    (void)unlink(path_of("r.db"));
-    save("r.db", "", 2, GATE_RUN_COMPLETE);
-    sql("r.db", bad[i].sql);
-    SAYS(gate_load(path_of("r.db"), &run), bad[i].words);
-    assert_int_equal(run.case_count, 0);
-  }
-}
-
 /* --- more than one writer, and writers that die --- */
 
 enum { WRITER_VISITS = 40 };
@@ -400,12 +186,6 @@ static _Noreturn void write_run(const char *path, const char *label) {
   if (!error) error = gate_file_end(file, run.id, GATE_RUN_COMPLETE);
   if (error) fprintf(stderr, "%s\n", error);
   _exit(error ? 1 : 0);
-}
-
-static int ended(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
-  return status;
 }
 
 /* Neither loses a sample, also where both make the file. */
@@ -472,34 +252,6 @@ static void a_killed_writer_leaves_what_was_saved(void **state) {
   assert_int_equal(number_of("latest"), 3);
 }
 
-/* In a child that modes bind. 0: refused to write, and read. */
-static _Noreturn void try_without_rights(const char *path, const char *in) {
-  gate_run run;
-  gate_file *file = NULL;
-  if (!give_up_rights(in)) _exit(77);
-  char *error = gate_file_open(&file, path, true);
-  if (!error || !strstr(error, "cannot be written; check its mode")) _exit(2);
-  free(error);
-  error = gate_load(path, &run);
-  if (error || run.case_count != 1) _exit(3);
-  gate_run_free(&run);
-  _exit(0);
-}
-
-static void a_file_that_cannot_be_written(void **state) {
-  (void)state;
-  save("r.db", "", 1, GATE_RUN_COMPLETE);
-  assert_int_equal(chmod(path_of("r.db"), 0444), 0);
-  assert_int_equal(chmod(folder, 0555), 0);
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (!child) try_without_rights(path_of("r.db"), folder);
-  const int status = ended(child);
-  assert_true(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 77) skip(); /* modes bind nobody here */
-  assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
@@ -510,15 +262,8 @@ int main(void) {
       TEST(a_run_is_named_by_number_label_or_revision),
       TEST(a_colon_may_be_part_of_the_files_name),
       TEST(no_run),
-      TEST(a_file_that_is_not_there),
-      TEST(other_files),
-      TEST(newer_and_hostile_files),
-      TEST(damaged_files),
-      TEST(impossible_numbers_are_not_saved),
-      TEST(impossible_numbers_are_not_read),
       TEST(two_writers),
       TEST(a_killed_writer_leaves_what_was_saved),
-      TEST(a_file_that_cannot_be_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

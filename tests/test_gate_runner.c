@@ -191,6 +191,25 @@ static void a_case_of_one_side_and_a_filter(void **state) {
   end(&b);
 }
 
+/* They are neither listed nor judged; the roof is of the head, and of both runs. The worker tells 100 bytes a call. */
+static void yardsticks(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
+         WORDS("a=time:1", "yardstick/copy=time:5"));
+  assert_int_equal(b.outcome.count, 1);
+  does_well(&b, GATE_HEAD, "a", 4);
+  for (int side = 0; side < 2; side++) {
+    assert_int_equal(b.runs[side].case_count, 1);
+    assert_int_equal(b.runs[side].roof_count, 1);
+    assert_string_equal(b.runs[side].roofs[0].device, "-");
+    assert_string_equal(b.runs[side].roofs[0].dtype, "-");
+    assert_float_equal(b.runs[side].roofs[0].bytes_s, 2e9, 1);
+    assert_true(b.runs[side].roofs[0].flops_s == 0);
+  }
+  end(&b);
+}
+
 /* --- what goes wrong --- */
 
 /* The bad case is told so and opened twice at most; its neighbours get all of their rounds. */
@@ -453,6 +472,7 @@ int main(void) {
       TEST(samples_and_rounds),
       TEST(turns_and_orders),
       TEST(a_case_of_one_side_and_a_filter),
+      TEST(yardsticks),
       TEST(crashes),
       TEST(ends),
       TEST(garbage),

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "src/backend.h"
 #include "src/host/capacity.h"
@@ -18,6 +19,7 @@ enum { MOST_UNITS = 1 << 26, MOST_GRAPH_CALLS = 100, MOST_LOOKS = 40, GROWTH = 1
 static const double AGREE = 0.1;       /* two looks that differ by less: it is warm */
 static const double LONG_ENOUGH = 0.2; /* of a sample: what a look must take to count */
 static const double LIMIT = 16.0;      /* samples' time that warming up may take */
+static const double BUSY = 1.2;        /* CPUs from which on more than the calling thread worked */
 
 /* The function that failed, before what it said, if it said something. */
 static attune_status fail_of(const char *what, attune_status status) {
@@ -57,6 +59,7 @@ static attune_status time_units(at_bench_timing *t, int64_t units, double *ns, d
   if (status == ATTUNE_OK && t->start) status = attune_stream_synchronize(t->stream);
   *ns = (double)(at_now_ns() - start);
   *cpu_ns = (double)(at_cpu_time_ns() - cpu);
+  t->cpus = *ns > 0.0 ? *cpu_ns / *ns : 1.0;
   return status == ATTUNE_OK && t->start ? attune_event_elapsed_ns(ns, t->start, t->stop) : status;
 }
 
@@ -79,6 +82,18 @@ static attune_status time_batch(at_bench_timing *t, int64_t units, double *ns, d
     *cpu_ns += cpu;
   }
   return status;
+}
+
+/* Threads that worked for a sample may spin on for a while, in wait for more, and so be in the way of what is timed next, here
+ * or in another process. Waits until they sleep, but not for ever. */
+static void settle(double cpus) {
+  enum { LOOKS = 150, NAP_NS = 400000 };
+  for (int look = 0; look < LOOKS && cpus > BUSY; look++) {
+    const int64_t cpu = at_cpu_time_ns(), start = at_now_ns();
+    (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    const int64_t wall = at_now_ns() - start;
+    cpus = 1.0 + (double)(at_cpu_time_ns() - cpu) / (double)(wall > 0 ? wall : 1);
+  }
 }
 
 /* ---- opening ---- */
@@ -161,6 +176,7 @@ static attune_status calibrate(at_bench_timing *t, double sample_ns) {
   const double units = unit_ns > 0.0 ? sample_ns / unit_ns : MOST_UNITS;
   t->units = units > MOST_UNITS ? MOST_UNITS : units < 1.0 ? 1 : (int64_t)(units + 0.5);
   t->wakes = !t->flushed && t->units >= WAKE_FROM;
+  settle(t->cpus);
   return status;
 }
 
@@ -189,6 +205,7 @@ attune_status at_bench_take(at_bench_timing *t, at_bench_sample *out) {
   if (status == ATTUNE_OK) status = time_batch(t, t->units, &out->ns, &out->cpu_ns);
   out->ns /= calls;
   out->cpu_ns /= calls;
+  settle(t->cpus);
   return status;
 }
 

@@ -27,6 +27,9 @@ bool bench_has_suite(const char *name);
 /* Serves the cases of workloads, suites and database; an exit code. */
 int bench_serve(const bench_options *options, int fd);
 
+/* bench_yardstick.c: cases for a roofline of what `bench` has. */
+attune_status bench_add_yardsticks(attune_bench *bench, attune_tuner *tuner, attune_device *device);
+
 /* bench_sides.c: what is timed on a side, and what its run is called. */
 typedef struct bench_side {
   gate_source *sources[64];

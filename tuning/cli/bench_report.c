@@ -2,6 +2,7 @@
  * bench_report.c: what `attune bench` prints: a table or JSON of its cases, alone or beside those of another build. */
 #include "tuning/cli/bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,19 +59,45 @@ static const char *change_text(char out[CLI_CELL], const gate_judgement *j) {
   return out;
 }
 
+/* How much of what the device can do at best; 0: not known. A hot case that fits into the last cache is not bound by the
+ * memory that the copy was timed with. */
+static double share(const bench_report *r, const gate_case *c, double ns) {
+  attune_device *device = NULL;
+  attune_device_properties p = {.cache_bytes = 0};
+  double least_s = 0;
+  if (!(ns > 0) || attune_device_get(&device, c->device) != ATTUNE_OK ||
+      attune_device_get_properties(device, &p) != ATTUNE_OK)
+    return 0;
+  const bool cached = strncmp(c->mode, "cold", 4) != 0 && c->bytes <= (double)p.cache_bytes;
+  for (size_t i = 0; i < r->head->run.roof_count; i++) {
+    const gate_roof *roof = &r->head->run.roofs[i];
+    if (strcmp(roof->device, c->device) != 0) continue;
+    if (roof->bytes_s > 0 && !cached) least_s = fmax(least_s, c->bytes / roof->bytes_s);
+    if (roof->flops_s > 0 && strcmp(roof->dtype, c->dtype) == 0) least_s = fmax(least_s, c->flops / roof->flops_s);
+  }
+  return 1e9 * least_s / ns;
+}
+
+static const char *share_text(char out[CLI_CELL], double share_of_roof) {
+  if (!(share_of_roof > 0)) return "-";
+  snprintf(out, CLI_CELL, "%.0f %%", 100 * share_of_roof);
+  return out;
+}
+
 static const cli_column alone_columns[] = {
-    {"case", false, true, 0},   {"device", false, false, 4}, {"mode", false, false, 5},   {"time", true, false, 0},
-    {"spread", true, false, 1}, {"GB/s", true, false, 2},    {"TFLOP/s", true, false, 3}, {"state", false, true, 0}};
+    {"case", false, true, 0},    {"device", false, false, 4}, {"mode", false, false, 5},
+    {"time", true, false, 0},    {"spread", true, false, 1},  {"GB/s", true, false, 2},
+    {"TFLOP/s", true, false, 3}, {"of roof", true, false, 4}, {"state", false, true, 0}};
 static const cli_column pair_columns[] = {
     {"case", false, true, 0},    {"device", false, false, 6}, {"mode", false, false, 7},  {"base", true, false, 3},
     {"time", true, false, 0},    {"change", true, false, 0},  {"spread", true, false, 2}, {"GB/s", true, false, 4},
-    {"TFLOP/s", true, false, 5}, {"state", false, true, 0}};
+    {"TFLOP/s", true, false, 5}, {"of roof", true, false, 6}, {"state", false, true, 0}};
 enum { ALONE = sizeof alone_columns / sizeof alone_columns[0], PAIR = sizeof pair_columns / sizeof pair_columns[0] };
 
 static void add_row(const bench_report *r, cli_table *table, size_t i) {
   const gate_case *c = shown(r, i), *base = base_of(r, i);
   char state[512], time[CLI_CELL], base_time[CLI_CELL], change[CLI_CELL], spread_cell[CLI_CELL], bytes[CLI_CELL],
-      flops[CLI_CELL];
+      flops[CLI_CELL], roof[CLI_CELL];
   double ns = 0, spread = 0, base_ns = 0;
   if (head_of(r, i)) gate_case_summary(head_of(r, i), &ns, &spread);
   if (base) gate_case_summary(base, &base_ns, NULL);
@@ -83,8 +110,10 @@ static void add_row(const bench_report *r, cli_table *table, size_t i) {
                                    ns > 0 ? cli_percent_text(spread_cell, spread) : "-",
                                    rate_text(bytes, c->bytes, ns, 1),
                                    rate_text(flops, c->flops, ns, 1e3),
+                                   share_text(roof, share(r, c, ns)),
                                    state_text(r, i, state, sizeof state)};
-  const char *const alone[ALONE] = {cells[0], cells[1], cells[2], cells[4], cells[6], cells[7], cells[8], cells[9]};
+  const char *const alone[ALONE] = {cells[0], cells[1], cells[2], cells[4], cells[6],
+                                    cells[7], cells[8], cells[9], cells[10]};
   cli_table_add(table, r->base ? cells : alone);
 }
 
@@ -161,6 +190,10 @@ static json_t *case_json(const bench_report *r, size_t i) {
                 cli_json_text(c->device), "mode", cli_json_text(c->mode), "dtype", cli_json_text(c->dtype), "bytes",
                 cli_json_number(c->bytes), "flops", cli_json_number(c->flops), "head", side_json(head_of(r, i)));
   if (r->base) json_object_set_new(object, "base", side_json(base_of(r, i)));
+  double ns = 0;
+  if (head_of(r, i)) gate_case_summary(head_of(r, i), &ns, NULL);
+  const double of_roof = share(r, c, ns);
+  json_object_set_new(object, "of_roof", of_roof > 0 ? cli_json_number(of_roof) : json_null());
   if (judged(r, i)) json_object_set_new(object, "judged", judged_json(judged(r, i)));
   return object;
 }

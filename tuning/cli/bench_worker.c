@@ -103,6 +103,8 @@ static attune_status add_all(const serving *s) {
   for (size_t i = 0; status == ATTUNE_OK && i < o->suites.count; i++)
     if (!add_suite(s, o->suites.at[i])) status = ATTUNE_INTERNAL;
   if (status == ATTUNE_OK && o->common.database && !o->workloads.count && !o->suites.count) status = add_winners(s);
+  if (status == ATTUNE_OK && attune_bench_size(s->bench) && (o->workloads.count || !o->suites.count))
+    status = bench_add_yardsticks(s->bench, s->tuner, s->device);
   return status;
 }
 

@@ -111,7 +111,7 @@ static attune_status fill_few(runtime_case *c, attune_stream *stream) {
 /* Three operands side by side, as numbers that are not all alike. */
 static attune_status make_operands(runtime_case *c) {
   attune_status status = make_random(c);
-  TRY(status, fill_uniform(c, c->stream));
+  TRY(status, attune_random_uniform(c->generator, c->stream, c->memory, ATTUNE_F32, (size_t)3 * ELEMENTS, 0.0, 1.0));
   return status;
 }
 

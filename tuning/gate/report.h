@@ -8,13 +8,6 @@
 
 #include <stdio.h>
 
-/* The best that the machine could do, for a roofline; 0: not known. */
-typedef struct gate_roof {
-  char device[32];
-  char dtype[16];
-  double bytes_s, flops_s;
-} gate_roof;
-
 bool gate_report_markdown(FILE *out, const gate_comparison *comparison); /* for a comment on a pull request */
 bool gate_report_json(FILE *out, const gate_comparison *comparison);
 bool gate_report_junit(FILE *out, const gate_comparison *comparison);

@@ -19,6 +19,7 @@ void gate_run_free(gate_run *run) {
   if (!run) return;
   for (size_t i = 0; i < run->case_count; i++) free_case(&run->cases[i]);
   free(run->cases);
+  free(run->roofs);
   free(run->suite);
   free(run->label);
   free(run->revision);

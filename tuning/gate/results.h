@@ -46,6 +46,14 @@ typedef enum gate_run_state {
   GATE_RUN_OPEN /* still written, or its writer died */
 } gate_run_state;
 
+/* The best that a device did in a run with what only moves memory, and with what only computes in a dtype: for a roofline. 0:
+ * not known. */
+typedef struct gate_roof {
+  char device[32];
+  char dtype[16]; /* "-": of memory alone */
+  double bytes_s, flops_s;
+} gate_roof;
+
 typedef struct gate_run {
   int64_t id;     /* in its file */
   char *suite;    /* what was asked for: "sums.csv runtime" */
@@ -60,6 +68,8 @@ typedef struct gate_run {
   gate_run_state state;
   gate_case *cases; /* by first occurrence */
   size_t case_count;
+  gate_roof *roofs; /* one a device and dtype */
+  size_t roof_count;
 } gate_run;
 
 void gate_run_free(gate_run *run); /* what it holds, not itself */
@@ -79,6 +89,8 @@ void gate_file_close(gate_file *file);
 char *gate_file_begin(gate_file *file, gate_run *run);
 /* One transaction: a visit of one case, which is made at its first visit; NULL visit: the case as it is, failed too. */
 char *gate_file_add(gate_file *file, int64_t run, const gate_case *c, const gate_visit *visit);
+/* A roof of the run; one of the same device and dtype takes the place of an earlier one. */
+char *gate_file_roof(gate_file *file, int64_t run, const gate_roof *roof);
 char *gate_file_end(gate_file *file, int64_t run, gate_run_state state);
 
 /* Runs without their cases, oldest first; the caller frees each and the array. */
@@ -89,5 +101,10 @@ char *gate_file_load(gate_file *file, const char *which, gate_run *run);
 
 /* "FILE" or "FILE:RUN", where RUN is a `which` of gate_file_load, opened and loaded. */
 char *gate_load(const char *name, gate_run *run);
+/* Its path, for the caller to free, and *which: its RUN, in name; NULL: none. A file whose name has a colon is meant whole
+ * where it is there. */
+char *gate_split(const char *name, const char **which);
+/* Two runs that alternated: the pair of that RUN, whichever side it is; else the latest pair of FILE. */
+char *gate_load_pair(const char *name, gate_run *base, gate_run *head);
 
 #endif

@@ -60,4 +60,15 @@ CREATE TABLE sample (
   PRIMARY KEY (visit, ordinal)
 ) STRICT, WITHOUT ROWID;
 
+-- The best that a device did during a run, for a roofline: bytes and operations a second, 0 if not known. dtype: - for memory
+-- alone.
+CREATE TABLE roof (
+  run INTEGER NOT NULL,
+  device TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  bytes_s REAL NOT NULL,
+  flops_s REAL NOT NULL,
+  PRIMARY KEY (run, device, dtype)
+) STRICT, WITHOUT ROWID;
+
 CREATE INDEX visit_case ON visit (bench_case, round);

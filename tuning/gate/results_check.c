@@ -55,6 +55,13 @@ const char *gate_case_wrong(const gate_case *c) {
   return NULL;
 }
 
+const char *gate_roof_wrong(const gate_roof *roof) {
+  if (!*roof->device || !*roof->dtype) return "a roof without a device or a dtype";
+  if (!within(roof->bytes_s, 0, WORK_MOST) || !within(roof->flops_s, 0, WORK_MOST))
+    return "a roof that is negative, or absurd";
+  return NULL;
+}
+
 static bool is_object(const char *text) {
   json_error_t error;
   json_t *value = strlen(text) <= FINGERPRINT_BYTES ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : NULL;

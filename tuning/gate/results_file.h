@@ -34,6 +34,7 @@ char *gate_file_read(gate_file *file, int64_t id, gate_run *run);
 const char *gate_visit_wrong(const gate_visit *visit);
 const char *gate_case_wrong(const gate_case *c);
 const char *gate_run_wrong(const gate_run *run);
+const char *gate_roof_wrong(const gate_roof *roof);
 
 const char *gate_run_state_name(gate_run_state state);
 

@@ -3,6 +3,7 @@
 #include "tuning/gate/results_file.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,25 @@ static char *read_all(const gate_file *file, gate_run *run) {
   return error;
 }
 
+static char *read_roofs(const gate_file *file, gate_run *run) {
+  sqlite3_stmt *s;
+  size_t room = 0;
+  int code = SQLITE_DONE;
+  char *error = gate_sql_prepare(file, &s, "SELECT device, dtype, bytes_s, flops_s FROM roof WHERE run = ?");
+  if (error) return error;
+  (void)sqlite3_bind_int64(s, 1, run->id);
+  while (!error && (code = sqlite3_step(s)) == SQLITE_ROW) {
+    if (run->roof_count == room) run->roofs = gate_grow(run->roofs, room = room ? 2 * room : 4, sizeof *run->roofs);
+    gate_roof *roof = &run->roofs[run->roof_count++];
+    *roof = (gate_roof){.bytes_s = sqlite3_column_double(s, 2), .flops_s = sqlite3_column_double(s, 3)};
+    snprintf(roof->device, sizeof roof->device, "%s", (const char *)sqlite3_column_text(s, 0));
+    snprintf(roof->dtype, sizeof roof->dtype, "%s", (const char *)sqlite3_column_text(s, 1));
+    const char *wrong = gate_roof_wrong(roof);
+    if (wrong) error = refuse(file, run->id, wrong);
+  }
+  return end_walk(file, s, code, error);
+}
+
 static char *read_one(const gate_file *file, int64_t id, gate_run *run) {
   sqlite3_stmt *s;
   char *error = gate_sql_prepare(file, &s, "SELECT " RUN_COLUMNS " FROM run WHERE id = ?");
@@ -185,6 +205,7 @@ char *gate_file_read(gate_file *file, int64_t id, gate_run *run) {
   if (error) return error;
   error = read_one(file, id, run);
   if (!error) error = read_all(file, run);
+  if (!error) error = read_roofs(file, run);
   (void)sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
   if (error) gate_run_free(run);
   return error;

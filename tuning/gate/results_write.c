@@ -122,6 +122,21 @@ char *gate_file_add(gate_file *file, int64_t run, const gate_case *c, const gate
   return end_transaction(file, error);
 }
 
+char *gate_file_roof(gate_file *file, int64_t run, const gate_roof *roof) {
+  const char *wrong = gate_roof_wrong(roof);
+  if (wrong) return refuse(file, wrong);
+  sqlite3_stmt *s;
+  char *error = gate_sql_prepare(
+      file, &s, "INSERT OR REPLACE INTO roof (run, device, dtype, bytes_s, flops_s) VALUES (?, ?, ?, ?, ?)");
+  if (error) return error;
+  (void)sqlite3_bind_int64(s, 1, run);
+  text(s, 2, roof->device);
+  text(s, 3, roof->dtype);
+  (void)sqlite3_bind_double(s, 4, roof->bytes_s);
+  (void)sqlite3_bind_double(s, 5, roof->flops_s);
+  return gate_sql_finish(file, s);
+}
+
 char *gate_file_end(gate_file *file, int64_t run, gate_run_state state) {
   sqlite3_stmt *s;
   char *error = gate_sql_prepare(file, &s, "UPDATE run SET state = ?, ended = ? WHERE id = ?");

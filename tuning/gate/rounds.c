@@ -15,6 +15,7 @@ gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_rounds
 void gate_rounds_destroy(gate_rounds *r) {
   if (!r) return;
   gate_rounds_stop(r);
+  gate_yardsticks_free(r);
   free(r->entries);
   free(r);
 }
@@ -84,6 +85,7 @@ static char *one_round(gate_rounds *r, int round, int rounds, int look) {
     r->done++;
   }
   free(order);
+  if (!error && !look && (round == 0 || round + 1 == rounds)) gate_yardsticks_take(r);
   gate_rounds_stop(r);
   return error;
 }
@@ -156,6 +158,7 @@ char *gate_rounds_run(gate_rounds *r, gate_outcome *out) {
   char *error = save_cases(r);
   if (!error) error = some_rounds(r, 0, r->schedule.rounds, 0, out);
   gather(r, out);
+  if (!error) error = gate_yardsticks_keep(r);
   if (!error && r->side_count == 2 && r->schedule.judging.judge && r->count) error = judge_and_go_on(r, out);
   return error;
 }

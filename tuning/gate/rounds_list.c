@@ -59,6 +59,7 @@ static void give(gate_rounds *r, gate_entry *e, int side, gate_case *c) {
 static void note(gate_rounds *r, int side, size_t source, gate_case *cases, size_t count) {
   size_t hint = 0;
   for (size_t i = 0; i < count; i++) {
+    if (gate_yardstick_note(r, side, source, i, &cases[i])) continue;
     if (r->schedule.filter && !strstr(cases[i].name, r->schedule.filter)) continue;
     gate_entry *e = find(r, &cases[i], &hint);
     if (r->start_ns && (!e || e->at[side] == GATE_NOWHERE)) continue;

@@ -21,12 +21,20 @@ typedef struct gate_entry {
   int samples;    /* in that round */
 } gate_entry;
 
+typedef struct gate_yardstick {
+  gate_case is;
+  size_t source, index; /* in its present process */
+  double best_ns;       /* 0: not known */
+} gate_yardstick;
+
 struct gate_rounds {
   gate_schedule schedule;
   gate_rounds_side sides[GATE_SIDES];
   int side_count;
   gate_entry *entries;
   size_t count, room;
+  gate_yardstick *yardsticks;
+  size_t yardstick_count;
   uint64_t random;
   bool listed; /* the processes of the first round run already */
   int64_t start_ns;
@@ -49,6 +57,13 @@ char *gate_entry_fail(gate_rounds *rounds, gate_entry *entry, int side, char *wh
 
 /* rounds_visit.c: one case, once on each side that it is open on, into runs and file. An error is the file's. */
 char *gate_rounds_visit(gate_rounds *rounds, gate_entry *entry, int round);
+
+/* rounds_yardstick.c: true: the case is one, and what it holds was taken if it is new. */
+bool gate_yardstick_note(gate_rounds *rounds, int side, size_t source, size_t index, gate_case *c);
+void gate_yardsticks_take(gate_rounds *rounds);
+/* Into the runs, and the file, whose error it returns. */
+char *gate_yardsticks_keep(gate_rounds *rounds);
+void gate_yardsticks_free(gate_rounds *rounds);
 
 /* rounds_plan.c: how many samples the case gets, by what it took before; whether it takes part in the round at all. */
 int gate_entry_samples(const gate_rounds *rounds, const gate_entry *entry);

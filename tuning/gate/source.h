@@ -7,6 +7,9 @@
 #include "tuning/gate/process.h"
 #include "tuning/gate/results.h"
 
+/* Cases whose names begin so are not for the user: rounds_yardstick.c. */
+#define GATE_YARDSTICK "yardstick/"
+
 typedef struct gate_source gate_source;
 
 /* Each gives NULL or a sentence. One case is open at a time; after an error none is. */

@@ -94,7 +94,7 @@ static char *greet(worker *w) {
   if (error) return error;
   if (!is(w, "attune-bench", 3) || !gate_lines_number(&w->lines, 1, 1, 1e9, &version)) return lose_garbage(w);
   if ((int)version != AT_BENCH_PROTOCOL) {
-    (void)lose_garbage(w);
+    free(lose_garbage(w));
     return gate_say(
         "speaks version %d of the protocol of attune bench, this attune speaks %d; build it with the attune of "
         "this one's release",

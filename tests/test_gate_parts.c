@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_gate_parts.c: the small parts of the runner: command lines, commands as cases, what a case may cost, medians, the
+ * machine. */
+#include "tests/gate_fixture.h"
+
+#include "tuning/gate/machine.h"
+#include "tuning/gate/rounds_parts.h"
+#include "tuning/gate/summary.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+/* --- command lines --- */
+
+static void argv_is(const char *line, bool more, const char *const *words) {
+  char **argv = gate_argv_of(line, more);
+  size_t i = 0;
+  for (; words[i]; i++) {
+    assert_non_null(argv[i]);
+    assert_string_equal(argv[i], words[i]);
+  }
+  assert_null(argv[i]);
+  gate_argv_free(argv);
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void command_lines(void **state) {
+  (void)state;
+  argv_is("./mine --size=5  a=b", false, WORDS("./mine", "--size=5", "a=b"));
+  argv_is("A=1 ./mine", false, WORDS("/bin/sh", "-c", "A=1 ./mine", "sh"));
+  argv_is("./mine 'a b'", true, WORDS("/bin/sh", "-c", "./mine 'a b' \"$@\"", "sh"));
+  argv_is("~/mine", false, WORDS("/bin/sh", "-c", "~/mine", "sh"));
+  argv_is("a | b", false, WORDS("/bin/sh", "-c", "a | b", "sh"));
+  argv_is("", false, WORDS("/bin/sh", "-c", "", "sh"));
+}
+
+static void builds(void **state) {
+  (void)state;
+  static const char *const cases[][3] = {{"{build}/run {build}", "old", "old/run old"},
+                                         {"run", "old", "run"},
+                                         {"{build", "old", "{build"},
+                                         {"{build}", "{build}", "{build}"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char *text = gate_with_build(cases[i][0], cases[i][1]);
+    assert_string_equal(text, cases[i][2]);
+    free(text);
+  }
+}
+
+/* --- commands as cases --- */
+
+static volatile sig_atomic_t stopped;
+
+/* The error of opening the command, or NULL, then one visit of two samples. */
+static char *time_command(const char *text, double hang_s, gate_visit *visit) {
+  static gate_sample samples[2];
+  const gate_limits limits = {hang_s, &stopped};
+  gate_case *cases = NULL;
+  size_t count = 0;
+  int calls = 0;
+  gate_source *source = gate_commands_create(&text, 1, "/dev", &limits, 1);
+  *visit = (gate_visit){.samples = samples};
+  FINE(source->kind->start(source, &cases, &count));
+  assert_int_equal(count, 1);
+  assert_string_equal(cases[0].name, "x");
+  assert_string_equal(cases[0].device, "process");
+  gate_cases_free(cases, count);
+  char *error = source->kind->open(source, 0, 1e6, 0, &calls);
+  if (!error) error = source->kind->sample(source, visit, 2);
+  if (!error) assert_int_equal(calls, 1);
+  gate_source_destroy(source);
+  return error;
+}
+
+static void commands(void **state) {
+  (void)state;
+  gate_visit visit;
+  char line[256];
+  snprintf(line, sizeof line, "x=echo x >>%s", path_of("count"));
+  FINE(time_command(line, 60, &visit));
+  struct stat info;
+  assert_int_equal(stat(path_of("count"), &info), 0);
+  assert_int_equal(info.st_size, 6); /* once to warm up, twice timed */
+  assert_int_equal(visit.sample_count, 2);
+  assert_true(visit.samples[0].ns > 0 && visit.samples[0].cpu_ns > 0 &&
+              visit.samples[1].start > visit.samples[0].start);
+  FINE(time_command("x=test -c {build}/null", 60, &visit));
+  SAYS(time_command("x=test -c {build}/none", 60, &visit), "exited with code 1");
+  SAYS(time_command("x=echo first >&2; echo the last >&2; exit 5", 60, &visit),
+       "exited with code 5; its last words: the last");
+  SAYS(time_command("x=kill -9 $$", 60, &visit), "crashed (signal 9, Killed)");
+  SAYS(time_command("x=sleep 1000 & wait", 0.2, &visit), "hung (more than 0.2 s)");
+  stopped = 1;
+  SAYS(time_command("x=sleep 1000", 600, &visit), "interrupted");
+  stopped = 0;
+}
+
+/* More than a pipe holds, on standard error: the process must not wait for a reader. */
+static void a_command_that_talks_much(void **state) {
+  (void)state;
+  gate_visit visit;
+  SAYS(time_command(
+           "x=i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789012345678901234567890 "
+           ">&2; i=$((i+1)); done; echo end >&2; exit 1",
+           60, &visit),
+       "exited with code 1; its last words: end");
+}
+
+/* --- what a case may cost --- */
+
+static int rounds_of(const gate_rounds *r, const gate_entry *e) {
+  int count = 0;
+  for (int i = 0; i < r->schedule.rounds; i++) count += gate_entry_due(r, e, i);
+  return count;
+}
+
+static void slow_cases_cost_less(void **state) {
+  (void)state;
+  gate_rounds r = {.schedule = {.rounds = 16, .samples = 5, .case_s = 16}};
+  gate_entry e = {.round_s = 0.5, .samples = 5}, fresh = {.round_s = 0};
+  assert_int_equal(gate_entry_samples(&r, &fresh), 5);
+  assert_int_equal(gate_entry_samples(&r, &e), 5); /* a second a round is its share */
+  e.round_s = 2.5;
+  assert_int_equal(gate_entry_samples(&r, &e), 2);
+  assert_int_equal(rounds_of(&r, &e), 16);
+  e.samples = 2;
+  e.round_s = 0.9;
+  assert_int_equal(gate_entry_samples(&r, &e), 2); /* it does not go up again */
+  e = (gate_entry){.round_s = 2, .samples = 1};
+  assert_int_equal(gate_entry_samples(&r, &e), 1);
+  assert_int_equal(rounds_of(&r, &e), 8);
+  assert_true(gate_entry_due(&r, &e, 0) && gate_entry_due(&r, &e, 15));
+  e.round_s = 100;
+  assert_int_equal(rounds_of(&r, &e), 5);
+  assert_true(gate_entry_due(&r, &e, 16)); /* a round that is added */
+  r.schedule.rounds = 3;
+  assert_int_equal(rounds_of(&r, &e), 3);
+  e.failures[GATE_HEAD] = e.failures[GATE_BASE] = GATE_FAILURES_MOST;
+  assert_int_equal(rounds_of(&r, &e), 0);
+}
+
+/* --- medians --- */
+
+static void summaries(void **state) {
+  (void)state;
+  gate_sample a[] = {{1, 0, 0}, {100, 0, 0}, {2, 0, 0}}, b[] = {{4, 0, 0}, {6, 0, 0}}, c[] = {{4, 0, 0}};
+  gate_visit visits[] = {
+      {.samples = a, .sample_count = 3}, {.samples = b, .sample_count = 2}, {.samples = c, .sample_count = 1}};
+  const gate_case empty = {0}, three = {.visits = visits, .visit_count = 3};
+  double ns = -1, spread = -1;
+  gate_case_summary(&empty, &ns, &spread);
+  assert_true(ns == 0 && spread == 0);
+  gate_case_summary(&three, &ns, &spread); /* 2, 5, 4: deviations 2, 1, 0 */
+  assert_true(ns == 4);
+  assert_float_equal(spread, 1.4826 / 4, 1e-9);
+}
+
+/* --- the machine --- */
+
+static void the_machine(void **state) {
+  (void)state;
+  char host[65] = "";
+  json_t *machine = gate_machine();
+  char *text = json_dumps(machine, 0);
+  assert_true(json_integer_value(json_object_get(machine, "cpus")) > 0);
+  assert_true(*json_string_value(json_object_get(machine, "kernel")));
+  assert_true(json_is_string(json_object_get(machine, "cpu")) && json_is_string(json_object_get(machine, "governor")));
+  assert_int_equal(gethostname(host, sizeof host - 1), 0);
+  if (strlen(host) > 3) assert_null(strstr(text, host));
+  json_t *again = gate_machine();
+  assert_true(json_equal(machine, again));
+  json_decref(again);
+  json_decref(machine);
+  free(text);
+  assert_true(gate_load_now() >= 0);
+}
+
+static void no_revision(void **state) {
+  (void)state;
+  bool dirty = true;
+  char *revision = gate_revision(folder, &dirty);
+  assert_string_equal(revision, "");
+  assert_false(dirty);
+  free(revision);
+  char *path = gate_copy(getenv("PATH"));
+  setenv("PATH", "/no/such/folder", 1);
+  revision = gate_revision(AT_SOURCE_DIR, &dirty);
+  setenv("PATH", path ? path : "/usr/bin:/bin", 1);
+  free(path);
+  assert_string_equal(revision, "");
+  free(revision);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(command_lines),        TEST(builds),    TEST(commands),    TEST(a_command_that_talks_much),
+      TEST(slow_cases_cost_less), TEST(summaries), TEST(the_machine), TEST(no_revision),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bench_yardstick.c: what a device can do at best, for a roofline: a copy of memory that no cache holds, and for each dtype
+ * that cases compute in a large matrix product. */
+#include "tuning/cli/bench.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { DTYPES_MOST = 8, COPY_COLUMNS = 4096, HOST_SIZE = 1024, CUDA_SIZE = 4096 };
+#define COPY_BYTES_LEAST ((uint64_t)64 << 20) /* of one operand */
+#define COPY_BYTES_MOST ((uint64_t)1 << 30)
+
+/* Of the dtypes that a matrix product has. */
+static bool is_product(attune_dtype dtype) {
+  return dtype == ATTUNE_F64 || dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
+}
+
+static int dtypes_of(const attune_bench *bench, attune_dtype *out) {
+  int count = 0;
+  for (size_t i = 0; i < attune_bench_size(bench) && count < DTYPES_MOST; i++) {
+    const attune_bench_case *c = attune_bench_at(bench, i);
+    bool known = !c->device || !(c->flops > 0) || !is_product(c->dtype);
+    for (int j = 0; j < count; j++) known = known || out[j] == c->dtype;
+    if (!known) out[count++] = c->dtype;
+  }
+  return count;
+}
+
+/* Twice the last cache, in a part of the memory that is always free. */
+static uint64_t copy_bytes(const attune_device_properties *p) {
+  uint64_t bytes = 2 * p->cache_bytes;
+  if (bytes < COPY_BYTES_LEAST) bytes = COPY_BYTES_LEAST;
+  if (bytes > COPY_BYTES_MOST) bytes = COPY_BYTES_MOST;
+  return bytes > p->memory_bytes / 16 ? p->memory_bytes / 16 : bytes;
+}
+
+static void write_rows(FILE *out, const attune_bench *bench, const attune_device_properties *p) {
+  attune_dtype dtypes[DTYPES_MOST];
+  const int count = dtypes_of(bench, dtypes), size = p->kind == ATTUNE_DEVICE_HOST ? HOST_SIZE : CUDA_SIZE;
+  fputs("name,op,expression,shape,dtype,m,n,k\n", out);
+  fprintf(out, GATE_YARDSTICK "copy,elementwise,a,%llux%d,f32,,,\n",
+          (unsigned long long)(copy_bytes(p) / (COPY_COLUMNS * sizeof(float))), COPY_COLUMNS);
+  for (int i = 0; i < count; i++) {
+    const char *name = attune_dtype_name(dtypes[i]);
+    fprintf(out, GATE_YARDSTICK "%s,gemm,,,%s,%d,%d,%d\n", name, name, size, size, size);
+  }
+}
+
+attune_status bench_add_yardsticks(attune_bench *bench, attune_tuner *tuner, attune_device *device) {
+  attune_device_properties p;
+  attune_workload *workload = NULL;
+  char path[64];
+  attune_status status = attune_device_get_properties(device, &p);
+  if (status != ATTUNE_OK) return status;
+  const int fd = memfd_create("yardsticks", MFD_CLOEXEC);
+  FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+  if (!out) return ATTUNE_OUT_OF_MEMORY;
+  write_rows(out, bench, &p);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  status = fflush(out) == 0 ? attune_workload_read(&workload, path) : ATTUNE_IO_ERROR;
+  if (status == ATTUNE_OK) status = attune_bench_add_workload(bench, tuner, device, workload, 0);
+  attune_workload_destroy(workload);
+  (void)fclose(out);
+  return status;
+}
