@@ -235,6 +235,8 @@ static void test_json_has_everything(void **unused) {
   made_create(&m, 14, NULL, 0, 3);
   m.head.cases[0].visits[0].samples[1].ns = NAN;
   m.comparison.differences = (char[]){"kernel: 6.1 and 6.2"};
+  m.head.roofs = m.roofs;
+  m.head.roof_count = MADE_ROOFS;
   char *text = made_json(&m.comparison);
   json_t *json = json_loads(text, 0, NULL), *rows = json_object_get(json, "rows");
   assert_non_null(json);
@@ -245,6 +247,9 @@ static void test_json_has_everything(void **unused) {
   const json_t *head = json_object_get(json, "head");
   assert_string_equal(json_string_value(json_object_get(json_object_get(head, "fingerprint"), "kernel")), "6.1.0");
   assert_true(json_is_true(json_object_get(head, "dirty")));
+  const json_t *roofs = json_object_get(head, "roofs");
+  assert_int_equal(json_array_size(roofs), MADE_ROOFS);
+  assert_true(json_number_value(json_object_get(json_array_get(roofs, 1), "flops_s")) == m.roofs[1].flops_s);
   for (size_t i = 0; i < 14; i++) {
     const json_t *row = json_array_get(rows, i);
     const gate_row *made_row = &m.comparison.rows[i];
