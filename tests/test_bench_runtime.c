@@ -7,7 +7,7 @@
 
 #include "tuning/cli/suite_runtime.h"
 
-enum { LEAST_CASES = 15, CALLS = 3, OPENINGS = 2 };
+enum { LEAST_CASES = 15, OPENINGS = 2 };
 
 static attune_device *device;
 static attune_tuner *tuner;
@@ -19,17 +19,32 @@ static uint64_t allocated(void) {
   return s.allocation[0].current;
 }
 
+/* Before there is a stream's thread: else the pool's take over its stack, which a memory checker holds to be lost. */
+static bool start_pool(void) {
+  enum { COUNT = 1 << 20 };
+  attune_stream *stream = attune_stream_default(device);
+  attune_generator *generator = NULL;
+  void *memory = NULL;
+  const bool done = attune_generator_create(&generator, 1) == ATTUNE_OK &&
+                    attune_alloc(&memory, stream, COUNT * sizeof(float)) == ATTUNE_OK &&
+                    attune_random_normal(generator, stream, memory, ATTUNE_F32, COUNT, 0.0, 1.0) == ATTUNE_OK &&
+                    attune_free(memory, stream) == ATTUNE_OK;
+  attune_generator_destroy(generator);
+  return done;
+}
+
 static void cases_work_and_leave_nothing(void **state) {
   (void)state;
   assert_true(attune_bench_size(bench) >= LEAST_CASES);
   const uint64_t before = allocated();
+  const int calls = getenv("AT_UNDER_VALGRIND") ? 1 : 3;
   for (size_t i = 0; i < attune_bench_size(bench); i++) {
     const attune_bench_case *c = attune_bench_at(bench, i);
     assert_int_equal(strncmp(c->name, "runtime/", 8), 0);
     assert_null(c->device); /* of the host: the calling thread's */
     for (int opening = 0; opening < OPENINGS; opening++) {
       OK(c->set_up(c->arg));
-      for (int call = 0; call < CALLS; call++)
+      for (int call = 0; call < calls; call++)
         if (c->run(c->arg, NULL) != ATTUNE_OK) fail_msg("%s: %s", c->name, attune_last_message());
       c->tear_down(c->arg);
     }
@@ -65,8 +80,9 @@ int main(void) {
   };
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
-  if (attune_device_get(&device, "host") != ATTUNE_OK || attune_tuner_create(&tuner, &options) != ATTUNE_OK ||
-      attune_bench_create(&bench) != ATTUNE_OK || !suite_runtime_add(bench, tuner, device))
+  if (attune_device_get(&device, "host") != ATTUNE_OK || !start_pool() ||
+      attune_tuner_create(&tuner, &options) != ATTUNE_OK || attune_bench_create(&bench) != ATTUNE_OK ||
+      !suite_runtime_add(bench, tuner, device))
     return 1;
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   attune_bench_destroy(bench);

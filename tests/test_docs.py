@@ -130,6 +130,18 @@ def profile(tree, failures):
     compare("docs/formats.md, profile", rows(part(tree.read("docs/formats.md"), "## Profile JSON")), code, failures)
 
 
+def gate(tree, failures):
+    """Fields of a comparison's and a history's JSON."""
+    code = set()
+    for path in ("tuning/gate/report_json.c", "tuning/gate/report_json_parts.c"):
+        code |= set(re.findall(r'(?<!\? )"([a-z][a-z_]*)"(?=,)', re.sub(r"#include[^\n]*", "", tree.bare(path))))
+    text = tree.read("docs/formats.md")
+    page = set()
+    for heading in ("## Comparison JSON", "## History JSON"):
+        page |= rows(part(text, heading))
+    compare("docs/formats.md, comparison and history", page, code - {"complete", "interrupted", "open", "ok", "failed"}, failures)
+
+
 def operations(tree):
     return sorted(set(re.findall(r'#include "ops/(\w+)/', tree.read("ops/list.c"))))
 
@@ -254,7 +266,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, profile, configurations, commands, headers, links, files, names)
+CHECKS = (environment, database, workload, profile, gate, configurations, commands, headers, links, files, names)
 
 
 def failures_of(tree):

@@ -24,6 +24,8 @@ CHANGES = (
     ("docs/formats.md", "| `op` | the operation |", "", "workload: the code has op"),
     ("docs/formats.md", "| `workspace` | the most", "| `space` | the most", "workload: the page has space"),
     ("docs/formats.md", "| `share` |", "| `part` |", "profile: the code has share"),
+    ("docs/formats.md", "| `paired` |", "| `pairs` |", "comparison and history: the code has paired"),
+    ("tuning/gate/report_json_parts.c", '"paired"', '"pairs"', "comparison and history: the page has paired"),
     ("docs/configurations.md", "| `columns` |", "| `swap` |", "keys of gemm: the code has columns"),
     ("docs/configurations.md", "| `columns` |", "| `swap` |", "keys of gemm: the page has swap"),
     ("docs/configurations.md", "| `pad` |", "| `fill` |", "keys of gemm: the code has pad"),

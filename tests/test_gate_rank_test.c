@@ -14,8 +14,14 @@ static double signed_rank_by_counting(const double *d, int count) {
     for (int k = 0; k < count; k++)
       if (d[k] != 0.0) mine += fabs(d[k]) < fabs(d[i]) ? 1.0 : fabs(d[k]) == fabs(d[i]) ? 0.5 : 0.0;
     rank[kept++] = mine;
-    total += mine;
-    sum += d[i] > 0.0 ? mine : 0.0;
+  }
+  for (int i = 0, k = 0; i < count; i++) {
+    if (d[i] == 0.0) continue;
+    const double cap = ceil(0.6 * kept);
+    rank[k] = rank[k] < cap ? rank[k] : cap;
+    total += rank[k];
+    sum += d[i] > 0.0 ? rank[k] : 0.0;
+    k++;
   }
   for (int signs = 0; signs < 1 << kept; signs++) {
     double other = 0.0;

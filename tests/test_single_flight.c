@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_single_flight.c: many processes and threads want one problem's winner: one measures while the others wait for
- * as long as it lives; and two that want different ones take turns on a device. ATTUNE_TEST_ROUNDS,
+ * as long as it lives; and two that want different ones take turns on a device. ATTUNE_TEST_FLIGHTS,
  * ATTUNE_TEST_PROCESSES and ATTUNE_TEST_KILLS make it longer. */
 #include "tests/check.h"
 
@@ -191,7 +191,7 @@ static int many(void) {
 static void one_of_many_measures(void **state) {
   (void)state;
   const int processes = scale("ATTUNE_TEST_PROCESSES", 4, PROCESSES_MOST);
-  const int rounds = scale("ATTUNE_TEST_ROUNDS", 4, ROUNDS_MOST - 1);
+  const int rounds = scale("ATTUNE_TEST_FLIGHTS", 4, ROUNDS_MOST - 1);
   pid_t pids[PROCESSES_MOST];
   for (int i = 0; i < processes; i++) pids[i] = start_numbered("many", i);
   for (int round = 0; round < rounds; round++) {

@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * build.h: a graph in the making. Equal nodes are one node; what is known is folded; what changes nothing is left out. */
+ * build.h: casts and functions of a graph in the making: what is known is folded, what changes nothing is left out. */
 #ifndef AT_ELEMENTWISE_BUILD_H
 #define AT_ELEMENTWISE_BUILD_H
 
-#include "ops/elementwise/expression.h"
-#include "src/dtype.h"
+#include "ops/elementwise/builder.h"
 
-typedef struct at_builder {
-  at_node *nodes;
-  int count, room;
-  int *slots; /* hash table of node numbers, -1: free; a power of two of them, at most half full */
-  int slot_count;
-  uint8_t scalar_dtypes[AT_EXPRESSION_SCALARS]; /* as they are given */
-  bool no_memory, full;
-} at_builder;
-
-#define AT_NO_NODE (-1) /* after no_memory or full */
-
-void at_builder_free(at_builder *b);
-
-/* A node without arguments. A draw's index is a new one. */
-int at_build_leaf(at_builder *b, at_node_kind kind, attune_dtype dtype, int index);
-int at_build_constant(at_builder *b, attune_dtype dtype, at_constant value);
-int at_build_integer(at_builder *b, attune_dtype dtype, int64_t value);
 int at_build_cast(at_builder *b, int node, attune_dtype dtype);
 int at_build_function(at_builder *b, at_function function, attune_dtype dtype, const int *arguments);
-
-/* Puts the node there as it is, or finds its like. */
-int at_build_add(at_builder *b, const at_node *node);
-
-/* A function of nodes that is another, simpler node: *out, and true. It may build nodes. */
-bool at_simplify(at_builder *b, at_function function, attune_dtype dtype, const int *arguments, int *out);
-
-static inline bool at_is_constant(const at_builder *b, int node) {
-  return node >= 0 && b->nodes[node].kind == AT_NODE_CONSTANT;
-}
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "ops/elementwise/canonical.h"
 #include "ops/elementwise/names.h"
-#include "ops/elementwise/parse.h"
+#include "ops/elementwise/parser.h"
 
 enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all written */
 
@@ -66,13 +66,6 @@ attune_status at_expression_create(at_expression **out, const char *text, size_t
                    AT_EXPRESSION_CHARS);
   at_parser p = {.source = {text, length}, .signature = signature};
   return compile_in_c(&p, out);
-}
-
-void at_expression_destroy(at_expression *expression) {
-  if (!expression) return;
-  free(expression->nodes);
-  free(expression->text);
-  free(expression);
 }
 
 /* ---- canonical texts ---- */

@@ -1,36 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * parse.c: the grammar: statements and operators. It descends once for each nested parenthesis, call or operator before a
  * value, and counts these; a row of operators is a loop. */
-#include "ops/elementwise/parse.h"
-
-#include <string.h>
-
+#include "ops/elementwise/parser.h"
 #include "ops/elementwise/names.h"
-
-at_value at_parse_fail(at_parser *p, attune_status status) {
-  if (p->status == ATTUNE_OK) p->status = status;
-  p->token = (at_token){.kind = AT_TOKEN_END, .at = p->token.at};
-  return AT_NONE;
-}
-
-void at_parse_next(at_parser *p) {
-  if (p->status != ATTUNE_OK) return;
-  const attune_status status = at_token_read(&p->source, p->token.at + p->token.length, &p->token);
-  if (status != ATTUNE_OK) at_parse_fail(p, status);
-}
-
-bool at_parse_is(const at_parser *p, const char *sign) {
-  return p->token.kind == AT_TOKEN_SIGN && p->token.length == strlen(sign) &&
-         memcmp(p->source.text + p->token.at, sign, p->token.length) == 0;
-}
-
-bool at_parse_enter(at_parser *p, size_t at) {
-  if (p->status != ATTUNE_OK) return false;
-  if (p->depth < AT_EXPRESSION_DEPTH) return p->depth++, true;
-  AT_PARSE_FAIL(p, at, "the expression is nested more than %d deep here; name a part of it, as in s = a + b;",
-                AT_EXPRESSION_DEPTH);
-  return false;
-}
 
 static const char *token_text(const at_parser *p) {
   return p->source.text + p->token.at;
@@ -50,10 +22,12 @@ static at_value parse_number(at_parser *p) {
                     .weak = !p->canonical};
 }
 
+static at_value parse_expression(at_parser *p);
+
 static at_value parse_parentheses(at_parser *p) {
   const size_t open = p->token.at;
   at_parse_next(p);
-  const at_value value = at_parse_expression(p);
+  const at_value value = parse_expression(p);
   if (p->status != ATTUNE_OK) return AT_NONE;
   if (at_parse_is(p, ",")) return AT_PARSE_FAIL(p, p->token.at, "a comma stands between arguments and outputs only");
   if (!at_parse_is(p, ")"))
@@ -75,11 +49,56 @@ static at_value expected_value(at_parser *p) {
                        shown(t->length), token_text(p));
 }
 
+/* ---- names and calls ---- */
+
+static void refuse_argument_end(at_parser *p, const at_call *c) {
+  if (p->token.kind == AT_TOKEN_END)
+    AT_PARSE_FAIL(p, c->name.at + c->name.length, "the call of %.*s is not closed; put a ) after its arguments",
+                  shown(c->name.length), c->text);
+  else if (!at_parse_is(p, ","))
+    AT_PARSE_FAIL(p, p->token.at, "\"%.*s\" cannot stand in the arguments of %.*s; should be an operator, a comma or )",
+                  shown(p->token.length), token_text(p), shown(c->name.length), c->text);
+}
+
+/* From "(" to ")". */
+static at_value parse_arguments(at_parser *p, const at_token *name) {
+  at_call c;
+  if (!at_call_begin(p, &c, name)) return AT_NONE;
+  at_parse_next(p);
+  while (p->status == ATTUNE_OK && !at_parse_is(p, ")")) {
+    const at_value value = parse_expression(p);
+    if (p->status == ATTUNE_OK) at_call_add(p, &c, value);
+    if (p->status != ATTUNE_OK || at_parse_is(p, ")")) break;
+    refuse_argument_end(p, &c);
+    at_parse_next(p);
+    if (at_parse_is(p, ")")) AT_PARSE_FAIL(p, p->token.at, "an argument is missing before this ); leave out the comma");
+  }
+  return p->status == ATTUNE_OK ? at_call_end(p, &c) : AT_NONE;
+}
+
+static at_value parse_call(at_parser *p, const at_token *name) {
+  if (!at_parse_enter(p, name->at)) return AT_NONE;
+  const at_value value = parse_arguments(p, name);
+  p->depth--;
+  p->compared = false;
+  return p->status == ATTUNE_OK ? value : AT_NONE;
+}
+
+static at_value parse_name(at_parser *p) {
+  const at_token name = p->token;
+  at_value value;
+  at_parse_next(p);
+  if (p->status != ATTUNE_OK) return AT_NONE;
+  if (at_name_value(p, &name, &value)) return value;
+  if (p->status != ATTUNE_OK) return AT_NONE;
+  return at_parse_is(p, "(") ? parse_call(p, &name) : at_name_constant(p, &name);
+}
+
 static at_value parse_primary(at_parser *p) {
   if (p->status != ATTUNE_OK) return AT_NONE;
   p->compared = false;
   if (p->token.kind == AT_TOKEN_NUMBER) return parse_number(p);
-  if (p->token.kind == AT_TOKEN_NAME) return at_parse_name(p);
+  if (p->token.kind == AT_TOKEN_NAME) return parse_name(p);
   return at_parse_is(p, "(") ? parse_parentheses(p) : expected_value(p);
 }
 
@@ -161,15 +180,15 @@ static at_value parse_binary(at_parser *p, int least) {
 static at_value parse_choice(at_parser *p, at_value condition) {
   const size_t at = p->token.at;
   at_parse_next(p);
-  at_value values[3] = {condition, at_parse_expression(p)};
+  at_value values[3] = {condition, parse_expression(p)};
   if (p->status != ATTUNE_OK) return AT_NONE;
   if (!at_parse_is(p, ":")) return AT_PARSE_FAIL(p, at, "this ? has no : after it; write condition ? a : b");
   at_parse_next(p);
-  values[2] = at_parse_expression(p);
+  values[2] = parse_expression(p);
   return p->status == ATTUNE_OK ? at_type_function(p, at, AT_FN_SELECT, values) : AT_NONE;
 }
 
-at_value at_parse_expression(at_parser *p) {
+static at_value parse_expression(at_parser *p) {
   if (!at_parse_enter(p, p->token.at)) return AT_NONE;
   at_value value = parse_binary(p, 1);
   if (p->status == ATTUNE_OK && at_parse_is(p, "?")) value = parse_choice(p, value);
@@ -195,8 +214,8 @@ static void parse_assignment(at_parser *p) {
   const at_token name = p->token;
   at_parse_next(p);
   at_parse_next(p);
-  const at_value value = at_parse_expression(p);
-  if (p->status != ATTUNE_OK || !at_parse_assign(p, &name, value)) return;
+  const at_value value = parse_expression(p);
+  if (p->status != ATTUNE_OK || !at_name_assign(p, &name, value)) return;
   if (at_parse_is(p, ";"))
     at_parse_next(p);
   else
@@ -222,7 +241,7 @@ static void parse_outputs(at_parser *p) {
   do {
     if (p->output_count) at_parse_next(p);
     at = p->token.at;
-    const at_value value = at_parse_expression(p);
+    const at_value value = parse_expression(p);
     if (p->status != ATTUNE_OK) return;
     if (p->output_count == AT_EXPRESSION_OUTPUTS) {
       AT_PARSE_FAIL(p, at, "this is output %d; an expression has at most %d", p->output_count + 1,
@@ -245,5 +264,5 @@ attune_status at_parse_program(at_parser *p) {
   if (p->status == ATTUNE_OK && p->token.kind == AT_TOKEN_END)
     AT_PARSE_FAIL(p, p->token.at, "the expression has no output; should end with a value, as in a + b");
   if (p->status == ATTUNE_OK) parse_outputs(p);
-  return p->status == ATTUNE_OK ? at_parse_check_use(p) : p->status;
+  return p->status == ATTUNE_OK ? at_name_check_use(p) : p->status;
 }

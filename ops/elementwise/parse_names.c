@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ops/elementwise/names.h"
-#include "ops/elementwise/parse.h"
+#include "ops/elementwise/parser.h"
 
 enum { SHOWN = 40 }; /* characters of a name in a message */
 
@@ -84,34 +84,32 @@ static at_value fail_unknown(at_parser *p, const at_token *name) {
                        text, operands[0] ? "The operands are " : "There are no operands", operands);
 }
 
-at_value at_parse_name(at_parser *p) {
-  const at_token name = p->token;
-  const char *text = p->source.text + name.at;
-  at_value value;
+bool at_name_value(at_parser *p, const at_token *name, at_value *out) {
+  if (!find_value(p, name, out)) return false;
+  const char *text = p->source.text + name->at;
+  if (at_parse_is(p, "("))
+    AT_PARSE_FAIL(p, name->at, "\"%.*s\" is a value, not a function; write %.*s * (...) to multiply", shown(name), text,
+                  shown(name), text);
+  return p->status == ATTUNE_OK;
+}
+
+at_value at_name_constant(at_parser *p, const at_token *name) {
+  const char *text = p->source.text + name->at;
   at_constant constant;
-  at_parse_next(p);
-  if (p->status != ATTUNE_OK) return AT_NONE;
-  if (find_value(p, &name, &value)) {
-    if (at_parse_is(p, "("))
-      return AT_PARSE_FAIL(p, name.at, "\"%.*s\" is a value, not a function; write %.*s * (...) to multiply",
-                           shown(&name), text, shown(&name), text);
-    return value;
-  }
-  if (at_parse_is(p, "(")) return at_parse_call(p, &name);
-  const attune_dtype dtype = at_constant_find(text, name.length, &constant);
+  const attune_dtype dtype = at_constant_find(text, name->length, &constant);
   if (dtype)
     return (at_value){.node = at_build_constant(&p->build, dtype, constant), .dtype = dtype, .weak = !p->canonical};
-  if (at_function_find(text, name.length) >= 0 || at_special_find(text, name.length) ||
-      at_dtype_find(text, name.length))
-    return AT_PARSE_FAIL(p, name.at, "%.*s is %s and needs its parentheses, as in %.*s(%s)", shown(&name), text,
-                         at_name_taken(text, name.length), shown(&name), text,
-                         at_special_find(text, name.length) ? "" : "x");
-  return fail_unknown(p, &name);
+  if (at_function_find(text, name->length) >= 0 || at_special_find(text, name->length) ||
+      at_dtype_find(text, name->length))
+    return AT_PARSE_FAIL(p, name->at, "%.*s is %s and needs its parentheses, as in %.*s(%s)", shown(name), text,
+                         at_name_taken(text, name->length), shown(name), text,
+                         at_special_find(text, name->length) ? "" : "x");
+  return fail_unknown(p, name);
 }
 
 /* ---- naming ---- */
 
-bool at_parse_assign(at_parser *p, const at_token *name, at_value value) {
+bool at_name_assign(at_parser *p, const at_token *name, at_value value) {
   const char *text = p->source.text + name->at, *taken = at_name_taken(text, name->length);
   const at_signature *s = p->signature;
   if (taken)
@@ -137,7 +135,7 @@ bool at_parse_assign(at_parser *p, const at_token *name, at_value value) {
   return true;
 }
 
-attune_status at_parse_check_use(at_parser *p) {
+attune_status at_name_check_use(at_parser *p) {
   const at_signature *s = p->signature;
   for (int i = 0; i < p->local_count; i++) {
     const at_token name = {.at = p->locals[i].at, .length = p->locals[i].length};

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ops/elementwise/names.h"
-#include "ops/elementwise/parse.h"
+#include "ops/elementwise/parser.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 

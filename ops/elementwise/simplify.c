@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simplify.c: functions that are one of their arguments, or a cheaper function, for every input: also for NaN, for
+ * simplify.c: functions that are one of their arguments, or another function, for every input: also for NaN, for
  * infinity and for a zero of either sign. x + 0 stays, since -0 + 0 is 0; x * 0 stays for floats. */
-#include <math.h>
+#include "ops/elementwise/simplify.h"
 
-#include "ops/elementwise/build.h"
+#include <math.h>
 
 typedef struct term {
   at_builder *b;
@@ -36,32 +36,6 @@ static const at_node *function_at(const term *t, int i, at_function function) {
   return n->kind == AT_NODE_FUNCTION && n->function == (uint8_t)function ? n : NULL;
 }
 
-/* x / 4 is x * 0.25, exactly, where the reciprocal is a normal number. */
-static bool divide(const term *t, attune_dtype dtype, int *out) {
-  if (!t->real || !at_is_constant(t->b, t->arguments[1])) return false;
-  if (is(t, 1, 1.0)) return take(t, 0, out);
-  const double divisor = t->b->nodes[t->arguments[1]].constant.re;
-  int exponent;
-  if (!isfinite(divisor) || fabs(frexp(divisor, &exponent)) != 0.5) return false;
-  const int most = t->dtype == ATTUNE_F32 ? 126 : 1022;
-  if (exponent - 1 > most || exponent - 1 < -most) return false;
-  const int reciprocal = at_build_constant(t->b, t->dtype, (at_constant){.re = 1.0 / divisor});
-  *out = at_build_function(t->b, AT_FN_MULTIPLY, dtype, (const int[]){t->arguments[0], reciprocal});
-  return true;
-}
-
-static bool power(const term *t, attune_dtype dtype, int *out) {
-  if (!t->whole && !t->real) return false;
-  if (is(t, 1, 1.0)) return take(t, 0, out);
-  if (is(t, 1, 2.0)) {
-    *out = at_build_function(t->b, AT_FN_MULTIPLY, dtype, (const int[]){t->arguments[0], t->arguments[0]});
-    return true;
-  }
-  if (!is(t, 1, 0.0)) return false;
-  *out = t->whole ? at_build_integer(t->b, dtype, 1) : at_build_constant(t->b, dtype, (at_constant){.re = 1.0});
-  return true;
-}
-
 static bool arithmetic(const term *t, at_function function, attune_dtype dtype, int *out) {
   const bool plain = t->whole || t->real, same = t->arguments[0] == t->arguments[1];
   switch (function) {
@@ -78,10 +52,16 @@ static bool arithmetic(const term *t, at_function function, attune_dtype dtype, 
       if (t->whole && is(t, i, 0.0)) return take(t, i, out);
     }
     return false;
-  case AT_FN_DIVIDE: return divide(t, dtype, out);
+  case AT_FN_DIVIDE: return t->real && is(t, 1, 1.0) && take(t, 0, out);
   case AT_FN_FLOOR_DIVIDE: return t->whole && is(t, 1, 1.0) && take(t, 0, out);
   case AT_FN_REMAINDER: return t->whole && is(t, 1, 1.0) && give(t, dtype, 0, out);
-  default: return power(t, dtype, out);
+  default: /* a power */
+    if (!plain) return false;
+    if (is(t, 1, 1.0)) return take(t, 0, out);
+    if (!is(t, 1, 0.0)) return false;
+    if (t->whole) return give(t, dtype, 1, out);
+    *out = at_build_constant(t->b, dtype, (at_constant){.re = 1.0});
+    return true;
   }
 }
 
@@ -126,25 +106,26 @@ static bool undo(const term *t, at_function function, int *out) {
 }
 
 /* Twice is once: abs(abs(x)), floor(floor(x)); nothing to do: floor of an integer, abs of an unsigned one. */
-static bool settle(const term *t, at_function function, attune_dtype dtype, int *out) {
+static bool settle(const term *t, at_function function, int *out) {
   if (function_at(t, 0, function)) return take(t, 0, out);
   if (function == AT_FN_ABS || function == AT_FN_RELU) {
     if (at_dtype_unsigned(t->dtype)) return take(t, 0, out);
-    const at_node *negated = function == AT_FN_ABS ? function_at(t, 0, AT_FN_NEGATE) : NULL;
-    if (!negated) return false;
-    *out = at_build_function(t->b, AT_FN_ABS, dtype, (const int[]){negated->argument[0]});
-    return true;
+    return false;
   }
   return t->whole && take(t, 0, out);
 }
 
-bool at_simplify(at_builder *b, at_function function, attune_dtype dtype, const int *arguments, int *out) {
+static term term_of(at_builder *b, const int *arguments) {
   const attune_dtype first = (attune_dtype)b->nodes[arguments[0]].dtype;
-  const term t = {.b = b,
-                  .dtype = first,
-                  .whole = at_dtype_whole(first),
-                  .real = at_dtype_kind_of(first) == AT_KIND_FLOAT,
-                  .arguments = arguments};
+  return (term){.b = b,
+                .dtype = first,
+                .whole = at_dtype_whole(first),
+                .real = at_dtype_kind_of(first) == AT_KIND_FLOAT,
+                .arguments = arguments};
+}
+
+bool at_simplify(at_builder *b, at_function function, attune_dtype dtype, const int *arguments, int *out) {
+  const term t = term_of(b, arguments);
   switch (function) {
   case AT_FN_ADD:
   case AT_FN_SUBTRACT:
@@ -174,11 +155,49 @@ bool at_simplify(at_builder *b, at_function function, attune_dtype dtype, const 
   case AT_FN_FLOOR:
   case AT_FN_CEIL:
   case AT_FN_TRUNC:
-  case AT_FN_ROUND: return settle(&t, function, dtype, out);
+  case AT_FN_ROUND: return settle(&t, function, out);
   case AT_FN_MINIMUM:
   case AT_FN_MAXIMUM:
   case AT_FN_FMINIMUM:
   case AT_FN_FMAXIMUM: return arguments[0] == arguments[1] && take(&t, 0, out);
   default: return false;
   }
+}
+
+/* ---- other functions ---- */
+
+/* x / 4 is x * 0.25, exactly, where the reciprocal is a normal number. */
+static bool divides_by_power(const term *t, double *reciprocal) {
+  if (!t->real || !at_is_constant(t->b, t->arguments[1]) || is(t, 1, 1.0)) return false;
+  const double divisor = t->b->nodes[t->arguments[1]].constant.re;
+  int exponent;
+  if (!isfinite(divisor) || fabs(frexp(divisor, &exponent)) != 0.5) return false;
+  const int most = t->dtype == ATTUNE_F32 ? 126 : 1022;
+  *reciprocal = 1.0 / divisor;
+  return exponent - 1 <= most && exponent - 1 >= -most;
+}
+
+bool at_rewrite(at_builder *b, at_function *function, int *arguments) {
+  const term t = term_of(b, arguments);
+  double reciprocal;
+  if (*function == AT_FN_DIVIDE && divides_by_power(&t, &reciprocal)) {
+    *function = AT_FN_MULTIPLY;
+    arguments[1] = at_build_constant(b, t.dtype, (at_constant){.re = reciprocal});
+    return true;
+  }
+  if (*function == AT_FN_POWER && (t.whole || t.real) && is(&t, 1, 2.0)) {
+    *function = AT_FN_MULTIPLY;
+    arguments[1] = arguments[0];
+    return true;
+  }
+  if (*function == AT_FN_GREATER || *function == AT_FN_GREATER_EQUAL) {
+    *function = *function == AT_FN_GREATER ? AT_FN_LESS : AT_FN_LESS_EQUAL;
+    const int first = arguments[0];
+    arguments[0] = arguments[1];
+    arguments[1] = first;
+    return true;
+  }
+  const at_node *negated = *function == AT_FN_ABS ? function_at(&t, 0, AT_FN_NEGATE) : NULL;
+  if (negated) arguments[0] = negated->argument[0];
+  return negated != NULL;
 }

@@ -3,7 +3,7 @@
  * in between, and what is refused because it can never be right. */
 #include "ops/elementwise/fold.h"
 #include "ops/elementwise/names.h"
-#include "ops/elementwise/parse.h"
+#include "ops/elementwise/parser.h"
 
 #define NAME(dtype) attune_dtype_name(dtype)
 

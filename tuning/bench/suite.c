@@ -30,6 +30,7 @@ void at_bench_cut(attune_bench *bench, size_t count) {
 void attune_bench_destroy(attune_bench *bench) {
   if (!bench) return;
   at_bench_cut(bench, 0);
+  at_random_destroy(bench->random);
   free(bench->entries);
   free(bench);
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "tuning/random_data.h"
+
 /* A case. What `own` leads to may lack; it is that of cases of a workload. */
 typedef struct at_bench_entry {
   attune_bench_case shown; /* its name is the entry's */
@@ -24,6 +26,7 @@ typedef struct at_bench_entry {
 struct attune_bench {
   at_bench_entry *entries;
   size_t count, capacity;
+  at_random *random; /* what operands of workloads are filled with, made at first use; NULL: not yet */
 };
 
 /* Adds a copy of `entry`, whose name may be taken already: then " #2" or so follows it. The caller releases what it leads to

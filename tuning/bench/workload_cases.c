@@ -2,6 +2,7 @@
  * workload_cases.c: a case for each problem of a workload: the operation's public function, called as a program calls it
  * (at_op.calls_*). Where an operation has no such calls, and where they may not be captured, it is the plan that the tuner
  * dispatches to, launched. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,19 +11,13 @@
 
 enum { DATA_SEED = 20261122 };
 
-/* Random data, which takes long to make, for all cases of a workload. */
-typedef struct data {
-  at_random *random; /* NULL: not needed yet */
-  size_t users;      /* cases */
-} data;
-
 typedef struct problem_case {
   attune_tuner *tuner;
   attune_device *device;
   const at_op *op;
-  bool cold, called; /* by the public function, with the problem as it is; else it is folded */
-  uint64_t seed;     /* of the operands' placement */
-  data *data;
+  bool cold, called;   /* by the public function, with the problem as it is; else it is folded */
+  uint64_t seed;       /* of the operands' placement */
+  attune_bench *bench; /* has the random data */
   at_operand_set *set;
   void *calls;       /* of the public function */
   attune_plan *plan; /* in their place */
@@ -42,9 +37,9 @@ static attune_status make_operands(problem_case *c) {
   size_t one = 0;
   attune_status status = at_operand_bytes(c->op, c->problem, &one);
   if (status == ATTUNE_OK) status = at_operand_room(c->device, one);
-  if (status == ATTUNE_OK && !c->data->random) status = at_random_create(&c->data->random, DATA_SEED);
+  if (status == ATTUNE_OK && !c->bench->random) status = at_random_create(&c->bench->random, DATA_SEED);
   if (status == ATTUNE_OK)
-    status = at_operand_set_create(&c->set, c->op, c->problem, attune_stream_default(c->device), c->data->random,
+    status = at_operand_set_create(&c->set, c->op, c->problem, attune_stream_default(c->device), c->bench->random,
                                    copies_wanted(c, one), (size_t)c->device->properties.memory_bytes / 4, false);
   if (status == ATTUNE_OK) at_operand_set_place(c->set, c->seed);
   return status;
@@ -107,10 +102,11 @@ static attune_status run(void *arg, attune_stream *stream) {
   return make_calls(arg, stream, 0, 1);
 }
 
+/* As many as are twice the cache. */
 static int turn(void *arg) {
   const problem_case *c = arg;
-  const double bytes = (double)c->set->copies * (double)c->set->set_bytes;
-  return c->cold && bytes >= 2.0 * (double)c->device->properties.cache_bytes ? c->set->copies : 0;
+  const double bytes = (double)c->set->set_bytes, all = 2.0 * (double)c->device->properties.cache_bytes;
+  return c->cold && bytes * (double)c->set->copies >= all ? (int)ceil(all / bytes) : 0;
 }
 
 static void seed(void *arg, uint64_t number) {
@@ -118,18 +114,6 @@ static void seed(void *arg, uint64_t number) {
 }
 
 /* ---- adding ---- */
-
-static void unuse(data *d) {
-  if (--d->users > 0) return;
-  at_random_destroy(d->random);
-  free(d);
-}
-
-static void release(void *arg) {
-  problem_case *c = arg;
-  unuse(c->data);
-  free(c);
-}
 
 static void name_of(char out[AT_BENCH_NAME_CHARS], const attune_workload_entry *entry) {
   /* A name that fills its place may be a problem's text that was cut. */
@@ -175,26 +159,23 @@ static attune_status add(attune_bench *bench, problem_case *c, const attune_work
                                                .calls = make_calls,
                                                .seed = seed,
                                                .turn = turn,
-                                               .release = release});
+                                               .release = free});
 }
 
-static attune_status add_problem(attune_bench *bench, attune_tuner *tuner, attune_device *device, data *d,
+static attune_status add_problem(attune_bench *bench, attune_tuner *tuner, attune_device *device,
                                  const attune_workload_entry *entry, size_t number, unsigned flags) {
   char shown[AT_SHOWN_CHARS];
   problem_case *c = calloc(1, sizeof *c);
   if (!c) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu cases", number);
   c->tuner = tuner;
   c->device = device;
-  c->data = d;
+  c->bench = bench;
   c->cold = flags & ATTUNE_BENCH_COLD;
   attune_status status = read_problem(c, entry->problem, flags);
   if (status != ATTUNE_OK && status != ATTUNE_OUT_OF_MEMORY)
     status = at_fail_prefix(ATTUNE_BAD_DATA, "problem %zu, \"%.100s\": ", number, at_shown(shown, entry->problem));
   if (status == ATTUNE_OK) status = add(bench, c, entry, flags);
-  if (status == ATTUNE_OK)
-    d->users++;
-  else
-    free(c);
+  if (status != ATTUNE_OK) free(c);
   return status;
 }
 
@@ -209,14 +190,10 @@ attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner
   if (flags & ~(unsigned)(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "flags is 0x%x; should be made of ATTUNE_BENCH_COLD and ATTUNE_BENCH_GRAPH",
                    flags);
-  data *d = calloc(1, sizeof *d);
-  if (!d) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a workload's cases");
   const size_t before = bench->count;
   attune_status status = ATTUNE_OK;
-  d->users = 1; /* this call */
   for (size_t i = 0; i < attune_workload_size(workload) && status == ATTUNE_OK; i++)
-    status = add_problem(bench, tuner, device, d, attune_workload_at(workload, i), i + 1, flags);
+    status = add_problem(bench, tuner, device, attune_workload_at(workload, i), i + 1, flags);
   if (status != ATTUNE_OK) at_bench_cut(bench, before);
-  unuse(d);
   return status;
 }

@@ -96,6 +96,25 @@ static const cli_option bench_options[] = {
     WIDE,
     END};
 
+static const cli_option compare_options[] = {
+    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, "The least change that counts (1)"},
+    {"alpha", CLI_OPTION_ALPHA, "P", CLI_ANY,
+     "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"},
+    {"allow-different", CLI_OPTION_ALLOW_DIFFERENT, NULL, CLI_NO_VALUE,
+     "Compare runs of different machines or software all the same"},
+    {"markdown", CLI_OPTION_MARKDOWN, "FILE", CLI_FILE,
+     "Write a report for a pull request; -, here and below: to standard output, in place of the table"},
+    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, "Write JUnit XML, for continuous integration"},
+    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, "Write one page for a browser, with every sample and the history"},
+    JSON,
+    WIDE,
+    END};
+
+static const cli_option history_options[] = {
+    {"results", CLI_OPTION_RESULTS, "FILE", CLI_FILE, "The result file that `attune bench --save' wrote; needed"},
+    JSON,
+    END};
+
 static const cli_option completion_options[] = {END};
 
 const cli_command cli_commands[] = {
@@ -138,6 +157,18 @@ const cli_command cli_commands[] = {
      "  attune bench --program '{build}/mine' --build new --against old --save results.db\n"
      "  attune bench --command 'sort=sort words.txt'",
      bench_options, cmd_bench},
+    {"compare", "BASE HEAD", CLI_FILE, "which cases became slower, surely",
+     "Tells which cases of HEAD are slower than those of BASE: same, faster, slower, or unsure where noise hides it.",
+     "BASE and HEAD are runs that `attune bench --save' wrote: FILE is the latest of a file, FILE:RUN the one of that "
+     "number, label or revision. One FILE alone: its latest pair, of `attune bench --against'. Two tuning databases: "
+     "their winners, problem by problem, by the times and spreads that are stored. Exit code 1: a case is slower, or "
+     "fails now; 2: wrong usage, or what cannot be read or compared.",
+     compare_options, cmd_compare},
+    {"history", "CASE", CLI_ANY, "a case over many runs, and where its time changed",
+     "Draws the time of CASE over the runs of a result file, and tells at which of them it changed.",
+     "CASE is a name, or a part that only one case has. Runs of other machines or software than the latest are left "
+     "out.",
+     history_options, cmd_history},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
      "For the current shell: source <(attune completion bash)", completion_options, cmd_completion},

@@ -63,7 +63,14 @@ enum {
   CLI_OPTION_COLD,
   CLI_OPTION_GRAPH,
   CLI_OPTION_FILTER,
-  CLI_OPTION_LIST
+  CLI_OPTION_LIST,
+  CLI_OPTION_THRESHOLD,
+  CLI_OPTION_ALPHA,
+  CLI_OPTION_ALLOW_DIFFERENT,
+  CLI_OPTION_MARKDOWN,
+  CLI_OPTION_JUNIT,
+  CLI_OPTION_HTML,
+  CLI_OPTION_RESULTS
 };
 
 /* Of the command and of each of its commands, beside argp's own --help; and what its key does: true, it ends the program. */

@@ -111,7 +111,7 @@ static attune_status fill_few(runtime_case *c, attune_stream *stream) {
 /* Three operands side by side, as numbers that are not all alike. */
 static attune_status make_operands(runtime_case *c) {
   attune_status status = make_random(c);
-  TRY(status, fill_uniform(c, c->stream));
+  TRY(status, attune_random_uniform(c->generator, c->stream, c->memory, ATTUNE_F32, (size_t)3 * ELEMENTS, 0.0, 1.0));
   return status;
 }
 
@@ -245,34 +245,34 @@ static runtime_case cases[] = {
     {.name = "runtime/alloc/512", .run = alloc_free, .size = 512},
     {.name = "runtime/alloc/64k", .run = alloc_free, .size = 65536},
     {.name = "runtime/alloc/4M", .run = alloc_free, .size = (size_t)4 << 20},
-    {.name = "runtime/alloc/64 blocks of 2k", .run = alloc_free_many, .size = 2048},
-    {.name = "runtime/alloc/mixed trace of 512", .run = alloc_trace},
-    {.name = "runtime/alloc/used by two streams", .make = make_second, .run = alloc_two_streams, .size = 4096},
-    {.name = "runtime/random/uniform f32 1M",
+    {.name = "runtime/alloc/64x2k", .run = alloc_free_many, .size = 2048},
+    {.name = "runtime/alloc/trace-512", .run = alloc_trace},
+    {.name = "runtime/alloc/two-streams-4k", .make = make_second, .run = alloc_two_streams, .size = 4096},
+    {.name = "runtime/random/uniform-f32-1M",
      .make = make_random,
      .run = fill_uniform,
      .bytes = 4.0 * FILL,
      .streamed = true},
-    {.name = "runtime/random/normal f32 1M",
+    {.name = "runtime/random/normal-f32-1M",
      .make = make_random,
      .run = fill_normal,
      .bytes = 4.0 * FILL,
      .streamed = true},
-    {.name = "runtime/random/uniform f32 256",
+    {.name = "runtime/random/uniform-f32-256",
      .make = make_random,
      .run = fill_few,
      .bytes = 4.0 * ELEMENTS,
      .streamed = true},
-    {.name = "runtime/dispatch/gemm f32 4x4x4", .make = make_operands, .run = call_gemm, .streamed = true},
-    {.name = "runtime/dispatch/gemm plan f32 4x4x4", .make = make_plan, .run = run_plan, .streamed = true},
-    {.name = "runtime/dispatch/elementwise f32 256", .make = make_operands, .run = call_elementwise, .streamed = true},
-    {.name = "runtime/dispatch/tensor add f32 256", .make = make_operands, .run = call_tensor_add, .streamed = true},
-    {.name = "runtime/graph/capture of 10", .make = make_nodes, .run = capture},
-    {.name = "runtime/graph/update of 10", .make = make_graph, .run = update},
-    {.name = "runtime/graph/replay of 10", .make = make_graph, .run = replay, .streamed = true},
-    {.name = "runtime/stream/call and wait", .run = call_and_wait, .created = true},
-    {.name = "runtime/stream/100 calls and wait", .run = many_calls, .created = true},
-    {.name = "runtime/stream/event between two", .make = make_event, .run = hand_over, .created = true},
+    {.name = "runtime/dispatch/gemm-f32-4x4x4", .make = make_operands, .run = call_gemm, .streamed = true},
+    {.name = "runtime/dispatch/gemm-plan-f32-4x4x4", .make = make_plan, .run = run_plan, .streamed = true},
+    {.name = "runtime/dispatch/elementwise-f32-256", .make = make_operands, .run = call_elementwise, .streamed = true},
+    {.name = "runtime/dispatch/tensor-add-f32-256", .make = make_operands, .run = call_tensor_add, .streamed = true},
+    {.name = "runtime/graph/capture-10", .make = make_nodes, .run = capture},
+    {.name = "runtime/graph/update-10", .make = make_graph, .run = update},
+    {.name = "runtime/graph/replay-10", .make = make_graph, .run = replay, .streamed = true},
+    {.name = "runtime/stream/call-and-wait", .run = call_and_wait, .created = true},
+    {.name = "runtime/stream/100-calls-and-wait", .run = many_calls, .created = true},
+    {.name = "runtime/stream/event-between-two", .make = make_event, .run = hand_over, .created = true},
 };
 
 static void tear_down(void *arg) {

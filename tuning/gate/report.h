@@ -15,7 +15,7 @@ bool gate_report_junit(FILE *out, const gate_comparison *comparison);
 bool gate_report_html(FILE *out, const gate_comparison *comparison, const gate_history *histories, size_t history_count,
                       const gate_roof *roofs, size_t roof_count);
 bool gate_history_json(FILE *out, const gate_history *history);
-/* For a terminal of `width` columns; `utf8`: with block and line characters. */
+/* For a terminal of `width` columns, of which it uses at least 24; 0: 80. `utf8`: with block and line characters. */
 bool gate_history_draw(FILE *out, const gate_history *history, int width, bool utf8);
 
 #endif

@@ -101,5 +101,10 @@ char *gate_file_load(gate_file *file, const char *which, gate_run *run);
 
 /* "FILE" or "FILE:RUN", where RUN is a `which` of gate_file_load, opened and loaded. */
 char *gate_load(const char *name, gate_run *run);
+/* Its path, for the caller to free, and *which: its RUN, in name; NULL: none. A file whose name has a colon is meant whole
+ * where it is there. */
+char *gate_split(const char *name, const char **which);
+/* Two runs that alternated: the pair of that RUN, whichever side it is; else the latest pair of FILE. */
+char *gate_load_pair(const char *name, gate_run *base, gate_run *head);
 
 #endif

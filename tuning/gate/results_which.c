@@ -82,17 +82,23 @@ char *gate_file_load(gate_file *file, const char *which, gate_run *run) {
   return error ? error : gate_file_read(file, id, run);
 }
 
-/* A file whose name has a colon is meant whole where it is there. */
-char *gate_load(const char *name, gate_run *run) {
+char *gate_split(const char *name, const char **which) {
   struct stat info;
-  gate_file *file = NULL;
   const char *colon = strrchr(name, ':');
-  *run = (gate_run){.state = GATE_RUN_OPEN};
   if (stat(name, &info) == 0) colon = NULL;
   char *path = gate_copy(name);
   if (colon) path[colon - name] = '\0';
+  *which = colon && colon[1] ? colon + 1 : NULL;
+  return path;
+}
+
+char *gate_load(const char *name, gate_run *run) {
+  gate_file *file = NULL;
+  const char *which = NULL;
+  *run = (gate_run){.state = GATE_RUN_OPEN};
+  char *path = gate_split(name, &which);
   char *error = gate_file_open(&file, path, false);
-  if (!error) error = gate_file_load(file, colon && colon[1] ? colon + 1 : NULL, run);
+  if (!error) error = gate_file_load(file, which, run);
   gate_file_close(file);
   free(path);
   return error;

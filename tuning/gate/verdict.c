@@ -20,20 +20,17 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tuning/gate/many.h"
 #include "tuning/gate/say.h"
 #include "tuning/gate/visits.h"
 
 const gate_rule gate_rule_default = {.floor = 0.01, .alpha = 0.002};
 
 static const double LEVEL = 0.95;
-enum { CASES_FOR_DRIFT = 5 };             /* fewer do not tell what the machine did */
-static const double DRIFT_UNKNOWN = 0.03; /* what the machine may have done by itself where they are fewer */
-static const double STANDS_OUT = 4.0;     /* deviations of the other cases' moves */
 
 static const char TOO_FEW[] = "too few rounds", NOISE[] = "the noise is larger than what counts",
                   NEAR[] = "about as large as what counts", HINT[] = "a change that chance could make too",
-                  CLOCK[] = "the clock differed", TOGETHER[] = "most cases moved together",
-                  DRIFT[] = "the machine may have changed by as much", NO_ROUND[] = "no round has both sides",
+                  CLOCK[] = "the clock differed", NO_ROUND[] = "no round has both sides",
                   THROTTLED[] = "throttled all the time", BASE_EMPTY[] = "the base has no times",
                   HEAD_EMPTY[] = "the head has no times", BASE_ONLY[] = "only the base has it",
                   HEAD_ONLY[] = "only the head has it";
@@ -48,11 +45,6 @@ typedef struct subject {
   gate_estimate shift, cycles_shift;
   double p_time, p_cycles, p_relative;
 } subject;
-
-typedef struct drift {
-  bool known;
-  double shift, deviation; /* of all cases, logarithms */
-} drift;
 
 static void summarize(const gate_side *side, double *ns, double *spread, double *clock, int *visits) {
   double values[GATE_MOST_VALUES];
@@ -111,62 +103,39 @@ static void test(subject *s) {
 }
 
 /* What the cases of two runs of different times have in common. */
-static drift find_drift(const subject *subjects, size_t count) {
-  drift out = {0};
+static gate_drift find_drift(const subject *subjects, size_t count) {
   size_t judged = 0;
-  double *shifts = gate_alloc(count ? count : 1, sizeof *shifts);
+  double *shifts = gate_alloc(count + 1, sizeof *shifts);
   for (size_t i = 0; i < count; i++)
     if (subjects[i].judged) shifts[judged++] = subjects[i].shift.shift;
-  if (judged >= CASES_FOR_DRIFT) {
-    out.known = true;
-    out.shift = gate_median(shifts, (int)judged);
-    for (size_t i = 0; i < judged; i++) shifts[i] = fabs(shifts[i] - out.shift);
-    out.deviation = 1.4826 * gate_median(shifts, (int)judged);
-  }
+  const gate_drift out = gate_drift_of(shifts, judged);
   free(shifts);
   return out;
 }
 
-static void test_relative(subject *s, const drift *d) {
+static void test_relative(subject *s, const gate_drift *d) {
   gate_values moved = s->time;
   if (!d->known) return;
   for (int i = 0; i < moved.head_count; i++) moved.head[i] -= d->shift;
   s->p_relative = gate_values_p(&moved);
 }
 
-static int by_p(const void *left, const void *right) {
-  const subject *a = *(const subject *const *)left, *b = *(const subject *const *)right;
-  return (a->out->p > b->out->p) - (a->out->p < b->out->p);
-}
-
-/* Holm: the smallest p counts as often as there are cases, the next once less, and none less than the one before. */
 static void correct(subject *subjects, size_t count) {
-  subject **order = gate_alloc(count ? count : 1, sizeof(subject *));
+  double *p = gate_alloc(count + 1, sizeof *p), *corrected = gate_alloc(count + 1, sizeof *corrected);
   size_t judged = 0;
-  double largest = 0.0;
   for (size_t i = 0; i < count; i++)
-    if (subjects[i].judged) order[judged++] = &subjects[i];
-  qsort(order, judged, sizeof *order, by_p);
-  for (size_t i = 0; i < judged; i++) {
-    const double p = order[i]->out->p * (double)(judged - i);
-    largest = p > largest ? p : largest;
-    order[i]->out->p_corrected = largest < 1.0 ? largest : 1.0;
-  }
-  free(order);
-}
-
-/* Beyond the floor on the side of `direction`, 1 or -1? */
-static bool counts(double shift, int direction, double margin) {
-  return direction > 0 ? shift > margin : shift < -margin;
+    if (subjects[i].judged) p[judged++] = subjects[i].out->p;
+  gate_holm(p, judged, corrected);
+  for (size_t i = 0, k = 0; i < count; i++)
+    if (subjects[i].judged) subjects[i].out->p_corrected = corrected[k++];
+  free(corrected);
+  free(p);
 }
 
 /* Why a change that the times show may be none of the code's; NULL: it is. */
-static const char *excuse(const subject *s, const drift *d, int direction, double margin) {
-  if (s->clocked && !counts(s->cycles_shift.shift, direction, margin)) return CLOCK;
-  if (s->time.paired) return NULL;
-  if (!d->known) return counts(s->shift.shift, direction, margin + log1p(DRIFT_UNKNOWN)) ? NULL : DRIFT;
-  const double out = STANDS_OUT * d->deviation;
-  return counts(s->shift.shift - d->shift, direction, out > margin ? out : margin) ? NULL : TOGETHER;
+static const char *excuse(const subject *s, const gate_drift *d, int direction, double margin) {
+  if (s->clocked && !gate_counts(s->cycles_shift.shift, direction, margin)) return CLOCK;
+  return s->time.paired ? NULL : gate_drift_excuse(d, s->shift.shift, direction, margin);
 }
 
 static void unsure(subject *s, double level, size_t cases) {
@@ -175,7 +144,7 @@ static void unsure(subject *s, double level, size_t cases) {
   if (least > level)
     why = TOO_FEW;
   else if (s->p_time * (double)cases <= level && s->out->p_corrected > level)
-    why = s->p_cycles > s->p_time ? CLOCK : TOGETHER;
+    why = s->p_cycles > s->p_time ? CLOCK : gate_why_together;
   else if (s->out->p_corrected <= level)
     why = NEAR;
   else if (s->p_time < 0.01)
@@ -183,10 +152,10 @@ static void unsure(subject *s, double level, size_t cases) {
   settle(s, GATE_UNSURE, why);
 }
 
-static void decide(subject *s, const gate_rule *rule, const drift *d, double level, size_t cases) {
+static void decide(subject *s, const gate_rule *rule, const gate_drift *d, double level, size_t cases) {
   const double margin = log1p(rule->floor);
   const int direction = s->shift.shift > 0.0 ? 1 : -1;
-  if (s->out->p_corrected <= level && counts(s->shift.shift, direction, margin)) {
+  if (s->out->p_corrected <= level && gate_counts(s->shift.shift, direction, margin)) {
     const char *why = excuse(s, d, direction, margin);
     settle(s, why ? GATE_UNSURE : direction > 0 ? GATE_SLOWER : GATE_FASTER, why);
   } else if (s->shift.low > -margin && s->shift.high < margin) {
@@ -200,7 +169,7 @@ void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_ca
                 bool alternated, const gate_rule *rule, int look, int looks) {
   subject *subjects = gate_alloc(count ? count : 1, sizeof *subjects);
   size_t judged = 0;
-  drift d = {0};
+  gate_drift d = {0};
   (void)look; /* each gets the same share */
   for (size_t i = 0; i < count; i++) {
     subjects[i].out = &out[i];

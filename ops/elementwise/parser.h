@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parse.h: the state of parsing, and the pieces of the parser. After an error every piece returns at once: `status` says
+ * parser.h: the state of parsing, and the pieces of the parser. After an error every piece returns at once: `status` says
  * which, and the current token is the end. */
-#ifndef AT_ELEMENTWISE_PARSE_H
-#define AT_ELEMENTWISE_PARSE_H
+#ifndef AT_ELEMENTWISE_PARSER_H
+#define AT_ELEMENTWISE_PARSER_H
 
 #include "ops/elementwise/build.h"
 #include "ops/elementwise/promote.h"
@@ -34,7 +34,7 @@ typedef struct at_parser {
 
 #define AT_NONE ((at_value){.node = AT_NO_NODE, .dtype = ATTUNE_F32})
 
-/* Remembers the first error; the value is AT_NONE. */
+/* parser.c. Remembers the first error; the value is AT_NONE. */
 at_value at_parse_fail(at_parser *p, attune_status status);
 #define AT_PARSE_FAIL(p, at, ...) at_parse_fail((p), at_fail_at(&(p)->source, (at), __VA_ARGS__))
 
@@ -42,13 +42,31 @@ void at_parse_next(at_parser *p);
 bool at_parse_is(const at_parser *p, const char *sign);
 bool at_parse_enter(at_parser *p, size_t at); /* one deeper; false: too deep */
 
-/* `program` of docs/expressions.md. */
+/* parse.c: `program` of docs/expressions.md. */
 attune_status at_parse_program(at_parser *p);
-at_value at_parse_expression(at_parser *p);
-at_value at_parse_name(at_parser *p);                       /* a name, or a call of it */
-at_value at_parse_call(at_parser *p, const at_token *name); /* the current token is its "(" */
-bool at_parse_assign(at_parser *p, const at_token *name, at_value value);
-attune_status at_parse_check_use(at_parser *p); /* everything named is used */
+
+/* parse_names.c; the current token is the one after the name. */
+bool at_name_value(at_parser *p, const at_token *name,
+                   at_value *out);                             /* false: no operand or named value, or an error */
+at_value at_name_constant(at_parser *p, const at_token *name); /* a constant, else an error */
+bool at_name_assign(at_parser *p, const at_token *name, at_value value); /* "name = value;" */
+attune_status at_name_check_use(at_parser *p);                           /* everything named is used */
+
+/* parse_call.c: a call while its arguments are read. */
+typedef struct at_call {
+  at_token name;
+  const char *text; /* the name, `shown` characters of it in messages */
+  int shown;
+  int function, special; /* what is called: one of these, else `dtype` */
+  attune_dtype dtype;
+  size_t first; /* the place of the first argument */
+  at_value values[3];
+  int most, count; /* arguments: how many it takes, and has */
+} at_call;
+
+bool at_call_begin(at_parser *p, at_call *call, const at_token *name); /* the current token is "("; false: an error */
+void at_call_add(at_parser *p, at_call *call, at_value value);
+at_value at_call_end(at_parser *p, at_call *call); /* the current token is ")" */
 
 /* typing.c: the function of the values with its casts; `at`: the place for messages. */
 at_value at_type_function(at_parser *p, size_t at, at_function function, const at_value *values);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_compare.c: `attune compare`: the options, and the two sides from their files to a comparison. */
+#include "tuning/cli/commands.h"
+#include "tuning/cli/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static double number(const char *option, const char *text, double least, double most, const char *should,
+                     const struct argp_state *state) {
+  char *end = NULL;
+  const double value = strtod(text, &end);
+  if (end == text || *end || !(value >= least && value <= most))
+    cli_bad_usage(state, "%s is \"%s\"; should be %s", option, text, should);
+  return value;
+}
+
+static bool standard_output(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
+
+static void check(const compare_options *o, const struct argp_state *state) {
+  const int printed =
+      o->common.json + standard_output(o->markdown) + standard_output(o->junit) + standard_output(o->html);
+  if (!o->side_count) cli_bad_usage(state, "nothing to compare; should be BASE HEAD, or a FILE with a pair of runs");
+  if (printed > 1) cli_bad_usage(state, "%d reports are to go to standard output; should be one", printed);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  compare_options *o = state->input;
+  switch (key) {
+  case CLI_OPTION_THRESHOLD:
+    o->rule.floor = number("--threshold", argument, 0.0, 1000.0, "a percentage, 0 to 1000", state) / 100.0;
+    return 0;
+  case CLI_OPTION_ALPHA:
+    o->rule.alpha = number("--alpha", argument, 1e-12, 0.5, "a chance, 1e-12 to 0.5", state);
+    return 0;
+  case CLI_OPTION_ALLOW_DIFFERENT: o->allow_different = true; return 0;
+  case CLI_OPTION_MARKDOWN: o->markdown = argument; return 0;
+  case CLI_OPTION_JUNIT: o->junit = argument; return 0;
+  case CLI_OPTION_HTML: o->html = argument; return 0;
+  case ARGP_KEY_ARG:
+    if (o->side_count == 2) cli_bad_usage(state, "a third side, \"%s\"; should be BASE and HEAD", argument);
+    o->sides[o->side_count++] = argument;
+    return 0;
+  case ARGP_KEY_END: check(o, state); return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static int refuse(char *error) {
+  cli_error("%s", error);
+  free(error);
+  return CLI_USAGE;
+}
+
+/* Base and head; a sentence where one cannot be had. */
+static char *load(const compare_options *o, gate_run *base, gate_run *head) {
+  if (o->side_count == 1) return gate_load_pair(o->sides[0], base, head);
+  char *error = gate_load(o->sides[0], base);
+  if (!error) error = gate_load(o->sides[1], head);
+  return error;
+}
+
+static int compare_runs(const compare_options *o) {
+  gate_run base = {.state = GATE_RUN_OPEN}, head = base;
+  gate_comparison comparison = {0};
+  const char *which;
+  char *results = gate_split(o->sides[o->side_count - 1], &which);
+  char *error = load(o, &base, &head);
+  if (!error) error = gate_compare(&comparison, &base, &head, &o->rule, o->allow_different);
+  const int code = error ? refuse(error) : compare_output(o, &comparison, results);
+  gate_comparison_free(&comparison);
+  gate_run_free(&base);
+  gate_run_free(&head);
+  free(results);
+  return code;
+}
+
+int cmd_compare(int argc, char **argv) {
+  compare_options o = {.rule = gate_rule_default};
+  if (cli_parse("compare", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
+  const bool first = compare_is_database(o.sides[0]), second = o.side_count == 2 && compare_is_database(o.sides[1]);
+  if (first && second) return compare_databases(&o);
+  if (first || second) {
+    cli_error("%s is a tuning database%s", o.sides[first ? 0 : 1],
+              o.side_count == 2 ? " and the other side is none; should be two of them, or two runs of `attune bench'"
+                                : "; name a second one to compare it with");
+    return CLI_USAGE;
+  }
+  return compare_runs(&o);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compare_output.c: a comparison on the terminal and in the files that were asked for. */
+#include "tuning/cli/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuning/gate/report.h"
+#include "tuning/gate/report_text.h"
+#include "tuning/gate/say.h"
+
+enum { HISTORIES_MOST = 500, POINTS_LEAST = 3 };
+static const double HISTORY_ALPHA = 0.01;
+
+/* --- the table --- */
+
+static const cli_column columns[] = {{"case", false, true, 0},   {"base", true, false, 2}, {"head", true, false, 1},
+                                     {"change", true, false, 0}, {"95 %", true, false, 3}, {"verdict", false, false, 0},
+                                     {"why", false, true, 4}};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void add_row(cli_table *table, const gate_comparison *c, const gate_row *row) {
+  const gate_judgement *j = &row->judged;
+  char base[CLI_CELL], head[CLI_CELL], change[GATE_CELL], interval[GATE_CELL];
+  char *name = gate_row_name(c, row);
+  const char *why = gate_row_reason(row);
+  const char *const cells[COLUMNS] = {name,
+                                      cli_time_text(base, j->base_ns),
+                                      cli_time_text(head, j->head_ns),
+                                      gate_change_text(change, j->ratio),
+                                      gate_interval_text(interval, j),
+                                      gate_verdict_name(j->verdict),
+                                      why ? why : ""};
+  cli_table_add(table, cells);
+  free(name);
+}
+
+static void print_side(const char *side, const gate_run *run) {
+  printf("%s: ", side);
+  gate_put_run(stdout, GATE_PLAIN, run);
+  putchar('\n');
+}
+
+static void print_differences(const gate_comparison *c) {
+  if (!c->differences) return;
+  for (const char *line = c->differences; *line;) {
+    const size_t chars = strcspn(line, "\n");
+    char *one = gate_say("%.*s", (int)chars, line), *clean = cli_clean(one);
+    printf("differs: %s\n", clean);
+    free(clean);
+    free(one);
+    line += chars + (line[chars] == '\n');
+  }
+}
+
+static void print_table(const compare_options *o, const gate_comparison *c) {
+  cli_table table = {.columns = columns, .column_count = COLUMNS};
+  size_t *order = gate_rows_ordered(c);
+  for (size_t i = 0; i < c->row_count; i++) add_row(&table, c, &c->rows[order ? order[i] : i]);
+  print_side("base", c->base);
+  print_side("head", c->head);
+  print_differences(c);
+  cli_table_print(&table, stdout, o->common.wide);
+  gate_put_headline(stdout, c);
+  fputs(": ", stdout);
+  gate_put_counts(stdout, c);
+  puts(c->alternated ? "; they alternated" : "; they did not alternate");
+  free(order);
+  cli_table_free(&table);
+}
+
+/* --- files --- */
+
+typedef struct page {
+  gate_history *histories;
+  size_t count;
+} page;
+
+/* Of every case that has one, from the file that head is of; what cannot be read is left out. */
+static page load_histories(const gate_comparison *c, const char *results) {
+  page p = {.histories = cli_alloc(HISTORIES_MOST, sizeof *p.histories)};
+  gate_file *file = NULL;
+  char *error = results ? gate_file_open(&file, results, false) : NULL;
+  for (size_t i = 0; file && !error && i < c->row_count && p.count < HISTORIES_MOST; i++) {
+    const gate_case *of = gate_row_case(&c->rows[i]);
+    char *name = gate_say("%s [%s %s]", of->name, of->mode, of->device);
+    gate_history *h = &p.histories[p.count];
+    char *missing = gate_history_load(h, file, name, HISTORY_ALPHA);
+    if (!missing && h->point_count >= POINTS_LEAST)
+      p.count++;
+    else
+      gate_history_free(h);
+    free(missing);
+    free(name);
+  }
+  free(error);
+  gate_file_close(file);
+  return p;
+}
+
+static bool write_html(FILE *out, const gate_comparison *c, const char *results) {
+  page p = load_histories(c, results);
+  const bool written = gate_report_html(out, c, p.histories, p.count, NULL, 0);
+  for (size_t i = 0; i < p.count; i++) gate_history_free(&p.histories[i]);
+  free(p.histories);
+  return written;
+}
+
+typedef enum report { MARKDOWN, JUNIT, HTML } report;
+
+static bool write_one(FILE *out, report kind, const gate_comparison *c, const char *results) {
+  switch (kind) {
+  case MARKDOWN: return gate_report_markdown(out, c);
+  case JUNIT: return gate_report_junit(out, c);
+  default: return write_html(out, c, results);
+  }
+}
+
+/* An exit code; path NULL: nothing to do. */
+static int write_report(const char *path, report kind, const gate_comparison *c, const char *results) {
+  if (!path) return CLI_DONE;
+  if (strcmp(path, "-") == 0) return write_one(stdout, kind, c, results) ? CLI_DONE : CLI_USAGE;
+  errno = 0;
+  FILE *out = fopen(path, "w");
+  bool written = out && write_one(out, kind, c, results);
+  const int error = errno;
+  if (out && fclose(out) != 0) written = false;
+  if (!written) cli_error("cannot write %s: %s", path, strerror(errno ? errno : error));
+  return written ? CLI_DONE : CLI_USAGE;
+}
+
+/* Slower, or it failed now and did not before. */
+static bool regressed(const gate_comparison *c) {
+  for (size_t i = 0; i < c->row_count; i++) {
+    const gate_row *row = &c->rows[i];
+    const bool broke = row->judged.verdict == GATE_FAILED && row->base && row->base->state == GATE_CASE_OK &&
+                       row->head && row->head->state == GATE_CASE_FAILED;
+    if (row->judged.verdict == GATE_SLOWER || broke) return true;
+  }
+  return false;
+}
+
+static bool prints_report(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
+
+int compare_output(const compare_options *o, const gate_comparison *c, const char *results) {
+  int code = write_report(o->markdown, MARKDOWN, c, results);
+  if (code == CLI_DONE) code = write_report(o->junit, JUNIT, c, results);
+  if (code == CLI_DONE) code = write_report(o->html, HTML, c, results);
+  if (o->common.json)
+    (void)gate_report_json(stdout, c);
+  else if (!prints_report(o->markdown) && !prints_report(o->junit) && !prints_report(o->html))
+    print_table(o, c);
+  return code != CLI_DONE ? code : regressed(c) ? CLI_FAILED : CLI_DONE;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report_rows.c: what every report says of a comparison: its rows in order, its headline, its two runs. */
+#include "tuning/gate/report_text.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REVISION_DIGITS 10
+
+const gate_case *gate_row_case(const gate_row *row) {
+  return row->head ? row->head : row->base;
+}
+
+void gate_put_row_name(FILE *out, gate_markup markup, const gate_comparison *comparison, const gate_row *row,
+                       size_t most) {
+  char *name = gate_row_name(comparison, row);
+  gate_put(out, markup, name ? name : gate_row_case(row)->name, most);
+  free(name);
+}
+
+const char *gate_row_reason(const gate_row *row) {
+  if (row->judged.verdict == GATE_FAILED)
+    for (int side = 0; side < 2; side++) {
+      const gate_case *c = side ? row->base : row->head;
+      if (c && c->state == GATE_CASE_FAILED && c->message && *c->message) return c->message;
+    }
+  return row->judged.why && *row->judged.why ? row->judged.why : NULL;
+}
+
+static int rank(gate_verdict verdict) {
+  static const int ranks[] = {
+      [GATE_SLOWER] = 0, [GATE_FAILED] = 1, [GATE_FASTER] = 2, [GATE_UNSURE] = 3, [GATE_MISSING] = 4, [GATE_SAME] = 5};
+  return ranks[verdict];
+}
+
+static double size_of_change(const gate_row *row) {
+  const double ratio = row->judged.ratio;
+  return ratio > 0 && isfinite(ratio) ? fabs(log(ratio)) : 0;
+}
+
+static int by_weight(const void *left, const void *right, void *rows) {
+  const size_t a = *(const size_t *)left, b = *(const size_t *)right;
+  const gate_row *first = (const gate_row *)rows + a, *second = (const gate_row *)rows + b;
+  const int difference = rank(first->judged.verdict) - rank(second->judged.verdict);
+  if (difference) return difference;
+  const double one = size_of_change(first), other = size_of_change(second);
+  if (one != other) return one > other ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+size_t *gate_rows_ordered(const gate_comparison *comparison) {
+  size_t *order = malloc((comparison->row_count + 1) * sizeof *order);
+  if (!order) return NULL;
+  for (size_t i = 0; i < comparison->row_count; i++) order[i] = i;
+  if (comparison->row_count) qsort_r(order, comparison->row_count, sizeof *order, by_weight, comparison->rows);
+  return order;
+}
+
+void gate_put_headline(FILE *out, const gate_comparison *comparison) {
+  const size_t slower = comparison->counts[GATE_SLOWER], failed = comparison->counts[GATE_FAILED];
+  const size_t count = comparison->row_count;
+  if (slower)
+    fprintf(out, "%zu of %zu case%s %s slower", slower, count, count == 1 ? "" : "s", slower == 1 ? "is" : "are");
+  else
+    fputs(count ? "No case is slower" : "There is no case", out);
+  if (failed) fprintf(out, ", %zu failed", failed);
+}
+
+void gate_put_counts(FILE *out, const gate_comparison *comparison) {
+  static const gate_verdict order[] = {GATE_SLOWER, GATE_FAILED, GATE_FASTER, GATE_UNSURE, GATE_MISSING, GATE_SAME};
+  const char *between = "";
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    if (!comparison->counts[order[i]]) continue;
+    fprintf(out, "%s%zu %s", between, comparison->counts[order[i]], gate_verdict_name(order[i]));
+    between = ", ";
+  }
+}
+
+void gate_put_revision(FILE *out, gate_markup markup, const gate_run *run) {
+  if (!run->revision || !*run->revision) {
+    fputs("no revision", out);
+    return;
+  }
+  char digits[REVISION_DIGITS + 1];
+  snprintf(digits, sizeof digits, "%s", run->revision);
+  gate_put(out, markup, digits, 0);
+  if (run->dirty) gate_put(out, markup, " (with changes)", 0);
+}
+
+void gate_put_run(FILE *out, gate_markup markup, const gate_run *run) {
+  char date[GATE_CELL];
+  gate_put_revision(out, markup, run);
+  for (int i = 0; i < 3; i++) {
+    const char *text = i == 0 ? run->label : i == 1 ? gate_date_text(date, run->started) : run->suite;
+    if (!text || !*text) continue;
+    fputs(", ", out);
+    gate_put(out, markup, text, 100);
+  }
+  if (run->state == GATE_RUN_INTERRUPTED) fputs(", interrupted", out);
+  if (run->state == GATE_RUN_OPEN) fputs(", not finished", out);
+}
+
+void gate_each_fact(const gate_run *run, void (*put)(void *arg, const char *key, const char *value), void *arg) {
+  json_t *facts = run->fingerprint ? json_loads(run->fingerprint, 0, NULL) : NULL, *value;
+  const char *key;
+  json_object_foreach(facts, key, value) {
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    put(arg, key, json_is_string(value) ? json_string_value(value) : text ? text : "");
+    free(text);
+  }
+  if (!json_is_object(facts) && run->fingerprint && *run->fingerprint) put(arg, "machine", run->fingerprint);
+  json_decref(facts);
+}
