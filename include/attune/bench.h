@@ -69,8 +69,10 @@ ATTUNE_API attune_status attune_bench_add(attune_bench *bench, const attune_benc
 ATTUNE_API attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner, attune_device *device,
                                                    const attune_workload *workload, unsigned flags);
 
-/* The number of cases, and case `index` with its name, borrowed until the bench goes or a case is added; NULL out of range. */
+/* The number of cases; 0 for NULL. */
 ATTUNE_API size_t attune_bench_size(const attune_bench *bench);
+
+/* Case `index` with its name, borrowed until the bench goes or a case is added; NULL out of range. */
 ATTUNE_API const attune_bench_case *attune_bench_at(const attune_bench *bench, size_t index);
 
 /* Serves `attune bench` over the socket `fd`, until it says that it is done or goes: sets cases up, times them, tells the
