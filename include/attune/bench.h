@@ -35,6 +35,7 @@ enum {
   ATTUNE_BENCH_GRAPH = 2 /* the calls are captured once and replayed as a graph; needs a device */
 };
 
+/* What is timed. All that is not set is 0 or NULL. */
 typedef struct attune_bench_case {
   size_t size;      /* sizeof(attune_bench_case) */
   const char *name; /* copied; unique in its bench, 1 to 199 bytes without control characters: "sum/1M" */
