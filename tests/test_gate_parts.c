@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* --- command lines --- */
 
@@ -95,6 +96,33 @@ static void commands(void **state) {
   stopped = 1;
   SAYS(time_command("x=sleep 1000", 600, &visit), "interrupted");
   stopped = 0;
+}
+
+/* What a command that hangs has started goes with it. */
+static void a_whole_group_is_killed(void **state) {
+  (void)state;
+  gate_visit visit;
+  char line[256], text[32] = "";
+  snprintf(line, sizeof line, "x=sleep 1000 & echo $! >%s; wait", path_of("pid"));
+  SAYS(time_command(line, 1, &visit), "hung (more than 1 s)");
+  FILE *stream = fopen(path_of("pid"), "r");
+  assert_non_null(stream);
+  assert_non_null(fgets(text, sizeof text, stream));
+  fclose(stream);
+  const pid_t pid = (pid_t)strtol(text, NULL, 10);
+  assert_true(pid > 1);
+  for (int i = 0; i < 3000 && kill(pid, 0) == 0; i++) { /* until the one that takes orphans has taken it */
+    char path[64], state_line[256] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    stream = fopen(path, "r");
+    if (!stream || !fgets(state_line, sizeof state_line, stream) || strstr(state_line, ") Z ")) {
+      if (stream) fclose(stream);
+      return;
+    }
+    fclose(stream);
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  }
+  assert_true(kill(pid, 0) < 0 && errno == ESRCH);
 }
 
 /* More than a pipe holds, on standard error: the process must not wait for a reader. */
@@ -197,8 +225,15 @@ static void no_revision(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(command_lines),        TEST(builds),    TEST(commands),    TEST(a_command_that_talks_much),
-      TEST(slow_cases_cost_less), TEST(summaries), TEST(the_machine), TEST(no_revision),
+      TEST(command_lines),
+      TEST(builds),
+      TEST(commands),
+      TEST(a_whole_group_is_killed),
+      TEST(a_command_that_talks_much),
+      TEST(slow_cases_cost_less),
+      TEST(summaries),
+      TEST(the_machine),
+      TEST(no_revision),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,8 @@ ATTUNE_API size_t attune_bench_size(const attune_bench *bench);
 ATTUNE_API const attune_bench_case *attune_bench_at(const attune_bench *bench, size_t index);
 
 /* Serves `attune bench` over the socket `fd`, until it says that it is done or goes: sets cases up, times them, tells the
- * times. What `run` prints to standard output is left alone. Errors: INVALID_ARGUMENT, IO_ERROR, BAD_DATA (not the protocol). */
+ * times. What `run` prints to standard output is left alone. Errors: INVALID_ARGUMENT, IO_ERROR, OUT_OF_MEMORY,
+ * BAD_DATA (not the protocol). */
 ATTUNE_API attune_status attune_bench_serve(attune_bench *bench, int fd);
 
 /* Does what the arguments ask: serves `attune bench`, which adds an argument of its own as the last, or lists the cases on

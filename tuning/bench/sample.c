@@ -110,12 +110,14 @@ static attune_status make_streams(at_bench_timing *t) {
   return status == ATTUNE_OK ? attune_event_create(&t->stop, device) : status;
 }
 
+static int turn_of(const at_bench_entry *entry) {
+  return entry->turn ? entry->turn(entry->shown.arg) : 0;
+}
+
+/* From now on the caches are emptied before every unit. */
 static attune_status make_flush(at_bench_timing *t) {
-  const attune_bench_case *c = &t->entry->shown;
-  const int turn = t->entry->turn ? t->entry->turn(c->arg) : 0;
-  t->flushed = (c->flags & ATTUNE_BENCH_COLD) && turn == 0;
-  if (!t->flushed) return ATTUNE_OK;
-  t->flush_bytes = at_caches_bytes(c->device);
+  t->flushed = true;
+  t->flush_bytes = at_caches_bytes(t->entry->shown.device);
   if (t->start) return attune_alloc(&t->flush, t->stream, t->flush_bytes);
   t->flush = at_caches_memory(t->flush_bytes);
   return t->flush ? ATTUNE_OK
@@ -128,16 +130,18 @@ static attune_status capture_calls(void *user, attune_stream *stream) {
 }
 
 /* A graph of some calls: one where the caches are emptied between replays, else as many as a part of a sample takes, and a
- * whole turn of the operands. */
+ * whole turn of the operands. Where that takes too long, the caches are emptied instead. */
 static attune_status make_graph(at_bench_timing *t, double once_ns, double sample_ns) {
   const at_bench_entry *entry = t->entry;
-  if (!(entry->shown.flags & ATTUNE_BENCH_GRAPH)) return ATTUNE_OK;
-  const int turn = entry->turn ? entry->turn(entry->shown.arg) : 0;
+  const bool cold = entry->shown.flags & ATTUNE_BENCH_COLD;
+  const int turn = cold ? turn_of(entry) : 0;
   const double calls = once_ns > 0.0 ? sample_ns / once_ns : MOST_GRAPH_CALLS;
+  attune_status status = ATTUNE_OK;
+  if (cold && !t->flushed && (double)turn > 2.0 * calls) status = make_flush(t);
   t->unit = t->flushed ? 1 : calls > MOST_GRAPH_CALLS ? MOST_GRAPH_CALLS : calls < 1.0 ? 1 : (int)calls;
-  if (t->unit < turn) t->unit = turn;
+  if (!t->flushed && t->unit < turn) t->unit = turn;
   attune_graph *graph = NULL;
-  attune_status status = attune_graph_create(&graph, entry->shown.device);
+  if (status == ATTUNE_OK) status = attune_graph_create(&graph, entry->shown.device);
   if (status == ATTUNE_OK) status = attune_graph_capture_callback(graph, t->made, NULL, capture_calls, t);
   t->graph = graph;
   return status;
@@ -171,7 +175,7 @@ static attune_status calibrate(at_bench_timing *t, double sample_ns) {
   double unit_ns = 0.0;
   t->unit = 1;
   attune_status status = warm_up(t, sample_ns, &unit_ns);
-  if (status == ATTUNE_OK) status = make_graph(t, unit_ns, sample_ns);
+  if (status == ATTUNE_OK && (t->entry->shown.flags & ATTUNE_BENCH_GRAPH)) status = make_graph(t, unit_ns, sample_ns);
   if (status == ATTUNE_OK && t->graph) status = warm_up(t, sample_ns, &unit_ns);
   const double units = unit_ns > 0.0 ? sample_ns / unit_ns : MOST_UNITS;
   t->units = units > MOST_UNITS ? MOST_UNITS : units < 1.0 ? 1 : (int64_t)(units + 0.5);
@@ -188,7 +192,7 @@ attune_status at_bench_open(at_bench_timing *out, const at_bench_entry *entry, d
   if (status != ATTUNE_OK) return fail_of("set_up", status);
   out->entry = entry;
   status = make_streams(out);
-  if (status == ATTUNE_OK) status = make_flush(out);
+  if (status == ATTUNE_OK && (c->flags & ATTUNE_BENCH_COLD) && turn_of(entry) == 0) status = make_flush(out);
   if (status == ATTUNE_OK) status = calibrate(out, sample_ns);
   if (status != ATTUNE_OK) at_bench_close(out);
   return status;

@@ -2,6 +2,7 @@
  * workload_cases.c: a case for each problem of a workload: the operation's public function, called as a program calls it
  * (at_op.calls_*). Where an operation has no such calls, and where they may not be captured, it is the plan that the tuner
  * dispatches to, launched. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,10 +102,11 @@ static attune_status run(void *arg, attune_stream *stream) {
   return make_calls(arg, stream, 0, 1);
 }
 
+/* As many as are twice the cache. */
 static int turn(void *arg) {
   const problem_case *c = arg;
-  const double bytes = (double)c->set->copies * (double)c->set->set_bytes;
-  return c->cold && bytes >= 2.0 * (double)c->device->properties.cache_bytes ? c->set->copies : 0;
+  const double bytes = (double)c->set->set_bytes, all = 2.0 * (double)c->device->properties.cache_bytes;
+  return c->cold && bytes * (double)c->set->copies >= all ? (int)ceil(all / bytes) : 0;
 }
 
 static void seed(void *arg, uint64_t number) {
