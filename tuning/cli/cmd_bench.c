@@ -11,8 +11,8 @@
 #include "tuning/gate/comparison.h"
 #include "tuning/gate/say.h"
 
-enum { ROUNDS = 16, SAMPLES = 5, MORE_ROUNDS = 16, ROUNDS_MOST = 10000 };
-#define SAMPLE_NS 4e6
+enum { ROUNDS = 24, SAMPLES = 60, MORE_ROUNDS = 16, ROUNDS_MOST = 10000 };
+#define SAMPLE_NS 2e5
 #define CASE_S 20.0 /* for a case in all, unless that is less than its least number of samples */
 #define UNSURE_S \
   2.2 /* a case: after that long in all the unsure ones get no more rounds, so 50 cases end within 2 minutes */
