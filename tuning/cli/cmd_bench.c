@@ -11,9 +11,9 @@
 #include "tuning/gate/comparison.h"
 #include "tuning/gate/say.h"
 
-enum { ROUNDS = 16, SAMPLES = 5, MORE_ROUNDS = 16, ROUNDS_MOST = 10000 };
-#define SAMPLE_NS 4e6
-#define CASE_S 20.0 /* for a case in all, unless that is less than its least number of samples */
+enum { ROUNDS = 24, SAMPLES = 32, SAMPLES_LEAST = 5, MORE_ROUNDS = 24, ROUNDS_MOST = 10000 };
+#define SAMPLE_NS 25e4 /* short: on a busy machine few are disturbed, and the faster half is what counts */
+#define CASE_S 20.0   /* for a case in all, unless that is less than its least number of samples */
 #define UNSURE_S \
   2.2 /* a case: after that long in all the unsure ones get no more rounds, so 50 cases end within 2 minutes */
 #define HANG_S 120.0 /* for one answer, so for a set-up or a sample */
@@ -141,6 +141,7 @@ static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
   const bench_options *o = b->options;
   gate_schedule s = {.rounds = o->rounds,
                      .samples = SAMPLES,
+                     .samples_least = SAMPLES_LEAST,
                      .sample_ns = SAMPLE_NS,
                      .time_s = o->time_s,
                      .case_s = CASE_S,

@@ -41,6 +41,7 @@ typedef struct gate_judging {
 
 typedef struct gate_schedule {
   int rounds, samples; /* of a case in a round */
+  int samples_least;   /* where one takes longer than sample_ns; 0: as many */
   double sample_ns;    /* about the length of one */
   double time_s;       /* no round begins after it, and of the first one all is done; 0: no bound */
   double case_s;       /* a case that would take longer in all gets fewer samples, then fewer rounds */
