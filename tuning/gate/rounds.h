@@ -36,7 +36,8 @@ typedef struct gate_judging {
   gate_rule rule;
   int looks;     /* in all, 1 or more */
   int rounds;    /* added before each look but the first */
-  double case_s; /* times the number of cases: after so long none of those begins; 0: no bound */
+  double case_s; /* times the number of cases: after so long no added round begins, nor a planned one; 0: no bound */
+  int enough;    /* ... from this round on: what a verdict needs */
 } gate_judging;
 
 typedef struct gate_schedule {
