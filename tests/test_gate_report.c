@@ -122,7 +122,7 @@ static void test_no_cases_and_one(void **unused) {
     made m;
     made_create(&m, count, NULL, 0, 1);
     char *text = made_markdown(&m.comparison);
-    assert_non_null(strstr(text, count ? "No case is slower" : "There is no case"));
+    assert_non_null(strstr(text, count ? "No case is slower\n" : "There is no case\n"));
     free(text);
     text = made_junit(&m.comparison);
     assert_non_null(strstr(text, count ? "tests=\"1\"" : "tests=\"0\""));
@@ -169,6 +169,21 @@ static void test_markdown_says_what_changed_first(void **unused) {
   made_free(&m);
 }
 
+/* Where nothing is surely slower, what is not known is said in the same breath. */
+static void test_headline_does_not_hide_what_is_unsure(void **unused) {
+  (void)unused;
+  made m;
+  made_create(&m, 3, NULL, 0, 1);
+  for (int i = 0; i < 3; i++) m.comparison.rows[i].judged.verdict = i ? GATE_UNSURE : GATE_SAME;
+  memset(m.comparison.counts, 0, sizeof m.comparison.counts);
+  m.comparison.counts[GATE_SAME] = 1;
+  m.comparison.counts[GATE_UNSURE] = 2;
+  char *text = made_markdown(&m.comparison);
+  assert_non_null(strstr(text, "### attune: No case is surely slower, 2 unsure\n"));
+  free(text);
+  made_free(&m);
+}
+
 /* In each line of a table the pipes are the columns', and no name begins a line, a mention or a tag. */
 static void test_markdown_names_are_no_markup(void **unused) {
   (void)unused;
@@ -178,6 +193,7 @@ static void test_markdown_names_are_no_markup(void **unused) {
   assert_int_equal(count_of(text, "\n| "), HOSTILE + 2);
   for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
     assert_null(strstr(line, "@everyone"));
+    assert_null(strstr(line, "#12 "));
     assert_null(strstr(line, "script>"));
     assert_null(strstr(line, "<!--"));
     assert_null(strstr(line, "www."));
@@ -219,6 +235,8 @@ static void test_json_has_everything(void **unused) {
   made_create(&m, 14, NULL, 0, 3);
   m.head.cases[0].visits[0].samples[1].ns = NAN;
   m.comparison.differences = (char[]){"kernel: 6.1 and 6.2"};
+  m.head.roofs = m.roofs;
+  m.head.roof_count = MADE_ROOFS;
   char *text = made_json(&m.comparison);
   json_t *json = json_loads(text, 0, NULL), *rows = json_object_get(json, "rows");
   assert_non_null(json);
@@ -229,6 +247,9 @@ static void test_json_has_everything(void **unused) {
   const json_t *head = json_object_get(json, "head");
   assert_string_equal(json_string_value(json_object_get(json_object_get(head, "fingerprint"), "kernel")), "6.1.0");
   assert_true(json_is_true(json_object_get(head, "dirty")));
+  const json_t *roofs = json_object_get(head, "roofs");
+  assert_int_equal(json_array_size(roofs), MADE_ROOFS);
+  assert_true(json_number_value(json_object_get(json_array_get(roofs, 1), "flops_s")) == m.roofs[1].flops_s);
   for (size_t i = 0; i < 14; i++) {
     const json_t *row = json_array_get(rows, i);
     const gate_row *made_row = &m.comparison.rows[i];
@@ -373,6 +394,7 @@ int main(void) {
       cmocka_unit_test(test_full_disk_is_false),
       cmocka_unit_test(test_no_cases_and_one),
       cmocka_unit_test(test_markdown_says_what_changed_first),
+      cmocka_unit_test(test_headline_does_not_hide_what_is_unsure),
       cmocka_unit_test(test_markdown_names_are_no_markup),
       cmocka_unit_test(test_markdown_is_cut),
       cmocka_unit_test(test_json_has_everything),

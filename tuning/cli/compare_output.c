@@ -102,7 +102,7 @@ static page load_histories(const gate_comparison *c, const char *results) {
 
 static bool write_html(FILE *out, const gate_comparison *c, const char *results) {
   page p = load_histories(c, results);
-  const bool written = gate_report_html(out, c, p.histories, p.count, NULL, 0);
+  const bool written = gate_report_html(out, c, p.histories, p.count, c->head->roofs, c->head->roof_count);
   for (size_t i = 0; i < p.count; i++) gate_history_free(&p.histories[i]);
   free(p.histories);
   return written;

@@ -52,18 +52,10 @@ static json_t *histories_json(const gate_page *page) {
 }
 
 static json_t *roofs_json(const gate_page *page) {
-  json_t *roofs = json_array();
-  for (size_t i = 0; i < page->roof_count; i++) {
-    const gate_roof *roof = &page->roofs[i];
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "device", gate_json_string(roof->device), "dtype",
-                             gate_json_string(roof->dtype), "bytes_s", gate_json_number(roof->bytes_s), "flops_s",
-                             gate_json_number(roof->flops_s));
-    if (!append(roofs, json)) {
-      json_decref(roofs);
-      return NULL;
-    }
-  }
-  return roofs;
+  json_t *roofs = gate_json_roofs(page->roofs, page->roof_count);
+  if (roofs && make_harmless(roofs)) return roofs;
+  json_decref(roofs);
+  return NULL;
 }
 
 /* jansson gives ASCII; outside of texts JSON has none of the three. */

@@ -11,11 +11,12 @@ static json_t *run_json(const gate_run *run) {
       [GATE_RUN_COMPLETE] = "complete", [GATE_RUN_INTERRUPTED] = "interrupted", [GATE_RUN_OPEN] = "open"};
   json_t *fingerprint = run->fingerprint ? json_loads(run->fingerprint, 0, NULL) : NULL;
   if (!fingerprint) fingerprint = gate_json_string(run->fingerprint);
-  return json_pack("{s:I, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:s, s:I}", "run", (json_int_t)run->id, "suite",
-                   gate_json_string(run->suite), "label", gate_json_string(run->label), "revision",
+  return json_pack("{s:I, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:s, s:I, s:o}", "run", (json_int_t)run->id,
+                   "suite", gate_json_string(run->suite), "label", gate_json_string(run->label), "revision",
                    gate_json_string(run->revision), "dirty", run->dirty, "fingerprint", fingerprint, "command",
                    gate_json_string(run->command), "started", (json_int_t)run->started, "ended", (json_int_t)run->ended,
-                   "pair", (json_int_t)run->pair, "state", states[run->state], "cases", (json_int_t)run->case_count);
+                   "pair", (json_int_t)run->pair, "state", states[run->state], "cases", (json_int_t)run->case_count,
+                   "roofs", gate_json_roofs(run->roofs, run->roof_count));
 }
 
 static json_t *counts_json(const gate_comparison *comparison) {

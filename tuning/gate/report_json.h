@@ -14,6 +14,7 @@ json_t *gate_json_number(double value);
 /* Bytes that are no UTF-8 as U+FFFD, nothing else changed; NULL text: null. */
 json_t *gate_json_string(const char *text);
 json_t *gate_json_history(const gate_history *history);
+json_t *gate_json_roofs(const gate_roof *roofs, size_t count);
 /* `whole`: with everything that was measured; else a visit is the times of its samples. */
 json_t *gate_json_row(const gate_comparison *comparison, const gate_row *row, bool whole);
 

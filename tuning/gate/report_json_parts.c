@@ -128,3 +128,18 @@ json_t *gate_json_history(const gate_history *history) {
                    gate_json_string(history->device), "mode", gate_json_string(history->mode), "points",
                    points_json(history), "changes", changes_json(history));
 }
+
+json_t *gate_json_roofs(const gate_roof *roofs, size_t count) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < count; i++) {
+    const gate_roof *roof = &roofs[i];
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o}", "device", gate_json_string(roof->device), "dtype",
+                  gate_json_string(roof->dtype), "bytes_s", known(roof->bytes_s), "flops_s", known(roof->flops_s));
+    if (json_array_append_new(list, json)) {
+      json_decref(list);
+      return NULL;
+    }
+  }
+  return list;
+}

@@ -189,7 +189,8 @@ if (devices.length) show("roofline", "Device", devices, (figure, width, i) => dr
 if (data.rows.some((r) => r.bytes && !r.flops && sideOf(r))) show("bandwidth", "", [""], (figure) => drawBandwidth(figure, names, 40));
 const histories = data.histories.filter((h) => h.points.length);
 if (histories.length) {
-  show("history", "Case", histories.map((h) => h.case), (figure, width, i) => {
+  const labels = histories.map((h) => histories.filter((other) => other.case === h.case).length > 1 ? `${h.case} [${h.mode} ${h.device}]` : h.case);
+  show("history", "Case", labels, (figure, width, i) => {
     drawHistory(figure, histories[i], width);
     listChanges(histories[i]);
   });

@@ -60,12 +60,13 @@ size_t *gate_rows_ordered(const gate_comparison *comparison) {
 
 void gate_put_headline(FILE *out, const gate_comparison *comparison) {
   const size_t slower = comparison->counts[GATE_SLOWER], failed = comparison->counts[GATE_FAILED];
-  const size_t count = comparison->row_count;
+  const size_t unsure = slower ? 0 : comparison->counts[GATE_UNSURE], count = comparison->row_count;
   if (slower)
     fprintf(out, "%zu of %zu case%s %s slower", slower, count, count == 1 ? "" : "s", slower == 1 ? "is" : "are");
   else
-    fputs(count ? "No case is slower" : "There is no case", out);
+    fputs(!count ? "There is no case" : unsure ? "No case is surely slower" : "No case is slower", out);
   if (failed) fprintf(out, ", %zu failed", failed);
+  if (unsure) fprintf(out, ", %zu unsure", unsure);
 }
 
 void gate_put_counts(FILE *out, const gate_comparison *comparison) {
@@ -107,7 +108,8 @@ void gate_each_fact(const gate_run *run, void (*put)(void *arg, const char *key,
   const char *key;
   json_object_foreach(facts, key, value) {
     char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    put(arg, key, json_is_string(value) ? json_string_value(value) : text ? text : "");
+    const char *told = json_is_string(value) ? json_string_value(value) : text ? text : "";
+    if (*told) put(arg, key, told);
     free(text);
   }
   if (!json_is_object(facts) && run->fingerprint && *run->fingerprint) put(arg, "machine", run->fingerprint);

@@ -49,8 +49,11 @@ int gate_character_width(uint32_t c) {
 
 /* Whatever means something to Markdown, or makes GitHub link or call somebody: an entity is text and never structure. */
 static void put_ascii(FILE *out, gate_markup markup, char c) {
-  const char *special = markup == GATE_MARKDOWN ? "\\`*_{}[]()<>#|~@&!:.$\"'" : markup == GATE_XML ? "&<>\"'" : "";
-  if (strchr(special, c))
+  const char *special = markup == GATE_MARKDOWN ? "\\`*_{}[]()<>|~&!:.$\"'" : markup == GATE_XML ? "&<>\"'" : "";
+  /* Names of people and numbers of issues are looked for after entities were read, in the text between two tags. */
+  if (markup == GATE_MARKDOWN && (c == '@' || c == '#'))
+    fprintf(out, "<span>%c</span>", c);
+  else if (strchr(special, c))
     fprintf(out, "&#%d;", c);
   else
     fputc(c, out);

@@ -45,14 +45,14 @@ const char *gate_row_reason(const gate_row *row);
  * NULL: no memory. */
 size_t *gate_rows_ordered(const gate_comparison *comparison);
 
-/* "2 of 50 cases are slower"; "3 faster, 45 same". */
+/* "2 of 50 cases are slower, 1 failed"; "2 slower, 1 failed, 3 faster, 44 same". */
 void gate_put_headline(FILE *out, const gate_comparison *comparison);
 void gate_put_counts(FILE *out, const gate_comparison *comparison);
 /* "3c8a6f8d21 (with changes), main, 2026-01-31 12:00 UTC, suite.csv", and where the run is not whole, that. */
 void gate_put_run(FILE *out, gate_markup markup, const gate_run *run);
 /* "3c8a6f8d21", "-" for none. */
 void gate_put_revision(FILE *out, gate_markup markup, const gate_run *run);
-/* Calls `put` for each entry of a run's fingerprint. */
+/* Calls `put` for each entry that is not empty of a run's fingerprint. */
 void gate_each_fact(const gate_run *run, void (*put)(void *arg, const char *key, const char *value), void *arg);
 
 /* What is written reached its file. */

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cli_compare.c: `attune compare` and `attune history` on result files and tuning databases made here: what is told,
+ * exit codes, reports, and files that cannot be read or compared. */
+#include "tests/cli_fixture.h"
+
+#include "tuning/gate/results.h"
+#include "tuning/store.h"
+
+enum { CASES = 6, ROUNDS = 16, SAMPLES = 4 };
+
+/* A run to make: the first case's time is multiplied by `factor`. */
+typedef struct plan {
+  const char *file, *label, *fingerprint, *first;
+  double factor;
+  int64_t started, pair;
+  int rounds;
+  bool first_failed, first_missing;
+} plan;
+
+static const plan usual = {.file = "r.db",
+                           .label = "",
+                           .fingerprint = "{\"cpu\": \"one\"}",
+                           .first = "case/0",
+                           .factor = 1.0,
+                           .started = 1000,
+                           .rounds = ROUNDS};
+
+static char *text(const char *words) {
+  return (char *)(uintptr_t)words;
+}
+
+static const char *in_folder(const char *name) {
+  static char paths[4][128];
+  static int next;
+  char *path = paths[next++ % 4];
+  snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+  return path;
+}
+
+static void fine(char *error) {
+  if (error) fail_msg("%s", error);
+}
+
+/* A small number from -1 to 1 that looks random and is always the same. */
+static double jitter(unsigned a, unsigned b, unsigned c) {
+  const unsigned hash = (a * 2654435761u ^ b * 40503u * 65537u ^ c * 2246822519u) * 3266489917u;
+  return (double)(hash >> 8) / 8388608.0 - 1.0;
+}
+
+static void add_case(gate_file *file, const plan *p, int64_t run, int i) {
+  char name[32];
+  snprintf(name, sizeof name, "case/%d", i);
+  gate_case c = {.name = i ? name : text(p->first), .device = text("-"), .mode = text("hot"), .dtype = text("-")};
+  if (!i && p->first_failed) {
+    c.state = GATE_CASE_FAILED;
+    c.message = text("crashed (signal 11)");
+    fine(gate_file_add(file, run, &c, NULL));
+    return;
+  }
+  for (int r = 0; r < p->rounds; r++) {
+    gate_sample samples[SAMPLES];
+    for (int k = 0; k < SAMPLES; k++)
+      samples[k] = (gate_sample){
+          .ns = 100.0 * (i + 1) * (i ? 1.0 : p->factor) *
+                (1.0 + 0.002 * jitter((unsigned)run + (unsigned)p->started, (unsigned)(r * CASES + i), (unsigned)k)),
+          .start = 1};
+    const gate_visit visit = {.round = r, .calls = 1, .load = -1.0, .samples = samples, .sample_count = SAMPLES};
+    fine(gate_file_add(file, run, &c, &visit));
+  }
+}
+
+/* Its number. */
+static int64_t save(plan p) {
+  gate_file *file = NULL;
+  gate_run run = {.suite = text("made"),
+                  .label = text(p.label),
+                  .revision = text("0123456789abcdef0123456789abcdef01234567"),
+                  .fingerprint = text(p.fingerprint),
+                  .command = text("made"),
+                  .started = p.started,
+                  .pair = p.pair};
+  fine(gate_file_open(&file, in_folder(p.file), true));
+  fine(gate_file_begin(file, &run));
+  for (int i = p.first_missing; i < CASES; i++) add_case(file, &p, run.id, i);
+  fine(gate_file_end(file, run.id, GATE_RUN_COMPLETE));
+  gate_file_close(file);
+  return run.id;
+}
+
+static plan with_factor(double factor) {
+  plan p = usual;
+  p.factor = factor;
+  return p;
+}
+
+/* Base and head, which alternated: runs 1 and 2. */
+static void save_pair(double factor) {
+  plan head = with_factor(factor);
+  head.pair = save(usual);
+  (void)save(head);
+}
+
+/* --- verdicts --- */
+
+static void tells_what_became_slower(void **state) {
+  (void)state;
+  save_pair(1.05);
+  expect_run(1, "compare", in_folder("r.db"));
+  expect_out("case/0");
+  expect_out("+5.0 %");
+  expect_out("slower");
+  expect_out("1 of 6 cases is slower");
+  expect_out("5 same");
+  expect_out("they alternated");
+  expect_out("base: 0123456789");
+  assert_string_equal(err_text, "");
+  assert_true(strstr(out_text, "case/0") < strstr(out_text, "case/1"));
+}
+
+static void nothing_slower_is_no_failure(void **state) {
+  (void)state;
+  save_pair(1.0);
+  expect_run(0, "compare", in_folder("r.db"));
+  expect_out("No case is slower: 6 same");
+  save_pair(0.9); /* runs 3 and 4: the latest pair */
+  expect_run(0, "compare", in_folder("r.db"));
+  expect_out("faster");
+}
+
+static void names_runs_of_files(void **state) {
+  (void)state;
+  save_pair(1.05);
+  plan later = usual;
+  later.started = 100000;
+  later.label = "alone";
+  (void)save(later);
+  char base[128], head[128], alone[128], pair[128];
+  snprintf(base, sizeof base, "%s:1", in_folder("r.db"));
+  snprintf(head, sizeof head, "%s:2", in_folder("r.db"));
+  snprintf(alone, sizeof alone, "%s:alone", in_folder("r.db"));
+  snprintf(pair, sizeof pair, "%s:1", in_folder("r.db"));
+  expect_run(1, "compare", in_folder("r.db")); /* not the latest run: the latest pair */
+  expect_run(1, "compare", base, head);
+  expect_out("they alternated");
+  expect_run(0, "compare", head, base);
+  expect_run(1, "compare", pair);
+  expect_run(1, "compare", alone, head);
+  expect_out("they did not alternate");
+  expect_run(2, "compare", alone);
+  expect_error("no pair");
+  snprintf(alone, sizeof alone, "%s:nightly", in_folder("r.db"));
+  expect_run(2, "compare", base, alone);
+  expect_error("has no run \"nightly\"");
+}
+
+static void the_threshold_is_the_users(void **state) {
+  (void)state;
+  save_pair(1.05);
+  expect_run(0, "compare", in_folder("r.db"), "--threshold", "10");
+  expect_out("6 same");
+  expect_run(0, "compare", in_folder("r.db"), "--alpha", "1e-9");
+  expect_out("too few rounds");
+}
+
+static void a_case_that_fails_now_is_a_regression(void **state) {
+  (void)state;
+  plan broken = usual;
+  broken.first_failed = true;
+  broken.pair = save(usual);
+  (void)save(broken);
+  expect_run(1, "compare", in_folder("r.db"));
+  expect_out("crashed (signal 11)");
+  empty_folder();
+  broken.pair = 0;
+  broken.pair = save(broken); /* it failed before too */
+  (void)save(broken);
+  expect_run(0, "compare", in_folder("r.db"));
+  empty_folder();
+  plan gone = usual;
+  gone.first_missing = true;
+  gone.pair = save(usual);
+  (void)save(gone);
+  expect_run(0, "compare", in_folder("r.db"));
+  expect_out("missing");
+}
+
+/* --- reports --- */
+
+static void writes_reports(void **state) {
+  (void)state;
+  save_pair(1.05);
+  expect_run(1, "compare", in_folder("r.db"), "--json");
+  json_t *value = parse_out();
+  assert_int_equal(member(json_object_get(value, "counts"), "slower"), 1);
+  assert_int_equal(json_array_size(json_object_get(value, "rows")), CASES);
+  json_decref(value);
+  expect_run(1, "compare", in_folder("r.db"), "--markdown", "-");
+  expect_out("1 of 6 cases is slower");
+  expect_out("|");
+  expect_run(1, "compare", in_folder("r.db"), "--junit", in_folder("j.xml"), "--html", in_folder("p.html"));
+  expect_out("they alternated"); /* the table is printed all the same */
+  char *junit = read_file(in_folder("j.xml")), *html = read_file(in_folder("p.html"));
+  assert_non_null(strstr(junit, "<testsuite"));
+  assert_non_null(strstr(html, "</html>"));
+  free(junit);
+  free(html);
+}
+
+static void refuses_reports_that_cannot_be_written(void **state) {
+  (void)state;
+  save_pair(1.0);
+  expect_run(2, "compare", in_folder("r.db"), "--html", in_folder("nowhere/p.html"));
+  expect_error("cannot write");
+  expect_run(2, "compare", in_folder("r.db"), "--json", "--markdown", "-");
+  expect_error("should be one");
+  if (access("/dev/full", W_OK) == 0) {
+    expect_run(2, "compare", in_folder("r.db"), "--junit", "/dev/full");
+    expect_error("cannot write /dev/full");
+  }
+}
+
+/* --- refused --- */
+
+static void refuses_wrong_usage(void **state) {
+  (void)state;
+  save_pair(1.0);
+  expect_run(2, "compare");
+  expect_error("nothing to compare");
+  expect_run(2, "compare", "a", "b", "c");
+  expect_error("a third side, \"c\"");
+  expect_run(2, "compare", in_folder("r.db"), "--threshold", "-1");
+  expect_error("--threshold is \"-1\"; should be a percentage");
+  expect_run(2, "compare", in_folder("r.db"), "--threshold", "nan");
+  expect_run(2, "compare", in_folder("r.db"), "--alpha", "0");
+  expect_error("--alpha is \"0\"; should be a chance");
+  expect_run(2, "compare", in_folder("r.db"), "--alpha", "0.1x");
+}
+
+static void refuses_other_machines(void **state) {
+  (void)state;
+  plan other = usual;
+  other.file = "o.db";
+  other.fingerprint = "{\"cpu\": \"two\\u001b[31m\"}";
+  (void)save(usual);
+  (void)save(other);
+  expect_run(2, "compare", in_folder("r.db"), in_folder("o.db"));
+  expect_error("--allow-different");
+  expect_error("cpu: one, now two");
+  assert_null(strchr(err_text, '\033'));
+  expect_run(0, "compare", in_folder("r.db"), in_folder("o.db"), "--allow-different");
+  expect_out("differs: cpu: one, now two");
+  assert_null(strchr(out_text, '\033'));
+}
+
+static void refuses_no_common_case(void **state) {
+  (void)state;
+  gate_file *file = NULL;
+  gate_run run = {.suite = text("made"),
+                  .label = text(""),
+                  .revision = text(""),
+                  .fingerprint = text(usual.fingerprint),
+                  .command = text(""),
+                  .started = 1};
+  (void)save(usual);
+  fine(gate_file_open(&file, in_folder("o.db"), true));
+  fine(gate_file_begin(file, &run));
+  fine(gate_file_end(file, run.id, GATE_RUN_COMPLETE));
+  gate_file_close(file);
+  expect_run(2, "compare", in_folder("r.db"), in_folder("o.db"));
+  expect_error("the head has no cases");
+}
+
+static void refuses_what_is_no_result_file(void **state) {
+  (void)state;
+  (void)save(usual);
+  write_file(in_folder("text"), "not a database");
+  expect_run(2, "compare", in_folder("none.db"), in_folder("r.db"));
+  expect_error("none.db");
+  expect_run(2, "compare", in_folder("r.db"), in_folder("text"));
+  expect_error("text");
+  assert_int_equal(truncate(in_folder("r.db"), 5000), 0);
+  expect_run(2, "compare", in_folder("r.db"), in_folder("r.db"));
+  assert_string_equal(out_text, "");
+}
+
+/* A name that a terminal would obey is shown, not obeyed. */
+static void names_are_made_harmless(void **state) {
+  (void)state;
+  plan head = usual;
+  head.first = "evil\xc2\x9b"
+               "31m";
+  plan base = head;
+  head.pair = save(base);
+  (void)save(head);
+  expect_run(0, "compare", in_folder("r.db"));
+  assert_null(strstr(out_text, "\xc2\x9b"));
+}
+
+/* --- tuning databases --- */
+
+static void store_winner(const char *file, const char *fingerprint, const char *problem, double ns) {
+  at_store *store = NULL;
+  attune_decision d;
+  memset(&d, 0, sizeof d);
+  snprintf(d.problem, sizeof d.problem, "%s", problem);
+  snprintf(d.device, sizeof d.device, "host");
+  snprintf(d.implementation, sizeof d.implementation, "reference");
+  snprintf(d.default_implementation, sizeof d.default_implementation, "reference");
+  snprintf(d.measure, sizeof d.measure, "hot");
+  d.implementation_version = 1;
+  d.time_ns = ns;
+  d.default_time_ns = ns * 2;
+  d.spread = 0.004;
+  d.placement_spread = 0.001;
+  d.samples = 40;
+  d.candidates = 2;
+  d.complete = 1;
+  d.tuned_at = 1700000000;
+  OK(at_store_open(&store, in_folder(file), AT_STORE_READ_WRITE));
+  OK(at_store_put(store, fingerprint, "family", &d, NULL, 0, 1000));
+  at_store_close(store);
+}
+
+static void store_winners(const char *file, const char *fingerprint, double factor) {
+  char problem[64];
+  for (int i = 0; i < CASES; i++) {
+    snprintf(problem, sizeof problem, "gemm f32 nn %dx8x8 strict", 8 * (i + 1));
+    store_winner(file, fingerprint, problem, 1000.0 * (i + 1) * (i ? 1.0 : factor));
+  }
+}
+
+static void compares_tuning_databases(void **state) {
+  (void)state;
+  store_winners("old.db", "A GPU; driver 1; attune 1", 1.0);
+  store_winners("new.db", "A GPU; driver 2; attune 1", 1.06);
+  expect_run(1, "compare", in_folder("old.db"), in_folder("new.db"));
+  expect_out("gemm f32 nn 8x8x8 strict");
+  expect_out("+6.0 %");
+  expect_out("1 of 6 cases is slower");
+  expect_out("driver 1; attune 1, now A GPU; driver 2");
+  expect_run(0, "compare", in_folder("new.db"), in_folder("old.db"));
+  expect_out("faster");
+  expect_run(0, "compare", in_folder("old.db"), in_folder("old.db"));
+  expect_out("6 same");
+  expect_run(1, "compare", in_folder("old.db"), in_folder("new.db"), "--json");
+  json_decref(parse_out());
+  expect_run(1, "compare", in_folder("old.db"), in_folder("new.db"), "--html", in_folder("p.html"), "--markdown", "-");
+  expect_out("gemm f32 nn 8x8x8 strict");
+}
+
+static void other_devices_winners_are_not_compared_unasked(void **state) {
+  (void)state;
+  store_winners("old.db", "A GPU; driver 1; attune 1", 1.0);
+  store_winners("new.db", "Another GPU; driver 1; attune 1", 1.0);
+  expect_run(2, "compare", in_folder("old.db"), in_folder("new.db"));
+  expect_error("--allow-different");
+  expect_run(0, "compare", in_folder("old.db"), in_folder("new.db"), "--allow-different");
+}
+
+static void a_database_is_compared_with_a_database(void **state) {
+  (void)state;
+  (void)save(usual);
+  store_winners("old.db", "A GPU; driver 1; attune 1", 1.0);
+  expect_run(2, "compare", in_folder("old.db"), in_folder("r.db"));
+  expect_error("old.db is a tuning database");
+  expect_run(2, "compare", in_folder("r.db"), in_folder("old.db"));
+  expect_error("old.db is a tuning database");
+  expect_run(2, "compare", in_folder("old.db"));
+  expect_error("name a second one");
+}
+
+/* --- history --- */
+
+static void save_history(void) {
+  for (int i = 0; i < 16; i++) {
+    plan p = with_factor(i < 9 ? 1.0 : 1.2);
+    p.started = 1000 + 100 * i;
+    p.rounds = 2;
+    (void)save(p);
+  }
+}
+
+static void draws_a_history(void **state) {
+  (void)state;
+  save_history();
+  expect_run(0, "history", "case/0", "--results", in_folder("r.db"));
+  expect_out("case/0");
+  expect_out("+20.");
+  expect_run(0, "history", "case/0", "--results", in_folder("r.db"), "--json");
+  json_t *value = parse_out();
+  const json_t *changes = json_object_get(value, "changes");
+  assert_int_equal(json_array_size(json_object_get(value, "points")), 16);
+  assert_int_equal(json_array_size(changes), 1);
+  json_decref(value);
+}
+
+static void refuses_histories_that_are_none(void **state) {
+  (void)state;
+  save_history();
+  expect_run(2, "history", "--results", in_folder("r.db"));
+  expect_error("no CASE");
+  expect_run(2, "history", "case/0");
+  expect_error("no --results");
+  expect_run(2, "history", "a", "b", "--results", in_folder("r.db"));
+  expect_error("a second case, \"b\"");
+  expect_run(2, "history", "nothing", "--results", in_folder("r.db"));
+  expect_error("has no case \"nothing\"");
+  expect_run(2, "history", "case", "--results", in_folder("r.db"));
+  expect_error("part of 6 cases");
+  expect_run(2, "history", "case/0", "--results", in_folder("none.db"));
+  expect_error("none.db");
+}
+
+/* In memory where that is possible: each visit of a made run is a transaction. */
+static int set_up_in_memory(void **state) {
+  const char place[] = "/dev/shm/attune-cli-XXXXXX";
+  if (access("/dev/shm", W_OK | X_OK) == 0) memcpy(folder, place, sizeof place);
+  return set_up(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, fresh)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(tells_what_became_slower),
+      TEST(nothing_slower_is_no_failure),
+      TEST(names_runs_of_files),
+      TEST(the_threshold_is_the_users),
+      TEST(a_case_that_fails_now_is_a_regression),
+      TEST(writes_reports),
+      TEST(refuses_reports_that_cannot_be_written),
+      TEST(refuses_wrong_usage),
+      TEST(refuses_other_machines),
+      TEST(refuses_no_common_case),
+      TEST(refuses_what_is_no_result_file),
+      TEST(names_are_made_harmless),
+      TEST(compares_tuning_databases),
+      TEST(other_devices_winners_are_not_compared_unasked),
+      TEST(a_database_is_compared_with_a_database),
+      TEST(draws_a_history),
+      TEST(refuses_histories_that_are_none),
+  };
+  return cmocka_run_group_tests(tests, set_up_in_memory, tear_down);
+}
