@@ -7,6 +7,7 @@
 #include <locale.h>
 #include <math.h>
 
+#include "src/backend.h"
 #include "tests/virtual_clock.h"
 #include "tuning/bench/caches.h"
 
@@ -208,8 +209,7 @@ void __wrap_at_caches_empty(void *memory, size_t bytes) {
 
 static void cold_calls_follow_empty_caches(void **state) {
   (void)state;
-  attune_device_properties properties;
-  OK(attune_device_get_properties(host(), &properties));
+  const uint64_t cache = host()->properties.cache_bytes;
   work w = {.ns = 1000};
   attune_bench_case one = case_of("one", &w);
   one.flags = ATTUNE_BENCH_COLD;
@@ -223,7 +223,7 @@ static void cold_calls_follow_empty_caches(void **state) {
   bench_client_samples(&c, 2, samples, "end\t0\t0");
   assert_int_equal(emptied, 2 * calls);
   assert_int_equal(w.runs, 2 * calls);
-  assert_true(emptied_bytes >= 2 * properties.cache_bytes || emptied_bytes == (size_t)1 << 30);
+  assert_true(emptied_bytes >= 2 * cache && cache > 0);
   for (int i = 0; i < 2; i++) {
     near(samples[i].ns, 1000.0, 0.05);
     near(samples[i].cpu_ns, 2000.0, 0.05);
@@ -233,6 +233,9 @@ static void cold_calls_follow_empty_caches(void **state) {
 }
 
 /* ---- work of a device ---- */
+
+/* A stream's thread looks at the clock while it waits for work, for a time that is short beside these. */
+enum { LONG_NS = 5000000, LONG_SAMPLE_NS = 100 * LONG_NS };
 
 static void pass_in_stream(void *user) {
   virtual_clock_pass(((work *)user)->ns, 1.0);
@@ -248,7 +251,7 @@ static attune_status give(void *arg, attune_stream *stream) {
 static void pass_as_fill(void *user) {
   (void)user;
   emptied++;
-  virtual_clock_pass(9000, 1.0);
+  virtual_clock_pass(4 * LONG_NS, 1.0);
 }
 
 attune_status __wrap_attune_fill(attune_stream *stream, void *destination, int value, size_t bytes);
@@ -259,8 +262,8 @@ attune_status __wrap_attune_fill(attune_stream *stream, void *destination, int v
   return attune_stream_call(stream, pass_as_fill, NULL);
 }
 
-static void check_stream_work(unsigned flags, double least, double most) {
-  work w = {.ns = 2000};
+static void check_stream_work(unsigned flags, double least) {
+  work w = {.ns = LONG_NS};
   attune_bench_case one = case_of("one", &w);
   one.run = give;
   one.device = host();
@@ -269,8 +272,8 @@ static void check_stream_work(unsigned flags, double least, double most) {
   bench_client c;
   bench_client_sample samples[2];
   bench_client_start(&c, bench);
-  const long long calls = bench_client_open(&c, 0, 1000000);
-  if ((double)calls < least || (double)calls > most) fail_msg("%lld calls", calls);
+  const long long calls = bench_client_open(&c, 0, LONG_SAMPLE_NS);
+  if ((double)calls < least || calls > 105) fail_msg("%lld calls", calls);
   assert_non_null(w.stream);
   assert_ptr_not_equal(w.stream, attune_stream_default(host()));
   const int before = w.runs;
@@ -278,9 +281,7 @@ static void check_stream_work(unsigned flags, double least, double most) {
   bench_client_samples(&c, 2, samples, "end\t0\t0");
   assert_int_equal(emptied, flags & ATTUNE_BENCH_COLD ? 2 * calls : 0);
   assert_int_equal(w.runs > before, !(flags & ATTUNE_BENCH_GRAPH)); /* a graph has the calls since it was opened */
-  /* Each look at the clock passes time, and the stream's thread looks while it waits for calls: the more, the busier the machine. */
-  for (int i = 0; i < 2; i++)
-    if (!(samples[i].ns >= 1900.0 && samples[i].ns <= 8000.0)) fail_msg("%g is not about 2000", samples[i].ns);
+  for (int i = 0; i < 2; i++) near(samples[i].ns, LONG_NS, 0.05);
   bench_client_close(&c);
   OK(bench_client_end(&c));
   assert_int_equal(w.tear_downs, 1);
@@ -289,10 +290,10 @@ static void check_stream_work(unsigned flags, double least, double most) {
 
 static void streams_are_timed_by_events(void **state) {
   (void)state;
-  check_stream_work(0, 400, 510);
-  check_stream_work(ATTUNE_BENCH_GRAPH, 400, 600);
-  check_stream_work(ATTUNE_BENCH_COLD, 1, 510);
-  check_stream_work(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH, 1, 510);
+  check_stream_work(0, 90);
+  check_stream_work(ATTUNE_BENCH_GRAPH, 90);
+  check_stream_work(ATTUNE_BENCH_COLD, 1);
+  check_stream_work(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH, 1);
 }
 
 /* ---- what fails ---- */
@@ -541,5 +542,8 @@ int main(void) {
       cmocka_unit_test(a_slow_runner_is_waited_for),
   };
   virtual_clock_start();
+  attune_device *device = NULL;
+  if (attune_device_get(&device, "host") != ATTUNE_OK) return 1;
+  device->properties.cache_bytes = (uint64_t)6 << 20; /* soon emptied */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

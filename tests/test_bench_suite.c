@@ -42,7 +42,7 @@ static void cases_are_copied(void **state) {
   attune_bench *bench = new_bench();
   int args[COUNT];
   for (int i = 0; i < COUNT; i++) {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "case %d", i);
     attune_bench_case c = case_of(name);
     c.arg = &args[i];
@@ -52,7 +52,7 @@ static void cases_are_copied(void **state) {
   }
   assert_int_equal(attune_bench_size(bench), COUNT);
   for (int i = 0; i < COUNT; i++) {
-    char name[16];
+    char name[24];
     const attune_bench_case *c = attune_bench_at(bench, (size_t)i);
     snprintf(name, sizeof name, "case %d", i);
     assert_string_equal(c->name, name);
