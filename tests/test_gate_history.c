@@ -96,8 +96,8 @@ static char *text(const char *words) {
 }
 
 /* A run with `cases`, each with four visits of about `ns`. */
-static void save(gate_file *file, int64_t started, double ns, const char *const *names, const char *fingerprint,
-                 gate_run_state state) {
+static void save_run(gate_file *file, int64_t started, double ns, const char *const *names, const char *fingerprint,
+                     gate_run_state state) {
   gate_run run = made_up_run("nightly");
   run.started = started;
   if (fingerprint) run.fingerprint = text(fingerprint);
@@ -119,11 +119,11 @@ static gate_file *file_with_history(void) {
   static const char *const names[] = {"sum/1M", "sum/10M", "copy", NULL}, *const other[] = {"sum/10M", NULL};
   gate_file *file = NULL;
   FINE(gate_file_open(&file, path_of("h.db"), true));
-  for (int i = 0; i < 20; i++) save(file, 1000 + i, i < 12 ? 100.0 : 110.0, names, NULL, GATE_RUN_COMPLETE);
-  save(file, 900, 500.0, names, "{\"cpu\": \"another\"}", GATE_RUN_COMPLETE);
-  save(file, 2000, 99.0, other, NULL, GATE_RUN_COMPLETE); /* without the case */
-  save(file, 500, 100.0, names, NULL, GATE_RUN_INTERRUPTED);
-  save(file, 3000, 7.0, names, NULL, GATE_RUN_OPEN);
+  for (int i = 0; i < 20; i++) save_run(file, 1000 + i, i < 12 ? 100.0 : 110.0, names, NULL, GATE_RUN_COMPLETE);
+  save_run(file, 900, 500.0, names, "{\"cpu\": \"another\"}", GATE_RUN_COMPLETE);
+  save_run(file, 2000, 99.0, other, NULL, GATE_RUN_COMPLETE); /* without the case */
+  save_run(file, 500, 100.0, names, NULL, GATE_RUN_INTERRUPTED);
+  save_run(file, 3000, 7.0, names, NULL, GATE_RUN_OPEN);
   return file;
 }
 
@@ -174,7 +174,7 @@ static void a_file_without_ended_runs_is_told(void **state) {
   gate_history h;
   FINE(gate_file_open(&file, path_of("open.db"), true));
   SAYS(gate_history_load(&h, file, "sum", 0.01), "has no case");
-  save(file, 1, 5.0, names, NULL, GATE_RUN_OPEN);
+  save_run(file, 1, 5.0, names, NULL, GATE_RUN_OPEN);
   SAYS(gate_history_load(&h, file, "sum", 0.01), "came to its end");
   gate_file_close(file);
 }

@@ -148,16 +148,16 @@ static void slow_cases_cost_less(void **state) {
   (void)state;
   gate_rounds r = {.schedule = {.rounds = 16, .samples = 5, .case_s = 16}};
   gate_entry e = {.round_s = 0.5, .samples = 5}, fresh = {.round_s = 0};
-  assert_int_equal(gate_entry_samples(&r, &fresh), 5);
-  assert_int_equal(gate_entry_samples(&r, &e), 5); /* a second a round is its share */
+  assert_int_equal(gate_entry_samples(&r, &fresh, 9), 5);
+  assert_int_equal(gate_entry_samples(&r, &e, 9), 5); /* a second a round is its share */
   e.round_s = 2.5;
-  assert_int_equal(gate_entry_samples(&r, &e), 2);
+  assert_int_equal(gate_entry_samples(&r, &e, 9), 2);
   assert_int_equal(rounds_of(&r, &e), 16);
   e.samples = 2;
   e.round_s = 0.9;
-  assert_int_equal(gate_entry_samples(&r, &e), 2); /* it does not go up again */
+  assert_int_equal(gate_entry_samples(&r, &e, 9), 2);
   e = (gate_entry){.round_s = 2, .samples = 1};
-  assert_int_equal(gate_entry_samples(&r, &e), 1);
+  assert_int_equal(gate_entry_samples(&r, &e, 9), 1);
   assert_int_equal(rounds_of(&r, &e), 8);
   assert_true(gate_entry_due(&r, &e, 0) && gate_entry_due(&r, &e, 15));
   e.round_s = 100;
@@ -167,6 +167,21 @@ static void slow_cases_cost_less(void **state) {
   assert_int_equal(rounds_of(&r, &e), 3);
   e.failures[GATE_HEAD] = e.failures[GATE_BASE] = GATE_FAILURES_MOST;
   assert_int_equal(rounds_of(&r, &e), 0);
+}
+
+static void long_calls_are_fewer(void **state) {
+  (void)state;
+  const gate_rounds r = {
+      .schedule = {.rounds = 16, .samples = 20, .samples_least = 5, .sample_ns = 1e6, .case_s = 1e9}};
+  gate_entry e = {.round_s = 0};
+  assert_int_equal(gate_entry_samples(&r, &e, 2), 20);
+  assert_int_equal(gate_entry_samples(&r, &e, 1), 5); /* how long it takes is not known yet */
+  e = (gate_entry){.round_s = 0.1, .samples = 5, .sample_ns = 1e6};
+  assert_int_equal(gate_entry_samples(&r, &e, 1), 20);
+  e.sample_ns = 2.4e6;
+  assert_int_equal(gate_entry_samples(&r, &e, 1), 10);
+  e.sample_ns = 1e9;
+  assert_int_equal(gate_entry_samples(&r, &e, 1), 5);
 }
 
 /* --- medians --- */
@@ -231,6 +246,7 @@ int main(void) {
       TEST(a_whole_group_is_killed),
       TEST(a_command_that_talks_much),
       TEST(slow_cases_cost_less),
+      TEST(long_calls_are_fewer),
       TEST(summaries),
       TEST(the_machine),
       TEST(no_revision),

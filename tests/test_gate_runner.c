@@ -417,7 +417,7 @@ static void unsure_cases_get_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 0};
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 0, 0};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
   assert_int_equal(judged_looks, 3);
@@ -437,15 +437,15 @@ static void unsure_cases_get_more_rounds(void **state) {
   end(&b);
 }
 
-/* The time of added rounds is over before they begin: the first look is the last. */
+/* The pair's time is over before it begins: there are as many rounds as are enough, and one more look at them. */
 static void no_time_for_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 1e-9};
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 1e-9, 3};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
-  assert_int_equal(b.outcome.rounds, 4);
+  assert_int_equal(b.outcome.rounds, 3);
   assert_true(b.outcome.out_of_time);
   assert_int_equal(b.outcome.judged[0].verdict, GATE_SAME);
   assert_int_equal(b.outcome.judged[2].verdict, GATE_UNSURE);

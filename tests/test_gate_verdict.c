@@ -136,7 +136,7 @@ static void odd_input_has_a_reason(void **state) {
   s.head[3].visit_count = 0;
   for (int r = 0; r < ROUNDS; r++)
     for (int i = 0; i < SAMPLES; i++)
-      s.head[4].visits[r].samples[i].ns = i % 3 == 0 ? NAN : i % 3 == 1 ? 0.0 : -INFINITY;
+      s.head[4].visits[r].samples[i].ns = i % 3 == 0 ? NAN : i % 3 == 1 ? 0.0 : INFINITY;
   for (int r = 0; r < ROUNDS; r++) s.base[5].visits[r].throttled = true;
   for (int r = 0; r < ROUNDS; r++) s.base[6].visits[r].round = r + 100;
   for (int alternated = 0; alternated < 2; alternated++) {
@@ -200,6 +200,17 @@ static void must_hold_in_cycles(void **state) {
   is(2, GATE_SLOWER, NULL); /* one side's is not known */
   is(3, GATE_SLOWER, NULL);
   assert_true(out[0].base_clock == 2000.0 && out[2].head_clock == 0.0);
+}
+
+/* Most of it was the clock, and what is left in cycles is certain but does not count. */
+static void the_rest_of_a_change_must_count(void **state) {
+  (void)state;
+  scale(&s.head[0], 1.05);
+  set_clocks(&s.base[0], 2000.0);
+  set_clocks(&s.head[0], 2000.0 / 1.045);
+  judge(true);
+  assert_true(out[0].p_corrected < 0.001);
+  is(0, GATE_UNSURE, "the clock differed");
 }
 
 /* The same times at half the clock is no change that counts; more cycles alone are none either. */
@@ -291,6 +302,7 @@ int main(void) {
       TEST(throttled_visits_are_left_out),
       TEST(identical_samples_are_the_same),
       TEST(must_hold_in_cycles),
+      TEST(the_rest_of_a_change_must_count),
       TEST(the_clock_alone_is_no_change),
       TEST(what_most_cases_share_is_the_machine),
       TEST(a_change_must_stand_out),

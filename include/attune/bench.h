@@ -35,6 +35,7 @@ enum {
   ATTUNE_BENCH_GRAPH = 2 /* the calls are captured once and replayed as a graph; needs a device */
 };
 
+/* What is timed. All that is not set is 0 or NULL. */
 typedef struct attune_bench_case {
   size_t size;      /* sizeof(attune_bench_case) */
   const char *name; /* copied; unique in its bench, 1 to 199 bytes without control characters: "sum/1M" */
@@ -69,8 +70,10 @@ ATTUNE_API attune_status attune_bench_add(attune_bench *bench, const attune_benc
 ATTUNE_API attune_status attune_bench_add_workload(attune_bench *bench, attune_tuner *tuner, attune_device *device,
                                                    const attune_workload *workload, unsigned flags);
 
-/* The number of cases, and case `index` with its name, borrowed until the bench goes or a case is added; NULL out of range. */
+/* The number of cases; 0 for NULL. */
 ATTUNE_API size_t attune_bench_size(const attune_bench *bench);
+
+/* Case `index` with its name, borrowed until the bench goes or a case is added; NULL out of range. */
 ATTUNE_API const attune_bench_case *attune_bench_at(const attune_bench *bench, size_t index);
 
 /* Serves `attune bench` over the socket `fd`, until it says that it is done or goes: sets cases up, times them, tells the

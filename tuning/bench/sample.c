@@ -13,13 +13,14 @@
 
 #include "src/backend.h"
 #include "src/host/capacity.h"
+#include "src/host/thread_times.h"
 #include "tuning/bench/caches.h"
 
 enum { MOST_UNITS = 1 << 26, MOST_GRAPH_CALLS = 100, MOST_LOOKS = 40, GROWTH = 16, WAKE_FROM = 8 };
 static const double AGREE = 0.1;       /* two looks that differ by less: it is warm */
 static const double LONG_ENOUGH = 0.2; /* of a sample: what a look must take to count */
 static const double LIMIT = 16.0;      /* samples' time that warming up may take */
-static const double BUSY = 1.2;        /* CPUs from which on more than the calling thread worked */
+static const double BUSY = 0.05;       /* of a CPU: from here on other threads are at work */
 
 /* The function that failed, before what it said, if it said something. */
 static attune_status fail_of(const char *what, attune_status status) {
@@ -50,16 +51,28 @@ static attune_status give_units(at_bench_timing *t, int64_t units) {
   return status;
 }
 
+/* CPU time so far: of the process, and of it that of threads but the calling one. */
+typedef struct cpu_times {
+  int64_t all_ns, others_ns;
+} cpu_times;
+
+static cpu_times look_at_cpu(void) {
+  const int64_t all_ns = at_cpu_time_ns();
+  return (cpu_times){all_ns, all_ns - at_thread_time_ns()};
+}
+
 /* Some units as one piece, into ns and cpu_ns. */
 static attune_status time_units(at_bench_timing *t, int64_t units, double *ns, double *cpu_ns) {
-  const int64_t cpu = at_cpu_time_ns(), start = at_now_ns();
+  const cpu_times before = look_at_cpu();
+  const int64_t start = at_now_ns();
   attune_status status = t->start ? attune_event_record(t->start, t->stream) : ATTUNE_OK;
   if (status == ATTUNE_OK) status = give_units(t, units);
   if (status == ATTUNE_OK && t->start) status = attune_event_record(t->stop, t->stream);
   if (status == ATTUNE_OK && t->start) status = attune_stream_synchronize(t->stream);
   *ns = (double)(at_now_ns() - start);
-  *cpu_ns = (double)(at_cpu_time_ns() - cpu);
-  t->cpus = *ns > 0.0 ? *cpu_ns / *ns : 1.0;
+  const cpu_times now = look_at_cpu();
+  *cpu_ns = (double)(now.all_ns - before.all_ns);
+  t->team = (double)(now.others_ns - before.others_ns) > BUSY * *cpu_ns;
   return status == ATTUNE_OK && t->start ? attune_event_elapsed_ns(ns, t->start, t->stop) : status;
 }
 
@@ -86,13 +99,14 @@ static attune_status time_batch(at_bench_timing *t, int64_t units, double *ns, d
 
 /* Threads that worked for a sample may spin on for a while, in wait for more, and so be in the way of what is timed next, here
  * or in another process. Waits until they sleep, but not for ever. */
-static void settle(double cpus) {
+static void settle(bool team) {
   enum { LOOKS = 150, NAP_NS = 400000 };
-  for (int look = 0; look < LOOKS && cpus > BUSY; look++) {
-    const int64_t cpu = at_cpu_time_ns(), start = at_now_ns();
+  for (int look = 0; look < LOOKS && team; look++) {
+    const cpu_times before = look_at_cpu();
+    const int64_t start = at_now_ns();
     (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-    const int64_t wall = at_now_ns() - start;
-    cpus = 1.0 + (double)(at_cpu_time_ns() - cpu) / (double)(wall > 0 ? wall : 1);
+    const cpu_times now = look_at_cpu();
+    team = (double)(now.others_ns - before.others_ns) > BUSY * (double)(at_now_ns() - start);
   }
 }
 
@@ -180,7 +194,7 @@ static attune_status calibrate(at_bench_timing *t, double sample_ns) {
   const double units = unit_ns > 0.0 ? sample_ns / unit_ns : MOST_UNITS;
   t->units = units > MOST_UNITS ? MOST_UNITS : units < 1.0 ? 1 : (int64_t)(units + 0.5);
   t->wakes = !t->flushed && t->units >= WAKE_FROM;
-  settle(t->cpus);
+  settle(t->team);
   return status;
 }
 
@@ -209,7 +223,7 @@ attune_status at_bench_take(at_bench_timing *t, at_bench_sample *out) {
   if (status == ATTUNE_OK) status = time_batch(t, t->units, &out->ns, &out->cpu_ns);
   out->ns /= calls;
   out->cpu_ns /= calls;
-  settle(t->cpus);
+  settle(t->team);
   return status;
 }
 

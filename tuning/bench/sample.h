@@ -22,7 +22,7 @@ typedef struct at_bench_timing {
   int unit;      /* calls that are given at once: those of the graph, or 1 */
   int64_t units; /* of a sample */
   int next;      /* number of the next call */
-  double cpus;   /* that the latest piece kept busy */
+  bool team;     /* other threads worked for the latest piece too */
   bool flushed;  /* the caches are emptied before every unit */
   bool wakes;    /* one more call goes before each sample, untimed */
   void *flush;   /* memory that empties the caches */

@@ -11,11 +11,11 @@
 #include "tuning/gate/comparison.h"
 #include "tuning/gate/say.h"
 
-enum { ROUNDS = 16, SAMPLES = 5, MORE_ROUNDS = 16, ROUNDS_MOST = 10000 };
-#define SAMPLE_NS 4e6
-#define CASE_S 20.0 /* for a case in all, unless that is less than its least number of samples */
-#define UNSURE_S \
-  2.2 /* a case: after that long in all the unsure ones get no more rounds, so 50 cases end within 2 minutes */
+enum { ROUNDS = 24, SAMPLES = 32, SAMPLES_LEAST = 5, MORE_ROUNDS = 24, ENOUGH = 18, ROUNDS_MOST = 10000 };
+#define SAMPLE_NS 25e4 /* short: on a busy machine few are disturbed, and the faster half is what counts */
+#define CASE_S 20.0    /* for a case in all, unless that is less than its least number of samples */
+#define PAIR_S \
+  2.2 /* a case: a pair takes no longer, if it has enough rounds by then, so 50 cases end within 2 minutes */
 #define HANG_S 120.0 /* for one answer, so for a set-up or a sample */
 #define DRAW_S 0.1   /* between two pictures of the progress bar */
 
@@ -139,18 +139,20 @@ static int make_sides(benching *b, const gate_limits *limits) {
 
 static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
   const bench_options *o = b->options;
-  gate_schedule s = {.rounds = o->rounds,
-                     .samples = SAMPLES,
-                     .sample_ns = SAMPLE_NS,
-                     .time_s = o->time_s,
-                     .case_s = CASE_S,
-                     .filter = o->filter,
-                     .seed = (uint64_t)gate_now_ns(),
-                     .limits = *limits,
-                     .file = b->file,
-                     .judging = {gate_judge, gate_rule_default, GATE_LOOKS, MORE_ROUNDS, UNSURE_S},
-                     .tell = draw,
-                     .user = (void *)(uintptr_t)b};
+  gate_schedule s = {
+      .rounds = o->rounds,
+      .samples = SAMPLES,
+      .samples_least = SAMPLES_LEAST,
+      .sample_ns = SAMPLE_NS,
+      .time_s = o->time_s,
+      .case_s = CASE_S,
+      .filter = o->filter,
+      .seed = (uint64_t)gate_now_ns(),
+      .limits = *limits,
+      .file = b->file,
+      .judging = {b->side_count == 2 ? gate_judge : NULL, gate_rule_default, GATE_LOOKS, MORE_ROUNDS, PAIR_S, ENOUGH},
+      .tell = draw,
+      .user = (void *)(uintptr_t)b};
   if (s.judging.rounds > s.rounds) s.judging.rounds = s.rounds;
   return s;
 }

@@ -47,11 +47,12 @@ static double spent_s(const gate_rounds *r) {
   return 1e-9 * (double)(gate_now_ns() - r->start_ns);
 }
 
-/* Rounds that are added for a look have a bound of their own too. */
-static bool out_of_time(const gate_rounds *r, int look) {
-  const double all = r->schedule.time_s, added = look ? r->schedule.judging.case_s * (double)r->count : 0,
-               spent = spent_s(r);
-  return (all > 0 && spent >= all) || (added > 0 && spent >= added);
+/* A pair's rounds have a bound of their own, once there are enough of them for a verdict. */
+static bool out_of_time(const gate_rounds *r, int round) {
+  const gate_judging *j = &r->schedule.judging;
+  const double all = r->schedule.time_s, pair = j->judge && round >= j->enough ? j->case_s * (double)r->count : 0;
+  const double spent = spent_s(r);
+  return (all > 0 && spent >= all) || (pair > 0 && spent >= pair);
 }
 
 /* The entries of the round in an order drawn anew. */
@@ -79,7 +80,7 @@ static char *one_round(gate_rounds *r, int round, int rounds, int look) {
   const size_t count = draw_order(r, round, order);
   r->total = r->done + count * (size_t)(rounds - round);
   for (size_t i = 0; !error && i < count && !gate_interrupted(&r->schedule.limits); i++) {
-    if (round > 0 && out_of_time(r, look)) break;
+    if (round > 0 && out_of_time(r, round)) break;
     tell(r, &r->entries[order[i]], round, rounds, look);
     error = gate_rounds_visit(r, &r->entries[order[i]], round);
     r->done++;
@@ -94,7 +95,7 @@ static char *some_rounds(gate_rounds *r, int first, int count, int look, gate_ou
   char *error = NULL;
   for (int i = first; !error && i < first + count; i++) {
     out->interrupted = gate_interrupted(&r->schedule.limits);
-    out->out_of_time = i > 0 && out_of_time(r, look);
+    out->out_of_time = i > 0 && out_of_time(r, i);
     if (out->interrupted || out->out_of_time) break;
     error = one_round(r, i, first + count, look);
     out->rounds++;

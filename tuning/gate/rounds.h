@@ -36,11 +36,13 @@ typedef struct gate_judging {
   gate_rule rule;
   int looks;     /* in all, 1 or more */
   int rounds;    /* added before each look but the first */
-  double case_s; /* times the number of cases: after so long none of those begins; 0: no bound */
+  double case_s; /* times the number of cases: after so long no added round begins, nor a planned one; 0: no bound */
+  int enough;    /* ... from this round on: what a verdict needs */
 } gate_judging;
 
 typedef struct gate_schedule {
   int rounds, samples; /* of a case in a round */
+  int samples_least;   /* where one takes longer than sample_ns; 0: as many */
   double sample_ns;    /* about the length of one */
   double time_s;       /* no round begins after it, and of the first one all is done; 0: no bound */
   double case_s;       /* a case that would take longer in all gets fewer samples, then fewer rounds */

@@ -16,9 +16,10 @@ typedef struct gate_entry {
   size_t index[GATE_SIDES];  /* in that source's present process; GATE_NOWHERE: not there */
   int failures[GATE_SIDES];
   int opened[GATE_SIDES];
-  bool active;    /* in the rounds to come */
-  double round_s; /* what its last round took on all sides; 0: not known */
-  int samples;    /* in that round */
+  bool active;      /* in the rounds to come */
+  double round_s;   /* what its last round took on all sides; 0: not known */
+  int samples;      /* in that round */
+  double sample_ns; /* what each took there; 0: not known */
 } gate_entry;
 
 typedef struct gate_yardstick {
@@ -65,8 +66,8 @@ void gate_yardsticks_take(gate_rounds *rounds);
 char *gate_yardsticks_keep(gate_rounds *rounds);
 void gate_yardsticks_free(gate_rounds *rounds);
 
-/* rounds_plan.c: how many samples the case gets, by what it took before; whether it takes part in the round at all. */
-int gate_entry_samples(const gate_rounds *rounds, const gate_entry *entry);
+/* rounds_plan.c: how many samples the case gets, by what it took before and the calls in each; whether it takes part in the round at all. */
+int gate_entry_samples(const gate_rounds *rounds, const gate_entry *entry, int calls);
 bool gate_entry_due(const gate_rounds *rounds, const gate_entry *entry, int round);
 
 #endif

@@ -10,11 +10,24 @@ static double share_s(const gate_rounds *r) {
   return r->schedule.case_s / r->schedule.rounds;
 }
 
-int gate_entry_samples(const gate_rounds *r, const gate_entry *e) {
-  const int most = r->schedule.samples;
-  if (!(e->round_s > share_s(r)) || !(r->schedule.case_s > 0)) return e->samples ? e->samples : most;
-  const int fits = (int)(share_s(r) / e->round_s * e->samples);
-  return fits < 1 ? 1 : fits > most ? most : fits;
+static int between(double value, int least, int most) {
+  return value < least ? least : value > most ? most : (int)value;
+}
+
+/* Of a case whose calls are longer than a sample should be: no more of them than take as long as all samples should, if that is
+ * not below the least number. In its first round that is known only when a sample is more than one call. */
+static int fitting(const gate_rounds *r, const gate_entry *e, int calls) {
+  const gate_schedule *s = &r->schedule;
+  const double wanted_ns = s->samples * s->sample_ns;
+  if (s->samples_least <= 0 || s->samples_least >= s->samples) return s->samples;
+  if (!(e->sample_ns > 0)) return calls > 1 ? s->samples : s->samples_least;
+  return between(1.2 * wanted_ns / e->sample_ns, s->samples_least, s->samples);
+}
+
+int gate_entry_samples(const gate_rounds *r, const gate_entry *e, int calls) {
+  const int most = fitting(r, e, calls);
+  if (!(e->round_s > 0) || !(r->schedule.case_s > 0)) return most;
+  return between(share_s(r) / e->round_s * e->samples, 1, most);
 }
 
 bool gate_entry_due(const gate_rounds *r, const gate_entry *e, int round) {

@@ -96,19 +96,33 @@ static void keep(visiting *v, int samples) {
   }
 }
 
+/* Of a sample, on the side that takes longer; 0: there is none. */
+static double length_ns(const visiting *v) {
+  double longest = 0;
+  for (int side = 0; side < GATE_SIDES; side++) {
+    const gate_visit *visit = &v->visits[side];
+    if (!visit->sample_count) continue;
+    const double ns = visit->samples[visit->sample_count / 2].ns * visit->calls;
+    if (ns > longest) longest = ns;
+  }
+  return longest;
+}
+
 char *gate_rounds_visit(gate_rounds *r, gate_entry *e, int round) {
   visiting v = {.rounds = r, .entry = e};
-  const int samples = gate_entry_samples(r, e), first = r->side_count == 2 ? (int)(gate_random(&r->random) & 1) : 0;
+  const int first = r->side_count == 2 ? (int)(gate_random(&r->random) & 1) : 0;
   const int64_t start_ns = gate_now_ns();
   for (int i = 0; i < r->side_count; i++) {
     const int side = (first + i) % r->side_count;
     if (gate_entry_open(e, side)) v.order[v.order_count++] = side;
   }
   open_sides(&v, round);
+  const int samples = gate_entry_samples(r, e, v.order_count ? v.visits[v.order[0]].calls : 1);
   sample_sides(&v, samples);
   close_sides(&v);
   e->round_s = 1e-9 * (double)(gate_now_ns() - start_ns);
   e->samples = samples;
+  e->sample_ns = length_ns(&v);
   keep(&v, samples);
   return v.error;
 }

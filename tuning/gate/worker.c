@@ -2,6 +2,7 @@
  * worker.c: the runner's side of tuning/bench/protocol.h. Nothing that a worker says is believed before it was checked; one
  * that crashes, hangs or talks garbage is killed with its whole group, and told what it did. */
 #include "tuning/gate/lines.h"
+#include "tuning/gate/pin.h"
 #include "tuning/gate/say.h"
 #include "tuning/gate/source.h"
 
@@ -21,6 +22,7 @@ typedef struct worker {
   char **argv;
   gate_process process;
   gate_lines lines;
+  gate_pin pin; /* while a case is open */
 } worker;
 
 static worker *worker_of(gate_source *source) {
@@ -163,6 +165,7 @@ static char *open_case(gate_source *source, size_t index, double sample_ns, uint
   if (error) return error;
   if (!is(w, "opened", 2) || !gate_lines_number(&w->lines, 1, 1, 1e9, &number)) return lose_garbage(w);
   *calls = (int)number;
+  gate_pin_set(&w->pin, w->process.pid, seed);
   return NULL;
 }
 
@@ -202,6 +205,7 @@ static char *sample(gate_source *source, gate_visit *visit, int count) {
 static char *close_case(gate_source *source) {
   worker *w = worker_of(source);
   bool failed;
+  gate_pin_undo(&w->pin, w->process.pid);
   if (!gate_lines_write(&w->lines, "close\n")) return lose(w, GATE_ENDED);
   char *error = hear(w, deadline(w), &failed);
   if (error) return error;
