@@ -4,13 +4,9 @@
 
 const table = document.getElementById("cases"), body = table.tBodies[0];
 const rows = [...body.rows].map((element, place) => ({
-                                  element,
-                                  place,
-                                  index: Number(element.dataset.row),
-                                  verdict: element.className,
-                                  words: element.textContent.toLowerCase(),
-                                  detail: null,
-                                }));
+  element, place, index: Number(element.dataset.row), verdict: element.className,
+  words: element.textContent.toLowerCase(), detail: null,
+}));
 const names = [];
 for (const row of rows) names[row.index] = row.element.querySelector(".name").textContent;
 document.documentElement.classList.add("script-on");

@@ -56,16 +56,23 @@ function drawRoofs(svg, roofs, box, x, y, xs) {
   for (const roof of roofs.flops) {
     const start = Math.max(roofs.bytes ? roof.flops_s / roofs.bytes : 0, 10 ** xs[0]);
     line(`M${x(start)} ${y(roof.flops_s)}H${box.right}`);
-    add(
-      svg, "text", {x: box.right, y: y(roof.flops_s) - 5, "text-anchor": "end"},
-      `${roof.dtype} ${rate(roof.flops_s, "FLOP/s")}`);
+  }
+}
+
+// The roofs' names, at the right of the plot; those that lie close stand below each other.
+function labelRoofs(svg, roofs, box, y, unit) {
+  let last = -Infinity;
+  for (const roof of [...roofs.flops].sort((a, b) => b.flops_s - a.flops_s)) {
+    last = Math.max(y(roof.flops_s) + 4, last + 14);
+    add(svg, "text", {x: box.right + 6, y: last}, `${roof.dtype} ${rate(roof.flops_s, unit)}`);
   }
 }
 
 function drawRoofline(figure, device, width, names, open) {
   const rows = data.rows.map((row, i) => ({row, i}))
                  .filter(({row}) => row.device === device && row.bytes && row.flops && sideOf(row));
-  const roofs = roofsOf(device), box = {left: 52, top: 22, right: width - 12, bottom: Math.min(430, width * 0.8)};
+  const narrow = width < 600, roofs = roofsOf(device), room = roofs.flops.length ? narrow ? 80 : 130 : 12;
+  const box = {left: 52, top: 22, right: width - room, bottom: Math.min(430, width * 0.8)};
   const xs = enclose(rows.map(({row}) => row.flops / row.bytes));
   const ys = enclose(
     rows.flatMap(({row}) => [row.flops / sideOf(row).ns * 1e9]).concat(roofs.flops.map((roof) => roof.flops_s)));
@@ -81,6 +88,7 @@ function drawRoofline(figure, device, width, names, open) {
   const cut = add(add(svg, "defs"), "clipPath", {id: "plot"});
   add(cut, "rect", {x: box.left, y: 0, width: box.right - box.left + 2, height: box.bottom});
   drawRoofs(add(svg, "g", {"clip-path": "url(#plot)"}), roofs, box, x, y, xs);
+  labelRoofs(svg, roofs, box, y, narrow ? "" : "FLOP/s");
   for (const {row, i} of rows) {
     const at = x(row.flops / row.bytes), of = (side) => y(row.flops / row[side].ns * 1e9);
     const group = add(svg, "g", {style: "cursor: pointer"});
