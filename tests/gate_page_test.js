@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// gate_page_test.js: put after the page by test_gate_page.sh. Uses the page as a reader does (clicks, words in the filter, a choice),
-// looks at what came of it, and writes "passed" or what is wrong at the end of the page.
+// gate_page_test.js: put after the page by test_gate_page.sh. Uses the page as a reader does (clicks, words in the
+// filter, a choice), looks at what came of it, and writes "passed" or what is wrong at the end of the page.
 
 const wrong = [];
 let looks = 0;
 const see = (what, found, expected = true) => {
   looks++;
-  if (JSON.stringify(found) !== JSON.stringify(expected)) wrong.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`);
+  if (JSON.stringify(found) !== JSON.stringify(expected))
+    wrong.push(`${what}: ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`);
 };
 window.addEventListener("error", (event) => wrong.push(`error: ${event.message}`));
 
@@ -15,12 +16,13 @@ const cases = () => all("#cases tbody tr[data-row]");
 const visible = () => cases().filter((row) => row.getClientRects().length > 0);
 const title = (word) => all("#cases thead th").find((th) => th.textContent === word);
 const column = (word) => all("#cases thead th").indexOf(title(word));
-const values = (word) => cases().map((row) => row.cells[column(word)].dataset.value).map((v) => v === undefined ? null : Number(v));
-const click = (element) => element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+const values = (word) =>
+  cases().map((row) => row.cells[column(word)].dataset.value).map((v) => v === undefined ? null : Number(v));
+const click = (element) => element.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}));
 const type = (words) => {
   const input = document.getElementById("words");
   input.value = words;
-  input.dispatchEvent(new Event("input", { bubbles: true }));
+  input.dispatchEvent(new Event("input", {bubbles: true}));
 };
 const shown = () => document.getElementById("shown").textContent;
 const count = cases().length;
@@ -40,7 +42,7 @@ function checkStart() {
 function checkHostile() {
   see("no name ran", document.documentElement.dataset.hacked === undefined);
   see("no name is an element", all("img, b, iframe").length, 0);
-  see("scripts", document.scripts.length, 4); // data, the page's, and two of this test
+  see("scripts", document.scripts.length, 4);  // data, the page's, and two of this test
   const names = cases().map((row) => row.querySelector(".name").textContent);
   see("a name with a script is text", names.filter((name) => name.startsWith("<\/script><script>")).length, 1);
   see("a name with an image is text", names.filter((name) => name.includes("<img src=x")).length, 1);
@@ -50,7 +52,8 @@ function checkHostile() {
 // Numbers go down or up, and what has none stands last.
 function isSorted(list, sign) {
   const known = list.filter((v) => v !== null);
-  return known.every((v, i) => i === 0 || sign * (v - known[i - 1]) >= 0) && list.slice(0, known.length).every((v) => v !== null);
+  return known.every((v, i) => i === 0 || sign * (v - known[i - 1]) >= 0) &&
+    list.slice(0, known.length).every((v) => v !== null);
 }
 
 function checkSorting() {
@@ -63,10 +66,11 @@ function checkSorting() {
     }
   };
   see("has cases without a change", values("change").includes(null));
-  for (const word of ["change", "base", "head", "bandwidth", "arithmetic", "of roof"]) click2(word, ["descending", "ascending"]);
+  for (const word of ["change", "base", "head", "bandwidth", "arithmetic", "of roof"])
+    click2(word, ["descending", "ascending"]);
   click2("case", ["ascending"]);
   const names = cases().map((row) => row.querySelector(".name").textContent.toLowerCase());
-  see("cases are sorted", names, [...names].sort((a, b) => a.localeCompare(b, "en", { numeric: true })));
+  see("cases are sorted", names, [...names].sort((a, b) => a.localeCompare(b, "en", {numeric: true})));
   click2("verdict", ["ascending"]);
   see("verdict sorts what matters first", [cases()[0].className, cases()[count - 1].className], ["slower", "same"]);
 }
@@ -82,7 +86,9 @@ function checkFilter() {
   type("");
   const same = all("#verdicts button").find((button) => button.textContent.startsWith("same"));
   click(same);
-  see("same is off", [same.getAttribute("aria-pressed"), visible().filter((row) => row.className === "same").length], ["false", 0]);
+  see(
+    "same is off", [same.getAttribute("aria-pressed"), visible().filter((row) => row.className === "same").length],
+    ["false", 0]);
   see("the others stay", visible().length, count - Number(same.textContent.split(" ")[1]));
   click(same);
   see("all are back", visible().length, count);
@@ -93,9 +99,13 @@ function checkDetails() {
   const row = cases().find((r) => r.className === "slower"), button = row.querySelector("button.open");
   click(button);
   const detail = document.getElementById(button.getAttribute("aria-controls"));
-  see("it is open", [button.getAttribute("aria-expanded"), detail.hidden, detail.previousSibling === row], ["true", false, true]);
+  see(
+    "it is open", [button.getAttribute("aria-expanded"), detail.hidden, detail.previousSibling === row],
+    ["true", false, true]);
   see("samples", all("svg circle", detail).length, 2 * 16 * 5);
-  see("the drawing has a name", detail.querySelector("svg").getAttribute("aria-label").startsWith("Times of all samples: base "));
+  see(
+    "the drawing has a name",
+    detail.querySelector("svg").getAttribute("aria-label").startsWith("Times of all samples: base "));
   see("facts", all("dt", detail).length > 3);
   click(title("head").querySelector("button"));
   see("details follow their row", detail.previousSibling === row);
@@ -123,14 +133,18 @@ function checkPlots() {
   select.value = "1";
   select.dispatchEvent(new Event("change"));
   see("the other history", history.querySelector(".changes li").textContent.startsWith("\u22127.0 % at "));
-  const bad = all("svg *").flatMap((element) => [...element.attributes]).filter((a) => /NaN|Infinity|undefined/.test(a.value));
+  const bad =
+    all("svg *").flatMap((element) => [...element.attributes]).filter((a) => /NaN|Infinity|undefined/.test(a.value));
   see("no number is none", bad.length, 0);
   see("no text is none", /NaN|Infinity|undefined/.test(document.body.innerText), false);
 }
 
 // Contrast as WCAG 2 defines it: 4.5 for text, 3 for marks.
 function luminance(color) {
-  const parts = color.match(/\d+(\.\d+)?/g).slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const parts = color.match(/\d+(\.\d+)?/g)
+                  .slice(0, 3)
+                  .map((v) => v / 255)
+                  .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
 }
 
@@ -146,8 +160,10 @@ function contrast(one, other) {
 
 function checkColors(dark) {
   see("dark or light", luminance(getComputedStyle(document.body).backgroundColor) < 0.2, dark);
-  for (const name of ["text", "quiet", "slower", "faster", "unsure", "failed", "same", "missing", "base", "head", "focus"]) {
-    for (const back of ["back", "panel"]) see(`${name} on ${back}: ${contrast(name, back).toFixed(2)}`, contrast(name, back) >= 4.5);
+  for (const name
+         of ["text", "quiet", "slower", "faster", "unsure", "failed", "same", "missing", "base", "head", "focus"]) {
+    for (const back of ["back", "panel"])
+      see(`${name} on ${back}: ${contrast(name, back).toFixed(2)}`, contrast(name, back) >= 4.5);
   }
 }
 
@@ -158,8 +174,11 @@ function checkNarrow() {
   see("nothing sticks out", document.documentElement.scrollWidth <= innerWidth);
   const scroll = document.querySelector(".scroll");
   see("the table fits", scroll.scrollWidth <= scroll.clientWidth + 1);
-  for (const svg of all("figure svg, .detail svg")) see("a plot fits", svg.getBoundingClientRect().right <= innerWidth + 1);
-  see("text is readable", all("td, th, dd, dt, p").every((element) => parseFloat(getComputedStyle(element).fontSize) >= 12));
+  for (const svg of all("figure svg, .detail svg"))
+    see("a plot fits", svg.getBoundingClientRect().right <= innerWidth + 1);
+  see(
+    "text is readable",
+    all("td, th, dd, dt, p").every((element) => parseFloat(getComputedStyle(element).fontSize) >= 12));
 }
 
 try {

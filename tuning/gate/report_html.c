@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report_html.c: a comparison as one HTML page that needs nothing else: report_page.html with its slots, {{name}}, filled.
- * The page is whole without a script; the script (report_page.js, report_plots.js) sorts, filters and draws. */
+ * The page is whole without a script; the script (report_*.js) sorts, filters and draws. */
 #include "tuning/gate/report_html.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "report_page_html.h"
 #include "report_page_js.h"
 #include "report_plots_js.h"
+#include "report_roofline_js.h"
 
 static void put_run(FILE *out, const char *side, const gate_run *run) {
   fprintf(out, "<dt>%s</dt><dd>", side);
@@ -74,7 +75,7 @@ static bool put_style(FILE *out, const gate_page *page) {
 
 static bool put_script(FILE *out, const gate_page *page) {
   (void)page;
-  return fputs(report_plots_js, out) >= 0 && fputs(report_page_js, out) >= 0;
+  return fputs(report_plots_js, out) >= 0 && fputs(report_roofline_js, out) >= 0 && fputs(report_page_js, out) >= 0;
 }
 
 /* What stands in the template's slot of this name. */

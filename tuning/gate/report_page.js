@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// report_page.js: makes the table sortable and filterable, opens a case's details, and puts the plots in their places. The page is
-// whole without it.
+// report_page.js: makes the table sortable and filterable, opens a case's details, and puts the plots in their places.
+// The page is whole without it.
 
 const table = document.getElementById("cases"), body = table.tBodies[0];
 const rows = [...body.rows].map((element, place) => ({
@@ -16,20 +16,21 @@ document.documentElement.classList.add("script-on");
 function keyOf(row, column) {
   const cell = row.element.cells[column];
   if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
-  return cell.classList.contains("number") || cell.classList.contains("interval") ? null : cell.textContent.toLowerCase();
+  return cell.classList.contains("number") || cell.classList.contains("interval") ? null :
+                                                                                    cell.textContent.toLowerCase();
 }
 
-const collator = new Intl.Collator("en", { numeric: true });
+const collator = new Intl.Collator("en", {numeric: true});
 
 function sortBy(column, direction) {
   const sign = direction === "ascending" ? 1 : -1;
-  const sorted = rows.map((row) => ({ row, key: keyOf(row, column) }));
+  const sorted = rows.map((row) => ({row, key: keyOf(row, column)}));
   sorted.sort((a, b) => {
     if (a.key === null || b.key === null) return (a.key === null) - (b.key === null) || a.row.place - b.row.place;
     const order = typeof a.key === "number" ? a.key - b.key : collator.compare(a.key, b.key);
     return sign * order || a.row.place - b.row.place;
   });
-  body.replaceChildren(...sorted.flatMap(({ row }) => row.detail ? [row.element, row.detail] : [row.element]));
+  body.replaceChildren(...sorted.flatMap(({row}) => row.detail ? [row.element, row.detail] : [row.element]));
   for (const title of table.tHead.rows[0].cells) title.removeAttribute("aria-sort");
   table.tHead.rows[0].cells[column].setAttribute("aria-sort", direction);
 }
@@ -63,12 +64,15 @@ function applyFilter() {
 }
 
 for (const verdict of [...wanted]) {
-  const button = add(document.getElementById("verdicts"), "button", { type: "button", "aria-pressed": "true", class: verdict });
+  const button =
+    add(document.getElementById("verdicts"), "button", {type: "button", "aria-pressed": "true", class: verdict});
   button.textContent = `${verdict} ${rows.filter((row) => row.verdict === verdict).length}`;
   button.addEventListener("click", () => {
     const on = !wanted.has(verdict);
-    if (on) wanted.add(verdict);
-    else wanted.delete(verdict);
+    if (on)
+      wanted.add(verdict);
+    else
+      wanted.delete(verdict);
     button.setAttribute("aria-pressed", String(on));
     applyFilter();
   });
@@ -87,8 +91,13 @@ function facts(parent, item) {
     add(list, "dt", {}, name);
     add(list, "dd", {}, String(value));
   };
-  if (item.low && item.high) put("change", `${percent(item.ratio)}, interval ${percent(item.low)} to ${percent(item.high)}`);
-  if (item.p !== null && item.ratio) put("p", `${small(item.p)}, ${item.p_corrected === null ? "-" : small(item.p_corrected)} corrected for the number of cases`);
+  if (item.low && item.high)
+    put("change", `${percent(item.ratio)}, interval ${percent(item.low)} to ${percent(item.high)}`);
+  if (item.p !== null && item.ratio)
+    put(
+      "p",
+      `${small(item.p)}, ${
+        item.p_corrected === null ? "-" : small(item.p_corrected)} corrected for the number of cases`);
   for (const side of ["base", "head"]) {
     const s = item[side];
     if (!s) continue;
@@ -108,7 +117,9 @@ function fillDetail(row) {
   cell.replaceChildren();
   const width = Math.max(260, Math.min(table.parentElement.clientWidth, 900) - 40);
   if (drawDistribution(cell, item, width)) {
-    add(cell, "p", { class: "note" }, "A dot is a sample, a line of dots a process, the box the middle half, the thick line the median.");
+    add(
+      cell, "p", {class: "note"},
+      "A dot is a sample, a line of dots a process, the box the middle half, the thick line the median.");
   }
   facts(cell, item);
 }
@@ -120,7 +131,7 @@ function toggle(row, open) {
     row.detail.className = "detail";
     row.detail.id = `detail-${row.index}`;
     row.button.setAttribute("aria-controls", row.detail.id);
-    add(row.detail, "td", { colspan: table.tHead.rows[0].cells.length });
+    add(row.detail, "td", {colspan: table.tHead.rows[0].cells.length});
     row.element.after(row.detail);
     fillDetail(row);
   }
@@ -141,7 +152,7 @@ for (const row of rows) {
 function openCase(index) {
   const row = rows.find((r) => r.index === index);
   toggle(row, true);
-  row.element.scrollIntoView({ block: "start" });
+  row.element.scrollIntoView({block: "start"});
   row.button.focus();
 }
 
@@ -153,7 +164,7 @@ function choose(section, label, options, draw) {
   let chosen = 0;
   if (options.length > 1) {
     const select = add(add(place, "label", {}, label + " "), "select");
-    options.forEach((option, i) => add(select, "option", { value: i }, option));
+    options.forEach((option, i) => add(select, "option", {value: i}, option));
     select.addEventListener("change", () => draw(chosen = Number(select.value)));
   } else if (section.id === "history") {
     place.textContent = options[0];
@@ -176,20 +187,27 @@ function show(id, label, options, draw) {
 function listChanges(history) {
   const place = document.querySelector("#history .changes");
   place.replaceChildren();
-  if (!history.changes.length) add(place, "p", { class: "note" }, "No change was found.");
+  if (!history.changes.length) add(place, "p", {class: "note"}, "No change was found.");
   const list = add(place, "ul");
   for (const c of history.changes) {
     const p = c.p === null ? "" : ` (p ${small(c.p)})`;
-    add(list, "li", {}, `${percent(c.after / c.before)} at ${revisionOf(history.points[c.at])}: ${time(c.before, 4)} before, ${time(c.after, 4)} after${p}`);
+    add(
+      list, "li", {},
+      `${percent(c.after / c.before)} at ${revisionOf(history.points[c.at])}: ${time(c.before, 4)} before, ${
+        time(c.after, 4)} after${p}`);
   }
 }
 
 const devices = [...new Set(data.rows.filter((r) => r.bytes && r.flops && sideOf(r)).map((r) => r.device))];
-if (devices.length) show("roofline", "Device", devices, (figure, width, i) => drawRoofline(figure, devices[i], width, names, openCase));
-if (data.rows.some((r) => r.bytes && !r.flops && sideOf(r))) show("bandwidth", "", [""], (figure) => drawBandwidth(figure, names, 40));
+if (devices.length)
+  show("roofline", "Device", devices, (figure, width, i) => drawRoofline(figure, devices[i], width, names, openCase));
+if (data.rows.some((r) => r.bytes && !r.flops && sideOf(r)))
+  show("bandwidth", "", [""], (figure) => drawBandwidth(figure, names, 40));
 const histories = data.histories.filter((h) => h.points.length);
 if (histories.length) {
-  const labels = histories.map((h) => histories.filter((other) => other.case === h.case).length > 1 ? `${h.case} [${h.mode} ${h.device}]` : h.case);
+  const labels = histories.map(
+    (h) =>
+      histories.filter((other) => other.case === h.case).length > 1 ? `${h.case} [${h.mode} ${h.device}]` : h.case);
   show("history", "Case", labels, (figure, width, i) => {
     drawHistory(figure, histories[i], width);
     listChanges(histories[i]);
@@ -201,7 +219,8 @@ function redraw() {
   if (table.parentElement.clientWidth === lastWidth) return;
   lastWidth = table.parentElement.clientWidth;
   for (const again of redraws) again();
-  for (const row of rows) if (row.detail) fillDetail(row);
+  for (const row of rows)
+    if (row.detail) fillDetail(row);
 }
 document.getElementById("filter").hidden = false;
 applyFilter();
