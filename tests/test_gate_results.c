@@ -104,7 +104,7 @@ static void runs_append(void **state) {
   }
   free(runs);
   for (int i = 1; i <= 3; i++) {
-    char which[8];
+    char which[16];
     snprintf(which, sizeof which, "%d", i);
     FINE(gate_file_load(file, which, &run));
     assert_int_equal(run.cases[0].visit_count, i);
