@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "ops/elementwise/convert.h"
+#include "ops/elementwise/interpret_circle32.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
-#include "ops/elementwise/interpret_math32.h"
+#include "ops/elementwise/interpret_neural32.h"
 #include "src/dtype.h"
 
 /* Element i depends on element i alone, whatever memory is shared. */
