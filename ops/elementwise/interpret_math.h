@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_math.h: functions without branches on f32, for loops that become vectors.
  *
- * Most are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
- * fused multiply-add and without; the most frequent ones are in interpret_math32.h. Arguments are reduced as Cody and Waite do (Software Manual for the Elementary Functions, 1980): less n
- * times a constant in two parts. Polynomials are minimax ones: Remez exchange in 50 digits, coefficients then rounded to
- * the format; each says what it approximates, where, and how far off it is. */
+ * Here they are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
+ * fused multiply-add and without; interpret_math32.h has the frequent ones in f32. Arguments are reduced as Cody and Waite
+ * do (Software Manual for the Elementary Functions, 1980): less n times a constant in two parts. Polynomials are minimax
+ * ones: Remez exchange in 50 digits, coefficients then rounded to the format; each says what it approximates, where, and
+ * how far off it is. */
 #ifndef AT_INTERPRET_MATH_H
 #define AT_INTERPRET_MATH_H
 
