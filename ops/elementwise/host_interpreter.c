@@ -93,10 +93,10 @@ static void run_small(const void *state, void *const *tensors, const at_constant
   at_interpreter_run_small(((const interpreter_plan *)state)->program, tensors, scalars, count);
 }
 
-/* A team may have been chosen for blocks that are smaller. */
+/* A team shares what is more than a block. */
 static int64_t small_most(const interpreter_plan *s) {
-  const int64_t most = at_interpreter_small_most(s->program);
-  return s->stream ? 0 : s->threads > 1 && s->block && s->block < most ? s->block : most;
+  const int64_t most = at_interpreter_small_most(s->program), block = s->block ? s->block : AT_BLOCK_MOST;
+  return s->stream ? 0 : s->threads > 1 && block < most ? block : most;
 }
 
 static attune_status read(interpreter_plan *s, const at_interpret_isa **isa, const at_configuration *text) {

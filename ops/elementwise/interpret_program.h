@@ -50,6 +50,7 @@ struct at_interpreter {
   at_fixed *fixed;
   /* interpret_small.c's: for runs of at most small_most elements; 0: none */
   int small_most, small_count, small_registers;
+  bool direct; /* it is one loop from inputs to the output */
   struct at_small_step *small_steps;
   uint8_t *small_fixed; /* the place of each fixed value */
 };
@@ -72,5 +73,8 @@ int at_interpreter_block(const at_interpreter *p, int asked);
  * OUT_OF_MEMORY. */
 attune_status at_small_make(at_interpreter *p);
 void at_small_free(at_interpreter *p);
+
+/* A direct program on n elements of each tensor: the output, then inputs. */
+void at_direct_run(const at_interpreter *p, char *const *tensors, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_small.c: a program on few elements that lie one after the other in every tensor. There are no blocks and no
- * places to keep, so a run is its loops and little else. */
+ * interpret_small.c: a program on elements that lie one after the other in every tensor. There are no places to keep, so a
+ * run is its loops and little else: on few elements, and on many where nothing stands between inputs and outputs. */
 #include "ops/elementwise/interpret_program.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 enum {
   REGISTER_BYTES = 16 << 10, /* on the stack */
   MOST = 64,                 /* tensors and registers of such a program */
-  VECTOR = 16                /* registers begin at multiples of so many elements */
+  VECTOR = 16,               /* registers begin at multiples of so many elements */
+  DIRECT_MOST = 1 << 20      /* elements of one loop: more are worth a look at the threads at least */
 };
 
 /* An instruction whose values are places: 0 and on for outputs, then inputs, then registers. */
@@ -67,9 +68,12 @@ attune_status at_small_make(at_interpreter *p) {
   }
   for (int i = 0; i < p->fixed_count; i++) p->small_fixed[i] = place[p->fixed[i].value];
   p->small_registers = registers;
-  p->small_most = p->block;
-  const int fits = registers ? REGISTER_BYTES / (registers * p->element_bytes) / VECTOR * VECTOR : p->block;
-  if (p->small_most > fits) p->small_most = fits;
+  p->direct = registers == 0 && p->small_count == 1;
+  if (registers == 0)
+    p->small_most = p->direct ? DIRECT_MOST : p->block;
+  else
+    p->small_most = REGISTER_BYTES / (registers * p->element_bytes) / VECTOR * VECTOR;
+  if (registers > 0 && p->small_most > p->block) p->small_most = p->block;
   return ATTUNE_OK;
 }
 
@@ -89,6 +93,11 @@ static void fill(const at_fixed *fixed, const at_constant *scalars, char *to, si
   const size_t size = attune_dtype_size(dtype), bytes = size * n;
   at_datum_store(dtype, to, at_datum_of_constant(dtype, (attune_dtype)fixed->kind, constant));
   for (size_t done = size; done < bytes; done *= 2) memcpy(to + done, to, done < bytes - done ? done : bytes - done);
+}
+
+void at_direct_run(const at_interpreter *p, char *const *tensors, size_t n) {
+  const struct at_small_step *s = &p->small_steps[0];
+  s->kernel(tensors[s->out], tensors[s->argument[0]], tensors[s->argument[1]], tensors[s->argument[2]], n);
 }
 
 static void run(const at_interpreter *p, char *const *at, size_t n) {
