@@ -94,7 +94,7 @@ static const struct {
     {"elementwise 60000 strict out=f64 : f64 i0: i0 * 3.0", fill_f64_large, spoil_f64_to_1},
     {"elementwise 60000 strict out=c64 : c64 i0: i0 + i0", fill_c64_large, spoil_sign},
     {"elementwise 60000 strict out=i64 : i64 i0: i0 + 1", fill_i64, spoil_last_bit},
-    {"elementwise 60000 strict out=u64 : u64 i0: i0 + 1", fill_i64, spoil_last_bit},
+    {"elementwise 60000 strict out=u64 : u64 i0: i0 + i0", fill_i64, spoil_last_bit},
 };
 
 static void check_case(size_t which) {
