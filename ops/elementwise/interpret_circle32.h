@@ -28,7 +28,7 @@ FLAT float circle32(float x, uint32_t turn) {
   c = h + MAC32(z * z, c, MAC32(-r, r_low, h_low));
   const uint32_t sine = at_bits_of_f32(s), cosine = at_bits_of_f32(c), odd = 0u - (quadrant & 1u);
   const float y = at_f32_of_bits(((cosine & odd) | (sine & ~odd)) ^ (quadrant & 2u) << 30);
-  return (turn == 0) & (x == 0.0f) ? x : y;
+  return ((turn == 0) & (x == 0.0f)) ? x : y;
 }
 #else
 /* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = n pi/2 + r, with pi/2 in three parts; the polynomials are off by
@@ -51,7 +51,7 @@ FLAT float circle32(float x, uint64_t turn) {
   c = mac(z * z, c, 1.0 - 0.5 * z);
   const uint64_t sine = at_bits_of_f64(s), cosine = at_bits_of_f64(c), odd = 0u - (quadrant & 1u);
   const float y = (float)f64_of(((cosine & odd) | (sine & ~odd)) ^ (quadrant & 2u) << 62);
-  return (turn == 0) & (x == 0.0f) ? x : y;
+  return ((turn == 0) & (x == 0.0f)) ? x : y;
 }
 #endif
 
