@@ -1,87 +1,241 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of bench_elementwise_host by NumPy and numexpr, each beside a copy in the same run, in turns.
+"""attune's elementwise calls on the host beside NumPy and numexpr, in one process on the same f32 arrays, in turns.
 
-numpy_elementwise.py [ELEMENTS [BENCH_ELEMENTWISE_HOST]]. With that program's path it runs in turns with the others, and its
-rows are there too, each the better of its two ways to write. numexpr and that program use all CPUs, NumPy one. GB/s that the operands amount to, and their share of the copy's. numexpr has no erf, so
-gelu is its tanh form there; NumPy's is exact if SciPy is present."""
-import re
+numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--rounds N] [--markdown FILE]
+
+LIBATTUNE is libattune.so.0, NUMPY_LOOPS the library bench_numpy_loops of the same build. Needs NumPy; numexpr and SciPy (for
+erf) where they are. Each size and expression is tuned first. A figure is the median of the rounds; a ratio is the median of
+the rounds' own ratios, so that a drift of the machine cancels."""
+import argparse
+import ctypes
+import datetime
+import os
+import platform
 import statistics
-import subprocess
 import sys
 import time
 
 import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import attune_ctypes
 
 try:
     import numexpr
 except ImportError:
     numexpr = None
 try:
+    import scipy
     from scipy.special import erf
 except ImportError:
     erf = None
 
-ROUNDS = 11
+HALF, ONE, ROOT = np.float32(0.5), np.float32(1), np.float32(0.5**0.5)
+SLOPE, BEND = np.float32((2 / np.pi) ** 0.5), np.float32(0.044715)
+NUMEXPR_TANH = "(0.5 * {0} * (1 + tanh(0.7978846 * ({0} + 0.044715 * {0} * {0} * {0}))))"
+SAMPLE_NS = 200e3  # a sample is about so long, or one call
 
 
-def ours(program, count, rates):
-    """One run of attune's program: GB/s by row."""
-    text = subprocess.run([program, str(count)], capture_output=True, text=True, check=True).stdout
-    for line in text.splitlines():
-        found = re.findall(r"([0-9.]+) GB/s", line)
-        if found:
-            name = "attune " + line.split("  ")[0].strip().replace("attune ", "")
-            rates.setdefault(name, []).append(max(map(float, found)))
+def numpy_gelu(x, b, out):
+    np.multiply(HALF * x * (ONE + erf(x * ROOT)), ONE if b is None else b, out=out)
+
+
+def numpy_gelu_tanh(x, out):
+    np.multiply(HALF * x, ONE + np.tanh(SLOPE * (x + BEND * x * x * x)), out=out)
+
+
+def numpy_ways(a, b, out):
+    """By expression: a call of Python's, and the ufunc if it is one alone."""
+    ways = {
+        "a + b": (lambda: np.add(a, b, out=out), np.add),
+        "exp(a)": (lambda: np.exp(a, out=out), np.exp),
+        "sin(a)": (lambda: np.sin(a, out=out), np.sin),
+        "gelu_tanh(a)": (lambda: numpy_gelu_tanh(a, out), None),
+    }
+    if erf is not None:
+        ways["gelu(a)"] = (lambda: numpy_gelu(a, None, out), None)
+        ways["gelu(a + b) * b"] = (lambda: numpy_gelu(a + b, b, out), None)
+    return ways
+
+
+def numexpr_text(expression):
+    """numexpr has no erf: gelu is its tanh form there, which is less work."""
+    return {"gelu(a)": NUMEXPR_TANH.format("a"), "gelu_tanh(a)": NUMEXPR_TANH.format("a"),
+            "gelu(a + b) * b": NUMEXPR_TANH.format("(a + b)") + " * b"}.get(expression, expression)
+
+
+class Ufunc(ctypes.Structure):
+    """The first members of NumPy's PyUFuncObject."""
+    _fields_ = [("object", ctypes.c_char * object.__basicsize__), ("nin", ctypes.c_int), ("nout", ctypes.c_int),
+                ("nargs", ctypes.c_int), ("identity", ctypes.c_int), ("functions", ctypes.POINTER(ctypes.c_void_p)),
+                ("data", ctypes.POINTER(ctypes.c_void_p)), ("ntypes", ctypes.c_int), ("reserved", ctypes.c_int),
+                ("name", ctypes.c_char_p), ("types", ctypes.POINTER(ctypes.c_char))]
+
+
+def inner_loop(ufunc):
+    """The C loop of f32 of a ufunc, and its data."""
+    u = Ufunc.from_address(id(ufunc))
+    assert u.nargs == ufunc.nargs and u.ntypes == ufunc.ntypes and u.name.decode() == ufunc.__name__
+    f32 = bytes([np.dtype(np.float32).num]) * u.nargs
+    for i in range(u.ntypes):
+        if u.types[i * u.nargs : (i + 1) * u.nargs] == f32:
+            return u.functions[i], u.data[i] if u.data else None
+    return None
+
+
+class Bench:
+    def __init__(self, library, loops):
+        self.attune = attune_ctypes.Attune(library, "host")
+        self.loops = ctypes.CDLL(loops)
+        for name in ("bench_plan", "bench_call", "bench_ufunc", "bench_add", "bench_copy"):
+            getattr(self.loops, name).restype = ctypes.c_double
+
+    def prepare(self, expression, count, arrays):
+        a, b, out = arrays
+        inputs = [attune_ctypes.tensor("a", a.ctypes.data, "f32", [count])]
+        if "b" in expression:
+            inputs.append(attune_ctypes.tensor("b", b.ctypes.data, "f32", [count]))
+        call = attune_ctypes.Call(self.attune, expression,
+                                  attune_ctypes.tensor(None, out.ctypes.data, "f32", [count]), inputs)
+        call.tune(2000.0)
+        call.make_plan()
+        return call
+
+    def ways(self, expression, count, arrays):
+        """By name: a function of a number of calls, which gives ns of one."""
+        a, b, out = arrays
+        lib, loops, at, none = self.attune.lib, self.loops, self.attune, ctypes.c_void_p
+        call = self.prepare(expression, count, arrays)
+        self.chosen = call.chosen()
+        ways = {
+            "plan": lambda n: loops.bench_plan(lib.attune_elementwise_plan_run, call.plan, at.stream, call.reference, n),
+            "call": lambda n: loops.bench_call(lib.attune_elementwise, at.tuner, at.stream, call.expression,
+                                               call.reference, n),
+        }
+
+        def python(function):
+            def run(n):
+                start = time.perf_counter_ns()
+                for _ in range(n):
+                    function()
+                return (time.perf_counter_ns() - start) / n
+            return run
+
+        beside = numpy_ways(a, b, out).get(expression)
+        if beside:
+            ways["numpy"] = python(beside[0])
+            loop = inner_loop(beside[1]) if beside[1] else None
+            if loop:
+                tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if "b" in expression else (a, out))])
+                ways["numpy loop"] = lambda n: loops.bench_ufunc(none(loop[0]), none(loop[1]), tensors,
+                                                                 beside[1].nargs, ctypes.c_int64(count), n)
+        if numexpr:
+            values = {"a": a, "b": b} if "b" in expression else {"a": a}
+            numexpr.evaluate(numexpr_text(expression), values, out=out, casting="same_kind")
+            text = numexpr_text(expression)
+            ways["numexpr"] = python(lambda: numexpr.evaluate(text, values, out=out, casting="same_kind"))
+        if expression == "a + b":
+            ways["C loop"] = lambda n: loops.bench_add(none(out.ctypes.data), none(a.ctypes.data), none(b.ctypes.data),
+                                                       ctypes.c_int64(count), n)
+        threads = os.cpu_count() if count >= 1 << 20 else 1
+        ways["copy"] = lambda n: loops.bench_copy(none(out.ctypes.data), none(a.ctypes.data),
+                                                  ctypes.c_size_t(a.nbytes), threads, n)
+        self.kept = call
+        return ways
+
+
+def measure(ways, rounds):
+    calls = {}
+    for name, way in ways.items():
+        once = way(1)
+        once = min(once, way(3))
+        calls[name] = max(1, int(SAMPLE_NS / once))
+    times = {name: [] for name in ways}
+    names = list(ways)
+    for r in range(rounds + 1):
+        for name in names[r % len(names):] + names[: r % len(names)]:
+            times[name].append(ways[name](calls[name]))
+    return {name: t[1:] for name, t in times.items()}
+
+
+def nanoseconds(value):
+    return f"{value:.0f}" if value < 1e5 else f"{value:.4g}"
+
+
+def row(expression, count, times, chosen):
+    def median(name):
+        return nanoseconds(statistics.median(times[name])) if name in times else "-"
+
+    def ratio(way, peer, factor=1.0):
+        if peer not in times:
+            return "-"
+        return f"{factor * statistics.median(p / w for w, p in zip(times[way], times[peer])):.2f}"
+
+    moved = 3 / 2 if "b" in expression else 1.0
+    cells = [f"`{expression}`", str(count)]
+    cells += [median(n) for n in ("plan", "call", "C loop", "numpy loop", "numpy", "numexpr")]
+    cells += [ratio("plan", n) for n in ("C loop", "numpy loop", "numpy", "numexpr")]
+    cells += [ratio("plan", "copy", moved), chosen.replace("host_interpreter ", "")]
+    return "| " + " | ".join(cells) + " |"
+
+
+def processor():
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def head(out):
+    versions = [f"NumPy {np.__version__}"]
+    if numexpr:
+        versions.append(f"numexpr {numexpr.__version__}, {numexpr.get_num_threads()} threads")
+    if erf is not None:
+        versions.append(f"SciPy {scipy.__version__} (erf)")
+    load = " ".join(f"{x:.2f}" for x in os.getloadavg())
+    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    out("# Elementwise on the host beside NumPy and numexpr\n")
+    out(f"- device: {processor()}, {os.cpu_count()} processors")
+    out(f"- libraries: {', '.join(versions)}")
+    out("- command: python3 bench/numpy_elementwise.py LIBATTUNE NUMPY_LOOPS --markdown bench/results/host-elementwise.md")
+    out(f"- date: {date}, load {load}")
+    out("- method: one process, the same f32 arrays, all ways in turns; a plan, a call and the C loops are called from C, "
+        "NumPy and numexpr from Python with `out=`. NumPy's loop is the f32 loop of its ufunc, called directly. Medians of "
+        "the rounds in ns; ratios above 1: the plan is faster. Last: the plan's GB/s as a share of memcpy's, by all "
+        "processors from 2^20 elements on, by one below.")
+    out("- gelu is exact (erf) in attune and NumPy with SciPy, and the tanh form in numexpr, which has no erf.\n")
+    out("| expression | elements | attune plan | attune call | C loop | NumPy's loop | NumPy | numexpr | C loop / plan "
+        "| NumPy's loop / plan | NumPy / plan | numexpr / plan | of copy | attune runs |")
+    out("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|")
 
 
 def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 24
-    a = (np.arange(count) % 2003).astype(np.float32) / 200 - 5
-    b = (np.arange(count) % 1009).astype(np.float32) / 100 - 5
-    out, half, one, root = np.zeros_like(a), np.float32(0.5), np.float32(1), np.float32(0.5**0.5)
-    rows = {
-        "numpy a + b": (3, lambda: np.add(a, b, out=out)),
-        "numpy exp(a)": (2, lambda: np.exp(a, out=out)),
-    }
-    if erf is not None:
-        rows["numpy gelu(a)"] = (2, lambda: np.multiply(half * a, one + erf(a * root), out=out))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("loops")
+    parser.add_argument("--sizes", default=f"10,100,1000,100000,{1 << 24}")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--markdown")
+    options = parser.parse_args()
+    lines = []
 
-        def fused():
-            s = a + b
-            np.multiply(half * s * (one + erf(s * root)), b, out=out)
+    def out(line):
+        print(line, flush=True)
+        lines.append(line)
 
-        rows["numpy gelu(a+b)*b"] = (3, fused)
-    if numexpr is not None:
-        gelu = "(0.5 * {0} * (1 + tanh(0.7978846 * {0} * (1 + 0.044715 * {0} * {0}))))"
-        values = {"a": a, "b": b}
-        for name, operands, text in (
-            ("a + b", 3, "a + b"),
-            ("exp(a)", 2, "exp(a)"),
-            ("gelu_tanh(a)", 2, gelu.format("a")),
-            ("gelu_tanh(a+b)*b", 3, gelu.format("(a + b)") + " * b"),
-        ):
-            rows["numexpr " + name] = (operands, lambda text=text: numexpr.evaluate(text, values, out=out, casting="same_kind"))
-    repeat = (1 << 22) // count + 1
-    rows = {"numpy copy": (2, lambda: np.copyto(out, a)), **rows}
-    times = {name: [] for name in rows}
-    beside, rates = sys.argv[2] if len(sys.argv) > 2 else None, {}
-    for round_number in range(ROUNDS):
-        if beside and round_number % 4 == 0:
-            ours(beside, count, rates)
-        for name, (_, call) in rows.items():
-            start = time.perf_counter()
-            for _ in range(repeat):
-                call()
-            times[name].append((time.perf_counter() - start) / repeat)
-    copied = None
-    for name, (operands, _) in rows.items():
-        rate = operands * a.nbytes / statistics.median(times[name]) / 1e9
-        copied = copied or rate
-        print(f"{name:24s} {rate:8.2f} GB/s  {rate / copied:5.2f} of the copy")
-    for name, values in rates.items():
-        rate = statistics.median(values)
-        print(f"{name:24s} {rate:8.2f} GB/s  {rate / copied:5.2f} of the copy")
+    head(out)
+    bench = Bench(options.library, options.loops)
+    for count in map(int, options.sizes.split(",")):
+        arrays = [(np.arange(count) % 2003).astype(np.float32) / 200 - 5,
+                  (np.arange(count) % 1009).astype(np.float32) / 100 - 5, np.zeros(count, np.float32)]
+        for expression in ("a + b", "exp(a)", "sin(a)", "gelu(a)", "gelu_tanh(a)", "gelu(a + b) * b"):
+            times = measure(bench.ways(expression, count, arrays), options.rounds)
+            out(row(expression, count, times, bench.chosen))
+    if options.markdown:
+        with open(options.markdown, "w") as f:
+            f.write("\n".join(lines) + "\n")
 
 
 main()

@@ -196,6 +196,53 @@ static void every_half(void **unused) {
   free(out);
 }
 
+/* Where f32 arithmetic is in danger: next to multiples of pi / 2, up to where those are counted and beyond; where exp
+ * leaves the normal numbers; and tiny numbers. */
+static float hard_argument(int64_t i) {
+  const float circle = (float)((double)i * 1.5707963267948966);
+  switch (i % 4) {
+  case 0: return circle;
+  case 1: return -nextafterf(circle, i % 8 == 1 ? 0.0f : INFINITY);
+  case 2: return -120.0f + (float)(i % 16384) * 0.015f;
+  default: return ldexpf(i % 8 == 3 ? -1.37f : 1.11f, -(int)(i / 4 % 150));
+  }
+}
+
+static void hard_arguments(void **unused) {
+  (void)unused;
+  static const at_function functions[] = {AT_FN_SIN,  AT_FN_COS,  AT_FN_EXP,      AT_FN_EXP2,  AT_FN_EXPM1,
+                                          AT_FN_LOG,  AT_FN_TANH, AT_FN_ERF,      AT_FN_RSQRT, AT_FN_SIGMOID,
+                                          AT_FN_SILU, AT_FN_GELU, AT_FN_SOFTPLUS, AT_FN_MISH,  AT_FN_GELU_TANH};
+  static const float known[] = {-0.0f, 0.0f, -92984.9f, 60087.7f, 1e5f, 99999.99f, 0x1.6ac5b2p+101f, 3.4e38f};
+  const at_interpret_isa *isas[4];
+  at_interpret_isas(isas);
+  enum { COUNT = 1 << 16 };
+  float *x = malloc(COUNT * sizeof *x), *out = malloc(COUNT * sizeof *out);
+  for (int64_t i = 0; i < COUNT; i++) x[i] = i < (int64_t)AT_COUNT(known) ? known[i] : hard_argument(i);
+  for (size_t f = 0; f < AT_COUNT(functions); f++) {
+    at_datum *exact = malloc(COUNT * sizeof *exact);
+    for (int64_t i = 0; i < COUNT; i++)
+      exact[i] = at_evaluate_function(functions[f], ATTUNE_F32, ATTUNE_F32, (at_datum[3]){{.re = x[i]}});
+    for (int s = 0; isas[s]; s++) {
+      graph *g = malloc(sizeof *g);
+      graph_start(g);
+      const int argument = graph_input(g, ATTUNE_F32);
+      graph_output(g, graph_function(g, functions[f], ATTUNE_F32, &argument, 1));
+      run_packed(g, NULL, isas[s], out, (void *[]){x}, COUNT);
+      for (int64_t i = 0; i < COUNT; i++) {
+        const double off = units_off(ATTUNE_F32, out[i], exact[i].re);
+        if (!(off <= 2.0) || (out[i] == 0.0f && exact[i].re == 0.0L && !signbit(out[i]) != !signbit(exact[i].re)))
+          fail_msg("%s (%s) of %a is %a, should be %La (%.3g units)", at_function_name(functions[f]),
+                   at_interpret_isa_name(isas[s]), (double)x[i], (double)out[i], exact[i].re, off);
+      }
+      free(g);
+    }
+    free(exact);
+  }
+  free(x);
+  free(out);
+}
+
 /* The reference itself at points known from tables, and where C leaves it open. */
 static void known_values(void **state) {
   (void)state;
@@ -277,6 +324,6 @@ int main(void) {
   rough = getenv("AT_UNDER_VALGRIND") != NULL;
   if (rough) element_count = 256;
   const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(every_function),
-                                     cmocka_unit_test(every_half)};
+                                     cmocka_unit_test(every_half), cmocka_unit_test(hard_arguments)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,14 +102,12 @@ static void strides(void **unused) {
   at_expression_destroy(e);
 }
 
-/* Rows long enough to be walked one by one, and every size around a block, on one thread and more, past the caches too. */
-static void sizes_and_threads(void **unused) {
-  (void)unused;
+static void check_sizes(const char *text) {
   const int64_t most = 3 * AT_BLOCK_MOST + 7;
   float *a = malloc((size_t)most * sizeof *a), *b = malloc((size_t)most * sizeof *b);
   float *out = malloc((size_t)(most + 1) * sizeof *out), *expected = malloc((size_t)most * sizeof *expected);
   for (int64_t i = 0; i < most; i++) a[i] = (float)(i % 1000), b[i] = (float)(i % 77) - 30.0f;
-  at_expression *e = compile("s * a + b", "ab", (attune_dtype[]){ATTUNE_F32, ATTUNE_F32});
+  at_expression *e = compile(text, "ab", (attune_dtype[]){ATTUNE_F32, ATTUNE_F32});
   const at_constant scalar = {.re = 2.5};
   at_interpreter *p;
   OK(at_interpreter_create(&p, e, NULL, NULL));
@@ -140,6 +138,14 @@ static void sizes_and_threads(void **unused) {
   free(b);
   free(out);
   free(expected);
+}
+
+/* Rows long enough to be walked one by one, and every size around a block, on one thread and more, past the caches too;
+ * the second is one loop, which needs no blocks. */
+static void sizes_and_threads(void **unused) {
+  (void)unused;
+  check_sizes("s * a + b");
+  check_sizes("a - b");
 }
 
 /* Both outputs over both inputs, and crosswise: all of a block is read before any of it is written. */

@@ -17,6 +17,7 @@ enum {
 
 typedef struct calls {
   at_call_slot slots[SLOTS];
+  uint8_t guesses[SLOTS]; /* by where the text lies: the slot where such a call was found last */
   unsigned turn;
 } calls;
 
@@ -94,46 +95,58 @@ static bool are_low_bits(const uint8_t *low, const attune_elementwise_operands *
   return same;
 }
 
-/* *at is behind the name afterwards. */
-static bool is_name(const char **at, const char *name) {
-  const size_t bytes = strlen(*at) + 1;
-  const bool same = name && strncmp(*at, name, bytes) == 0;
-  *at += bytes;
-  return same;
+/* The names are one after the other in `at`. */
+static bool are_names(const char *at, const attune_elementwise_operands *o) {
+  for (int i = 0; i < o->input_count + o->scalar_count; i++) {
+    const char *name = i < o->input_count ? o->inputs[i].name : o->scalars[i - o->input_count].name;
+    if (!name || strcmp(at, name) != 0) return false;
+    at += strlen(at) + 1;
+  }
+  return true;
 }
 
-static bool are_names(const at_call_slot *s, const attune_elementwise_operands *o) {
-  const char *at = s->text + s->expression_bytes + 1;
-  bool same = true;
-  for (int i = 0; i < o->input_count && same; i++) same = is_name(&at, o->inputs[i].name);
-  for (int i = 0; i < o->scalar_count && same; i++) same = is_name(&at, o->scalars[i].name);
-  return same;
+/* The operands are like; all else. */
+static bool is_same(const at_call_slot *s, const char *expression, const attune_elementwise_operands *o) {
+  return strcmp(s->text, expression) == 0 && are_low_bits(s->low, o) && aliases_of(o) == s->aliases &&
+         are_names(s->text + s->expression_bytes + 1, o);
 }
 
-static bool is_like(const at_call_slot *s, uint64_t hash, uint64_t tuner, const attune_device *device,
-                    const char *expression, size_t bytes, const attune_elementwise_operands *o) {
-  return s->prepared && s->hash == hash && s->tuner == tuner && s->device == device && s->accuracy == o->accuracy &&
-         s->expression_bytes == bytes && memcmp(s->text, expression, bytes) == 0 &&
-         at_prepared_is_like(s->prepared, o) && at_prepared_has_kinds(s->prepared, o) && are_names(s, o) &&
-         are_low_bits(s->low, o) && aliases_of(o) == s->aliases;
+static bool is_like(const at_call_slot *s, at_small_call *small, bool *bound, uint64_t tuner,
+                    const attune_stream *stream, const char *expression, const attune_elementwise_operands *o) {
+  if (!s->prepared || s->tuner != tuner || s->device != stream->device || s->accuracy != o->accuracy) return false;
+  *bound = at_small_bind(s->prepared, stream, o, small);
+  return (*bound || (at_prepared_is_like(s->prepared, o) && at_prepared_has_kinds(s->prepared, o))) &&
+         is_same(s, expression, o);
 }
 
-bool at_calls_find(at_call_slot **slot, uint64_t tuner, const attune_device *device, const char *expression,
-                   const attune_elementwise_operands *o) {
+static uint8_t *guess_of(calls *c, const char *expression, const attune_elementwise_operands *o) {
+  const uint64_t from = (uint64_t)(uintptr_t)expression + (uint64_t)o->outputs[0].sizes[0] * 0xC2B2AE3D27D4EB4Fu;
+  return &c->guesses[from * 0x9E3779B97F4A7C15u >> 58];
+}
+_Static_assert(SLOTS == 1 << 6, "guess_of takes six bits");
+
+bool at_calls_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner, const attune_stream *stream,
+                   const char *expression, const attune_elementwise_operands *o) {
   calls *c = calls_of_thread();
   *slot = NULL;
+  *bound = false;
   if (!c || !is_sound(o)) return false;
-  const size_t bytes = strnlen(expression, AT_EXPRESSION_CHARS);
-  const uint64_t hash = hash_of(tuner, expression, bytes, o);
+  uint8_t *guess = guess_of(c, expression, o);
+  *slot = &c->slots[*guess];
+  if (AT_LIKELY(is_like(*slot, small, bound, tuner, stream, expression, o))) return true;
+  *slot = NULL;
+  const uint64_t hash = hash_of(tuner, expression, strnlen(expression, AT_EXPRESSION_CHARS), o);
   for (unsigned way = 0; way < WAYS; way++) {
     at_call_slot *s = &c->slots[(hash + way) % SLOTS];
-    if (is_like(s, hash, tuner, device, expression, bytes, o)) {
+    if (s->hash == hash && is_like(s, small, bound, tuner, stream, expression, o)) {
       *slot = s;
+      *guess = (uint8_t)(s - c->slots);
       return true;
     }
     if (!*slot && !s->prepared) *slot = s;
   }
   if (!*slot) *slot = &c->slots[(hash + c->turn++ % WAYS) % SLOTS];
+  *bound = false;
   return false;
 }
 
@@ -174,6 +187,7 @@ void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry
   slot->aliases = aliases_of(o);
   for (int i = 0; i < o->output_count; i++) *low++ = low_bits(&o->outputs[i]);
   for (int i = 0; i < o->input_count; i++) *low++ = low_bits(&o->inputs[i]);
+  prepared->small.plan = NULL; /* until a plan is noted */
   slot->prepared = prepared;
   slot->entry = entry;
   slot->plan = NULL;
@@ -182,6 +196,7 @@ void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry
 void at_calls_note_plan(at_call_slot *slot, const at_plan *plan) {
   if (AT_LIKELY(slot->plan == plan)) return;
   slot->plan = plan;
+  at_small_attach(slot->prepared, plan, 1); /* are_low_bits looks at the addresses */
   atomic_store_explicit(&slot->prepared->kept.owner, 0, memory_order_relaxed);
   atomic_store_explicit(&slot->prepared->kept.taken, false, memory_order_relaxed);
 }

@@ -4,6 +4,7 @@
 #define AT_ELEMENTWISE_CALLS_H
 
 #include "ops/elementwise/prepared.h"
+#include "ops/elementwise/small.h"
 #include "tuning/plan_table.h"
 
 /* One of them, of one thread. */
@@ -20,10 +21,10 @@ typedef struct at_call_slot {
   const at_plan *plan;        /* for which prepared->kept is; only compared */
 } at_call_slot;
 
-/* A call like this one: true, with its slot. Else false, with the slot for at_calls_put, or NULL: it cannot be
- * remembered. `operands` are not checked yet. */
-bool at_calls_find(at_call_slot **slot, uint64_t tuner, const attune_device *device, const char *expression,
-                   const attune_elementwise_operands *operands);
+/* A call like this one: true, with its slot; *bound: it may run as small.h says, and `small` is set. Else false, with the
+ * slot for at_calls_put, or NULL: it cannot be remembered. `operands` are not checked yet. */
+bool at_calls_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner, const attune_stream *stream,
+                   const char *expression, const attune_elementwise_operands *operands);
 
 /* The call that was just looked for, made ready; `prepared` is the slot's from now on. */
 void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry *entry, uint64_t tuner,

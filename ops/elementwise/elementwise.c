@@ -5,6 +5,7 @@
 
 #include "ops/elementwise/calls.h"
 #include "ops/elementwise/prepared.h"
+#include "ops/elementwise/small.h"
 #include "tuning/call.h"
 #include "tuning/caller_plan.h"
 
@@ -45,9 +46,11 @@ static attune_status run_prepared(attune_tuner *tuner, attune_stream *stream, co
                                   const attune_elementwise_operands *operands, at_prepared *prepared) {
   const at_plan *plan = NULL;
   at_call_slot *slot = NULL;
+  at_small_call small;
+  bool bound;
   attune_status status = find_plan(tuner, stream, prepared->problem, &plan);
   if (status == ATTUNE_OK) status = launch(plan, prepared, operands, stream);
-  if (status == ATTUNE_OK && !at_calls_find(&slot, tuner->id, stream->device, expression, operands) && slot)
+  if (status == ATTUNE_OK && !at_calls_find(&slot, &small, &bound, tuner->id, stream, expression, operands) && slot)
     at_calls_put(slot, prepared, entry_of(tuner, stream, prepared->problem), tuner->id, stream->device, expression,
                  operands);
   else
@@ -57,19 +60,25 @@ static attune_status run_prepared(attune_tuner *tuner, attune_stream *stream, co
 
 /* A call like an earlier one: its addresses may still overlap, and its generator be missing. */
 static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const char *expression,
-                               const attune_elementwise_operands *operands, at_call_slot *slot) {
+                               const attune_elementwise_operands *operands, at_call_slot *slot,
+                               const at_small_call *small) {
   at_prepared *prepared = slot->prepared;
   attune_status status = ATTUNE_OK;
+  const at_plan *plan = slot->entry ? at_plan_entry_plan(slot->entry) : NULL;
+  if (AT_LIKELY(plan != NULL)) at_calls_note_plan(slot, plan);
+  if (plan && small && prepared->small.plan) {
+    at_plan_entry_count(slot->entry, 1);
+    at_small_run(prepared, small);
+    return ATTUNE_OK;
+  }
   if (!at_prepared_apart(prepared, operands)) status = at_prepared_check(prepared, operands);
   if (status == ATTUNE_OK) status = at_prepared_check_generator(prepared->expression, operands->generator);
   if (status != ATTUNE_OK) return status;
-  const at_plan *plan = slot->entry ? at_plan_entry_plan(slot->entry) : NULL;
   if (AT_UNLIKELY(plan == NULL)) {
     slot->prepared = NULL;
     return run_prepared(tuner, stream, expression, operands, prepared);
   }
   at_plan_entry_count(slot->entry, 1);
-  at_calls_note_plan(slot, plan);
   return launch(plan, prepared, operands, stream);
 }
 
@@ -77,8 +86,10 @@ attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, con
                                  const attune_elementwise_operands *operands) {
   if (AT_UNLIKELY(!tuner || !stream || !expression || !operands)) return fail_null(tuner, stream, expression);
   at_call_slot *slot = NULL;
-  if (AT_LIKELY(at_calls_find(&slot, tuner->id, stream->device, expression, operands)))
-    return run_again(tuner, stream, expression, operands, slot);
+  at_small_call small;
+  bool bound;
+  if (AT_LIKELY(at_calls_find(&slot, &small, &bound, tuner->id, stream, expression, operands)))
+    return run_again(tuner, stream, expression, operands, slot, bound ? &small : NULL);
   at_prepared *prepared = NULL;
   bool empty;
   const attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
@@ -105,11 +116,13 @@ attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tu
     memcpy(at_key_problem(&key), prepared->problem, prepared->problem->bytes);
     status = at_caller_plan_create(out, tuner, stream, &at_elementwise_op, &key, 0, 0);
   }
-  if (status == ATTUNE_OK)
-    at_caller_plan_own(*out, prepared, destroy_prepared);
-  else
+  if (status != ATTUNE_OK) {
     at_prepared_destroy(prepared);
-  return status;
+    return status;
+  }
+  at_caller_plan_own(*out, prepared, destroy_prepared);
+  at_small_attach(prepared, *out, at_alignment_least(stream->device, prepared->problem->alignment));
+  return ATTUNE_OK;
 }
 
 static attune_status check_run(const attune_plan *plan, const at_prepared *prepared,
@@ -140,6 +153,12 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
   if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
     return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
   at_prepared *prepared = plan->own;
+  at_small_call small;
+  if (at_small_bind(prepared, stream, operands, &small)) {
+    at_caller_plan_count(plan);
+    at_small_run(prepared, &small);
+    return ATTUNE_OK;
+  }
   const attune_status status = check_run(plan, prepared, operands);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   at_caller_plan_count(plan);

@@ -32,19 +32,32 @@ enum {
 };
 _Static_assert(sizeof(at_constant) == 24, "a scalar is whole words");
 
-void at_host_plan_open(at_host_plan *plan, void (*run)(const void *state, const at_host_elements *call)) {
-  plan->run = run;
-  plan->records = NULL;
-  pthread_mutex_init(&plan->lock, NULL);
+attune_status at_host_plan_make(at_plan *plan, size_t bytes, at_host_fill fill) {
+  at_expression *expression = NULL;
+  at_host_plan *state = calloc(1, bytes);
+  if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
+  attune_status status = at_elementwise_expression(&expression, at_elementwise_of(plan->problem));
+  if (status == ATTUNE_OK) status = fill(state, plan, &expression);
+  at_expression_destroy(expression);
+  if (status != ATTUNE_OK) {
+    free(state);
+    return status;
+  }
+  pthread_mutex_init(&state->lock, NULL);
+  plan->state = state;
+  return ATTUNE_OK;
 }
 
-void at_host_plan_close(at_host_plan *plan) {
-  while (plan->records) {
-    struct at_host_record *next = plan->records->next;
-    free(plan->records);
-    plan->records = next;
+void at_host_plan_destroy(at_plan *plan) {
+  at_host_plan *state = plan->state;
+  if (!state) return;
+  while (state->records) {
+    struct at_host_record *next = state->records->next;
+    free(state->records);
+    state->records = next;
   }
-  pthread_mutex_destroy(&plan->lock);
+  pthread_mutex_destroy(&state->lock);
+  free(state);
 }
 
 /* ---- packing ---- */

@@ -22,12 +22,22 @@ typedef struct at_host_elements {
  * they are kept until the plan goes. */
 typedef struct at_host_plan {
   void (*run)(const void *state, const at_host_elements *call);
+  /* Calls of at most small_most elements, one after the other in every tensor, on the calling thread; nothing is drawn.
+   * 0: there are none. */
+  void (*run_small)(const void *state, void *const *tensors, const at_constant *scalars, int64_t count);
+  int64_t small_most;
   pthread_mutex_t lock;
   struct at_host_record *records;
 } at_host_plan;
 
-void at_host_plan_open(at_host_plan *plan, void (*run)(const void *state, const at_host_elements *call));
-void at_host_plan_close(at_host_plan *plan);
+/* The prepare of every such implementation: makes plan->state, of `bytes`, and has `fill` set what follows the
+ * at_host_plan. *expression is the plan's problem's; fill may keep it by setting it to NULL. What a fill that fails has
+ * put into the state is its own to release. Errors: OUT_OF_MEMORY, those of fill. */
+typedef attune_status (*at_host_fill)(at_host_plan *state, const at_plan *plan, at_expression **expression);
+attune_status at_host_plan_make(at_plan *plan, size_t bytes, at_host_fill fill);
+
+/* What it made goes; the rest of the state was released before. The plan may have none. */
+void at_host_plan_destroy(at_plan *plan);
 
 /* The launch of every such implementation: plan->state begins with an at_host_plan. */
 attune_status at_host_elements_launch(const at_plan *plan, const void *operands, attune_stream *stream);

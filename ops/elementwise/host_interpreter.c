@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_interpreter.c: elementwise on the host by the interpreter: blocks of elements, one vector loop a node. Tunables: the
  * instruction set, threads, elements of a block, and whether outputs are written past the caches. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/elementwise/host_call.h"
@@ -90,6 +89,16 @@ static void run(const void *state, const at_host_elements *c) {
   at_interpreter_run(s->program, c->layout, &call);
 }
 
+static void run_small(const void *state, void *const *tensors, const at_constant *scalars, int64_t count) {
+  at_interpreter_run_small(((const interpreter_plan *)state)->program, tensors, scalars, count);
+}
+
+/* A team shares what is more than a block. */
+static int64_t small_most(const interpreter_plan *s) {
+  const int64_t most = at_interpreter_small_most(s->program), block = s->block ? s->block : AT_BLOCK_MOST;
+  return s->stream ? 0 : s->threads > 1 && block < most ? block : most;
+}
+
 static attune_status read(interpreter_plan *s, const at_interpret_isa **isa, const at_configuration *text) {
   char name[24];
   int64_t threads = 0, block = 0, stream = 0;
@@ -110,40 +119,36 @@ static attune_status read(interpreter_plan *s, const at_interpret_isa **isa, con
   return ATTUNE_OK;
 }
 
-static attune_status prepare(at_plan *plan) {
+static attune_status fill(at_host_plan *state, const at_plan *plan, at_expression **expression) {
   const at_elementwise *p = at_elementwise_of(plan->problem);
   const at_interpret_isa *isa = NULL;
-  at_expression *expression = NULL;
   attune_dtype outputs[AT_EXPRESSION_OUTPUTS];
-  interpreter_plan *s = calloc(1, sizeof *s);
-  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
-  s->output_count = p->output_count;
-  s->input_count = p->input_count;
+  interpreter_plan *s = (interpreter_plan *)state;
   for (int i = 0; i < p->output_count; i++) outputs[i] = (attune_dtype)p->dtypes[i];
   attune_status status = read(s, &isa, &plan->configuration);
-  if (status == ATTUNE_OK) status = at_elementwise_expression(&expression, p);
-  if (status == ATTUNE_OK) status = at_interpreter_create(&s->program, expression, outputs, isa);
-  at_expression_destroy(expression);
-  if (status != ATTUNE_OK) {
-    free(s);
-    return status;
-  }
-  at_host_plan_open(&s->host, run);
-  plan->state = s;
+  if (status == ATTUNE_OK) status = at_interpreter_create(&s->program, *expression, outputs, isa);
+  if (status != ATTUNE_OK) return status;
+  s->output_count = p->output_count;
+  s->input_count = p->input_count;
+  s->host.run = run;
+  s->host.run_small = run_small;
+  s->host.small_most = small_most(s);
   return ATTUNE_OK;
+}
+
+static attune_status prepare(at_plan *plan) {
+  return at_host_plan_make(plan, sizeof(interpreter_plan), fill);
 }
 
 static void destroy(at_plan *plan) {
   interpreter_plan *s = plan->state;
-  if (!s) return;
-  at_host_plan_close(&s->host);
-  at_interpreter_destroy(s->program);
-  free(s);
+  if (s) at_interpreter_destroy(s->program);
+  at_host_plan_destroy(plan);
 }
 
 const at_implementation at_elementwise_host_interpreter = {
     .name = "host_interpreter",
-    .version = 1,
+    .version = 2,
     .backend = "host",
     .supports = supports,
     .configurations = configurations,

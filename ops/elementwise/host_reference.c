@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * host_reference.c: elementwise one element at a time by the reference's arithmetic: every function, every dtype. The
  * fallback listed last. */
-#include <stdlib.h>
-
 #include "ops/elementwise/element.h"
 #include "ops/elementwise/host_call.h"
 
@@ -35,27 +33,24 @@ static void run(const void *state, const at_host_elements *c) {
   at_elements_compute(&all, c->problem->dtypes);
 }
 
-static attune_status prepare(at_plan *plan) {
+static attune_status fill(at_host_plan *state, const at_plan *plan, at_expression **expression) {
+  reference_plan *s = (reference_plan *)state;
   if (plan->configuration.text[0] != '\0')
     return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_reference has none", plan->configuration.text);
-  reference_plan *s = calloc(1, sizeof *s);
-  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan");
-  const attune_status status = at_elementwise_expression(&s->expression, at_elementwise_of(plan->problem));
-  if (status != ATTUNE_OK) {
-    free(s);
-    return status;
-  }
-  at_host_plan_open(&s->host, run);
-  plan->state = s;
+  s->host.run = run;
+  s->expression = *expression;
+  *expression = NULL;
   return ATTUNE_OK;
+}
+
+static attune_status prepare(at_plan *plan) {
+  return at_host_plan_make(plan, sizeof(reference_plan), fill);
 }
 
 static void destroy(at_plan *plan) {
   reference_plan *s = plan->state;
-  if (!s) return;
-  at_host_plan_close(&s->host);
-  at_expression_destroy(s->expression);
-  free(s);
+  if (s) at_expression_destroy(s->expression);
+  at_host_plan_destroy(plan);
 }
 
 const at_implementation at_elementwise_host_reference = {

@@ -44,6 +44,12 @@ typedef struct at_interpreter_call {
  * once. */
 void at_interpreter_run(const at_interpreter *program, const at_layout *layout, const at_interpreter_call *call);
 
+/* The same for n elements, 1 to at_interpreter_small_most, that lie one after the other in every tensor: outputs, then
+ * inputs. An output may be the memory of an input where there is one output alone. On the calling thread; no draws. */
+void at_interpreter_run_small(const at_interpreter *program, void *const *tensors, const at_constant *scalars,
+                              int64_t n);
+int64_t at_interpreter_small_most(const at_interpreter *program); /* 0: the program cannot be run so */
+
 /* What was made of the expression: registers, bytes of one element of all of them, and instructions. */
 typedef struct at_interpreter_figures {
   int registers, element_bytes, instructions;

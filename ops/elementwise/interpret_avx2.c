@@ -17,6 +17,18 @@ static void stream(void *to, const void *from, size_t bytes) {
   memcpy(out + start + whole, in + start + whole, bytes - start - whole);
 }
 
+/* n of 8. */
+static inline __m256i first_of(size_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline void load_part(float *to, const float *from, size_t n) {
+  _mm256_store_ps(to, _mm256_maskload_ps(from, first_of(n)));
+}
+static inline void store_part(float *to, const float *from, size_t n) {
+  _mm256_maskstore_ps(to, first_of(n), _mm256_load_ps(from));
+}
+
+#define LANES 8
 #define AT_ISA at_interpret_avx2
 #define AT_ISA_NAME "avx2"
 #include "ops/elementwise/interpret_template.h"

@@ -17,6 +17,15 @@ static void stream(void *to, const void *from, size_t bytes) {
   memcpy(out + start + whole, in + start + whole, bytes - start - whole);
 }
 
+/* n of 16. */
+static inline void load_part(float *to, const float *from, size_t n) {
+  _mm512_store_ps(to, _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), from));
+}
+static inline void store_part(float *to, const float *from, size_t n) {
+  _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), _mm512_load_ps(from));
+}
+
+#define LANES 16
 #define AT_ISA at_interpret_avx512
 #define AT_ISA_NAME "avx512"
 #include "ops/elementwise/interpret_template.h"

@@ -240,7 +240,10 @@ static attune_status build(builder *b, const attune_dtype *output_dtypes) {
   for (int i = 0; i < b->expression->node_count && status == ATTUNE_OK; i++)
     if (b->wanted[i]) status = add_node(b, i);
   if (status == ATTUNE_OK) status = add_outputs(b, output_dtypes);
-  return status == ATTUNE_OK ? give_registers(b->p) : status;
+  if (status == ATTUNE_OK) status = give_registers(b->p);
+  if (status != ATTUNE_OK) return status;
+  b->p->block = at_interpreter_block(b->p, 0);
+  return at_small_make(b->p);
 }
 
 attune_status at_interpreter_create(at_interpreter **out, const at_expression *e, const attune_dtype *output_dtypes,
@@ -275,12 +278,10 @@ attune_status at_interpreter_create(at_interpreter **out, const at_expression *e
                                     : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression of %zu nodes", nodes);
   free(b.value_of);
   free(b.wanted);
-  if (status == ATTUNE_OK) {
-    p->block = at_interpreter_block(p, 0);
+  if (status == ATTUNE_OK)
     *out = p;
-  } else {
+  else
     at_interpreter_destroy(p);
-  }
   return status;
 }
 
@@ -290,6 +291,7 @@ void at_interpreter_destroy(at_interpreter *p) {
   free(p->registers);
   free(p->instructions);
   free(p->fixed);
+  at_small_free(p);
   free(p);
 }
 

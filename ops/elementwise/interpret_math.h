@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_math.h: functions without branches on f32, for loops that become vectors.
  *
- * Most are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
- * fused multiply-add and without; the most frequent ones are in interpret_math32.h. Arguments are reduced as Cody and Waite do (Software Manual for the Elementary Functions, 1980): less n
- * times a constant in two parts. Polynomials are minimax ones: Remez exchange in 50 digits, coefficients then rounded to
- * the format; each says what it approximates, where, and how far off it is. */
+ * Here they are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
+ * fused multiply-add and without; interpret_math32.h has the frequent ones in f32. Arguments are reduced as Cody and Waite
+ * do (Software Manual for the Elementary Functions, 1980): less n times a constant in two parts. Polynomials are minimax
+ * ones: Remez exchange in 50 digits, coefficients then rounded to the format; each says what it approximates, where, and
+ * how far off it is. */
 #ifndef AT_INTERPRET_MATH_H
 #define AT_INTERPRET_MATH_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -82,15 +84,6 @@ FLAT double expm1_64(double x) {
   return mac(e.scale, e.small, e.scale - 1.0);
 }
 
-/* 2^y; whole y give exact powers. */
-FLAT float exp2_32(float y) {
-  double x = y;
-  x = x > 1000.0 ? 1000.0 : x;
-  x = x < -1000.0 ? -1000.0 : x;
-  const double shifted = x + 0x1.8p52, n = shifted - 0x1.8p52, scale = f64_of((at_bits_of_f64(shifted) + 1023u) << 52);
-  return (float)mac(scale, expm1_reduced((x - n) * 0.69314718055994531), scale);
-}
-
 /* ln(x) for x that is a normal number of f64, 0, infinite, negative or NaN: x = 2^k m, m from sqrt(1/2) to sqrt(2),
  * s = (m - 1) / (m + 1), ln(m) = 2 s + s^3 P(s^2), P off by 2^-51. */
 FLAT double log_64(double x) {
@@ -127,22 +120,6 @@ FLAT float cosh32(float x) {
   const double e = exp_64((double)x);
   return (float)(0.5 * (e + 1.0 / e));
 }
-FLAT float softplus32(float x) {
-  const double wide = x, low = log1p_64(exp_64(-__builtin_fabs(wide)));
-  return (float)(x > 0.0f ? wide + low : x != x ? wide : low);
-}
-/* x n / (n + 2), n = exp(x) (exp(x) + 2): tanh of softplus. */
-FLAT float mish32(float x) {
-  const double wide = x, e = exp_64(wide > 100.0 ? 100.0 : wide), n = e * (e + 2.0);
-  return (float)(wide * (wide < -200.0 ? 0.0 : n / (n + 2.0)));
-}
-/* x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3). */
-FLAT float gelu_tanh32(float x) {
-  const double wide = x, u2 = wide * (wide * wide * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0);
-  const double y = wide / (1.0 + exp_64(-u2));
-  return (float)(wide < -100.0 ? wide * 0.0 : y);
-}
-
 /* The share of the normal distribution above a, 0 <= a <= 15, is exp(-a^2 / 2) t R(t) with t = 1 / (1 + a / 4); R, off by
  * 2^-42 of its value, in powers of t - 0.60546875. */
 FLAT double share_above_64(double a) {
@@ -166,25 +143,6 @@ FLAT double share_above_64(double a) {
   return exp_64(-0.5 * a * a) * (t * r);
 }
 
-/* |x| < 1: x p(x^2), off by 2^-45; beyond by the share above sqrt(2) |x|. */
-FLAT float erf32(float x) {
-  double a = __builtin_fabs((double)x);
-  a = a > 6.0 ? 6.0 : a;
-  const double z = a * a;
-  double p = -0x1.c01736124c885p-24;
-  p = mac(p, z, 0x1.9a7817f326772p-20);
-  p = mac(p, z, -0x1.f0599cbdba7e1p-17);
-  p = mac(p, z, 0x1.f93f186970a4bp-14);
-  p = mac(p, z, -0x1.c0283ef8f56b0p-11);
-  p = mac(p, z, 0x1.565b9e75f864dp-8);
-  p = mac(p, z, -0x1.b82ce1484c669p-6);
-  p = mac(p, z, 0x1.ce2f21974ec43p-4);
-  p = mac(p, z, -0x1.812746b0263c4p-2);
-  p = mac(p, z, 0x1.20dd750429b14p+0);
-  const double far = 1.0 - 2.0 * share_above_64(a * 1.4142135623730951), y = a < 1.0 ? a * p : far;
-  return (float)__builtin_copysign(y, (double)x);
-}
-
 /* q = floor(x / y): of f32 the quotient in f64 is on the right side of every integer. Infinite y: -1 for other signs. */
 FLAT float floor_divide32(float x, float y) {
   const double exact = (double)x / (double)y, q = __builtin_floor(exact);
@@ -193,29 +151,6 @@ FLAT float floor_divide32(float x, float y) {
   result = ((q == 0.0) & !below) ? (float)__builtin_copysign(0.0, exact) : result;
   result = y == 0.0f ? x / y : result;
   return ((__builtin_fabsf(x) == __builtin_inff()) & (y != 0.0f)) ? (float)__builtin_nanf("") : result;
-}
-
-/* sin (turn = 0) and cos (turn = 1) for |x| <= 1e5: x = n pi/2 + r, with pi/2 in three parts; the polynomials are off by
- * 2^-55 and 2^-48 of what they add to 1. */
-#define NEAR_CIRCLE 1e5f
-FLAT float circle32(float x, uint64_t turn) {
-  const double wide = x, shifted = wide * 0.63661977236758138 + 0x1.8p52, n = shifted - 0x1.8p52;
-  const double r = mac(n, -0x1.3198a2e037073p-69, mac(n, -0x1.0b4611a6p-34, mac(n, -0x1.921fb544p+0, wide))), z = r * r;
-  const uint64_t quadrant = at_bits_of_f64(shifted) + turn;
-  double s = 0x1.5e0b0498ddbbap-33, c = 0x1.1c81b824dbc69p-29;
-  s = mac(s, z, -0x1.ae600acd65338p-26);
-  c = mac(c, z, -0x1.27e25f39eece7p-22);
-  s = mac(s, z, 0x1.71de37965e2d6p-19);
-  c = mac(c, z, 0x1.a019ff539a5c7p-16);
-  s = mac(s, z, -0x1.a01a019e83906p-13);
-  c = mac(c, z, -0x1.6c16c16b61512p-10);
-  s = mac(s, z, 0x1.1111111110bb2p-7);
-  c = mac(c, z, 0x1.5555555555437p-5);
-  s = mac(s, z, -0x1.5555555555555p-3);
-  s = mac(s * z, r, r);
-  c = mac(z * z, c, 1.0 - 0.5 * z);
-  const uint64_t sine = at_bits_of_f64(s), cosine = at_bits_of_f64(c), odd = 0u - (quadrant & 1u);
-  return (float)f64_of(((cosine & odd) | (sine & ~odd)) ^ (quadrant & 2u) << 62);
 }
 
 #endif

@@ -15,6 +15,14 @@ static void stream(void *to, const void *from, size_t bytes) {
   memcpy(to, from, bytes);
 }
 static void fence(void) {}
+static void load_part(float *to, const float *from, size_t n) {
+  memcpy(to, from, n * sizeof *to);
+}
+static void store_part(float *to, const float *from, size_t n) {
+  memcpy(to, from, n * sizeof *to);
+}
+
+#define LANES 1
 
 #define AT_ISA at_interpret_portable
 #define AT_ISA_NAME "portable"

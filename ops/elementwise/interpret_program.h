@@ -48,6 +48,11 @@ struct at_interpreter {
   uint16_t *registers;                     /* of values */
   at_instruction *instructions;
   at_fixed *fixed;
+  /* interpret_small.c's: for runs of at most small_most elements; 0: none */
+  int small_most, small_count, small_registers;
+  bool direct; /* it is one loop from inputs to the output */
+  struct at_small_step *small_steps;
+  uint8_t *small_fixed; /* the place of each fixed value */
 };
 
 /* Operands of the layout: outputs, inputs, number, coordinates. */
@@ -63,5 +68,13 @@ static inline int at_operand_of_position(const at_interpreter *p, int i) {
 
 /* interpret_run.c: the elements of a block, when so many are asked for; 0: what fits the L1 cache. */
 int at_interpreter_block(const at_interpreter *p, int asked);
+
+/* interpret_small.c: makes what runs of few elements need, of a program that is otherwise complete, and frees it. Errors:
+ * OUT_OF_MEMORY. */
+attune_status at_small_make(at_interpreter *p);
+void at_small_free(at_interpreter *p);
+
+/* A direct program on n elements of each tensor: the output, then inputs. */
+void at_direct_run(const at_interpreter *p, char *const *tensors, size_t n);
 
 #endif

@@ -228,6 +228,30 @@ static void run_one(const run *r) {
   if (r->call->stream) r->p->isa->fence();
 }
 
+/* One loop over the thread's share, of a direct program whose tensors are contiguous. */
+static void run_directly(void *arg, const at_team *team) {
+  enum { VECTOR = 64 }; /* elements: shares begin at cache lines if the tensors do */
+  const run *r = arg;
+  const at_interpreter *p = r->p;
+  const int64_t each = ((r->layout->count - 1) / team->size + VECTOR) / VECTOR * VECTOR;
+  const int64_t from = each * team->rank, end = from + each < r->layout->count ? from + each : r->layout->count;
+  char *tensors[1 + AT_EXPRESSION_INPUTS];
+  if (from >= end) return;
+  for (int k = 0; k < 1 + p->input_count; k++) {
+    const char *data = k ? r->call->inputs[k - 1] : r->call->outputs[0];
+    const int64_t size = (int64_t)attune_dtype_size((attune_dtype)(k ? p->input_dtypes[k - 1] : p->output_dtypes[0]));
+    tensors[k] = (char *)(uintptr_t)(data + (r->layout->operands[k].offset + from) * size);
+  }
+  at_direct_run(p, tensors, (size_t)(end - from));
+}
+
+static bool is_direct(const run *r) {
+  bool good = r->p->direct && !r->call->stream;
+  for (int k = 0; k < 1 + r->p->input_count && good; k++)
+    good = r->layout->operands[k].layout_class == AT_LAYOUT_CONTIGUOUS;
+  return good;
+}
+
 int at_interpreter_block(const at_interpreter *p, int asked) {
   const int64_t bytes = (int64_t)p->register_count * p->element_bytes;
   int64_t block = asked > 0 ? asked : CACHE_BYTES / (bytes > 0 ? bytes : 1);
@@ -260,9 +284,9 @@ void at_interpreter_run(const at_interpreter *p, const at_layout *layout, const 
   r.blocks = layout->count / r.row * r.per_row;
   int threads = call->threads > 1 ? call->threads : 1;
   if (threads > r.blocks) threads = (int)r.blocks;
-  if (threads == 1) {
-    run_part(&r, &(at_team){.rank = 0, .size = 1});
-  } else {
-    at_parallel(threads, run_part, &r);
-  }
+  void (*const part)(void *, const at_team *) = is_direct(&r) ? run_directly : run_part;
+  if (threads == 1)
+    part(&r, &(at_team){.rank = 0, .size = 1});
+  else
+    at_parallel(threads, part, &r);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_template.h: the interpreter's loops, compiled once for each instruction set by a file that defines
- * `encode_f16`, `decode_f16`, `stream`, `fence` and AT_ISA and AT_ISA_NAME first. Loops without branches: the compiler makes vectors
+ * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part`, `store_part`, LANES (f32 of a vector) and AT_ISA and
+ * AT_ISA_NAME first. Loops without branches: the compiler makes vectors
  * of them. */
 #include <math.h>
 #include <string.h>
 
 #include "ops/elementwise/convert.h"
+#include "ops/elementwise/interpret_circle32.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
-#include "ops/elementwise/interpret_math32.h"
+#include "ops/elementwise/interpret_neural32.h"
 #include "src/dtype.h"
 
 /* Element i depends on element i alone, whatever memory is shared. */
@@ -31,6 +33,23 @@ typedef struct pair64 {
 
 /* ---- functions: missing arguments stand at x ---- */
 
+/* to[i] = expression in x = from[i] for i < n: whole vectors, and a last one whose other elements are 0 and go nowhere. */
+#define AT_LONG_LOOP(to, from, n, expression)                                     \
+  const size_t whole = (n) & ~(size_t)(LANES - 1), left = (n) - whole;            \
+  AT_EACH for (size_t i = 0; i < whole; i++) {                                    \
+    const float x = (from)[i];                                                    \
+    (to)[i] = (expression);                                                       \
+  }                                                                               \
+  if (left > 0) {                                                                 \
+    _Alignas(64) float last[LANES];                                               \
+    load_part(last, (from) + whole, left);                                        \
+    AT_EACH for (size_t i = 0; i < LANES; i++) {                                  \
+      const float x = last[i];                                                    \
+      last[i] = (expression);                                                     \
+    }                                                                             \
+    store_part((to) + whole, last, left);                                         \
+  }
+
 #define AT_KERNEL(F, D, R, A, expression)                                                    \
   static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) { \
     R *o = out;                                                                              \
@@ -41,8 +60,16 @@ typedef struct pair64 {
       o[i] = (R)(expression);                                                                \
     }                                                                                        \
   }
+#define AT_LONG_KERNEL(F, expression)                                                          \
+  static void F##_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) { \
+    float *o = out;                                                                          \
+    const float *xp = xs;                                                                    \
+    (void)ys, (void)zs;                                                                      \
+    AT_LONG_LOOP(o, xp, n, expression)                                                       \
+  }
 #include "ops/elementwise/interpret_float.def"
 #include "ops/elementwise/interpret_integer.def"
+#undef AT_LONG_KERNEL
 #undef AT_KERNEL
 
 #define AT_SELECT(D, T)                                                                         \
@@ -55,25 +82,25 @@ typedef struct pair64 {
 #define AT_EACH_SIZE(define) define(BOOL, uint8_t) define(I16, int16_t) define(F32, float) define(F64, double) define(C128, pair64)
 AT_EACH_SIZE(AT_SELECT)
 
-/* Arguments far out, which are rare, go to the C library. */
-#define AT_CIRCLE(F, turn, library)                                                               \
-  static void F##_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {      \
-    enum { CHUNK = 128 };                                                                         \
-    float *o = out;                                                                               \
-    const float *x = xs;                                                                          \
-    (void)ys, (void)zs;                                                                           \
-    for (size_t from = 0; from < n; from += CHUNK) {                                              \
-      const size_t count = n - from < CHUNK ? n - from : CHUNK;                                   \
-      float y[CHUNK];                                                                             \
-      int far = 0;                                                                                \
-      for (size_t i = 0; i < count; i++) {                                                        \
-        y[i] = circle32(x[from + i], turn);                                                       \
-        far |= !(__builtin_fabsf(x[from + i]) <= NEAR_CIRCLE);                                    \
-      }                                                                                           \
-      for (size_t i = 0; far && i < count; i++)                                                   \
-        if (!(__builtin_fabsf(x[from + i]) <= NEAR_CIRCLE)) y[i] = (float)library(x[from + i]);   \
-      memcpy(o + from, y, count * sizeof *y);                                                     \
-    }                                                                                             \
+/* Arguments far out, which are rare, go to the C library, with all of their chunk. */
+#define AT_CIRCLE(F, turn, library)                                                                          \
+  static void F##_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {                 \
+    enum { CHUNK = 128 };                                                                                    \
+    float *o = out;                                                                                          \
+    const float *xp = xs;                                                                                    \
+    (void)ys, (void)zs;                                                                                      \
+    for (; n > 0; xp += CHUNK, o += CHUNK) {                                                                 \
+      const size_t count = n < CHUNK ? n : CHUNK;                                                            \
+      int far = 0;                                                                                           \
+      for (size_t i = 0; i < count; i++) far |= !(__builtin_fabsf(xp[i]) <= NEAR_CIRCLE);                    \
+      n -= count;                                                                                            \
+      if (far) {                                                                                             \
+        for (size_t i = 0; i < count; i++)                                                                   \
+          o[i] = __builtin_fabsf(xp[i]) <= NEAR_CIRCLE ? circle32(xp[i], turn) : (float)library((double)xp[i]); \
+        continue;                                                                                            \
+      }                                                                                                      \
+      AT_LONG_LOOP(o, xp, count, circle32(x, turn))                                                          \
+    }                                                                                                        \
   }
 AT_CIRCLE(SIN, 0, sin)
 AT_CIRCLE(COS, 1, cos)
@@ -81,8 +108,10 @@ AT_CIRCLE(COS, 1, cos)
 static at_kernel find_function(at_function function, attune_dtype dtype) {
   static const at_kernel table[AT_FN_COUNT][AT_DTYPE_LAST + 1] = {
 #define AT_KERNEL(F, D, R, A, expression) [AT_FN_##F][ATTUNE_##D] = F##_##D,
+#define AT_LONG_KERNEL(F, expression) [AT_FN_##F][ATTUNE_F32] = F##_F32,
 #include "ops/elementwise/interpret_float.def"
 #include "ops/elementwise/interpret_integer.def"
+#undef AT_LONG_KERNEL
 #undef AT_KERNEL
       [AT_FN_SIN][ATTUNE_F32] = SIN_F32,
       [AT_FN_COS][ATTUNE_F32] = COS_F32,

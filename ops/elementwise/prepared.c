@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * prepared.c: from a caller's operands to a problem. */
+ * prepared.c: from a caller's text and operands to an expression and its views. */
 #include "ops/elementwise/prepared.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "src/random/generator.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
@@ -48,7 +46,7 @@ static attune_status check_tensor(const attune_tensor *t, bool output, int i) {
   return ATTUNE_OK;
 }
 
-static void view_of(at_view *out, const attune_tensor *t) {
+void at_prepared_view(at_view *out, const attune_tensor *t) {
   at_shape shape = {.dims = t->dims};
   memcpy(shape.sizes, t->sizes, (size_t)t->dims * sizeof *shape.sizes);
   *out = at_view_packed(t->data, t->dtype, &shape);
@@ -63,7 +61,7 @@ static attune_status read_views(at_view *views, const attune_elementwise_operand
     const int i = output ? k : k - o->output_count;
     const attune_tensor *t = output ? &o->outputs[i] : &o->inputs[i];
     status = check_tensor(t, output, i);
-    if (status == ATTUNE_OK) view_of(&views[k], t);
+    if (status == ATTUNE_OK) at_prepared_view(&views[k], t);
   }
   return status;
 }
@@ -122,105 +120,6 @@ static void find_operands(at_prepared *p, const attune_elementwise_operands *o) 
       if (strcmp(e->scalars[i].name, o->scalars[k].name) == 0) p->scalar_of[i] = (uint8_t)k;
 }
 
-attune_status at_prepared_check_generator(const at_expression *e, attune_generator *generator) {
-  if (e->uniform_count + e->normal_count == 0) return ATTUNE_OK;
-  if (!generator)
-    return FAIL("operands.generator is NULL; %s() draws from one: give one of attune_generator_create",
-                e->uniform_count ? "rand" : "randn");
-  at_generator_view view;
-  at_generator_look(generator, &view);
-  return view.mode == ATTUNE_RANDOM_PORTABLE
-             ? ATTUNE_OK
-             : FAIL("operands.generator is in mode torch; expressions draw in its portable mode: see "
-                    "attune_generator_set_mode");
-}
-
-attune_status at_prepared_check_scalars(const at_prepared *p, const attune_elementwise_operands *o) {
-  for (int i = 0; i < p->expression->scalar_count; i++) {
-    const attune_dtype was = (attune_dtype)p->expression->scalars[i].dtype, is = o->scalars[p->scalar_of[i]].kind;
-    if (is != was && (is || was != ATTUNE_F64))
-      return FAIL("scalar %d has kind %s, but %s when the plan was made; make one with these operands", p->scalar_of[i],
-                  attune_dtype_name(is ? is : ATTUNE_F64), attune_dtype_name(was));
-  }
-  return ATTUNE_OK;
-}
-
-/* ---- the layout ---- */
-
-static void find_extents(at_prepared *p, const at_view *views) {
-  for (int k = 0; k < p->tensors; k++) {
-    const int64_t size = (int64_t)attune_dtype_size(views[k].dtype);
-    at_layout_operand *o = &p->layout.operands[k];
-    int64_t low = o->offset, high = o->offset;
-    p->first[k] = o->offset * size;
-    p->size[k] = (uint8_t)size;
-    p->step[k] = 0;
-    for (int d = 0; d < p->layout.dims; d++) {
-      const int64_t way = o->strides[d] * (p->layout.sizes[d] - 1);
-      *(way < 0 ? &low : &high) += way;
-      if (o->strides[d] != 0) p->step[k] = (uint8_t)size;
-    }
-    p->low[k] = low * size;
-    p->high[k] = (high + 1) * size;
-    o->offset = 0; /* a launch is given the first element walked */
-  }
-}
-
-/* Bits of the lowest addresses of all tensors that move, `head` elements on. */
-static uintptr_t bits_at(const at_prepared *p, const at_view *views, int head) {
-  uintptr_t bits = 0;
-  for (int k = 0; k < p->tensors; k++)
-    if (p->step[k] && views[k].data)
-      bits |= (uintptr_t)views[k].data + (uintptr_t)p->low[k] + (uintptr_t)head * p->step[k];
-  return bits;
-}
-
-/* On a GPU one-dimensional work may begin with a few single elements, so that the rest is aligned. */
-static uint8_t find_alignment(at_prepared *p, const attune_device *device, const at_view *views) {
-  enum { MOST = 16 };
-  p->head = 0;
-  if (!device) return at_alignment_of(bits_at(p, views, 0));
-  bool flat = device->properties.kind == ATTUNE_DEVICE_CUDA && p->layout.dims == 1 && p->layout.count >= 64;
-  for (int k = 0; k < p->tensors && flat; k++)
-    flat = p->layout.operands[k].strides[0] == 0 || p->layout.operands[k].strides[0] == 1;
-  uint8_t best = at_alignment_on(device, bits_at(p, views, 0));
-  for (int head = 1; head < MOST && flat && best < MOST; head++) {
-    const uint8_t alignment = at_alignment_on(device, bits_at(p, views, head));
-    if (alignment <= best) continue;
-    best = alignment;
-    p->head = head;
-  }
-  return best;
-}
-
-/* Which input each output is the memory of; at_operands_check has seen that it lies just so. */
-static void find_in_place(at_elementwise_use *use, const at_expression *e, const at_view *outputs,
-                          const at_view *inputs) {
-  for (int i = 0; i < e->output_count; i++)
-    for (int k = 0; k < e->input_count; k++)
-      if (outputs[i].data && outputs[i].data == inputs[k].data) use->in_place[i] = (uint8_t)(k + 1);
-}
-
-static attune_status lay_out(at_prepared *p, const at_view *views, const attune_device *device,
-                             const attune_elementwise_operands *o) {
-  const at_expression *e = p->expression;
-  const at_view *outputs = views, *inputs = views + e->output_count;
-  at_elementwise_use use = {.accuracy = o->accuracy == ATTUNE_REDUCED ? ATTUNE_REDUCED : ATTUNE_STRICT};
-  _Alignas(8) char room[AT_PROBLEM_BYTES];
-  at_elementwise *problem = (at_elementwise *)(void *)room;
-  p->tensors = e->output_count + e->input_count;
-  find_extents(p, views);
-  for (int i = 0; i < e->output_count; i++) use.outputs[i] = (uint8_t)outputs[i].dtype;
-  find_in_place(&use, e, outputs, inputs);
-  use.alignment = find_alignment(p, device, views);
-  const attune_status status = at_elementwise_make(problem, e, &p->layout, &use);
-  if (status != ATTUNE_OK) return status;
-  p->problem = malloc(problem->bytes);
-  if (!p->problem) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem of %d bytes", problem->bytes);
-  memcpy(p->problem, problem, problem->bytes);
-  return ATTUNE_OK;
-}
-
 /* The caller's views in the expression's order. */
 static void order_views(at_view *out, const at_prepared *p, const at_view *views) {
   const int outputs = p->expression->output_count;
@@ -247,38 +146,60 @@ static void keep_tensors(at_prepared *p, const attune_elementwise_operands *o) {
   for (int i = 0; i < o->input_count; i++) keep_tensor(&p->kept_tensors[o->output_count + i], &o->inputs[i]);
 }
 
-static attune_status prepare(at_prepared *p, bool *empty, const attune_device *device, const char *text,
-                             const attune_elementwise_operands *o) {
-  at_view given[AT_TENSORS], views[AT_TENSORS];
+/* All but the problem, of operands whose counts are right. `views` are in the expression's order. */
+static attune_status begin(at_prepared *p, at_view *views, const char *text, const attune_elementwise_operands *o) {
+  at_view given[AT_TENSORS];
   attune_status status = read_views(given, o);
   if (status == ATTUNE_OK) status = compile(&p->expression, text, o, given);
   if (status != ATTUNE_OK) return status;
   find_operands(p, o);
   keep_tensors(p, o);
   order_views(views, p, given);
+  return at_elementwise_layout(&p->layout, p->expression, views, views + p->expression->output_count);
+}
+
+static attune_status check_all(const at_prepared *p, const at_view *views, const attune_elementwise_operands *o) {
   const int outputs = p->expression->output_count;
-  status = at_elementwise_layout(&p->layout, p->expression, views, views + outputs);
-  if (status == ATTUNE_OK) status = at_prepared_check_generator(p->expression, o->generator);
-  if (status == ATTUNE_OK)
-    status = at_operands_check(&views[0].shape, views, outputs, views + outputs, p->expression->input_count);
-  *empty = p->layout.count == 0;
-  return status == ATTUNE_OK && !*empty ? lay_out(p, views, device, o) : status;
+  const attune_status status = at_prepared_check_generator(p->expression, o->generator);
+  return status == ATTUNE_OK
+             ? at_operands_check(&views[0].shape, views, outputs, views + outputs, p->expression->input_count)
+             : status;
+}
+
+static attune_status finish(at_prepared **out, at_prepared *p, bool useful, attune_status status) {
+  *out = status == ATTUNE_OK && useful ? p : NULL;
+  if (!*out) at_prepared_destroy(p);
+  return status;
 }
 
 attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const char *text,
                                  const attune_elementwise_operands *o) {
+  at_view views[AT_TENSORS];
   *out = NULL;
   *empty = false;
   attune_status status = check_counts(o);
   if (status != ATTUNE_OK) return status;
   at_prepared *p = calloc(1, sizeof *p);
   if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call");
-  status = prepare(p, empty, device, text, o);
-  if (status == ATTUNE_OK && !*empty)
-    *out = p;
-  else
-    at_prepared_destroy(p);
-  return status;
+  status = begin(p, views, text, o);
+  if (status == ATTUNE_OK) status = check_all(p, views, o);
+  *empty = status == ATTUNE_OK && p->layout.count == 0;
+  if (status == ATTUNE_OK && !*empty) status = at_prepared_lay_out(p, views, device, o);
+  return finish(out, p, !*empty, status);
+}
+
+attune_status at_prepared_describe(at_prepared **out, const char *text, const attune_elementwise_operands *o) {
+  at_view views[AT_TENSORS];
+  *out = NULL;
+  attune_status status = check_counts(o);
+  if (status != ATTUNE_OK) return status;
+  at_prepared *p = calloc(1, sizeof *p);
+  if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
+  status = begin(p, views, text, o);
+  if (status == ATTUNE_OK && p->layout.count == 0)
+    status = FAIL("the shape has no elements; a problem has at least one");
+  if (status == ATTUNE_OK) status = at_prepared_lay_out(p, views, NULL, o);
+  return finish(out, p, true, status);
 }
 
 void at_prepared_destroy(at_prepared *p) {
@@ -286,119 +207,4 @@ void at_prepared_destroy(at_prepared *p) {
   at_expression_destroy(p->expression);
   free(p->problem);
   free(p);
-}
-
-attune_status at_prepared_describe(at_prepared **out, const char *text, const attune_elementwise_operands *o) {
-  at_view given[AT_TENSORS], views[AT_TENSORS];
-  *out = NULL;
-  attune_status status = check_counts(o);
-  at_prepared *p = status == ATTUNE_OK ? calloc(1, sizeof *p) : NULL;
-  if (status == ATTUNE_OK && !p) status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
-  if (status == ATTUNE_OK) status = read_views(given, o);
-  if (status == ATTUNE_OK) status = compile(&p->expression, text, o, given);
-  if (status == ATTUNE_OK) {
-    find_operands(p, o);
-    order_views(views, p, given);
-    status = at_elementwise_layout(&p->layout, p->expression, views, views + p->expression->output_count);
-  }
-  if (status == ATTUNE_OK && p->layout.count == 0)
-    status = FAIL("the shape has no elements; a problem has at least one");
-  if (status == ATTUNE_OK) status = lay_out(p, views, NULL, o);
-  if (status == ATTUNE_OK)
-    *out = p;
-  else
-    at_prepared_destroy(p);
-  return status;
-}
-
-/* ---- calls like it ---- */
-
-AT_INLINE bool is_like(const at_kept_tensor *k, const attune_tensor *t) {
-  bool same = t->dtype == k->dtype && t->dims == k->dims && (t->strides || k->packed);
-  for (int d = 0; d < k->dims && same; d++) same = t->sizes[d] == k->sizes[d];
-  if (t->strides)
-    for (int d = 0; d < k->dims && same; d++) same = t->strides[d] == k->strides[d];
-  return same;
-}
-
-bool at_prepared_is_like(const at_prepared *p, const attune_elementwise_operands *o) {
-  bool same = o->output_count == p->output_count && o->input_count == p->input_count &&
-              o->scalar_count == p->scalar_count && o->outputs && (o->inputs || !o->input_count) &&
-              (o->scalars || !o->scalar_count);
-  for (int i = 0; i < p->output_count && same; i++) same = is_like(&p->kept_tensors[i], &o->outputs[i]);
-  for (int i = 0; i < p->input_count && same; i++) same = is_like(&p->kept_tensors[p->output_count + i], &o->inputs[i]);
-  return same;
-}
-
-bool at_prepared_has_kinds(const at_prepared *p, const attune_elementwise_operands *o) {
-  bool same = true;
-  for (int i = 0; i < p->expression->scalar_count; i++) {
-    const attune_dtype kind = o->scalars[p->scalar_of[i]].kind;
-    same = same && (kind ? kind : ATTUNE_F64) == (attune_dtype)p->expression->scalars[i].dtype;
-  }
-  return same;
-}
-
-static const attune_tensor *tensor_of(const at_prepared *p, const attune_elementwise_operands *o, int k) {
-  const int outputs = p->expression->output_count;
-  return k < outputs ? &o->outputs[k] : &o->inputs[p->input_of[k - outputs]];
-}
-
-void at_prepared_bind(at_prepared *p, const attune_elementwise_operands *o, at_elementwise_operands *out) {
-  for (int k = 0; k < p->tensors; k++) out->tensors[k] = (char *)tensor_of(p, o, k)->data + p->first[k];
-  for (int i = 0; i < p->expression->scalar_count; i++) {
-    const attune_scalar *s = &o->scalars[p->scalar_of[i]];
-    out->scalars[i] = (at_constant){.re = s->value, .im = s->imaginary, .integer = s->integer};
-    if (s->kind == ATTUNE_BOOL) out->scalars[i].integer = s->integer != 0;
-  }
-  out->layout = &p->layout;
-  out->generator = o->generator;
-  out->draws = (at_draws){0};
-  out->head = p->head;
-  out->kept = &p->kept;
-}
-
-bool at_prepared_apart(const at_prepared *p, const attune_elementwise_operands *o) {
-  const int outputs = p->expression->output_count;
-  uintptr_t low[AT_TENSORS], high[AT_TENSORS];
-  for (int k = 0; k < p->tensors; k++) {
-    const uintptr_t data = (uintptr_t)tensor_of(p, o, k)->data;
-    if (!data) return false;
-    low[k] = data + (uintptr_t)p->low[k];
-    high[k] = data + (uintptr_t)p->high[k];
-  }
-  for (int i = 0; i < outputs; i++)
-    for (int k = i + 1; k < p->tensors; k++) {
-      if (low[i] >= high[k] || low[k] >= high[i]) continue;
-      const bool same = tensor_of(p, o, i)->data == tensor_of(p, o, k)->data && p->size[i] == p->size[k] &&
-                        memcmp(p->layout.operands[i].strides, p->layout.operands[k].strides,
-                               sizeof p->layout.operands[i].strides) == 0;
-      if (k < outputs || !p->problem->in_place[i] || !same) return false;
-    }
-  return true;
-}
-
-bool at_prepared_elsewhere(const at_prepared *p, const attune_elementwise_operands *o) {
-  const int outputs = p->expression->output_count;
-  for (int i = 0; i < outputs; i++)
-    for (int k = outputs; k < p->tensors && !p->problem->in_place[i]; k++)
-      if (tensor_of(p, o, i)->data == tensor_of(p, o, k)->data) return true;
-  return false;
-}
-
-bool at_prepared_aligned(const at_prepared *p, const attune_elementwise_operands *o, int least) {
-  uintptr_t bits = 0, own = 0;
-  for (int k = 0; k < p->tensors; k++) {
-    const attune_tensor *t = tensor_of(p, o, k);
-    own |= (uintptr_t)t->data & (at_element_alignment(t->dtype) - 1);
-    if (p->step[k]) bits |= (uintptr_t)t->data + (uintptr_t)p->low[k] + (uintptr_t)p->head * p->step[k];
-  }
-  return own == 0 && (bits & ((uintptr_t)least - 1)) == 0;
-}
-
-attune_status at_prepared_check(const at_prepared *p, const attune_elementwise_operands *o) {
-  at_view views[AT_TENSORS];
-  const int outputs = p->expression->output_count;
-  for (int k = 0; k < p->tensors; k++) view_of(&views[k], tensor_of(p, o, k));
-  return at_operands_check(&views[0].shape, views, outputs, views + outputs, p->expression->input_count);
 }

@@ -14,6 +14,19 @@ typedef struct at_kept_tensor {
   bool packed; /* also where strides were given */
 } at_kept_tensor;
 
+/* What small.h compares and needs of calls of few elements. */
+typedef struct at_small_tensor {
+  uint64_t kind; /* dtype and dims as they lie in an attune_tensor */
+  int64_t size;  /* of the first dimension */
+  uintptr_t bytes;
+  uint8_t caller; /* an input's place among the caller's */
+} at_small_tensor;
+typedef struct at_small {
+  const struct at_host_plan *plan;     /* NULL: calls do not run so */
+  uintptr_t mask;                      /* bits that no address of such a call has */
+  at_small_tensor tensors[AT_TENSORS]; /* in the expression's order */
+} at_small;
+
 typedef struct at_prepared {
   at_expression *expression;
   at_elementwise *problem;                /* not folded */
@@ -28,8 +41,27 @@ typedef struct at_prepared {
   uint8_t step[AT_TENSORS];                    /* the same; 0: the tensor is one element */
   int32_t head;
   at_layout layout;
+  at_small small;
   at_elementwise_kept kept;
 } at_prepared;
+
+/* Does the tensor lie as the kept one did? */
+AT_INLINE bool at_kept_is_like(const at_kept_tensor *k, const attune_tensor *t) {
+  bool same = t->dtype == k->dtype && t->dims == k->dims && (t->strides || k->packed);
+  for (int d = 0; d < k->dims && same; d++) same = t->sizes[d] == k->sizes[d];
+  if (t->strides)
+    for (int d = 0; d < k->dims && same; d++) same = t->strides[d] == k->strides[d];
+  return same;
+}
+
+/* A caller's tensor, whose number of dimensions was checked, as a view. */
+void at_prepared_view(at_view *out, const attune_tensor *tensor);
+
+/* prepared_layout.c: the rest of a call whose expression and layout are known: where its tensors lie, and its problem.
+ * `views` are in the expression's order. device NULL: see at_prepared_describe. Errors: as at_elementwise_make,
+ * OUT_OF_MEMORY. */
+attune_status at_prepared_lay_out(at_prepared *prepared, const at_view *views, const attune_device *device,
+                                  const attune_elementwise_operands *operands);
 
 /* Checks a call and makes it ready, into *out; at_prepared_destroy releases it. *empty: there is no element, and nothing
  * to do; *out is NULL then. Errors: see attune_elementwise. */

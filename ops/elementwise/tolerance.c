@@ -38,13 +38,15 @@ static double size_of(attune_dtype dtype, at_datum x) {
   return fmax(fabs((double)x.re), fabs((double)x.im));
 }
 
+/* The difference of two integers, which f64 may not tell apart. */
+static double whole_difference(attune_dtype dtype, int64_t a, int64_t b) {
+  const bool less = dtype == ATTUNE_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+  return (double)(less ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b);
+}
+
 /* The difference of two values of a dtype; infinity where only one of them is a number. */
 static double difference(attune_dtype dtype, at_datum x, at_datum y) {
-  if (at_dtype_whole(dtype)) {
-    const int64_t a = x.integer, b = y.integer;
-    if (dtype == ATTUNE_U64) return fabs((double)(uint64_t)a - (double)(uint64_t)b);
-    return fabs((double)a - (double)b);
-  }
+  if (at_dtype_whole(dtype)) return whole_difference(dtype, x.integer, y.integer);
   const long double parts[2][2] = {{x.re, y.re}, {x.im, y.im}};
   double most = 0.0;
   for (int i = 0; i < 2; i++) {
@@ -59,7 +61,8 @@ static double difference(attune_dtype dtype, at_datum x, at_datum y) {
 /* `x` of the dtype moved by `by` in part `part`. */
 static at_datum moved(attune_dtype dtype, at_datum x, double by, int part) {
   if (at_dtype_whole(dtype))
-    x.integer = dtype == ATTUNE_BOOL ? x.integer ^ 1 : at_integer_wrap(dtype, x.integer + (int64_t)by);
+    x.integer = dtype == ATTUNE_BOOL ? x.integer ^ 1
+                                     : at_integer_wrap(dtype, (int64_t)((uint64_t)x.integer + (uint64_t)(int64_t)by));
   else if (part == 0)
     x.re += by;
   else
@@ -116,16 +119,17 @@ static bool both_huge(attune_dtype dtype, double got, double wanted) {
   return (got < 0) == (wanted < 0) && fabs(got) > 0.99 * most && fabs(wanted) > 0.99 * most;
 }
 
-static double part_error(attune_dtype dtype, long double got, long double wanted, double bound, double size) {
+static double part_error(attune_dtype dtype, long double got, long double wanted, double bound, double unit) {
   if (got == wanted || (isnan(got) && isnan(wanted)) || !isfinite(bound)) return 0.0;
   if (both_huge(dtype, (double)got, (double)wanted)) return 0.0;
   if (!isfinite(got) || !isfinite(wanted)) return (double)INFINITY;
-  return (double)fabsl(got - wanted) / (bound + unit_of(dtype, size));
+  return (double)fabsl(got - wanted) / (bound + unit);
 }
 
 double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype node_dtype, at_datum value, double bound) {
   const at_datum x = at_datum_load(stored, got), wanted = at_datum_cast(stored, node_dtype, value);
   double apart = 0.0; /* what the conversion makes of the bound */
+  if (stored == ATTUNE_BOOL && *(const unsigned char *)got > 1) return (double)INFINITY; /* neither true nor false */
   if (bound > 0.0 && isfinite(bound)) {
     const int parts = at_dtype_kind_of(node_dtype) == AT_KIND_COMPLEX ? 2 : 1;
     for (int part = 0; part < parts; part++)
@@ -137,13 +141,14 @@ double at_tolerance_error(const void *got, attune_dtype stored, attune_dtype nod
   } else if (bound > 0.0) {
     return 0.0;
   }
-  if (stored == ATTUNE_BOOL && *(const unsigned char *)got > 1) return (double)INFINITY; /* neither true nor false */
   if (at_dtype_whole(stored)) {
     const double off = difference(stored, x, wanted);
     return off == 0.0 ? 0.0 : off <= apart ? 1.0 : (double)INFINITY;
   }
-  const double size = size_of(stored, wanted), re = part_error(stored, x.re, wanted.re, apart, size);
-  return at_dtype_kind_of(stored) == AT_KIND_COMPLEX ? fmax(re, part_error(stored, x.im, wanted.im, apart, size)) : re;
+  const bool copied = bound == 0.0 && stored == node_dtype; /* then there is not even a rounding */
+  const double unit = copied ? 0.0 : unit_of(stored, size_of(stored, wanted)),
+               re = part_error(stored, x.re, wanted.re, apart, unit);
+  return at_dtype_kind_of(stored) == AT_KIND_COMPLEX ? fmax(re, part_error(stored, x.im, wanted.im, apart, unit)) : re;
 }
 
 double at_tolerance_unit(attune_dtype dtype, double x) {
