@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { DTYPES_MOST = 8, COPY_COLUMNS = 4096, HOST_SIZE = 1024, CUDA_SIZE = 4096 };
+enum { DTYPES_MOST = 8, COPY_COLUMNS = 4096, CUDA_SIZE = 4096 };
 #define COPY_BYTES_LEAST ((uint64_t)64 << 20) /* of one operand */
 #define COPY_BYTES_MOST ((uint64_t)1 << 30)
 
@@ -35,9 +35,15 @@ static uint64_t copy_bytes(const attune_device_properties *p) {
   return bytes > p->memory_bytes / 16 ? p->memory_bytes / 16 : bytes;
 }
 
+/* As small as keeps all processors busy: what takes long is always disturbed by something. */
+static int product_size(const attune_device_properties *p) {
+  if (p->kind != ATTUNE_DEVICE_HOST) return CUDA_SIZE;
+  return p->processors <= 4 ? 512 : p->processors <= 32 ? 1024 : 2048;
+}
+
 static void write_rows(FILE *out, const attune_bench *bench, const attune_device_properties *p) {
   attune_dtype dtypes[DTYPES_MOST];
-  const int count = dtypes_of(bench, dtypes), size = p->kind == ATTUNE_DEVICE_HOST ? HOST_SIZE : CUDA_SIZE;
+  const int count = dtypes_of(bench, dtypes), size = product_size(p);
   fputs("name,op,expression,shape,dtype,m,n,k\n", out);
   fprintf(out, GATE_YARDSTICK "copy,elementwise,a,%llux%d,f32,,,\n",
           (unsigned long long)(copy_bytes(p) / (COPY_COLUMNS * sizeof(float))), COPY_COLUMNS);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 3 };
+enum { SAMPLES = 8 };
 
 static bool same(const gate_case *a, const gate_case *b) {
   return strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0;
