@@ -5,6 +5,7 @@
 #define AT_ELEMENTWISE_PARSER_H
 
 #include "ops/elementwise/build.h"
+#include "ops/elementwise/names.h"
 #include "ops/elementwise/promote.h"
 #include "ops/elementwise/source.h"
 
@@ -57,7 +58,8 @@ typedef struct at_call {
   at_token name;
   const char *text; /* the name, `shown` characters of it in messages */
   int shown;
-  int function, special; /* what is called: one of these, else `dtype` */
+  int function;       /* what is called: this, or ... */
+  at_special special; /* ... this, else `dtype` */
   attune_dtype dtype;
   size_t first; /* the place of the first argument */
   at_value values[3];
