@@ -3,7 +3,7 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include "tuning/cli/cli.h"
+#include "tuning/cli/compare.h"
 #include "tuning/gate/rounds.h"
 
 /* Words of an option that may be repeated; room for as many as there are arguments. */
@@ -19,6 +19,8 @@ typedef struct bench_options {
   int rounds;
   double time_s; /* 0: no bound */
   bool cold, graph, list;
+  gate_rule rule; /* of verdicts, and where they are written, with `against` */
+  compare_reports reports;
 } bench_options;
 
 /* bench_worker.c: is this command a worker, by its last argument? Then `fd` is the runner's, and the argument is gone. */

@@ -214,16 +214,44 @@ static int print_json(const bench_report *r) {
   return cli_print_json(object);
 }
 
+/* The reports say what the table says: a case keeps the verdict of the look that decided it. */
+static void take_verdicts(gate_comparison *c, const gate_outcome *outcome) {
+  memset(c->counts, 0, sizeof c->counts);
+  for (size_t i = 0; i < c->row_count; i++) {
+    gate_row *row = &c->rows[i];
+    for (size_t j = 0; outcome->judged && j < outcome->count; j++)
+      if (outcome->sides[GATE_HEAD][j] == row->head && outcome->sides[GATE_BASE][j] == row->base)
+        row->judged = outcome->judged[j];
+    c->counts[row->judged.verdict]++;
+  }
+}
+
+static int write_reports(const bench_report *r) {
+  const compare_reports *wanted = &r->options->reports;
+  gate_comparison comparison;
+  if (!wanted->markdown && !wanted->junit && !wanted->html) return CLI_DONE;
+  char *error = gate_compare(&comparison, &r->base->run, &r->head->run, &r->options->rule, true);
+  if (error) {
+    cli_error("%s", error);
+    free(error);
+    return CLI_FAILED;
+  }
+  take_verdicts(&comparison, r->outcome);
+  const int code = compare_write(wanted, &comparison, r->options->save);
+  gate_comparison_free(&comparison);
+  return code;
+}
+
 int bench_report_print(const bench_report *r) {
   const counts c = count(r);
-  int code = CLI_DONE;
+  int code = write_reports(r);
   if (r->options->common.json) {
-    code = print_json(r);
-  } else {
+    if (print_json(r) != CLI_DONE) code = CLI_FAILED;
+  } else if (!compare_reports_printed(&r->options->reports)) {
     print_table(r);
     print_summary(r);
   }
-  return c.failed || c.verdicts[GATE_SLOWER] ? CLI_FAILED : code;
+  return code != CLI_DONE ? code : c.failed || c.verdicts[GATE_SLOWER] ? CLI_FAILED : CLI_DONE;
 }
 
 /* --- --list --- */

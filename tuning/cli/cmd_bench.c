@@ -50,6 +50,10 @@ static double parse_time(const char *text, const struct argp_state *state) {
 static void check_all(const bench_options *o, const struct argp_state *state) {
   if (!o->workloads.count && !o->suites.count && !o->programs.count && !o->commands.count && !o->common.database)
     cli_bad_usage(state, "nothing to time; should be a WORKLOAD, --suite, --program, --command or --db");
+  if (!o->against && (o->reports.markdown || o->reports.junit || o->reports.html))
+    cli_bad_usage(state, "a report compares two builds; name the other one by --against, or use `attune compare'");
+  const int printed = o->common.json + compare_reports_printed(&o->reports);
+  if (printed > 1) cli_bad_usage(state, "%d reports are to go to standard output; should be one", printed);
   if (o->label && strcmp(o->label, "latest") == 0)
     cli_bad_usage(state, "--label is \"latest\", which always means the latest run; should be another word");
 }
@@ -78,7 +82,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_LIST: o->list = true; return 0;
   case ARGP_KEY_ARG: add_word(&o->workloads, argument); return 0;
   case ARGP_KEY_END: check_all(o, state); return 0;
-  default: return ARGP_ERR_UNKNOWN;
+  default: return compare_parse(key, argument, state, &o->rule, &o->reports);
   }
 }
 
@@ -150,7 +154,7 @@ static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
       .seed = (uint64_t)gate_now_ns(),
       .limits = *limits,
       .file = b->file,
-      .judging = {b->side_count == 2 ? gate_judge : NULL, gate_rule_default, GATE_LOOKS, MORE_ROUNDS, PAIR_S, ENOUGH},
+      .judging = {b->side_count == 2 ? gate_judge : NULL, o->rule, GATE_LOOKS, MORE_ROUNDS, PAIR_S, ENOUGH},
       .tell = draw,
       .user = (void *)(uintptr_t)b};
   if (s.judging.rounds > s.rounds) s.judging.rounds = s.rounds;
@@ -246,7 +250,7 @@ static char *command_line(int argc, char **argv) {
 int cmd_bench(int argc, char **argv) {
   int fd = -1;
   const bool worker = bench_is_worker(&argc, argv, &fd);
-  bench_options o = {.rounds = ROUNDS};
+  bench_options o = {.rounds = ROUNDS, .rule = gate_rule_default};
   bench_words *const words[] = {&o.workloads, &o.suites, &o.programs, &o.commands};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     words[i]->at = cli_alloc((size_t)argc + 1, sizeof(char *));

@@ -15,13 +15,30 @@ static double number(const char *option, const char *text, double least, double 
   return value;
 }
 
-static bool standard_output(const char *path) {
-  return path && strcmp(path, "-") == 0;
+int compare_reports_printed(const compare_reports *r) {
+  const char *const paths[] = {r->markdown, r->junit, r->html};
+  int printed = 0;
+  for (int i = 0; i < 3; i++) printed += paths[i] && strcmp(paths[i], "-") == 0;
+  return printed;
+}
+
+error_t compare_parse(int key, char *argument, struct argp_state *state, gate_rule *rule, compare_reports *reports) {
+  switch (key) {
+  case CLI_OPTION_THRESHOLD:
+    rule->floor = number("--threshold", argument, 0.0, 1000.0, "a percentage, 0 to 1000", state) / 100.0;
+    return 0;
+  case CLI_OPTION_ALPHA:
+    rule->alpha = number("--alpha", argument, 1e-12, 0.5, "a chance, 1e-12 to 0.5", state);
+    return 0;
+  case CLI_OPTION_MARKDOWN: reports->markdown = argument; return 0;
+  case CLI_OPTION_JUNIT: reports->junit = argument; return 0;
+  case CLI_OPTION_HTML: reports->html = argument; return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
 }
 
 static void check(const compare_options *o, const struct argp_state *state) {
-  const int printed =
-      o->common.json + standard_output(o->markdown) + standard_output(o->junit) + standard_output(o->html);
+  const int printed = o->common.json + compare_reports_printed(&o->reports);
   if (!o->side_count) cli_bad_usage(state, "nothing to compare; should be BASE HEAD, or a FILE with a pair of runs");
   if (printed > 1) cli_bad_usage(state, "%d reports are to go to standard output; should be one", printed);
 }
@@ -29,22 +46,13 @@ static void check(const compare_options *o, const struct argp_state *state) {
 static error_t parse(int key, char *argument, struct argp_state *state) {
   compare_options *o = state->input;
   switch (key) {
-  case CLI_OPTION_THRESHOLD:
-    o->rule.floor = number("--threshold", argument, 0.0, 1000.0, "a percentage, 0 to 1000", state) / 100.0;
-    return 0;
-  case CLI_OPTION_ALPHA:
-    o->rule.alpha = number("--alpha", argument, 1e-12, 0.5, "a chance, 1e-12 to 0.5", state);
-    return 0;
   case CLI_OPTION_ALLOW_DIFFERENT: o->allow_different = true; return 0;
-  case CLI_OPTION_MARKDOWN: o->markdown = argument; return 0;
-  case CLI_OPTION_JUNIT: o->junit = argument; return 0;
-  case CLI_OPTION_HTML: o->html = argument; return 0;
   case ARGP_KEY_ARG:
     if (o->side_count == 2) cli_bad_usage(state, "a third side, \"%s\"; should be BASE and HEAD", argument);
     o->sides[o->side_count++] = argument;
     return 0;
   case ARGP_KEY_END: check(o, state); return 0;
-  default: return ARGP_ERR_UNKNOWN;
+  default: return compare_parse(key, argument, state, &o->rule, &o->reports);
   }
 }
 

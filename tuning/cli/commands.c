@@ -72,6 +72,19 @@ static const cli_option eval_options[] = {
     WIDE,
     END};
 
+/* Of verdicts, and where they are written. */
+/* clang-format off */
+#define VERDICTS \
+    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, "The least change that counts (1)"}, \
+    {"alpha", CLI_OPTION_ALPHA, "P", CLI_ANY, \
+     "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"}
+#define REPORTS \
+    {"markdown", CLI_OPTION_MARKDOWN, "FILE", CLI_FILE, \
+     "Write a report for a pull request; -, here and below: to standard output, in place of the table"}, \
+    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, "Write JUnit XML, for continuous integration"}, \
+    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, "Write one page for a browser, with every sample and the history"}
+/* clang-format on */
+
 static const cli_option bench_options[] = {
     {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time the cases of a suite of attune's own; there is: runtime"},
     {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
@@ -90,25 +103,21 @@ static const cli_option bench_options[] = {
     {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads in a graph"},
     {"filter", CLI_OPTION_FILTER, "TEXT", CLI_ANY, "Only cases whose name holds TEXT"},
     {"list", CLI_OPTION_LIST, NULL, CLI_NO_VALUE, "Print the cases, and time nothing"},
+    VERDICTS,
+    REPORTS,
     DB,
     DEVICE,
     JSON,
     WIDE,
     END};
 
-static const cli_option compare_options[] = {
-    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, "The least change that counts (1)"},
-    {"alpha", CLI_OPTION_ALPHA, "P", CLI_ANY,
-     "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"},
-    {"allow-different", CLI_OPTION_ALLOW_DIFFERENT, NULL, CLI_NO_VALUE,
-     "Compare runs of different machines or software all the same"},
-    {"markdown", CLI_OPTION_MARKDOWN, "FILE", CLI_FILE,
-     "Write a report for a pull request; -, here and below: to standard output, in place of the table"},
-    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, "Write JUnit XML, for continuous integration"},
-    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, "Write one page for a browser, with every sample and the history"},
-    JSON,
-    WIDE,
-    END};
+static const cli_option compare_options[] = {VERDICTS,
+                                             {"allow-different", CLI_OPTION_ALLOW_DIFFERENT, NULL, CLI_NO_VALUE,
+                                              "Compare runs of different machines or software all the same"},
+                                             REPORTS,
+                                             JSON,
+                                             WIDE,
+                                             END};
 
 static const cli_option history_options[] = {
     {"results", CLI_OPTION_RESULTS, "FILE", CLI_FILE, "The result file that `attune bench --save' wrote; needed"},

@@ -6,18 +6,31 @@
 #include "tuning/cli/cli.h"
 #include "tuning/gate/comparison.h"
 
+/* Files to write: paths; "-": standard output; NULL: not wanted. */
+typedef struct compare_reports {
+  const char *markdown, *junit, *html;
+} compare_reports;
+
 typedef struct compare_options {
   cli_options common;
   const char *sides[2];
   int side_count;
   gate_rule rule;
   bool allow_different;
-  const char *markdown, *junit, *html; /* paths; "-": standard output; NULL: not wanted */
+  compare_reports reports;
 } compare_options;
+
+/* cmd_compare.c: the options that `attune bench' has too; ARGP_ERR_UNKNOWN for others. */
+error_t compare_parse(int key, char *argument, struct argp_state *state, gate_rule *rule, compare_reports *reports);
+/* How many of them go to standard output. */
+int compare_reports_printed(const compare_reports *reports);
 
 /* compare_output.c: the table, or JSON, and the files that were asked for; `results`: the file whose history the page
  * shows, NULL: none. An exit code: 1 for a regression. */
 int compare_output(const compare_options *o, const gate_comparison *comparison, const char *results);
+
+/* The files alone; CLI_DONE, or CLI_USAGE when one cannot be written. */
+int compare_write(const compare_reports *reports, const gate_comparison *comparison, const char *results);
 
 /* compare_databases.c */
 bool compare_is_database(const char *path);

@@ -142,17 +142,17 @@ static bool regressed(const gate_comparison *c) {
   return false;
 }
 
-static bool prints_report(const char *path) {
-  return path && strcmp(path, "-") == 0;
+int compare_write(const compare_reports *r, const gate_comparison *c, const char *results) {
+  int code = write_report(r->markdown, MARKDOWN, c, results);
+  if (code == CLI_DONE) code = write_report(r->junit, JUNIT, c, results);
+  return code == CLI_DONE ? write_report(r->html, HTML, c, results) : code;
 }
 
 int compare_output(const compare_options *o, const gate_comparison *c, const char *results) {
-  int code = write_report(o->markdown, MARKDOWN, c, results);
-  if (code == CLI_DONE) code = write_report(o->junit, JUNIT, c, results);
-  if (code == CLI_DONE) code = write_report(o->html, HTML, c, results);
+  const int code = compare_write(&o->reports, c, results);
   if (o->common.json)
     (void)gate_report_json(stdout, c);
-  else if (!prints_report(o->markdown) && !prints_report(o->junit) && !prints_report(o->html))
+  else if (!compare_reports_printed(&o->reports))
     print_table(o, c);
   return code != CLI_DONE ? code : regressed(c) ? CLI_FAILED : CLI_DONE;
 }
