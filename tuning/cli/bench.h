@@ -16,7 +16,7 @@ typedef struct bench_options {
   cli_options common;
   bench_words workloads, suites, programs, commands;
   const char *build, *against, *save, *label, *filter; /* NULL: not given */
-  int rounds;
+  int rounds, samples;
   double time_s; /* 0: no bound */
   bool cold, graph, list;
   gate_rule rule; /* of verdicts, and where they are written, with `against` */

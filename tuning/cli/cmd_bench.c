@@ -11,7 +11,15 @@
 #include "tuning/gate/comparison.h"
 #include "tuning/gate/say.h"
 
-enum { ROUNDS = 24, SAMPLES = 32, SAMPLES_LEAST = 5, MORE_ROUNDS = 24, ENOUGH = 18, ROUNDS_MOST = 10000 };
+enum {
+  ROUNDS = 24,
+  SAMPLES = 32,
+  SAMPLES_LEAST = 5,
+  MORE_ROUNDS = 24,
+  ENOUGH = 18,
+  ROUNDS_MOST = 10000,
+  SAMPLES_MOST = 10000
+};
 #define SAMPLE_NS 25e4 /* short: on a busy machine few are disturbed, and the faster half is what counts */
 #define CASE_S 20.0    /* for a case in all, unless that is less than its least number of samples */
 #define PAIR_S \
@@ -31,11 +39,11 @@ static void check_command(const char *text, const struct argp_state *state) {
     cli_bad_usage(state, "--command is \"%s\"; should be NAME=CMD, like sort=./sort words.txt", text);
 }
 
-static int parse_rounds(const char *text, const struct argp_state *state) {
+static int parse_count(const char *option, const char *text, int most, const struct argp_state *state) {
   char *end = NULL;
   const long value = strtol(text, &end, 10);
-  if (end == text || *end || value < 1 || value > ROUNDS_MOST)
-    cli_bad_usage(state, "--rounds is \"%s\"; should be a whole number, 1 to %d", text, ROUNDS_MOST);
+  if (end == text || *end || value < 1 || value > most)
+    cli_bad_usage(state, "%s is \"%s\"; should be a whole number, 1 to %d", option, text, most);
   return (int)value;
 }
 
@@ -74,7 +82,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_AGAINST: o->against = argument; return 0;
   case 'o': o->save = argument; return 0;
   case CLI_OPTION_LABEL: o->label = argument; return 0;
-  case CLI_OPTION_ROUNDS: o->rounds = parse_rounds(argument, state); return 0;
+  case CLI_OPTION_ROUNDS: o->rounds = parse_count("--rounds", argument, ROUNDS_MOST, state); return 0;
+  case CLI_OPTION_SAMPLES: o->samples = parse_count("--samples", argument, SAMPLES_MOST, state); return 0;
   case CLI_OPTION_TIME: o->time_s = parse_time(argument, state); return 0;
   case CLI_OPTION_COLD: o->cold = true; return 0;
   case CLI_OPTION_GRAPH: o->graph = true; return 0;
@@ -145,8 +154,8 @@ static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
   const bench_options *o = b->options;
   gate_schedule s = {
       .rounds = o->rounds,
-      .samples = SAMPLES,
-      .samples_least = SAMPLES_LEAST,
+      .samples = o->samples,
+      .samples_least = o->samples < SAMPLES_LEAST ? o->samples : SAMPLES_LEAST,
       .sample_ns = SAMPLE_NS,
       .time_s = o->time_s,
       .case_s = CASE_S,
@@ -250,7 +259,7 @@ static char *command_line(int argc, char **argv) {
 int cmd_bench(int argc, char **argv) {
   int fd = -1;
   const bool worker = bench_is_worker(&argc, argv, &fd);
-  bench_options o = {.rounds = ROUNDS, .rule = gate_rule_default};
+  bench_options o = {.rounds = ROUNDS, .samples = SAMPLES, .rule = gate_rule_default};
   bench_words *const words[] = {&o.workloads, &o.suites, &o.programs, &o.commands};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     words[i]->at = cli_alloc((size_t)argc + 1, sizeof(char *));

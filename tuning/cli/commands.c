@@ -98,6 +98,8 @@ static const cli_option bench_options[] = {
     {"label", CLI_OPTION_LABEL, "WORD", CLI_ANY, "A name for the run in the result file"},
     {"rounds", CLI_OPTION_ROUNDS, "N", CLI_ANY,
      "Rounds, each with fresh processes (24); with --against unsure cases get more"},
+    {"samples", CLI_OPTION_SAMPLES, "N", CLI_ANY,
+     "Samples of a case in a round, of a quarter of a millisecond each (32)"},
     {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY, "Begin nothing after this long, but time each case once"},
     {"cold", CLI_OPTION_COLD, NULL, CLI_NO_VALUE, "Time the problems of workloads with empty caches"},
     {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads in a graph"},
