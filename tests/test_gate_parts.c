@@ -188,14 +188,14 @@ static void long_calls_are_fewer(void **state) {
 
 static void summaries(void **state) {
   (void)state;
-  gate_sample a[] = {{1, 0, 0}, {100, 0, 0}, {2, 0, 0}}, b[] = {{4, 0, 0}, {6, 0, 0}}, c[] = {{4, 0, 0}};
+  gate_sample a[] = {{1, 0, 0}, {100, 0, 0}, {2, 0, 0}}, b[] = {{5, 0, 0}, {6, 0, 0}}, c[] = {{4, 0, 0}};
   gate_visit visits[] = {
       {.samples = a, .sample_count = 3}, {.samples = b, .sample_count = 2}, {.samples = c, .sample_count = 1}};
   const gate_case empty = {0}, three = {.visits = visits, .visit_count = 3};
   double ns = -1, spread = -1;
   gate_case_summary(&empty, &ns, &spread);
   assert_true(ns == 0 && spread == 0);
-  gate_case_summary(&three, &ns, &spread); /* 2, 5, 4: deviations 2, 1, 0 */
+  gate_case_summary(&three, &ns, &spread); /* faster halves 1.5, 5, 4: deviations 2.5, 1, 0 */
   assert_true(ns == 4);
   assert_float_equal(spread, 1.4826 / 4, 1e-9);
 }

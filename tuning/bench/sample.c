@@ -29,6 +29,11 @@ static attune_status fail_of(const char *what, attune_status status) {
                                 : at_fail(status, "%s: %s", what, name);
 }
 
+/* What a function of the program's says from here on is its own. */
+static void forget_message(void) {
+  if (*attune_last_message()) (void)at_message_settle(&(at_message){""}, ATTUNE_OK);
+}
+
 static attune_status run_calls(const at_bench_timing *t, attune_stream *stream, int from, int to) {
   const attune_bench_case *c = &t->entry->shown;
   attune_status status = ATTUNE_OK;
@@ -202,6 +207,7 @@ attune_status at_bench_open(at_bench_timing *out, const at_bench_entry *entry, d
   const attune_bench_case *c = &entry->shown;
   *out = (at_bench_timing){.unit = 1, .units = 1};
   if (entry->seed) entry->seed(c->arg, seed);
+  forget_message();
   attune_status status = c->set_up ? c->set_up(c->arg) : ATTUNE_OK;
   if (status != ATTUNE_OK) return fail_of("set_up", status);
   out->entry = entry;

@@ -128,13 +128,24 @@ static void print_table(const bench_report *r) {
 
 typedef struct counts {
   size_t verdicts[GATE_MISSING + 1], failed;
+  size_t broke; /* failed, and not in the base already */
+  size_t few;   /* unsure for want of rounds */
 } counts;
+
+/* With fewer not even the clearest change can be certain: all ranks of n rounds on one side have a chance of 2 / 2^n. */
+static int rounds_needed(const bench_report *r) {
+  const double chance = r->options->rule.alpha / GATE_LOOKS / (double)(r->outcome->count ? r->outcome->count : 1);
+  return (int)ceil(log2(2.0 / chance));
+}
 
 static counts count(const bench_report *r) {
   counts c = {.failed = 0};
   for (size_t i = 0; i < r->outcome->count; i++) {
     c.failed += failed(head_of(r, i)) || failed(base_of(r, i));
-    if (judged(r, i)) c.verdicts[judged(r, i)->verdict]++;
+    c.broke += failed(head_of(r, i)) && !(r->base && failed(base_of(r, i)));
+    if (!judged(r, i)) continue;
+    c.verdicts[judged(r, i)->verdict]++;
+    c.few += judged(r, i)->verdict == GATE_UNSURE && judged(r, i)->head_visits < rounds_needed(r);
   }
   return c;
 }
@@ -142,12 +153,12 @@ static counts count(const bench_report *r) {
 static const char *end_text(const bench_report *r) {
   if (r->outcome->interrupted) return ", interrupted";
   if (!r->outcome->out_of_time) return "";
-  return r->options->time_s > 0 ? ", ended by --time" : ", without time for more";
+  return r->options->time_s > 0 ? ", ended by --time" : ", ended after the time that a pair gets without --time";
 }
 
 static void print_summary(const bench_report *r) {
   const counts c = count(r);
-  printf("%zu cases", r->outcome->count);
+  printf("%zu case%s", r->outcome->count, r->outcome->count == 1 ? "" : "s");
   if (r->outcome->judged)
     for (int i = 0; i <= GATE_MISSING; i++)
       if (c.verdicts[i] || i == GATE_SLOWER)
@@ -160,6 +171,9 @@ static void print_summary(const bench_report *r) {
     printf(" as run %lld", (long long)r->head->run.id);
   }
   putchar('\n');
+  if (c.few)
+    printf("No change of %zu can be certain in fewer than %d rounds: more --rounds, or more --time.\n", c.few,
+           rounds_needed(r));
 }
 
 /* --- JSON --- */
@@ -251,7 +265,7 @@ int bench_report_print(const bench_report *r) {
     print_table(r);
     print_summary(r);
   }
-  return code != CLI_DONE ? code : c.failed || c.verdicts[GATE_SLOWER] ? CLI_FAILED : CLI_DONE;
+  return code != CLI_DONE ? code : c.broke || c.verdicts[GATE_SLOWER] ? CLI_FAILED : CLI_DONE;
 }
 
 /* --- --list --- */

@@ -49,6 +49,13 @@ static char *command_of(const char *build, char **error) {
   return NULL;
 }
 
+/* A misspelt folder must not become another one. */
+static char *check_there(const char *option, const char *path) {
+  struct stat info;
+  if (!path || stat(path, &info) == 0) return NULL;
+  return gate_say("%s \"%s\": %s; should be the folder of a build", option, path, strerror(errno));
+}
+
 /* What {build} stands for, to be freed. */
 static char *folder_of(const char *build) {
   if (is_folder(build)) return gate_copy(build);
@@ -128,6 +135,9 @@ static char *add_commands(bench_side *s, const bench_options *o, int which, cons
 char *bench_side_make(bench_side *s, const bench_options *o, int which, const gate_limits *limits) {
   char *error = NULL;
   *s = (bench_side){.run = {.state = GATE_RUN_OPEN}};
+  error = check_there("--build", o->build);
+  if (!error) error = check_there("--against", o->against);
+  if (error) return error;
   if (o->programs.count + 2 > sizeof s->sources / sizeof s->sources[0])
     return gate_say("%zu programs are given; at most %zu can be", o->programs.count,
                     sizeof s->sources / sizeof s->sources[0] - 2);

@@ -233,7 +233,7 @@ static int run(benching *b) {
   }
   code = told(error, CLI_USAGE);
   if (code != CLI_DONE) return code;
-  if (!b->sides[GATE_HEAD].run.case_count && !b->sides[GATE_BASE].run.case_count) return no_cases(b);
+  if (!b->sides[GATE_HEAD].run.case_count) return no_cases(b);
   return b->options->list ? bench_list_print(&b->sides[GATE_HEAD], b->options) : measure(b);
 }
 

@@ -64,12 +64,12 @@ static char *find_names(const gate_file *file, const char *part, bool whole, nam
 static char *not_one(const gate_file *file, const char *part, const names *n) {
   char *list = gate_copy("");
   for (size_t i = 0; i < n->count && i < NAMED; i++) {
-    char *longer = gate_say("%s\n  %s [%s %s]", list, n->name[i], n->mode[i], n->device[i]);
+    char *longer = gate_say("%s%s \"%s [%s %s]\"", list, i ? "," : "", n->name[i], n->mode[i], n->device[i]);
     free(list);
     list = longer;
   }
   char *error = n->count ? gate_say("\"%.200s\" is part of %zu cases of %s; should be of one:%s%s", part, n->count,
-                                    file->path, list, n->count > NAMED ? "\n  ..." : "")
+                                    file->path, list, n->count > NAMED ? ", ..." : "")
                          : gate_say("%s has no case \"%.200s\"", file->path, part);
   free(list);
   return error;
@@ -144,6 +144,13 @@ static int by_time(const void *left, const void *right) {
   return (a->run > b->run) - (a->run < b->run);
 }
 
+/* What a head alternated with is an older build: no point of its own in the history. */
+static bool is_base(const gate_run *runs, size_t count, int64_t id) {
+  for (size_t i = 0; i < count; i++)
+    if (runs[i].pair == id) return true;
+  return false;
+}
+
 /* From the latest run with the case back: what was made on other machines or software is no part of its history. */
 static char *read_points(gate_file *file, gate_history *h, const gate_run *runs, size_t count) {
   const char *fingerprint = NULL;
@@ -151,7 +158,7 @@ static char *read_points(gate_file *file, gate_history *h, const gate_run *runs,
   for (size_t i = count; i-- > 0 && !error;) {
     double values[GATE_MOST_VALUES];
     int value_count = 0;
-    if (runs[i].state == GATE_RUN_OPEN) continue;
+    if (runs[i].state == GATE_RUN_OPEN || is_base(runs, count, runs[i].id)) continue;
     char *other = fingerprint ? gate_fingerprint_differences(fingerprint, runs[i].fingerprint) : NULL;
     if (!other) error = read_values(file, h, runs[i].id, values, &value_count);
     free(other);

@@ -47,12 +47,12 @@ static double spent_s(const gate_rounds *r) {
   return 1e-9 * (double)(gate_now_ns() - r->start_ns);
 }
 
-/* A pair's rounds have a bound of their own, once there are enough of them for a verdict. */
+/* Where nobody gave a bound a pair has one of its own, once it has enough rounds for a verdict. */
 static bool out_of_time(const gate_rounds *r, int round) {
   const gate_judging *j = &r->schedule.judging;
   const double all = r->schedule.time_s, pair = j->judge && round >= j->enough ? j->case_s * (double)r->count : 0;
-  const double spent = spent_s(r);
-  return (all > 0 && spent >= all) || (pair > 0 && spent >= pair);
+  const double most = all > 0 ? all : pair;
+  return most > 0 && spent_s(r) >= most;
 }
 
 /* The entries of the round in an order drawn anew. */

@@ -54,15 +54,17 @@ static void give(gate_rounds *r, gate_entry *e, int side, gate_case *c) {
   *c = (gate_case){0};
 }
 
-/* Of two cases of one name in a side the first counts, so that a verdict is of one thing. None comes in once samples are
- * taken: pointers to cases stay good. */
-static void note(gate_rounds *r, int side, size_t source, gate_case *cases, size_t count) {
+/* A verdict is of one thing: no two cases of a side are alike. None comes in once samples are taken: pointers to cases stay
+ * good. */
+static char *note(gate_rounds *r, int side, size_t source, gate_case *cases, size_t count) {
   size_t hint = 0;
   for (size_t i = 0; i < count; i++) {
     if (gate_yardstick_note(r, side, source, i, &cases[i])) continue;
     if (r->schedule.filter && !strstr(cases[i].name, r->schedule.filter)) continue;
     gate_entry *e = find(r, &cases[i], &hint);
     if (r->start_ns && (!e || e->at[side] == GATE_NOWHERE)) continue;
+    if (!r->start_ns && e && e->at[side] != GATE_NOWHERE)
+      return gate_say("two cases are called \"%s\"; each needs a name of its own", cases[i].name);
     if (!e) e = add(r);
     if (e->at[side] == GATE_NOWHERE) {
       give(r, e, side, &cases[i]);
@@ -70,6 +72,7 @@ static void note(gate_rounds *r, int side, size_t source, gate_case *cases, size
     }
     if (e->source[side] == source && e->index[side] == GATE_NOWHERE) e->index[side] = i;
   }
+  return NULL;
 }
 
 static void forget(gate_rounds *r, int side, size_t source) {
@@ -84,9 +87,9 @@ char *gate_rounds_start(gate_rounds *r, int side, size_t source) {
   forget(r, side, source);
   char *error = s->kind->start(s, &cases, &count);
   if (error) return error;
-  note(r, side, source, cases, count);
+  error = note(r, side, source, cases, count);
   gate_cases_free(cases, count);
-  return NULL;
+  return error;
 }
 
 void gate_rounds_stop(gate_rounds *r) {

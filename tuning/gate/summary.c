@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * summary.c: medians: one visit that other work disturbed moves them little. */
+ * summary.c: the median of the visits' values, as verdicts take them: a visit that other work disturbed moves it little. */
 #include "tuning/gate/summary.h"
 
 #include "tuning/gate/say.h"
+#include "tuning/gate/visits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,19 +21,11 @@ static double median(double *values, int count) {
   return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
-static double visit_ns(const gate_visit *v) {
-  double *values = gate_alloc((size_t)v->sample_count, sizeof *values);
-  for (int i = 0; i < v->sample_count; i++) values[i] = v->samples[i].ns;
-  const double middle = median(values, v->sample_count);
-  free(values);
-  return middle;
-}
-
 void gate_case_summary(const gate_case *c, double *ns, double *spread) {
   double *values = gate_alloc((size_t)c->visit_count, sizeof *values), middle = 0, deviation = 0;
   int count = 0;
   for (int i = 0; i < c->visit_count; i++)
-    if (c->visits[i].sample_count > 0) values[count++] = visit_ns(&c->visits[i]);
+    if (c->visits[i].sample_count > 0) values[count++] = gate_visit_value(&c->visits[i]);
   if (count) middle = median(values, count);
   for (int i = 0; i < count; i++) values[i] = fabs(values[i] - middle);
   if (count) deviation = TO_DEVIATION * median(values, count) / middle;

@@ -93,7 +93,11 @@ static char *greet(worker *w) {
   bool failed;
   double version;
   char *error = hear(w, deadline(w), &failed);
-  if (error) return error;
+  if (error) {
+    char *longer = gate_say("%s (before it said anything: does it give its arguments to attune_bench_main?)", error);
+    free(error);
+    return longer;
+  }
   if (!is(w, "attune-bench", 3) || !gate_lines_number(&w->lines, 1, 1, 1e9, &version)) return lose_garbage(w);
   if ((int)version != AT_BENCH_PROTOCOL) {
     free(lose_garbage(w));
