@@ -2,10 +2,11 @@
  * gate_functions.c: 52 small functions as cases for `attune bench`, to try the gate itself on: how often does it see a change
  * where there is none, or miss one that is there?
  *
- *   bench_gate_functions [--slow=CASE:PERCENT]
+ *   bench_gate_functions [--slow=FILE]
  *
- * With --slow one case really does that much more work. Two sides that differ by it:
- *   attune bench --program 'bench_gate_functions --slow={build}' --build sum/16384:3 --against none --save slower.db */
+ * Where FILE exists it has a line CASE PERCENT: that case really does so much more work. Two sides that differ by it, where
+ * folder `slow` has a file `which`, and folder `same` has none:
+ *   attune bench --program 'bench_gate_functions --slow={build}/which' --build slow --against same --save slower.db */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,27 +207,38 @@ static void make_data(void) {
   }
 }
 
-/* "--slow=CASE:PERCENT" */
-static size_t slowed(const char *name, size_t n, const char *slow) {
-  const size_t length = strlen(name);
-  if (!slow || strncmp(slow, name, length) != 0 || slow[length] != ':') return n;
-  return (size_t)((double)n * (1.0 + strtod(slow + length + 1, NULL) / 100.0) + 0.5);
+typedef struct slowing {
+  char name[64];
+  double percent;
+} slowing;
+
+static slowing read_slowing(int argc, char **argv) {
+  static const char option[] = "--slow=";
+  slowing out = {""};
+  if (argc < 2 || strncmp(argv[1], option, sizeof option - 1) != 0) return out;
+  FILE *file = fopen(argv[1] + sizeof option - 1, "r");
+  if (!file) return out;
+  if (fscanf(file, "%63s %lf", out.name, &out.percent) != 2) out.name[0] = '\0';
+  fclose(file);
+  return out;
+}
+
+static size_t size_of(const char *name, size_t n, const slowing *slow) {
+  return strcmp(name, slow->name) == 0 ? (size_t)((double)n * (1.0 + slow->percent / 100.0) + 0.5) : n;
 }
 
 int main(int argc, char **argv) {
   static work works[CASES_MOST];
-  static const char option[] = "--slow=";
-  const char *slow = NULL;
+  const slowing slow = read_slowing(argc, argv);
   attune_bench *bench = NULL;
   size_t count = 0;
-  if (argc > 1 && strncmp(argv[1], option, sizeof option - 1) == 0) slow = argv[1] + sizeof option - 1;
   make_data();
   if (attune_bench_create(&bench) != ATTUNE_OK) return 1;
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
     for (size_t i = 0; i < 4 && kinds[k].sizes[i] && count < CASES_MOST; i++) {
       char name[64];
       snprintf(name, sizeof name, "%s/%zu", kinds[k].name, kinds[k].sizes[i]);
-      works[count] = (work){kinds[k].function, slowed(name, kinds[k].sizes[i], slow)};
+      works[count] = (work){kinds[k].function, size_of(name, kinds[k].sizes[i], &slow)};
       const attune_bench_case c = {.size = sizeof c, .name = name, .run = run, .arg = &works[count++]};
       if (attune_bench_add(bench, &c) == ATTUNE_OK) continue;
       fprintf(stderr, "bench_gate_functions: %s\n", attune_last_message());
