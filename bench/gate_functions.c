@@ -214,7 +214,7 @@ typedef struct slowing {
 
 static slowing read_slowing(int argc, char **argv) {
   static const char option[] = "--slow=";
-  slowing out = {""};
+  slowing out = {"", 0};
   if (argc < 2 || strncmp(argv[1], option, sizeof option - 1) != 0) return out;
   FILE *file = fopen(argv[1] + sizeof option - 1, "r");
   if (!file) return out;
