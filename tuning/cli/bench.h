@@ -18,6 +18,7 @@ typedef struct bench_options {
   const char *build, *against, *save, *label, *filter; /* NULL: not given */
   int rounds, samples;
   double time_s; /* 0: no bound */
+  double hang_s;
   bool cold, graph, list;
   gate_rule rule; /* of verdicts, and where they are written, with `against` */
   compare_reports reports;

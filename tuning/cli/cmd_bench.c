@@ -47,11 +47,11 @@ static int parse_count(const char *option, const char *text, int most, const str
   return (int)value;
 }
 
-static double parse_time(const char *text, const struct argp_state *state) {
+static double parse_seconds(const char *option, const char *text, const struct argp_state *state) {
   char *end = NULL;
   const double value = strtod(text, &end);
   if (end == text || *end || !(value > 0 && value <= 1e9))
-    cli_bad_usage(state, "--time is \"%s\"; should be a number of seconds above 0, at most 1e9", text);
+    cli_bad_usage(state, "%s is \"%s\"; should be a number of seconds above 0, at most 1e9", option, text);
   return value;
 }
 
@@ -84,7 +84,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_LABEL: o->label = argument; return 0;
   case CLI_OPTION_ROUNDS: o->rounds = parse_count("--rounds", argument, ROUNDS_MOST, state); return 0;
   case CLI_OPTION_SAMPLES: o->samples = parse_count("--samples", argument, SAMPLES_MOST, state); return 0;
-  case CLI_OPTION_TIME: o->time_s = parse_time(argument, state); return 0;
+  case CLI_OPTION_TIME: o->time_s = parse_seconds("--time", argument, state); return 0;
+  case CLI_OPTION_HANG: o->hang_s = parse_seconds("--hang", argument, state); return 0;
   case CLI_OPTION_COLD: o->cold = true; return 0;
   case CLI_OPTION_GRAPH: o->graph = true; return 0;
   case CLI_OPTION_FILTER: o->filter = argument; return 0;
@@ -215,7 +216,7 @@ static int measure(benching *b) {
 }
 
 static int run(benching *b) {
-  const gate_limits limits = {HANG_S, &cli_interrupted};
+  const gate_limits limits = {b->options->hang_s, &cli_interrupted};
   int code = check_workloads(b->options);
   if (code == CLI_DONE) code = make_sides(b, &limits);
   if (code == CLI_DONE && b->options->save && !b->options->list)
@@ -259,7 +260,7 @@ static char *command_line(int argc, char **argv) {
 int cmd_bench(int argc, char **argv) {
   int fd = -1;
   const bool worker = bench_is_worker(&argc, argv, &fd);
-  bench_options o = {.rounds = ROUNDS, .samples = SAMPLES, .rule = gate_rule_default};
+  bench_options o = {.rounds = ROUNDS, .samples = SAMPLES, .hang_s = HANG_S, .rule = gate_rule_default};
   bench_words *const words[] = {&o.workloads, &o.suites, &o.programs, &o.commands};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     words[i]->at = cli_alloc((size_t)argc + 1, sizeof(char *));

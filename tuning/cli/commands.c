@@ -100,6 +100,7 @@ static const cli_option bench_options[] = {
      "Rounds, each with fresh processes (24); with --against unsure cases get more"},
     {"samples", CLI_OPTION_SAMPLES, "N", CLI_ANY,
      "Samples of a case in a round, of a quarter of a millisecond each (32)"},
+    {"hang", CLI_OPTION_HANG, "SECONDS", CLI_ANY, "Without an answer for so long a case has failed (120)"},
     {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY, "Begin nothing after this long, but time each case once"},
     {"cold", CLI_OPTION_COLD, NULL, CLI_NO_VALUE, "Time the problems of workloads with empty caches"},
     {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads in a graph"},
