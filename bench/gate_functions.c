@@ -20,7 +20,7 @@ enum { ROOM = 1 << 18, CASES_MOST = 64 };
 static double doubles[ROOM];
 static float floats[ROOM], more_floats[ROOM];
 static unsigned words[ROOM], order[ROOM];
-static char bytes[ROOM], more_bytes[ROOM];
+static char bytes[ROOM], same_bytes[ROOM], more_bytes[ROOM];
 static volatile double result;
 
 /* ---- functions: work that grows with n ---- */
@@ -36,7 +36,7 @@ static double fill(size_t n) {
 }
 
 static double compare(size_t n) {
-  return memcmp(bytes, more_bytes, n);
+  return memcmp(bytes, same_bytes, n);
 }
 
 static double sum(size_t n) {
@@ -197,7 +197,7 @@ static void make_data(void) {
     words[i] = state >> 8;
     doubles[i] = (double)words[i] / 16777216.0;
     floats[i] = (float)doubles[i];
-    bytes[i] = more_bytes[i] = (char)(words[i] & 127);
+    bytes[i] = same_bytes[i] = (char)(words[i] & 127);
     order[i] = (unsigned)i;
   }
   for (unsigned i = ROOM - 1; i > 0; i--) { /* one circle through all (Sattolo, 1986) */

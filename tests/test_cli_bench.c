@@ -311,6 +311,7 @@ static void wrong_usage(void **state) {
           NULL);
   refused("--against \"/no/such/folder\": No such file or directory", "--program", program, "--build", old, "--against",
           "/no/such/folder", NULL);
+  refused("--save is empty", workload, "--save", "", NULL);
   refused("--threshold is \"-1\"", workload, "--threshold", "-1", NULL);
   refused("a report compares two builds", workload, "--junit", "x.xml", NULL);
   refused("speaks version 77", "--program", AT_WORKER " --hello=version", NULL);

@@ -211,6 +211,8 @@ static void refuses_reports_that_cannot_be_written(void **state) {
   save_pair(1.0);
   expect_run(2, "compare", in_folder("r.db"), "--html", in_folder("nowhere/p.html"));
   expect_error("cannot write");
+  expect_run(2, "compare", in_folder("r.db"), "--html", in_folder("r.db")); /* it stays as it is */
+  expect_error("is a database; a report would overwrite it");
   expect_run(2, "compare", in_folder("r.db"), "--json", "--markdown", "-");
   expect_error("should be one");
   if (access("/dev/full", W_OK) == 0) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * main.c: the main of a program that has cases. It alone speaks to people: by the contract of attune_bench_main. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "src/support.h"
 #include "tuning/bench/protocol.h"
@@ -19,6 +21,7 @@ static int list_cases(const attune_bench *bench) {
 static int serve(attune_bench *bench, const char *program, const char *number) {
   int64_t fd = -1;
   attune_status status = ATTUNE_OK;
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a case that never ends must not outlive the runner */
   if (at_parse_i64(&fd, number) && fd >= 0 && fd <= INT32_MAX)
     status = attune_bench_serve(bench, (int)fd);
   else

@@ -2,9 +2,11 @@
  * bench_worker.c: `attune bench` as the process that has the cases: of workloads, of suites, of a database's winners. */
 #include "tuning/cli/bench.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "tuning/bench/protocol.h"
@@ -119,6 +121,7 @@ int bench_serve(const bench_options *o, int fd) {
   if (status == ATTUNE_OK) status = attune_tuner_database_status(s.tuner);
   if (status == ATTUNE_OK) status = attune_bench_create(&s.bench);
   if (status == ATTUNE_OK) status = add_all(&s);
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a case that never ends must not outlive the runner */
   if (status == ATTUNE_OK) status = attune_bench_serve(s.bench, fd);
   code = status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
   attune_bench_destroy(s.bench);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tuning/gate/comparison.h"
@@ -62,6 +63,7 @@ static void check_all(const bench_options *o, const struct argp_state *state) {
     cli_bad_usage(state, "a report compares two builds; name the other one by --against, or use `attune compare'");
   const int printed = o->common.json + compare_reports_printed(&o->reports);
   if (printed > 1) cli_bad_usage(state, "%d reports are to go to standard output; should be one", printed);
+  if (o->save && !*o->save) cli_bad_usage(state, "--save is empty; should be the path of a result file");
   if (o->label && strcmp(o->label, "latest") == 0)
     cli_bad_usage(state, "--label is \"latest\", which always means the latest run; should be another word");
 }
@@ -185,10 +187,12 @@ static int begin_runs(benching *b) {
 
 static int end_runs(benching *b) {
   int code = CLI_DONE;
-  for (int i = b->side_count - 1; b->file && i >= 0 && code == CLI_DONE; i--)
-    code = told(
-        gate_file_end(b->file, b->sides[i].run.id, b->outcome.interrupted ? GATE_RUN_INTERRUPTED : GATE_RUN_COMPLETE),
-        CLI_FAILED);
+  for (int i = b->side_count - 1; i >= 0 && code == CLI_DONE; i--) {
+    gate_run *run = &b->sides[i].run;
+    run->state = b->outcome.interrupted ? GATE_RUN_INTERRUPTED : GATE_RUN_COMPLETE;
+    run->ended = (int64_t)time(NULL);
+    if (b->file) code = told(gate_file_end(b->file, run->id, run->state), CLI_FAILED);
+  }
   return code;
 }
 

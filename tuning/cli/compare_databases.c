@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tuning/gate/fingerprints.h"
 #include "tuning/gate/say.h"
@@ -14,6 +15,8 @@ static const unsigned char application[4] = {0x41, 0x54, 0x44, 0x42}; /* tuning/
 
 bool compare_is_database(const char *path) {
   unsigned char header[HEADER];
+  struct stat info;
+  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
   FILE *file = fopen(path, "rb");
   const bool whole = file && fread(header, 1, HEADER, file) == HEADER;
   if (file) (void)fclose(file);

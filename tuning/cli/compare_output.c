@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tuning/gate/report.h"
 #include "tuning/gate/report_text.h"
@@ -118,10 +119,25 @@ static bool write_one(FILE *out, report kind, const gate_comparison *c, const ch
   }
 }
 
+/* Has the file at `path` what no report may take the place of? */
+static bool is_result_file(const char *path) {
+  char header[16] = "";
+  struct stat info;
+  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  FILE *file = fopen(path, "rb");
+  const bool whole = file && fread(header, 1, sizeof header, file) == sizeof header;
+  if (file) (void)fclose(file);
+  return whole && memcmp(header, "SQLite format 3", sizeof header) == 0;
+}
+
 /* An exit code; path NULL: nothing to do. */
 static int write_report(const char *path, report kind, const gate_comparison *c, const char *results) {
   if (!path) return CLI_DONE;
   if (strcmp(path, "-") == 0) return write_one(stdout, kind, c, results) ? CLI_DONE : CLI_USAGE;
+  if (is_result_file(path)) {
+    cli_error("%s is a database; a report would overwrite it: name another file", path);
+    return CLI_USAGE;
+  }
   errno = 0;
   FILE *out = fopen(path, "w");
   bool written = out && write_one(out, kind, c, results);

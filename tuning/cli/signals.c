@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * signals.c: SIGINT and SIGTERM end a long run where what is done is stored. */
+ * signals.c: SIGINT, SIGTERM and SIGHUP end a long run where what is done is stored. */
 #include "tuning/cli/cli.h"
 
 #include <unistd.h>
@@ -29,6 +29,7 @@ void cli_catch_signals(void) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGHUP, &action, NULL);
   action.sa_handler = on_alarm;
   sigaction(SIGALRM, &action, NULL);
 }

@@ -147,10 +147,14 @@ static double seconds_ns(struct timeval time) {
   return 1e9 * (double)time.tv_sec + 1e3 * (double)time.tv_usec;
 }
 
-/* Takes its end, if it has come or `wait`. */
+/* Takes its end, if it has come or `wait`, and ends what it left behind: while it is not reaped its group is its own. */
 static bool reap(gate_process *p, bool wait) {
   struct rusage usage;
+  siginfo_t ended = {.si_pid = 0};
   pid_t got;
+  while (waitid(P_PID, (id_t)p->pid, &ended, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG)) != 0 && errno == EINTR) continue;
+  if (ended.si_pid == 0 && !wait) return false;
+  (void)kill(-p->pid, SIGKILL);
   do got = wait4(p->pid, &p->status, wait ? 0 : WNOHANG, &usage);
   while (got < 0 && errno == EINTR);
   if (got == 0) return false;

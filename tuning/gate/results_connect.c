@@ -187,12 +187,15 @@ char *gate_file_open(gate_file **out, const char *path, bool write) {
   *out = NULL;
   char *error = check_path(path, write);
   if (error) return error;
+  char *plain =
+      *path == '/' ? gate_copy(path) : gate_say("./%s", path); /* "file:" and ":memory:" are names of files here */
   gate_file *file = gate_alloc(1, sizeof *file);
   *file = (gate_file){.path = gate_copy(path), .write = write};
   /* Also to read: what a writer that died left half written must be undone. SQLite only reads where it may not write. */
   const int flags =
       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_READWRITE | (write ? SQLITE_OPEN_CREATE : 0);
-  const int code = sqlite3_open_v2(path, &file->db, flags, NULL);
+  const int code = sqlite3_open_v2(plain, &file->db, flags, NULL);
+  free(plain);
   error = code == SQLITE_OK ? configure(file) : gate_sql_fail(file, code);
   if (!error && write && sqlite3_db_readonly(file->db, "main"))
     error = gate_say("%s cannot be written; check its mode and its folder's", path);
