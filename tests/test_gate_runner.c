@@ -315,7 +315,8 @@ static void workers_that_do_not_start(void **state) {
     gate_source *source = gate_worker_create(argvs[i], &plain.limits, 1);
     const gate_rounds_side side = {&source, 1, &run};
     gate_rounds *rounds = gate_rounds_create(&plain, &side, 1);
-    SAYS(gate_rounds_list(rounds), words[i]);
+    /* Under valgrind a start that fails is a process that ends with 127. */
+    SAYS(gate_rounds_list(rounds), i != 1 && getenv("AT_UNDER_VALGRIND") ? "exited with code 127" : words[i]);
     gate_rounds_destroy(rounds);
     gate_source_destroy(source);
   }
