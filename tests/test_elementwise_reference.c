@@ -129,10 +129,10 @@ static void check_case(size_t which) {
 
 static void one_wrong_element(void **state) {
   (void)state;
-  /* valgrind computes long double with 64 bits: what is a last bit of f64 cannot be seen there. */
+  /* valgrind computes long double with 64 bits and the range of f64: only what is wrong in f32 can be seen there. */
   const bool narrow = getenv("AT_UNDER_VALGRIND") != NULL;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    if (!narrow || !strstr(cases[i].problem, "out=f64")) check_case(i);
+    if (!narrow || strstr(cases[i].problem, "out=f32")) check_case(i);
 }
 
 /* ---- one element ---- */
