@@ -84,7 +84,7 @@ def inner_loop(ufunc):
     return None
 
 
-class Bench:
+class Calls:
     def __init__(self, library, loops):
         self.attune = attune_ctypes.Attune(library, "host")
         self.loops = ctypes.CDLL(loops)
@@ -226,13 +226,13 @@ def main():
         lines.append(line)
 
     head(out)
-    bench = Bench(options.library, options.loops)
+    calls = Calls(options.library, options.loops)
     for count in map(int, options.sizes.split(",")):
         arrays = [(np.arange(count) % 2003).astype(np.float32) / 200 - 5,
                   (np.arange(count) % 1009).astype(np.float32) / 100 - 5, np.zeros(count, np.float32)]
         for expression in ("a + b", "exp(a)", "sin(a)", "gelu(a)", "gelu_tanh(a)", "gelu(a + b) * b"):
-            times = measure(bench.ways(expression, count, arrays), options.rounds)
-            out(row(expression, count, times, bench.chosen))
+            times = measure(calls.ways(expression, count, arrays), options.rounds)
+            out(row(expression, count, times, calls.chosen))
     if options.markdown:
         with open(options.markdown, "w") as f:
             f.write("\n".join(lines) + "\n")
