@@ -73,7 +73,14 @@ static attune_status check(const attune_bench *bench, const attune_bench_case *c
   if (status == ATTUNE_OK) status = check_number("flops", c->flops);
   if (status == ATTUNE_OK && c->flops > 0.0 && attune_dtype_size(c->dtype) == 0)
     status = FAIL("dtype is %d; should be what the flops are in", (int)c->dtype);
+  if (status == ATTUNE_OK && (unsigned)c->accuracy > ATTUNE_REDUCED)
+    status = FAIL("accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED", (int)c->accuracy);
   return status == ATTUNE_OK ? check_flags(c->flags, c->device) : status;
+}
+
+void at_bench_arithmetic(char out[AT_BENCH_ARITHMETIC_CHARS], const attune_bench_case *c) {
+  static const char *const accuracies[] = {"", "-equivalent", "-reduced"};
+  snprintf(out, AT_BENCH_ARITHMETIC_CHARS, "%s%s", attune_dtype_name(c->dtype), accuracies[c->accuracy]);
 }
 
 static bool make_room(attune_bench *bench) {

@@ -59,8 +59,8 @@ static const char *change_text(char out[CLI_CELL], const gate_judgement *j) {
   return out;
 }
 
-/* How much of what the device can do at best; 0: not known. A hot case that fits into the last cache is not bound by the
- * memory that the copy was timed with. */
+/* How much of what the device can do at best; 0: not known. Nor is it where a hot case fits into the last cache, and memory
+ * would bind it if it did not: the copy did not time that cache. */
 static double share(const bench_report *r, const gate_case *c, double ns) {
   attune_device *device = NULL;
   attune_device_properties p = {.cache_bytes = 0};
@@ -69,13 +69,15 @@ static double share(const bench_report *r, const gate_case *c, double ns) {
       attune_device_get_properties(device, &p) != ATTUNE_OK)
     return 0;
   const bool cached = strncmp(c->mode, "cold", 4) != 0 && c->bytes <= (double)p.cache_bytes;
+  double moving_s = 0;
   for (size_t i = 0; i < r->head->run.roof_count; i++) {
     const gate_roof *roof = &r->head->run.roofs[i];
     if (strcmp(roof->device, c->device) != 0) continue;
-    if (roof->bytes_s > 0 && !cached) least_s = fmax(least_s, c->bytes / roof->bytes_s);
+    if (roof->bytes_s > 0) moving_s = fmax(moving_s, c->bytes / roof->bytes_s);
     if (roof->flops_s > 0 && strcmp(roof->dtype, c->dtype) == 0) least_s = fmax(least_s, c->flops / roof->flops_s);
   }
-  return 1e9 * least_s / ns;
+  if (cached && moving_s > least_s) return 0;
+  return 1e9 * fmax(least_s, moving_s) / ns;
 }
 
 static const char *share_text(char out[CLI_CELL], double share_of_roof) {
