@@ -395,6 +395,8 @@ static void interrupted_while_it_waits(void **state) {
 
 /* --- looks --- */
 
+enum { FIRST = 17 }; /* of fewer only twice as many follow */
+
 static int judged_looks;
 
 /* "a" is the same at once, "b" slower at the second look, "c" never sure. */
@@ -418,23 +420,25 @@ static void unsure_cases_get_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 0, 0};
+  schedule.rounds = FIRST;
+  schedule.samples = 1;
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5, .alpha = 0.1}, 3, 0, 0};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
   assert_int_equal(judged_looks, 3);
-  assert_int_equal(b.outcome.rounds, 8);
+  assert_int_equal(b.outcome.rounds, 4 * FIRST);
   for (int side = 0; side < 2; side++) {
-    does_well(&b, side, "a", 4);
-    does_well(&b, side, "b", 6);
-    does_well(&b, side, "c", 8);
+    does_well(&b, side, "a", FIRST);
+    does_well(&b, side, "b", 2 * FIRST);
+    does_well(&b, side, "c", 4 * FIRST);
   }
   static const gate_verdict verdicts[] = {GATE_SAME, GATE_SLOWER, GATE_UNSURE};
   for (int i = 0; i < 3; i++) { /* by name: listed so */
     assert_int_equal(b.outcome.judged[i].verdict, verdicts[i]);
     assert_true(b.outcome.judged[i].ratio == 1 + i);
-    assert_int_equal(b.outcome.judged[i].base_visits, 4 + 2 * i);
+    assert_int_equal(b.outcome.judged[i].base_visits, FIRST << i);
   }
-  assert_int_equal(named(&b, GATE_HEAD, "c")->visits[7].round, 7);
+  assert_int_equal(named(&b, GATE_HEAD, "c")->visits[4 * FIRST - 1].round, 4 * FIRST - 1);
   end(&b);
 }
 
@@ -443,7 +447,7 @@ static void no_time_for_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 1e-9, 3};
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5, .alpha = 9}, 3, 1e-9, 3};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
   assert_int_equal(b.outcome.rounds, 3);

@@ -12,15 +12,7 @@
 #include "tuning/gate/comparison.h"
 #include "tuning/gate/say.h"
 
-enum {
-  ROUNDS = 24,
-  SAMPLES = 32,
-  SAMPLES_LEAST = 5,
-  MORE_ROUNDS = 24,
-  ENOUGH = 18,
-  ROUNDS_MOST = 10000,
-  SAMPLES_MOST = 10000
-};
+enum { ROUNDS = 24, SAMPLES = 32, SAMPLES_LEAST = 5, ENOUGH = 18, ROUNDS_MOST = 10000, SAMPLES_MOST = 10000 };
 #define SAMPLE_NS 25e4 /* short: on a busy machine few are disturbed, and the faster half is what counts */
 #define CASE_S 20.0    /* for a case in all, unless that is less than its least number of samples */
 #define PAIR_S \
@@ -155,21 +147,19 @@ static int make_sides(benching *b, const gate_limits *limits) {
 
 static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
   const bench_options *o = b->options;
-  gate_schedule s = {
-      .rounds = o->rounds,
-      .samples = o->samples,
-      .samples_least = o->samples < SAMPLES_LEAST ? o->samples : SAMPLES_LEAST,
-      .sample_ns = SAMPLE_NS,
-      .time_s = o->time_s,
-      .case_s = CASE_S,
-      .filter = o->filter,
-      .seed = (uint64_t)gate_now_ns(),
-      .limits = *limits,
-      .file = b->file,
-      .judging = {b->side_count == 2 ? gate_judge : NULL, o->rule, GATE_LOOKS, MORE_ROUNDS, PAIR_S, ENOUGH},
-      .tell = draw,
-      .user = (void *)(uintptr_t)b};
-  if (s.judging.rounds > s.rounds) s.judging.rounds = s.rounds;
+  gate_schedule s = {.rounds = o->rounds,
+                     .samples = o->samples,
+                     .samples_least = o->samples < SAMPLES_LEAST ? o->samples : SAMPLES_LEAST,
+                     .sample_ns = SAMPLE_NS,
+                     .time_s = o->time_s,
+                     .case_s = CASE_S,
+                     .filter = o->filter,
+                     .seed = (uint64_t)gate_now_ns(),
+                     .limits = *limits,
+                     .file = b->file,
+                     .judging = {b->side_count == 2 ? gate_judge : NULL, o->rule, GATE_LOOKS, PAIR_S, ENOUGH},
+                     .tell = draw,
+                     .user = (void *)(uintptr_t)b};
   return s;
 }
 
