@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum { ARGUMENTS = 16 };
 
@@ -238,6 +239,44 @@ static void crashes(void **state) {
   (void)state;
   goes_on_beside("crash", "crashed (signal 11, Segmentation fault); its last words: about to crash");
   goes_on_beside("crash-open", "crashed (signal 11");
+}
+
+/* A child that has the socket too: the end of the process tells, not that of the socket. */
+static void crashes_and_leaves_a_child(void **state) {
+  (void)state;
+  goes_on_beside("crash-fork", "crashed (signal 11, Segmentation fault); its last words: about to crash");
+}
+
+/* Is the process gone, or will it be within half a minute? A zombie that nobody waits for is. */
+static bool gone(long pid) {
+  for (int i = 0; i < 3000; i++) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *stream = fopen(path, "r");
+    const bool there = stream && fgets(line, sizeof line, stream);
+    if (stream) fclose(stream);
+    const char *name_end = strrchr(line, ')');
+    if (!there || (name_end && name_end[1] == ' ' && name_end[2] == 'Z')) return true;
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  }
+  return false;
+}
+
+/* What a case forks and leaves ends with its process, however well that does. */
+static void children_end_with_their_worker(void **state) {
+  (void)state;
+  bench b;
+  char words[160];
+  snprintf(words, sizeof words, "a=fork:%s", path_of("children"));
+  do_all(&b, &plain, WORDS(words, "z=time:1"), NULL);
+  does_well(&b, GATE_HEAD, "a", 4);
+  end(&b);
+  char *text = text_of(path_of("children"));
+  int children = 0;
+  for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line; children++)
+    if (!gone(atol(line))) fail_msg("child %s is still there", line);
+  assert_int_equal(children, 4);
+  free(text);
 }
 
 static void ends(void **state) {
@@ -479,6 +518,8 @@ int main(void) {
       TEST(a_case_of_one_side_and_a_filter),
       TEST(yardsticks),
       TEST(crashes),
+      TEST(crashes_and_leaves_a_child),
+      TEST(children_end_with_their_worker),
       TEST(ends),
       TEST(garbage),
       TEST(fails_and_says_so),
