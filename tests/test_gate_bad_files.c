@@ -75,8 +75,10 @@ static void other_files(void **state) {
 static void newer_and_hostile_files(void **state) {
   (void)state;
   save("newer.db", "", 1, GATE_RUN_COMPLETE);
-  sql("newer.db", "PRAGMA user_version = 2");
-  refused("newer.db", "was made by a newer attune (result file version 2, this one reads 1); update attune");
+  sql("newer.db", "PRAGMA user_version = 3");
+  refused("newer.db", "was made by a newer attune (result file version 3, this one reads 2); update attune");
+  sql("newer.db", "PRAGMA user_version = -1");
+  refused("newer.db", "has result file version -1, this attune reads 1 to 2");
   sql("newer.db", "PRAGMA user_version = 0");
   refused("newer.db", "has result file version 0");
   save("tables.db", "", 1, GATE_RUN_COMPLETE);
@@ -167,8 +169,8 @@ static void impossible_numbers_are_not_read(void **state) {
       {"UPDATE bench_case SET state = 'fine'", "run 1 has a case in an unknown state"},
       {"UPDATE bench_case SET name = ''", "run 1 has a case without a name"},
       {"UPDATE bench_case SET name = 'a' || char(0) || 'b'", "run 1 has a case without a name"},
-      {"INSERT INTO roof VALUES (1, 'host', 'f32', 9e999, 0)", "run 1 has a roof that is negative, or absurd"},
-      {"INSERT INTO roof VALUES (1, '', 'f32', 1, 0)", "run 1 has a roof without a device"},
+      {"INSERT INTO roof VALUES (1, 'host', 'f32', 9e999, 0, 0)", "run 1 has a roof that is negative, or absurd"},
+      {"INSERT INTO roof VALUES (1, '', 'f32', 1, 0, 0)", "run 1 has a roof without a device"},
       {"UPDATE run SET fingerprint = 'no'", "run 1 has a fingerprint that is no JSON object"},
       {"UPDATE run SET state = 'done'", "run 1 has an unknown state"},
       {"UPDATE run SET started = -9", "run 1 has a date before 1970"},
