@@ -133,11 +133,15 @@ static char *read_points(gate_file *file, gate_history *h, const gate_run *runs,
   for (size_t i = count; i-- > 0 && !error;) {
     double values[GATE_MOST_VALUES];
     int value_count = 0;
-    if (runs[i].state == GATE_RUN_OPEN || is_base(runs, count, runs[i].id)) continue;
+    if (runs[i].state == GATE_RUN_OPEN) continue;
     char *other = fingerprint ? gate_fingerprint_differences(fingerprint, runs[i].fingerprint) : NULL;
     if (!other) error = read_values(file, h, runs[i].id, values, &value_count);
     free(other);
     if (!value_count) continue;
+    if (is_base(runs, count, runs[i].id)) {
+      h->bases++;
+      continue;
+    }
     fingerprint = runs[i].fingerprint;
     add_point(h, &runs[i], values, value_count);
   }

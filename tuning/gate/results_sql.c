@@ -2,10 +2,16 @@
  * results_sql.c: statements of a result file, and what SQLite's codes mean for the user. */
 #include "tuning/gate/results_file.h"
 
+#include <errno.h>
+
 char *gate_sql_fail(const gate_file *file, int code) {
   const char *path = file->path;
   const char *reason =
       file->db && sqlite3_errcode(file->db) == (code & 0xff) ? sqlite3_errmsg(file->db) : sqlite3_errstr(code);
+  if (file->db && (code & 0xff) == SQLITE_IOERR && sqlite3_system_errno(file->db) == EFBIG)
+    return gate_say("%s cannot grow: this process may not write larger files; raise the limit (ulimit -f), or save to "
+                    "another file",
+                    path);
   switch (code & 0xff) {
   case SQLITE_BUSY:
   case SQLITE_LOCKED: return gate_say("%s is being written by another process for too long; try again", path);
