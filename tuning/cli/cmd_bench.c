@@ -50,7 +50,11 @@ static double parse_seconds(const char *option, const char *text, const struct a
 
 /* A program says of each of its cases where and how it runs; a command is timed as it is. */
 static void check_own(const bench_options *o, const struct argp_state *state) {
-  const char *option = o->common.device ? "--device" : o->cold ? "--cold" : o->graph ? "--graph" : NULL;
+  const char *option = o->common.device     ? "--device"
+                       : o->cold            ? "--cold"
+                       : o->graph           ? "--graph"
+                       : o->common.database ? "--db"
+                                            : NULL;
   if (option && !bench_has_own_cases(o))
     cli_bad_usage(state,
                   "%s is for workloads, suites and a database; a program's cases say themselves where and how they run "
