@@ -7,6 +7,7 @@
 #include "tuning/gate/say.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -140,9 +141,10 @@ static int visits_saved(void) {
 }
 
 /* The worker serves when its first visit is saved. It is stopped then, so that it cannot see that its socket closed: only the
- * kernel, which it asked to, ends it with the runner. */
+ * kernel, which it asked to, ends it with the runner. This process becomes its parent, else the kernel would hang up on it. */
 static void worker_ends_with(const char *const *words) {
   assert_int_equal(begin(NULL), 0);
+  assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   const pid_t runner = start(words, out_path);
   for (int i = 0; i < PATIENCE && !visits_saved(); i++) nap();
   const long worker = child_of(runner);
@@ -152,6 +154,7 @@ static void worker_ends_with(const char *const *words) {
   if (!stopped) skip(); /* the kernel does not tell children, or all was over by then */
   assert_int_equal(code, 1000 + SIGKILL);
   expect_gone(worker);
+  while (waitpid(-1, NULL, WNOHANG) > 0) continue;
 }
 
 static void a_killed_runner_leaves_no_worker(void **state) {

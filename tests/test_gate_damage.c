@@ -3,11 +3,11 @@
  * have no checksums, are read on and written on. ATTUNE_TEST_FLIPS: how many bits are flipped, one at a time. */
 #include "tests/gate_fixture.h"
 
-enum { VISITS = 6 };
+enum { VISITS = 6, MANY_VISITS = 120 };
 
-static void save_one(void) {
+static void save_one(int visits) {
   gate_file *file;
-  save("r.db", "mine", VISITS, GATE_RUN_COMPLETE);
+  save("r.db", "mine", visits, GATE_RUN_COMPLETE);
   FINE(gate_file_open(&file, path_of("r.db"), true));
   FINE(gate_file_roof(file, 1, &(gate_roof){"host", "f32", 1e10, 1e11}));
   gate_file_close(file);
@@ -39,7 +39,7 @@ static void every_number_counts(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     gate_run run;
     (void)unlink(path_of("r.db"));
-    save_one();
+    save_one(VISITS);
     FINE(gate_load(path_of("r.db"), &run));
     gate_run_free(&run);
     sql("r.db", bad[i].sql);
@@ -100,7 +100,7 @@ static void no_flipped_bit_changes_a_number(void **state) {
   const int flips = told ? atoi(told) : 60;
   int refused = 0, same = 0;
   gate_run true_run, run;
-  save_one();
+  save_one(MANY_VISITS);
   FINE(gate_load(path_of("r.db"), &true_run));
   FILE *stream = fopen(path_of("r.db"), "rb");
   assert_non_null(stream);
