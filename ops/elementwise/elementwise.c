@@ -152,6 +152,7 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
                                           const attune_elementwise_operands *operands) {
   if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
     return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
+  if (AT_UNLIKELY(!at_prepared_accuracy_is_one(operands))) return at_prepared_accuracy_fail(operands);
   at_prepared *prepared = plan->own;
   at_small_call small;
   if (at_small_bind(prepared, stream, operands, &small)) {

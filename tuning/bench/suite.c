@@ -19,12 +19,43 @@ attune_status attune_bench_create(attune_bench **out) {
   return *out ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a bench");
 }
 
+/* --- names: a table of hashes with open addressing, half empty at least --- */
+
+static uint32_t hash_of(const char *name) { /* FNV-1a */
+  uint32_t hash = 2166136261u;
+  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+  return hash;
+}
+
+/* The entry of that name; NULL: there is none. */
+static at_bench_entry *find(const attune_bench *bench, const char *name) {
+  if (!bench->slot_count) return NULL;
+  const size_t mask = bench->slot_count - 1;
+  for (size_t i = hash_of(name) & mask; bench->slots[i]; i = (i + 1) & mask)
+    if (strcmp(bench->entries[bench->slots[i] - 1].shown.name, name) == 0) return &bench->entries[bench->slots[i] - 1];
+  return NULL;
+}
+
+static void put(attune_bench *bench, size_t index) {
+  const size_t mask = bench->slot_count - 1;
+  size_t i = hash_of(bench->entries[index].shown.name) & mask;
+  while (bench->slots[i]) i = (i + 1) & mask;
+  bench->slots[i] = index + 1;
+}
+
+static void put_all(attune_bench *bench) {
+  memset(bench->slots, 0, bench->slot_count * sizeof *bench->slots);
+  for (size_t i = 0; i < bench->count; i++) put(bench, i);
+}
+
 void at_bench_cut(attune_bench *bench, size_t count) {
   while (bench->count > count) {
     at_bench_entry *entry = &bench->entries[--bench->count];
     if (entry->release) entry->release(entry->shown.arg);
     free((char *)(uintptr_t)entry->shown.name);
   }
+  for (size_t i = 0; i < count; i++) bench->entries[i].copies = 0;
+  if (bench->slot_count) put_all(bench);
 }
 
 void attune_bench_destroy(attune_bench *bench) {
@@ -32,13 +63,8 @@ void attune_bench_destroy(attune_bench *bench) {
   at_bench_cut(bench, 0);
   at_random_destroy(bench->random);
   free(bench->entries);
+  free(bench->slots);
   free(bench);
-}
-
-static bool taken(const attune_bench *bench, const char *name) {
-  for (size_t i = 0; i < bench->count; i++)
-    if (strcmp(bench->entries[i].shown.name, name) == 0) return true;
-  return false;
 }
 
 static attune_status check_name(const attune_bench *bench, const char *name) {
@@ -48,7 +74,7 @@ static attune_status check_name(const attune_bench *bench, const char *name) {
   for (const char *c = name; *c; c++)
     if ((unsigned char)*c < 0x20 || *c == 0x7f)
       return FAIL("name holds the control character 0x%02x; should be plain text", (unsigned)(unsigned char)*c);
-  if (taken(bench, name)) return FAIL("name is \"%s\", as that of another case; should be its own", name);
+  if (find(bench, name)) return FAIL("name is \"%s\", as that of another case; should be its own", name);
   return ATTUNE_OK;
 }
 
@@ -83,7 +109,20 @@ void at_bench_arithmetic(char out[AT_BENCH_ARITHMETIC_CHARS], const attune_bench
   snprintf(out, AT_BENCH_ARITHMETIC_CHARS, "%s%s", attune_dtype_name(c->dtype), accuracies[c->accuracy]);
 }
 
+static bool make_slots(attune_bench *bench) {
+  if (2 * (bench->count + 1) <= bench->slot_count) return true;
+  const size_t count = bench->slot_count ? 2 * bench->slot_count : 64;
+  size_t *slots = malloc(count * sizeof *slots);
+  if (!slots) return false;
+  free(bench->slots);
+  bench->slots = slots;
+  bench->slot_count = count;
+  put_all(bench);
+  return true;
+}
+
 static bool make_room(attune_bench *bench) {
+  if (!make_slots(bench)) return false;
   if (bench->count < bench->capacity) return true;
   const size_t capacity = bench->capacity ? 2 * bench->capacity : 16;
   at_bench_entry *larger = realloc(bench->entries, capacity * sizeof *larger);
@@ -96,8 +135,10 @@ static bool make_room(attune_bench *bench) {
 /* The name, with a number behind it where it is taken; NULL without memory. */
 static char *own_name(const attune_bench *bench, const char *name) {
   char text[AT_BENCH_NAME_CHARS + 16];
+  at_bench_entry *first = find(bench, name);
   snprintf(text, sizeof text, "%s", name);
-  for (unsigned number = 2; taken(bench, text); number++) {
+  while (first && find(bench, text)) {
+    const unsigned number = ++first->copies + 1;
     const int room = AT_BENCH_NAME_CHARS - 1 - snprintf(NULL, 0, " #%u", number);
     snprintf(text, sizeof text, "%.*s #%u", room, name, number);
   }
@@ -114,6 +155,8 @@ attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry) {
   *added = *entry;
   added->shown.size = sizeof added->shown;
   added->shown.name = name;
+  added->copies = 0;
+  put(bench, bench->count - 1);
   return ATTUNE_OK;
 }
 

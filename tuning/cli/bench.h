@@ -40,6 +40,8 @@ typedef struct bench_side {
   gate_rounds_side side;
 } bench_side;
 
+/* Of workloads, suites or a database, which attune itself times. */
+bool bench_has_own_cases(const bench_options *options);
 /* NULL, or what is wrong with the command line. */
 char *bench_side_make(bench_side *out, const bench_options *options, int which, const gate_limits *limits);
 /* Once its processes told their versions: fills in what the run depends on. `command`: the command line. */

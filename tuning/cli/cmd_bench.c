@@ -48,9 +48,24 @@ static double parse_seconds(const char *option, const char *text, const struct a
   return value;
 }
 
+/* A program says of each of its cases where and how it runs; a command is timed as it is. */
+static void check_own(const bench_options *o, const struct argp_state *state) {
+  const char *option = o->common.device     ? "--device"
+                       : o->cold            ? "--cold"
+                       : o->graph           ? "--graph"
+                       : o->common.database ? "--db"
+                                            : NULL;
+  if (option && !bench_has_own_cases(o))
+    cli_bad_usage(state,
+                  "%s is for workloads, suites and a database; a program's cases say themselves where and how they run "
+                  "(attune/bench.h), so leave it out",
+                  option);
+}
+
 static void check_all(const bench_options *o, const struct argp_state *state) {
   if (!o->workloads.count && !o->suites.count && !o->programs.count && !o->commands.count && !o->common.database)
     cli_bad_usage(state, "nothing to time; should be a WORKLOAD, --suite, --program, --command or --db");
+  check_own(o, state);
   if (!o->against && (o->reports.markdown || o->reports.junit || o->reports.html))
     cli_bad_usage(state, "a report compares two builds; name the other one by --against, or use `attune compare'");
   const int printed = o->common.json + compare_reports_printed(&o->reports);

@@ -16,6 +16,7 @@ void gate_rounds_destroy(gate_rounds *r) {
   if (!r) return;
   gate_rounds_stop(r);
   gate_yardsticks_free(r);
+  gate_case_index_free(&r->index);
   free(r->entries);
   free(r);
 }
