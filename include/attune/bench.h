@@ -52,6 +52,12 @@ typedef struct attune_bench_case {
   double flops;       /* floating-point operations of one call; 0: not told */
   attune_dtype dtype; /* that these are in, for the roofline; used where flops is above 0 */
   unsigned flags;     /* ATTUNE_BENCH_* */
+  /* How often one call of `run` does the work that bytes, flops and all times are of, where that is too little to be called
+   * from outside: 1000 for a loop of 1000 that take nanoseconds. 0: once. */
+  unsigned repeats;
+  /* The name of a case added before, which is no peer itself: in every round the two are timed right after each other, in an
+   * order drawn anew, and the table tells this one's time in times of that one's. Copied. NULL: none. */
+  const char *peer_of;
 } attune_bench_case;
 
 /* An empty list into *out. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */

@@ -24,6 +24,7 @@ void at_bench_cut(attune_bench *bench, size_t count) {
     at_bench_entry *entry = &bench->entries[--bench->count];
     if (entry->release) entry->release(entry->shown.arg);
     free((char *)(uintptr_t)entry->shown.name);
+    free((char *)(uintptr_t)entry->shown.peer_of);
   }
 }
 
@@ -35,10 +36,11 @@ void attune_bench_destroy(attune_bench *bench) {
   free(bench);
 }
 
-static bool taken(const attune_bench *bench, const char *name) {
+/* NULL: there is none of that name. */
+static const attune_bench_case *called(const attune_bench *bench, const char *name) {
   for (size_t i = 0; i < bench->count; i++)
-    if (strcmp(bench->entries[i].shown.name, name) == 0) return true;
-  return false;
+    if (strcmp(bench->entries[i].shown.name, name) == 0) return &bench->entries[i].shown;
+  return NULL;
 }
 
 static attune_status check_name(const attune_bench *bench, const char *name) {
@@ -48,7 +50,7 @@ static attune_status check_name(const attune_bench *bench, const char *name) {
   for (const char *c = name; *c; c++)
     if ((unsigned char)*c < 0x20 || *c == 0x7f)
       return FAIL("name holds the control character 0x%02x; should be plain text", (unsigned)(unsigned char)*c);
-  if (taken(bench, name)) return FAIL("name is \"%s\", as that of another case; should be its own", name);
+  if (called(bench, name)) return FAIL("name is \"%s\", as that of another case; should be its own", name);
   return ATTUNE_OK;
 }
 
@@ -64,6 +66,14 @@ static attune_status check_flags(unsigned flags, const attune_device *device) {
   return ATTUNE_OK;
 }
 
+static attune_status check_peer(const attune_bench *bench, const char *name) {
+  const attune_bench_case *found = name ? called(bench, name) : NULL;
+  if (name && !found) return FAIL("peer_of is \"%.200s\"; should be the name of a case that was added before", name);
+  if (found && found->peer_of)
+    return FAIL("peer_of is \"%s\", a peer of \"%s\" itself; should be that one", name, found->peer_of);
+  return ATTUNE_OK;
+}
+
 static attune_status check(const attune_bench *bench, const attune_bench_case *c) {
   if (c->size != sizeof *c)
     return FAIL("size is %zu; should be sizeof(attune_bench_case), %zu here", c->size, sizeof *c);
@@ -73,6 +83,7 @@ static attune_status check(const attune_bench *bench, const attune_bench_case *c
   if (status == ATTUNE_OK) status = check_number("flops", c->flops);
   if (status == ATTUNE_OK && c->flops > 0.0 && attune_dtype_size(c->dtype) == 0)
     status = FAIL("dtype is %d; should be what the flops are in", (int)c->dtype);
+  if (status == ATTUNE_OK) status = check_peer(bench, c->peer_of);
   return status == ATTUNE_OK ? check_flags(c->flags, c->device) : status;
 }
 
@@ -90,7 +101,7 @@ static bool make_room(attune_bench *bench) {
 static char *own_name(const attune_bench *bench, const char *name) {
   char text[AT_BENCH_NAME_CHARS + 16];
   snprintf(text, sizeof text, "%s", name);
-  for (unsigned number = 2; taken(bench, text); number++) {
+  for (unsigned number = 2; called(bench, text); number++) {
     const int room = AT_BENCH_NAME_CHARS - 1 - snprintf(NULL, 0, " #%u", number);
     snprintf(text, sizeof text, "%.*s #%u", room, name, number);
   }
@@ -98,15 +109,17 @@ static char *own_name(const attune_bench *bench, const char *name) {
 }
 
 attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry) {
-  char *name = own_name(bench, entry->shown.name);
-  if (!name || !make_room(bench)) {
+  char *name = own_name(bench, entry->shown.name), *peer = entry->shown.peer_of ? strdup(entry->shown.peer_of) : NULL;
+  if (!name || (entry->shown.peer_of && !peer) || !make_room(bench)) {
     free(name);
+    free(peer);
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu cases", bench->count + 1);
   }
   at_bench_entry *added = &bench->entries[bench->count++];
   *added = *entry;
   added->shown.size = sizeof added->shown;
   added->shown.name = name;
+  added->shown.peer_of = peer;
   return ATTUNE_OK;
 }
 

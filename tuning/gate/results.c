@@ -12,6 +12,7 @@ static void free_case(gate_case *c) {
   free(c->device);
   free(c->mode);
   free(c->dtype);
+  free(c->peer_of);
   free(c->message);
 }
 
