@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static FILE *markdown;
@@ -42,6 +43,14 @@ void bench_markdown_open(const char *path) {
 
 void bench_markdown_close(void) {
   if (markdown != NULL && fclose(markdown) != 0) bench_die("the markdown file was not written whole");
+}
+
+bool bench_is_cuda(const attune_device *device) {
+  return strncmp(attune_device_name(device), "cuda:", 5) == 0;
+}
+
+int bench_ordinal(const attune_device *device) {
+  return bench_is_cuda(device) ? atoi(attune_device_name(device) + 5) : 0;
 }
 
 double bench_now_ns(void) {

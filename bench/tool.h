@@ -5,6 +5,8 @@
 
 #include <attune/attune.h>
 
+#include <stdbool.h>
+
 /* Prints "PROGRAM: ..." on standard error and ends the program with 1. */
 void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Ends the program when attune failed. */
@@ -15,6 +17,10 @@ void bench_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void bench_markdown_open(const char *path);
 /* Nothing when none is open; ends the program when not all of it was written. */
 void bench_markdown_close(void);
+
+/* "cuda:1": true, and 1; others: false, and 0. */
+bool bench_is_cuda(const attune_device *device);
+int bench_ordinal(const attune_device *device);
 
 double bench_now_ns(void);
 /* Sorts; of an even count the mean of the two middles; 0 of none. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes a second of PyTorch's random numbers on cuda:0, measured as bench_random does: 5 calls between two events, median of 21."""
+"""Bytes a second of PyTorch's random numbers on cuda:0, as bench_parts does attune's: 5 calls between two events, median of 21."""
 import statistics
 import sys
 

@@ -174,14 +174,16 @@ static void turns_and_orders(void **state) {
   assert_in_range(like_first, 0, 5);
 }
 
-/* Peers are opened one after the other in every round, in orders that are drawn, and the ratio is of the rounds. */
+/* Peers are opened one after the other in every round, in orders that are drawn, by the same seed, which is theirs alone,
+ * and the ratio is of the rounds. */
 static void peers_stay_together(void **state) {
   (void)state;
   enum { ROUNDS = 8 };
   bench b;
   gate_schedule schedule = plain;
   char orders[ROUNDS * 6 + 1] = "";
-  int peer_first = 0, like_first = 0;
+  char seeds[4][64], last[64] = "";
+  int peer_first = 0, like_first = 0, same_seeds = 0, other_seeds = 0;
   schedule.rounds = ROUNDS;
   do_all(&b, &schedule,
          WORDS(log_word(), "x=time:7", "a=time:1000", "b@a=time:1500", "y=time:7", "c@a=time:500", "z=time:7"), NULL);
@@ -192,12 +194,19 @@ static void peers_stay_together(void **state) {
   end(&b);
   char *log = text_of(path_of("log"));
   for (char *rest = log, *line; (line = strsep(&rest, "\n")) && *line;) {
-    char request[16], name[16] = "";
-    assert_int_equal(sscanf(line, "%*s %*s %15s %15s", request, name), 2);
-    if (strcmp(request, "open") == 0) strcat(orders, name);
+    char request[16], name[16] = "", seed[64] = "";
+    assert_in_range(sscanf(line, "%*s %*s %15s %15s %63s", request, name, seed), 2, 3);
+    if (strcmp(request, "open") != 0) continue;
+    strcat(orders, name);
+    snprintf(seeds[*name == 'a' || *name == 'b' || *name == 'c' ? *name - 'a' : 3], sizeof seeds[0], "%s", seed);
+    if (strlen(orders) % 6 == 0) same_seeds += strcmp(seeds[0], seeds[1]) == 0 && strcmp(seeds[0], seeds[2]) == 0;
+    if (strlen(orders) % 6 == 0) other_seeds += strcmp(seeds[0], seeds[3]) != 0 && strcmp(seeds[0], last) != 0;
+    if (strlen(orders) % 6 == 0) snprintf(last, sizeof last, "%s", seeds[0]);
   }
   free(log);
   assert_int_equal(strlen(orders), 6 * ROUNDS);
+  assert_int_equal(same_seeds, ROUNDS);
+  assert_int_equal(other_seeds, ROUNDS);
   for (int i = 0; i < ROUNDS; i++) {
     const char *round = orders + 6L * i, *a = memchr(round, 'a', 6), *p = memchr(round, 'b', 6),
                *q = memchr(round, 'c', 6);

@@ -98,6 +98,7 @@ static void tell(gate_rounds *r, const gate_entry *e, int round, int rounds, int
 static char *one_round(gate_rounds *r, int round, int rounds, int look) {
   char *error = r->listed ? NULL : start_all(r);
   size_t *order = gate_alloc(r->count, sizeof *order);
+  r->round_draw = gate_random(&r->random);
   const size_t count = draw_order(r, round, order);
   r->total = r->done + count * (size_t)(rounds - round);
   for (size_t i = 0; !error && i < count && !gate_interrupted(&r->schedule.limits); i++) {

@@ -37,9 +37,9 @@ struct gate_rounds {
   size_t count, room;
   gate_yardstick *yardsticks;
   size_t yardstick_count;
-  uint64_t random;
-  bool grouped; /* some entries are peers */
-  bool listed;  /* the processes of the first round run already */
+  uint64_t random, round_draw; /* the latter anew in every round */
+  bool grouped;                /* some entries are peers */
+  bool listed;                 /* the processes of the first round run already */
   int64_t start_ns;
   size_t done, total; /* visits, for gate_step */
 };
