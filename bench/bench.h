@@ -10,17 +10,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "bench/problem.h"
+
 #define BENCH_WAYS 4
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
 #define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default, which the ratio is of */
 #define BENCH_MAX_ROUNDS 101
-
-typedef struct bench_problem {
-  char name[64];
-  char text[ATTUNE_PROBLEM_CHARS];
-  attune_gemm_problem gemm; /* column-major; every size explicit, ATTUNE_BROADCAST turned to stride 0 */
-  size_t bytes_a, bytes_b, bytes_d;
-} bench_problem;
 
 /* The buffers of one call, alpha = 1, beta = 0. */
 typedef struct bench_set {
@@ -93,7 +88,6 @@ void bench_cuda_open(bench_platform *platform);
 #endif
 
 /* operands.c */
-void bench_problem_read(bench_problem *out, const attune_workload_entry *entry);
 /* The block of random numbers in [-1,1] of a dtype that operands are filled from; made at first use. */
 void bench_sets_create(bench_sets *out, attune_stream *stream, const bench_problem *problem, int count);
 void bench_sets_destroy(bench_sets *sets, attune_stream *stream);

@@ -2,11 +2,11 @@
  * hot_path_small.c: products of 2 to 64 rows and columns in one thread: attune_gemm and a plan, tuned in this process,
  * beside cblas_dgemm or cblas_sgemm and, where it is linked, LIBXSMM's kernel for the size. All in one process and in
  * turn; the least of many samples. */
-#include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "bench/cblas.h"
 #include "bench/hot_path.h"
+#include "bench/problem.h"
 #include "bench/tool.h"
 #include "src/support.h"
 
@@ -16,12 +16,7 @@
 #include <libxsmm.h>
 #endif
 
-enum { ROUNDS = 60, SAMPLE_NS = 30000, CBLAS_COLUMNS = 102, CBLAS_PLAIN = 111, MOST_BYTES = 1 << 20 };
-
-typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
-                         int);
-typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
-                         double *, int);
+enum { ROUNDS = 60, SAMPLE_NS = 30000, MOST_BYTES = 1 << 20 };
 
 typedef enum side { SIDE_CALL, SIDE_PLAN, SIDE_CBLAS, SIDE_LIBXSMM, SIDES } side;
 
@@ -31,37 +26,14 @@ typedef struct scene {
   attune_plan *plan;
   attune_gemm_problem problem;
   attune_gemm_operands operands;
-  sgemm_fn sgemm; /* NULL: no CBLAS is here */
-  dgemm_fn dgemm;
+  bench_problem sizes; /* the same, each size explicit */
+  bench_cblas blas;
+  bool has_blas;
 #ifdef BENCH_WITH_LIBXSMM
   libxsmm_dmmfunction f64;
   libxsmm_smmfunction f32;
 #endif
 } scene;
-
-static void load_cblas(scene *s) {
-  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return;
-  void *single = dlsym(library, "cblas_sgemm"), *wide = dlsym(library, "cblas_dgemm"),
-       *threads = dlsym(library, "openblas_set_num_threads");
-  void (*set_threads)(int);
-  memcpy(&s->sgemm, &single, sizeof single);
-  memcpy(&s->dgemm, &wide, sizeof wide);
-  memcpy(&set_threads, &threads, sizeof threads);
-  if (set_threads) set_threads(1);
-}
-
-static void call_cblas(const scene *s) {
-  const attune_gemm_problem *p = &s->problem;
-  const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
-  for (int64_t i = 0; i < p->batch; i++)
-    if (p->dtype == ATTUNE_F64)
-      s->dgemm(CBLAS_COLUMNS, CBLAS_PLAIN, CBLAS_PLAIN, m, n, k, 1.0, (const double *)s->operands.a + i * m * k, m,
-               (const double *)s->operands.b + i * k * n, k, 0.0, (double *)s->operands.d + i * m * n, m);
-    else
-      s->sgemm(CBLAS_COLUMNS, CBLAS_PLAIN, CBLAS_PLAIN, m, n, k, 1.0f, (const float *)s->operands.a + i * m * k, m,
-               (const float *)s->operands.b + i * k * n, k, 0.0f, (float *)s->operands.d + i * m * n, m);
-}
 
 static bool prepare_libxsmm(scene *s) {
 #ifdef BENCH_WITH_LIBXSMM
@@ -106,7 +78,7 @@ static double sample(const scene *s, side which, int calls) {
     else if (which == SIDE_PLAN)
       failed |= (int)attune_gemm_plan_run(s->plan, s->stream, &s->operands);
     else if (which == SIDE_CBLAS)
-      call_cblas(s);
+      bench_cblas_run(&s->blas, &s->sizes.gemm, &s->operands, false);
     else
       call_libxsmm(s);
   }
@@ -122,10 +94,14 @@ static void report(scene *s, attune_dtype dtype, int m, int n, int k, int batch)
   s->problem.n = n;
   s->problem.k = k;
   s->problem.batch = batch;
+  char text[SIDES][32], name[64], what[256];
+  attune_decision decision;
+  bench_check(attune_gemm_problem_format(what, sizeof what, &s->problem, NULL), "attune_gemm_problem_format");
+  bench_problem_read(&s->sizes, &(attune_workload_entry){.problem = what});
   bench_check(attune_gemm(s->tuner, s->stream, &s->problem, &s->operands), "attune_gemm"); /* tunes */
   bench_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problem, &s->operands),
               "attune_gemm_plan_create");
-  const bool there[SIDES] = {true, true, s->dgemm && s->sgemm, prepare_libxsmm(s)};
+  const bool there[SIDES] = {true, true, s->has_blas, prepare_libxsmm(s)};
   double best[SIDES] = {0};
   for (int round = 0; round <= ROUNDS; round++) /* the first warms up and says how many calls a sample has */
     for (side which = SIDE_CALL; which < SIDES; which++) {
@@ -133,8 +109,6 @@ static void report(scene *s, attune_dtype dtype, int m, int n, int k, int batch)
       const double took = sample(s, which, round ? 1 + (int)(SAMPLE_NS / (best[which] + 1.0)) : 10);
       if (round < 2 || took < best[which]) best[which] = took;
     }
-  char text[SIDES][32], name[64], what[256];
-  attune_decision decision;
   for (side which = SIDE_CALL; which < SIDES; which++) {
     size_t at = 0;
     at_append(text[which], sizeof text[which], &at, there[which] ? "%.1f" : "-", best[which]);
@@ -142,21 +116,10 @@ static void report(scene *s, attune_dtype dtype, int m, int n, int k, int batch)
   size_t at = 0;
   at_append(name, sizeof name, &at, "%s %dx%dx%d", attune_dtype_name(dtype), m, n, k);
   if (batch > 1) at_append(name, sizeof name, &at, " x %d", batch);
-  bench_check(attune_gemm_problem_format(what, sizeof what, &s->problem, NULL), "attune_gemm_problem_format");
   bench_check(attune_explain(s->tuner, attune_stream_device(s->stream), what, &decision), "attune_explain");
   bench_line("| %s | %s | %s | %s | %s | %s %s |", name, text[SIDE_CALL], text[SIDE_PLAN], text[SIDE_CBLAS],
              text[SIDE_LIBXSMM], decision.implementation, decision.configuration);
   attune_plan_destroy(s->plan);
-}
-
-static void *memory_of(uint64_t seed) {
-  double *out = aligned_alloc(4096, MOST_BYTES);
-  if (!out) bench_die("out of memory");
-  for (size_t i = 0; i < MOST_BYTES / sizeof *out; i++) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    out[i] = (double)(seed >> 11) * 0x1p-53;
-  }
-  return out;
 }
 
 void hot_report_small(void) {
@@ -171,9 +134,11 @@ void hot_report_small(void) {
   bench_check(attune_device_get(&host, "host"), "attune_device_get");
   bench_check(attune_tuner_create(&s.tuner, &options), "attune_tuner_create");
   s.stream = attune_stream_default(host);
-  char *a = memory_of(1), *b = memory_of(2), *d = memory_of(3);
+  char *a = bench_random_new(ATTUNE_F32, MOST_BYTES, 1), *b = bench_random_new(ATTUNE_F32, MOST_BYTES, 2),
+       *d = bench_random_new(ATTUNE_F32, MOST_BYTES, 3);
   s.operands = (attune_gemm_operands){1.0, a, b + 1088, 0.0, NULL, d + 2688};
-  load_cblas(&s);
+  s.has_blas = bench_cblas_load(&s.blas, "libopenblas.so.0");
+  if (s.has_blas && s.blas.set_threads) s.blas.set_threads(1);
   bench_line("%s", "");
   bench_line("| small products, one thread | attune_gemm, ns | plan | cblas | LIBXSMM | chosen |");
   bench_line("|---|---:|---:|---:|---:|---|");

@@ -19,14 +19,14 @@ static bool attune_prepare(bench_platform *platform, bench_way *way, const bench
                            const bench_set *example) {
   (void)way;
   attune_gemm_operands operands = {1.0, example->a, example->b, 0.0, NULL, example->d};
-  bench_check(attune_gemm(platform->tuner, platform->stream, &problem->gemm, &operands), problem->name);
+  bench_check(attune_gemm(platform->tuner, platform->stream, &problem->given, &operands), problem->name);
   return true;
 }
 
 static bool attune_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   (void)way;
   attune_gemm_operands operands = {1.0, set->a, set->b, 0.0, NULL, set->d};
-  return attune_gemm(platform->tuner, platform->stream, &platform->problem->gemm, &operands) == ATTUNE_OK;
+  return attune_gemm(platform->tuner, platform->stream, &platform->problem->given, &operands) == ATTUNE_OK;
 }
 
 bench_way bench_attune_way(void) {

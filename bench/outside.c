@@ -148,11 +148,11 @@ static double measure(outside_side *side, int rounds, double *attune_ns, double 
   return bench_median(ratios, rounds);
 }
 
-static bool measure_row(outside_side *side, const outside_options *o, const outside_problem *problem, size_t alignment,
+static bool measure_row(outside_side *side, const outside_options *o, const bench_problem *problem, size_t alignment,
                         outside_row *row) {
   for (int i = 0; i < o->spacing_count; i++) {
     double attune_ns = 0, vendor_ns = 0;
-    if (!side->open(side, problem, (outside_place){alignment, o->spacings[i]})) return false;
+    if (!side->open(side, problem, (bench_place){alignment, o->spacings[i]})) return false;
     row->ratio[i] = measure(side, o->rounds, &attune_ns, &vendor_ns);
     if (row->ratio[i] < side->floor_ratio) {
       row->ratio[i] = measure(side, 3 * o->rounds, &attune_ns, &vendor_ns);
@@ -163,7 +163,8 @@ static bool measure_row(outside_side *side, const outside_options *o, const outs
       row->vendor_ns = vendor_ns;
       side->explain(side, &row->decision);
       const attune_decision *d = &row->decision;
-      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED && !d->unsure) row->claim = d->default_time_ns / d->time_ns;
+      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED && !d->unsure)
+        row->claim = d->default_time_ns / d->time_ns;
     }
     side->close(side);
   }
@@ -182,7 +183,7 @@ static double middle(const outside_row *row, int count) {
   return bench_median(sorted, count);
 }
 
-static void count_row(const outside_side *side, const outside_options *o, const outside_problem *problem,
+static void count_row(const outside_side *side, const outside_options *o, const bench_problem *problem,
                       size_t alignment, const outside_row *row, tally *t) {
   const double median = middle(row, o->spacing_count);
   t->rows++;
@@ -235,8 +236,8 @@ static void print_head(const outside_side *side, const outside_options *o, const
   bench_line("|---|---|---:|---:|---:|---:|%s---|", spacings);
 }
 
-static void print_row(const outside_options *o, const outside_problem *problem, size_t alignment,
-                      const outside_row *row, FILE *csv) {
+static void print_row(const outside_options *o, const bench_problem *problem, size_t alignment, const outside_row *row,
+                      FILE *csv) {
   char ratios[256] = "", claim[32] = "-";
   size_t at = 0;
   for (int i = 0; i < o->spacing_count; i++)
@@ -269,8 +270,8 @@ static void run_all(outside_side *side, const outside_options *o, const attune_w
   for (size_t i = 0; i < attune_workload_size(workload); i++) {
     const attune_workload_entry *entry = attune_workload_at(workload, i);
     if (o->only && !strstr(entry->name, o->only)) continue;
-    outside_problem problem = {.bytes_a = 0};
-    outside_problem_read(&problem, entry);
+    bench_problem problem = {.bytes_a = 0};
+    bench_problem_read(&problem, entry);
     for (int a = 0; a < o->alignment_count; a++) {
       if ((bench_now_ns() - start) * 1e-9 > o->time_limit_s) {
         skipped++;

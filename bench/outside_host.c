@@ -46,13 +46,10 @@ static void ask(child *c, char *answer, size_t size, const char *command) {
   answer[strcspn(answer, "\n")] = '\0';
 }
 
-static bool host_open(outside_side *side, const outside_problem *problem, outside_place place) {
+static bool host_open(outside_side *side, const bench_problem *problem, bench_place place) {
   host_state *host = side->state;
   char text[256], command[512], answer[512];
-  attune_gemm_problem g = problem->gemm;
-  if (g.batch > 1 && g.stride_a == 0) g.stride_a = ATTUNE_BROADCAST;
-  if (g.batch > 1 && g.stride_b == 0) g.stride_b = ATTUNE_BROADCAST;
-  bench_check(attune_gemm_problem_format(text, sizeof text, &g, NULL), "attune_gemm_problem_format");
+  bench_check(attune_gemm_problem_format(text, sizeof text, &problem->given, NULL), "attune_gemm_problem_format");
   snprintf(command, sizeof command, "open %zu %zu %s", place.alignment, place.spacing, text);
   ask(&host->vendor, answer, sizeof answer, command);
   if (strcmp(answer, "ok") != 0) return false;
