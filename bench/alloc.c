@@ -7,7 +7,6 @@
 #include "bench/tool.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void give(attune_stream *stream, void **block) {
   bench_check(attune_free(*block, stream), "attune_free");
@@ -46,9 +45,9 @@ static void replay(attune_device *device, const alloc_trace *trace, const char *
 
 static void report_traces(attune_device *device, const char *folder, const char *settings) {
   static const char *const usual[] = {"expandable_segments:false", "expandable_segments:true"};
-  bench_line("| trace | settings | operations | peak in use, MiB | reserved, MiB | reserved / peak | taken from the "
-             "device, times | ns an operation |");
-  bench_line("|---|---|---:|---:|---:|---:|---:|---:|");
+  bench_table("| trace | settings | operations >| peak in use, MiB >| reserved, MiB >| reserved / peak >| taken from "
+              "the device, "
+              "times >| ns an operation >|");
   for (int i = 0; i < ALLOC_TRACES; i++) {
     alloc_trace trace;
     alloc_trace_make(&trace, i);
@@ -59,26 +58,19 @@ static void report_traces(attune_device *device, const char *folder, const char 
 }
 
 int main(int argc, char **argv) {
-  const char *name = NULL, *folder = NULL, *settings = NULL;
+  const char *name = NULL, *folder = NULL, *settings = NULL, *markdown = NULL;
+  const bench_option table[] = {{"device", BENCH_TEXT, &name, 0, 0},
+                                {"markdown", BENCH_TEXT, &markdown, 0, 0},
+                                {"traces", BENCH_TEXT, &folder, 0, 0},
+                                {"settings", BENCH_TEXT, &settings, 0, 0},
+                                {NULL, BENCH_FLAG, NULL, 0, 0}};
   attune_device *device = NULL;
-  attune_device_properties properties;
-  for (int i = 1; i < argc; i++) {
-    if (i + 1 == argc) bench_die("%s wants a value, or is no option", argv[i]);
-    if (strcmp(argv[i], "--device") == 0)
-      name = argv[++i];
-    else if (strcmp(argv[i], "--markdown") == 0)
-      bench_markdown_open(argv[++i]);
-    else if (strcmp(argv[i], "--traces") == 0)
-      folder = argv[++i];
-    else if (strcmp(argv[i], "--settings") == 0)
-      settings = argv[++i];
-    else
-      bench_die("no option %s", argv[i]);
-  }
+  (void)bench_read_options(argc, argv, table,
+                           "usage: bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]\n", NULL,
+                           0);
+  bench_markdown_open(markdown);
   bench_check(attune_device_get(&device, name), "attune_device_get");
-  bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
-  bench_line("Allocator of %s, %s; attune %s", attune_device_name(device), properties.name, attune_version());
-  bench_line("%s", "");
+  bench_head("Memory that the allocator reserves", device, NULL, "traces replayed once on one stream");
   report_traces(device, folder, settings);
   bench_markdown_close();
   return 0;

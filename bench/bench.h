@@ -15,7 +15,6 @@
 #define BENCH_WAYS 4
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
 #define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default, which the ratio is of */
-#define BENCH_MAX_ROUNDS 101
 
 /* The buffers of one call, alpha = 1, beta = 0. */
 typedef struct bench_set {
@@ -98,10 +97,9 @@ bool bench_agree(bench_platform *platform, bench_way *way, bench_way *peer, cons
 
 /* measure.c */
 bench_way bench_attune_way(void);
-double bench_spread(const double *values, int count, double median);
 void bench_measure(bench_platform *platform, const bench_problem *problem, int rounds, bench_row *row);
 
-/* report.c: `markdown` chooses between an aligned text and a markdown table. */
+/* report.c */
 typedef struct bench_summary {
   int problems, below, disagree, untuned, skipped;
   double geomean, least;
@@ -109,10 +107,9 @@ typedef struct bench_summary {
   double tune_wall_s, bench_wall_s;
   const char *least_name;
 } bench_summary;
-void bench_report_head(FILE *file, const bench_platform *platform, const char *workload, const char *command,
-                       int rounds, bool markdown);
-void bench_report_row(FILE *file, const bench_platform *platform, const bench_row *row, bool markdown);
-void bench_report_summary(FILE *file, const bench_platform *platform, const bench_summary *summary, bool markdown);
+void bench_report_head(const bench_platform *platform, int rounds);
+void bench_report_row(const bench_platform *platform, const bench_row *row);
+void bench_report_summary(const bench_platform *platform, const bench_summary *summary);
 void bench_report_csv_head(FILE *file);
 void bench_report_csv_row(FILE *file, const bench_platform *platform, const bench_row *row);
 

@@ -5,6 +5,7 @@
 #include "bench/cblas.h"
 #include "bench/problem.h"
 #include "bench/tool.h"
+#include "bench/turns.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -115,21 +116,23 @@ static double largest_difference(const scene *s) {
   return worst;
 }
 
+static double turn(void *arg, int way, int round) {
+  (void)round;
+  return 1e9 * sample(arg, way ? call_peer : call_attune);
+}
+
 static void measure(scene *s) {
-  double mine[ROUNDS], theirs[ROUNDS], ratio[ROUNDS], gflop = 2e-9 * s->size * (double)s->size * s->size;
+  static bench_turns turns;
+  const double gflop = 2e-9 * s->size * (double)s->size * s->size;
   call_attune(s);
   call_peer(s);
   double worst = largest_difference(s);
   if (!(worst < 1e-3)) bench_die("the results differ by %g", worst);
   s->calls = calls_for(s, call_peer, 0.01);
-  for (int r = 0; r < ROUNDS; r++) {
-    mine[r] = sample(s, call_attune);
-    theirs[r] = sample(s, call_peer);
-    ratio[r] = theirs[r] / mine[r];
-  }
+  bench_take_turns(&turns, 2, 1, ROUNDS, BENCH_ROTATED, turn, s);
   printf("%s %d^3, one thread: host_blocked %s %.1f GFLOP/s, OpenBLAS %.1f GFLOP/s, ratio %.3f (median of %d rounds)\n",
-         s->wide ? "f64" : "f32", s->size, s->plan->configuration.text, gflop / bench_median(mine, ROUNDS),
-         gflop / bench_median(theirs, ROUNDS), bench_median(ratio, ROUNDS), ROUNDS);
+         s->wide ? "f64" : "f32", s->size, s->plan->configuration.text, 1e9 * gflop / bench_turns_median(&turns, 0),
+         1e9 * gflop / bench_turns_median(&turns, 1), bench_turns_ratio(&turns, 1, 0), ROUNDS);
 }
 
 int main(int argc, char **argv) {

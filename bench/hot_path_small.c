@@ -3,11 +3,13 @@
  * beside cblas_dgemm or cblas_sgemm and, where it is linked, LIBXSMM's kernel for the size. All in one process and in
  * turn; the least of many samples. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/cblas.h"
 #include "bench/hot_path.h"
 #include "bench/problem.h"
 #include "bench/tool.h"
+#include "bench/turns.h"
 #include "src/support.h"
 
 #include <attune/attune.h>
@@ -28,7 +30,8 @@ typedef struct scene {
   attune_gemm_operands operands;
   bench_problem sizes; /* the same, each size explicit */
   bench_cblas blas;
-  bool has_blas;
+  bool has_blas, there[SIDES];
+  int calls[SIDES]; /* of a sample */
 #ifdef BENCH_WITH_LIBXSMM
   libxsmm_dmmfunction f64;
   libxsmm_smmfunction f32;
@@ -68,9 +71,12 @@ static void call_libxsmm(const scene *s) {
 #endif
 }
 
-/* Nanoseconds a call. */
-static double sample(const scene *s, side which, int calls) {
+/* Nanoseconds a call. The first warm-up says how many calls a sample has. */
+static double sample(void *arg, int which, int round) {
+  scene *s = arg;
   int failed = 0;
+  if (!s->there[which]) return 0.0;
+  const int calls = round < -1 ? 10 : s->calls[which];
   const int64_t start = at_now_ns();
   for (int i = 0; i < calls; i++) {
     if (which == SIDE_CALL)
@@ -83,6 +89,7 @@ static double sample(const scene *s, side which, int calls) {
       call_libxsmm(s);
   }
   const double took = (double)(at_now_ns() - start) / calls;
+  if (round < -1) s->calls[which] = 1 + (int)(SAMPLE_NS / (took + 1.0));
   if (failed) bench_die("a call failed: %s", attune_last_message());
   return took;
 }
@@ -101,17 +108,13 @@ static void report(scene *s, attune_dtype dtype, int m, int n, int k, int batch)
   bench_check(attune_gemm(s->tuner, s->stream, &s->problem, &s->operands), "attune_gemm"); /* tunes */
   bench_check(attune_gemm_plan_create(&s->plan, s->tuner, s->stream, &s->problem, &s->operands),
               "attune_gemm_plan_create");
+  static bench_turns turns;
   const bool there[SIDES] = {true, true, s->has_blas, prepare_libxsmm(s)};
-  double best[SIDES] = {0};
-  for (int round = 0; round <= ROUNDS; round++) /* the first warms up and says how many calls a sample has */
-    for (side which = SIDE_CALL; which < SIDES; which++) {
-      if (!there[which]) continue;
-      const double took = sample(s, which, round ? 1 + (int)(SAMPLE_NS / (best[which] + 1.0)) : 10);
-      if (round < 2 || took < best[which]) best[which] = took;
-    }
+  memcpy(s->there, there, sizeof there);
+  bench_take_turns(&turns, SIDES, 2, ROUNDS, BENCH_ROTATED, sample, s);
   for (side which = SIDE_CALL; which < SIDES; which++) {
     size_t at = 0;
-    at_append(text[which], sizeof text[which], &at, there[which] ? "%.1f" : "-", best[which]);
+    at_append(text[which], sizeof text[which], &at, there[which] ? "%.1f" : "-", bench_turns_least(&turns, (int)which));
   }
   size_t at = 0;
   at_append(name, sizeof name, &at, "%s %dx%dx%d", attune_dtype_name(dtype), m, n, k);
@@ -140,8 +143,8 @@ void hot_report_small(void) {
   s.has_blas = bench_cblas_load(&s.blas, "libopenblas.so.0");
   if (s.has_blas && s.blas.set_threads) s.blas.set_threads(1);
   bench_line("%s", "");
-  bench_line("| small products, one thread | attune_gemm, ns | plan | cblas | LIBXSMM | chosen |");
-  bench_line("|---|---:|---:|---:|---:|---|");
+  bench_table("| small products, one thread, least of %d | attune_gemm, ns >| plan >| cblas >| LIBXSMM >| chosen |",
+              ROUNDS);
   for (attune_dtype dtype = ATTUNE_F64; dtype <= ATTUNE_F32; dtype++) {
     for (size_t i = 0; i < AT_COUNT(sizes); i++) report(&s, dtype, sizes[i], sizes[i], sizes[i], 1);
     for (size_t i = 0; i < AT_COUNT(shapes); i++) report(&s, dtype, shapes[i][0], shapes[i][1], shapes[i][2], 1);

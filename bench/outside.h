@@ -11,13 +11,9 @@
 
 #include "bench/problem.h"
 
-#define OUTSIDE_MAX_ROUNDS 101
 #define OUTSIDE_MAX_PLACES 8 /* alignments, and spacings */
 
-/* One round: nanoseconds a call of attune and of the vendor's own call, taken one after the other. */
-typedef struct outside_round {
-  double attune_ns, vendor_ns;
-} outside_round;
+enum { OUTSIDE_ATTUNE, OUTSIDE_VENDOR, OUTSIDE_WAYS };
 
 typedef struct outside_side {
   const char *vendor, *method;
@@ -25,7 +21,7 @@ typedef struct outside_side {
   char libraries[256];
   /* Readies the place; false: this side has no call for the problem. */
   bool (*open)(struct outside_side *side, const bench_problem *problem, bench_place place);
-  outside_round (*round)(struct outside_side *side, int turn);
+  double (*sample)(struct outside_side *side, int way); /* nanoseconds a call */
   /* The text of the problem as attune sees it at this place, and what it chose. */
   void (*explain)(struct outside_side *side, attune_decision *out);
   void (*close)(struct outside_side *side);

@@ -147,21 +147,13 @@ static bool cuda_open(outside_side *side, const bench_problem *problem, bench_pl
 }
 
 /* One replay between events behind an untimed one, so that no launch cost shows. */
-static double sample(cuda_state *cuda, int index) {
-  bench_windows_replay(&cuda->ways[index], &cuda->turn, cuda->native);
+static double cuda_sample(outside_side *side, int way) {
+  cuda_state *cuda = side->state;
+  bench_windows_replay(&cuda->ways[way], &cuda->turn, cuda->native);
   bench_cuda_must(cudaEventRecord(cuda->start, cuda->native), "cudaEventRecord");
-  bench_windows_replay(&cuda->ways[index], &cuda->turn, cuda->native);
+  bench_windows_replay(&cuda->ways[way], &cuda->turn, cuda->native);
   bench_cuda_must(cudaEventRecord(cuda->stop, cuda->native), "cudaEventRecord");
   return bench_between(cuda->start, cuda->stop) / cuda->calls;
-}
-
-static outside_round cuda_round(outside_side *side, int turn) {
-  cuda_state *cuda = side->state;
-  outside_round r;
-  if (turn % 2) r.vendor_ns = sample(cuda, 1);
-  r.attune_ns = sample(cuda, 0);
-  if (turn % 2 == 0) r.vendor_ns = sample(cuda, 1);
-  return r;
 }
 
 static void cuda_explain(outside_side *side, attune_decision *out) {
@@ -225,7 +217,7 @@ void outside_cuda_open(outside_side *side, const outside_options *options) {
   side->floor_ratio = 0.99;
   side->claim_tolerance = 0.03;
   side->open = cuda_open;
-  side->round = cuda_round;
+  side->sample = cuda_sample;
   side->explain = cuda_explain;
   side->close = cuda_close;
   side->end = cuda_end;

@@ -65,13 +65,9 @@ static double run(child *c, double ms) {
   return atof(answer);
 }
 
-static outside_round host_round(outside_side *side, int turn) {
+static double host_sample(outside_side *side, int way) {
   host_state *host = side->state;
-  outside_round r;
-  if (turn % 2) r.vendor_ns = run(&host->vendor, host->slice_ms);
-  r.attune_ns = run(&host->attune, host->slice_ms);
-  if (turn % 2 == 0) r.vendor_ns = run(&host->vendor, host->slice_ms);
-  return r;
+  return run(way == OUTSIDE_ATTUNE ? &host->attune : &host->vendor, host->slice_ms);
 }
 
 static void host_explain(outside_side *side, attune_decision *out) {
@@ -121,7 +117,7 @@ void outside_host_open(outside_side *side, const outside_options *o) {
   side->claim_tolerance = 0.05;
   snprintf(side->libraries, sizeof side->libraries, "%s", o->blas);
   side->open = host_open;
-  side->round = host_round;
+  side->sample = host_sample;
   side->explain = host_explain;
   side->close = host_close;
   side->end = host_end;
