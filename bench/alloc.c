@@ -1,114 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * alloc.c: the caching allocator. Time of alloc + free by threads, beside the C library (host) or cudaMallocAsync
- * (CUDA); memory that it reserves on traces of a training step and of LLM serving, against the most that was in use.
+ * alloc.c: memory that the caching allocator reserves on traces of a training step and of LLM serving, against the most that
+ * was in use. The time of alloc + free is in parts_alloc.c.
  *   bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]
  * --traces also writes the traces there as text, "a ID BYTES" and "f ID", for torch_alloc.py to replay. */
 #include "bench/alloc_trace.h"
-#include "bench/alloc_way.h"
 #include "bench/tool.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { ROUNDS = 2000, REPEATS = 25, THREADS_MAX = 16 };
-
-typedef struct worker {
-  const alloc_way *way;
-  void *context;
-  size_t bytes;
-  pthread_barrier_t *start;
-  double least, median;
-  int failed;
-} worker;
-
-/* Nanoseconds of one alloc and one free of a block that is cached. */
-static void *measure(void *arg) {
-  worker *w = arg;
-  double runs[REPEATS];
-  for (int i = 0; i < 100; i++) w->failed |= w->way->pair(w->context, w->bytes);
-  pthread_barrier_wait(w->start);
-  for (int run = 0; run < REPEATS; run++) {
-    double start = bench_now_ns();
-    for (int i = 0; i < ROUNDS; i++) w->failed |= w->way->pair(w->context, w->bytes);
-    runs[run] = (bench_now_ns() - start) / ROUNDS;
-  }
-  w->median = bench_median(runs, REPEATS); /* sorts */
-  w->least = runs[0];
-  return NULL;
-}
-
-static void report_way(const alloc_way *way, attune_device *device, size_t bytes, int threads) {
-  worker workers[THREADS_MAX];
-  pthread_t handles[THREADS_MAX];
-  pthread_barrier_t start;
-  double least = 0.0, median = 0.0;
-  int failed = 0;
-  pthread_barrier_init(&start, NULL, (unsigned)threads);
-  for (int i = 0; i < threads; i++) {
-    workers[i] = (worker){.way = way, .context = way->open(device), .bytes = bytes, .start = &start};
-    if (pthread_create(&handles[i], NULL, measure, &workers[i]) != 0) bench_die("a thread cannot start");
-  }
-  for (int i = 0; i < threads; i++) {
-    pthread_join(handles[i], NULL);
-    way->close(workers[i].context);
-    failed |= workers[i].failed;
-    if (workers[i].least > least) least = workers[i].least;
-    if (workers[i].median > median) median = workers[i].median;
-  }
-  pthread_barrier_destroy(&start);
-  if (failed) bench_die("%s failed", way->name);
-  bench_line("| %s | %zu | %d | %.0f | %.0f |", way->name, bytes, threads, least, median);
-}
-
-static void *open_stream(attune_device *device) {
-  attune_stream *stream = NULL;
-  bench_check(attune_stream_create(&stream, device), "attune_stream_create");
-  return stream;
-}
-
-static void close_stream(void *context) {
-  attune_stream_destroy(context);
-}
-
-static int attune_pair(void *context, size_t bytes) {
-  void *p = NULL;
-  return attune_alloc(&p, context, bytes) != ATTUNE_OK || attune_free(p, context) != ATTUNE_OK;
-}
-
-static void *open_nothing(attune_device *device) {
-  (void)device;
-  return NULL;
-}
-
-static void close_nothing(void *context) {
-  (void)context;
-}
-
-static int malloc_pair(void *context, size_t bytes) {
-  (void)context;
-  void *p = malloc(bytes);
-  __asm__ volatile("" : : "r"(p) : "memory"); /* or the compiler leaves both out */
-  free(p);
-  return !p;
-}
-
-static void report_times(attune_device *device) {
-  static const alloc_way ours = {"attune_alloc + attune_free", open_stream, attune_pair, close_stream};
-  static const alloc_way libc = {"malloc + free", open_nothing, malloc_pair, close_nothing};
-  static const size_t sizes[] = {4096, (size_t)1 << 20, (size_t)64 << 20};
-  bench_line("| way | bytes | threads, a stream each | ns a pair, least | median |");
-  bench_line("|---|---:|---:|---:|---:|");
-  for (int threads = 1; threads <= 8; threads *= 8)
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-      report_way(&ours, device, sizes[i], threads);
-      report_way(&libc, device, sizes[i], threads);
-#ifdef BENCH_WITH_CUDA
-      if (strncmp(attune_device_name(device), "cuda", 4) == 0) report_way(&alloc_cuda_way, device, sizes[i], threads);
-#endif
-    }
-  bench_line("%s", "");
-}
 
 static void give(attune_stream *stream, void **block) {
   bench_check(attune_free(*block, stream), "attune_free");
@@ -147,9 +45,9 @@ static void replay(attune_device *device, const alloc_trace *trace, const char *
 
 static void report_traces(attune_device *device, const char *folder, const char *settings) {
   static const char *const usual[] = {"expandable_segments:false", "expandable_segments:true"};
-  bench_line("| trace | settings | operations | peak in use, MiB | reserved, MiB | reserved / peak | taken from the "
-             "device, times | ns an operation |");
-  bench_line("|---|---|---:|---:|---:|---:|---:|---:|");
+  bench_table("| trace | settings | operations >| peak in use, MiB >| reserved, MiB >| reserved / peak >| taken from "
+              "the device, "
+              "times >| ns an operation >|");
   for (int i = 0; i < ALLOC_TRACES; i++) {
     alloc_trace trace;
     alloc_trace_make(&trace, i);
@@ -160,27 +58,19 @@ static void report_traces(attune_device *device, const char *folder, const char 
 }
 
 int main(int argc, char **argv) {
-  const char *name = NULL, *folder = NULL, *settings = NULL;
+  const char *name = NULL, *folder = NULL, *settings = NULL, *markdown = NULL;
+  const bench_option table[] = {{"device", BENCH_TEXT, &name, 0, 0},
+                                {"markdown", BENCH_TEXT, &markdown, 0, 0},
+                                {"traces", BENCH_TEXT, &folder, 0, 0},
+                                {"settings", BENCH_TEXT, &settings, 0, 0},
+                                {NULL, BENCH_FLAG, NULL, 0, 0}};
   attune_device *device = NULL;
-  attune_device_properties properties;
-  for (int i = 1; i < argc; i++) {
-    if (i + 1 == argc) bench_die("%s wants a value, or is no option", argv[i]);
-    if (strcmp(argv[i], "--device") == 0)
-      name = argv[++i];
-    else if (strcmp(argv[i], "--markdown") == 0)
-      bench_markdown_open(argv[++i]);
-    else if (strcmp(argv[i], "--traces") == 0)
-      folder = argv[++i];
-    else if (strcmp(argv[i], "--settings") == 0)
-      settings = argv[++i];
-    else
-      bench_die("no option %s", argv[i]);
-  }
+  (void)bench_read_options(argc, argv, table,
+                           "usage: bench_alloc [--device D] [--markdown FILE] [--traces DIR] [--settings TEXT]\n", NULL,
+                           0);
+  bench_markdown_open(markdown);
   bench_check(attune_device_get(&device, name), "attune_device_get");
-  bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
-  bench_line("Allocator of %s, %s; attune %s", attune_device_name(device), properties.name, attune_version());
-  bench_line("%s", "");
-  report_times(device);
+  bench_head("Memory that the allocator reserves", device, NULL, "traces replayed once on one stream");
   report_traces(device, folder, settings);
   bench_markdown_close();
   return 0;

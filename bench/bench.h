@@ -10,17 +10,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "bench/problem.h"
+
 #define BENCH_WAYS 4
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
 #define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default, which the ratio is of */
-#define BENCH_MAX_ROUNDS 101
-
-typedef struct bench_problem {
-  char name[64];
-  char text[ATTUNE_PROBLEM_CHARS];
-  attune_gemm_problem gemm; /* column-major; every size explicit, ATTUNE_BROADCAST turned to stride 0 */
-  size_t bytes_a, bytes_b, bytes_d;
-} bench_problem;
 
 /* The buffers of one call, alpha = 1, beta = 0. */
 typedef struct bench_set {
@@ -93,7 +87,6 @@ void bench_cuda_open(bench_platform *platform);
 #endif
 
 /* operands.c */
-void bench_problem_read(bench_problem *out, const attune_workload_entry *entry);
 /* The block of random numbers in [-1,1] of a dtype that operands are filled from; made at first use. */
 void bench_sets_create(bench_sets *out, attune_stream *stream, const bench_problem *problem, int count);
 void bench_sets_destroy(bench_sets *sets, attune_stream *stream);
@@ -104,10 +97,9 @@ bool bench_agree(bench_platform *platform, bench_way *way, bench_way *peer, cons
 
 /* measure.c */
 bench_way bench_attune_way(void);
-double bench_spread(const double *values, int count, double median);
 void bench_measure(bench_platform *platform, const bench_problem *problem, int rounds, bench_row *row);
 
-/* report.c: `markdown` chooses between an aligned text and a markdown table. */
+/* report.c */
 typedef struct bench_summary {
   int problems, below, disagree, untuned, skipped;
   double geomean, least;
@@ -115,10 +107,9 @@ typedef struct bench_summary {
   double tune_wall_s, bench_wall_s;
   const char *least_name;
 } bench_summary;
-void bench_report_head(FILE *file, const bench_platform *platform, const char *workload, const char *command,
-                       int rounds, bool markdown);
-void bench_report_row(FILE *file, const bench_platform *platform, const bench_row *row, bool markdown);
-void bench_report_summary(FILE *file, const bench_platform *platform, const bench_summary *summary, bool markdown);
+void bench_report_head(const bench_platform *platform, int rounds);
+void bench_report_row(const bench_platform *platform, const bench_row *row);
+void bench_report_summary(const bench_platform *platform, const bench_summary *summary);
 void bench_report_csv_head(FILE *file);
 void bench_report_csv_row(FILE *file, const bench_platform *platform, const bench_row *row);
 

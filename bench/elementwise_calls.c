@@ -3,8 +3,8 @@
  * and of a plan, for few elements. On CUDA beside the launch of an empty kernel; on the host, where the time includes the
  * work, beside a C loop over the same memory. All take turns in each round. */
 #include "bench/tool.h"
+#include "bench/turns.h"
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -66,7 +66,11 @@ static void way_peer(bench *s) {
   add_loop(s->y, s->a, s->b, s->count);
 }
 
-static double timed(bench *s, way_fn way) {
+static double sample(void *arg, int index, int round) {
+  static const way_fn ways[WAYS] = {way_peer, way_call, way_plan};
+  bench *s = arg;
+  const way_fn way = ways[index];
+  (void)round;
   CHECK(attune_stream_synchronize(s->stream));
   const int64_t start = at_now_ns();
   for (int i = 0; i < CALLS; i++) way(s);
@@ -76,13 +80,10 @@ static double timed(bench *s, way_fn way) {
 }
 
 static void measure(bench *s) {
-  static const way_fn ways[WAYS] = {way_peer, way_call, way_plan};
-  static double times[WAYS][ROUNDS];
+  static bench_turns turns;
   double median[WAYS];
-  for (int w = 0; w < WAYS; w++) (void)timed(s, ways[w]);
-  for (int r = 0; r < ROUNDS; r++)
-    for (int w = 0; w < WAYS; w++) times[w][r] = timed(s, ways[w]);
-  for (int w = 0; w < WAYS; w++) median[w] = bench_median(times[w], ROUNDS);
+  bench_take_turns(&turns, WAYS, 1, ROUNDS, BENCH_ROTATED, sample, s);
+  for (int w = 0; w < WAYS; w++) median[w] = bench_turns_median(&turns, w);
   bench_line("| %lld | %.0f | %.0f | %.0f | %.2f | %.2f |", (long long)s->count, median[0], median[1], median[2],
              median[1] / median[0], median[2] / median[0]);
 }
@@ -119,19 +120,15 @@ static void run_size(bench *s) {
 }
 
 int main(int argc, char **argv) {
-  static const struct option options[] = {
-      {"device", required_argument, NULL, 'd'}, {"markdown", required_argument, NULL, 'm'}, {0}};
-  const char *name = "best";
+  const char *name = "best", *markdown = NULL;
+  const bench_option table[] = {
+      {"device", BENCH_TEXT, &name, 0, 0}, {"markdown", BENCH_TEXT, &markdown, 0, 0}, {NULL, BENCH_FLAG, NULL, 0, 0}};
   bench s = {0};
-  for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-    if (c == 'd') name = optarg;
-    if (c == 'm') bench_markdown_open(optarg);
-    if (c == '?') return 2;
-  }
+  (void)bench_read_options(argc, argv, table, "usage: bench_elementwise_calls [--device NAME] [--markdown FILE]\n",
+                           NULL, 0);
+  bench_markdown_open(markdown);
   CHECK(attune_device_get(&s.device, name));
-  attune_device_properties properties;
-  CHECK(attune_device_get_properties(s.device, &properties));
-  s.cuda = properties.kind == ATTUNE_DEVICE_CUDA;
+  s.cuda = bench_is_cuda(s.device);
   if (s.cuda)
     CHECK(attune_stream_create(&s.stream, s.device));
   else
@@ -145,11 +142,10 @@ int main(int argc, char **argv) {
       .file = "empty.cu", .text = "extern \"C\" __global__ void empty(int) {}", .entry = "empty"};
   if (s.cuda) CHECK(at_jit_get(&s.empty, s.device, &source));
 #endif
-  bench_line("### %s: a + b of f32, ns of a call, medians of %d rounds of %d in turns", properties.name, ROUNDS, CALLS);
-  bench_line("%s", "");
-  bench_line("| elements | %s | attune_elementwise | plan | call / first | plan / first |",
-             s.cuda ? "empty launch" : "C loop");
-  bench_line("|---:|---:|---:|---:|---:|---:|");
+  bench_head("Host time of elementwise calls", s.device, NULL,
+             "a + b of f32, ns of a call, medians of rounds of 100 in turns");
+  bench_table("| elements >| %s >| attune_elementwise >| plan >| call / first >| plan / first >|",
+              s.cuda ? "empty launch" : "C loop");
   for (int64_t count = s.cuda ? 1 << 10 : 10; count <= (s.cuda ? 1 << 20 : 100000); count *= s.cuda ? 4 : 10) {
     s.count = count;
     run_size(&s);

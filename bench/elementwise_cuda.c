@@ -3,8 +3,8 @@
  * the device, interleaved. --sweep times every configuration that is worth a try, which orders the best guesses.
  * torch_elementwise.py measures PyTorch in the same way. */
 #include "bench/tool.h"
+#include "bench/turns.h"
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "ops/elementwise/cuda_kernel.h"
 
-enum { MOST_ROUNDS = 51, MOST_CHOICES = 64, CALLS = 3, BUFFERS = 3 };
+enum { MOST_CHOICES = BENCH_TURN_WAYS - 1, CALLS = 3, BUFFERS = 3 };
 
 /* How the inputs lie: each letter one: p packed, b a bias along rows, t transposed. */
 typedef struct bench_case {
@@ -48,7 +48,7 @@ typedef struct way {
   at_cuda_launch launch;
   at_jit_kernel *kernel;
   char *text;
-  double times[MOST_ROUNDS], median;
+  double median;
 } way;
 
 static double elapsed(bench *b) {
@@ -157,25 +157,31 @@ static int by_median(const void *x, const void *y) {
   return (a->median > b->median) - (a->median < b->median);
 }
 
+typedef struct turn {
+  bench *b;
+  const way *ways;
+  size_t copied;
+} turn;
+
+/* Way 0 is the copy. */
+static double sample(void *arg, int index, int round) {
+  const turn *t = arg;
+  (void)round;
+  return index ? time_way(t->b, &t->ways[index - 1]) : time_copy(t->b, t->copied);
+}
+
 static void run_case(bench *b, const bench_case *c, attune_dtype dtype) {
   static way ways[MOST_CHOICES];
   at_expression *e = parse(c, dtype);
   at_cuda_problem p;
   void *tensors[AT_CUDA_TENSORS];
-  double copies[MOST_ROUNDS];
+  static bench_turns turns;
   const double bytes = make_problem(b, &p, c, e, dtype, tensors);
   const size_t copied = (size_t)(b->rows * b->columns) * attune_dtype_size(dtype);
   const int count = make_ways(b, ways, &p, tensors);
-  for (int r = -1; r < b->rounds; r++) {
-    const double copy = time_copy(b, copied);
-    if (r >= 0) copies[r] = copy;
-    for (int i = 0; i < count; i++) {
-      const double ns = time_way(b, &ways[i]);
-      if (r >= 0) ways[i].times[r] = ns;
-    }
-  }
-  const double copy = 2 * (double)copied / bench_median(copies, b->rounds);
-  for (int i = 0; i < count; i++) ways[i].median = bench_median(ways[i].times, b->rounds);
+  bench_take_turns(&turns, count + 1, 1, b->rounds, BENCH_ROTATED, sample, &(turn){b, ways, copied});
+  const double copy = 2 * (double)copied / bench_turns_median(&turns, 0);
+  for (int i = 0; i < count; i++) ways[i].median = bench_turns_median(&turns, i + 1);
   at_configuration guess = {""};
   if (count) (void)at_cuda_choice_format(&guess, &ways[0].choice);
   qsort(ways, (size_t)count, sizeof *ways, by_median);
@@ -195,7 +201,6 @@ static void run_case(bench *b, const bench_case *c, attune_dtype dtype) {
 }
 
 static void open_bench(bench *b) {
-  attune_generator *generator = NULL;
   bench_check(attune_device_get(&b->device, "cuda:0"), "attune_device_get");
   bench_check(attune_device_get_properties(b->device, &b->properties), "attune_device_get_properties");
   bench_check(attune_stream_create(&b->stream, b->device), "attune_stream_create");
@@ -203,12 +208,11 @@ static void open_bench(bench *b) {
   bench_check(attune_event_create(&b->stop, b->device), "attune_event_create");
   for (int i = 0; i <= BUFFERS; i++)
     bench_check(attune_alloc((void **)&b->memory[i], b->stream, (size_t)(b->rows * b->columns) * 4), "attune_alloc");
-  bench_check(attune_generator_create(&generator, 1), "attune_generator_create");
-  bench_line("### %s, %lld x %lld, median of %d", b->properties.name, (long long)b->rows, (long long)b->columns,
-             b->rounds);
-  bench_line("| expression | GB/s | of the copy | configuration |");
-  bench_line("|---|---|---|---|");
-  attune_generator_destroy(generator);
+  char method[128];
+  snprintf(method, sizeof method, "%lld x %lld elements, median of %d rounds of %d calls, in turns with a copy",
+           (long long)b->rows, (long long)b->columns, b->rounds, CALLS);
+  bench_head("Elementwise kernels", b->device, NULL, method);
+  bench_table("| expression | GB/s >| of the copy >| configuration |");
 }
 
 /* Random numbers of the dtype into all buffers. */
@@ -230,21 +234,19 @@ static void close_bench(bench *b) {
 }
 
 int main(int argc, char **argv) {
-  static const struct option options[] = {
-      {"markdown", required_argument, NULL, 'm'}, {"rows", required_argument, NULL, 'r'},
-      {"columns", required_argument, NULL, 'c'},  {"only", required_argument, NULL, 'o'},
-      {"sweep", no_argument, NULL, 's'},          {NULL, 0, NULL, 0}};
-  bench b = {.rows = 1 << 14, .columns = 1 << 14, .rounds = 21};
-  const char *only = NULL;
-  for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-    if (c == 'm') bench_markdown_open(optarg);
-    if (c == 'r') b.rows = strtoll(optarg, NULL, 10);
-    if (c == 'c') b.columns = strtoll(optarg, NULL, 10);
-    if (c == 'o') only = optarg;
-    if (c == 's') b.sweep = true;
-    if (c == '?' || b.rows < 1 || b.columns < 1)
-      bench_die("usage: bench_elementwise_cuda [--sweep] [--only NAME] [--rows N] [--columns N] [--markdown FILE]");
-  }
+  static const char usage[] =
+      "usage: bench_elementwise_cuda [--sweep] [--only NAME] [--rows N] [--columns N] [--markdown FILE]\n";
+  bench b = {.rounds = 21};
+  const char *only = NULL, *markdown = NULL;
+  int rows = 1 << 14, columns = 1 << 14;
+  const bench_option table[] = {
+      {"markdown", BENCH_TEXT, &markdown, 0, 0},      {"rows", BENCH_WHOLE, &rows, 1, 1 << 24},
+      {"columns", BENCH_WHOLE, &columns, 1, 1 << 24}, {"only", BENCH_TEXT, &only, 0, 0},
+      {"sweep", BENCH_FLAG, &b.sweep, 0, 0},          {NULL, BENCH_FLAG, NULL, 0, 0}};
+  (void)bench_read_options(argc, argv, table, usage, NULL, 0);
+  bench_markdown_open(markdown);
+  b.rows = rows;
+  b.columns = columns;
   if (b.sweep) b.rounds = 7;
   open_bench(&b);
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_BF16};

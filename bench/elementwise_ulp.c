@@ -187,18 +187,15 @@ static void measure(work *w, int64_t count, const at_interpret_isa *const *isas)
 }
 
 int main(int argc, char **argv) {
-  int64_t count = 10000000;
+  int count = 10000000;
+  const char *markdown = NULL;
+  const bench_option table[] = {{"count", BENCH_WHOLE, &count, 1000, 1e9},
+                                {"markdown", BENCH_TEXT, &markdown, 0, 0},
+                                {NULL, BENCH_FLAG, NULL, 0, 0}};
   const at_interpret_isa *isas[WAYS + 1] = {NULL};
   work w = {0};
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--count") == 0 && i + 1 < argc)
-      count = atoll(argv[++i]);
-    else if (strcmp(argv[i], "--markdown") == 0 && i + 1 < argc)
-      bench_markdown_open(argv[++i]);
-    else
-      bench_die("usage: elementwise_ulp [--count N] [--markdown FILE]");
-  }
-  if (count < 1000) bench_die("N is at least 1000");
+  (void)bench_read_options(argc, argv, table, "usage: bench_elementwise_ulp [--count N] [--markdown FILE]\n", NULL, 0);
+  bench_markdown_open(markdown);
   at_interpret_isas(isas);
   while (isas[w.ways]) w.ways++;
   const char *device = NULL;

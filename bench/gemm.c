@@ -4,7 +4,6 @@
 
 #include "bench/tool.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +15,12 @@ typedef struct options {
   double budget_ms, time_limit_s;
 } options;
 
-typedef struct reports {
-  FILE *markdown, *csv;
-} reports;
-
 static const char usage[] =
     "usage: bench_gemm WORKLOAD [options]\n"
     "Times attune's choice for each problem of WORKLOAD (CSV) beside its peers: on CUDA cublasGemmEx, the same with\n"
-    "CUBLAS_GEMM_AUTOTUNE, and cublasLt's first heuristic; on the host OpenBLAS with its default threads.\n"
+    "CUBLAS_GEMM_AUTOTUNE, and cublasLt's first heuristic; on the host OpenBLAS with its default threads, LIBXSMM "
+    "where\n"
+    "it is built in, and attune by a plan.\n"
     "  --db FILE         tuning database (default: attune's own)\n"
     "  --device D        host, cuda:0, ... (default: best)\n"
     "  --tune            tune what the database lacks, in this process\n"
@@ -36,59 +33,22 @@ static const char usage[] =
     "  --csv FILE        write the figures as CSV\n"
     "Exit: 0 done, 1 a failure or results that differ from the peer's, 2 usage.\n";
 
-static void bad_usage(const char *what) {
-  fprintf(stderr, "bench_gemm: %s\n%s", what, usage);
-  exit(2);
-}
-
-static double number(const char *text, double least, const char *what) {
-  char *end = NULL;
-  double value = strtod(text, &end);
-  if (end == text || *end != 0 || !(value >= least)) bad_usage(what);
-  return value;
-}
-
 static options read_options(int argc, char **argv) {
-  static const struct option names[] = {{"db", required_argument, NULL, 'd'},
-                                        {"device", required_argument, NULL, 'D'},
-                                        {"tune", no_argument, NULL, 't'},
-                                        {"budget", required_argument, NULL, 'b'},
-                                        {"rounds", required_argument, NULL, 'r'},
-                                        {"only", required_argument, NULL, 'o'},
-                                        {"time-limit", required_argument, NULL, 'l'},
-                                        {"blas", required_argument, NULL, 'B'},
-                                        {"markdown", required_argument, NULL, 'm'},
-                                        {"csv", required_argument, NULL, 'c'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
   options o = {.device = "best", .blas = "libopenblas.so.0", .rounds = 15, .time_limit_s = INFINITY};
-  for (int letter; (letter = getopt_long(argc, argv, "h", names, NULL)) != -1;) {
-    switch (letter) {
-    case 'd': o.database = optarg; break;
-    case 'D': o.device = optarg; break;
-    case 't': o.tune = true; break;
-    case 'b': o.budget_ms = number(optarg, 1.0, "--budget wants milliseconds, 1 or more"); break;
-    case 'r': o.rounds = (int)number(optarg, 9.0, "--rounds wants 9 to 101"); break;
-    case 'o': o.only = optarg; break;
-    case 'l': o.time_limit_s = number(optarg, 0.0, "--time-limit wants seconds"); break;
-    case 'B': o.blas = optarg; break;
-    case 'm': o.markdown = optarg; break;
-    case 'c': o.csv = optarg; break;
-    case 'h': fputs(usage, stdout); exit(0);
-    default: bad_usage("unknown option");
-    }
-  }
-  if (o.rounds > BENCH_MAX_ROUNDS) bad_usage("--rounds wants 9 to 101");
-  if (optind != argc - 1) bad_usage("one WORKLOAD is wanted");
-  o.workload = argv[optind];
+  const bench_option table[] = {{"db", BENCH_TEXT, &o.database, 0, 0},
+                                {"device", BENCH_TEXT, &o.device, 0, 0},
+                                {"tune", BENCH_FLAG, &o.tune, 0, 0},
+                                {"budget", BENCH_NUMBER, &o.budget_ms, 1, INFINITY},
+                                {"rounds", BENCH_WHOLE, &o.rounds, 9, 101},
+                                {"only", BENCH_TEXT, &o.only, 0, 0},
+                                {"time-limit", BENCH_NUMBER, &o.time_limit_s, 0, INFINITY},
+                                {"blas", BENCH_TEXT, &o.blas, 0, 0},
+                                {"markdown", BENCH_TEXT, &o.markdown, 0, 0},
+                                {"csv", BENCH_TEXT, &o.csv, 0, 0},
+                                {NULL, BENCH_FLAG, NULL, 0, 0}};
+  if (bench_read_options(argc, argv, table, usage, &o.workload, 1) != 1)
+    bench_bad_usage("one WORKLOAD is wanted", usage);
   return o;
-}
-
-static FILE *open_report(const char *path) {
-  if (path == NULL) return NULL;
-  FILE *file = fopen(path, "w");
-  if (file == NULL) bench_die("cannot write %s: give a path in a folder that exists", path);
-  return file;
 }
 
 static void open_platform(bench_platform *platform, const options *o) {
@@ -143,7 +103,7 @@ static void count_row(const bench_platform *platform, const bench_row *row, benc
   }
 }
 
-static void run_all(bench_platform *platform, const options *o, const attune_workload *workload, const reports *out,
+static void run_all(bench_platform *platform, const options *o, const attune_workload *workload, FILE *csv,
                     bench_row *rows, bench_summary *summary) {
   double start = bench_now_ns();
   for (size_t i = 0; i < attune_workload_size(workload); i++) {
@@ -157,9 +117,8 @@ static void run_all(bench_platform *platform, const options *o, const attune_wor
     bench_problem_read(&row->problem, entry);
     bench_measure(platform, &row->problem, o->rounds, row);
     bench_check(attune_explain(platform->tuner, platform->device, entry->problem, &row->decision), entry->problem);
-    bench_report_row(stdout, platform, row, false);
-    if (out->markdown != NULL) bench_report_row(out->markdown, platform, row, true);
-    if (out->csv != NULL) bench_report_csv_row(out->csv, platform, row);
+    bench_report_row(platform, row);
+    if (csv) bench_report_csv_row(csv, platform, row);
     if (!row->agrees)
       fprintf(stderr, "bench_gemm: %s: results differ, %.3g of what rounding allows\n", entry->name, row->agreement);
     count_row(platform, row, summary);
@@ -168,32 +127,25 @@ static void run_all(bench_platform *platform, const options *o, const attune_wor
   summary->bench_wall_s = (bench_now_ns() - start) * 1e-9;
 }
 
-static void join_command(char *out, size_t size, int argc, char **argv) {
-  size_t at = (size_t)snprintf(out, size, "bench_gemm");
-  for (int i = 1; i < argc && at < size; i++) at += (size_t)snprintf(out + at, size - at, " %s", argv[i]);
-}
-
 int main(int argc, char **argv) {
-  char command[1024];
-  join_command(command, sizeof command, argc, argv); /* first: getopt reorders the words */
   options o = read_options(argc, argv);
   attune_workload *workload = NULL;
   bench_check(attune_workload_read(&workload, o.workload), o.workload);
   bench_platform platform = {0};
   open_platform(&platform, &o);
-  reports out = {open_report(o.markdown), open_report(o.csv)};
+  bench_markdown_open(o.markdown);
+  FILE *csv = o.csv ? fopen(o.csv, "w") : NULL;
+  if (o.csv && !csv) bench_die("cannot write %s: give a path in a folder that exists", o.csv);
   bench_row *rows = calloc(attune_workload_size(workload) + 1, sizeof *rows);
   if (rows == NULL) bench_die("out of memory for %zu problems", attune_workload_size(workload));
   bench_summary summary = {0};
   if (o.tune) summary.tune_wall_s = tune_all(&platform, &o, workload);
-  bench_report_head(stdout, &platform, o.workload, command, o.rounds, false);
-  if (out.markdown != NULL) bench_report_head(out.markdown, &platform, o.workload, command, o.rounds, true);
-  if (out.csv != NULL) bench_report_csv_head(out.csv);
-  run_all(&platform, &o, workload, &out, rows, &summary);
-  bench_report_summary(stdout, &platform, &summary, false);
-  if (out.markdown != NULL) bench_report_summary(out.markdown, &platform, &summary, true);
-  if (out.markdown != NULL && fclose(out.markdown) != 0) bench_die("cannot write %s", o.markdown);
-  if (out.csv != NULL && fclose(out.csv) != 0) bench_die("cannot write %s", o.csv);
+  bench_report_head(&platform, o.rounds);
+  if (csv) bench_report_csv_head(csv);
+  run_all(&platform, &o, workload, csv, rows, &summary);
+  bench_report_summary(&platform, &summary);
+  bench_markdown_close();
+  if (csv && fclose(csv) != 0) bench_die("cannot write %s", o.csv);
   free(rows);
   bench_random_release(platform.stream);
   attune_tuner_destroy(platform.tuner);

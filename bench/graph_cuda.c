@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_cuda.c: a graph of 100 bf16 GEMMs on the GPU: attune's; the same calls captured by hand with the CUDA API, so
+ * graph_cuda.c: bench_graph [--markdown FILE]: a graph of 100 bf16 GEMMs on the GPU: attune's; the same calls captured by hand with the CUDA API, so
  * the same kernels; cublasGemmEx captured by hand. Two times each: on the device, from replay to replay, and of the
- * host's call. The ways are interleaved. */
-#include "bench/graph_cuda.h"
-
+ * host's call. The ways are interleaved. Exits with 1 when attune's takes more than 1.05 times the one by hand. On the host:
+ * parts_graph.c; torch_graph.py measures PyTorch's. */
 #include <attune/graph.h>
 
 #include "bench/graph_work.h"
 #include "bench/tool.h"
+#include "bench/turns.h"
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -28,6 +28,7 @@ typedef struct scene {
   attune_graph *graph;
   cudaGraphExec_t by_hand[WAYS]; /* [0]: none, it is attune's */
   cudaEvent_t start, stop;
+  bench_turns host; /* the times of the calls */
 } scene;
 
 static void give_cublas(scene *s) {
@@ -91,52 +92,53 @@ static void launch(scene *s, int way) {
     cuda(cudaGraphLaunch(s->by_hand[way], s->native), "cudaGraphLaunch");
 }
 
-/* The device's time from replay to replay and the host's time of a call, in us. One replay goes first, so that the
+/* The device's time from replay to replay; the host's time of a call goes into s->host. One replay goes first, so that the
  * device never waits for the host. */
-static void measure(scene *s, int way, double *out_device_us, double *out_host_us) {
+static double sample(void *arg, int way, int round) {
+  scene *s = arg;
   float ms = 0.0f;
   launch(s, way);
   cuda(cudaEventRecord(s->start, s->native), "cudaEventRecord");
   const double start = bench_now_ns();
   for (int i = 0; i < REPLAYS; i++) launch(s, way);
-  *out_host_us = (bench_now_ns() - start) * 1e-3 / REPLAYS;
+  if (round >= 0) s->host.ns[way][round] = (bench_now_ns() - start) / REPLAYS;
   cuda(cudaEventRecord(s->stop, s->native), "cudaEventRecord");
   cuda(cudaEventSynchronize(s->stop), "cudaEventSynchronize");
   cuda(cudaEventElapsedTime(&ms, s->start, s->stop), "cudaEventElapsedTime");
-  *out_device_us = 1e3 * (double)ms / REPLAYS;
+  return 1e6 * (double)ms / REPLAYS;
 }
 
-bool graph_report_cuda(void) {
+static bool report(void) {
   static const char *const names[WAYS] = {"attune_graph_replay",
                                           "the same calls, cudaStreamBeginCapture and cudaGraphLaunch",
                                           "cublasGemmEx, the same way"};
-  static scene s;
+  static scene s = {.host = {.ways = WAYS, .rounds = ROUNDS}};
+  static bench_turns turns;
   attune_device *device = NULL;
-  attune_device_properties properties;
-  double device_us[WAYS][ROUNDS], host_us[WAYS][ROUNDS], device_median[WAYS], host_median[WAYS], unused;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return true;
-  bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
+  bench_check(attune_device_get(&device, "cuda:0"), "cuda:0");
   open_scene(&s, device);
-  for (int round = -WARMUPS; round < ROUNDS; round++)
-    for (int i = 0; i < WAYS; i++) {
-      const int way = (i + round + WARMUPS) % WAYS; /* each way comes first as often as the others */
-      measure(&s, way, round < 0 ? &unused : &device_us[way][round], round < 0 ? &unused : &host_us[way][round]);
-    }
-  bench_line("%s", "");
-  bench_line("| graph of %d GEMMs bf16 %d^3 on %s | device us, median of %d | host us | device / by hand |",
-             GRAPH_GEMMS, GRAPH_SIDE, properties.name, ROUNDS);
-  bench_line("|---|---:|---:|---:|");
-  for (int way = 0; way < WAYS; way++) {
-    device_median[way] = bench_median(device_us[way], ROUNDS);
-    host_median[way] = bench_median(host_us[way], ROUNDS);
-  }
+  bench_take_turns(&turns, WAYS, WARMUPS, ROUNDS, BENCH_ROTATED, sample, &s);
+  bench_head("A graph of GEMMs beside one by hand", device, NULL, "ways in turns, medians of the rounds");
+  bench_table("| graph of %d GEMMs bf16 %d^3 | device us, median of %d >| host us >| device / by hand >|", GRAPH_GEMMS,
+              GRAPH_SIDE, ROUNDS);
   for (int way = 0; way < WAYS; way++)
-    bench_line("| %s | %.2f | %.2f | %.3f |", names[way], device_median[way], host_median[way],
-               device_median[way] / device_median[1]);
+    bench_line("| %s | %.2f | %.2f | %.3f |", names[way], bench_turns_median(&turns, way) * 1e-3,
+               bench_turns_median(&s.host, way) * 1e-3,
+               bench_turns_median(&turns, way) / bench_turns_median(&turns, 1));
   close_scene(&s);
-  const double ratio = device_median[0] / device_median[1];
+  const double ratio = bench_turns_median(&turns, 0) / bench_turns_median(&turns, 1);
   bench_line("%s", "");
   bench_line("attune's graph takes %.3f times the one by hand; at most %.2f is the goal: %s", ratio, MOST,
              ratio <= MOST ? "met" : "MISSED");
   return ratio <= MOST;
+}
+
+int main(int argc, char **argv) {
+  const char *markdown = NULL;
+  const bench_option table[] = {{"markdown", BENCH_TEXT, &markdown, 0, 0}, {NULL, BENCH_FLAG, NULL, 0, 0}};
+  (void)bench_read_options(argc, argv, table, "usage: bench_graph [--markdown FILE]\n", NULL, 0);
+  bench_markdown_open(markdown);
+  const bool met = report();
+  bench_markdown_close();
+  return met ? 0 : 1;
 }

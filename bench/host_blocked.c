@@ -2,9 +2,11 @@
  * host_blocked.c: attune's own host_blocked beside OpenBLAS, both on one thread, interleaved: by default the f32 1024^3
  * product, the figure that attune is held to (0.6 of OpenBLAS or better). It looks inside the library to run that one
  * implementation. */
+#include "bench/cblas.h"
+#include "bench/problem.h"
 #include "bench/tool.h"
+#include "bench/turns.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +15,15 @@
 #include "ops/gemm/problem.h"
 #include "tuning/registry.h"
 
-enum { ROUNDS = 21, CBLAS_COLUMNS = 102, CBLAS_PLAIN = 111 };
-
-typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
-                         int);
-typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
-                         double *, int);
+enum { ROUNDS = 21 };
 
 typedef struct scene {
   at_plan *plan;
   attune_stream *stream;
   attune_gemm_operands operands;
-  void *d_peer;
-  sgemm_fn sgemm;
-  dgemm_fn dgemm;
+  attune_gemm_operands peer_operands;
+  bench_problem problem;
+  bench_cblas blas;
   bool wide;
   int size, calls;
 } scene;
@@ -36,42 +33,15 @@ static void call_attune(const scene *s) {
 }
 
 static void call_peer(const scene *s) {
-  int n = s->size;
-  if (s->wide)
-    s->dgemm(CBLAS_COLUMNS, CBLAS_PLAIN, CBLAS_PLAIN, n, n, n, 1.0, s->operands.a, n, s->operands.b, n, 0.0, s->d_peer,
-             n);
-  else
-    s->sgemm(CBLAS_COLUMNS, CBLAS_PLAIN, CBLAS_PLAIN, n, n, n, 1.0f, s->operands.a, n, s->operands.b, n, 0.0f,
-             s->d_peer, n);
+  bench_cblas_run(&s->blas, &s->problem.gemm, &s->peer_operands, false);
 }
 
 static void load_peer(scene *s) {
-  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  void *single = library != NULL ? dlsym(library, "cblas_sgemm") : NULL,
-       *wide = library != NULL ? dlsym(library, "cblas_dgemm") : NULL;
-  void *threads = library != NULL ? dlsym(library, "openblas_set_num_threads") : NULL;
-  if (single == NULL || wide == NULL || threads == NULL) {
+  if (!bench_cblas_load(&s->blas, "libopenblas.so.0") || !s->blas.set_threads) {
     fprintf(stderr, "bench_host_blocked: libopenblas.so.0 is not here; nothing to compare with\n");
     exit(77);
   }
-  void (*set_threads)(int);
-  memcpy(&s->sgemm, &single, sizeof single);
-  memcpy(&s->dgemm, &wide, sizeof wide);
-  memcpy(&set_threads, &threads, sizeof threads);
-  set_threads(1);
-}
-
-static void *random_matrix(size_t count, bool wide) {
-  void *out = aligned_alloc(64, (count * (wide ? 8u : 4u) + 63u) / 64u * 64u);
-  if (out == NULL) bench_die("out of memory");
-  for (size_t i = 0; i < count; i++) {
-    double value = 2.0 * drand48() - 1.0;
-    if (wide)
-      ((double *)out)[i] = value;
-    else
-      ((float *)out)[i] = (float)value;
-  }
-  return out;
+  s->blas.set_threads(1);
 }
 
 /* Seconds of a call. */
@@ -113,14 +83,12 @@ static void take_one_thread(at_configuration *configuration) {
 /* The plan of host_blocked on one thread: its fastest configuration, as the tuner would choose. */
 static void make_plan(scene *s) {
   attune_device *host = NULL;
-  char text[AT_PROBLEM_CHARS];
   at_gemm g;
   double least = 0.0;
   static at_configuration all[256];
   bench_check(attune_device_get(&host, "host"), "attune_device_get");
   s->stream = attune_stream_default(host);
-  snprintf(text, sizeof text, "gemm %s nn %dx%dx%d strict", s->wide ? "f64" : "f32", s->size, s->size, s->size);
-  bench_check(at_gemm_op.parse(text, &g), text);
+  bench_check(at_gemm_op.parse(s->problem.text, &g), s->problem.text);
   const at_implementation *blocked = at_registry_find(&at_gemm_op, "host_blocked", host);
   int count = blocked != NULL ? blocked->configurations(&g, host, all, 256) : 0;
   at_plan *best = NULL;
@@ -142,27 +110,29 @@ static double largest_difference(const scene *s) {
   double worst = 0.0;
   for (size_t i = 0; i < (size_t)s->size * (size_t)s->size; i++) {
     double a = s->wide ? ((double *)s->operands.d)[i] : (double)((float *)s->operands.d)[i];
-    double b = s->wide ? ((double *)s->d_peer)[i] : (double)((float *)s->d_peer)[i];
+    double b = s->wide ? ((double *)s->peer_operands.d)[i] : (double)((float *)s->peer_operands.d)[i];
     if (!(fabs(a - b) <= worst)) worst = fabs(a - b);
   }
   return worst;
 }
 
+static double turn(void *arg, int way, int round) {
+  (void)round;
+  return 1e9 * sample(arg, way ? call_peer : call_attune);
+}
+
 static void measure(scene *s) {
-  double mine[ROUNDS], theirs[ROUNDS], ratio[ROUNDS], gflop = 2e-9 * s->size * (double)s->size * s->size;
+  static bench_turns turns;
+  const double gflop = 2e-9 * s->size * (double)s->size * s->size;
   call_attune(s);
   call_peer(s);
   double worst = largest_difference(s);
   if (!(worst < 1e-3)) bench_die("the results differ by %g", worst);
   s->calls = calls_for(s, call_peer, 0.01);
-  for (int r = 0; r < ROUNDS; r++) {
-    mine[r] = sample(s, call_attune);
-    theirs[r] = sample(s, call_peer);
-    ratio[r] = theirs[r] / mine[r];
-  }
+  bench_take_turns(&turns, 2, 1, ROUNDS, BENCH_ROTATED, turn, s);
   printf("%s %d^3, one thread: host_blocked %s %.1f GFLOP/s, OpenBLAS %.1f GFLOP/s, ratio %.3f (median of %d rounds)\n",
-         s->wide ? "f64" : "f32", s->size, s->plan->configuration.text, gflop / bench_median(mine, ROUNDS),
-         gflop / bench_median(theirs, ROUNDS), bench_median(ratio, ROUNDS), ROUNDS);
+         s->wide ? "f64" : "f32", s->size, s->plan->configuration.text, 1e9 * gflop / bench_turns_median(&turns, 0),
+         1e9 * gflop / bench_turns_median(&turns, 1), bench_turns_ratio(&turns, 1, 0), ROUNDS);
 }
 
 int main(int argc, char **argv) {
@@ -171,15 +141,19 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: bench_host_blocked [SIZE [f32|f64]]\n");
     return 2;
   }
-  size_t count = (size_t)s.size * (size_t)s.size;
-  srand48((long)at_now_ns());
+  char text[AT_PROBLEM_CHARS];
+  const attune_dtype dtype = s.wide ? ATTUNE_F64 : ATTUNE_F32;
+  snprintf(text, sizeof text, "gemm %s nn %dx%dx%d strict", attune_dtype_name(dtype), s.size, s.size, s.size);
+  bench_problem_read(&s.problem, &(attune_workload_entry){.problem = text});
+  const size_t bytes = s.problem.bytes_d;
   load_peer(&s);
-  void *a = random_matrix(count, s.wide), *b = random_matrix(count, s.wide), *d = random_matrix(count, s.wide);
-  s.d_peer = random_matrix(count, s.wide);
-  s.operands = (attune_gemm_operands){1.0, a, b, 0.0, NULL, d};
+  void *a = bench_random_new(dtype, bytes, 1), *b = bench_random_new(dtype, bytes, 2),
+       *d = bench_random_new(dtype, bytes, 3);
+  s.operands = s.peer_operands = (attune_gemm_operands){1.0, a, b, 0.0, NULL, d};
+  s.peer_operands.d = bench_random_new(dtype, bytes, 4);
   make_plan(&s);
   measure(&s);
   at_plan_destroy(s.plan);
-  free(a), free(b), free(d), free(s.d_peer);
+  free(a), free(b), free(d), free(s.peer_operands.d);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "bench/hot_path.h"
 
 #include "bench/tool.h"
+#include "bench/turns.h"
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -22,7 +23,14 @@ typedef struct side {
   attune_plan *plan;
 } side;
 
+struct scene;
+typedef struct way {
+  char name[256];
+  int (*call)(const struct scene *s);
+} way;
+
 typedef struct scene {
+  way ways[WAYS_MAX];
   attune_device *device;
   attune_stream *stream;
   cublasHandle_t blas;     /* as a program makes it: a stream, and nothing else */
@@ -32,8 +40,6 @@ typedef struct scene {
   attune_gemm_problem problem;
   attune_gemm_operands operands;
 } scene;
-
-typedef int (*call_fn)(const scene *s);
 
 static int call_program(const scene *s) {
   const float one = 1.0f, zero = 0.0f;
@@ -82,14 +88,11 @@ static int call_plan_winner(const scene *s) {
   return (int)attune_gemm_plan_run(s->winner.plan, s->stream, &s->operands);
 }
 
-typedef struct way {
-  char name[256];
-  call_fn call;
-  double ns[ROUNDS];
-} way;
-
-static double sample(const scene *s, const way *w) {
+static double sample(void *arg, int index, int round) {
+  const scene *s = arg;
+  const way *w = &s->ways[index];
   int failed = 0;
+  (void)round;
   bench_check(attune_stream_synchronize(s->stream), "attune_stream_synchronize");
   const int64_t start = at_now_ns();
   for (int i = 0; i < CALLS; i++) failed |= w->call(s);
@@ -98,39 +101,12 @@ static double sample(const scene *s, const way *w) {
   return ns;
 }
 
-static void shuffle(int *order, int count, uint32_t *state) {
-  for (int i = count - 1; i > 0; i--) {
-    *state = *state * 1664525u + 1013904223u;
-    const int j = (int)((*state >> 8) % (uint32_t)(i + 1)), other = order[j];
-    order[j] = order[i];
-    order[i] = other;
-  }
-}
-
-static void measure(const scene *s, way *ways, int count) {
-  int order[WAYS_MAX];
-  uint32_t state = 1;
-  for (int i = 0; i < count; i++) order[i] = i;
-  for (int round = -4; round < ROUNDS; round++) {
-    shuffle(order, count, &state);
-    for (int i = 0; i < count; i++) {
-      const double ns = sample(s, &ways[order[i]]);
-      if (round >= 0) ways[order[i]].ns[round] = ns;
-    }
-  }
-}
-
-static void report(const way *ways, int count) {
-  for (int i = 0; i < count; i++) {
-    double sorted[ROUNDS], above[ROUNDS], least = ways[i].ns[0];
-    for (int r = 0; r < ROUNDS; r++) {
-      sorted[r] = ways[i].ns[r];
-      above[r] = ways[i].ns[r] - ways[0].ns[r];
-      if (sorted[r] < least) least = sorted[r];
-    }
-    bench_line("| %s | %.0f | %.0f | %.0f |", ways[i].name, least, bench_median(sorted, ROUNDS),
-               bench_median(above, ROUNDS));
-  }
+static void report(scene *s, int count) {
+  static bench_turns turns;
+  bench_take_turns(&turns, count, 4, ROUNDS, BENCH_DRAWN, sample, s);
+  for (int i = 0; i < count; i++)
+    bench_line("| %s | %.0f | %.0f | %.0f |", s->ways[i].name, bench_turns_least(&turns, i),
+               bench_turns_median(&turns, i), bench_turns_above(&turns, i, 0));
 }
 
 static cublasHandle_t open_handle(const scene *s) {
@@ -217,34 +193,32 @@ static int print_cublas(void *user, const attune_library *library) {
 
 void hot_report_cuda(void) {
   static scene s;
-  static way ways[WAYS_MAX];
+  way *const ways = s.ways;
   char choice[224];
   int count = 0;
   if (attune_device_get(&s.device, "cuda:0") != ATTUNE_OK) return;
   attune_device_properties properties;
   bench_check(attune_device_get_properties(s.device, &properties), "attune_device_get_properties");
   open_scene(&s);
-  ways[count++] = (way){"cublasGemmEx, called by the program", call_program, {0}};
-  ways[count++] = (way){"cublasGemmEx, the same again", call_program, {0}};
-  ways[count++] = (way){"cublasGemmEx_64, the same", call_program_64, {0}};
-  ways[count++] = (way){"cublasGemmEx_64, by the program, with attune's math mode and workspace", call_like_own, {0}};
-  ways[count++] = (way){"cublasGemmEx_64, by the program, on the handle that attune has", call_own_handle, {0}};
-  ways[count] = (way){"", call_gemm_cublas, {0}};
+  ways[count++] = (way){"cublasGemmEx, called by the program", call_program};
+  ways[count++] = (way){"cublasGemmEx, the same again", call_program};
+  ways[count++] = (way){"cublasGemmEx_64, the same", call_program_64};
+  ways[count++] = (way){"cublasGemmEx_64, by the program, with attune's math mode and workspace", call_like_own};
+  ways[count++] = (way){"cublasGemmEx_64, by the program, on the handle that attune has", call_own_handle};
+  ways[count] = (way){"", call_gemm_cublas};
   snprintf(ways[count++].name, sizeof ways->name, "attune_gemm on %s", choice_of(&s, &s.cublas, choice, sizeof choice));
-  ways[count++] = (way){"attune_gemm_plan_run, the same", call_plan_cublas, {0}};
-  ways[count] = (way){"", call_gemm_winner, {0}};
+  ways[count++] = (way){"attune_gemm_plan_run, the same", call_plan_cublas};
+  ways[count] = (way){"", call_gemm_winner};
   snprintf(ways[count++].name, sizeof ways->name, "attune_gemm on the winner, %s",
            choice_of(&s, &s.winner, choice, sizeof choice));
-  ways[count++] = (way){"attune_gemm_plan_run, the same", call_plan_winner, {0}};
-  ways[count++] = (way){"cudaGetDevice alone", call_device, {0}};
-  measure(&s, ways, count);
+  ways[count++] = (way){"attune_gemm_plan_run, the same", call_plan_winner};
+  ways[count++] = (way){"cudaGetDevice alone", call_device};
   bench_line("%s", "");
   (void)attune_device_libraries(s.device, print_cublas, NULL);
   bench_line("%s", "");
-  bench_line("| enqueue bf16 64^3 on %s, ways in turns | ns a call, least of %d | median | above the first, median of "
-             "pairs |",
-             properties.name, ROUNDS);
-  bench_line("%s", "|---|---:|---:|---:|");
-  report(ways, count);
+  bench_table("| enqueue bf16 64^3 on %s, ways in turns | ns a call, least of %d >| median >| above the first, median "
+              "of pairs >|",
+              properties.name, ROUNDS);
+  report(&s, count);
   close_scene(&s);
 }

@@ -3,6 +3,7 @@
 #include "bench/hot_path.h"
 
 #include "bench/tool.h"
+#include "bench/turns.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -89,8 +90,7 @@ void hot_report_database(int64_t winners) {
     both_ms[i] = open_ms[i] + look_ms[i];
   }
   bench_line("%s", "");
-  bench_line("| database with %lld winners | ms, median of %d |", (long long)winners, OPENS);
-  bench_line("|---|---:|");
+  bench_table("| database with %lld winners | ms, median of %d >|", (long long)winners, OPENS);
   bench_line("| attune_tuner_create | %.3f |", bench_median(open_ms, OPENS));
   bench_line("| the first look-up | %.3f |", bench_median(look_ms, OPENS));
   bench_line("| both | %.3f |", bench_median(both_ms, OPENS));

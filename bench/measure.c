@@ -4,29 +4,24 @@
 #include "bench/bench.h"
 
 #include "bench/tool.h"
+#include "bench/turns.h"
 
 #include <math.h>
 
 #define MAX_SETS 4096
 
-double bench_spread(const double *values, int count, double median) {
-  double away[BENCH_MAX_ROUNDS];
-  for (int i = 0; i < count; i++) away[i] = fabs(values[i] - median);
-  return median > 0.0 ? bench_median(away, count) / median : 0.0;
-}
-
 static bool attune_prepare(bench_platform *platform, bench_way *way, const bench_problem *problem,
                            const bench_set *example) {
   (void)way;
   attune_gemm_operands operands = {1.0, example->a, example->b, 0.0, NULL, example->d};
-  bench_check(attune_gemm(platform->tuner, platform->stream, &problem->gemm, &operands), problem->name);
+  bench_check(attune_gemm(platform->tuner, platform->stream, &problem->given, &operands), problem->name);
   return true;
 }
 
 static bool attune_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   (void)way;
   attune_gemm_operands operands = {1.0, set->a, set->b, 0.0, NULL, set->d};
-  return attune_gemm(platform->tuner, platform->stream, &platform->problem->gemm, &operands) == ATTUNE_OK;
+  return attune_gemm(platform->tuner, platform->stream, &platform->problem->given, &operands) == ATTUNE_OK;
 }
 
 bench_way bench_attune_way(void) {
@@ -71,38 +66,26 @@ static void prepare_ways(bench_platform *platform, const bench_problem *problem,
   }
 }
 
-static void take_samples(bench_platform *platform, int rounds, double samples[][BENCH_MAX_ROUNDS]) {
-  for (int round = -1; round < rounds; round++) {
-    for (int i = 0; i < platform->way_count; i++) {
-      int w = (i + round + 1) % platform->way_count; /* each way comes first in turn */
-      if (!platform->ways[w].active) continue;
-      double ns = platform->sample(platform, w);
-      if (ns < 0.0) bench_die("%s: %s failed while it was timed", platform->problem->name, platform->ways[w].name);
-      if (round >= 0) samples[w][round] = ns; /* the first round warms up */
-    }
-  }
+static double sample(void *arg, int way, int round) {
+  bench_platform *platform = arg;
+  (void)round;
+  if (!platform->ways[way].active) return 0.0;
+  const double ns = platform->sample(platform, way);
+  if (ns < 0.0) bench_die("%s: %s failed while it was timed", platform->problem->name, platform->ways[way].name);
+  return ns;
 }
 
-static void fill_figures(const bench_platform *platform, int rounds, double samples[][BENCH_MAX_ROUNDS],
-                         bench_row *row) {
+static void fill_figures(const bench_platform *platform, const bench_turns *turns, bench_row *row) {
   const bench_way *ways = platform->ways;
-  if (platform->way_count > BENCH_DEFAULT && ways[BENCH_DEFAULT].active) {
-    double ratios[BENCH_MAX_ROUNDS];
-    for (int r = 0; r < rounds; r++) ratios[r] = samples[BENCH_DEFAULT][r] / samples[BENCH_ATTUNE][r];
-    row->ratio = bench_median(ratios, rounds);
-  }
-  for (int w = 0; w < platform->way_count; w++) {
-    bench_figure *figure = &row->figures[w];
-    figure->present = ways[w].active;
-    if (!figure->present) continue;
-    figure->median_ns = bench_median(samples[w], rounds);
-    figure->spread = bench_spread(samples[w], rounds, figure->median_ns);
-    figure->note = ways[w].note;
-  }
+  if (platform->way_count > BENCH_DEFAULT && ways[BENCH_DEFAULT].active)
+    row->ratio = bench_turns_ratio(turns, BENCH_DEFAULT, BENCH_ATTUNE);
+  for (int w = 0; w < platform->way_count; w++)
+    if (ways[w].active)
+      row->figures[w] = (bench_figure){true, bench_turns_median(turns, w), bench_turns_spread(turns, w), ways[w].note};
 }
 
 void bench_measure(bench_platform *platform, const bench_problem *problem, int rounds, bench_row *row) {
-  static double samples[BENCH_WAYS][BENCH_MAX_ROUNDS];
+  static bench_turns turns;
   bench_sets sets;
   bench_sets_create(&sets, platform->stream, problem, 1);
   prepare_ways(platform, problem, &sets.items[0]);
@@ -119,8 +102,8 @@ void bench_measure(bench_platform *platform, const bench_problem *problem, int r
   for (int w = 0; w < platform->way_count; w++)
     if (platform->ways[w].active && !platform->ready(platform, w, &sets, calls))
       bench_die("%s: %s could not be readied for timing", problem->name, platform->ways[w].name);
-  take_samples(platform, rounds, samples);
-  fill_figures(platform, rounds, samples, row);
+  bench_take_turns(&turns, platform->way_count, 1, rounds, BENCH_ROTATED, sample, platform);
+  fill_figures(platform, &turns, row);
   platform->unready(platform);
   bench_sets_destroy(&sets, platform->stream);
 }

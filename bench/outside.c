@@ -5,13 +5,12 @@
 #include "bench/outside.h"
 
 #include "bench/tool.h"
+#include "bench/turns.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char usage[] =
     "usage: bench_outside WORKLOAD [options]\n"
@@ -31,11 +30,6 @@ static const char usage[] =
     "  --csv FILE          write every ratio as CSV\n"
     "Exit: 0 done, 1 a failure, 2 usage.\n";
 
-static void bad_usage(const char *what) {
-  fprintf(stderr, "bench_outside: %s\n%s", what, usage);
-  exit(2);
-}
-
 static int sizes(const char *text, size_t *out, bool powers, const char *what) {
   int count = 0;
   for (const char *at = text; *at;) {
@@ -43,65 +37,37 @@ static int sizes(const char *text, size_t *out, bool powers, const char *what) {
     const unsigned long long value = strtoull(at, &end, 10);
     if (end == at || (*end && *end != ',') || count == OUTSIDE_MAX_PLACES || value > (1ull << 30) || value % 16 ||
         (powers && (value < 16 || (value & (value - 1)))))
-      bad_usage(what);
+      bench_bad_usage(what, usage);
     out[count++] = (size_t)value;
     at = *end ? end + 1 : end;
   }
-  if (!count) bad_usage(what);
+  if (!count) bench_bad_usage(what, usage);
   return count;
 }
-
-static double number(const char *text, double least, double most, const char *what) {
-  char *end = NULL;
-  const double value = strtod(text, &end);
-  if (end == text || *end || !(value >= least && value <= most)) bad_usage(what);
-  return value;
-}
-
-enum { OPTION_WORKER = 256 };
-
-static const struct option names[] = {{"db", required_argument, NULL, 'd'},
-                                      {"device", required_argument, NULL, 'D'},
-                                      {"alignments", required_argument, NULL, 'a'},
-                                      {"spacings", required_argument, NULL, 's'},
-                                      {"rounds", required_argument, NULL, 'r'},
-                                      {"tune", no_argument, NULL, 't'},
-                                      {"only", required_argument, NULL, 'o'},
-                                      {"time-limit", required_argument, NULL, 'l'},
-                                      {"slice", required_argument, NULL, 'S'},
-                                      {"blas", required_argument, NULL, 'B'},
-                                      {"markdown", required_argument, NULL, 'm'},
-                                      {"csv", required_argument, NULL, 'c'},
-                                      {"worker", required_argument, NULL, OPTION_WORKER},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
 
 static outside_options read_options(int argc, char **argv) {
   outside_options o = {
       .device = "best", .blas = "libopenblas.so.0", .rounds = 11, .time_limit_s = INFINITY, .slice_ms = 30};
-  for (int letter; (letter = getopt_long(argc, argv, "h", names, NULL)) != -1;) {
-    switch (letter) {
-    case 'd': o.database = optarg; break;
-    case 'D': o.device = optarg; break;
-    case 'a':
-      o.alignment_count = sizes(optarg, o.alignments, true, "--alignments wants powers of two from 16, by commas");
-      break;
-    case 's': o.spacing_count = sizes(optarg, o.spacings, false, "--spacings wants multiples of 16, by commas"); break;
-    case 'r': o.rounds = (int)number(optarg, 5, OUTSIDE_MAX_ROUNDS / 3.0, "--rounds wants 5 to 33"); break;
-    case 't': o.tune = true; break;
-    case 'o': o.only = optarg; break;
-    case 'l': o.time_limit_s = number(optarg, 0, 1e9, "--time-limit wants seconds"); break;
-    case 'S': o.slice_ms = number(optarg, 0.1, 1e4, "--slice wants milliseconds"); break;
-    case 'B': o.blas = optarg; break;
-    case 'm': o.markdown = optarg; break;
-    case 'c': o.csv = optarg; break;
-    case OPTION_WORKER: o.program = optarg; break;
-    case 'h': fputs(usage, stdout); exit(0);
-    default: bad_usage("unknown option");
-    }
-  }
-  if (!o.program && optind != argc - 1) bad_usage("one WORKLOAD is wanted");
-  o.workload = argv[optind];
+  const char *alignments = NULL, *spacings = NULL;
+  const bench_option table[] = {{"db", BENCH_TEXT, &o.database, 0, 0},
+                                {"device", BENCH_TEXT, &o.device, 0, 0},
+                                {"alignments", BENCH_TEXT, &alignments, 0, 0},
+                                {"spacings", BENCH_TEXT, &spacings, 0, 0},
+                                {"rounds", BENCH_WHOLE, &o.rounds, 5, 33},
+                                {"tune", BENCH_FLAG, &o.tune, 0, 0},
+                                {"only", BENCH_TEXT, &o.only, 0, 0},
+                                {"time-limit", BENCH_NUMBER, &o.time_limit_s, 0, 1e9},
+                                {"slice", BENCH_NUMBER, &o.slice_ms, 0.1, 1e4},
+                                {"blas", BENCH_TEXT, &o.blas, 0, 0},
+                                {"markdown", BENCH_TEXT, &o.markdown, 0, 0},
+                                {"csv", BENCH_TEXT, &o.csv, 0, 0},
+                                {"worker", BENCH_TEXT, &o.program, 0, 0},
+                                {NULL, BENCH_FLAG, NULL, 0, 0}};
+  if (bench_read_options(argc, argv, table, usage, &o.workload, 1) != 1 && !o.program)
+    bench_bad_usage("one WORKLOAD is wanted", usage);
+  if (alignments)
+    o.alignment_count = sizes(alignments, o.alignments, true, "--alignments wants powers of two from 16, by commas");
+  if (spacings) o.spacing_count = sizes(spacings, o.spacings, false, "--spacings wants multiples of 16, by commas");
   return o;
 }
 
@@ -133,26 +99,26 @@ typedef struct outside_row {
   attune_decision decision;
 } outside_row;
 
-/* The median over rounds of the ratio within a round. */
-static double measure(outside_side *side, int rounds, double *attune_ns, double *vendor_ns) {
-  double ratios[OUTSIDE_MAX_ROUNDS], ours[OUTSIDE_MAX_ROUNDS], theirs[OUTSIDE_MAX_ROUNDS];
-  (void)side->round(side, 0);
-  for (int i = 0; i < rounds; i++) {
-    const outside_round r = side->round(side, i);
-    ratios[i] = r.vendor_ns / r.attune_ns;
-    ours[i] = r.attune_ns;
-    theirs[i] = r.vendor_ns;
-  }
-  *attune_ns = bench_median(ours, rounds);
-  *vendor_ns = bench_median(theirs, rounds);
-  return bench_median(ratios, rounds);
+static double sample(void *arg, int way, int round) {
+  outside_side *side = arg;
+  (void)round;
+  return side->sample(side, way);
 }
 
-static bool measure_row(outside_side *side, const outside_options *o, const outside_problem *problem, size_t alignment,
+/* The median over rounds of the ratio within a round. */
+static double measure(outside_side *side, int rounds, double *attune_ns, double *vendor_ns) {
+  static bench_turns turns;
+  bench_take_turns(&turns, OUTSIDE_WAYS, 1, rounds, BENCH_ROTATED, sample, side);
+  *attune_ns = bench_turns_median(&turns, OUTSIDE_ATTUNE);
+  *vendor_ns = bench_turns_median(&turns, OUTSIDE_VENDOR);
+  return bench_turns_ratio(&turns, OUTSIDE_VENDOR, OUTSIDE_ATTUNE);
+}
+
+static bool measure_row(outside_side *side, const outside_options *o, const bench_problem *problem, size_t alignment,
                         outside_row *row) {
   for (int i = 0; i < o->spacing_count; i++) {
     double attune_ns = 0, vendor_ns = 0;
-    if (!side->open(side, problem, (outside_place){alignment, o->spacings[i]})) return false;
+    if (!side->open(side, problem, (bench_place){alignment, o->spacings[i]})) return false;
     row->ratio[i] = measure(side, o->rounds, &attune_ns, &vendor_ns);
     if (row->ratio[i] < side->floor_ratio) {
       row->ratio[i] = measure(side, 3 * o->rounds, &attune_ns, &vendor_ns);
@@ -163,7 +129,8 @@ static bool measure_row(outside_side *side, const outside_options *o, const outs
       row->vendor_ns = vendor_ns;
       side->explain(side, &row->decision);
       const attune_decision *d = &row->decision;
-      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED && !d->unsure) row->claim = d->default_time_ns / d->time_ns;
+      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED && !d->unsure)
+        row->claim = d->default_time_ns / d->time_ns;
     }
     side->close(side);
   }
@@ -182,7 +149,7 @@ static double middle(const outside_row *row, int count) {
   return bench_median(sorted, count);
 }
 
-static void count_row(const outside_side *side, const outside_options *o, const outside_problem *problem,
+static void count_row(const outside_side *side, const outside_options *o, const bench_problem *problem,
                       size_t alignment, const outside_row *row, tally *t) {
   const double median = middle(row, o->spacing_count);
   t->rows++;
@@ -204,39 +171,23 @@ static void count_row(const outside_side *side, const outside_options *o, const 
   t->claims_off += fabs(row->claim / median - 1.0) > side->claim_tolerance;
 }
 
-static void print_head(const outside_side *side, const outside_options *o, const char *command) {
-  char date[64], load[128] = "unknown";
-  const time_t now = time(NULL);
-  struct tm utc;
-  strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
-  attune_device *device = NULL;
-  attune_device_properties p;
-  bench_check(attune_device_get(&device, o->device), "--device");
-  bench_check(attune_device_get_properties(device, &p), "attune_device_get_properties");
-  FILE *file = fopen("/proc/loadavg", "r");
-  if (file && fgets(load, sizeof load, file)) load[strcspn(load, "\n")] = '\0';
-  if (file) fclose(file);
-  bench_line("# What attune chose, measured from outside: %s", attune_device_name(device));
-  bench_line("%s", "");
-  bench_line("- device: %s, %d processors", p.name, p.processors);
-  bench_line("- libraries: %s; the vendor's call: %s", side->libraries, side->vendor);
-  bench_line("- command: %s", command);
-  bench_line("- date: %s, load %s", date, load);
-  bench_line("- method: %s; median of %d rounds of the ratio within a round; a ratio below %.2f is taken again with %d",
-             side->method, o->rounds, side->floor_ratio, 3 * o->rounds);
-  bench_line("%s", "");
-  char spacings[256] = "";
+static void print_head(const outside_side *side, const outside_options *o) {
+  char method[512], libraries[384], spacings[256] = "";
   size_t at = 0;
+  attune_device *device = NULL;
+  bench_check(attune_device_get(&device, o->device), "--device");
+  snprintf(libraries, sizeof libraries, "%s; the vendor's call: %s", side->libraries, side->vendor);
+  snprintf(method, sizeof method,
+           "%s; median of %d rounds of the ratio within a round; a ratio below %.2f is taken again with %d",
+           side->method, o->rounds, side->floor_ratio, 3 * o->rounds);
+  bench_head("What attune chose, measured from outside", device, libraries, method);
   for (int i = 0; i < o->spacing_count; i++)
-    at += (size_t)snprintf(spacings + at, sizeof spacings - at, " +%zu |", o->spacings[i]);
-  bench_line("| name | problem | align | attune us | vendor us | claimed |%s attune runs |", spacings);
-  at = 0;
-  for (int i = 0; i < o->spacing_count; i++) at += (size_t)snprintf(spacings + at, sizeof spacings - at, "---:|");
-  bench_line("|---|---|---:|---:|---:|---:|%s---|", spacings);
+    at += (size_t)snprintf(spacings + at, sizeof spacings - at, " +%zu >|", o->spacings[i]);
+  bench_table("| name | problem | align >| attune us >| vendor us >| claimed >|%s attune runs |", spacings);
 }
 
-static void print_row(const outside_options *o, const outside_problem *problem, size_t alignment,
-                      const outside_row *row, FILE *csv) {
+static void print_row(const outside_options *o, const bench_problem *problem, size_t alignment, const outside_row *row,
+                      FILE *csv) {
   char ratios[256] = "", claim[32] = "-";
   size_t at = 0;
   for (int i = 0; i < o->spacing_count; i++)
@@ -269,8 +220,8 @@ static void run_all(outside_side *side, const outside_options *o, const attune_w
   for (size_t i = 0; i < attune_workload_size(workload); i++) {
     const attune_workload_entry *entry = attune_workload_at(workload, i);
     if (o->only && !strstr(entry->name, o->only)) continue;
-    outside_problem problem = {.bytes_a = 0};
-    outside_problem_read(&problem, entry);
+    bench_problem problem = {.bytes_a = 0};
+    bench_problem_read(&problem, entry);
     for (int a = 0; a < o->alignment_count; a++) {
       if ((bench_now_ns() - start) * 1e-9 > o->time_limit_s) {
         skipped++;
@@ -287,14 +238,7 @@ static void run_all(outside_side *side, const outside_options *o, const attune_w
   if (skipped) bench_line("- %d rows were not begun: the time limit", skipped);
 }
 
-static void join_command(char *out, size_t size, int argc, char **argv) {
-  size_t at = (size_t)snprintf(out, size, "bench_outside");
-  for (int i = 1; i < argc && at < size; i++) at += (size_t)snprintf(out + at, size - at, " %s", argv[i]);
-}
-
 int main(int argc, char **argv) {
-  char command[400];
-  join_command(command, sizeof command, argc, argv); /* first: getopt reorders the words */
   outside_options o = read_options(argc, argv);
   if (o.program)
     return outside_worker(strcmp(o.program, "attune") == 0 ? NULL : o.program,
@@ -302,13 +246,13 @@ int main(int argc, char **argv) {
   attune_workload *workload = NULL;
   bench_check(attune_workload_read(&workload, o.workload), o.workload);
   outside_side side = {.vendor = ""};
-  if (o.markdown) bench_markdown_open(o.markdown);
+  bench_markdown_open(o.markdown);
   FILE *csv = o.csv ? fopen(o.csv, "w") : NULL;
   if (o.csv && !csv) bench_die("cannot write %s: give a path in a folder that exists", o.csv);
   open_side(&side, &o);
   if (csv)
     fputs("name,problem,alignment,spacing,ratio,claimed,attune_ns,vendor_ns,implementation,configuration\n", csv);
-  print_head(&side, &o, command);
+  print_head(&side, &o);
   tally by_alignment[OUTSIDE_MAX_PLACES] = {{0}}, all = {0};
   run_all(&side, &o, workload, by_alignment, &all, csv);
   for (int a = 0; a < o.alignment_count; a++) {
@@ -318,7 +262,7 @@ int main(int argc, char **argv) {
   }
   print_tally(&side, "all", &all);
   side.end(&side);
-  if (o.markdown) bench_markdown_close();
+  bench_markdown_close();
   if (csv && fclose(csv) != 0) bench_die("%s was not written whole", o.csv);
   attune_workload_destroy(workload);
   return all.rows ? 0 : 1;

@@ -9,32 +9,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define OUTSIDE_MAX_ROUNDS 101
+#include "bench/problem.h"
+
 #define OUTSIDE_MAX_PLACES 8 /* alignments, and spacings */
 
-/* Where operands lie: each starts at an odd multiple of `alignment`, `spacing` bytes of nothing between two of them. */
-typedef struct outside_place {
-  size_t alignment, spacing;
-} outside_place;
-
-typedef struct outside_problem {
-  char name[64];
-  attune_gemm_problem gemm;         /* column-major, every size explicit, broadcast strides 0 */
-  size_t bytes_a, bytes_b, bytes_d; /* from the first element to the end of the last */
-} outside_problem;
-
-/* One round: nanoseconds a call of attune and of the vendor's own call, taken one after the other. */
-typedef struct outside_round {
-  double attune_ns, vendor_ns;
-} outside_round;
+enum { OUTSIDE_ATTUNE, OUTSIDE_VENDOR, OUTSIDE_WAYS };
 
 typedef struct outside_side {
   const char *vendor, *method;
   double floor_ratio, claim_tolerance;
   char libraries[256];
   /* Readies the place; false: this side has no call for the problem. */
-  bool (*open)(struct outside_side *side, const outside_problem *problem, outside_place place);
-  outside_round (*round)(struct outside_side *side, int turn);
+  bool (*open)(struct outside_side *side, const bench_problem *problem, bench_place place);
+  double (*sample)(struct outside_side *side, int way); /* nanoseconds a call */
   /* The text of the problem as attune sees it at this place, and what it chose. */
   void (*explain)(struct outside_side *side, attune_decision *out);
   void (*close)(struct outside_side *side);
@@ -58,10 +45,5 @@ void outside_cuda_open(outside_side *side, const outside_options *options);
 
 /* outside_host.c: the life of a process that times one way when told to; `blas` NULL: attune. */
 int outside_worker(const char *blas, const char *database, bool tune);
-
-/* outside_problem.c */
-void outside_problem_read(outside_problem *out, const attune_workload_entry *entry);
-/* Where operands 0 (A), 1 (B) and 2 (D) of set `set` start in an area; returns the end. */
-size_t outside_lay_out(const outside_problem *problem, outside_place place, int set, size_t out[3]);
 
 #endif

@@ -46,13 +46,10 @@ static void ask(child *c, char *answer, size_t size, const char *command) {
   answer[strcspn(answer, "\n")] = '\0';
 }
 
-static bool host_open(outside_side *side, const outside_problem *problem, outside_place place) {
+static bool host_open(outside_side *side, const bench_problem *problem, bench_place place) {
   host_state *host = side->state;
   char text[256], command[512], answer[512];
-  attune_gemm_problem g = problem->gemm;
-  if (g.batch > 1 && g.stride_a == 0) g.stride_a = ATTUNE_BROADCAST;
-  if (g.batch > 1 && g.stride_b == 0) g.stride_b = ATTUNE_BROADCAST;
-  bench_check(attune_gemm_problem_format(text, sizeof text, &g, NULL), "attune_gemm_problem_format");
+  bench_check(attune_gemm_problem_format(text, sizeof text, &problem->given, NULL), "attune_gemm_problem_format");
   snprintf(command, sizeof command, "open %zu %zu %s", place.alignment, place.spacing, text);
   ask(&host->vendor, answer, sizeof answer, command);
   if (strcmp(answer, "ok") != 0) return false;
@@ -68,13 +65,9 @@ static double run(child *c, double ms) {
   return atof(answer);
 }
 
-static outside_round host_round(outside_side *side, int turn) {
+static double host_sample(outside_side *side, int way) {
   host_state *host = side->state;
-  outside_round r;
-  if (turn % 2) r.vendor_ns = run(&host->vendor, host->slice_ms);
-  r.attune_ns = run(&host->attune, host->slice_ms);
-  if (turn % 2 == 0) r.vendor_ns = run(&host->vendor, host->slice_ms);
-  return r;
+  return run(way == OUTSIDE_ATTUNE ? &host->attune : &host->vendor, host->slice_ms);
 }
 
 static void host_explain(outside_side *side, attune_decision *out) {
@@ -124,7 +117,7 @@ void outside_host_open(outside_side *side, const outside_options *o) {
   side->claim_tolerance = 0.05;
   snprintf(side->libraries, sizeof side->libraries, "%s", o->blas);
   side->open = host_open;
-  side->round = host_round;
+  side->sample = host_sample;
   side->explain = host_explain;
   side->close = host_close;
   side->end = host_end;

@@ -3,11 +3,10 @@
  * heuristic, under the same contract as attune: compute type, reduced-precision reductions and workspace alike. */
 #include "bench/peers_cuda.h"
 
+#include "bench/cublas.h"
 #include "bench/tool.h"
 
 #include <cublasLt.h>
-#include <cublas_v2.h>
-#include <cuda_runtime_api.h>
 #include <stdlib.h>
 
 enum { VARIANT_DEFAULT, VARIANT_AUTOTUNE };
@@ -40,30 +39,10 @@ static bool blas_ok(cublasStatus_t status, const char *what) {
   return false;
 }
 
-static const double one_f64 = 1.0, zero_f64 = 0.0;
-static const float one_f32 = 1.0f, zero_f32 = 0.0f;
-
-static cudaDataType_t data_type(attune_dtype dtype) {
-  if (dtype == ATTUNE_F64) return CUDA_R_64F;
-  if (dtype == ATTUNE_F32) return CUDA_R_32F;
-  return dtype == ATTUNE_F16 ? CUDA_R_16F : CUDA_R_16BF;
-}
-
 static bool reduced(const attune_gemm_problem *g) {
   return g->contract.accuracy == ATTUNE_REDUCED;
 }
 
-static cublasComputeType_t compute_type(const attune_gemm_problem *g) {
-  if (g->dtype == ATTUNE_F64) return CUBLAS_COMPUTE_64F;
-  return g->dtype == ATTUNE_F32 && reduced(g) ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-}
-
-static const void *one(const attune_gemm_problem *g) {
-  return g->dtype == ATTUNE_F64 ? (const void *)&one_f64 : &one_f32;
-}
-static const void *zero(const attune_gemm_problem *g) {
-  return g->dtype == ATTUNE_F64 ? (const void *)&zero_f64 : &zero_f32;
-}
 static cublasOperation_t operation(attune_transpose trans) {
   return trans == ATTUNE_T ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
@@ -78,9 +57,8 @@ static bool blas_prepare(bench_platform *platform, bench_way *way, const bench_p
                          const bench_set *example) {
   (void)platform, (void)example;
   bench_cuda_peers *peers = way->state;
-  /* Partial sums in the output type are what strict forbids. */
-  cublasMath_t mode = reduced(&problem->gemm) ? CUBLAS_DEFAULT_MATH : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-  return fits_int(&problem->gemm) && blas_ok(cublasSetMathMode(peers->blas[way->variant], mode), "cublasSetMathMode");
+  bench_cublas_obey(peers->blas[way->variant], &problem->gemm);
+  return fits_int(&problem->gemm);
 }
 
 static cublasGemmAlgo_t algorithm_of(const bench_way *way) {
@@ -93,19 +71,8 @@ static cublasGemmAlgo_t algorithm_of(const bench_way *way) {
 
 static bool blas_enqueue(bench_platform *platform, bench_way *way, const bench_set *set) {
   bench_cuda_peers *peers = way->state;
-  const attune_gemm_problem *g = &platform->problem->gemm;
-  cublasOperation_t ta = operation(g->trans_a), tb = operation(g->trans_b);
-  cudaDataType_t in = data_type(g->dtype), out = data_type(g->dtype_out);
-  int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb, ldd = (int)g->ldd;
-  cublasHandle_t handle = peers->blas[way->variant];
-  cublasStatus_t status;
-  if (g->batch == 1)
-    status = cublasGemmEx(handle, ta, tb, m, n, k, one(g), set->a, in, lda, set->b, in, ldb, zero(g), set->d, out, ldd,
-                          compute_type(g), algorithm_of(way));
-  else
-    status = cublasGemmStridedBatchedEx(handle, ta, tb, m, n, k, one(g), set->a, in, lda, g->stride_a, set->b, in, ldb,
-                                        g->stride_b, zero(g), set->d, out, ldd, g->stride_d, (int)g->batch,
-                                        compute_type(g), algorithm_of(way));
+  const cublasStatus_t status =
+      bench_cublas_gemm(peers->blas[way->variant], &platform->problem->gemm, set->a, set->b, set->d, algorithm_of(way));
   if (status == CUBLAS_STATUS_SUCCESS) return true;
   enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
   cudaStreamIsCapturing(peers->stream, &capturing);
@@ -138,9 +105,10 @@ static bool lt_layout(cublasLtMatrixLayout_t *out, cudaDataType_t type, int64_t 
 
 static bool lt_describe(lt_call *lt, const attune_gemm_problem *g) {
   cublasOperation_t ta = operation(g->trans_a), tb = operation(g->trans_b);
-  cudaDataType_t in = data_type(g->dtype), out = data_type(g->dtype_out);
+  cudaDataType_t in = bench_cublas_type(g->dtype), out = bench_cublas_type(g->dtype_out);
   cudaDataType_t scale = g->dtype == ATTUNE_F64 ? CUDA_R_64F : CUDA_R_32F;
-  return blas_ok(cublasLtMatmulDescCreate(&lt->operation, compute_type(g), scale), "cublasLtMatmulDescCreate") &&
+  return blas_ok(cublasLtMatmulDescCreate(&lt->operation, bench_cublas_compute(g), scale),
+                 "cublasLtMatmulDescCreate") &&
          blas_ok(cublasLtMatmulDescSetAttribute(lt->operation, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta),
                  "transa") &&
          blas_ok(cublasLtMatmulDescSetAttribute(lt->operation, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb),
@@ -182,18 +150,10 @@ static bool lt_enqueue(bench_platform *platform, bench_way *way, const bench_set
   bench_cuda_peers *peers = way->state;
   const lt_call *lt = &peers->lt;
   const attune_gemm_problem *g = &platform->problem->gemm;
-  return blas_ok(cublasLtMatmul(peers->lt_handle, lt->operation, one(g), set->a, lt->a, set->b, lt->b, zero(g), set->d,
-                                lt->d, set->d, lt->d, &lt->choice.algo, peers->workspace, ATTUNE_WORKSPACE_DEFAULT,
-                                peers->stream),
+  return blas_ok(cublasLtMatmul(peers->lt_handle, lt->operation, bench_cublas_one(g), set->a, lt->a, set->b, lt->b,
+                                bench_cublas_zero(g), set->d, lt->d, set->d, lt->d, &lt->choice.algo, peers->workspace,
+                                ATTUNE_WORKSPACE_DEFAULT, peers->stream),
                  way->name);
-}
-
-static void open_handle(bench_cuda_peers *peers, int variant) {
-  cublasHandle_t *handle = &peers->blas[variant];
-  if (!blas_ok(cublasCreate(handle), "cublasCreate") ||
-      !blas_ok(cublasSetStream(*handle, peers->stream), "cublasSetStream") ||
-      !blas_ok(cublasSetWorkspace(*handle, peers->workspace, ATTUNE_WORKSPACE_DEFAULT), "cublasSetWorkspace"))
-    exit(1);
 }
 
 void bench_cuda_peers_open(bench_cuda_peers **out, bench_platform *platform) {
@@ -205,12 +165,12 @@ void bench_cuda_peers_open(bench_cuda_peers **out, bench_platform *platform) {
   bench_way blas = {.prepare = blas_prepare, .enqueue = blas_enqueue, .state = peers};
   blas.name = "GemmEx default";
   blas.variant = VARIANT_DEFAULT;
-  open_handle(peers, blas.variant);
+  peers->blas[blas.variant] = bench_cublas_open(peers->stream, peers->workspace, ATTUNE_WORKSPACE_DEFAULT);
   platform->ways[platform->way_count++] = blas;
   if (HAVE_AUTOTUNE) {
     blas.name = "GemmEx AUTOTUNE";
     blas.variant = VARIANT_AUTOTUNE;
-    open_handle(peers, blas.variant);
+    peers->blas[blas.variant] = bench_cublas_open(peers->stream, peers->workspace, ATTUNE_WORKSPACE_DEFAULT);
     platform->ways[platform->way_count++] = blas;
   }
   if (!blas_ok(cublasLtCreate(&peers->lt_handle), "cublasLtCreate")) exit(1);

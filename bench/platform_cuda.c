@@ -4,53 +4,31 @@
  * eagerly behind a gate. */
 #include "bench/bench.h"
 
+#include "bench/cublas.h"
 #include "bench/peers_cuda.h"
 #include "bench/tool.h"
 
 #include <cublasLt.h>
-#include <cuda_runtime_api.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #define GATE_LIMIT_NS 50e6
-#define MAX_WINDOWS 128
 
 typedef struct cuda_state {
   cudaStream_t stream; /* the program's own, wrapped for attune */
   cudaEvent_t start, stop;
   bench_cuda_peers *peers;
-  cudaGraphExec_t graphs[BENCH_WAYS][MAX_WINDOWS];
-  int windows[BENCH_WAYS]; /* 0: timed eagerly */
+  bench_windows windows[BENCH_WAYS];
+  bench_platform *platform; /* whose present way is captured */
+  bench_way *way;
   const bench_sets *sets;
   int calls;
   unsigned turn; /* the next window, over all ways, so that consecutive samples never meet the same sets */
 } cuda_state;
 
-/* False, with a message on standard error, when a call failed. */
-static bool cuda_ok(cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return true;
-  fprintf(stderr, "bench_gemm: %s: %s (%s)\n", what, cudaGetErrorName(error), cudaGetErrorString(error));
-  return false;
-}
-
-static void must(cudaError_t error, const char *what) {
-  if (!cuda_ok(error, what)) exit(1);
-}
-
-/* A graph of `calls` calls over the sets from `first` on; NULL: the way cannot be captured. */
-static cudaGraphExec_t capture(bench_platform *platform, bench_way *way, const bench_sets *sets, int first, int calls) {
-  cuda_state *cuda = platform->state;
-  cudaGraph_t graph = NULL;
-  cudaGraphExec_t exec = NULL;
-  bool good = true;
-  must(cudaStreamBeginCapture(cuda->stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  for (int i = 0; i < calls && good; i++) good = way->enqueue(platform, way, &sets->items[(first + i) % sets->count]);
-  cudaError_t ended = cudaStreamEndCapture(cuda->stream, &graph);
-  if (good && ended == cudaSuccess && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess)
-    must(cudaGraphUpload(exec, cuda->stream), "cudaGraphUpload");
-  if (graph != NULL) cudaGraphDestroy(graph);
-  (void)cudaGetLastError(); /* a refused capture leaves its error behind */
-  return exec;
+static bool give(void *arg, int set) {
+  cuda_state *cuda = arg;
+  return cuda->way->enqueue(cuda->platform, cuda->way, &cuda->sets->items[set]);
 }
 
 static bool cuda_ready(bench_platform *platform, int index, const bench_sets *sets, int calls) {
@@ -61,17 +39,18 @@ static bool cuda_ready(bench_platform *platform, int index, const bench_sets *se
   /* Eagerly first: modules load, AUTOTUNE chooses; neither may happen in a capture. */
   for (int i = 0; i < 2; i++)
     if (!way->enqueue(platform, way, &sets->items[i % sets->count])) return false;
-  must(cudaStreamSynchronize(cuda->stream), way->name);
+  bench_cuda_must(cudaStreamSynchronize(cuda->stream), way->name);
   int windows = sets->count <= calls ? 1 : sets->count / calls;
-  if (windows > MAX_WINDOWS) windows = MAX_WINDOWS;
-  cuda->windows[index] = 0;
-  for (int w = 0; w < windows; w++) {
-    cuda->graphs[index][w] = capture(platform, way, sets, w * calls, calls);
-    if (cuda->graphs[index][w] == NULL) break;
-    cuda->windows[index] = w + 1;
+  if (windows > BENCH_WINDOWS_MOST) windows = BENCH_WINDOWS_MOST;
+  cuda->platform = platform;
+  cuda->way = way;
+  bench_windows *made = &cuda->windows[index];
+  for (made->count = 0; made->count < windows; made->count++) {
+    made->graphs[made->count] = bench_capture(cuda->stream, give, cuda, made->count * calls, calls, sets->count);
+    if (!made->graphs[made->count]) break;
   }
-  if (cuda->windows[index] < windows) way->note = "eager";
-  must(cudaStreamSynchronize(cuda->stream), way->name);
+  if (made->count < windows) way->note = "eager";
+  bench_cuda_must(cudaStreamSynchronize(cuda->stream), way->name);
   return true;
 }
 
@@ -96,8 +75,8 @@ static bool queue_eager(bench_platform *platform, int index) {
 
 static bool queue_graph(bench_platform *platform, int index) {
   cuda_state *cuda = platform->state;
-  cudaGraphExec_t exec = cuda->graphs[index][cuda->turn++ % (unsigned)cuda->windows[index]];
-  return cuda_ok(cudaGraphLaunch(exec, cuda->stream), "cudaGraphLaunch");
+  bench_windows_replay(&cuda->windows[index], &cuda->turn, cuda->stream);
+  return true;
 }
 
 static double cuda_sample(bench_platform *platform, int index) {
@@ -105,28 +84,20 @@ static double cuda_sample(bench_platform *platform, int index) {
   bool eager = platform->ways[index].note != NULL;
   if (eager) {
     atomic_store(&gate_open, 0);
-    must(cudaLaunchHostFunc(cuda->stream, gate, NULL), "cudaLaunchHostFunc");
+    bench_cuda_must(cudaLaunchHostFunc(cuda->stream, gate, NULL), "cudaLaunchHostFunc");
   }
   bool good = eager ? queue_eager(platform, index) : queue_graph(platform, index);
-  must(cudaEventRecord(cuda->start, cuda->stream), "cudaEventRecord");
+  bench_cuda_must(cudaEventRecord(cuda->start, cuda->stream), "cudaEventRecord");
   good = good && (eager ? queue_eager(platform, index) : queue_graph(platform, index));
-  must(cudaEventRecord(cuda->stop, cuda->stream), "cudaEventRecord");
+  bench_cuda_must(cudaEventRecord(cuda->stop, cuda->stream), "cudaEventRecord");
   atomic_store(&gate_open, 1);
-  must(cudaEventSynchronize(cuda->stop), platform->ways[index].name);
-  float milliseconds = 0.0f;
-  must(cudaEventElapsedTime(&milliseconds, cuda->start, cuda->stop), "cudaEventElapsedTime");
-  return good ? (double)milliseconds * 1e6 / cuda->calls : -1.0;
+  const double ns = bench_between(cuda->start, cuda->stop);
+  return good ? ns / cuda->calls : -1.0;
 }
 
 static void cuda_unready(bench_platform *platform) {
   cuda_state *cuda = platform->state;
-  for (int way = 0; way < BENCH_WAYS; way++) {
-    for (int w = 0; w < MAX_WINDOWS; w++) {
-      if (cuda->graphs[way][w] != NULL) must(cudaGraphExecDestroy(cuda->graphs[way][w]), "cudaGraphExecDestroy");
-      cuda->graphs[way][w] = NULL;
-    }
-    cuda->windows[way] = 0;
-  }
+  for (int way = 0; way < BENCH_WAYS; way++) bench_windows_drop(&cuda->windows[way]);
 }
 
 static void cuda_close(bench_platform *platform) {
@@ -142,7 +113,7 @@ static void cuda_close(bench_platform *platform) {
 static void name_libraries(bench_platform *platform) {
   int runtime = 0;
   size_t lt = cublasLtGetVersion();
-  must(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  bench_cuda_must(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
   snprintf(platform->libraries, sizeof platform->libraries, "CUDA %d.%d, cuBLAS %zu.%zu.%zu", runtime / 1000,
            runtime % 1000 / 10, lt / 10000, lt / 100 % 100, lt % 100);
 }
@@ -153,12 +124,10 @@ void bench_cuda_open(bench_platform *platform) {
   platform->state = cuda;
   attune_device_properties properties;
   bench_check(attune_device_get_properties(platform->device, &properties), "attune_device_get_properties");
-  int ordinal = 0;
-  sscanf(attune_device_name(platform->device), "cuda:%d", &ordinal);
-  must(cudaSetDevice(ordinal), "cudaSetDevice");
-  must(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  must(cudaEventCreate(&cuda->start), "cudaEventCreate");
-  must(cudaEventCreate(&cuda->stop), "cudaEventCreate");
+  bench_cuda_must(cudaSetDevice(bench_ordinal(platform->device)), "cudaSetDevice");
+  bench_cuda_must(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  bench_cuda_must(cudaEventCreate(&cuda->start), "cudaEventCreate");
+  bench_cuda_must(cudaEventCreate(&cuda->stop), "cudaEventCreate");
   bench_check(attune_stream_wrap(&platform->stream, platform->device, cuda->stream), "attune_stream_wrap");
   name_libraries(platform);
   platform->ways[platform->way_count++] = bench_attune_way();

@@ -1,65 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.c: the tables of bench_gemm: aligned text, markdown, and CSV (one line a way, joined by join.py). */
+ * report.c: the table of bench_gemm, and CSV (one line a way, joined by join.py). */
 #include "bench/bench.h"
 
 #include "bench/tool.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static void head_line(FILE *file, bool markdown, const char *word, const char *text) {
-  fprintf(file, markdown ? "- %s: %s\n" : "# %s: %s\n", word, text);
-}
-
-static void describe_machine(FILE *file, const bench_platform *platform, bool markdown) {
-  attune_device_properties here, cpu;
-  attune_device *host = NULL;
-  char text[512];
-  bench_check(attune_device_get_properties(platform->device, &here), "attune_device_get_properties");
-  bench_check(attune_device_get(&host, "host"), "attune_device_get");
-  bench_check(attune_device_get_properties(host, &cpu), "attune_device_get_properties");
-  if (here.kind == ATTUNE_DEVICE_CUDA) {
-    snprintf(text, sizeof text, "%s (%s), compute capability %d.%d, %d processors, %llu MiB of L2, driver %d.%d",
-             here.name, attune_device_name(platform->device), here.capability_major, here.capability_minor,
-             here.processors, (unsigned long long)(here.cache_bytes >> 20), here.driver_version / 1000,
-             here.driver_version % 1000 / 10);
-    head_line(file, markdown, "device", text);
-  }
-  snprintf(text, sizeof text, "%s, %d CPUs (%s)", cpu.name, cpu.processors, cpu.features);
-  head_line(file, markdown, here.kind == ATTUNE_DEVICE_CUDA ? "host CPU" : "device", text);
-}
-
-void bench_report_head(FILE *file, const bench_platform *platform, const char *workload, const char *command,
-                       int rounds, bool markdown) {
-  char text[512], date[32];
-  time_t now = time(NULL);
-  struct tm utc;
-  strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
-  if (markdown) fprintf(file, "# GEMM: attune beside its peers, %s\n\n", attune_device_name(platform->device));
-  describe_machine(file, platform, markdown);
-  snprintf(text, sizeof text, "attune %s, %s", attune_version(), platform->libraries);
-  head_line(file, markdown, "libraries", text);
-  head_line(file, markdown, "command", command);
-  head_line(file, markdown, "workload", workload);
-  double load[1] = {0.0};
-  if (getloadavg(load, 1) != 1) load[0] = 0.0;
-  snprintf(text, sizeof text, "%s, load average %.1f at the start", date, load[0]);
-  head_line(file, markdown, "date", text);
-  snprintf(text, sizeof text,
+void bench_report_head(const bench_platform *platform, int rounds) {
+  char method[384], names[256] = "";
+  size_t at = 0;
+  snprintf(method, sizeof method,
            "%s; ways interleaved, median of %d rounds, microseconds a call, +- median absolute deviation",
            platform->method, rounds);
-  head_line(file, markdown, "method", text);
-  fprintf(file, "\n");
-  if (markdown)
-    fprintf(file, "| name | problem |");
-  else
-    fprintf(file, "%-20s %-40s", "name", "problem");
-  for (int w = 0; w < platform->way_count; w++) fprintf(file, markdown ? " %s |" : " %18s", platform->ways[w].name);
-  fprintf(file, markdown ? " default / attune | attune runs |\n|---|---|" : " %9s  %s\n", "default/", "attune runs");
-  if (!markdown) return;
-  for (int w = 0; w < platform->way_count; w++) fprintf(file, "---:|");
-  fprintf(file, "---:|---|\n");
+  bench_head("GEMM, attune beside its peers", platform->device, platform->libraries, method);
+  for (int w = 0; w < platform->way_count; w++)
+    at += (size_t)snprintf(names + at, sizeof names - at, " %s >|", platform->ways[w].name);
+  bench_table("| name | problem |%s default / attune >| attune runs |", names);
 }
 
 static void figure_text(char *out, size_t size, const bench_figure *figure) {
@@ -80,38 +36,37 @@ static void choice_text(char *out, size_t size, const bench_row *row) {
            row->agrees ? "" : " RESULTS DIFFER");
 }
 
-void bench_report_row(FILE *file, const bench_platform *platform, const bench_row *row, bool markdown) {
-  char text[320], ratio[32] = "-";
+void bench_report_row(const bench_platform *platform, const bench_row *row) {
+  char choice[320], ratio[32] = "-", figures[512] = "";
   const char *problem = row->problem.text;
+  size_t at = 0;
   if (strncmp(problem, "gemm ", 5) == 0) problem += 5;
-  fprintf(file, markdown ? "| %s | %s |" : "%-20s %-40s", row->problem.name, problem);
   for (int w = 0; w < platform->way_count; w++) {
+    char text[64];
     figure_text(text, sizeof text, &row->figures[w]);
-    fprintf(file, markdown ? " %s |" : " %18s", text);
+    at += (size_t)snprintf(figures + at, sizeof figures - at, " %s |", text);
   }
   if (row->ratio > 0.0) snprintf(ratio, sizeof ratio, "%.3f", row->ratio);
-  choice_text(text, sizeof text, row);
-  fprintf(file, markdown ? " %s | %s |\n" : " %9s  %s\n", ratio, text);
-  fflush(file);
+  choice_text(choice, sizeof choice, row);
+  bench_line("| %s | %s |%s %s | %s |", row->problem.name, problem, figures, ratio, choice);
 }
 
-void bench_report_summary(FILE *file, const bench_platform *platform, const bench_summary *summary, bool markdown) {
-  const char *bullet = markdown ? "- " : "# ";
-  fprintf(file, "\n");
+void bench_report_summary(const bench_platform *platform, const bench_summary *summary) {
+  char wall[64] = "";
+  bench_line("%s", "");
   if (summary->problems == 0 || summary->least_name == NULL)
-    fprintf(file, "%sno peer to compare with\n", bullet);
+    bench_line("- no peer to compare with");
   else
-    fprintf(file, "%s%s / attune: geomean %.4f over %d problems, least %.3f (%s), %d below %.2f\n", bullet,
-            platform->ways[BENCH_DEFAULT].name, summary->geomean, summary->problems, summary->least,
-            summary->least_name, summary->below, platform->floor_ratio);
-  fprintf(file, "%stuning took %.2f s in all (from the stored decisions)", bullet, summary->tuning_s);
-  if (summary->tune_wall_s > 0.0) fprintf(file, ", %.2f s of wall clock in this run", summary->tune_wall_s);
-  fprintf(file, "; this measurement %.1f s\n", summary->bench_wall_s);
-  if (summary->untuned > 0) fprintf(file, "%s%d problems had no stored winner\n", bullet, summary->untuned);
-  if (summary->disagree > 0)
-    fprintf(file, "%sRESULTS DIFFER from the peer for %d problems\n", bullet, summary->disagree);
-  if (summary->skipped > 0)
-    fprintf(file, "%s%d problems left out: the time limit was reached\n", bullet, summary->skipped);
+    bench_line("- %s / attune: geomean %.4f over %d problems, least %.3f (%s), %d below %.2f",
+               platform->ways[BENCH_DEFAULT].name, summary->geomean, summary->problems, summary->least,
+               summary->least_name, summary->below, platform->floor_ratio);
+  if (summary->tune_wall_s > 0.0)
+    snprintf(wall, sizeof wall, ", %.2f s of wall clock in this run", summary->tune_wall_s);
+  bench_line("- tuning took %.2f s in all (from the stored decisions)%s; this measurement %.1f s", summary->tuning_s,
+             wall, summary->bench_wall_s);
+  if (summary->untuned > 0) bench_line("- %d problems had no stored winner", summary->untuned);
+  if (summary->disagree > 0) bench_line("- RESULTS DIFFER from the peer for %d problems", summary->disagree);
+  if (summary->skipped > 0) bench_line("- %d problems left out: the time limit was reached", summary->skipped);
 }
 
 void bench_report_csv_head(FILE *file) {

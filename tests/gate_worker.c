@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gate_worker.c: a worker of `attune bench` that does what its arguments say, right or wrong, for the tests of the runner.
  *
- *   gate_worker [--log=FILE] [--side=WORD] [--hello=WORD] [--starts=FILE:N] NAME=WHAT[:VALUE]... --attune-bench-worker=FD
+ *   gate_worker [--log=FILE] [--side=WORD] [--hello=WORD] [--starts=FILE:N] NAME[@PEER_OF]=WHAT[:VALUE]... --attune-bench-worker=FD
  *
  * WHAT: time:NS (its samples say so), failed, fail-sample, crash, crash-open, once:FILE (crashes while FILE is not there, and
  * makes it), crash-fork (leaves a child behind that has the socket), fork:FILE (as time:1000, but leaves a child that never
@@ -20,7 +20,7 @@
 
 enum { MOST = 64 };
 
-static struct { char name[64], what[32], value[256]; } cases[MOST];
+static struct { char name[64], peer_of[64], what[32], value[256]; } cases[MOST];
 static int count, open_case = -1, log_fd = -1;
 static const char *side = "-";
 static FILE *in, *out;
@@ -112,7 +112,8 @@ static void answer(char *line) {
   line[strcspn(line, "\n")] = '\0';
   if (strcmp(line, "quit") == 0) exit(0);
   if (strcmp(line, "list") == 0) {
-    for (int i = 0; i < count; i++) say("case\t%d\t%s\t-\thot\t100\t0\t-\n", i, cases[i].name);
+    for (int i = 0; i < count; i++)
+      say("case\t%d\t%s\t-\thot\t100\t0\t-%s%s\n", i, cases[i].name, *cases[i].peer_of ? "\t" : "", cases[i].peer_of);
     say("end\n");
   } else if (sscanf(line, "open\t%d\t%*s\t%31s", &number, seed) == 2 && number >= 0 && number < count) {
     open_one(number, seed);
@@ -147,6 +148,13 @@ static void hello(const char *how) {
   say("attune-bench\t%d\t9.8.7\n", strcmp(how, "version") == 0 ? 77 : AT_BENCH_PROTOCOL);
 }
 
+static void split_peer(int index) {
+  char *at = strchr(cases[index].name, '@');
+  if (!at) return;
+  memcpy(cases[index].peer_of, at + 1, strlen(at));
+  *at = '\0';
+}
+
 int main(int argc, char **argv) {
   const char *how = "", *worker = argc > 1 ? argv[argc - 1] : "";
   char line[AT_BENCH_LINE];
@@ -162,7 +170,7 @@ int main(int argc, char **argv) {
       count_start(argv[i] + 9);
     else if (count < MOST &&
              sscanf(argv[i], "%63[^=]=%31[^:]:%255s", cases[count].name, cases[count].what, cases[count].value) >= 2)
-      count++;
+      split_peer(count++);
   }
   const int fd = atoi(worker + strlen(AT_BENCH_ARGUMENT));
   in = fdopen(fd, "r");

@@ -69,6 +69,34 @@ static void samples_tell_the_time_of_a_call(void **state) {
   attune_bench_destroy(bench);
 }
 
+/* Times are of one of the repeats in a call. */
+static void repeats_are_counted(void **state) {
+  (void)state;
+  work w = {.ns = 1000}, other = {.ns = 1000};
+  attune_bench_case cases[] = {case_of("many", &w), case_of("peer", &other)};
+  cases[0].repeats = 50;
+  cases[1].peer_of = "many";
+  attune_bench *bench = bench_of(cases, 2);
+  bench_client c;
+  bench_client_sample samples[2];
+  bench_client_start(&c, bench);
+  bench_client_ask(&c, "list\n");
+  bench_client_expect(&c, "case\t0\tmany\t-\thot\t0\t0\t-");
+  bench_client_expect(&c, "case\t1\tpeer\t-\thot\t0\t0\t-\tmany");
+  bench_client_expect(&c, "end");
+  const long long calls = bench_client_open(&c, 0, 1000000);
+  near((double)calls, 50 * 1000.0, 0.1);
+  assert_int_equal(calls % 50, 0);
+  const int before = w.runs;
+  bench_client_samples(&c, 2, samples, "end\t0\t0");
+  assert_int_equal(w.runs - before, 2 * (calls / 50 + 1));
+  near(samples[0].ns, 20.0, 1e-3);
+  near(samples[1].cpu_ns, 40.0, 1e-3);
+  bench_client_close(&c);
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+}
+
 /* As many calls as a sample has room for, one at least; what is slow at first is waited for. */
 static void calls_fit_into_a_sample(void **state) {
   (void)state;
@@ -242,6 +270,27 @@ static void streams_are_timed_by_events(void **state) {
   check_stream_work(ATTUNE_BENCH_COLD | ATTUNE_BENCH_GRAPH, 1);
 }
 
+/* However few calls a sample has, one runs before it, so that the stream is busy while they are queued. */
+static void a_stream_is_busy_before_a_sample(void **state) {
+  (void)state;
+  work w = {.ns = LONG_NS};
+  attune_bench_case one = case_of("one", &w);
+  one.run = give;
+  one.device = host();
+  attune_bench *bench = bench_of(&one, 1);
+  bench_client c;
+  bench_client_sample samples[3];
+  bench_client_start(&c, bench);
+  const long long calls = bench_client_open(&c, 0, 2 * LONG_NS);
+  assert_in_range(calls, 1, 3);
+  const int before = w.runs;
+  bench_client_samples(&c, 3, samples, "end\t0\t0");
+  assert_int_equal(w.runs - before, 3 * (calls + 1));
+  bench_client_close(&c);
+  OK(bench_client_end(&c));
+  attune_bench_destroy(bench);
+}
+
 /* ---- what fails ---- */
 
 static void a_case_that_fails_is_told(void **state) {
@@ -308,6 +357,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cases_are_listed),
       cmocka_unit_test(samples_tell_the_time_of_a_call),
+      cmocka_unit_test(repeats_are_counted),
+      cmocka_unit_test(a_stream_is_busy_before_a_sample),
       cmocka_unit_test(calls_fit_into_a_sample),
       cmocka_unit_test(cold_calls_follow_empty_caches),
       cmocka_unit_test(threads_that_spin_on_are_waited_for),

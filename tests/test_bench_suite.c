@@ -131,6 +131,31 @@ static void what_is_wrong_is_named(void **state) {
   attune_bench_destroy(bench);
 }
 
+static void says(const char *words) {
+  if (!strstr(attune_last_message(), words)) fail_msg("\"%s\"", attune_last_message());
+}
+
+static void a_peer_names_a_case_before(void **state) {
+  (void)state;
+  char of[] = "mine";
+  attune_bench *bench = new_bench();
+  const attune_bench_case mine = case_of("mine");
+  attune_bench_case peer = case_of("peer"), next = case_of("next");
+  peer.peer_of = of;
+  FAILS(attune_bench_add(bench, &peer), ATTUNE_INVALID_ARGUMENT);
+  says("peer_of is \"mine\"; should be the name of a case that was added before");
+  OK(attune_bench_add(bench, &mine));
+  OK(attune_bench_add(bench, &peer));
+  of[0] = 'x'; /* it was copied */
+  assert_string_equal(attune_bench_at(bench, 1)->peer_of, "mine");
+  next.peer_of = "next";
+  FAILS(attune_bench_add(bench, &next), ATTUNE_INVALID_ARGUMENT);
+  next.peer_of = "peer";
+  FAILS(attune_bench_add(bench, &next), ATTUNE_INVALID_ARGUMENT);
+  says("peer_of is \"peer\", a peer of \"mine\" itself; should be that one");
+  attune_bench_destroy(bench);
+}
+
 /* ---- a program ---- */
 
 typedef struct program {
@@ -245,6 +270,7 @@ int main(void) {
       cmocka_unit_test(cases_are_copied),       cmocka_unit_test(many_cases),
       cmocka_unit_test(what_is_wrong_is_named), cmocka_unit_test(by_hand_it_lists),
       cmocka_unit_test(as_a_worker_it_serves),  cmocka_unit_test(a_bad_descriptor_is_told),
+      cmocka_unit_test(a_peer_names_a_case_before),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

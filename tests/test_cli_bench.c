@@ -78,6 +78,46 @@ static void a_programs_cases(void **state) {
   json_decref(report);
 }
 
+static void peers_beside(void **state) {
+  (void)state;
+  char path[96], text[4096] = "";
+  expect_run(0, "bench", "--program", AT_WORKER " mine=time:1000 b@mine=time:1250 alone=time:5", ROUNDS);
+  expect_out("beside");
+  expect_out("1.250 x");
+  expect_run(0, "bench", "--program", AT_WORKER " mine=time:1000 b=time:1250", ROUNDS);
+  assert_null(strstr(out_text, "beside"));
+  expect_run(0, "bench", "--program", AT_WORKER " mine=time:1000 b@mine=time:1250", "--json", ROUNDS);
+  json_t *report = parse_out();
+  const json_t *cases = json_object_get(report, "cases"), *b = json_array_get(cases, 1);
+  assert_null(json_object_get(json_array_get(cases, 0), "peer_of"));
+  assert_string_equal(text_of(b, "peer_of"), "mine");
+  assert_true(json_number_value(json_object_get(b, "beside")) == 1.25);
+  json_decref(report);
+  snprintf(path, sizeof path, "%s/table.md", folder);
+  expect_run(1, "bench", "--program", AT_WORKER " mine=time:1000 'a`b|c@mine=time:1250' gone=failed", "--markdown",
+             path, "--label", "mine <b>", ROUNDS);
+  expect_out("1.250 x"); /* the table is printed all the same */
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+  assert_int_equal(fclose(file), 0);
+  const char *const lines[] = {
+      "# mine &#60;b&#62;\n",
+      "\n- cpu: `",
+      "\n- command: attune bench --program ",
+      "\n- date: 20",
+      "\n- method: 3 rounds, each in fresh processes",
+      "\n| case | device | mode | time | spread | GB/s | TFLOP/s | of roof | beside | state |\n"
+      "|---|---|---|---:|---:|---:|---:|---:|---:|---|\n| `mine` | - | hot | 1.00 us | 0.0 % | 0.1 | - | - | - | ok |\n"
+      "| a&#96;b&#124;c | - | hot | 1.25 us | 0.0 % | 0.08 | - | - | 1.250 x | ok |\n",
+      "| `gone` | - | hot | - | - | - | - | - | - | `failed: no set-up` |\n"};
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+    if (!strstr(text, lines[i])) fail_msg("no \"%s\" in:\n%s", lines[i], text);
+  expect_run(0, "bench", "--program", AT_WORKER " mine=time:1000", "--markdown", "-", ROUNDS);
+  expect_out("| `mine` |");
+  assert_null(strstr(out_text, "1 case;"));
+}
+
 static void problems_and_suites(void **state) {
   (void)state;
   expect_run(0, "bench", workload, "--device", "host", "--rounds", "1", "--json");
@@ -324,7 +364,7 @@ static void wrong_usage(void **state) {
           "/no/such/folder", NULL);
   refused("--save is empty", workload, "--save", "", NULL);
   refused("--threshold is \"-1\"", workload, "--threshold", "-1", NULL);
-  refused("a report compares two builds", workload, "--junit", "x.xml", NULL);
+  refused("this report compares two builds", workload, "--junit", "x.xml", NULL);
   refused("speaks version 77", "--program", AT_WORKER " --hello=version", NULL);
   refused("there are no cases whose name holds \"zzz\"", "--program", AT_WORKER " a=time:1", "--filter", "zzz", NULL);
   refused("--device is for workloads, suites and a database", "--program", AT_WORKER " a=time:1", "--device", "host",
@@ -340,6 +380,7 @@ static void wrong_usage(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_programs_cases),
+      TEST(peers_beside),
       TEST(problems_and_suites),
       TEST(the_winners_of_a_database),
       TEST(commands),

@@ -5,6 +5,7 @@
 
 #include "tuning/gate/comparison.h"
 #include "tuning/gate/rounds.h"
+#include "tuning/gate/summary.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -173,6 +174,80 @@ static void turns_and_orders(void **state) {
   int like_first = 0;
   for (int i = 1; i < 8; i++) like_first += strncmp(orders, orders + 3L * i, 3) == 0;
   assert_in_range(like_first, 0, 5);
+}
+
+/* Peers are opened one after the other in every round, in orders that are drawn, by the same seed, which is theirs alone,
+ * and the ratio is of the rounds. */
+static void peers_stay_together(void **state) {
+  (void)state;
+  enum { ROUNDS = 8 };
+  bench b;
+  gate_schedule schedule = plain;
+  char orders[ROUNDS * 6 + 1] = "";
+  char seeds[4][64], last[64] = "";
+  int peer_first = 0, like_first = 0, same_seeds = 0, other_seeds = 0;
+  schedule.rounds = ROUNDS;
+  do_all(&b, &schedule,
+         WORDS(log_word(), "x=time:7", "a=time:1000", "b@a=time:1500", "y=time:7", "c@a=time:500", "z=time:7"), NULL);
+  assert_string_equal(named(&b, GATE_HEAD, "c")->peer_of, "a");
+  assert_null(named(&b, GATE_HEAD, "a")->peer_of);
+  assert_true(gate_case_ratio(named(&b, GATE_HEAD, "b"), named(&b, GATE_HEAD, "a")) == 1.5);
+  assert_true(gate_case_ratio(named(&b, GATE_HEAD, "c"), named(&b, GATE_HEAD, "a")) == 0.5);
+  end(&b);
+  char *log = text_of(path_of("log"));
+  for (char *rest = log, *line; (line = strsep(&rest, "\n")) && *line;) {
+    char request[16], name[16] = "", seed[64] = "";
+    assert_in_range(sscanf(line, "%*s %*s %15s %15s %63s", request, name, seed), 2, 3);
+    if (strcmp(request, "open") != 0) continue;
+    strcat(orders, name);
+    snprintf(seeds[*name == 'a' || *name == 'b' || *name == 'c' ? *name - 'a' : 3], sizeof seeds[0], "%s", seed);
+    if (strlen(orders) % 6 == 0) same_seeds += strcmp(seeds[0], seeds[1]) == 0 && strcmp(seeds[0], seeds[2]) == 0;
+    if (strlen(orders) % 6 == 0) other_seeds += strcmp(seeds[0], seeds[3]) != 0 && strcmp(seeds[0], last) != 0;
+    if (strlen(orders) % 6 == 0) snprintf(last, sizeof last, "%s", seeds[0]);
+  }
+  free(log);
+  assert_int_equal(strlen(orders), 6 * ROUNDS);
+  assert_int_equal(same_seeds, ROUNDS);
+  assert_int_equal(other_seeds, ROUNDS);
+  for (int i = 0; i < ROUNDS; i++) {
+    const char *round = orders + 6L * i, *a = memchr(round, 'a', 6), *p = memchr(round, 'b', 6),
+               *q = memchr(round, 'c', 6);
+    assert_true(a && p && q && labs(a - p) <= 2 && labs(a - q) <= 2 && labs(p - q) <= 2);
+    peer_first += p < a;
+    like_first += strncmp(orders, round, 6) == 0;
+  }
+  assert_in_range(peer_first, 1, ROUNDS - 1);
+  assert_in_range(like_first, 1, ROUNDS - 1);
+}
+
+/* Without the case that it is a peer of it is a case like others. */
+static void a_peer_alone(void **state) {
+  (void)state;
+  bench b;
+  gate_schedule schedule = plain;
+  schedule.filter = "b";
+  do_all(&b, &schedule, WORDS("a=time:1000", "b@a=time:1500"), NULL);
+  does_well(&b, GATE_HEAD, "b", 4);
+  assert_int_equal(b.outcome.count, 1);
+  end(&b);
+}
+
+/* Only rounds that both have count. */
+static void ratios_of_rounds(void **state) {
+  (void)state;
+  gate_sample ns[] = {{.ns = 10}, {.ns = 20}, {.ns = 30}, {.ns = 40}, {.ns = 50}, {.ns = 120}};
+  gate_visit mine[] = {{.round = 0, .samples = &ns[1], .sample_count = 1},
+                       {.round = 2, .samples = &ns[2], .sample_count = 1},
+                       {.round = 3, .samples = &ns[5], .sample_count = 1},
+                       {.round = 5, .samples = &ns[3], .sample_count = 1}},
+             theirs[] = {{.round = 0, .samples = &ns[0], .sample_count = 1},
+                         {.round = 1, .samples = &ns[4], .sample_count = 1},
+                         {.round = 2, .samples = &ns[0], .sample_count = 1},
+                         {.round = 3, .samples = &ns[2], .sample_count = 1}};
+  const gate_case one = {.visits = mine, .visit_count = 4}, other = {.visits = theirs, .visit_count = 4},
+                  never = {.visits = &mine[3], .visit_count = 1};
+  assert_true(gate_case_ratio(&one, &other) == 3.0); /* 2, 3, 4 */
+  assert_true(gate_case_ratio(&never, &other) == 0.0);
 }
 
 static void a_case_of_one_side_and_a_filter(void **state) {
@@ -557,6 +632,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(samples_and_rounds),
       TEST(turns_and_orders),
+      TEST(peers_stay_together),
+      TEST(a_peer_alone),
+      TEST(ratios_of_rounds),
       TEST(a_case_of_one_side_and_a_filter),
       TEST(yardsticks),
       TEST(many_cases),

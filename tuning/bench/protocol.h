@@ -9,7 +9,8 @@
  *   attune-bench  VERSION  attune's version
  *                                                              list
  *   case  INDEX  NAME  DEVICE  MODE  BYTES  FLOPS  DTYPE   (one a case; DEVICE "-" for the calling thread, MODE "hot" or
- *   end                                                     "cold", then "+graph"; DTYPE "-" without flops)
+ *                                                           "cold", then "+graph"; DTYPE "-" without flops; behind it
+ *   end                                                     PEER_OF, the name of the case before that it is a peer of)
  *                                                              open  INDEX  SAMPLE_NS  SEED
  *   opened  CALLS                                          (set up, warmed up; CALLS a sample, for about SAMPLE_NS; SEED: what
  *                                                           operands' places are drawn from, 0 if it is left out: a pair

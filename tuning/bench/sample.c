@@ -2,7 +2,8 @@
  * sample.c: how a case is timed.
  *
  * A sample is a batch of calls between two looks at the clock or between two events of the stream. One call goes before it,
- * untimed: another process had the machine meanwhile, and that one call finds other caches and a device that sleeps. Where
+ * untimed: another process had the machine meanwhile, and that one call finds other caches and a device that sleeps. On a stream
+ * the timed calls are queued while that one runs, so that what launching the first of them costs does not show. Where
  * the caches are to be empty every call is a batch of its own, and they are emptied before it. */
 #include "tuning/bench/sample.h"
 
@@ -198,7 +199,7 @@ static attune_status calibrate(at_bench_timing *t, double sample_ns) {
   if (status == ATTUNE_OK && t->graph) status = warm_up(t, sample_ns, &unit_ns);
   const double units = unit_ns > 0.0 ? sample_ns / unit_ns : MOST_UNITS;
   t->units = units > MOST_UNITS ? MOST_UNITS : units < 1.0 ? 1 : (int64_t)(units + 0.5);
-  t->wakes = !t->flushed && t->units >= WAKE_FROM;
+  t->wakes = !t->flushed && (t->start || t->units >= WAKE_FROM);
   settle(t->team);
   return status;
 }
@@ -219,7 +220,8 @@ attune_status at_bench_open(at_bench_timing *out, const at_bench_entry *entry, d
 }
 
 int64_t at_bench_calls(const at_bench_timing *timing) {
-  return timing->units * timing->unit;
+  const unsigned repeats = timing->entry->shown.repeats;
+  return timing->units * timing->unit * (repeats ? repeats : 1);
 }
 
 attune_status at_bench_take(at_bench_timing *t, at_bench_sample *out) {

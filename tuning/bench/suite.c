@@ -53,6 +53,7 @@ void at_bench_cut(attune_bench *bench, size_t count) {
     at_bench_entry *entry = &bench->entries[--bench->count];
     if (entry->release) entry->release(entry->shown.arg);
     free((char *)(uintptr_t)entry->shown.name);
+    free((char *)(uintptr_t)entry->shown.peer_of);
   }
   for (size_t i = 0; i < count; i++) bench->entries[i].copies = 0;
   if (bench->slot_count) put_all(bench);
@@ -90,6 +91,14 @@ static attune_status check_flags(unsigned flags, const attune_device *device) {
   return ATTUNE_OK;
 }
 
+static attune_status check_peer(const attune_bench *bench, const char *name) {
+  const at_bench_entry *found = name ? find(bench, name) : NULL;
+  if (name && !found) return FAIL("peer_of is \"%.200s\"; should be the name of a case that was added before", name);
+  if (found && found->shown.peer_of)
+    return FAIL("peer_of is \"%s\", a peer of \"%s\" itself; should be that one", name, found->shown.peer_of);
+  return ATTUNE_OK;
+}
+
 static attune_status check(const attune_bench *bench, const attune_bench_case *c) {
   if (c->size != sizeof *c)
     return FAIL("size is %zu; should be sizeof(attune_bench_case), %zu here", c->size, sizeof *c);
@@ -101,6 +110,7 @@ static attune_status check(const attune_bench *bench, const attune_bench_case *c
     status = FAIL("dtype is %d; should be what the flops are in", (int)c->dtype);
   if (status == ATTUNE_OK && (unsigned)c->accuracy > ATTUNE_REDUCED)
     status = FAIL("accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED", (int)c->accuracy);
+  if (status == ATTUNE_OK) status = check_peer(bench, c->peer_of);
   return status == ATTUNE_OK ? check_flags(c->flags, c->device) : status;
 }
 
@@ -146,9 +156,10 @@ static char *own_name(const attune_bench *bench, const char *name) {
 }
 
 attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry) {
-  char *name = own_name(bench, entry->shown.name);
-  if (!name || !make_room(bench)) {
+  char *name = own_name(bench, entry->shown.name), *peer = entry->shown.peer_of ? strdup(entry->shown.peer_of) : NULL;
+  if (!name || (entry->shown.peer_of && !peer) || !make_room(bench)) {
     free(name);
+    free(peer);
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for %zu cases", bench->count + 1);
   }
   at_bench_entry *added = &bench->entries[bench->count++];
@@ -157,6 +168,7 @@ attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry) {
   added->shown.name = name;
   added->copies = 0;
   put(bench, bench->count - 1);
+  added->shown.peer_of = peer;
   return ATTUNE_OK;
 }
 

@@ -56,6 +56,20 @@ typedef struct bench_report {
   double seconds;
 } bench_report;
 
+/* bench_table.c: the case on a side, NULL where it lacks it; the one that says what the case is; its verdict, NULL: none. */
+const gate_case *bench_head_of(const bench_report *report, size_t i);
+const gate_case *bench_base_of(const bench_report *report, size_t i);
+const gate_case *bench_shown(const bench_report *report, size_t i);
+const gate_judgement *bench_judged(const bench_report *report, size_t i);
+/* How much of what the device can do at best; 0: not known. A hot case that fits into the last cache is not bound by the
+ * memory that the copy was timed with. */
+double bench_share(const bench_report *report, const gate_case *c, double ns);
+/* How many times as long as the case that it is a peer of; 0: not known, or it is none's peer. */
+double bench_beside(const bench_report *report, size_t i);
+void bench_table_print(const bench_report *report);
+/* Head and table of a run without a base; `report` is a bench_report. */
+bool bench_markdown(FILE *out, const void *report);
+
 /* Prints it; CLI_DONE, or CLI_FAILED when a case failed or became slower. */
 int bench_report_print(const bench_report *report);
 int bench_list_print(const bench_side *head, const bench_options *options);

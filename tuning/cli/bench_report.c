@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_report.c: what `attune bench` prints: a table or JSON of its cases, alone or beside those of another build. */
+ * bench_report.c: what `attune bench` prints below its table, its JSON, and the reports of two builds. */
 #include "tuning/cli/bench.h"
 
 #include <math.h>
@@ -8,122 +8,8 @@
 
 #include "tuning/gate/summary.h"
 
-static const gate_case *head_of(const bench_report *r, size_t i) {
-  return r->outcome->sides[GATE_HEAD][i];
-}
-
-static const gate_case *base_of(const bench_report *r, size_t i) {
-  return r->base ? r->outcome->sides[GATE_BASE][i] : NULL;
-}
-
-/* The one that says what the case is. */
-static const gate_case *shown(const bench_report *r, size_t i) {
-  return head_of(r, i) ? head_of(r, i) : base_of(r, i);
-}
-
-static const gate_judgement *judged(const bench_report *r, size_t i) {
-  return r->outcome->judged ? &r->outcome->judged[i] : NULL;
-}
-
 static bool failed(const gate_case *c) {
   return c && c->state == GATE_CASE_FAILED;
-}
-
-/* Why the case has no good end, or "ok". */
-static const char *state_text(const bench_report *r, size_t i, char *out, size_t size) {
-  const gate_case *head = head_of(r, i), *base = base_of(r, i);
-  const gate_judgement *j = judged(r, i);
-  const char *why = j && j->why ? j->why : "";
-  if (failed(head))
-    snprintf(out, size, "failed: %s", head->message);
-  else if (failed(base))
-    snprintf(out, size, "base failed: %s", base->message);
-  else if (j)
-    snprintf(out, size, "%s%s%s", gate_verdict_name(j->verdict), *why ? ": " : "", why);
-  else
-    snprintf(out, size, "%s", shown(r, i)->visit_count ? "ok" : "not timed");
-  return out;
-}
-
-/* --- the table --- */
-
-static const char *rate_text(char out[CLI_CELL], double work, double ns, double unit) {
-  if (!(work > 0 && ns > 0)) return "-";
-  snprintf(out, CLI_CELL, "%.4g", work / ns / unit);
-  return out;
-}
-
-static const char *change_text(char out[CLI_CELL], const gate_judgement *j) {
-  if (!j || !(j->ratio > 0)) return "-";
-  snprintf(out, CLI_CELL, "%+.1f %%", 100 * (j->ratio - 1));
-  return out;
-}
-
-/* How much of what the device can do at best; 0: not known. Nor is it where a hot case fits into the last cache, and memory
- * would bind it if it did not: the copy did not time that cache. */
-static double share(const bench_report *r, const gate_case *c, double ns) {
-  attune_device *device = NULL;
-  attune_device_properties p = {.cache_bytes = 0};
-  double least_s = 0;
-  if (!(ns > 0) || attune_device_get(&device, c->device) != ATTUNE_OK ||
-      attune_device_get_properties(device, &p) != ATTUNE_OK)
-    return 0;
-  const bool cached = strncmp(c->mode, "cold", 4) != 0 && c->bytes <= (double)p.cache_bytes;
-  double moving_s = 0;
-  for (size_t i = 0; i < r->head->run.roof_count; i++) {
-    const gate_roof *roof = &r->head->run.roofs[i];
-    if (strcmp(roof->device, c->device) != 0) continue;
-    if (roof->bytes_s > 0) moving_s = fmax(moving_s, c->bytes / roof->bytes_s);
-    if (roof->flops_s > 0 && strcmp(roof->dtype, c->dtype) == 0) least_s = fmax(least_s, c->flops / roof->flops_s);
-  }
-  if (cached && moving_s > least_s) return 0;
-  return 1e9 * fmax(least_s, moving_s) / ns;
-}
-
-static const char *share_text(char out[CLI_CELL], double share_of_roof) {
-  if (!(share_of_roof > 0)) return "-";
-  snprintf(out, CLI_CELL, "%.0f %%", 100 * share_of_roof);
-  return out;
-}
-
-static const cli_column alone_columns[] = {
-    {"case", false, true, 0},    {"device", false, false, 4}, {"mode", false, false, 5},
-    {"time", true, false, 0},    {"spread", true, false, 1},  {"GB/s", true, false, 2},
-    {"TFLOP/s", true, false, 3}, {"of roof", true, false, 4}, {"state", false, true, 0}};
-static const cli_column pair_columns[] = {
-    {"case", false, true, 0},    {"device", false, false, 6}, {"mode", false, false, 7},  {"base", true, false, 3},
-    {"time", true, false, 0},    {"change", true, false, 0},  {"spread", true, false, 2}, {"GB/s", true, false, 4},
-    {"TFLOP/s", true, false, 5}, {"of roof", true, false, 6}, {"state", false, true, 0}};
-enum { ALONE = sizeof alone_columns / sizeof alone_columns[0], PAIR = sizeof pair_columns / sizeof pair_columns[0] };
-
-static void add_row(const bench_report *r, cli_table *table, size_t i) {
-  const gate_case *c = shown(r, i), *base = base_of(r, i);
-  char state[512], time[CLI_CELL], base_time[CLI_CELL], change[CLI_CELL], spread_cell[CLI_CELL], bytes[CLI_CELL],
-      flops[CLI_CELL], roof[CLI_CELL];
-  double ns = 0, spread = 0, base_ns = 0;
-  if (head_of(r, i)) gate_case_summary(head_of(r, i), &ns, &spread);
-  if (base) gate_case_summary(base, &base_ns, NULL);
-  const char *const cells[PAIR] = {c->name,
-                                   c->device,
-                                   c->mode,
-                                   cli_time_text(base_time, base_ns),
-                                   cli_time_text(time, ns),
-                                   change_text(change, judged(r, i)),
-                                   ns > 0 ? cli_percent_text(spread_cell, spread) : "-",
-                                   rate_text(bytes, c->bytes, ns, 1),
-                                   rate_text(flops, c->flops, ns, 1e3),
-                                   share_text(roof, share(r, c, ns)),
-                                   state_text(r, i, state, sizeof state)};
-  const char *const alone[ALONE] = {cells[0], cells[1], cells[2], cells[4], cells[6],
-                                    cells[7], cells[8], cells[9], cells[10]};
-  cli_table_add(table, r->base ? cells : alone);
-}
-
-static void print_table(const bench_report *r) {
-  cli_table table = {.columns = r->base ? pair_columns : alone_columns, .column_count = r->base ? PAIR : ALONE};
-  for (size_t i = 0; i < r->outcome->count; i++) add_row(r, &table, i);
-  if (table.rows) cli_table_print(&table, stdout, r->options->common.wide);
-  cli_table_free(&table);
 }
 
 /* --- counts --- */
@@ -141,11 +27,11 @@ static int rounds_needed(const bench_report *r) {
 static counts count(const bench_report *r) {
   counts c = {.failed = 0};
   for (size_t i = 0; i < r->outcome->count; i++) {
-    c.failed += failed(head_of(r, i)) || failed(base_of(r, i));
-    c.broke += failed(head_of(r, i)) && !(r->base && failed(base_of(r, i)));
-    if (!judged(r, i)) continue;
-    c.verdicts[judged(r, i)->verdict]++;
-    c.few += judged(r, i)->verdict == GATE_UNSURE && judged(r, i)->head_visits < rounds_needed(r);
+    c.failed += failed(bench_head_of(r, i)) || failed(bench_base_of(r, i));
+    c.broke += failed(bench_head_of(r, i)) && !(r->base && failed(bench_base_of(r, i)));
+    if (!bench_judged(r, i)) continue;
+    c.verdicts[bench_judged(r, i)->verdict]++;
+    c.few += bench_judged(r, i)->verdict == GATE_UNSURE && bench_judged(r, i)->head_visits < rounds_needed(r);
   }
   return c;
 }
@@ -198,17 +84,20 @@ static json_t *judged_json(const gate_judgement *j) {
 }
 
 static json_t *case_json(const bench_report *r, size_t i) {
-  const gate_case *c = shown(r, i);
+  const gate_case *c = bench_shown(r, i);
   json_t *object =
       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", cli_json_text(c->name), "device",
                 cli_json_text(c->device), "mode", cli_json_text(c->mode), "dtype", cli_json_text(c->dtype), "bytes",
-                cli_json_number(c->bytes), "flops", cli_json_number(c->flops), "head", side_json(head_of(r, i)));
-  if (r->base) json_object_set_new(object, "base", side_json(base_of(r, i)));
+                cli_json_number(c->bytes), "flops", cli_json_number(c->flops), "head", side_json(bench_head_of(r, i)));
+  if (r->base) json_object_set_new(object, "base", side_json(bench_base_of(r, i)));
   double ns = 0;
-  if (head_of(r, i)) gate_case_summary(head_of(r, i), &ns, NULL);
-  const double of_roof = share(r, c, ns);
+  if (bench_head_of(r, i)) gate_case_summary(bench_head_of(r, i), &ns, NULL);
+  const double of_roof = bench_share(r, c, ns);
   json_object_set_new(object, "of_roof", of_roof > 0 ? cli_json_number(of_roof) : json_null());
-  if (judged(r, i)) json_object_set_new(object, "judged", judged_json(judged(r, i)));
+  const double beside = bench_beside(r, i);
+  if (c->peer_of) json_object_set_new(object, "peer_of", cli_json_text(c->peer_of));
+  if (c->peer_of) json_object_set_new(object, "beside", beside > 0 ? cli_json_number(beside) : json_null());
+  if (bench_judged(r, i)) json_object_set_new(object, "judged", judged_json(bench_judged(r, i)));
   return object;
 }
 
@@ -244,6 +133,7 @@ static int write_reports(const bench_report *r) {
   const compare_reports *wanted = &r->options->reports;
   gate_comparison comparison;
   if (!wanted->markdown && !wanted->junit && !wanted->html) return CLI_DONE;
+  if (!r->base) return compare_write_file(wanted->markdown, bench_markdown, r);
   char *error = gate_compare(&comparison, &r->base->run, &r->head->run, &r->options->rule, true);
   if (error) {
     cli_error("%s", error);
@@ -262,7 +152,7 @@ int bench_report_print(const bench_report *r) {
   if (r->options->common.json) {
     if (print_json(r) != CLI_DONE) code = CLI_FAILED;
   } else if (!compare_reports_printed(&r->options->reports)) {
-    print_table(r);
+    bench_table_print(r);
     print_summary(r);
   }
   return code != CLI_DONE ? code : c.broke || c.verdicts[GATE_SLOWER] ? CLI_FAILED : CLI_DONE;

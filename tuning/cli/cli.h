@@ -85,7 +85,12 @@ typedef struct cli_table {
 void cli_table_add(cli_table *table, const char *const *cells);
 /* On a terminal columns are left out and cut until a line fits, unless `wide`; elsewhere the table is whole. */
 void cli_table_print(const cli_table *table, FILE *out, bool wide);
+/* As a table of Markdown, whole. */
+void cli_table_markdown(const cli_table *table, FILE *out);
 void cli_table_free(cli_table *table);
+
+/* `text` as code, or where that cannot hold it, as text that is no markup. */
+void cli_put_markdown(FILE *out, const char *text);
 
 /* text.c: what a terminal would obey, reorder or not show (control and direction characters, bytes that are no text) as
  * \\x1b or \\u202e; the caller frees it. */

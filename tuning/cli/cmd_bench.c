@@ -66,8 +66,8 @@ static void check_all(const bench_options *o, const struct argp_state *state) {
   if (!o->workloads.count && !o->suites.count && !o->programs.count && !o->commands.count && !o->common.database)
     cli_bad_usage(state, "nothing to time; should be a WORKLOAD, --suite, --program, --command or --db");
   check_own(o, state);
-  if (!o->against && (o->reports.markdown || o->reports.junit || o->reports.html))
-    cli_bad_usage(state, "a report compares two builds; name the other one by --against, or use `attune compare'");
+  if (!o->against && (o->reports.junit || o->reports.html))
+    cli_bad_usage(state, "this report compares two builds; name the other one by --against, or use `attune compare'");
   const int printed = o->common.json + compare_reports_printed(&o->reports);
   if (printed > 1) cli_bad_usage(state, "%d reports are to go to standard output; should be one", printed);
   if (o->save && !*o->save) cli_bad_usage(state, "--save is empty; should be the path of a result file");

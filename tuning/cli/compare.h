@@ -29,6 +29,9 @@ int compare_reports_printed(const compare_reports *reports);
  * shows, NULL: none. An exit code: 1 for a regression. */
 int compare_output(const compare_options *o, const gate_comparison *comparison, const char *results);
 
+/* Writes one report, unless the path is NULL or leads to a database; an exit code. */
+int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg);
+
 /* The files alone; CLI_DONE, or CLI_USAGE when one cannot be written. */
 int compare_write(const compare_reports *reports, const gate_comparison *comparison, const char *results);
 

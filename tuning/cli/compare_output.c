@@ -101,22 +101,27 @@ static page load_histories(const gate_comparison *c, const char *results) {
   return p;
 }
 
-static bool write_html(FILE *out, const gate_comparison *c, const char *results) {
-  page p = load_histories(c, results);
+typedef struct source {
+  const gate_comparison *comparison;
+  const char *results;
+} source;
+
+static bool write_html(FILE *out, const void *arg) {
+  const source *s = arg;
+  const gate_comparison *c = s->comparison;
+  page p = load_histories(c, s->results);
   const bool written = gate_report_html(out, c, p.histories, p.count, c->head->roofs, c->head->roof_count);
   for (size_t i = 0; i < p.count; i++) gate_history_free(&p.histories[i]);
   free(p.histories);
   return written;
 }
 
-typedef enum report { MARKDOWN, JUNIT, HTML } report;
+static bool write_markdown(FILE *out, const void *arg) {
+  return gate_report_markdown(out, ((const source *)arg)->comparison);
+}
 
-static bool write_one(FILE *out, report kind, const gate_comparison *c, const char *results) {
-  switch (kind) {
-  case MARKDOWN: return gate_report_markdown(out, c);
-  case JUNIT: return gate_report_junit(out, c);
-  default: return write_html(out, c, results);
-  }
+static bool write_junit(FILE *out, const void *arg) {
+  return gate_report_junit(out, ((const source *)arg)->comparison);
 }
 
 /* Has the file at `path` what no report may take the place of? */
@@ -130,17 +135,16 @@ static bool is_result_file(const char *path) {
   return whole && memcmp(header, "SQLite format 3", sizeof header) == 0;
 }
 
-/* An exit code; path NULL: nothing to do. */
-static int write_report(const char *path, report kind, const gate_comparison *c, const char *results) {
+int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg) {
   if (!path) return CLI_DONE;
-  if (strcmp(path, "-") == 0) return write_one(stdout, kind, c, results) ? CLI_DONE : CLI_USAGE;
+  if (strcmp(path, "-") == 0) return write(stdout, arg) ? CLI_DONE : CLI_USAGE;
   if (is_result_file(path)) {
     cli_error("%s is a database; a report would overwrite it: name another file", path);
     return CLI_USAGE;
   }
   errno = 0;
   FILE *out = fopen(path, "w");
-  bool written = out && write_one(out, kind, c, results);
+  bool written = out && write(out, arg);
   const int error = errno;
   if (out && fclose(out) != 0) written = false;
   if (!written) cli_error("cannot write %s: %s", path, strerror(errno ? errno : error));
@@ -159,9 +163,10 @@ static bool regressed(const gate_comparison *c) {
 }
 
 int compare_write(const compare_reports *r, const gate_comparison *c, const char *results) {
-  int code = write_report(r->markdown, MARKDOWN, c, results);
-  if (code == CLI_DONE) code = write_report(r->junit, JUNIT, c, results);
-  return code == CLI_DONE ? write_report(r->html, HTML, c, results) : code;
+  const source s = {c, results};
+  int code = compare_write_file(r->markdown, write_markdown, &s);
+  if (code == CLI_DONE) code = compare_write_file(r->junit, write_junit, &s);
+  return code == CLI_DONE ? compare_write_file(r->html, write_html, &s) : code;
 }
 
 int compare_output(const compare_options *o, const gate_comparison *c, const char *results) {

@@ -12,6 +12,7 @@ void gate_case_free(gate_case *c) {
   free(c->device);
   free(c->mode);
   free(c->dtype);
+  free(c->peer_of);
   free(c->message);
   *c = (gate_case){.name = NULL};
 }

@@ -34,6 +34,7 @@ typedef struct gate_case {
   char *mode;          /* "hot", "cold", "hot+graph", "cold+graph" */
   char *dtype;         /* of flops; "-" */
   double bytes, flops; /* of one call; 0: not told */
+  char *peer_of;       /* the case that it was timed beside; NULL: none. No file keeps it */
   gate_case_state state;
   char *message; /* of a failed one; NULL else */
   gate_visit *visits;

@@ -57,7 +57,27 @@ static bool out_of_time(const gate_rounds *r, int round) {
   return most > 0 && spent_s(r) >= most;
 }
 
-/* The entries of the round in an order drawn anew. */
+static int by_place(const void *a, const void *b) {
+  const size_t *x = a, *y = b;
+  return x[1] != y[1] ? (x[1] > y[1]) - (x[1] < y[1]) : (x[2] > y[2]) - (x[2] < y[2]);
+}
+
+/* Brings peers together, where the first of them stands; among them the order stays. */
+static void gather_peers(const gate_rounds *r, size_t *order, size_t count) {
+  size_t(*places)[3] = gate_alloc(count, sizeof *places), *first = gate_alloc(r->count, sizeof *first);
+  for (size_t i = count; i > 0; i--) first[r->entries[order[i - 1]].group] = i - 1;
+  for (size_t i = 0; i < count; i++) {
+    places[i][0] = order[i];
+    places[i][1] = first[r->entries[order[i]].group];
+    places[i][2] = i;
+  }
+  qsort(places, count, sizeof *places, by_place);
+  for (size_t i = 0; i < count; i++) order[i] = places[i][0];
+  free(first);
+  free(places);
+}
+
+/* The entries of the round in an order drawn anew, peers one after the other. */
 static size_t draw_order(gate_rounds *r, int round, size_t *order) {
   size_t count = 0;
   for (size_t i = 0; i < r->count; i++)
@@ -67,6 +87,7 @@ static size_t draw_order(gate_rounds *r, int round, size_t *order) {
     order[i - 1] = order[other];
     order[other] = kept;
   }
+  if (r->grouped) gather_peers(r, order, count);
   return count;
 }
 
@@ -79,6 +100,7 @@ static void tell(gate_rounds *r, const gate_entry *e, int round, int rounds, int
 static char *one_round(gate_rounds *r, int round, int rounds, int look) {
   char *error = r->listed ? NULL : start_all(r);
   size_t *order = gate_alloc(r->count, sizeof *order);
+  r->round_draw = gate_random(&r->random);
   const size_t count = draw_order(r, round, order);
   r->total = r->done + count * (size_t)(rounds - round);
   for (size_t i = 0; !error && i < count && !gate_interrupted(&r->schedule.limits); i++) {

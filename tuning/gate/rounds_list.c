@@ -34,7 +34,7 @@ static gate_entry *add(gate_rounds *r, const gate_case *c) {
   gate_case_index_add(&r->index, c, r->count);
   if (r->count == r->room) r->entries = gate_grow(r->entries, r->room = r->room ? 2 * r->room : 64, sizeof *r->entries);
   gate_entry *e = &r->entries[r->count++];
-  *e = (gate_entry){.active = true};
+  *e = (gate_entry){.active = true, .group = r->count - 1};
   for (int side = 0; side < GATE_SIDES; side++) e->at[side] = e->index[side] = GATE_NOWHERE;
   return e;
 }
@@ -46,6 +46,18 @@ static void give(gate_rounds *r, gate_entry *e, int side, gate_case *c) {
   e->at[side] = run->case_count;
   run->cases[run->case_count++] = *c;
   *c = (gate_case){0};
+}
+
+/* The case that this one is a peer of is in the same list, before it, unless the filter left it out. */
+static void join_group(gate_rounds *r, gate_entry *e, int side, size_t source) {
+  const char *of = gate_entry_case(r, e, side)->peer_of;
+  for (size_t i = 0; of && i < r->count; i++) {
+    const gate_case *c = gate_entry_case(r, &r->entries[i], side);
+    if (!c || r->entries[i].source[side] != source || strcmp(c->name, of) != 0) continue;
+    e->group = i;
+    r->grouped = true;
+    return;
+  }
 }
 
 /* A verdict is of one thing: no two cases of a side are alike. None comes in once samples are taken: pointers to cases stay
@@ -62,6 +74,7 @@ static char *note(gate_rounds *r, int side, size_t source, gate_case *cases, siz
     if (e->at[side] == GATE_NOWHERE) {
       give(r, e, side, &cases[i]);
       e->source[side] = source;
+      join_group(r, e, side, source);
     }
     if (e->source[side] == source && e->index[side] == GATE_NOWHERE) e->index[side] = i;
   }

@@ -17,6 +17,7 @@ typedef struct gate_entry {
   size_t index[GATE_SIDES];  /* in that source's present process; GATE_NOWHERE: not there */
   int failures[GATE_SIDES];
   int opened[GATE_SIDES];
+  size_t group;     /* the entry that this one is a peer of; itself: of none */
   bool active;      /* in the rounds to come */
   double round_s;   /* what its last round took on all sides; 0: not known */
   int samples;      /* in that round */
@@ -38,8 +39,9 @@ struct gate_rounds {
   gate_case_index index; /* of the entries */
   gate_yardstick *yardsticks;
   size_t yardstick_count;
-  uint64_t random;
-  bool listed; /* the processes of the first round run already */
+  uint64_t random, round_draw; /* the latter anew in every round */
+  bool grouped;                /* some entries are peers */
+  bool listed;                 /* the processes of the first round run already */
   int64_t start_ns;
   size_t done, total; /* visits, for gate_step */
 };

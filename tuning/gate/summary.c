@@ -33,3 +33,19 @@ void gate_case_summary(const gate_case *c, double *ns, double *spread) {
   if (ns) *ns = middle;
   if (spread) *spread = deviation;
 }
+
+/* Visits come in the order of their rounds. */
+double gate_case_ratio(const gate_case *c, const gate_case *other) {
+  double *ratios = gate_alloc((size_t)c->visit_count + 1, sizeof *ratios);
+  int count = 0;
+  for (int i = 0, j = 0; i < c->visit_count && j < other->visit_count;) {
+    const gate_visit *mine = &c->visits[i], *theirs = &other->visits[j];
+    const double one = gate_visit_value(mine), base = gate_visit_value(theirs);
+    if (mine->round == theirs->round && one > 0 && base > 0) ratios[count++] = one / base;
+    i += mine->round <= theirs->round;
+    j += theirs->round <= mine->round;
+  }
+  const double ratio = count ? median(ratios, count) : 0;
+  free(ratios);
+  return ratio;
+}

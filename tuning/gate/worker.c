@@ -113,17 +113,20 @@ static char *greet(worker *w) {
 static bool read_case(const worker *w, size_t index, gate_case *out) {
   double number, bytes, flops;
   char *const *words = w->lines.words;
-  if (!is(w, "case", 8) || !gate_lines_number(&w->lines, 1, 0, CASES_MOST, &number) || (size_t)number != index ||
-      !gate_lines_number(&w->lines, 5, 0, BIG, &bytes) || !gate_lines_number(&w->lines, 6, 0, BIG, &flops))
+  const int count = w->lines.word_count;
+  if ((!is(w, "case", 8) && !is(w, "case", 9)) || !gate_lines_number(&w->lines, 1, 0, CASES_MOST, &number) ||
+      (size_t)number != index || !gate_lines_number(&w->lines, 5, 0, BIG, &bytes) ||
+      !gate_lines_number(&w->lines, 6, 0, BIG, &flops))
     return false;
-  for (int i = 2; i < 8; i++)
+  for (int i = 2; i < count; i++)
     if (!*words[i]) return false;
   *out = (gate_case){.name = gate_copy(words[2]),
                      .device = gate_copy(words[3]),
                      .mode = gate_copy(words[4]),
                      .bytes = bytes,
                      .flops = flops,
-                     .dtype = gate_copy(words[7])};
+                     .dtype = gate_copy(words[7]),
+                     .peer_of = count > 8 ? gate_copy(words[8]) : NULL};
   return true;
 }
 

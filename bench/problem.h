@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * problem.h: a GEMM of a workload as the programs beside vendors need it: every size explicit, where operands may lie, random
+ * numbers for them. What cannot go on ends the program with a message. */
+#ifndef BENCH_PROBLEM_H
+#define BENCH_PROBLEM_H
+
+#include <attune/attune.h>
+
+typedef struct bench_problem {
+  char name[64];
+  char text[ATTUNE_PROBLEM_CHARS];
+  attune_gemm_problem gemm;  /* column-major; every size explicit, broadcast strides 0: as vendors' calls take it */
+  attune_gemm_problem given; /* the same as attune takes it: broadcast strides are ATTUNE_BROADCAST */
+  size_t bytes_a, bytes_b, bytes_d; /* from the first element to the end of the last */
+} bench_problem;
+
+/* Where operands lie: each starts at an odd multiple of `alignment`, `spacing` bytes of nothing between two of them. */
+typedef struct bench_place {
+  size_t alignment, spacing;
+} bench_place;
+
+void bench_problem_read(bench_problem *out, const attune_workload_entry *entry);
+/* Where operands 0 (A), 1 (B) and 2 (D) of set `set` start in an area; returns the end. */
+size_t bench_lay_out(const bench_problem *problem, bench_place place, int set, size_t out[3]);
+
+/* Uniform in [-1,1]: f64, f32, bf16 and f16, the latter on a grid of 2^-11. */
+void bench_random_fill(void *to, attune_dtype dtype, size_t bytes, uint64_t seed);
+/* The same in memory of its own, at a multiple of 4096 bytes. */
+void *bench_random_new(attune_dtype dtype, size_t bytes, uint64_t seed);
+
+#endif
