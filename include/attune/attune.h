@@ -4,6 +4,7 @@
 #define ATTUNE_H
 
 #include <attune/bench.h>
+#include <attune/check.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
 #include <attune/evaluation.h>

@@ -200,6 +200,7 @@ const at_backend at_cuda_backend = {
     .stream_synchronize = at_cuda_stream_synchronize,
     .stream_wait = at_cuda_stream_wait,
     .stream_capturing = at_cuda_stream_capturing,
+    .stream_joins = at_cuda_stream_joins,
     .event_open = at_cuda_event_open,
     .event_close = at_cuda_event_close,
     .event_record = at_cuda_event_record,

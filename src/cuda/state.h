@@ -81,6 +81,7 @@ attune_status at_cuda_stream_synchronize(attune_stream *stream);
 attune_status at_cuda_stream_call(attune_stream *stream, attune_call_fn fn, void *user);
 attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event);
 bool at_cuda_stream_capturing(attune_stream *stream);
+bool at_cuda_stream_joins(const attune_stream *stream);
 attune_status at_cuda_event_open(attune_event *event);
 void at_cuda_event_close(attune_event *event);
 attune_status at_cuda_event_record(attune_event *event, attune_stream *stream);
