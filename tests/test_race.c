@@ -205,7 +205,8 @@ static void test_elementwise_plan(void **state) {
   float *m = calloc(64, sizeof *m);
   const int64_t every_second = 2, reversed = -1;
   const attune_tensor out = {.data = m, .dtype = ATTUNE_F32, .dims = 1, .sizes = {8}, .strides = &every_second};
-  const attune_tensor in = {.name = "x", .data = m + 40, .dtype = ATTUNE_F32, .dims = 1, .sizes = {8}, .strides = &reversed};
+  const attune_tensor in = {
+      .name = "x", .data = m + 40, .dtype = ATTUNE_F32, .dims = 1, .sizes = {8}, .strides = &reversed};
   const attune_elementwise_operands o = {.outputs = &out, .output_count = 1, .inputs = &in, .input_count = 1};
   attune_plan *plan = NULL;
   (void)state;
@@ -434,11 +435,17 @@ static int stop(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(test_second_stream), TEST(test_copies_and_fills),
-                                     TEST(test_gemm),          TEST(test_gemm_plan),
-                                     TEST(test_elementwise_plan), TEST(test_frees),
-                                     TEST(test_host),          TEST(test_graphs),
-                                     TEST(test_log_once),      TEST(test_function_of_stream),
-                                     TEST(test_arguments),     TEST(test_threads)};
+  const struct CMUnitTest tests[] = {TEST(test_second_stream),
+                                     TEST(test_copies_and_fills),
+                                     TEST(test_gemm),
+                                     TEST(test_gemm_plan),
+                                     TEST(test_elementwise_plan),
+                                     TEST(test_frees),
+                                     TEST(test_host),
+                                     TEST(test_graphs),
+                                     TEST(test_log_once),
+                                     TEST(test_function_of_stream),
+                                     TEST(test_arguments),
+                                     TEST(test_threads)};
   return cmocka_run_group_tests(tests, start, stop);
 }

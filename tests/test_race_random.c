@@ -10,7 +10,7 @@
 
 #include "src/watch.h"
 
-enum { STREAMS = 4, EVENTS = 4, SLOTS = 3, OPS = 48, NODES = 256, WORDS = NODES / 64, USES = 256, BYTES = 64 };
+enum { STREAMS = 4, EVENTS = 4, SLOTS = 3, OPS = 48, NODES = 512, WORDS = NODES / 64, USES = 256, BYTES = 64 };
 
 static attune_device *host;
 static attune_stream *streams[STREAMS]; /* the last two are for captures only while one is made */
@@ -83,7 +83,8 @@ static bool now_frees;
 static bool race_of(const use *earlier, const use *later) {
   if (earlier->slot != later->slot || !(earlier->mask & later->mask)) return false;
   if (!earlier->writes && !later->writes && !now_frees) return false;
-  return now_frees ? !has(&now_after, earlier->node) : earlier->node != later->node && !has(&before[later->node], earlier->node);
+  return now_frees ? !has(&now_after, earlier->node)
+                   : earlier->node != later->node && !has(&before[later->node], earlier->node);
 }
 
 static void hear(void *user, const attune_race *race) {
@@ -203,8 +204,7 @@ static void op_slot(void) {
     keep();
   } else {
     const attune_use u = {"slot", slot_pointer[i], 100, draw(2) ? ATTUNE_WRITES : ATTUNE_READS};
-    now[now_count++] =
-        (use){.node = give(s), .op = op, .slot = i, .mask = 1, .writes = u.access == ATTUNE_WRITES};
+    now[now_count++] = (use){.node = give(s), .op = op, .slot = i, .mask = 1, .writes = u.access == ATTUNE_WRITES};
     expect();
     snprintf(name, sizeof name, "op %d.0", op);
     OK(attune_note_use(streams[s], name, &u, 1));
@@ -248,13 +248,14 @@ static void op_order(void) {
 
 /* A capture of two streams in one operation, and what a replay of it uses. */
 static use captured[USES];
-static int captured_count;
+static int captured_count, races_of_captures;
 static attune_graph *graph;
 
 static void op_capture(void) {
   use outside[USES];
   int inside[2], saved = use_count;
   if (graph) return;
+  const int before_it = (int)attune_race_count();
   memcpy(outside, uses, sizeof uses);
   use_count = 0;
   OK(attune_graph_create(&graph, host));
@@ -273,6 +274,7 @@ static void op_capture(void) {
   }
   OK(attune_stream_wait_stream(streams[2], streams[3]));
   OK(attune_graph_capture_end(graph, streams[2]));
+  races_of_captures += (int)attune_race_count() - before_it;
   memcpy(captured, uses, sizeof uses);
   captured_count = use_count;
   memcpy(uses, outside, sizeof uses);
@@ -292,21 +294,40 @@ static void op_replay(void) {
   keep();
 }
 
-static void run_op(void) {
-  const unsigned kind = draw(16);
+/* Every stream comes after all that was given so far. */
+static void wait_all(void) {
+  for (int i = 1; i < STREAMS; i++) {
+    OK(attune_stream_wait_stream(streams[0], streams[i]));
+    last[0] = new_node(last[0], last[i], host_node);
+  }
+  for (int i = 1; i < STREAMS; i++) {
+    OK(attune_stream_wait_stream(streams[i], streams[0]));
+    last[i] = new_node(last[i], last[0], host_node);
+  }
+}
+
+/* In an ordered program the host makes no use of its own: only waits for it would order that. */
+static void run_op(bool ordered) {
+  const unsigned kind = ordered ? 5 + draw(11) : draw(16);
+  if (ordered) wait_all();
   told = expected = 0;
-  if (kind < 5) op_touch();
-  else if (kind < 9) op_slot();
-  else if (kind < 14) op_order();
-  else if (kind < 15) op_capture();
-  else op_replay();
+  if (kind < 5)
+    op_touch();
+  else if (kind < 9)
+    op_slot();
+  else if (kind < 14)
+    op_order();
+  else if (kind < 15)
+    op_capture();
+  else
+    op_replay();
   if (wrong || (told > 0) == (expected > 0)) return;
   wrong = true;
   snprintf(why, sizeof why, "op %d: told %d, expected %d", op, told, expected);
 }
 
 static void start_program(void) {
-  node_count = use_count = captured_count = 0;
+  node_count = use_count = captured_count = races_of_captures = 0;
   host_node = new_node(-1, -1, -1);
   for (int i = 0; i < STREAMS; i++) last[i] = -1;
   for (int i = 0; i < EVENTS; i++) event_node[i] = -1;
@@ -330,18 +351,21 @@ static void test_programs(void **state) {
   const char *asked = getenv("ATTUNE_TEST_RACES");
   const int programs = asked ? atoi(asked) : 200;
   uint64_t races = 0;
-  int racy = 0;
+  int racy = 0, ordered_races = 0;
   (void)state;
   for (int program = 0; program < programs; program++) {
     seed = (uint64_t)program * 2654435761u + 12345;
     start_program();
-    for (op = 0; op < OPS && !wrong; op++) run_op();
+    const bool ordered = program % 4 == 0;
+    for (op = 0; op < OPS && !wrong; op++) run_op(ordered);
     races += attune_race_count();
     racy += attune_race_count() > 0;
+    if (ordered) ordered_races += (int)attune_race_count() - races_of_captures;
     end_program();
     if (wrong) fail_msg("program %d: %s", program, why);
   }
   printf("%d programs, %d of them with races, %llu races\n", programs, racy, (unsigned long long)races);
+  assert_int_equal(ordered_races, 0);
   assert_true(racy > programs / 4);
 }
 

@@ -41,11 +41,11 @@ typedef struct attune_race_use {
 /* Two uses of the same memory that nothing orders, in the order of their calls. */
 typedef struct attune_race {
   attune_race_use first, second;
-  const void *allocation;       /* the memory of attune_alloc or attune_pinned_alloc that it lies in; NULL: none */
-  size_t allocation_bytes;      /* rounded up */
+  const void *allocation;        /* the memory of attune_alloc or attune_pinned_alloc that it lies in; NULL: none */
+  size_t allocation_bytes;       /* rounded up */
   const char *allocation_stream; /* "" when there is none */
-  const char *remedy;           /* a call that would order them */
-  const char *text;             /* all of it, in one line */
+  const char *remedy;            /* a call that would order them */
+  const char *text;              /* all of it, in one line */
 } attune_race;
 
 /* Called in the thread whose call is the second use, after that call went well and without a lock. It may make calls. */

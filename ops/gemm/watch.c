@@ -7,7 +7,7 @@
 
 /* Columns of `rows` elements, ld apart, in matrices that are `stride` apart. */
 static at_touch matrix(const char *name, const void *data, attune_dtype dtype, int64_t rows, int64_t cols, int64_t ld,
-                     int64_t stride, int64_t batch) {
+                       int64_t stride, int64_t batch) {
   const int64_t size = (int64_t)attune_dtype_size(dtype);
   return (at_touch){.operand = name,
                     .data = data,
@@ -29,10 +29,10 @@ void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operand
   if (reads_c && g->c == AT_C_SEPARATE)
     uses[count++] = matrix("c", o->c, out, g->m, g->n, g->ldc, g->stride_c, g->batch);
   if (!scaled) {
-    uses[count++] = matrix(swap ? "b" : "a", o->a, in, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a,
-                           g->batch);
-    uses[count++] = matrix(swap ? "a" : "b", o->b, in, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b,
-                           g->batch);
+    uses[count++] =
+        matrix(swap ? "b" : "a", o->a, in, at_gemm_rows_a(g), at_gemm_cols_a(g), g->lda, g->stride_a, g->batch);
+    uses[count++] =
+        matrix(swap ? "a" : "b", o->b, in, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b, g->batch);
   }
   at_watch_use(stream, "attune_gemm", uses, count);
 }

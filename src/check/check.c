@@ -39,10 +39,10 @@ attune_status attune_note_use(attune_stream *stream, const char *name, const att
     attune_status status = check_use(&uses[i], i);
     if (status != ATTUNE_OK) return status;
     all[i] = (at_touch){.operand = uses[i].name ? uses[i].name : "",
-                      .data = uses[i].pointer,
-                      .element = uses[i].bytes,
-                      .reads = (uses[i].access & ATTUNE_READS) != 0,
-                      .writes = (uses[i].access & ATTUNE_WRITES) != 0};
+                        .data = uses[i].pointer,
+                        .element = uses[i].bytes,
+                        .reads = (uses[i].access & ATTUNE_READS) != 0,
+                        .writes = (uses[i].access & ATTUNE_WRITES) != 0};
   }
   if (at_watched_races()) at_watch_use(stream, name, all, count);
   return ATTUNE_OK;

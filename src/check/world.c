@@ -57,8 +57,7 @@ bool at_world_access(at_world *world, const at_access *access, const at_clock *c
     at_access *earlier = (at_access *)each;
     next = each->next;
     if (earlier->position > at_clock_get(clock, earlier->line)) {
-      if (conflict(earlier, access))
-        found(earlier, access, allocation_at(world, access->span.start, access->span.end));
+      if (conflict(earlier, access)) found(earlier, access, allocation_at(world, access->span.start, access->span.end));
     } else if (seen_by_host(world, earlier) || stands_for(access, earlier)) {
       drop(world, earlier);
     }

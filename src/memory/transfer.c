@@ -8,7 +8,7 @@
 static attune_status note_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   const attune_status status = stream->device->backend->copy(stream, destination, source, bytes);
   const at_touch uses[] = {at_watch_bytes("destination", destination, bytes, true),
-                         at_watch_bytes("source", source, bytes, false)};
+                           at_watch_bytes("source", source, bytes, false)};
   if (status == ATTUNE_OK) at_watch_use(stream, "attune_copy", uses, 2);
   return status;
 }
