@@ -4,6 +4,7 @@
 #define AT_BACKEND_H
 
 #include <attune/memory.h>
+#include <attune/telemetry.h>
 
 #include "src/support.h"
 
@@ -35,6 +36,10 @@ typedef struct at_backend {
   int (*relax)(const attune_device *device);
   void (*restore)(int before);
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
+  /* Fills in what it knows; the rest stays. And the processes that compute. NULL: it knows nothing. */
+  void (*telemetry)(attune_device *device, attune_telemetry *out);
+  attune_status (*profiler)(attune_device *device, bool start); /* of all devices of this kind. NULL: there is none */
+  attune_status (*each_process)(attune_device *device, attune_device_process_fn fn, void *user);
   /* Its own libraries, besides those of the ops; the last return value of `fn`. */
   int (*each_library)(attune_library_fn fn, void *user);
 

@@ -43,6 +43,7 @@ static void build_table(void) {
 #endif
   add_device(&at_host_backend, 0);
   at_watch_start();
+  at_trace_begin();
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 

@@ -143,7 +143,10 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
+  if (AT_LIKELY(!at_watched())) return graph->device->backend->graph_launch(graph->made, stream);
+  const bool named = at_watch_name("attune_graph_replay %zu nodes", attune_graph_node_count(graph));
   status = graph->device->backend->graph_launch(graph->made, stream);
+  at_watch_name_end(named);
   if (at_watched_races() && status == ATTUNE_OK) at_watch_replay(&graph->watched, stream);
   return status;
 }

@@ -71,6 +71,12 @@ void at_watch_capture_end(struct at_capture *capture, void **graph, bool kept);
 void at_watch_replay(void *const *graph, attune_stream *stream);
 void at_watch_graph_gone(void **graph);
 
+/* A range in a profiler's time line, of the calling thread: the call that it is in, if somebody wants names. end takes what
+ * name gave. */
+bool at_watch_name(const char *format, ...) AT_PRINTF(1, 2);
+void at_watch_name_end(bool named);
+void at_trace_begin(void); /* as at_watch_start, of the names */
+
 /* Starts what the environment asks for. Called once, when the devices are known. */
 void at_watch_start(void);
 

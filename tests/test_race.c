@@ -12,6 +12,7 @@
 static attune_device *host;
 static attune_stream *a, *b;
 static attune_tuner *tuner;
+static const char *program; /* this one's file */
 
 static struct {
   int count;
@@ -419,6 +420,35 @@ static void test_threads(void **state) {
   free(memory);
 }
 
+/* A program that knows nothing of the check. */
+static int plain_program(void) {
+  attune_stream *one = NULL, *two = NULL;
+  char memory[64];
+  OK(attune_device_get(&host, "host"));
+  OK(attune_stream_create(&one, host));
+  OK(attune_stream_create(&two, host));
+  OK(attune_fill(one, memory, 1, sizeof memory));
+  OK(attune_fill(two, memory, 2, sizeof memory));
+  attune_stream_destroy(one);
+  attune_stream_destroy(two);
+  return 0;
+}
+
+static void test_environment(void **state) {
+  static const char *const values[] = {"races", "off", ""};
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    char command[600], line[1200] = "";
+    snprintf(command, sizeof command, "ATTUNE_CHECK=%s '%s' plain 2>&1", values[i], program);
+    FILE *from = popen(command, "r");
+    assert_non_null(from);
+    const char *got = fgets(line, sizeof line, from);
+    assert_int_equal(pclose(from), 0);
+    assert_int_equal(got != NULL, i == 0);
+    if (i == 0) assert_non_null(strstr(line, "race: attune_fill writes destination, 64 bytes"));
+  }
+}
+
 static int start(void **state) {
   (void)state;
   const attune_tuner_options options = {.database = ":memory:"};
@@ -434,7 +464,9 @@ static int stop(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "plain") == 0) return plain_program();
+  program = argv[0];
   const struct CMUnitTest tests[] = {TEST(test_second_stream),
                                      TEST(test_copies_and_fills),
                                      TEST(test_gemm),
@@ -446,6 +478,7 @@ int main(void) {
                                      TEST(test_log_once),
                                      TEST(test_function_of_stream),
                                      TEST(test_arguments),
-                                     TEST(test_threads)};
+                                     TEST(test_threads),
+                                     cmocka_unit_test(test_environment)};
   return cmocka_run_group_tests(tests, start, stop);
 }

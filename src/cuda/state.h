@@ -136,7 +136,12 @@ bool at_cuda_driver_call(void *out, const char *name);
 bool at_cuda_is_current(const attune_device *device);
 void at_cuda_remember_context(const attune_device *device);
 
+/* profiler.c */
+attune_status at_cuda_profiler(attune_device *device, bool start);
+
 /* telemetry.c */
 attune_status at_cuda_clock_state(attune_device *device, at_clock_state *out);
+void at_cuda_telemetry(attune_device *device, attune_telemetry *out);
+attune_status at_cuda_each_process(attune_device *device, attune_device_process_fn fn, void *user);
 
 #endif

@@ -104,12 +104,15 @@ static const char *name_of(const at_random_call *call) {
 
 static attune_status run(attune_generator *generator, attune_stream *stream, at_random_call *call) {
   if (call->count == 0) return ATTUNE_OK;
+  if (AT_LIKELY(!at_watched())) return give(generator, stream, call);
+  const attune_dtype dtype = (attune_dtype)call->dtype;
+  const char *name = name_of(call);
+  const bool named = at_watch_name("%s %s %llu", name, attune_dtype_name(dtype), (unsigned long long)call->count);
   const attune_status status = give(generator, stream, call);
-  if (!at_watched_races() || status != ATTUNE_OK) return status;
-  const at_touch use =
-      at_watch_bytes("pointer", call->out, call->count * attune_dtype_size((attune_dtype)call->dtype), true);
-  at_watch_use(stream, name_of(call), &use, 1);
-  return ATTUNE_OK;
+  at_watch_name_end(named);
+  const at_touch use = at_watch_bytes("pointer", call->out, call->count * attune_dtype_size(dtype), true);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, name, &use, 1);
+  return status;
 }
 
 static at_random_call new_call(int distribution, void *pointer, attune_dtype dtype, size_t count) {
