@@ -44,6 +44,7 @@ static shape shape_of(const at_gemm *g) {
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const shape s = shape_of(g);
+  if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
   return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535;
 }
 
@@ -117,7 +118,8 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double uneven = whole / mine * (blocks < processors ? processors / blocks : 1.0);
   const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
   const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
-  const double memory = large / (4.25e6 * (processors / 132.0)) / (flight < 1.0 ? flight : 1.0);
+  const double small = tiles_m * tiles_n * c->cols * (double)s->k * s->in * (double)s->batch;
+  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.8 * small) / (4.25e6 * (processors / 132.0));
   const double products = tiles_m * rows * tiles_n * c->cols * (double)s->k * (double)s->batch / processors;
   const double depth = (double)s->k / 32.0 / s->wide * tiles_m * rows * tiles_n * (double)s->batch / processors;
   double sums, shared;
@@ -134,8 +136,9 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double compute = above(sums, shared) * cycle;
   const double chunk = (double)chunk_of(s, c) * small_bytes(s, c) / (warps * 32.0) / 4.0 * 12.0 * cycle / 8.0;
   const double after = (double)rows * c->cols * (c->warps_k + c->split) / (warps * 32.0) * 3.0 * cycle;
-  return (above(memory, compute) + 0.15 * (memory < compute ? memory : compute)) * uneven + 1.5 + chunk + after +
-         (c->split > 1 ? 0.7 : 0.0);
+  const double each = 1.0 + chunk + after + (c->split > 1 ? 0.7 : 0.0); /* of a block */
+  return (above(memory, compute) + 0.15 * (memory < compute ? memory : compute)) * uneven + 0.5 +
+         each * (1.0 + 0.6 * (whole / busy - 1.0));
 }
 
 static bool format(at_configuration *out, const choice *c) {
