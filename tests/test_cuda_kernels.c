@@ -25,7 +25,7 @@ static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32},   {ATTUNE_F64,
                                         {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
 static int draw(int count) {
-  return (int)(random_bits() >> 20) % count;
+  return (int)((random_bits() >> 20) % (uint64_t)count);
 }
 
 /* What all problems have in common; `number` walks through dtypes and transposes. */

@@ -103,17 +103,10 @@ void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *prob
 }
 
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const at_gemm *g = at_gemm_of(plan->problem);
-  const at_gemm_operands *o = operands;
   const kernel_plan *s = plan->state;
   at_gemm_arguments arguments = s->arguments;
   at_cuda_scope scope;
-  arguments.a = s->swapped ? o->b : o->a;
-  arguments.b = s->swapped ? o->a : o->b;
-  arguments.c = g->c == AT_C_SEPARATE ? o->c : o->d;
-  arguments.d = o->d;
-  arguments.alpha = o->alpha;
-  arguments.beta = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta);
+  at_gemm_bind(&arguments, at_gemm_of(plan->problem), s->swapped, operands);
   attune_status status = at_cuda_enter(&scope, plan->device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   status = at_jit_launch(s->kernel, &s->config, &arguments, stream);

@@ -153,6 +153,8 @@ AT_INLINE uint4 at_stream16(const char *p) {
   return x;
 }
 
+extern __shared__ uint4 at_room[]; /* dynamic shared memory */
+
 /* ---- warps and tensor cores ---- */
 
 template <int THREADS> AT_INLINE void at_team_wait(int team) {

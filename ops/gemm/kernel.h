@@ -66,6 +66,9 @@ void at_gemm_recipe_start(at_gemm_recipe *recipe, const at_gemm *g);
 /* The widest load, 1 to 16 bytes, that a matrix's pointer, columns and matrices of the batch permit. */
 int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride);
 
+/* A call's operands: pointers and scalars. */
+void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);
+
 /* The kernel's text into *out, to be freed. OUT_OF_MEMORY. */
 attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe);
 

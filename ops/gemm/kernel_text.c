@@ -37,6 +37,15 @@ void at_gemm_recipe_start(at_gemm_recipe *recipe, const at_gemm *g) {
   at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
 }
 
+void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *o) {
+  out->a = swapped ? o->b : o->a;
+  out->b = swapped ? o->a : o->b;
+  out->c = g->c == AT_C_SEPARATE ? o->c : o->d;
+  out->d = o->d;
+  out->alpha = o->alpha;
+  out->beta = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta);
+}
+
 int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride) {
   uint64_t bits = g->alignment | 16u;
   if (columns > 1) bits |= (uint64_t)ld * element;

@@ -53,8 +53,6 @@ constexpr int PITCH = CHUNK + 32;
 #define STRIDE_K (STEP * WARPS_K) /* of k, by a block at a time */
 #define UNIT_K (STRIDE_K < 16 ? 16 : STRIDE_K) /* of k, where a block of the cluster may begin */
 
-extern __shared__ uint4 at_room[];
-
 /* A place of L from which a thread loads. */
 struct at_lane {
   const char *from; /* of the first load, at k = 0 */

@@ -42,8 +42,6 @@ constexpr int PITCH_A = at_pitch(INNER_A * SIZE), PITCH_B = at_pitch(INNER_B * S
 constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B,
               STAGE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0), TEAM_BYTES = STAGES * STAGE_BYTES + PITCH_D * N;
 
-extern __shared__ uint4 at_room[];
-
 /* A matrix of `outer` lines of `bytes` bytes into lines PITCH apart, with zeros up to OUTER lines of LINE bytes. */
 template <int LINE, int OUTER, int PITCH, int BYTES>
 AT_INLINE void at_fetch(char *to, const char *from, at_i64 ld, int bytes, int outer, int thread) {
