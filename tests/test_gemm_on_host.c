@@ -91,6 +91,20 @@ static void write_kernel(const job *j, int number) {
   free(text);
 }
 
+/* Any configuration at all: most are none for a problem. */
+static void draw_configuration(at_configuration *out, const at_gemm_kernels *family) {
+  size_t at = 0;
+  if (family == &at_gemm_tiny_family)
+    assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,stages=%d,grid=%s", 1 << draw(7), 1 << draw(7),
+                          1 + draw(8), 1 + draw(4), draw(2) ? "stays" : "whole"));
+  else
+    assert_true(at_append(out->text, sizeof out->text, &at, "form=%s,columns=%d,per=%d,warps=%dx%d,splitk=%d,ahead=%d",
+                          draw(3) == 0   ? "rows"
+                          : draw(2) == 0 ? "depth"
+                                         : "tensor",
+                          1 << draw(7), 1 << draw(4), 1 << draw(4), 1 << draw(5), 1 << draw(4), 1 << draw(4)));
+}
+
 static void add(const at_gemm_kernels *family, const shape *s) {
   static at_configuration list[ROOM];
   job *j = &jobs[job_count];
@@ -99,11 +113,16 @@ static void add(const at_gemm_kernels *family, const shape *s) {
   if (!family->supports(&g, &machine)) return;
   const int count = family->candidates(&g, &machine, list, ROOM);
   assert_true(count > 0);
-  for (int tries = 0; tries < 50; tries++) {
+  const bool any = draw(2);
+  for (int tries = 0; tries < 500; tries++) {
     j->family = family;
     j->s = *s;
     j->configuration = list[draw(count)];
-    assert_true(family->recipe(&j->recipe, &g, &machine, &j->configuration));
+    if (any && tries < 400) draw_configuration(&j->configuration, family);
+    if (!family->recipe(&j->recipe, &g, &machine, &j->configuration)) {
+      assert_true(any && tries < 400);
+      continue;
+    }
     const unsigned ranks = j->recipe.config.cluster[0] ? j->recipe.config.cluster[0] : 1;
     if (ranks * j->recipe.config.block[0] > MOST_THREADS) continue;
     write_kernel(j, job_count++);

@@ -6,7 +6,7 @@
 
 #include "gemm_skinny_cuh.h"
 
-enum { MOST = 64, MOST_CHOICES = 40, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 65536 };
+enum { MOST = 64, MOST_CHOICES = 64, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 65536 };
 
 static const char *const forms[] = {"rows", "depth", "tensor"};
 

@@ -152,7 +152,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
         count = insert(list, count, MOST_CHOICES, &c);
       }
   int given = 0;
-  for (int i = 0; i < count && given < max && given < 24; i++)
+  for (int i = 0; i < count && given < max; i++)
     if (format(&out[given], &list[i])) given++;
   return given;
 }
