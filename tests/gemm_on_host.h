@@ -26,6 +26,8 @@ struct host_copy {
 
 struct host_thread {
   ucontext_t context;
+  jmp_buf place; /* once begun: without the system calls of swapcontext */
+  bool begun;
   char *stack;
   bool done;
   unsigned rank, thread; /* block of the cluster, thread of the block */
@@ -36,6 +38,7 @@ struct host_thread {
 static host_thread host_threads[HOST_THREADS];
 static host_thread *host_me;
 static ucontext_t host_main;
+static jmp_buf host_back;
 static unsigned host_count, host_block, host_ranks;
 static uint4 host_rooms[HOST_RANKS][HOST_ROOM / 16];
 static host_barrier host_warps[HOST_THREADS / 32], host_teams[HOST_RANKS][16], host_blocks[HOST_RANKS], host_cluster;
@@ -47,9 +50,7 @@ static const void *host_argument;
 #define at_room host_rooms[host_me->rank]
 
 static void host_yield() {
-  host_thread *me = host_me;
-  swapcontext(&me->context, &host_main);
-  (void)me;
+  if (_setjmp(host_me->place) == 0) _longjmp(host_back, 1);
 }
 
 static void host_wait(host_barrier *b, unsigned count) {
@@ -181,6 +182,15 @@ static void host_start() {
   host_body(host_argument);
   if (!host_me->open.empty()) abort();
   host_me->done = true;
+  _longjmp(host_back, 1);
+}
+
+/* On until it waits or is done. */
+static __attribute__((noinline)) void host_go_on() {
+  if (_setjmp(host_back) != 0) return;
+  if (host_me->begun) _longjmp(host_me->place, 1);
+  host_me->begun = true;
+  setcontext(&host_me->context);
 }
 
 /* All threads of `ranks` blocks, from block `first` on. */
@@ -196,7 +206,7 @@ static void host_run_cluster(place first, unsigned ranks, unsigned threads) {
     h->context.uc_stack.ss_size = HOST_STACK;
     h->context.uc_link = &host_main;
     makecontext(&h->context, host_start, 0);
-    h->done = false;
+    h->done = h->begun = false;
     h->groups.clear();
     h->rank = t / threads, h->thread = t % threads;
   }
@@ -207,7 +217,7 @@ static void host_run_cluster(place first, unsigned ranks, unsigned threads) {
       if (host_me->done) continue;
       threadIdx.x = host_me->thread;
       blockIdx = place{first.x + host_me->rank, first.y, first.z};
-      swapcontext(&host_main, &host_me->context);
+      host_go_on();
       more = more || !host_me->done;
     }
   }

@@ -17,6 +17,8 @@ static const struct {
                {"sm_100", {100, 148, 227 * 1024}},
                {"sm_120", {120, 170, 99 * 1024}}};
 
+static int spilled;
+
 /* Registers; 0 when this compiler does not know the architecture. */
 static int compile(const at_gemm_kernels *family, const at_gemm_recipe *recipe, size_t target, const char *what) {
   char *text = NULL, *report = NULL;
@@ -30,7 +32,10 @@ static int compile(const at_gemm_kernels *family, const at_gemm_recipe *recipe, 
   if (status == ATTUNE_UNSUPPORTED) return 0;
   if (status != ATTUNE_OK) fail_msg("%s for %s: %s", what, targets[target].name, attune_last_message());
   for (const char *at = report; at && (at = strstr(at, "bytes spill stores")); at++)
-    if (at[-2] != '0' || at[-3] != ' ') fail_msg("%s for %s spills: %s", what, targets[target].name, report);
+    if (at[-2] != '0' || at[-3] != ' ') {
+      print_message("%s for %s spills: %.24s\n", what, targets[target].name, at - 8);
+      spilled++;
+    }
   const char *used = report ? strstr(report, "Used ") : NULL;
   const int registers = used ? atoi(used + 5) : 1;
   free(report);
@@ -98,6 +103,7 @@ static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes
       }
   print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels, n.registers);
   assert_true(n.kernels > 5);
+  assert_int_equal(spilled, 0);
 }
 
 static int every(int usual) {

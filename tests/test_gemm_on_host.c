@@ -15,7 +15,7 @@
 #include "tests/child.h"
 #include "tests/cuda_gemm.h"
 
-enum { MOST = 4000, ROOM = 64, MOST_THREADS = 2048 };
+enum { MOST = 4000, ROOM = 64, MOST_THREADS = 512 };
 
 typedef struct job {
   const at_gemm_kernels *family;

@@ -46,7 +46,7 @@ constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B,
 template <int LINE, int OUTER, int PITCH, int BYTES>
 AT_INLINE void at_fetch(char *to, const char *from, at_i64 ld, int bytes, int outer, int thread) {
   constexpr int PIECES = LINE / BYTES;
-#pragma unroll
+#pragma unroll 4
   for (int i = thread; i < OUTER * PIECES; i += THREADS) {
     const int line = i / PIECES, at = i % PIECES * BYTES;
     if (EXACT) {
@@ -87,7 +87,7 @@ AT_INLINE void at_store(const at_arguments &a, const char *from, at_i64 matrix, 
   typedef at_pack<char, BYTES_D> piece;
   char *to = a.d + matrix * a.stride_d;
   const int bytes = a.m * SIZE_D;
-#pragma unroll
+#pragma unroll 4
   for (int i = thread; i < N * PIECES; i += THREADS) {
     const int line = i / PIECES, at = i % PIECES * BYTES_D;
     if (EXACT || (line < a.n && at + BYTES_D <= bytes)) {
