@@ -112,7 +112,7 @@ AT_INLINE void at_fetch(uint4 x[LOADS], const at_arguments &a, const at_lane &la
 /* CHUNK of k of S from `k` on, zeros beyond `end` and beyond the last column, into shared memory. */
 AT_INLINE void at_bring(at_small *to, const char *from, at_i64 ld, int k, int end, int cols) {
   constexpr int E = BYTES_S / SIZE, ALONG = SMALL_K ? CHUNK / E : COLS / E, ACROSS = SMALL_K ? COLS : CHUNK;
-  constexpr int PIECES = ALONG * ACROSS, MANY = 8;
+  constexpr int PIECES = ALONG * ACROSS, MANY = 4;
   typedef at_pack<at_in, E> piece;
   for (int first = (int)threadIdx.x; first < PIECES; first += THREADS * MANY) {
     piece x[MANY];
