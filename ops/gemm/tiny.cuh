@@ -73,12 +73,13 @@ AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 matrix, int t
   at_copies_commit();
 }
 
-/* Element (m, n) of D into its place in shared memory. */
+/* Element (m, n) of D, with C if WITH_C. */
+template <bool WITH_C>
 AT_INLINE at_out at_element(const at_arguments &a, const char *stage, int m, int n, at_sum sum) {
-#if READS_C
-  if (a.beta != 0.0) return at_finish(a, sum, *(const at_out *)(stage + AT_C + n * PITCH_D + m * SIZE_D));
-#endif
-  return at_finish(a, sum);
+  if constexpr (WITH_C)
+    return at_finish(a, sum, *(const at_out *)(stage + AT_C + n * PITCH_D + m * SIZE_D));
+  else
+    return at_finish(a, sum);
 }
 
 /* D from shared memory: whole pieces but for the end of a column. */
@@ -133,6 +134,22 @@ AT_INLINE void at_pick(at_sum x[COUNT][WIDE], const char *from, int lane, int k)
   }
 }
 
+/* A thread's part of D into shared memory. */
+template <bool WITH_C>
+AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const at_sum sum[TM][TN], int row, int col) {
+  constexpr int RUN = TRANS_A ? 1 : WIDE_M;
+#pragma unroll
+  for (int j = 0; j < TN; j++)
+#pragma unroll
+    for (int i = 0; i < TM; i += RUN) {
+      const int m = at_line<TRANS_A, WIDE_M, ROWS>(row, i), n = at_line<!TRANS_B, WIDE_N, COLS>(col, j);
+      at_pack<at_out, RUN> p;
+#pragma unroll
+      for (int v = 0; v < RUN; v++) p.x[v] = at_element<WITH_C>(a, stage, m + v, n, sum[i + v][j]);
+      *(at_pack<at_out, RUN> *)(result + n * PITCH_D + m * SIZE_D) = p;
+    }
+}
+
 /* A team's threads beyond ROWS x COLS do what the first one does, and put nothing down. */
 AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, int thread) {
   const bool idle = thread >= ROWS * COLS;
@@ -151,17 +168,10 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
         for (int j = 0; j < TN; j++) sum[i][j] = at_multiply_add(x[i][l], y[j][l], sum[i][j]);
   }
   if (idle) return;
-  constexpr int RUN = TRANS_A ? 1 : WIDE_M;
-#pragma unroll
-  for (int j = 0; j < TN; j++)
-#pragma unroll
-    for (int i = 0; i < TM; i += RUN) {
-      const int m = at_line<TRANS_A, WIDE_M, ROWS>(row, i), n = at_line<!TRANS_B, WIDE_N, COLS>(col, j);
-      at_pack<at_out, RUN> p;
-#pragma unroll
-      for (int v = 0; v < RUN; v++) p.x[v] = at_element(a, stage, m + v, n, sum[i + v][j]);
-      *(at_pack<at_out, RUN> *)(result + n * PITCH_D + m * SIZE_D) = p;
-    }
+  if (READS_C && a.beta != 0.0)
+    at_put<READS_C>(a, stage, result, sum, row, col);
+  else
+    at_put<false>(a, stage, result, sum, row, col);
 }
 
 #else
@@ -180,6 +190,24 @@ AT_INLINE void at_take_a(at_u32 y[4], const char *from, int m, int k, int lane) 
     at_matrices_turned(y, from + (k + lane / 8 % 2 * 8 + lane % 8) * PITCH_A + (m + lane / 16 * 8) * SIZE);
 }
 
+/* A warp's part of D into shared memory, m and n are its first. */
+template <bool WITH_C>
+AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const float sum[TN / 16][TM / 8][4], int m0,
+                      int n0, int lane) {
+#pragma unroll
+  for (int j = 0; j < TN / 16; j++)
+#pragma unroll
+    for (int i = 0; i < TM / 8; i++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const int m = m0 + 8 * i + lane % 4 * 2, n = n0 + 16 * j + 8 * h + lane / 4;
+        at_pack<at_out, 2> p;
+        p.x[0] = at_element<WITH_C>(a, stage, m, n, sum[j][i][2 * h]);
+        p.x[1] = at_element<WITH_C>(a, stage, m + 1, n, sum[j][i][2 * h + 1]);
+        *(at_pack<at_out, 2> *)(result + n * PITCH_D + m * SIZE_D) = p;
+      }
+}
+
 AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, int thread) {
   const int lane = thread % 32, warp = thread / 32, m0 = warp % (M / TM) * TM, n0 = warp / (M / TM) * TN;
   float sum[TN / 16][TM / 8][4] = {};
@@ -195,18 +223,10 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
 #pragma unroll
       for (int i = 0; i < TM / 8; i++) at_mma16(sum[j][i], x[j], y[i / 2][i % 2 * 2], y[i / 2][i % 2 * 2 + 1]);
   }
-#pragma unroll
-  for (int j = 0; j < TN / 16; j++)
-#pragma unroll
-    for (int i = 0; i < TM / 8; i++)
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const int m = m0 + 8 * i + lane % 4 * 2, n = n0 + 16 * j + 8 * h + lane / 4;
-        at_pack<at_out, 2> p;
-        p.x[0] = at_element(a, stage, m, n, sum[j][i][2 * h]);
-        p.x[1] = at_element(a, stage, m + 1, n, sum[j][i][2 * h + 1]);
-        *(at_pack<at_out, 2> *)(result + n * PITCH_D + m * SIZE_D) = p;
-      }
+  if (READS_C && a.beta != 0.0)
+    at_put<READS_C>(a, stage, result, sum, m0, n0, lane);
+  else
+    at_put<false>(a, stage, result, sum, m0, n0, lane);
 }
 
 #endif
