@@ -6,7 +6,7 @@
 
 #include "gemm_skinny_cuh.h"
 
-enum { MOST = 64, MOST_CHOICES = 64, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 65536 };
+enum { MOST = 64, MOST_CHOICES = 64, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 8192, MOST_SMALL_BYTES = 65536 };
 
 static const char *const forms[] = {"rows", "depth", "tensor"};
 
@@ -49,41 +49,40 @@ static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
 }
 
 static int step_of(const shape *s, const choice *c) {
-  return c->form == ROWS ? 1 : c->form == DEPTH ? 32 * s->wide : 32;
+  return c->form == ROWS ? (s->wide < 4 ? s->wide : 4) : c->form == DEPTH ? 32 * s->wide : 32;
 }
 
 static int block_rows(const shape *s, const choice *c) {
   return c->warps_m * c->per * (c->form == ROWS ? 32 * s->wide : c->form == DEPTH ? 1 : 16);
 }
 
-/* Bytes of one k of S in shared memory. */
-static int small_bytes(const shape *s, const choice *c) {
-  return c->cols * (c->form == ROWS ? s->sum : s->in);
+/* Loads of 16 bytes of a thread in a step. */
+static int loads_of(const shape *s, const choice *c) {
+  return c->form == TENSOR ? 2 * c->per : c->form == ROWS ? c->per * step_of(s, c) : c->per;
 }
 
-/* So much of k of S lies in shared memory at once; 0: not even the least does. */
+/* So much of k of S lies in shared memory at once, twice; 0: not even the least does. */
 static int chunk_of(const shape *s, const choice *c) {
   const int least = step_of(s, c) * c->warps_k * c->ahead, unit = least < 64 ? 64 : least;
   const int64_t share = (s->k + c->split - 1) / c->split, whole = (share + unit - 1) / unit;
-  const int fit = SMALL_BYTES / (small_bytes(s, c) * unit);
-  return unit * (int)(whole < fit ? whole : fit);
+  const int one = c->cols * s->in * unit, fit = one >= SMALL_BYTES ? 1 : SMALL_BYTES / one;
+  return one > MOST_SMALL_BYTES ? 0 : unit * (int)(whole < fit ? whole : fit);
 }
 
 static int shared_bytes(const shape *s, const choice *c) {
-  const int small = chunk_of(s, c) * small_bytes(s, c) + (c->form == TENSOR ? 64 * c->cols : 0);
+  const int small = 2 * (chunk_of(s, c) + (c->form == TENSOR ? 32 : 0)) * c->cols * s->in;
   const int sums = c->warps_k * block_rows(s, c) * c->cols * s->sum;
   return small > sums ? small : sums;
 }
 
 static int registers_of(const shape *s, const choice *c) {
-  const int loads = c->form == TENSOR ? 2 * c->per : c->per;
   const int sums = c->form == ROWS    ? c->per * s->wide * c->cols * s->sum / 4
                    : c->form == DEPTH ? c->per * c->cols * s->sum / 4
                                       : c->per * c->cols / 2;
-  const int wide = c->form == ROWS    ? c->per * s->wide * s->sum / 4
+  const int wide = c->form == ROWS    ? s->half ? c->per * s->wide * step_of(s, c) : 4
                    : c->form == DEPTH ? (c->per + 1) * s->wide * s->sum / 4
                                       : 8;
-  return 44 + sums + wide + 4 * c->ahead * loads;
+  return 44 + sums + wide + 4 * c->ahead * loads_of(s, c);
 }
 
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
@@ -105,7 +104,7 @@ static double above(double x, double least) {
  * and what comes before and after. Figures of an H200; on others the order is much the same. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const double cycle = 1.0 / 1700.0, processors = machine->processors;
-  const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = c->form == TENSOR ? 2 * c->per : c->per;
+  const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = loads_of(s, c);
   const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
   const double blocks = tiles_m * tiles_n * c->split * (double)s->batch;
   int resident = 65536 / (registers_of(s, c) * warps * 32);
@@ -134,9 +133,8 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
     shared = depth * 4.0 * (1.0 + (double)c->cols / (16.0 * c->per));
   }
   const double compute = above(sums, shared) * cycle;
-  const double chunk = (double)chunk_of(s, c) * small_bytes(s, c) / (warps * 32.0) / 4.0 * 12.0 * cycle / 8.0;
   const double after = (double)rows * c->cols * (c->warps_k + c->split) / (warps * 32.0) * 3.0 * cycle;
-  const double each = 1.0 + chunk + after + (c->split > 1 ? 0.7 : 0.0); /* of a block */
+  const double each = 1.0 + after + (c->split > 1 ? 0.7 : 0.0); /* of a block */
   return (above(memory, compute) + 0.15 * (memory < compute ? memory : compute)) * uneven + 0.5 +
          each * (1.0 + 0.6 * (whole / busy - 1.0));
 }
@@ -197,7 +195,7 @@ static int collect(const shape *s, const at_gemm_machine *machine, choice *list)
       for (size_t w = 0; w < AT_COUNT(warps); w++)
         for (int per = 1; per <= (form == DEPTH ? 8 : 2); per *= 2)
           for (int split = 1; split <= 8; split *= 2)
-            for (int ahead = 2; ahead <= 8; ahead *= 2) {
+            for (int ahead = 1; ahead <= 8; ahead *= 2) {
               choice c = {form, cols, per, warps[w][0], warps[w][1], split, ahead, 0.0};
               if (!fits(s, &c, machine)) continue;
               c.cost = cost_of(s, &c, machine);
@@ -228,13 +226,10 @@ static void swap(at_gemm_recipe *r, const shape *s) {
   a->m = was.n, a->n = was.m;
 }
 
-/* Bytes of a load of S: no load crosses the end of k, or of the columns. */
-static int small_grain(const at_gemm *g, const shape *s, const choice *c, const at_gemm_arguments *a) {
-  const uint64_t lines = (uint64_t)(s->small_k ? s->n : s->k), side = (uint64_t)(s->small_k ? s->k : s->n);
-  uint64_t bits = g->alignment | 16u | side * (uint64_t)s->in;
-  if (lines > 1) bits |= (uint64_t)a->ldb;
+static int small_grain(const at_gemm *g, const shape *s, const at_gemm_arguments *a) {
+  uint64_t bits = g->alignment | 16u;
+  if ((s->small_k ? s->n : s->k) > 1) bits |= (uint64_t)a->ldb;
   if (s->batch > 1) bits |= (uint64_t)a->stride_b;
-  if (!s->small_k) bits |= (uint64_t)(c->cols * s->in);
   return (int)(bits & (~bits + 1));
 }
 
@@ -260,11 +255,12 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "AHEAD", c.ahead);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
   at_gemm_define_add(out, "BYTES_L", large_grain(g, &s, &out->arguments));
-  at_gemm_define_add(out, "BYTES_S", small_grain(g, &s, &c, &out->arguments));
+  at_gemm_define_add(out, "BYTES_S", small_grain(g, &s, &out->arguments));
   at_gemm_define_add(out, "SMALL_K", s.small_k);
   at_gemm_define_add(out, "TURNED", s.swapped);
   at_gemm_define_add(out, "READS_C", g->c != AT_C_NONE);
   at_gemm_define_add(out, "RAGGED", (s.large_k ? s.k : s.m) % s.wide != 0);
+  at_gemm_define_add(out, "TAIL", c.form == ROWS && s.k % step_of(&s, &c) != 0);
   const int rows = block_rows(&s, &c);
   out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * c.split), (unsigned)s.batch,
                                          (unsigned)((s.n + c.cols - 1) / c.cols)},

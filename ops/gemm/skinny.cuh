@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * skinny.cuh: products of a large matrix and one of few columns: D (m x n) = L (m x k) S (k x n), n up to 64. L goes from
- * memory into registers once, 16 bytes a load, AHEAD loads ahead; S lies in shared memory, CHUNK of k at a time. The warps
- * of a block share its rows and the sums over k: WARPS_M x WARPS_K of them. SPLIT blocks, a cluster, share k further. Sums
- * are added up in a fixed order. kernel.cuh stands in front of it.
+ * memory into registers once, 16 bytes a load, AHEAD steps ahead; S comes through shared memory, CHUNK of k at a time, one
+ * chunk ahead. The warps of a block share its rows and the sums over k: WARPS_M x WARPS_K of them. SPLIT blocks, a cluster,
+ * share k further. Sums are added up in a fixed order. kernel.cuh stands in front of it.
  *
- * FORM 0: L lies along m. A thread has PER vectors of rows, and takes one k after the other.
+ * FORM 0: L lies along m. A thread has PER vectors of rows, and takes STEP of k after another.
  * FORM 1: L lies along k. A warp has PER rows, its lanes side by side along k.
  * FORM 2: L lies along k, halves, by tensor cores: a warp has PER x 16 rows. A lane's 8 elements along k are those of two
  * instructions; which k an instruction takes for which does not matter as long as L and S agree. */
@@ -15,14 +15,15 @@
 #define WARPS_M 1
 #define WARPS_K 8
 #define SPLIT 1
-#define AHEAD 8
-#define CHUNK 512
+#define AHEAD 2
+#define CHUNK 128
 #define BYTES_L 16
 #define BYTES_S 16
 #define SMALL_K 1 /* S lies along k */
 #define TURNED 0  /* D lies along n */
 #define READS_C 0
 #define RAGGED 0 /* m (form 0) or k is no multiple of what 16 bytes hold */
+#define TAIL 0   /* form 0: k is no multiple of STEP */
 #endif
 
 #define THREADS (32 * WARPS_M * WARPS_K)
@@ -30,34 +31,38 @@
 #define SIZE_D ((int)sizeof(at_out))
 #define WIDE (16 / SIZE)
 
+/* STEP of k by a warp at a time, with LOADS of 16 bytes by a thread. S lies in shared memory as it lies in memory, or along
+ * k; PITCH elements lie between its lines. */
 #if FORM == 0
-#define STEP 1                    /* of k, by a warp at a time */
+#define STEP (WIDE < 4 ? WIDE : 4)
 #define WARP_ROWS (32 * WIDE * PER)
-#define LOADS PER                 /* of 16 bytes, by a thread a step */
-typedef at_sum at_small;          /* S as it lies in shared memory: [k][n] */
-constexpr int PITCH = COLS;
+#define LOADS (PER * STEP)
+#define ALONG_K SMALL_K
+#define PITCH (ALONG_K ? CHUNK : COLS)
 #elif FORM == 1
 #define STEP (32 * WIDE)
 #define WARP_ROWS PER
 #define LOADS PER
-typedef at_in at_small;           /* [n][k] */
-constexpr int PITCH = CHUNK;
+#define ALONG_K 1
+#define PITCH CHUNK
 #else
 #define STEP 32
 #define WARP_ROWS (16 * PER)
 #define LOADS (2 * PER)
-typedef at_in at_small;           /* [n][k], columns 64 bytes apart modulo 128 */
-constexpr int PITCH = CHUNK + 32;
+#define ALONG_K 1
+#define PITCH (CHUNK + 32) /* columns lie 64 bytes apart modulo 128 */
 #endif
 #define BLOCK_ROWS (WARP_ROWS * WARPS_M)
-#define STRIDE_K (STEP * WARPS_K) /* of k, by a block at a time */
+#define STRIDE_K (STEP * WARPS_K)              /* of k, by a block at a time */
 #define UNIT_K (STRIDE_K < 16 ? 16 : STRIDE_K) /* of k, where a block of the cluster may begin */
+#define LINES (ALONG_K ? COLS : CHUNK)
+#define CHUNK_ELEMENTS (PITCH * LINES)
 
-/* A place of L from which a thread loads. */
+/* Where a thread loads L next. */
 struct at_lane {
-  const char *from; /* of the first load, at k = 0 */
+  const char *from; /* the first load of its next step */
   at_i64 ld;
-  int row, k; /* of the first load */
+  int k, row; /* of that load */
 };
 
 #if BYTES_L == 16
@@ -90,16 +95,16 @@ AT_INLINE uint4 at_load_part(const char *p, int count) {
 }
 #endif
 
-/* The loads of one step at `k`: rows and k beyond the matrix are zeros. */
-AT_INLINE void at_fetch(uint4 x[LOADS], const at_arguments &a, const at_lane &lane, int k, int end) {
+/* The loads of the next step: rows and k beyond the matrix are zeros. */
+AT_INLINE void at_fetch(uint4 x[LOADS], const at_arguments &a, at_lane &lane, int end) {
 #pragma unroll
   for (int i = 0; i < LOADS; i++) {
 #if FORM == 0
-    const int row = lane.row + i * 32 * WIDE, left = k < end ? a.m - row : 0;
-    const char *p = lane.from + (at_i64)k * lane.ld + i * 512;
+    const int part = i / STEP * (32 * WIDE), left = lane.k + (TAIL ? i % STEP : 0) < end ? a.m - lane.row - part : 0;
+    const char *p = lane.from + i % STEP * lane.ld + part * SIZE;
 #else
-    const int row = lane.row + i * (FORM == 1 ? 1 : 8), at = k + lane.k, left = row < a.m ? end - at : 0;
-    const char *p = lane.from + i * (FORM == 1 ? 1 : 8) * lane.ld + (at_i64)k * SIZE;
+    const int line = i * (FORM == 1 ? 1 : 8), left = lane.row + line < a.m ? end - lane.k : 0;
+    const char *p = lane.from + line * lane.ld;
 #endif
     x[i] = make_uint4(0, 0, 0, 0);
     if (left >= WIDE) x[i] = at_load_large(p);
@@ -107,47 +112,49 @@ AT_INLINE void at_fetch(uint4 x[LOADS], const at_arguments &a, const at_lane &la
     if (left > 0 && left < WIDE) x[i] = at_load_part(p, left);
 #endif
   }
+  lane.k += STRIDE_K;
+  lane.from += FORM == 0 ? STRIDE_K * lane.ld : (at_i64)(STRIDE_K * SIZE);
 }
 
-/* CHUNK of k of S from `k` on, zeros beyond `end` and beyond the last column, into shared memory. */
-AT_INLINE void at_bring(at_small *to, const char *from, at_i64 ld, int k, int end, int cols) {
-  constexpr int E = BYTES_S / SIZE, ALONG = SMALL_K ? CHUNK / E : COLS / E, ACROSS = SMALL_K ? COLS : CHUNK;
-  constexpr int PIECES = ALONG * ACROSS, MANY = 4;
-  typedef at_pack<at_in, E> piece;
-  for (int first = (int)threadIdx.x; first < PIECES; first += THREADS * MANY) {
-    piece x[MANY];
+/* ---- S: CHUNK of k from `k` on, zeros beyond `end` and beyond the last column ---- */
+
+#if SMALL_K == ALONG_K
+
+/* As it lies in memory. Ordered here; there after at_copies_wait. */
+AT_INLINE void at_bring(at_in *to, const char *from, at_i64 ld, int k, int end, int cols) {
+  constexpr int LINE = (ALONG_K ? CHUNK : COLS) * SIZE, BYTES = BYTES_S < LINE ? BYTES_S : LINE, PIECES = LINE / BYTES;
+  const int depth = end > k ? end - k : 0, lines = ALONG_K ? cols : depth, bytes = (ALONG_K ? depth : cols) * SIZE;
+#pragma unroll 2
+  for (int i = (int)threadIdx.x; i < LINES * PIECES; i += THREADS) {
+    const int line = i / PIECES, at = i % PIECES * BYTES, left = line < lines ? bytes - at : 0;
+    const int valid = left < 0 ? 0 : left < BYTES ? left : BYTES;
+    const char *p = from + (ALONG_K ? line * ld + (at_i64)k * SIZE : (k + line) * ld) + at;
+    at_copy<BYTES>((char *)to + line * (PITCH * SIZE) + at, valid ? p : from, valid);
+  }
+}
+
+#else
+
+/* Turned: it lies along n in memory. */
+AT_INLINE void at_bring(at_in *to, const char *from, at_i64 ld, int k, int end, int cols) {
+  constexpr int MANY = 4;
+  for (int first = (int)threadIdx.x; first < CHUNK * COLS; first += THREADS * MANY) {
+    at_in x[MANY];
 #pragma unroll
     for (int j = 0; j < MANY; j++) {
-      const int i = first + j * THREADS;
-      /* Neighbours in a warp go along k where S does, but for form 0, which lies across in shared memory. */
-      const int along = SMALL_K && FORM == 0 ? i / ACROSS : i % ALONG, across = SMALL_K && FORM == 0 ? i % ACROSS : i / ALONG;
-      const int kk = k + (SMALL_K ? along * E : across), c = SMALL_K ? across : along * E;
-      x[j] = piece{};
-      if (i < PIECES && kk < end && c < cols)
-        x[j] = *(const piece *)(from + (SMALL_K ? c * ld + (at_i64)kk * SIZE : kk * ld + (at_i64)c * SIZE));
+      const int i = first + j * THREADS, c = i % COLS, line = k + i / COLS;
+      x[j] = at_in{};
+      if (i < CHUNK * COLS && line < end && c < cols) x[j] = *(const at_in *)(from + line * ld + c * SIZE);
     }
 #pragma unroll
     for (int j = 0; j < MANY; j++) {
       const int i = first + j * THREADS;
-      const int along = SMALL_K && FORM == 0 ? i / ACROSS : i % ALONG, across = SMALL_K && FORM == 0 ? i % ACROSS : i / ALONG;
-      const int kk = SMALL_K ? along * E : across, c = SMALL_K ? across : along * E;
-      if (i >= PIECES) continue;
-#if FORM > 0 && SMALL_K
-      *(piece *)(to + c * PITCH + kk) = x[j];
-#else
-#pragma unroll
-      for (int e = 0; e < E; e++) {
-        const int at = SMALL_K ? kk + e : kk, col = SMALL_K ? c : c + e;
-#if FORM == 0
-        to[at * PITCH + col] = at_widen(x[j].x[e]);
-#else
-        to[col * PITCH + at] = x[j].x[e];
-#endif
-      }
-#endif
+      if (i < CHUNK * COLS) to[i % COLS * PITCH + i / COLS] = x[j];
     }
   }
 }
+
+#endif
 
 /* ---- sums of a thread ---- */
 
@@ -155,28 +162,49 @@ AT_INLINE void at_bring(at_small *to, const char *from, at_i64 ld, int k, int en
 
 typedef at_sum at_sums[PER * WIDE][COLS];
 
-AT_INLINE void at_add(at_sums &sum, const uint4 x[LOADS], const at_small *s, int k, int lane) {
-  constexpr int PACK = 16 / (int)sizeof(at_sum) < COLS ? 16 / (int)sizeof(at_sum) : COLS;
-  const at_small *row = s + k * PITCH;
-  at_sum l[PER * WIDE];
+/* An element of S, or several of a line, for the whole warp at once. */
+template <int COUNT> AT_INLINE void at_pick(at_sum y[COUNT], const at_in *p) {
+  const at_pack<at_in, COUNT> x = *(const at_pack<at_in, COUNT> *)p;
 #pragma unroll
-  for (int i = 0; i < PER; i++) {
+  for (int i = 0; i < COUNT; i++) y[i] = at_widen(x.x[i]);
+}
+
+AT_INLINE void at_add(at_sums &sum, const uint4 x[LOADS], const at_in *s, int k, int lane) {
+  at_sum l[STEP][PER * WIDE];
+#pragma unroll
+  for (int i = 0; i < LOADS; i++) {
     union {
       uint4 whole;
       at_in x[WIDE];
     } u;
     u.whole = x[i];
 #pragma unroll
-    for (int e = 0; e < WIDE; e++) l[i * WIDE + e] = at_widen(u.x[e]);
+    for (int e = 0; e < WIDE; e++) l[i % STEP][i / STEP * WIDE + e] = at_widen(u.x[e]);
   }
+#if ALONG_K
 #pragma unroll
-  for (int c = 0; c < COLS; c += PACK) {
-    const at_pack<at_sum, PACK> y = *(const at_pack<at_sum, PACK> *)(row + c);
+  for (int c = 0; c < COLS; c++) {
+    at_sum y[STEP];
+    at_pick<STEP>(y, s + c * PITCH + k);
 #pragma unroll
-    for (int e = 0; e < PACK; e++)
+    for (int e = 0; e < STEP; e++)
 #pragma unroll
-      for (int i = 0; i < PER * WIDE; i++) sum[i][c + e] = at_multiply_add(l[i], y.x[e], sum[i][c + e]);
+      for (int i = 0; i < PER * WIDE; i++) sum[i][c] = at_multiply_add(l[e][i], y[e], sum[i][c]);
   }
+#else
+  constexpr int PACK = WIDE < COLS ? WIDE : COLS;
+#pragma unroll
+  for (int e = 0; e < STEP; e++)
+#pragma unroll
+    for (int c = 0; c < COLS; c += PACK) {
+      at_sum y[PACK];
+      at_pick<PACK>(y, s + (k + e) * PITCH + c);
+#pragma unroll
+      for (int v = 0; v < PACK; v++)
+#pragma unroll
+        for (int i = 0; i < PER * WIDE; i++) sum[i][c + v] = at_multiply_add(l[e][i], y[v], sum[i][c + v]);
+    }
+#endif
 }
 
 AT_INLINE void at_put_down(at_sum *to, at_sums &sum, int lane) {
@@ -199,7 +227,7 @@ AT_INLINE void at_put_down(at_sum *to, at_sums &sum, int lane) {
 
 typedef at_sum at_sums[PER][COLS];
 
-AT_INLINE void at_add(at_sums &sum, const uint4 x[LOADS], const at_small *s, int k, int lane) {
+AT_INLINE void at_add(at_sums &sum, const uint4 x[LOADS], const at_in *s, int k, int lane) {
   at_sum l[PER][WIDE];
 #pragma unroll
   for (int i = 0; i < PER; i++) {
@@ -237,7 +265,7 @@ AT_INLINE void at_put_down(at_sum *to, at_sums &sum, int lane) {
 
 typedef float at_sums[PER][COLS / 8][4];
 
-AT_INLINE void at_add(at_sums &sum, const uint4 x[LOADS], const at_small *s, int k, int lane) {
+AT_INLINE void at_add(at_sums &sum, const uint4 x[LOADS], const at_in *s, int k, int lane) {
 #pragma unroll
   for (int j = 0; j < COLS / 8; j++) {
     const uint4 y = *(const uint4 *)(s + (8 * j + lane / 4) * PITCH + k + lane % 4 * 8);
@@ -322,41 +350,44 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_skinny(const __grid_con
   const char *large = a.a + matrix * a.stride_a;
   const char *small = a.b + matrix * a.stride_b + n0 * (SMALL_K ? a.ldb : (at_i64)SIZE);
   const int cols = a.n - n0 < COLS ? a.n - n0 : COLS;
-  at_small *s = (at_small *)at_room;
+  at_in *s = (at_in *)at_room;
   at_lane from;
   from.ld = a.lda;
+  from.k = begin + warp_k * STEP;
 #if FORM == 0
   from.row = m0 + warp_m * WARP_ROWS + lane * WIDE;
-  from.k = 0;
-  from.from = large + (at_i64)from.row * SIZE;
-#elif FORM == 1
-  from.row = m0 + warp_m * WARP_ROWS;
-  from.k = lane * WIDE;
-  from.from = large + from.row * a.lda + from.k * SIZE;
+  from.from = large + (at_i64)from.row * SIZE + from.k * a.lda;
 #else
-  from.row = m0 + warp_m * WARP_ROWS + lane / 4;
-  from.k = lane % 4 * 8;
-  from.from = large + from.row * a.lda + from.k * SIZE;
+  from.row = m0 + warp_m * WARP_ROWS + (FORM == 1 ? 0 : lane / 4);
+  from.k += (FORM == 1 ? lane : lane % 4) * WIDE;
+  from.from = large + from.row * a.lda + (at_i64)from.k * SIZE;
 #endif
   at_sums sum = {};
   uint4 ahead[AHEAD][LOADS];
 #pragma unroll
-  for (int u = 0; u < AHEAD; u++) at_fetch(ahead[u], a, from, begin + u * STRIDE_K + warp_k * STEP, end);
+  for (int u = 0; u < AHEAD; u++) at_fetch(ahead[u], a, from, end);
+  at_bring(s, small, a.ldb, begin, end, cols);
+  at_copies_commit();
+  int side = 0;
+#pragma unroll 1
   for (int chunk = begin; chunk < end; chunk += CHUNK) {
-    __syncthreads();
-    at_bring(s, small, a.ldb, chunk, end, cols);
-    __syncthreads();
+    at_copies_wait<0>();
+    __syncthreads(); /* the chunk is there, and the one before is done with */
+    const at_in *now = s + side * CHUNK_ELEMENTS;
+    side ^= 1;
+    if (chunk + CHUNK < end) at_bring(s + side * CHUNK_ELEMENTS, small, a.ldb, chunk + CHUNK, end, cols);
+    at_copies_commit();
     const int most = end - chunk < CHUNK ? end - chunk : CHUNK;
 #pragma unroll 1
     for (int k = 0; k < most; k += AHEAD * STRIDE_K) {
 #pragma unroll
       for (int u = 0; u < AHEAD; u++) {
-        const int at = k + u * STRIDE_K + warp_k * STEP;
-        at_add(sum, ahead[u], s, at, lane);
-        at_fetch(ahead[u], a, from, chunk + at + AHEAD * STRIDE_K, end);
+        at_add(sum, ahead[u], now, k + u * STRIDE_K + warp_k * STEP, lane);
+        at_fetch(ahead[u], a, from, end);
       }
     }
   }
+  at_copies_wait<0>();
   __syncthreads();
   at_sum *sums = (at_sum *)at_room;
   at_put_down(sums + warp_k * (BLOCK_ROWS * COLS) + warp_m * WARP_ROWS, sum, lane);
