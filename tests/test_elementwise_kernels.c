@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "ops/elementwise/compile.h"
 #include "src/cuda/kernel_compile.h"
 #include "tests/elementwise_forms.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * elementwise.c: the public calls. A call like one that the thread made before is found in calls.c and needs its addresses
- * only; others are made ready by prepared.c. */
+ * only; others are made ready by prepare.c. */
 #include <string.h>
 
 #include "ops/elementwise/calls.h"
-#include "ops/elementwise/prepared.h"
+#include "ops/elementwise/prepare.h"
 #include "ops/elementwise/small.h"
 #include "tuning/call.h"
 #include "tuning/caller_plan.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/prepare.h"
 #include "src/backend.h"
 #include "tuning/operand_set.h"
 

@@ -63,15 +63,6 @@ void at_prepared_view(at_view *out, const attune_tensor *tensor);
 attune_status at_prepared_lay_out(at_prepared *prepared, const at_view *views, const attune_device *device,
                                   const attune_elementwise_operands *operands);
 
-/* Checks a call and makes it ready, into *out; at_prepared_destroy releases it. *empty: there is no element, and nothing
- * to do; *out is NULL then. Errors: see attune_elementwise. */
-attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const char *expression,
-                                 const attune_elementwise_operands *operands);
-
-/* The same for the problem's text: addresses say the alignment and what is in place only, and may be NULL; there must be
- * an element. */
-attune_status at_prepared_describe(at_prepared **out, const char *expression,
-                                   const attune_elementwise_operands *operands);
 void at_prepared_destroy(at_prepared *prepared);
 
 /* Have the operands the dtypes, shapes and strides of the prepared call's? */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ops/elementwise/compile.h"
 #include "src/dtype.h"
 
 _Static_assert(ATTUNE_ELEMENTWISE_INPUTS == AT_EXPRESSION_INPUTS &&

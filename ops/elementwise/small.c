@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-AT_INLINE uint64_t kind_of(const attune_tensor *t) {
+AT_INLINE uint64_t kind_bits(const attune_tensor *t) {
   uint64_t kind;
   memcpy(&kind, &t->dtype, sizeof kind);
   return kind;
@@ -38,7 +38,7 @@ void at_small_attach(at_prepared *p, const at_plan *plan, int least) {
   for (int k = 0; k < p->tensors; k++) {
     const at_kept_tensor *t = kept_of(p, k);
     const attune_tensor like = {.dtype = t->dtype, .dims = t->dims};
-    s->tensors[k] = (at_small_tensor){.kind = kind_of(&like), .size = t->sizes[0], .bytes = (uintptr_t)p->high[k]};
+    s->tensors[k] = (at_small_tensor){.kind = kind_bits(&like), .size = t->sizes[0], .bytes = (uintptr_t)p->high[k]};
     if (k >= p->output_count) s->tensors[k].caller = p->input_of[k - p->output_count];
     s->mask |= at_element_alignment(t->dtype) - 1;
   }
@@ -50,9 +50,9 @@ static __attribute__((noinline)) bool is_like(const at_prepared *p, const attune
   return at_kept_is_like(kept_of(p, k), t);
 }
 
-AT_INLINE bool fits(const at_prepared *p, const attune_tensor *t, int k) {
+AT_INLINE bool tensor_fits(const at_prepared *p, const attune_tensor *t, int k) {
   const at_small_tensor *s = &p->small.tensors[k];
-  if (AT_UNLIKELY(kind_of(t) != s->kind || t->sizes[0] != s->size)) return false;
+  if (AT_UNLIKELY(kind_bits(t) != s->kind || t->sizes[0] != s->size)) return false;
   return t->dims == 1 && !t->strides ? true : is_like(p, t, k);
 }
 
@@ -86,7 +86,7 @@ bool at_small_bind(const at_prepared *p, const attune_stream *stream, const attu
   bool good = true;
   for (int k = 0; k < tensors; k++) {
     const attune_tensor *t = k < outputs ? &o->outputs[k] : &o->inputs[p->small.tensors[k].caller];
-    if (AT_UNLIKELY(!fits(p, t, k))) return false;
+    if (AT_UNLIKELY(!tensor_fits(p, t, k))) return false;
     out->tensors[k] = t->data;
     bits |= (uintptr_t)t->data;
     good &= t->data != NULL;

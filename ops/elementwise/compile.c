@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expression.c: from text to a compiled expression, step by step. */
-#include "ops/elementwise/expression.h"
+ * compile.c: from text to a compiled expression, step by step. */
+#include "ops/elementwise/compile.h"
 
 #include <locale.h>
 #include <stdlib.h>
