@@ -9,6 +9,7 @@
 #include "ops/elementwise/canonical.h"
 #include "ops/elementwise/names.h"
 #include "ops/elementwise/parser.h"
+#include "ops/elementwise/raw_expression.h"
 
 enum { CANONICAL_CHARS = 256 * 1024 }; /* of a canonical text: its casts are all written */
 
@@ -133,6 +134,7 @@ attune_status at_expression_parse_canonical(at_expression **out, const char *tex
   const at_signature signature = {o.tensors, o.scalars, o.tensor_count, o.scalar_count};
   if (status == ATTUNE_OK) status = at_check_signature(&signature);
   if (status != ATTUNE_OK) return status;
+  if (at_raw_expression_is(text + after)) return at_raw_expression_parse(out, text + after, &signature);
   at_parser p = {.source = source, .signature = &signature, .canonical = true, .token = {.at = after}};
   return compile_in_c(&p, out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/elementwise/compile.h"
+#include "ops/elementwise/raw_expression.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
 
@@ -82,7 +83,7 @@ static void colour(at_operand_name *tensors, const attune_elementwise_operands *
   (void)at_message_settle(&kept, ATTUNE_OK); /* what is wrong is told later */
 }
 
-static attune_status compile(at_expression **out, const char *text, const attune_elementwise_operands *o,
+static attune_status compile(at_expression **out, const at_formula *formula, const attune_elementwise_operands *o,
                              const at_view *views) {
   at_operand_name tensors[AT_EXPRESSION_INPUTS] = {0}, scalars[AT_EXPRESSION_SCALARS] = {0};
   attune_status status = ATTUNE_OK;
@@ -93,9 +94,10 @@ static attune_status compile(at_expression **out, const char *text, const attune
     status = put_name(&scalars[i], o->scalars[i].name, kind, "scalar", i);
   }
   if (status != ATTUNE_OK) return status;
-  colour(tensors, o, views);
   const at_signature signature = {tensors, scalars, o->input_count, o->scalar_count};
-  status = at_expression_create(out, text, strnlen(text, AT_EXPRESSION_CHARS + 1), &signature);
+  if (formula->function) return at_raw_expression_create(out, formula->function, &signature, o->output_count);
+  colour(tensors, o, views);
+  status = at_expression_create(out, formula->text, strnlen(formula->text, AT_EXPRESSION_CHARS + 1), &signature);
   if (status != ATTUNE_OK || (*out)->output_count == o->output_count) return status;
   status = FAIL("the expression has %d outputs, operands %d; should be as many", (*out)->output_count, o->output_count);
   at_expression_destroy(*out);
@@ -141,10 +143,11 @@ static void keep_tensors(at_prepared *p, const attune_elementwise_operands *o) {
 }
 
 /* All but the problem, of operands whose counts are right. `views` are in the expression's order. */
-static attune_status begin(at_prepared *p, at_view *views, const char *text, const attune_elementwise_operands *o) {
+static attune_status begin(at_prepared *p, at_view *views, const at_formula *formula,
+                           const attune_elementwise_operands *o) {
   at_view given[AT_TENSORS];
   attune_status status = read_views(given, o);
-  if (status == ATTUNE_OK) status = compile(&p->expression, text, o, given);
+  if (status == ATTUNE_OK) status = compile(&p->expression, formula, o, given);
   if (status != ATTUNE_OK) return status;
   find_operands(p, o);
   keep_tensors(p, o);
@@ -166,7 +169,7 @@ static attune_status finish(at_prepared **out, at_prepared *p, bool useful, attu
   return status;
 }
 
-attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const char *text,
+attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const at_formula *formula,
                                  const attune_elementwise_operands *o) {
   at_view views[AT_TENSORS];
   *out = NULL;
@@ -175,21 +178,21 @@ attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_de
   if (status != ATTUNE_OK) return status;
   at_prepared *p = calloc(1, sizeof *p);
   if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call");
-  status = begin(p, views, text, o);
+  status = begin(p, views, formula, o);
   if (status == ATTUNE_OK) status = check_all(p, views, o);
   *empty = status == ATTUNE_OK && p->layout.count == 0;
   if (status == ATTUNE_OK && !*empty) status = at_prepared_lay_out(p, views, device, o);
   return finish(out, p, !*empty, status);
 }
 
-attune_status at_prepared_describe(at_prepared **out, const char *text, const attune_elementwise_operands *o) {
+attune_status at_prepared_describe(at_prepared **out, const at_formula *formula, const attune_elementwise_operands *o) {
   at_view views[AT_TENSORS];
   *out = NULL;
   attune_status status = check_counts(o);
   if (status != ATTUNE_OK) return status;
   at_prepared *p = calloc(1, sizeof *p);
   if (!p) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
-  status = begin(p, views, text, o);
+  status = begin(p, views, formula, o);
   if (status == ATTUNE_OK && p->layout.count == 0)
     status = FAIL("the shape has no elements; a problem has at least one");
   if (status == ATTUNE_OK) status = at_prepared_lay_out(p, views, NULL, o);

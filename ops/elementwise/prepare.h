@@ -7,12 +7,12 @@
 
 /* Checks a call and makes it ready, into *out; at_prepared_destroy releases it. *empty: there is no element, and nothing
  * to do; *out is NULL then. Errors: see attune_elementwise. */
-attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const char *expression,
+attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const at_formula *formula,
                                  const attune_elementwise_operands *operands);
 
 /* The same for the problem's text: addresses say the alignment and what is in place only, and may be NULL; there must be
  * an element. */
-attune_status at_prepared_describe(at_prepared **out, const char *expression,
+attune_status at_prepared_describe(at_prepared **out, const at_formula *formula,
                                    const attune_elementwise_operands *operands);
 
 #endif

@@ -6,6 +6,12 @@
 
 #include "ops/elementwise/problem.h"
 
+/* What a call computes: an expression, or a function of the program's own, and then `text` is its hash. */
+typedef struct at_formula {
+  const char *text;
+  struct at_raw *function; /* NULL: text is an expression */
+} at_formula;
+
 /* How a tensor of a call lies, for comparison with later calls. */
 typedef struct at_kept_tensor {
   attune_dtype dtype;
