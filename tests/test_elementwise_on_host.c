@@ -53,7 +53,7 @@ static void begin(void) {
 static void write_kernel(const char *text, int number, bool syncs) {
   static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",      "PERSISTENT", "LOAD",  "STORE",
                                         "TILE",        "WIDE",  "GROUP", "STAGE_BYTES", "UNITS",      "PIECES"};
-  const char *own = strstr(text, "\n#pragma push_macro"), *rest = text;
+  const char *own = strstr(text, "\n#undef AT_EMBEDDED"), *rest = text;
   if (!own) own = strstr(text, "\nstruct at_arguments {");
   assert_non_null(own);
   for (size_t i = 0; i < AT_COUNT(defined); i++) fprintf(file, "#undef %s\n", defined[i]);

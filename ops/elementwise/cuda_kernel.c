@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ops/elementwise/cuda_source.h"
-#include "ops/elementwise/raw.h"
 #include "src/dtype.h"
 
 #include "device_complex_cuh.h"
@@ -79,6 +78,17 @@ static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_c
            c->persistent, c->load, c->store, c->tile, c->wide);
 }
 
+/* Its words see none of the tunables' macros; nor do these change with what it may have defined. */
+static void add_function(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+  static const char *const tunables[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR", "PERSISTENT",
+                                         "LOAD",        "STORE", "TILE",  "WIDE"};
+  for (int turn = 0; turn < 2; turn++) {
+    for (size_t i = 0; i < AT_COUNT(tunables); i++) at_write(s, "#undef %s\n", tunables[i]);
+    if (turn == 0) at_generate_raw_text(s, p);
+  }
+  add_tunables(s, p, c);
+}
+
 static void add_random(at_writer *s, const at_cuda_problem *p) {
   at_write(s, "struct at_once {\n");
   if (draws(p->expression)) at_write(s, "  at_draws draws;\n");
@@ -90,12 +100,11 @@ static void add_random(at_writer *s, const at_cuda_problem *p) {
 }
 
 at_kernel_source at_cuda_source(const at_cuda_problem *p, const char *text) {
-  const at_raw *own = p->as_written ? p->expression->function : NULL;
-  return (at_kernel_source){.file = own ? own->own_name : "elementwise.cu",
+  return (at_kernel_source){.file = "elementwise.cu",
                             .text = text,
                             .entry = AT_CUDA_ENTRY,
                             .foreign = p->expression->raw,
-                            .logged = own != NULL};
+                            .logged = p->as_written};
 }
 
 attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cuda_choice *c) {
@@ -118,7 +127,7 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   if (is_complex(p->expression)) at_write(&s, "%s", at_device_complex_cuh);
   if (is_complex(p->expression) && p->expression->raw) at_write(&s, "%s", at_device_operators_cuh);
   if (draws(p->expression)) at_write(&s, "%s", at_device_random_cuh);
-  if (p->expression->raw) at_generate_raw_text(&s, p);
+  if (p->expression->raw) add_function(&s, p, c);
   describe(&fields, p, c, &slots);
   add_random(&s, p);
   const attune_status status = at_generate_element(&s, p);

@@ -88,12 +88,23 @@ void at_raw_release(at_raw *raw) {
 
 /* ---- from a source ---- */
 
+/* Bytes that are in no text: the compiler takes some for the end. */
+static const char *find_stray(const char *source) {
+  for (const unsigned char *at = (const unsigned char *)source; *at; at++)
+    if ((*at < ' ' && !(*at >= '\t' && *at <= '\r')) || *at == 0x7f || *at == 0xc0 || *at == 0xc1 || *at >= 0xf5)
+      return (const char *)at;
+  return NULL;
+}
+
 static attune_status check(const char *source, const char *name) {
   static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
   if (!source) return FAIL("source is NULL; should be CUDA C with the function of one element");
   if (!name) return FAIL("name is NULL; should be that of the function in the source");
   if (strnlen(source, ATTUNE_ELEMENTWISE_CUDA_CHARS + 1) > ATTUNE_ELEMENTWISE_CUDA_CHARS)
     return FAIL("the source has more than %d characters; should have at most so many", ATTUNE_ELEMENTWISE_CUDA_CHARS);
+  const char *stray = find_stray(source);
+  if (stray)
+    return FAIL("byte %td of the source is 0x%02x; should be text in UTF-8", stray - source, (unsigned char)*stray);
   const size_t chars = strnlen(name, AT_RAW_NAME_CHARS);
   if (chars == 0 || chars == AT_RAW_NAME_CHARS || strspn(name, letters) != chars || (name[0] >= '0' && name[0] <= '9'))
     return FAIL("name is \"%.40s\"; should be letters, digits and _, not a digit first, at most %d of them", name,

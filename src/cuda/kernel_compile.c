@@ -85,9 +85,9 @@ static attune_status fail_foreign(nvrtcProgram program, nvrtcResult result, cons
   char *log = log_of(program);
   const bool told = log && log[0];
   if (told && source->logged)
-    at_log(ATTUNE_LOG_WARNING, "%s does not compile for %s:\n%s", source->file, architecture->name, log);
+    at_log(ATTUNE_LOG_WARNING, "a program's kernel does not compile for %s:\n%s", architecture->name, log);
   const attune_status status =
-      at_fail(status_of(result), "%s does not compile for %s: %.400s", source->file, architecture->name,
+      at_fail(status_of(result), "the source does not compile for %s: %.400s", architecture->name,
               told ? first_error(log) : at_nvrtc.nvrtcGetErrorString(result));
   free(log);
   return status;
@@ -121,7 +121,10 @@ static nvrtcResult compile(nvrtcProgram program, const at_kernel_source *source,
   (void)at_append(target, sizeof target, &at, "--gpu-architecture=%s", architecture->name);
   options[count++] = target;
   options[count++] = STANDARD;
-  if (source->foreign) options[count++] = "--device-as-default-execution-space";
+  if (source->foreign) {
+    options[count++] = "--device-as-default-execution-space";
+    options[count++] = "--disable-warnings";
+  }
   if (verbose) options[count++] = "--ptxas-options=-v";
   for (const char *const *macro = source->macros; macro && *macro; macro++) {
     if (count + 2 > OPTIONS_MAX) return NVRTC_ERROR_INVALID_INPUT;
