@@ -65,10 +65,8 @@ static attune_status check_run(const attune_plan *plan, const at_prepared *prepa
   return at_prepared_check_generator(prepared->expression, operands->generator);
 }
 
-attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
-                                          const attune_elementwise_operands *operands) {
-  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
-    return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
+static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
+                                                           const attune_elementwise_operands *operands) {
   at_prepared *prepared = plan->own;
   at_small_call small;
   if (at_small_bind(prepared, stream, operands, &small)) {
@@ -80,4 +78,13 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   at_caller_plan_count(plan);
   return at_run_launch(plan, prepared, operands, stream);
+}
+
+attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
+                                          const attune_elementwise_operands *operands) {
+  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
+    return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
+  if (AT_UNLIKELY(!at_small_quick(plan->own, stream, operands))) return run_usually(plan, stream, operands);
+  at_caller_plan_count(plan);
+  return ATTUNE_OK;
 }

@@ -26,6 +26,9 @@ typedef struct at_host_plan {
    * 0: there are none. */
   void (*run_small)(const void *state, void *const *tensors, const at_constant *scalars, int64_t count);
   int64_t small_most;
+  /* The same for one packed output and one input or two, x and y, without scalars: f(output, x, y, x, count), y is x where
+   * there is one. NULL: there is none. */
+  void (*straight)(void *out, const void *x, const void *y, const void *z, size_t count);
   pthread_mutex_t lock;
   struct at_host_record *records;
 } at_host_plan;

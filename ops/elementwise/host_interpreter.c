@@ -132,6 +132,7 @@ static attune_status fill(at_host_plan *state, const at_plan *plan, at_expressio
   s->host.run = run;
   s->host.run_small = run_small;
   s->host.small_most = small_most(s);
+  s->host.straight = at_interpreter_straight(s->program);
   return ATTUNE_OK;
 }
 

@@ -31,6 +31,7 @@ typedef struct at_small {
   const struct at_host_plan *plan;     /* NULL: calls do not run so */
   uintptr_t mask;                      /* bits that no address of such a call has */
   at_small_tensor tensors[AT_TENSORS]; /* in the expression's order */
+  bool straight; /* at_small_quick may look: one output, one input or two, each of one dimension */
 } at_small;
 
 typedef struct at_prepared {
