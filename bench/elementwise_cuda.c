@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/cuda_kernel.h"
 
 enum { MOST_CHOICES = BENCH_TURN_WAYS - 1, CALLS = 3, BUFFERS = 3 };

@@ -10,6 +10,7 @@
 
 #include "bench/elementwise_ulp.h"
 #include "bench/tool.h"
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/evaluate.h"
 #include "ops/elementwise/interpret.h"
 #include "src/host/threads.h"

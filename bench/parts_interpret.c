@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/parts.h"
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/interpret.h"
 #include "src/host/threads.h"
 

@@ -89,11 +89,11 @@ typedef struct show_argument {
 typedef enum show_kernel { SHOW_A_PLACE, SHOW_A_SHARED, SHOW_A_CLUSTER, SHOW_A_FIRST, SHOW_A_SECOND } show_kernel;
 
 static inline const at_kernel_source *show_source(size_t kernel) {
-  static const at_kernel_source sources[] = {{"place.cu", SHOW_PLACE, "place", NULL},
-                                             {"shared.cu", SHOW_SHARED, "shared", NULL},
-                                             {"cluster.cu", SHOW_CLUSTER, "cluster", NULL},
-                                             {"first.cu", SHOW_FIRST, "first", NULL},
-                                             {"second.cu", SHOW_SECOND, "second", NULL}};
+  static const at_kernel_source sources[] = {{"place.cu", SHOW_PLACE, "place", NULL, false, false},
+                                             {"shared.cu", SHOW_SHARED, "shared", NULL, false, false},
+                                             {"cluster.cu", SHOW_CLUSTER, "cluster", NULL, false, false},
+                                             {"first.cu", SHOW_FIRST, "first", NULL, false, false},
+                                             {"second.cu", SHOW_SECOND, "second", NULL, false, false}};
   return &sources[kernel];
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/evaluate.h"
 
 enum { MOST_ELEMENTS = 300, GAP = 64, TENSORS = 24 };

@@ -213,7 +213,9 @@ static void hard_arguments(void **unused) {
   static const at_function functions[] = {AT_FN_SIN,  AT_FN_COS,  AT_FN_EXP,      AT_FN_EXP2,  AT_FN_EXPM1,
                                           AT_FN_LOG,  AT_FN_TANH, AT_FN_ERF,      AT_FN_RSQRT, AT_FN_SIGMOID,
                                           AT_FN_SILU, AT_FN_GELU, AT_FN_SOFTPLUS, AT_FN_MISH,  AT_FN_GELU_TANH};
-  static const float known[] = {-0.0f, 0.0f, -92984.9f, 60087.7f, 1e5f, 99999.99f, 0x1.6ac5b2p+101f, 3.4e38f};
+  static const float known[] = {-0.0f,        0.0f,         -92984.9f,        60087.7f,
+                                1e5f,         99999.99f,    0x1.6ac5b2p+101f, 3.4e38f,
+                                -12.8262625f, -13.0937605f, -0.00390367419f,  0.0150649128f};
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
   enum { COUNT = 1 << 16 };

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/cuda_kernel.h"
-#include "ops/elementwise/expression.h"
 #include "ops/elementwise/problem.h"
 
 enum { LINES = 1200, LINE = 400 };

@@ -9,6 +9,7 @@
 #include <attune/device.h>
 #include <attune/random.h>
 
+#include "ops/elementwise/compile.h"
 #include "tests/elementwise_graph.h"
 
 static int graph_count = 60, pattern_count = 300;

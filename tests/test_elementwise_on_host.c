@@ -9,14 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ops/elementwise/promote.h"
 #include "tests/child.h"
 #include "tests/elementwise_case.h"
 #include "tests/elementwise_forms.h"
+#include "tests/raw_function.h"
 
 enum { MOST = 400 };
 
 /* A kernel of the file that is being written. */
 typedef struct job {
+  at_expression *raw; /* a function in C computes what the graph does; NULL: the graph's own kernel */
   graph *g;
   ecase c;
   at_cuda_launch launch;
@@ -50,7 +53,8 @@ static void begin(void) {
 static void write_kernel(const char *text, int number, bool syncs) {
   static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",      "PERSISTENT", "LOAD",  "STORE",
                                         "TILE",        "WIDE",  "GROUP", "STAGE_BYTES", "UNITS",      "PIECES"};
-  const char *own = strstr(text, "\nstruct at_arguments {"), *rest = text;
+  const char *own = strstr(text, "\n#undef AT_EMBEDDED"), *rest = text;
+  if (!own) own = strstr(text, "\nstruct at_arguments {");
   assert_non_null(own);
   for (size_t i = 0; i < AT_COUNT(defined); i++) fprintf(file, "#undef %s\n", defined[i]);
   while (strncmp(rest, "#define ", 8) == 0) rest = strchr(rest, '\n') + 1;
@@ -64,9 +68,9 @@ static void write_kernel(const char *text, int number, bool syncs) {
       number, number, number, syncs, number);
 }
 
-/* One more kernel, if the operands can lie so for the choice. */
-static bool add(graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
-                const at_cuda_choice *choice, double allowed, bool reduced, bool tame, const char *name) {
+/* One more kernel, if the operands can lie so for the choice. `raw` is the job's from then on. */
+static bool add_with(at_expression *raw, graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
+                     const at_cuda_choice *choice, double allowed, bool reduced, bool tame, const char *name) {
   assert_true(job_count < MOST);
   job *j = &jobs[job_count];
   j->choice = *choice;
@@ -81,12 +85,18 @@ static bool add(graph *g, const at_shape *shape, const lie *ways, const attune_d
   *j->g = *g;
   j->g->e.nodes = j->g->nodes;
   j->c.g = j->g;
-  j->c.problem.expression = &j->g->e;
+  j->raw = raw;
+  j->c.problem.expression = raw ? raw : &j->g->e;
   char *text = NULL;
   OK(at_cuda_generate(&text, &j->c.problem, choice));
   write_kernel(text, job_count++, choice->form == AT_FORM_TRANSPOSE || choice->form == AT_FORM_BULK);
   free(text);
   return true;
+}
+
+static bool add(graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
+                const at_cuda_choice *choice, double allowed, bool reduced, bool tame, const char *name) {
+  return add_with(NULL, g, shape, ways, outputs, choice, allowed, reduced, tame, name);
 }
 
 static void compile(char *library, size_t size) {
@@ -146,6 +156,7 @@ static void finish(void) {
   print_message("%d kernels\n", job_count);
   for (int i = 0; i < job_count; i++) {
     case_free(&jobs[i].c);
+    at_expression_destroy(jobs[i].raw);
     free(jobs[i].g);
   }
   free(jobs);
@@ -170,6 +181,67 @@ static void forms(void **state) {
     three(&g, f->dtypes[1], f->dtypes[2], f->dtypes[3], f->dtypes[0]);
     if (!add(&g, &f->shape, f->ways, f->dtypes, &f->choice, 1, false, true, name))
       fail_msg("%s is not supported", name);
+  }
+  finish();
+}
+
+/* The same by a function in C, whose words the C++ compiler takes as well: every form, one output and three, names that
+ * are also names of the kernel's text, macros of its tunables. */
+static void raw_forms(void **state) {
+  (void)state;
+  static graph g;
+  static const char *const sources[] = {
+      "template <typename T> T twice(T x) { return x + x; }\ntemplate <typename T> T a(T x, T y, T once) { /* x y + "
+      "once */ "
+      "return twice(x) * y / 2 + once; }",
+      "float a(float BLOCK, float LOADS, float TILE) { return BLOCK * LOADS + TILE; }"};
+  int count = 0;
+  begin();
+  for (size_t i = 0; i < AT_COUNT(form_cases); i++) {
+    const form_case *f = &form_cases[i];
+    at_expression *e = NULL;
+    char name[32];
+    bool halves = true;
+    snprintf(name, sizeof name, "form case %zu in C", i);
+    three(&g, f->dtypes[1], f->dtypes[2], f->dtypes[3], f->dtypes[0]);
+    for (int k = 1; k < 4; k++) halves = halves && at_compute_dtype(f->dtypes[k]) == ATTUNE_F32;
+    const attune_status status = raw_expression(&e, sources[!halves || i % 2], "a", f->dtypes + 1, 3, 0, 1);
+    if (status == ATTUNE_INVALID_ARGUMENT) continue; /* an 8-bit float has no common dtype with another one */
+    OK(status);
+    if (!add_with(e, &g, &f->shape, f->ways, f->dtypes, &f->choice, 1, false, true, name))
+      fail_msg("%s is not supported", name);
+    count++;
+  }
+  assert_true(count >= 20);
+  finish();
+}
+
+/* Scalars and several outputs. */
+static void raw_outputs(void **state) {
+  (void)state;
+  static graph g;
+  static const char source[] =
+      "#define TIMES *\ntemplate <typename T> void f(T x, T y, T s, T t, T &sum, T &product, T "
+      "&scaled) {\n  sum = x + y, product = x TIMES y, scaled = x TIMES s + t;\n}\n#undef TIMES";
+  static const at_cuda_choice choices[] = {{.form = V, .bytes = 16, .loads = 2, .block = 64},
+                                           {.form = R, .bytes = 16, .loads = 2, .block = 64},
+                                           {.form = S, .loads = 2, .block = 64}};
+  static const lie ways[][5] = {{PACKED, PACKED, PACKED, PACKED, ONE},
+                                {PACKED, PACKED, PACKED, PACKED, BIAS},
+                                {SPREAD, PACKED, PACKED, BACKWARD, COLUMN}};
+  begin();
+  for (size_t i = 0; i < AT_COUNT(choices); i++) {
+    const attune_dtype inputs[] = {ATTUNE_F32, ATTUNE_F16};
+    at_expression *e = NULL;
+    graph_begin(&g);
+    const int x = graph_input(&g, ATTUNE_F32), y = graph_input(&g, ATTUNE_F16),
+              s = graph_scalar(&g, ATTUNE_F64, ATTUNE_F32), t = graph_scalar(&g, ATTUNE_F64, ATTUNE_F32);
+    graph_output(&g, graph_apply(&g, AT_FN_ADD, ATTUNE_F32, x, y, 0));
+    graph_output(&g, graph_apply(&g, AT_FN_MULTIPLY, ATTUNE_F32, x, y, 0));
+    const int scaled = graph_apply(&g, AT_FN_MULTIPLY, ATTUNE_F32, x, s, 0);
+    graph_output(&g, graph_apply(&g, AT_FN_ADD, ATTUNE_F32, scaled, t, 0));
+    OK(raw_expression(&e, source, "f", inputs, 2, 2, 3));
+    assert_true(add_with(e, &g, &(at_shape){2, {21, 36}}, ways[i], NULL, &choices[i], 0, false, true, "outputs in C"));
   }
   finish();
 }
@@ -304,8 +376,8 @@ static void casts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(forms),  cmocka_unit_test(functions),
-      cmocka_unit_test(places), cmocka_unit_test(draws_off_their_blocks),
+      cmocka_unit_test(forms),     cmocka_unit_test(raw_forms), cmocka_unit_test(raw_outputs),
+      cmocka_unit_test(functions), cmocka_unit_test(places),    cmocka_unit_test(draws_off_their_blocks),
       cmocka_unit_test(casts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/fields.h"
 #include "src/backend.h"
 #ifdef AT_WITH_CUDA

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <math.h>
+
 #include "ops/elementwise/interpret.h"
 
 enum { MOST = 3000, GAP = 16 };
@@ -30,6 +32,23 @@ void __wrap_at_interpreter_run(const at_interpreter *program, const at_layout *l
 void __wrap_at_interpreter_run_small(const at_interpreter *p, void *const *tensors, const at_constant *s, int64_t n) {
   small_runs++;
   __real_at_interpreter_run_small(p, tensors, s, n);
+}
+
+/* Loops that are called without at_interpreter_run_small count too. */
+static at_straight straight;
+
+static void count_and_run(void *out, const void *x, const void *y, const void *z, size_t n) {
+  small_runs++;
+  straight(out, x, y, z, n);
+}
+
+at_straight __real_at_interpreter_straight(const at_interpreter *p);
+at_straight __wrap_at_interpreter_straight(const at_interpreter *p);
+
+at_straight __wrap_at_interpreter_straight(const at_interpreter *p) {
+  at_straight made = __real_at_interpreter_straight(p);
+  if (made) straight = made;
+  return made ? count_and_run : NULL;
 }
 
 static int open_all(void **state) {
@@ -313,11 +332,110 @@ static void texts_that_change(void **state) {
   }
 }
 
+/* ---- one loop: what at_small_quick looks at ---- */
+
+enum { FEW = 10 };
+typedef struct quick {
+  call k;
+  attune_plan *plan;
+  float memory[8 * FEW];
+  float *out, *a, *b;
+} quick;
+
+/* Off the vectors' alignment, so that operands may be moved by an element. */
+static void open_quick(quick *q, const char *text, int inputs) {
+  call_begin(&q->k);
+  for (int i = 0; i < 8 * FEW; i++) q->memory[i] = 0.25f * (float)i;
+  q->out = q->memory + 1, q->a = q->memory + 2 * FEW + 1, q->b = q->memory + 5 * FEW + 1;
+  call_output(&q->k, q->out, ATTUNE_F32, 1, CALL_SIZES(FEW));
+  call_input(&q->k, "a", q->a, ATTUNE_F32, 1, CALL_SIZES(FEW));
+  if (inputs == 2) call_input(&q->k, "b", q->b, ATTUNE_F32, 1, CALL_SIZES(FEW));
+  OK(attune_elementwise_plan_create(&q->plan, tuner, stream, text, &q->k.operands));
+  assert_true(runs_small(q->plan, &q->k));
+}
+
+/* Nothing is launched. */
+static void quick_refused(quick *q, const char *what) {
+  float before[8 * FEW];
+  memcpy(before, q->memory, sizeof before);
+  small_runs = usual_runs = 0;
+  if (attune_elementwise_plan_run(q->plan, stream, &q->k.operands) != ATTUNE_INVALID_ARGUMENT)
+    fail_msg("%s is taken", what);
+  assert_int_equal(small_runs + usual_runs, 0);
+  assert_memory_equal(before, q->memory, sizeof before);
+}
+
+#define QUICK_REFUSED(change)               \
+  do {                                      \
+    const call kept = q.k;                  \
+    change;                                 \
+    quick_refused(&q, #change);             \
+    q.k = kept; /* it points into itself */ \
+  } while (0)
+
+static void one_loop_refuses(void **state) {
+  (void)state;
+  static const int64_t second[] = {2}, first[] = {1};
+  for (int inputs = 1; inputs <= 2; inputs++) {
+    static quick q;
+    open_quick(&q, inputs == 1 ? "sqrt(a)" : "a - b", inputs);
+    attune_tensor *last = &q.k.inputs[inputs - 1];
+    for (int by = 1 - FEW; by < FEW; by++) {
+      QUICK_REFUSED(q.k.outputs[0].data = q.a + by);
+      QUICK_REFUSED(q.k.outputs[0].data = (float *)last->data + by);
+      QUICK_REFUSED(last->data = q.out + by);
+    }
+    QUICK_REFUSED(q.k.outputs[0].strides = second);
+    QUICK_REFUSED(last->strides = second);
+    QUICK_REFUSED(q.k.inputs[0].strides = second);
+    QUICK_REFUSED(last->data = NULL);
+    QUICK_REFUSED(q.k.outputs[0].data = NULL);
+    QUICK_REFUSED(last->data = (char *)last->data + 1);
+    QUICK_REFUSED(q.k.outputs[0].data = (char *)q.out + 2);
+    QUICK_REFUSED(last->dtype = ATTUNE_I32);
+    QUICK_REFUSED(q.k.outputs[0].dtype = ATTUNE_F16);
+    QUICK_REFUSED(last->sizes[0] = FEW - 1);
+    QUICK_REFUSED(q.k.outputs[0].sizes[0] = FEW + 1);
+    QUICK_REFUSED(last->dims = 2);
+    QUICK_REFUSED(q.k.operands.scalar_count = 1);
+    QUICK_REFUSED(q.k.operands.input_count = inputs - 1);
+    QUICK_REFUSED(q.k.operands.input_count = inputs + 1);
+    QUICK_REFUSED(q.k.operands.output_count = 2);
+    QUICK_REFUSED(q.k.operands.outputs = NULL);
+    QUICK_REFUSED(q.k.operands.inputs = NULL);
+    last->strides = first; /* as if there were none */
+    q.k.outputs[0].data = q.out + FEW - 1;
+    assert_true(runs_small(q.plan, &q.k));
+    for (int i = 0; i < FEW; i++) assert_true(q.out[FEW - 1 + i] == (inputs == 1 ? sqrtf(q.a[i]) : q.a[i] - q.b[i]));
+    attune_plan_destroy(q.plan);
+  }
+}
+
+/* Each input at its place, whatever order the text has them in, and one that is used again. */
+static void one_loop_computes(void **state) {
+  (void)state;
+  static quick q;
+  static const char *const texts[] = {"b - a", "a - b", "b / a", "fma(a, b, a)", "fma(a, a, b)", "fma(b, a, b)"};
+  for (size_t t = 0; t < AT_COUNT(texts); t++) {
+    open_quick(&q, texts[t], 2);
+    for (int i = 0; i < FEW; i++) {
+      const float a = q.a[i], b = q.b[i];
+      const float wanted[] = {b - a, a - b, b / a, fmaf(a, b, a), fmaf(a, a, b), fmaf(b, a, b)};
+      assert_true(q.out[i] == wanted[t]);
+    }
+    attune_plan_destroy(q.plan);
+  }
+  open_quick(&q, "a * a", 1);
+  for (int i = 0; i < FEW; i++) assert_true(q.out[i] == q.a[i] * q.a[i]);
+  attune_plan_destroy(q.plan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gives_the_same_bits),        cmocka_unit_test(only_packed_ones_of_few_elements),
       cmocka_unit_test(outputs_that_change_places), cmocka_unit_test(refuses_what_is_not_as_planned),
       cmocka_unit_test(calls_refuse_as_well),       cmocka_unit_test(texts_that_change),
+      cmocka_unit_test(one_loop_refuses),           cmocka_unit_test(one_loop_computes),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

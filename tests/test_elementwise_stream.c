@@ -4,6 +4,7 @@
 
 #include "tests/elementwise_call.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -271,6 +272,27 @@ static void captured(void **state) {
   }
 }
 
+/* What a graph captured goes with it. (Where the allocator is another one, it tells nothing.) */
+static void graphs_go_with_their_calls(void **state) {
+  (void)state;
+  static large l;
+  attune_stream *stream = new_stream();
+  size_t before = 0;
+  make_large(&l, 8, 16, 8);
+  work w = {&l, NULL};
+  OK(attune_elementwise_plan_create(&w.plan, tuner, stream, l.text, &l.call.operands));
+  for (int round = 0; round < 320; round++) {
+    attune_graph *graph = NULL;
+    if (round == 20) before = mallinfo2().uordblks;
+    OK(attune_graph_create(&graph, host));
+    OK(attune_graph_capture_callback(graph, stream, NULL, give_large, &w));
+    attune_graph_destroy(graph);
+  }
+  assert_true(mallinfo2().uordblks < before + 100000); /* a call has more than 500 bytes */
+  attune_plan_destroy(w.plan);
+  attune_stream_destroy(stream);
+}
+
 /* ---- many ---- */
 
 static float a[64], b[64];
@@ -363,6 +385,7 @@ int main(void) {
       cmocka_unit_test(replays_draw_fresh_numbers),
       cmocka_unit_test(queued),
       cmocka_unit_test(captured),
+      cmocka_unit_test(graphs_go_with_their_calls),
       cmocka_unit_test(more_than_are_remembered),
       cmocka_unit_test(from_many_threads),
   };

@@ -23,7 +23,8 @@ static const char *const macros[KINDS][2] = {{"K=0", NULL}, {"K=1", NULL}, {"K=2
 
 /* Tests name their own files, which makes their kernels other ones. */
 static at_kernel_source source_of(const char *file, int kind) {
-  return (at_kernel_source){file, "extern \"C\" __global__ void k(int *x) { *x = K; }", "k", macros[kind]};
+  return (at_kernel_source){file, "extern \"C\" __global__ void k(int *x) { *x = K; }", "k", macros[kind], false,
+                            false};
 }
 
 static at_jit_counts counts(void) {
@@ -152,7 +153,7 @@ static void *get_some(void *number) {
 }
 
 static void *get_a_bad_one(void *number) {
-  const at_kernel_source source = {"bad.cu", "void f() { x }", "f", NULL};
+  const at_kernel_source source = {"bad.cu", "void f() { x }", "f", NULL, false, false};
   at_jit_kernel *kernel = NULL;
   pthread_barrier_wait(&start);
   if (at_jit_get(&kernel, &device, &source) != ATTUNE_INTERNAL) return NULL;

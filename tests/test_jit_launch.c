@@ -15,7 +15,7 @@ static char root[64];
 
 /* Each test names its own file, which makes its kernel another one. */
 static at_jit_kernel *kernel_of(const char *file) {
-  const at_kernel_source source = {file, "extern \"C\" __global__ void k(int *x) { *x = 1; }", "k", NULL};
+  const at_kernel_source source = {file, "extern \"C\" __global__ void k(int *x) { *x = 1; }", "k", NULL, false, false};
   at_jit_kernel *kernel = NULL;
   OK(at_jit_get(&kernel, &device, &source));
   return kernel;

@@ -21,7 +21,8 @@ static char root[64], macro_text[KINDS][16];
 static const char *macros[KINDS][2];
 
 static at_kernel_source source_of(int kind) {
-  return (at_kernel_source){"unload.cu", "extern \"C\" __global__ void k(int *x) { *x = K; }", "k", macros[kind]};
+  return (at_kernel_source){"unload.cu", "extern \"C\" __global__ void k(int *x) { *x = K; }", "k", macros[kind], false,
+                            false};
 }
 
 static at_jit_counts counts(void) {
@@ -81,7 +82,7 @@ static int empty(void **state) {
   char file[32];
   at_jit_kernel *only = NULL;
   snprintf(file, sizeof file, "empty-%d.cu", number++);
-  const at_kernel_source source = {file, "extern \"C\" __global__ void k() {}", "k", NULL};
+  const at_kernel_source source = {file, "extern \"C\" __global__ void k() {}", "k", NULL, false, false};
   for (int i = 0; i < STREAMS; i++) (void)cudaStreamSynchronize((cudaStream_t)streams[i].native);
   (void)at_jit_set_most(1);
   if (at_jit_get(&only, &device, &source) != ATTUNE_OK) return 1; /* somebody still holds one */
@@ -194,7 +195,8 @@ static void graphs_hold_what_they_captured(void **state) {
 static void kept_kernels(void **state) {
   (void)state;
   at_jit_kernel *kept = NULL;
-  const at_kernel_source source = {"kept.cu", "extern \"C\" __global__ void k(int *x) { *x = 7; }", "k", NULL};
+  const at_kernel_source source = {"kept.cu", "extern \"C\" __global__ void k(int *x) { *x = 7; }", "k", NULL, false,
+                                   false};
   OK(at_jit_get(&kept, &device, &source));
   at_jit_keep(kept);
   at_jit_release(kept);
@@ -244,7 +246,7 @@ static void several_at_once(void **state) {
   static at_jit_request requests[KINDS];
   (void)at_jit_set_most(1000);
   for (int i = 0; i < KINDS; i++) requests[i] = (at_jit_request){.source = source_of(i % (KINDS / 2))};
-  requests[5].source = (at_kernel_source){"bad.cu", "void f() { x }", "f", NULL};
+  requests[5].source = (at_kernel_source){"bad.cu", "void f() { x }", "f", NULL, false, false};
   requests[6].source = source_of(KINDS - 1);
   const uint64_t before = counts().from_memory;
   const int loads = runtime.loads;

@@ -146,7 +146,8 @@ static int an_incomplete_one(void) {
 /* A copy in a folder that the loader does not search, loaded RTLD_LOCAL, as Python loads extensions: it compiles. */
 static int the_programs_nvrtc(void) {
   static const char *const macros[] = {"N=3", NULL};
-  const at_kernel_source source = {"k.cu", "extern \"C\" __global__ void k(float *x) { x[0] = N; }", "k", macros};
+  const at_kernel_source source = {"k.cu", "extern \"C\" __global__ void k(float *x) { x[0] = N; }", "k", macros, false,
+                                   false};
   const at_architecture architecture = {"compute_80"};
   at_kernel_code code;
   EXPECT(load(FAKES "/libnvrtc.so." NVRTC_MAJOR), "no link to NVRTC");
@@ -169,7 +170,7 @@ static int none_installed(void) {
          attune_last_message());
   at_architecture none[2];
   at_kernel_code code;
-  const at_kernel_source source = {"k.cu", "", "k", NULL};
+  const at_kernel_source source = {"k.cu", "", "k", NULL, false, false};
   EXPECT(at_architectures(none, 90) == 0 && strcmp(at_kernel_compiler(), "none") == 0, "an architecture");
   EXPECT(at_kernel_compile(&code, &source, &none[0], NULL) == ATTUNE_UNSUPPORTED, "compiled");
   EXPECT(!at_gemm_cublas.supports(&g, &device) && !at_gemm_cublaslt.supports(&g, &device), "supported");

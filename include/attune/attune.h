@@ -7,6 +7,7 @@
 #include <attune/check.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
+#include <attune/elementwise_cuda.h>
 #include <attune/evaluation.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>

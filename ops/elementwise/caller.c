@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * caller.c: the public calls for a normalised problem: what a program would write that comes to it. */
+#include <attune/elementwise_cuda.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops/elementwise/canonical.h"
 #include "ops/elementwise/cases.h"
 #include "ops/elementwise/prepared.h"
+#include "ops/elementwise/raw.h"
 #include "tuning/registry.h"
 
 /* A program's call: its expression, and its operands, which point into the struct. */
@@ -16,6 +19,7 @@ typedef struct written {
   int64_t strides[AT_TENSORS][AT_DIMS];
   attune_generator *generator;
   const char *expression;
+  at_raw *function; /* of a problem in CUDA C, whose source some call or plan has; else NULL */
 } written;
 
 /* Where dimension d of the problem belongs in the program's shape, counted from the innermost one: where its coordinate
@@ -75,6 +79,10 @@ static attune_status write_call(written *w, const at_elementwise *p, const at_el
   const char *body = strstr(at_elementwise_text(p), ": ");
   memset(w, 0, sizeof *w);
   w->expression = body ? body + 2 : at_elementwise_text(p);
+  if (p->raw && !(w->function = at_raw_find(strrchr(at_elementwise_text(p), ' ') + 1)))
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "the problem is of a function in CUDA C whose source this process does not have; "
+                   "call attune_elementwise_cuda with it");
   place_dimensions(p, slots, backward);
   for (int k = 0; k < at_elementwise_tensors(p); k++) {
     write_tensor(w, p, k, slots, backward, o);
@@ -101,12 +109,23 @@ static attune_status write_call(written *w, const at_elementwise *p, const at_el
   return status;
 }
 
+static void finish(written *w) {
+  attune_generator_destroy(w->generator);
+  at_raw_release(w->function);
+}
+
+static attune_status make_call(attune_tuner *tuner, attune_stream *stream, const written *w) {
+  const at_raw *f = w->function;
+  return f ? attune_elementwise_cuda(tuner, stream, f->own_text, f->own_name, &w->operands)
+           : attune_elementwise(tuner, stream, w->expression, &w->operands);
+}
+
 attune_status at_elementwise_call(attune_tuner *tuner, attune_stream *stream, const void *problem,
                                   const void *operands) {
   written w;
   attune_status status = write_call(&w, problem, operands);
-  if (status == ATTUNE_OK) status = attune_elementwise(tuner, stream, w.expression, &w.operands);
-  attune_generator_destroy(w.generator);
+  if (status == ATTUNE_OK) status = make_call(tuner, stream, &w);
+  finish(&w);
   return status;
 }
 
@@ -114,8 +133,11 @@ attune_status at_elementwise_call_plan_create(attune_plan **out, attune_tuner *t
                                               const void *problem, const void *operands) {
   written w;
   attune_status status = write_call(&w, problem, operands);
-  if (status == ATTUNE_OK) status = attune_elementwise_plan_create(out, tuner, stream, w.expression, &w.operands);
-  attune_generator_destroy(w.generator);
+  const at_raw *f = w.function;
+  if (status == ATTUNE_OK)
+    status = f ? attune_elementwise_cuda_plan_create(out, tuner, stream, f->own_text, f->own_name, &w.operands)
+               : attune_elementwise_plan_create(out, tuner, stream, w.expression, &w.operands);
+  finish(&w);
   return status;
 }
 
@@ -137,7 +159,7 @@ attune_status at_elementwise_call_plan_run(const attune_plan *plan, attune_strea
   w.operands.inputs = tensors;
   w.operands.scalars = scalars;
   if (status == ATTUNE_OK) status = attune_elementwise_plan_run(plan, stream, &w.operands);
-  attune_generator_destroy(w.generator);
+  finish(&w);
   return status;
 }
 
@@ -150,7 +172,7 @@ typedef struct many_calls {
 
 void at_elementwise_calls_destroy(void *calls) {
   many_calls *m = calls;
-  for (int i = 0; i < m->copies; i++) attune_generator_destroy(m->each[i].generator);
+  for (int i = 0; i < m->copies; i++) finish(&m->each[i]);
   free(m);
 }
 
@@ -176,7 +198,7 @@ attune_status at_elementwise_calls_run(void *calls, attune_stream *stream, int f
   attune_status status = ATTUNE_OK;
   int copy = from % m->copies;
   for (int i = from; i < to && status == ATTUNE_OK; i++) {
-    status = attune_elementwise(m->tuner, stream, m->each[copy].expression, &m->each[copy].operands);
+    status = make_call(m->tuner, stream, &m->each[copy]);
     if (++copy == m->copies) copy = 0;
   }
   return status;

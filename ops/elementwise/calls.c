@@ -106,39 +106,39 @@ static bool are_names(const char *at, const attune_elementwise_operands *o) {
 }
 
 /* The operands are like; all else. */
-static bool is_same(const at_call_slot *s, const char *expression, const attune_elementwise_operands *o) {
-  return strcmp(s->text, expression) == 0 && are_low_bits(s->low, o) && aliases_of(o) == s->aliases &&
-         are_names(s->text + s->expression_bytes + 1, o);
+static bool is_same(const at_call_slot *s, const at_formula *formula, const attune_elementwise_operands *o) {
+  return s->prepared->expression->function == formula->function && strcmp(s->text, formula->text) == 0 &&
+         are_low_bits(s->low, o) && aliases_of(o) == s->aliases && are_names(s->text + s->expression_bytes + 1, o);
 }
 
 static bool is_like(const at_call_slot *s, at_small_call *small, bool *bound, uint64_t tuner,
-                    const attune_stream *stream, const char *expression, const attune_elementwise_operands *o) {
+                    const attune_stream *stream, const at_formula *formula, const attune_elementwise_operands *o) {
   if (!s->prepared || s->tuner != tuner || s->device != stream->device || s->accuracy != o->accuracy) return false;
   *bound = at_small_bind(s->prepared, stream, o, small);
   return (*bound || (at_prepared_is_like(s->prepared, o) && at_prepared_has_kinds(s->prepared, o))) &&
-         is_same(s, expression, o);
+         is_same(s, formula, o);
 }
 
-static uint8_t *guess_of(calls *c, const char *expression, const attune_elementwise_operands *o) {
-  const uint64_t from = (uint64_t)(uintptr_t)expression + (uint64_t)o->outputs[0].sizes[0] * 0xC2B2AE3D27D4EB4Fu;
+static uint8_t *guess_of(calls *c, const at_formula *formula, const attune_elementwise_operands *o) {
+  const uint64_t from = (uint64_t)(uintptr_t)formula->text + (uint64_t)o->outputs[0].sizes[0] * 0xC2B2AE3D27D4EB4Fu;
   return &c->guesses[from * 0x9E3779B97F4A7C15u >> 58];
 }
 _Static_assert(SLOTS == 1 << 6, "guess_of takes six bits");
 
 bool at_calls_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner, const attune_stream *stream,
-                   const char *expression, const attune_elementwise_operands *o) {
+                   const at_formula *formula, const attune_elementwise_operands *o) {
   calls *c = calls_of_thread();
   *slot = NULL;
   *bound = false;
   if (!c || !is_sound(o)) return false;
-  uint8_t *guess = guess_of(c, expression, o);
+  uint8_t *guess = guess_of(c, formula, o);
   *slot = &c->slots[*guess];
-  if (AT_LIKELY(is_like(*slot, small, bound, tuner, stream, expression, o))) return true;
+  if (AT_LIKELY(is_like(*slot, small, bound, tuner, stream, formula, o))) return true;
   *slot = NULL;
-  const uint64_t hash = hash_of(tuner, expression, strnlen(expression, AT_EXPRESSION_CHARS), o);
+  const uint64_t hash = hash_of(tuner, formula->text, strnlen(formula->text, AT_EXPRESSION_CHARS), o);
   for (unsigned way = 0; way < WAYS; way++) {
     at_call_slot *s = &c->slots[(hash + way) % SLOTS];
-    if (s->hash == hash && is_like(s, small, bound, tuner, stream, expression, o)) {
+    if (s->hash == hash && is_like(s, small, bound, tuner, stream, formula, o)) {
       *slot = s;
       *guess = (uint8_t)(s - c->slots);
       return true;
@@ -152,8 +152,8 @@ bool at_calls_find(at_call_slot **slot, at_small_call *small, bool *bound, uint6
 
 /* ---- remembering ---- */
 
-static bool keep_text(at_call_slot *s, const char *expression, const attune_elementwise_operands *o) {
-  const size_t bytes = strlen(expression);
+static bool keep_text(at_call_slot *s, const at_formula *formula, const attune_elementwise_operands *o) {
+  const size_t bytes = strlen(formula->text);
   size_t all = bytes + 1;
   for (int i = 0; i < o->input_count; i++) all += strlen(o->inputs[i].name) + 1;
   for (int i = 0; i < o->scalar_count; i++) all += strlen(o->scalars[i].name) + 1;
@@ -164,7 +164,7 @@ static bool keep_text(at_call_slot *s, const char *expression, const attune_elem
     s->text = text;
     s->text_bytes = all;
   }
-  char *at = stpcpy(s->text, expression) + 1;
+  char *at = stpcpy(s->text, formula->text) + 1;
   for (int i = 0; i < o->input_count; i++) at = stpcpy(at, o->inputs[i].name) + 1;
   for (int i = 0; i < o->scalar_count; i++) at = stpcpy(at, o->scalars[i].name) + 1;
   s->expression_bytes = bytes;
@@ -172,15 +172,15 @@ static bool keep_text(at_call_slot *s, const char *expression, const attune_elem
 }
 
 void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry *entry, uint64_t tuner,
-                  const attune_device *device, const char *expression, const attune_elementwise_operands *o) {
+                  const attune_device *device, const at_formula *formula, const attune_elementwise_operands *o) {
   uint8_t *low = slot->low;
   at_prepared_destroy(slot->prepared);
   slot->prepared = NULL;
-  if (!keep_text(slot, expression, o)) {
+  if (!keep_text(slot, formula, o)) {
     at_prepared_destroy(prepared);
     return;
   }
-  slot->hash = hash_of(tuner, expression, slot->expression_bytes, o);
+  slot->hash = hash_of(tuner, formula->text, slot->expression_bytes, o);
   slot->tuner = tuner;
   slot->device = device;
   slot->accuracy = o->accuracy;

@@ -24,11 +24,11 @@ typedef struct at_call_slot {
 /* A call like this one: true, with its slot; *bound: it may run as small.h says, and `small` is set. Else false, with the
  * slot for at_calls_put, or NULL: it cannot be remembered. `operands` are not checked yet. */
 bool at_calls_find(at_call_slot **slot, at_small_call *small, bool *bound, uint64_t tuner, const attune_stream *stream,
-                   const char *expression, const attune_elementwise_operands *operands);
+                   const at_formula *formula, const attune_elementwise_operands *operands);
 
 /* The call that was just looked for, made ready; `prepared` is the slot's from now on. */
 void at_calls_put(at_call_slot *slot, at_prepared *prepared, const at_plan_entry *entry, uint64_t tuner,
-                  const attune_device *device, const char *expression, const attune_elementwise_operands *operands);
+                  const attune_device *device, const at_formula *formula, const attune_elementwise_operands *operands);
 
 /* The plan that the call is about to run with: what was kept for another is forgotten. */
 void at_calls_note_plan(at_call_slot *slot, const at_plan *plan);

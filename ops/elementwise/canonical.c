@@ -198,13 +198,6 @@ static bool number_all(numbering *s) {
   return ok;
 }
 
-void at_expression_destroy(at_expression *expression) {
-  if (!expression) return;
-  free(expression->nodes);
-  free(expression->text);
-  free(expression);
-}
-
 attune_status at_canonical_finish(at_graph *graph, const at_signature *signature, at_expression **out) {
   const size_t count = (size_t)graph->count;
   at_expression *e = calloc(1, sizeof *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cases.c: rows of words, as a workload has them, of every kind of expression, dtype and layout. Those that are aligned to
  * less than 16 bytes have rows with gaps: what lies in one piece is walked from its first aligned element on, where the
- * operands allow it, and is then another problem (prepared.c). */
+ * operands allow it, and is then another problem (prepare.c). */
 #include "ops/elementwise/cases.h"
 
 #include <string.h>

@@ -67,20 +67,26 @@ static int configurations(const void *problem, attune_device *device, at_configu
 
 /* ---- plans ---- */
 
-static at_kernel_source source_of(const char *text) {
-  return (at_kernel_source){.file = "elementwise.cu", .text = text, .entry = AT_CUDA_ENTRY};
-}
-
-static attune_status make_kernel(at_jit_kernel **out, attune_device *device, const at_cuda_problem *problem,
-                                 const at_cuda_choice *choice) {
+static attune_status make_once(at_jit_kernel **out, attune_device *device, const at_cuda_problem *problem,
+                               const at_cuda_choice *choice) {
   char *text = NULL;
   attune_status status = at_cuda_generate(&text, problem, choice);
   if (status == ATTUNE_OK) {
-    const at_kernel_source source = source_of(text);
+    const at_kernel_source source = at_cuda_source(problem, text);
     status = at_jit_get(out, device, &source);
   }
   free(text);
   return status;
+}
+
+/* What is wrong with a function of the program's own is told in its own lines: they are compiled as they were written. */
+static attune_status make_kernel(at_jit_kernel **out, attune_device *device, const at_cuda_problem *problem,
+                                 const at_cuda_choice *choice) {
+  const attune_status status = make_once(out, device, problem, choice);
+  if (status != ATTUNE_INTERNAL || !problem->expression->raw) return status;
+  at_cuda_problem written = *problem;
+  written.as_written = true;
+  return make_once(out, device, &written, choice);
 }
 
 /* The device is current. */
@@ -154,7 +160,7 @@ static void prepare_many(const void *problem, attune_device *device, const at_co
     at_cuda_choice choice;
     char *text = NULL;
     if (at_cuda_choice_parse(&choice, &texts[i]) && at_cuda_generate(&text, &cuda, &choice) == ATTUNE_OK)
-      requests[made++].source = source_of(text);
+      requests[made++].source = at_cuda_source(&cuda, text);
   }
   at_jit_get_all(requests, made, device);
   for (int i = 0; i < made; i++) {

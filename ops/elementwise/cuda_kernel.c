@@ -12,6 +12,7 @@
 #include "device_cuh.h"
 #include "device_math_cuh.h"
 #include "device_neural_cuh.h"
+#include "device_operators_cuh.h"
 #include "device_random_cuh.h"
 #include "elementwise_philox_h.h"
 #include "elementwise_transforms_h.h"
@@ -77,6 +78,17 @@ static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_c
            c->persistent, c->load, c->store, c->tile, c->wide);
 }
 
+/* Its words see none of the tunables' macros; nor do these change with what it may have defined. */
+static void add_function(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
+  static const char *const tunables[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR", "PERSISTENT",
+                                         "LOAD",        "STORE", "TILE",  "WIDE"};
+  for (int turn = 0; turn < 2; turn++) {
+    for (size_t i = 0; i < AT_COUNT(tunables); i++) at_write(s, "#undef %s\n", tunables[i]);
+    if (turn == 0) at_generate_raw_text(s, p);
+  }
+  add_tunables(s, p, c);
+}
+
 static void add_random(at_writer *s, const at_cuda_problem *p) {
   at_write(s, "struct at_once {\n");
   if (draws(p->expression)) at_write(s, "  at_draws draws;\n");
@@ -87,12 +99,24 @@ static void add_random(at_writer *s, const at_cuda_problem *p) {
   at_write(s, "}\n");
 }
 
+at_kernel_source at_cuda_source(const at_cuda_problem *p, const char *text) {
+  return (at_kernel_source){.file = "elementwise.cu",
+                            .text = text,
+                            .entry = AT_CUDA_ENTRY,
+                            .foreign = p->expression->raw,
+                            .logged = p->as_written};
+}
+
 attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cuda_choice *c) {
   at_writer s = {0};
   at_cuda_launch slots;
   *out = NULL;
   if (!at_generate_slots(&slots, p->expression))
     return at_fail(ATTUNE_UNSUPPORTED, "the expression uses its scalars in more than %d dtypes", AT_CUDA_SLOTS);
+  if (p->expression->raw && !p->expression->function)
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "the problem is of a function in CUDA C whose source this process does not have; "
+                   "call attune_elementwise_cuda with it");
   const at_cuda_form_type *form = at_cuda_form_of(c->form);
   if (!form || !at_cuda_supports(p, c, form->capability))
     return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
@@ -101,7 +125,9 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   if (draws(p->expression)) at_write(&s, "%s%s", at_elementwise_philox_h, at_elementwise_transforms_h);
   at_write(&s, "%s%s%s", at_device_cuh, at_device_math_cuh, at_device_neural_cuh);
   if (is_complex(p->expression)) at_write(&s, "%s", at_device_complex_cuh);
+  if (is_complex(p->expression) && p->expression->raw) at_write(&s, "%s", at_device_operators_cuh);
   if (draws(p->expression)) at_write(&s, "%s", at_device_random_cuh);
+  if (p->expression->raw) add_function(&s, p, c);
   describe(&fields, p, c, &slots);
   add_random(&s, p);
   const attune_status status = at_generate_element(&s, p);

@@ -3,7 +3,8 @@
  * launched. A problem has a kernel in several forms, each with tunables; a choice is one of them. Sizes, strides,
  * addresses, scalars and the generator's place are arguments of the launch: one text serves all sizes of a layout class.
  *
- * Nothing of a user's text gets into the source. Names are a letter and a number, constants are bit patterns. */
+ * Nothing of an expression's text gets into the source. Names are a letter and a number, constants are bit patterns. A
+ * function of the program's own (raw.h) stands in it as it is: generate_raw.c. */
 #ifndef AT_CUDA_KERNEL_H
 #define AT_CUDA_KERNEL_H
 
@@ -26,6 +27,7 @@ typedef struct at_cuda_problem {
   uint8_t outputs[AT_EXPRESSION_OUTPUTS]; /* dtypes as they are stored */
   bool reduced;                           /* the device's fast functions are allowed */
   bool in_place;                          /* an output's memory is an input's */
+  bool as_written; /* of a function of the program's own: in its words, for the compiler's messages about it */
   at_layout layout;
   /* Of the first element walked of each tensor: its address is a multiple of this, a power of two up to 256. With a
    * `head`, that many elements further on, where the layout has one dimension and all tensors are contiguous. */
@@ -74,8 +76,10 @@ int at_cuda_indices(const at_expression *expression, int out[AT_CUDA_INDICES]);
 void at_cuda_align(at_cuda_problem *problem, const void *const *tensors);
 
 /* The kernel's text into *out, to be freed by the caller: equal problems and choices give equal texts. Its entry is
- * AT_CUDA_ENTRY. Errors: UNSUPPORTED (at_cuda_supports says no; more than 32 scalars), OUT_OF_MEMORY. */
+ * AT_CUDA_ENTRY. Errors: UNSUPPORTED (at_cuda_supports says no; more than 32 scalars; a function of the program's own that nobody
+ * has now), OUT_OF_MEMORY. */
 #define AT_CUDA_ENTRY "at_elementwise"
+at_kernel_source at_cuda_source(const at_cuda_problem *problem, const char *text); /* what compiles such a text */
 attune_status at_cuda_generate(char **out, const at_cuda_problem *problem, const at_cuda_choice *choice);
 
 /* A launch of the kernel of the same problem and choice: words are its one argument. */

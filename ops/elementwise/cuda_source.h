@@ -65,6 +65,10 @@ void at_generate_draw_one(at_writer *s, const at_expression *e, const char *x);
 /* rand() < bound without the number; false: `node` is nothing of the kind. */
 bool at_generate_draw_below(at_writer *s, const at_expression *e, const at_node *node);
 
+/* generate_raw.c: the source of a function of the program's own, and the function that calls it for one element. */
+void at_generate_raw_text(at_writer *s, const at_cuda_problem *p);
+void at_generate_raw_element(at_writer *s, const at_cuda_problem *p);
+
 /* A form. */
 typedef struct at_cuda_form_type {
   const char *name;

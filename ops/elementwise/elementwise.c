@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise.c: the public calls. A call like one that the thread made before is found in calls.c and needs its addresses
- * only; others are made ready by prepared.c. */
-#include <string.h>
+ * elementwise.c: the public calls for expressions, and the runs of plans. */
+#include <attune/elementwise.h>
 
-#include "ops/elementwise/calls.h"
-#include "ops/elementwise/prepared.h"
+#include "ops/elementwise/run.h"
 #include "ops/elementwise/small.h"
 #include "ops/elementwise/watch.h"
 #include "src/watch.h"
-#include "tuning/call.h"
 #include "tuning/caller_plan.h"
 
 #define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
@@ -20,103 +17,11 @@ static attune_status fail_null(const void *tuner, const void *stream, const void
                                                            : "operands");
 }
 
-/* The plan for the problem of a call, by its key. */
-static attune_status find_plan(attune_tuner *tuner, attune_stream *stream, const at_elementwise *problem,
-                               const at_plan **out) {
-  at_key key;
-  memcpy(at_key_problem(&key), problem, problem->bytes);
-  return at_call_plan(tuner, stream, &at_elementwise_op, &key, 0, NULL, out);
-}
-
-static const at_plan_entry *entry_of(attune_tuner *tuner, attune_stream *stream, const at_elementwise *problem) {
-  at_key key;
-  at_key_make(&key, &at_elementwise_op, problem, stream->device);
-  const at_plan_entry *entry = at_plan_table_entry(&tuner->plans, &key);
-  return entry && at_plan_entry_plan(entry) ? entry : NULL;
-}
-
-static attune_status launch(const at_plan *plan, at_prepared *prepared, const attune_elementwise_operands *operands,
-                            attune_stream *stream) {
-  at_elementwise_operands bound;
-  at_prepared_bind(prepared, operands, &bound);
-  return plan->launch(plan, &bound, stream);
-}
-
-/* `prepared` goes to a slot, or is released. The slot is looked for at the end: a choice may take long and be logged, and
- * the log's function may make calls of its own, which take slots too. */
-static attune_status run_prepared(attune_tuner *tuner, attune_stream *stream, const char *expression,
-                                  const attune_elementwise_operands *operands, at_prepared *prepared) {
-  const at_plan *plan = NULL;
-  at_call_slot *slot = NULL;
-  at_small_call small;
-  bool bound;
-  attune_status status = find_plan(tuner, stream, prepared->problem, &plan);
-  if (status == ATTUNE_OK) status = launch(plan, prepared, operands, stream);
-  if (status == ATTUNE_OK && !at_calls_find(&slot, &small, &bound, tuner->id, stream, expression, operands) && slot)
-    at_calls_put(slot, prepared, entry_of(tuner, stream, prepared->problem), tuner->id, stream->device, expression,
-                 operands);
-  else
-    at_prepared_destroy(prepared);
-  return status;
-}
-
-/* A call like an earlier one: its addresses may still overlap, and its generator be missing. */
-static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const char *expression,
-                               const attune_elementwise_operands *operands, at_call_slot *slot,
-                               const at_small_call *small) {
-  at_prepared *prepared = slot->prepared;
-  attune_status status = ATTUNE_OK;
-  const at_plan *plan = slot->entry ? at_plan_entry_plan(slot->entry) : NULL;
-  if (AT_LIKELY(plan != NULL)) at_calls_note_plan(slot, plan);
-  if (plan && small && prepared->small.plan) {
-    at_plan_entry_count(slot->entry, 1);
-    at_small_run(prepared, small);
-    return ATTUNE_OK;
-  }
-  if (!at_prepared_apart(prepared, operands)) status = at_prepared_check(prepared, operands);
-  if (status == ATTUNE_OK) status = at_prepared_check_generator(prepared->expression, operands->generator);
-  if (status != ATTUNE_OK) return status;
-  if (AT_UNLIKELY(plan == NULL)) {
-    slot->prepared = NULL;
-    return run_prepared(tuner, stream, expression, operands, prepared);
-  }
-  at_plan_entry_count(slot->entry, 1);
-  return launch(plan, prepared, operands, stream);
-}
-
-/* While somebody watches every call goes the whole way. */
-static attune_status run_watched(attune_tuner *tuner, attune_stream *stream, const char *expression,
-                                 const attune_elementwise_operands *operands) {
-  at_prepared *prepared = NULL;
-  bool empty;
-  const at_plan *plan = NULL;
-  attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
-  if (status != ATTUNE_OK || empty) return status;
-  status = find_plan(tuner, stream, prepared->problem, &plan);
-  if (status == ATTUNE_OK) status = at_elementwise_run_watched(plan, prepared, operands, stream);
-  at_prepared_destroy(prepared);
-  return status;
-}
-
 attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, const char *expression,
                                  const attune_elementwise_operands *operands) {
   if (AT_UNLIKELY(!tuner || !stream || !expression || !operands)) return fail_null(tuner, stream, expression);
-  if (AT_UNLIKELY(at_watched())) return run_watched(tuner, stream, expression, operands);
-  at_call_slot *slot = NULL;
-  at_small_call small;
-  bool bound;
-  if (AT_LIKELY(at_calls_find(&slot, &small, &bound, tuner->id, stream, expression, operands)))
-    return run_again(tuner, stream, expression, operands, slot, bound ? &small : NULL);
-  at_prepared *prepared = NULL;
-  bool empty;
-  const attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
-  return status != ATTUNE_OK || empty ? status : run_prepared(tuner, stream, expression, operands, prepared);
-}
-
-/* ---- plans of callers ---- */
-
-static void destroy_prepared(void *prepared) {
-  at_prepared_destroy(prepared);
+  const at_formula formula = {.text = expression};
+  return at_run(tuner, stream, &formula, operands);
 }
 
 attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
@@ -124,23 +29,20 @@ attune_status attune_elementwise_plan_create(attune_plan **out, attune_tuner *tu
   if (!out) return FAIL("out is NULL; should point to an attune_plan *");
   *out = NULL;
   if (!tuner || !stream || !expression || !operands) return fail_null(tuner, stream, expression);
-  at_key key;
-  bool empty = false;
-  at_prepared *prepared = NULL;
-  attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
-  if (status == ATTUNE_OK && empty) status = FAIL("a plan needs at least one element; attune_elementwise takes none");
-  if (status == ATTUNE_OK) {
-    memcpy(at_key_problem(&key), prepared->problem, prepared->problem->bytes);
-    status = at_caller_plan_create(out, tuner, stream, &at_elementwise_op, &key, 0, 0);
-  }
-  if (status != ATTUNE_OK) {
-    at_prepared_destroy(prepared);
-    return status;
-  }
-  at_caller_plan_own(*out, prepared, destroy_prepared);
-  at_small_attach(prepared, *out, at_alignment_least(stream->device, prepared->problem->alignment));
-  return ATTUNE_OK;
+  const at_formula formula = {.text = expression};
+  return at_run_plan_create(out, tuner, stream, &formula, operands);
 }
+
+attune_status attune_elementwise_problem_format(char *out, size_t size, const char *expression,
+                                                const attune_elementwise_operands *operands) {
+  if (!out || !expression || !operands)
+    return FAIL("%s is NULL; should be given", !out ? "out" : !expression ? "expression" : "operands");
+  if (size > 0) out[0] = '\0';
+  const at_formula formula = {.text = expression};
+  return at_run_format(out, size, &formula, operands);
+}
+
+/* ---- runs of plans ---- */
 
 static attune_status check_run(const attune_plan *plan, const at_prepared *prepared,
                                const attune_elementwise_operands *operands) {
@@ -165,11 +67,8 @@ static attune_status check_run(const attune_plan *plan, const at_prepared *prepa
   return at_prepared_check_generator(prepared->expression, operands->generator);
 }
 
-attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
-                                          const attune_elementwise_operands *operands) {
-  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
-    return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
-  if (AT_UNLIKELY(!at_prepared_accuracy_is_one(operands))) return at_prepared_accuracy_fail(operands);
+static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
+                                                           const attune_elementwise_operands *operands) {
   at_prepared *prepared = plan->own;
   at_small_call small;
   if (AT_LIKELY(!at_watched()) && at_small_bind(prepared, stream, operands, &small)) {
@@ -181,21 +80,16 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   at_caller_plan_count(plan);
   if (AT_UNLIKELY(at_watched())) return at_elementwise_run_watched(plan, prepared, operands, stream);
-  return launch(plan, prepared, operands, stream);
+  return at_run_launch(plan, prepared, operands, stream);
 }
 
-attune_status attune_elementwise_problem_format(char *out, size_t size, const char *expression,
-                                                const attune_elementwise_operands *operands) {
-  if (!out || !expression || !operands)
-    return FAIL("%s is NULL; should be given", !out ? "out" : !expression ? "expression" : "operands");
-  if (size > 0) out[0] = '\0';
-  at_prepared *prepared = NULL;
-  const attune_status status = at_prepared_describe(&prepared, expression, operands);
-  if (status != ATTUNE_OK) return status;
-  uint64_t again[AT_PROBLEM_BYTES / 8];
-  attune_status written = at_elementwise_format(prepared->problem, out, size);
-  at_prepared_destroy(prepared);
-  if (written == ATTUNE_OK) written = at_elementwise_parse(out, again); /* outputs that fall together, and the like */
-  if (written != ATTUNE_OK && size > 0) out[0] = '\0';
-  return written;
+attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream *stream,
+                                          const attune_elementwise_operands *operands) {
+  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
+    return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
+  if (AT_UNLIKELY(!at_prepared_accuracy_is_one(operands))) return at_prepared_accuracy_fail(operands);
+  if (AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!at_small_quick(plan->own, stream, operands)))
+    return run_usually(plan, stream, operands);
+  at_caller_plan_count(plan);
+  return ATTUNE_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/prepare.h"
 #include "src/backend.h"
 #include "tuning/operand_set.h"
 
@@ -35,7 +36,8 @@ static attune_status describe(attune_evaluation *e, const attune_elementwise_wor
                            .scalars = words->scalars,
                            .accuracy = words->accuracy};
   attune_status status = at_spec_read(&e->spec, &w);
-  if (status == ATTUNE_OK) status = at_prepared_describe(&e->prepared, e->expression, &e->spec.operands);
+  const at_formula formula = {.text = e->expression};
+  if (status == ATTUNE_OK) status = at_prepared_describe(&e->prepared, &formula, &e->spec.operands);
   if (status == ATTUNE_OK) status = at_elementwise_format(e->prepared->problem, e->problem, sizeof e->problem);
   if (status == ATTUNE_OK) status = at_elementwise_buffers(e->prepared->problem, e->buffers, &e->buffer_count);
   if (status == ATTUNE_OK) find_buffers(e);

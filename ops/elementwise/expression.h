@@ -36,7 +36,8 @@ typedef enum at_node_kind {
   AT_NODE_UNIFORM,  /* rand(), draw `index` of the element: f32 in [0, 1) */
   AT_NODE_NORMAL,   /* randn(), draw `index` of the element: f32 */
   AT_NODE_CAST,     /* argument 0 in the node's dtype */
-  AT_NODE_FUNCTION  /* `function` of the arguments, all of which have the function's argument dtype */
+  AT_NODE_FUNCTION, /* `function` of the arguments, all of which have the function's argument dtype */
+  AT_NODE_RAW       /* output `index` of a function of the program's own, of all operands: raw_expression.h */
 } at_node_kind;
 
 /* Every operator and function: functions.def says its name, arguments and dtypes. */
@@ -96,6 +97,8 @@ typedef struct at_expression {
   at_operand_name inputs[AT_EXPRESSION_INPUTS], scalars[AT_EXPRESSION_SCALARS]; /* in the order of their first use */
   int max_position; /* the largest dimension of AT_NODE_POSITION; -1: none */
   bool element;     /* has AT_NODE_ELEMENT */
+  bool raw;         /* one function of the program's own, in CUDA C: nothing but the CUDA kernels can compute it */
+  struct at_raw *function; /* its source; NULL: nobody in this process has it now */
   /* Canonical: the operands with their dtypes, tensors i0, i1 ..., scalars s0 ..., then shared nodes t0 ..., then the
    * outputs: "bf16 i0, f64 s0: t0 = f32(i0); bf16(t0 * t0 + f32(s0))". Equal graphs have equal texts. */
   char *text;
@@ -107,14 +110,7 @@ typedef struct at_signature {
   int tensor_count, scalar_count;
 } at_signature;
 
-/* Compiles `length` bytes of text. Errors: INVALID_ARGUMENT, with the place: the message has the line of the text, a
- * caret under the fault, and the remedy; OUT_OF_MEMORY. The text reaches no compiler, whatever it is. */
-attune_status at_expression_create(at_expression **out, const char *text, size_t length, const at_signature *signature);
 void at_expression_destroy(at_expression *expression);
-
-/* From a canonical text, as `text` has it: an equal graph, node for node. Of operands that can change places the names may
- * have: operand k of the graph is operand k of the one that the text is of, whatever its name. */
-attune_status at_expression_parse_canonical(at_expression **out, const char *text);
 
 /* functions.def by number: its name, arity, rule. */
 const char *at_function_name(at_function function);

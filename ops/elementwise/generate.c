@@ -236,6 +236,7 @@ static void add_node(at_writer *s, const at_cuda_problem *p, const at_cuda_launc
     else
       at_write(s, "at_cast<%s>(v%d)", at_cuda_value(dtype), node->argument[0]);
     break;
+  case AT_NODE_RAW: break; /* at_generate_raw_element */
   case AT_NODE_FUNCTION:
     if (!add_power(s, p, node) && !at_generate_draw_below(s, p->expression, node)) add_call(s, p, node, exact);
     break;
@@ -263,8 +264,13 @@ attune_status at_generate_element(at_writer *s, const at_cuda_problem *p) {
   note *notes = calloc((size_t)e->node_count + 1, sizeof *notes);
   if (!notes) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an expression of %d nodes", e->node_count);
   (void)at_generate_slots(&slots, e);
-  take_notes(notes, p);
   add_structs(s, p);
+  if (e->raw) {
+    at_generate_raw_element(s, p);
+    free(notes);
+    return ATTUNE_OK;
+  }
+  take_notes(notes, p);
   at_write(s, "AT_INLINE void at_element(const at_arguments &a, const at_once &once, const at_in &x, at_out &y) {\n");
   for (int i = 0; i < e->node_count; i++)
     if (notes[i].needed) add_node(s, p, &slots, i, notes[i].exact);

@@ -9,22 +9,16 @@
 #include "src/host/host.h"
 #include "src/random/generator.h"
 
-/* A packed call: tensors, scalars, then the layout as in a problem. */
+/* A packed call: tensors, scalars, then the layout as in a problem. A capture keeps it with its graph, however long it is. */
 typedef struct packed {
   at_host_plan *plan; /* the state and the problem are the tuner's, also where the caller's plan is gone */
   const at_elementwise *problem;
   uint64_t seed, offset;
-  const uint64_t *state;         /* in a graph: seed and offset when it runs */
-  struct at_host_record *longer; /* NULL: the words follow */
+  const uint64_t *state; /* in a graph: seed and offset when it runs */
+  uint64_t *longer; /* the words of a call that is too long for a queue, freed when it has run; NULL: they follow */
   uint32_t words, dims;
   uint64_t word[];
 } packed;
-
-struct at_host_record {
-  struct at_host_record *next;
-  bool once; /* freed when it has run */
-  uint64_t word[];
-};
 
 enum {
   WORDS_BY_VALUE = (AT_HOST_ARGS_BYTES - sizeof(packed)) / sizeof(uint64_t),
@@ -43,21 +37,12 @@ attune_status at_host_plan_make(at_plan *plan, size_t bytes, at_host_fill fill) 
     free(state);
     return status;
   }
-  pthread_mutex_init(&state->lock, NULL);
   plan->state = state;
   return ATTUNE_OK;
 }
 
 void at_host_plan_destroy(at_plan *plan) {
-  at_host_plan *state = plan->state;
-  if (!state) return;
-  while (state->records) {
-    struct at_host_record *next = state->records->next;
-    free(state->records);
-    state->records = next;
-  }
-  pthread_mutex_destroy(&state->lock);
-  free(state);
+  free(plan->state);
 }
 
 /* ---- packing ---- */
@@ -97,7 +82,7 @@ static void unpack_layout(at_layout *out, const at_elementwise *p, const uint64_
 static void run_packed(const void *args) {
   const packed *call = args;
   const at_elementwise *p = call->problem;
-  const uint64_t *words = call->longer ? call->longer->word : call->word;
+  const uint64_t *words = call->longer ? call->longer : call->word;
   void *tensors[AT_TENSORS];
   at_constant scalars[AT_EXPRESSION_SCALARS];
   at_layout layout;
@@ -112,26 +97,21 @@ static void run_packed(const void *args) {
     c.draws.offset += call->state[1];
   }
   call->plan->run(call->plan, &c);
-  if (call->longer && call->longer->once) free(call->longer);
+  free(call->longer);
 }
 
-/* Records that are captured belong to the plan: a graph may run them again and again. */
 static attune_status submit_longer(packed *call, attune_stream *stream, const at_elementwise_operands *o,
                                    const at_layout *layout) {
-  at_host_plan *plan = call->plan;
-  struct at_host_record *record = malloc(sizeof *record + call->words * sizeof *record->word);
-  if (!record) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call with %u words of operands", call->words);
-  pack(record->word, call->problem, o, layout);
-  record->once = !at_stream_capturing(stream);
-  call->longer = record;
-  if (!record->once) {
-    pthread_mutex_lock(&plan->lock);
-    record->next = plan->records;
-    plan->records = record;
-    pthread_mutex_unlock(&plan->lock);
-  }
-  const attune_status status = at_host_submit(stream, run_packed, call, sizeof *call);
-  if (status != ATTUNE_OK && record->once) free(record);
+  const bool capturing = at_stream_capturing(stream);
+  const size_t head = capturing ? sizeof *call : 0, bytes = head + call->words * sizeof *call->word;
+  char *room = malloc(bytes);
+  if (!room) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a call with %u words of operands", call->words);
+  pack((uint64_t *)(void *)(room + head), call->problem, o, layout);
+  if (!capturing) call->longer = (uint64_t *)(void *)room;
+  memcpy(room, call, head);
+  const attune_status status =
+      at_host_submit(stream, run_packed, capturing ? (void *)room : call, capturing ? bytes : sizeof *call);
+  if (status != ATTUNE_OK || capturing) free(room);
   return status;
 }
 

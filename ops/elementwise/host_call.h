@@ -4,8 +4,6 @@
 #ifndef AT_ELEMENTWISE_HOST_CALL_H
 #define AT_ELEMENTWISE_HOST_CALL_H
 
-#include <pthread.h>
-
 #include "ops/elementwise/problem.h"
 #include "tuning/registry.h"
 
@@ -18,16 +16,16 @@ typedef struct at_host_elements {
   at_draws draws;
 } at_host_elements;
 
-/* What plans of the host begin with: how a call runs, and calls that were too long to travel by value and were captured;
- * they are kept until the plan goes. */
+/* What plans of the host begin with: how a call runs. */
 typedef struct at_host_plan {
   void (*run)(const void *state, const at_host_elements *call);
   /* Calls of at most small_most elements, one after the other in every tensor, on the calling thread; nothing is drawn.
    * 0: there are none. */
   void (*run_small)(const void *state, void *const *tensors, const at_constant *scalars, int64_t count);
   int64_t small_most;
-  pthread_mutex_t lock;
-  struct at_host_record *records;
+  /* The same for one packed output and one input or two, x and y, without scalars: f(output, x, y, x, count), y is x where
+   * there is one. NULL: there is none. */
+  void (*straight)(void *out, const void *x, const void *y, const void *z, size_t count);
 } at_host_plan;
 
 /* The prepare of every such implementation: makes plan->state, of `bytes`, and has `fill` set what follows the

@@ -20,8 +20,7 @@ typedef struct interpreter_plan {
 } interpreter_plan;
 
 static bool supports(const void *problem, attune_device *device) {
-  (void)problem;
-  return device->backend->kind == ATTUNE_DEVICE_HOST;
+  return device->backend->kind == ATTUNE_DEVICE_HOST && !at_elementwise_of(problem)->raw;
 }
 
 /* ---- configurations ---- */
@@ -133,6 +132,7 @@ static attune_status fill(at_host_plan *state, const at_plan *plan, at_expressio
   s->host.run = run;
   s->host.run_small = run_small;
   s->host.small_most = small_most(s);
+  s->host.straight = at_interpreter_straight(s->program);
   return ATTUNE_OK;
 }
 
@@ -148,7 +148,7 @@ static void destroy(at_plan *plan) {
 
 const at_implementation at_elementwise_host_interpreter = {
     .name = "host_interpreter",
-    .version = 2,
+    .version = 3,
     .backend = "host",
     .supports = supports,
     .configurations = configurations,

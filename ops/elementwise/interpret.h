@@ -50,6 +50,11 @@ void at_interpreter_run_small(const at_interpreter *program, void *const *tensor
                               int64_t n);
 int64_t at_interpreter_small_most(const at_interpreter *program); /* 0: the program cannot be run so */
 
+/* Such a run of a program that is one loop over one input x or two, x and y, is f(output, x, y, x, n); with one input y is
+ * x. NULL: it is no such program. */
+typedef void (*at_straight)(void *out, const void *x, const void *y, const void *z, size_t n);
+at_straight at_interpreter_straight(const at_interpreter *program);
+
 /* What was made of the expression: registers, bytes of one element of all of them, and instructions. */
 typedef struct at_interpreter_figures {
   int registers, element_bytes, instructions;

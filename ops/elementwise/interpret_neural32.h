@@ -49,8 +49,9 @@ FLAT float gelu32(float x) {
   r = MAC32(r, s, 0x1.0ca092p-26f);
   r = MAC32(r, s, 0x1.efdebp-26f);
   r = MAC32(r, s, 0x1.0e1936p-25f);
-  r = MAC32(r, s, 0x1.9d0112p-26f);
-  const float r_high = MAC32(r, s, 0x1.d158f2p-27f), r_low = MAC32(r, s, 0x1.d158f2p-27f - r_high);
+  const float last = MAC32(r, s, 0x1.9d0112p-26f), lost = MAC32(r, s, 0x1.9d0112p-26f - last);
+  const float r_high = MAC32(last, s, 0x1.d158f2p-27f),
+              r_low = MAC32(lost, s, MAC32(last, s, 0x1.d158f2p-27f - r_high));
   const float h = a * a, l = MAC32(a, a, -h);
   /* exp(-a^2 / 2) is 2^n (1 + f + e f^2), where f carries what squaring lost; n + 151 is in the low bits of `shifted`. */
   const float shifted = MAC32(h, -0x1.715476p-1f, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);

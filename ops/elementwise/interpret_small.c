@@ -86,6 +86,13 @@ int64_t at_interpreter_small_most(const at_interpreter *p) {
   return p->small_most;
 }
 
+at_straight at_interpreter_straight(const at_interpreter *p) {
+  const struct at_small_step *s = p->small_steps;
+  const int second = p->input_count;
+  if (!p->direct || p->output_count != 1 || second < 1 || second > 2) return NULL;
+  return s->out == 0 && s->argument[0] == 1 && s->argument[1] == second && s->argument[2] == 1 ? s->kernel : NULL;
+}
+
 /* The same number n times: twice what is there, again and again. */
 static void fill(const at_fixed *fixed, const at_constant *scalars, char *to, size_t n) {
   const attune_dtype dtype = (attune_dtype)fixed->dtype;

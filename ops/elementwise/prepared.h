@@ -6,6 +6,12 @@
 
 #include "ops/elementwise/problem.h"
 
+/* What a call computes: an expression, or a function of the program's own, and then `text` is its hash. */
+typedef struct at_formula {
+  const char *text;
+  struct at_raw *function; /* NULL: text is an expression */
+} at_formula;
+
 /* How a tensor of a call lies, for comparison with later calls. */
 typedef struct at_kept_tensor {
   attune_dtype dtype;
@@ -25,6 +31,7 @@ typedef struct at_small {
   const struct at_host_plan *plan;     /* NULL: calls do not run so */
   uintptr_t mask;                      /* bits that no address of such a call has */
   at_small_tensor tensors[AT_TENSORS]; /* in the expression's order */
+  bool straight; /* at_small_quick may look: one output, one input or two, each of one dimension */
 } at_small;
 
 typedef struct at_prepared {
@@ -63,15 +70,6 @@ void at_prepared_view(at_view *out, const attune_tensor *tensor);
 attune_status at_prepared_lay_out(at_prepared *prepared, const at_view *views, const attune_device *device,
                                   const attune_elementwise_operands *operands);
 
-/* Checks a call and makes it ready, into *out; at_prepared_destroy releases it. *empty: there is no element, and nothing
- * to do; *out is NULL then. Errors: see attune_elementwise. */
-attune_status at_prepared_create(at_prepared **out, bool *empty, const attune_device *device, const char *expression,
-                                 const attune_elementwise_operands *operands);
-
-/* The same for the problem's text: addresses say the alignment and what is in place only, and may be NULL; there must be
- * an element. */
-attune_status at_prepared_describe(at_prepared **out, const char *expression,
-                                   const attune_elementwise_operands *operands);
 void at_prepared_destroy(at_prepared *prepared);
 
 /* Have the operands the dtypes, shapes and strides of the prepared call's? */

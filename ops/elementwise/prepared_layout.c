@@ -63,7 +63,7 @@ attune_status at_prepared_lay_out(at_prepared *p, const at_view *views, const at
                                   const attune_elementwise_operands *o) {
   const at_expression *e = p->expression;
   const at_view *outputs = views, *inputs = views + e->output_count;
-  at_elementwise_use use = {.accuracy = o->accuracy == ATTUNE_REDUCED ? ATTUNE_REDUCED : ATTUNE_STRICT};
+  at_elementwise_use use = {.accuracy = o->accuracy == ATTUNE_REDUCED && !e->raw ? ATTUNE_REDUCED : ATTUNE_STRICT};
   _Alignas(8) char room[AT_PROBLEM_BYTES];
   at_elementwise *problem = (at_elementwise *)(void *)room;
   p->tensors = e->output_count + e->input_count;

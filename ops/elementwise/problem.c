@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ops/elementwise/compile.h"
 #include "src/dtype.h"
 
 _Static_assert(ATTUNE_ELEMENTWISE_INPUTS == AT_EXPRESSION_INPUTS &&
@@ -94,6 +95,7 @@ static void fill_header(at_elementwise *p, const at_expression *e, const at_layo
   p->uniforms = (uint8_t)e->uniform_count;
   p->normals = (uint8_t)e->normal_count;
   p->domain = (uint8_t)domain_of(e);
+  p->raw = e->raw;
   for (int i = 0; i < e->output_count; i++) {
     p->dtypes[i] = use->outputs[i];
     p->in_place[i] = use->in_place[i];

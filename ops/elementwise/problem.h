@@ -40,7 +40,8 @@ typedef struct at_elementwise {
   uint8_t alignment; /* the class of all tensors that move: a power of two, 1 to AT_ALIGNMENT bytes */
   uint8_t uniforms, normals;
   uint8_t domain; /* at_domain */
-  uint8_t unused[7];
+  uint8_t raw;    /* the expression is a function of the program's own */
+  uint8_t unused[6];
   uint8_t dtypes[AT_TENSORS];              /* of outputs as they are stored, then of inputs */
   uint8_t in_place[AT_EXPRESSION_OUTPUTS]; /* the input whose memory the output is, counted from 1; 0: none */
   uint8_t kinds[AT_EXPRESSION_SCALARS];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/problem.h"
 #include "src/dtype.h"
 #include "tuning/problem_text.h"

@@ -10,6 +10,7 @@
 
 #include "ops/elementwise/element.h"
 #include "ops/elementwise/interpret.h"
+#include "ops/elementwise/raw_reference.h"
 #include "ops/elementwise/tolerance.h"
 #include "src/host/threads.h"
 
@@ -21,6 +22,7 @@ enum {
 };
 
 typedef struct reference {
+  at_raw_reference *raw; /* of a function of the program's own: it alone knows the results, and most of this is empty */
   at_elementwise *problem; /* a copy */
   at_expression *expression;
   at_interpreter *program;
@@ -55,6 +57,7 @@ void at_elementwise_reference_destroy(void *state) {
     free(r->planted[i]);
   }
   for (int i = 0; i < AT_EXPRESSION_OUTPUTS; i++) free(r->expected[i]);
+  at_raw_reference_destroy(r->raw);
   at_interpreter_destroy(r->program);
   at_expression_destroy(r->expression);
   free(r->covered);
@@ -94,11 +97,25 @@ static attune_status fetch(reference *r, attune_stream *stream, void *const poin
   return status == ATTUNE_OK ? attune_stream_synchronize(stream) : status;
 }
 
+static attune_status make_raw(reference *r, const at_elementwise *p, attune_device *device, attune_stream *stream,
+                              void *const pointers[AT_MAX_BUFFERS]) {
+  r->problem = malloc(p->bytes);
+  if (!r->problem) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
+  memcpy(r->problem, p, p->bytes);
+  const attune_status status = at_elementwise_buffers(p, r->buffers, &r->buffer_count);
+  return status == ATTUNE_OK ? at_raw_reference_create(&r->raw, p, device, stream, pointers) : status;
+}
+
 attune_status at_elementwise_reference_create(void **out, const void *problem, attune_device *device,
                                               attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
-  (void)device;
   reference *r = calloc(1, sizeof *r);
   if (!r) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference");
+  if (at_elementwise_of(problem)->raw) {
+    const attune_status made = make_raw(r, problem, device, stream, pointers);
+    *out = made == ATTUNE_OK ? r : NULL;
+    if (made != ATTUNE_OK) at_elementwise_reference_destroy(r);
+    return made;
+  }
   attune_status status = make(r, at_elementwise_of(problem));
   if (status == ATTUNE_OK) status = fetch(r, stream, pointers);
   for (int i = 0; i < r->buffer_count && status == ATTUNE_OK; i++)
@@ -252,7 +269,9 @@ static attune_status compare(comparison *c) {
 
 attune_status at_elementwise_reference_compare(void *state, const double *scalars, const at_outputs *outputs,
                                                double *max_error) {
+  at_raw_reference *raw = ((reference *)state)->raw;
   comparison c;
+  if (raw) return at_raw_reference_compare(raw, NULL, scalars, outputs, max_error);
   begin(&c, state, ((reference *)state)->inputs, scalars, outputs);
   const attune_status status = compare(&c);
   *max_error = c.worst;
@@ -313,28 +332,41 @@ void at_elementwise_special_scalars(const void *problem, int which, double *scal
   (void)problem, (void)which, (void)scalars;
 }
 
+/* The input's contents with special values among them. */
+static attune_status plant(reference *r, int which, int i, const char *input) {
+  if (r->planted[i]) return ATTUNE_OK;
+  r->planted[i] = at_alloc_large(r->buffers[i].bytes);
+  if (!r->planted[i]) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for special values");
+  memcpy(r->planted[i], input, r->buffers[i].bytes);
+  at_elementwise_special_plant(r->problem, which, i, r->planted[i]);
+  return ATTUNE_OK;
+}
+
 attune_status at_elementwise_special_compare(void *state, int which, const at_outputs *outputs, uint32_t *lost) {
   reference *r = state;
   char *from[AT_MAX_BUFFERS] = {NULL};
-  double usual[AT_MAX_SCALARS] = {0};
+  double usual[AT_MAX_SCALARS] = {0}, error = 0.0;
   at_scalar scalars[AT_MAX_SCALARS];
-  comparison c;
-  for (int i = 0; i < r->buffer_count; i++) {
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < r->buffer_count && status == ATTUNE_OK; i++) {
+    const char *input = r->raw ? at_raw_reference_input(r->raw, i) : r->inputs[i];
     from[i] = r->inputs[i];
-    if (!from[i] || !is_real(r->buffers[i].dtype)) continue;
-    if (!r->planted[i]) {
-      r->planted[i] = at_alloc_large(r->buffers[i].bytes);
-      if (!r->planted[i]) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for special values");
-      memcpy(r->planted[i], r->inputs[i], r->buffers[i].bytes);
-      at_elementwise_special_plant(r->problem, which, i, r->planted[i]);
-    }
+    if (!input || !is_real(r->buffers[i].dtype)) continue;
+    status = plant(r, which, i, input);
     from[i] = r->planted[i];
   }
+  if (status != ATTUNE_OK) return status;
   const int count = at_elementwise_scalars(r->problem, scalars);
   for (int i = 0; i < count; i++) usual[i] = scalars[i].usual;
-  begin(&c, r, from, usual, outputs);
-  const attune_status status = compare(&c);
-  *lost = c.worst <= 1.0 ? 0 : 1;
+  if (r->raw) {
+    status = at_raw_reference_compare(r->raw, from, usual, outputs, &error);
+  } else {
+    comparison c;
+    begin(&c, r, from, usual, outputs);
+    status = compare(&c);
+    error = c.worst;
+  }
+  *lost = error <= 1.0 ? 0 : 1;
   return status;
 }
 

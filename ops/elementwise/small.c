@@ -2,17 +2,6 @@
  * small.c: see small.h. */
 #include "ops/elementwise/small.h"
 
-#include <string.h>
-
-AT_INLINE uint64_t kind_of(const attune_tensor *t) {
-  uint64_t kind;
-  memcpy(&kind, &t->dtype, sizeof kind);
-  return kind;
-}
-_Static_assert(offsetof(attune_tensor, dims) == offsetof(attune_tensor, dtype) + 4 &&
-                   sizeof((attune_tensor){0}.dtype) == 4 && sizeof((attune_tensor){0}.dims) == 4,
-               "dtype and dims are one word");
-
 static const at_kept_tensor *kept_of(const at_prepared *p, int k) {
   const int input = k - p->output_count;
   return &p->kept_tensors[input < 0 ? k : p->output_count + p->input_of[input]];
@@ -31,6 +20,7 @@ static bool is_packed(const at_prepared *p) {
 void at_small_attach(at_prepared *p, const at_plan *plan, int least) {
   at_small *s = &p->small;
   s->plan = NULL;
+  s->straight = false;
   if (plan->guard || plan->counted || plan->implementation->launch != at_host_elements_launch) return;
   const at_host_plan *host = plan->state;
   if (p->layout.count > host->small_most || !is_packed(p)) return;
@@ -38,10 +28,13 @@ void at_small_attach(at_prepared *p, const at_plan *plan, int least) {
   for (int k = 0; k < p->tensors; k++) {
     const at_kept_tensor *t = kept_of(p, k);
     const attune_tensor like = {.dtype = t->dtype, .dims = t->dims};
-    s->tensors[k] = (at_small_tensor){.kind = kind_of(&like), .size = t->sizes[0], .bytes = (uintptr_t)p->high[k]};
+    s->tensors[k] =
+        (at_small_tensor){.kind = at_small_kind(&like), .size = t->sizes[0], .bytes = (uintptr_t)p->high[k]};
     if (k >= p->output_count) s->tensors[k].caller = p->input_of[k - p->output_count];
     s->mask |= at_element_alignment(t->dtype) - 1;
   }
+  s->straight = host->straight && p->output_count == 1 && p->scalar_count == 0;
+  for (int k = 0; k < p->tensors; k++) s->straight = s->straight && kept_of(p, k)->dims == 1;
   s->plan = host;
 }
 
@@ -50,9 +43,9 @@ static __attribute__((noinline)) bool is_like(const at_prepared *p, const attune
   return at_kept_is_like(kept_of(p, k), t);
 }
 
-AT_INLINE bool fits(const at_prepared *p, const attune_tensor *t, int k) {
+AT_INLINE bool tensor_fits(const at_prepared *p, const attune_tensor *t, int k) {
   const at_small_tensor *s = &p->small.tensors[k];
-  if (AT_UNLIKELY(kind_of(t) != s->kind || t->sizes[0] != s->size)) return false;
+  if (AT_UNLIKELY(at_small_kind(t) != s->kind || t->sizes[0] != s->size)) return false;
   return t->dims == 1 && !t->strides ? true : is_like(p, t, k);
 }
 
@@ -86,7 +79,7 @@ bool at_small_bind(const at_prepared *p, const attune_stream *stream, const attu
   bool good = true;
   for (int k = 0; k < tensors; k++) {
     const attune_tensor *t = k < outputs ? &o->outputs[k] : &o->inputs[p->small.tensors[k].caller];
-    if (AT_UNLIKELY(!fits(p, t, k))) return false;
+    if (AT_UNLIKELY(!tensor_fits(p, t, k))) return false;
     out->tensors[k] = t->data;
     bits |= (uintptr_t)t->data;
     good &= t->data != NULL;

@@ -4,6 +4,9 @@
 #ifndef AT_ELEMENTWISE_SMALL_H
 #define AT_ELEMENTWISE_SMALL_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "ops/elementwise/host_call.h"
 #include "ops/elementwise/prepared.h"
 #include "src/host/host.h"
@@ -21,6 +24,42 @@ void at_small_attach(at_prepared *prepared, const at_plan *plan, int least);
 /* May such a call on this stream run so? Then *out is set. All is looked at but the names. */
 bool at_small_bind(const at_prepared *prepared, const attune_stream *stream,
                    const attune_elementwise_operands *operands, at_small_call *out);
+
+/* ---- the plainest of them, in as few steps as there can be ---- */
+
+AT_INLINE uint64_t at_small_kind(const attune_tensor *t) {
+  uint64_t kind;
+  memcpy(&kind, &t->dtype, sizeof kind);
+  return kind;
+}
+_Static_assert(offsetof(attune_tensor, dims) == offsetof(attune_tensor, dtype) + 4 &&
+                   sizeof((attune_tensor){0}.dtype) == 4 && sizeof((attune_tensor){0}.dims) == 4,
+               "dtype and dims are one word");
+
+/* Bits that differ from the one that is foreseen; strides are not. */
+AT_INLINE uint64_t at_small_differs(const attune_tensor *t, const at_small_tensor *s) {
+  return (at_small_kind(t) ^ s->kind) | (uint64_t)(t->sizes[0] ^ s->size) | (uint64_t)(uintptr_t)t->strides;
+}
+
+/* Runs the call at once, if it is one output and one input or two, in one dimension, without strides, apart from each
+ * other, by one loop. False: nothing was done, and it may be right all the same. */
+AT_INLINE bool at_small_quick(const at_prepared *p, const attune_stream *stream, const attune_elementwise_operands *o) {
+  const at_small *s = &p->small;
+  if (AT_UNLIKELY(!s->straight || !at_host_inline(stream))) return false;
+  if (AT_UNLIKELY(o->output_count != 1 || o->input_count != p->input_count || o->scalar_count != 0 || !o->outputs ||
+                  !o->inputs))
+    return false;
+  const at_small_tensor *first = &s->tensors[1], *second = &s->tensors[p->input_count];
+  const attune_tensor *out = o->outputs, *x = &o->inputs[first->caller], *y = &o->inputs[second->caller];
+  const uintptr_t to = (uintptr_t)out->data, from = (uintptr_t)x->data, other = (uintptr_t)y->data;
+  const uint64_t differs = at_small_differs(out, &s->tensors[0]) | at_small_differs(x, first) |
+                           at_small_differs(y, second) | ((to | from | other) & s->mask);
+  const bool apart = (from - to >= s->tensors[0].bytes) & (to - from >= first->bytes) &
+                     (other - to >= s->tensors[0].bytes) & (to - other >= second->bytes);
+  if (AT_UNLIKELY(differs != 0 || !apart || !to || !from || !other)) return false;
+  s->plan->straight(out->data, x->data, y->data, x->data, (size_t)p->layout.count);
+  return true;
+}
 
 static inline void at_small_run(const at_prepared *prepared, const at_small_call *call) {
   const at_host_plan *plan = prepared->small.plan;

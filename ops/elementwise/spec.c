@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/elementwise/compile.h"
 #include "ops/elementwise/names.h"
 #include "tuning/problem_text.h"
 

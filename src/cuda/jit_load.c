@@ -32,8 +32,9 @@ static void open_disk(void) {
 at_kernel_key at_jit_key(const at_kernel_source *source, const char *target) {
   const char *parts[PARTS_MAX] = {"attune kernel " CODEGEN, at_kernel_compiler(), target, source->file, source->entry};
   int count = 5;
-  for (const char *const *macro = source->macros; macro && *macro && count < PARTS_MAX - 1; macro++)
+  for (const char *const *macro = source->macros; macro && *macro && count < PARTS_MAX - 2; macro++)
     parts[count++] = *macro;
+  if (source->foreign) parts[count++] = "foreign";
   parts[count++] = source->text;
   return at_kernel_key_of(parts, count);
 }

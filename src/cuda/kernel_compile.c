@@ -67,18 +67,43 @@ static char *log_of(nvrtcProgram program) {
   return log;
 }
 
+static attune_status status_of(nvrtcResult result) {
+  return result == NVRTC_ERROR_INVALID_OPTION  ? ATTUNE_UNSUPPORTED
+         : result == NVRTC_ERROR_OUT_OF_MEMORY ? ATTUNE_OUT_OF_MEMORY
+                                               : ATTUNE_INTERNAL;
+}
+
+/* Where the first error's line begins; else the log's start. */
+static const char *first_error(const char *log) {
+  const char *error = strstr(log, "error");
+  while (error && error > log && error[-1] != '\n') error--;
+  return error ? error : log;
+}
+
+static attune_status fail_foreign(nvrtcProgram program, nvrtcResult result, const at_kernel_source *source,
+                                  const at_architecture *architecture) {
+  char *log = log_of(program);
+  const bool told = log && log[0];
+  if (told && source->logged)
+    at_log(ATTUNE_LOG_WARNING, "a program's kernel does not compile for %s:\n%s", architecture->name, log);
+  const attune_status status =
+      at_fail(status_of(result), "the source does not compile for %s: %.400s", architecture->name,
+              told ? first_error(log) : at_nvrtc.nvrtcGetErrorString(result));
+  free(log);
+  return status;
+}
+
 /* The log's first line with an error, or its first line. */
 static attune_status fail_compile(nvrtcProgram program, nvrtcResult result, const at_kernel_source *source,
                                   const at_architecture *architecture) {
+  if (source->foreign) return fail_foreign(program, result, source, architecture);
   char *log = log_of(program), *save = NULL;
   const char *first = NULL, *error = NULL;
   for (char *line = log ? strtok_r(log, "\n", &save) : NULL; line && !error; line = strtok_r(NULL, "\n", &save)) {
     if (!first) first = line;
     if (strstr(line, "error")) error = line;
   }
-  const attune_status status = result == NVRTC_ERROR_INVALID_OPTION  ? ATTUNE_UNSUPPORTED
-                               : result == NVRTC_ERROR_OUT_OF_MEMORY ? ATTUNE_OUT_OF_MEMORY
-                                                                     : ATTUNE_INTERNAL;
+  const attune_status status = status_of(result);
   (void)at_fail(status, "%s of %s does not compile for %s: %.300s", source->entry, source->file, architecture->name,
                 error   ? error
                 : first ? first
@@ -96,6 +121,10 @@ static nvrtcResult compile(nvrtcProgram program, const at_kernel_source *source,
   (void)at_append(target, sizeof target, &at, "--gpu-architecture=%s", architecture->name);
   options[count++] = target;
   options[count++] = STANDARD;
+  if (source->foreign) {
+    options[count++] = "--device-as-default-execution-space";
+    options[count++] = "--disable-warnings";
+  }
   if (verbose) options[count++] = "--ptxas-options=-v";
   for (const char *const *macro = source->macros; macro && *macro; macro++) {
     if (count + 2 > OPTIONS_MAX) return NVRTC_ERROR_INVALID_INPUT;

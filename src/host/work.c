@@ -9,10 +9,10 @@
 #include <string.h>
 
 attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args), const void *args, size_t bytes) {
-  if (AT_UNLIKELY(bytes > AT_HOST_ARGS_BYTES))
+  at_queue *queue = stream->state;
+  if (AT_UNLIKELY(bytes > AT_HOST_ARGS_BYTES && (!queue || !stream->capture)))
     return at_fail(ATTUNE_INTERNAL, "work carries %zu bytes of arguments; should be at most %d", bytes,
                    AT_HOST_ARGS_BYTES);
-  at_queue *queue = stream->state;
   if (!queue) {
     fn(args);
     return ATTUNE_OK;
