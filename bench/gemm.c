@@ -18,7 +18,9 @@ typedef struct options {
 static const char usage[] =
     "usage: bench_gemm WORKLOAD [options]\n"
     "Times attune's choice for each problem of WORKLOAD (CSV) beside its peers: on CUDA cublasGemmEx, the same with\n"
-    "CUBLAS_GEMM_AUTOTUNE, and cublasLt's first heuristic; on the host OpenBLAS with its default threads.\n"
+    "CUBLAS_GEMM_AUTOTUNE, and cublasLt's first heuristic; on the host OpenBLAS with its default threads, LIBXSMM "
+    "where\n"
+    "it is built in, and attune by a plan.\n"
     "  --db FILE         tuning database (default: attune's own)\n"
     "  --device D        host, cuda:0, ... (default: best)\n"
     "  --tune            tune what the database lacks, in this process\n"

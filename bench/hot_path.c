@@ -6,7 +6,7 @@
 #include "bench/tool.h"
 
 static const char usage[] = "usage: bench_hot_path [--winners N] [--markdown FILE]\n"
-                            "Times small products beside the libraries that are here, opening a database of N winners "
+                            "Times opening a database of N winners "
                             "(default 100000) with the\n"
                             "first look-up and, where there is a CUDA device, enqueuing a small GEMM beside cuBLAS. "
                             "bench_parts has the hit alone.\n";
@@ -22,7 +22,6 @@ int main(int argc, char **argv) {
   bench_markdown_open(markdown);
   bench_check(attune_device_get(&host, "host"), "attune_device_get");
   bench_head("What a small call costs", host, NULL, "ways in turns; each table says which of the rounds count");
-  hot_report_small();
   hot_report_database(winners);
 #ifdef BENCH_WITH_CUDA
   hot_report_cuda();

@@ -5,8 +5,6 @@
 
 #include <stdint.h>
 
-/* hot_path_small.c: small products beside CBLAS and LIBXSMM. */
-void hot_report_small(void);
 /* hot_path_database.c */
 void hot_report_database(int64_t winners);
 #ifdef BENCH_WITH_CUDA

@@ -9,10 +9,7 @@ erf) where they are. Each size and expression is tuned first. A figure is the me
 the rounds' own ratios, so that a drift of the machine cancels."""
 import argparse
 import ctypes
-import datetime
 import os
-import platform
-import statistics
 import sys
 import time
 
@@ -20,6 +17,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import attune_ctypes
+import turns
 
 try:
     import numexpr
@@ -146,17 +144,8 @@ class Calls:
 
 
 def measure(ways, rounds):
-    calls = {}
-    for name, way in ways.items():
-        once = way(1)
-        once = min(once, way(3))
-        calls[name] = max(1, int(SAMPLE_NS / once))
-    times = {name: [] for name in ways}
-    names = list(ways)
-    for r in range(rounds + 1):
-        for name in names[r % len(names):] + names[: r % len(names)]:
-            times[name].append(ways[name](calls[name]))
-    return {name: t[1:] for name, t in times.items()}
+    calls = {name: max(1, int(SAMPLE_NS / min(way(1), way(3)))) for name, way in ways.items()}
+    return turns.take_turns(ways, rounds, lambda name: ways[name](calls[name]))
 
 
 def nanoseconds(value):
@@ -164,51 +153,33 @@ def nanoseconds(value):
 
 
 def row(expression, count, times, chosen):
-    def median(name):
-        return nanoseconds(statistics.median(times[name])) if name in times else "-"
+    middle = turns.medians(times)
 
-    def ratio(way, peer, factor=1.0):
-        if peer not in times:
-            return "-"
-        return f"{factor * statistics.median(p / w for w, p in zip(times[way], times[peer])):.2f}"
+    def over(peer, factor=1.0):
+        return f"{factor * turns.ratio(times, peer, 'plan'):.2f}" if peer in times else "-"
 
     moved = 3 / 2 if "b" in expression else 1.0
-    cells = [f"`{expression}`", str(count)]
-    cells += [median(n) for n in ("plan", "call", "C loop", "numpy loop", "numpy", "numexpr")]
-    cells += [ratio("plan", n) for n in ("C loop", "numpy loop", "numpy", "numexpr")]
-    cells += [ratio("plan", "copy", moved), chosen.replace("host_interpreter ", "")]
-    return "| " + " | ".join(cells) + " |"
+    return [f"`{expression}`", count,
+            *(nanoseconds(middle[n]) if n in times else "-" for n in ("plan", "call", "C loop", "numpy loop", "numpy", "numexpr")),
+            *map(over, ("C loop", "numpy loop", "numpy", "numexpr")), over("copy", moved),
+            chosen.replace("host_interpreter ", "")]
 
 
-def processor():
-    with open("/proc/cpuinfo") as f:
-        for line in f:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
-def head(out):
+def head(report):
     versions = [f"NumPy {np.__version__}"]
     if numexpr:
         versions.append(f"numexpr {numexpr.__version__}, {numexpr.get_num_threads()} threads")
     if erf is not None:
         versions.append(f"SciPy {scipy.__version__} (erf)")
-    load = " ".join(f"{x:.2f}" for x in os.getloadavg())
-    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    out("# Elementwise on the host beside NumPy and numexpr\n")
-    out(f"- device: {processor()}, {os.cpu_count()} processors")
-    out(f"- libraries: {', '.join(versions)}")
-    out("- command: python3 bench/numpy_elementwise.py LIBATTUNE NUMPY_LOOPS --markdown bench/results/host-elementwise.md")
-    out(f"- date: {date}, load {load}")
-    out("- method: one process, the same f32 arrays, all ways in turns; a plan, a call and the C loops are called from C, "
-        "NumPy and numexpr from Python with `out=`. NumPy's loop is the f32 loop of its ufunc, called directly. Medians of "
-        "the rounds in ns; ratios above 1: the plan is faster. Last: the plan's GB/s as a share of memcpy's, by all "
-        "processors from 2^20 elements on, by one below.")
-    out("- gelu is exact (erf) in attune and NumPy with SciPy, and the tanh form in numexpr, which has no erf.\n")
-    out("| expression | elements | attune plan | attune call | C loop | NumPy's loop | NumPy | numexpr | C loop / plan "
-        "| NumPy's loop / plan | NumPy / plan | numexpr / plan | of copy | attune runs |")
-    out("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|")
+    report.head("Elementwise on the host beside NumPy and numexpr", f"{turns.processor()}, {os.cpu_count()} processors",
+                ", ".join(versions),
+                "one process, the same f32 arrays, all ways in turns; a plan, a call and the C loops are called from C, "
+                "NumPy and numexpr from Python with `out=`. NumPy's loop is the f32 loop of its ufunc, called directly. Medians of "
+                "the rounds in ns; ratios above 1: the plan is faster. Last: the plan's GB/s as a share of memcpy's, by all "
+                "processors from 2^20 elements on, by one below. gelu is exact (erf) in attune and NumPy with SciPy, and the tanh "
+                "form in numexpr, which has no erf")
+    report.table("expression", "elements>", "attune plan>", "attune call>", "C loop>", "NumPy's loop>", "NumPy>", "numexpr>",
+                 "C loop / plan>", "NumPy's loop / plan>", "NumPy / plan>", "numexpr / plan>", "of copy>", "attune runs")
 
 
 def main():
@@ -219,23 +190,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--markdown")
     options = parser.parse_args()
-    lines = []
-
-    def out(line):
-        print(line, flush=True)
-        lines.append(line)
-
-    head(out)
+    report = turns.Report()
+    head(report)
     calls = Calls(options.library, options.loops)
     for count in map(int, options.sizes.split(",")):
         arrays = [(np.arange(count) % 2003).astype(np.float32) / 200 - 5,
                   (np.arange(count) % 1009).astype(np.float32) / 100 - 5, np.zeros(count, np.float32)]
         for expression in ("a + b", "exp(a)", "sin(a)", "gelu(a)", "gelu_tanh(a)", "gelu(a + b) * b"):
             times = measure(calls.ways(expression, count, arrays), options.rounds)
-            out(row(expression, count, times, calls.chosen))
-    if options.markdown:
-        with open(options.markdown, "w") as f:
-            f.write("\n".join(lines) + "\n")
+            report.row(*row(expression, count, times, calls.chosen))
+    report.write(options.markdown)
 
 
 main()

@@ -16,14 +16,11 @@ import sys
 import tempfile
 import time
 
-try:
-    import torch
-except ImportError:
-    print("torch_elementwise.py: PyTorch is not installed; nothing was measured", file=sys.stderr)
-    sys.exit(77)
-
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import attune_ctypes as at
+import turns
+
+torch = turns.cuda_torch()
 
 ROUNDS, CALLS = 21, 3
 gelu = torch.nn.functional.gelu
@@ -92,20 +89,10 @@ def is_right(name, out, function, inputs):
     return torch.allclose(out[:part].float(), expected, rtol=1e-2 if out.dtype == torch.bfloat16 else 1e-5, atol=1e-6)
 
 
-def timed(call, calls=CALLS):
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(calls):
-        call()
-    stop.record()
-    stop.synchronize()
-    return start.elapsed_time(stop) / calls
-
-
 def large(attune, side, put):
     put(f"### {side} x {side} elements: GB/s, medians of {ROUNDS} rounds of {CALLS} calls in turns\n")
-    put("| expression | attune | copy | attune / copy | eager | compile | jiterator | attune / fastest | right | attune runs |")
-    put("|---|---:|---:|---:|---:|---:|---:|---:|---|---|")
+    put.table("expression", "attune>", "copy>", "attune / copy>", "eager>", "compile>", "jiterator>", "attune / fastest>", "right",
+              "attune runs")
     for dtype_name, dtype in TYPES:
         source, out = (torch.randn(side, side, device="cuda").to(dtype) for _ in range(2))
         for case in CASES:
@@ -114,20 +101,15 @@ def large(attune, side, put):
             ways["copy"] = lambda: out.copy_(source)
             ways["attune"]()
             right = is_right(case[0], out, case[2], inputs)
-            for way in ways.values():
-                way()
-            times = {k: [] for k in ways}
-            for _ in range(ROUNDS):
-                for k, way in ways.items():
-                    times[k].append(timed(way))
+            times = turns.take_turns(ways, ROUNDS, lambda k: turns.between_events(torch, ways[k], CALLS))
             moved = out.numel() * out.element_size() + sum(x.numel() * x.element_size() for x in inputs)
-            rate = {k: moved / statistics.median(v) * 1e-6 for k, v in times.items()}
+            rate = {k: moved / ms * 1e-6 for k, ms in turns.medians(times).items()}
             rate["copy"] *= 2 * out.numel() * out.element_size() / moved
             best = max(v for k, v in rate.items() if k not in ("attune", "copy"))
             cells = [f"{rate[k]:.0f}" if k in rate else "-" for k in ("eager", "compile", "jiterator")]
-            put(f"| {case[0]} {dtype_name} | {rate['attune']:.0f} | {rate['copy']:.0f} | "
-                f"{rate['attune'] / rate['copy']:.3f} | {' | '.join(cells)} | {rate['attune'] / best:.3f} | "
-                f"{'yes' if right else 'NO'} | {call.chosen()} |")
+            put.row(f"{case[0]} {dtype_name}", f"{rate['attune']:.0f}", f"{rate['copy']:.0f}",
+                    f"{rate['attune'] / rate['copy']:.3f}", *cells, f"{rate['attune'] / best:.3f}", "yes" if right else "NO",
+                    call.chosen())
             del inputs, ways, call
             torch.cuda.empty_cache()
 
@@ -147,20 +129,19 @@ def first_child(library):
 
 def first(library, put):
     put("### First call of a new expression, ms: eight expressions a process, the compiler already opened\n")
-    put("| kernel cache | least | median | most |\n|---|---:|---:|---:|")
+    put.table("kernel cache", "least>", "median>", "most>")
     with tempfile.TemporaryDirectory() as folder:
         for name in ("empty", "filled by the process before"):
             done = subprocess.run([sys.executable, __file__, library, "--first-child"], capture_output=True, text=True,
                                   env={**os.environ, "XDG_CACHE_HOME": folder}, check=True)
             spent = [float(t) for t in done.stdout.split()]
-            put(f"| {name} | {min(spent):.2f} | {statistics.median(spent):.2f} | {max(spent):.2f} |")
+            put.row(name, *(f"{f(spent):.2f}" for f in (min, statistics.median, max)))
     put("")
 
 
 def small(library, put):
     put("### Small: us of one call in a replayed graph of 50, medians of 21 rounds in turns\n")
-    put("| expression | elements | attune | compile | eager | attune / compile |")
-    put("|---|---:|---:|---:|---:|---:|")
+    put.table("expression", "elements>", "attune>", "compile>", "eager>", "attune / compile>")
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         attune = attune_here(library)
@@ -185,13 +166,10 @@ def small(library, put):
                                 for _ in range(50):
                                     way()
                             graphs[k] = g
-                    times = {k: [] for k in graphs}
-                    for _ in range(ROUNDS):
-                        for k, g in graphs.items():
-                            times[k].append(timed(g.replay, 4) / 50 * 1e3)
-                    t = {k: statistics.median(v) for k, v in times.items()}
-                    put(f"| {case[0]} {dtype_name} | 2^{power} | {t['attune']:.2f} | {t['compile']:.2f} | "
-                        f"{t['eager']:.2f} | {t['attune'] / t['compile']:.3f} |")
+                    t = turns.medians(turns.take_turns(
+                        graphs, ROUNDS, lambda k: turns.between_events(torch, graphs[k].replay, 4) / 50 * 1e3))
+                    put.row(f"{case[0]} {dtype_name}", f"2^{power}", f"{t['attune']:.2f}", f"{t['compile']:.2f}",
+                            f"{t['eager']:.2f}", f"{t['attune'] / t['compile']:.3f}")
 
 
 def main():
@@ -199,22 +177,12 @@ def main():
     if not arguments or arguments[0].startswith("-"):
         print(__doc__)
         return 2
-    if not torch.cuda.is_available():
-        print("torch_elementwise.py: no CUDA device; nothing was measured", file=sys.stderr)
-        return 77
     if "--first-child" in arguments:
         first_child(arguments[0])
         return 0
-    lines = []
-
-    def put(line):
-        lines.append(line)
-        print(line, flush=True)
-
-    put("# Elementwise expressions beside PyTorch")
-    put(f"\n- device: {torch.cuda.get_device_name(0)}, PyTorch {torch.__version__}")
-    put(f"- command: torch_elementwise.py {' '.join(['LIBRARY'] + arguments[1:])}")
-    put(f"- date: {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}\n")
+    put = turns.Report()
+    put.head("Elementwise expressions beside PyTorch", torch.cuda.get_device_name(0), f"PyTorch {torch.__version__}",
+             "one process, the same buffers, ways in turns; each table says what its figures are")
     if "--large" in arguments:
         at_side = arguments.index("--large") + 1
         side = int(arguments[at_side]) if at_side < len(arguments) and arguments[at_side].isdigit() else 1 << 14
@@ -223,9 +191,7 @@ def main():
         first(arguments[0], put)
     if "--small" in arguments:
         small(arguments[0], put)
-    if "--markdown" in arguments:
-        with open(arguments[arguments.index("--markdown") + 1], "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+    put.write(arguments[arguments.index("--markdown") + 1] if "--markdown" in arguments else None)
     return 0
 
 

@@ -14,12 +14,10 @@ import sys
 import tempfile
 import time
 
-try:
-    import torch
-except ImportError:
-    print("torch_gemm.py: PyTorch is not installed; nothing was measured", file=sys.stderr)
-    sys.exit(77)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import turns
 
+torch = turns.cuda_torch()
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 ROTATE_BYTES = 256 << 20
 TARGET_S = 1.5e-3
@@ -116,19 +114,20 @@ class Way:
 
 def measure(ways, calls, rounds):
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    turn = 0
-    for number in range(-1, rounds):
-        for i in range(len(ways)):
-            way = ways[(i + number + 1) % len(ways)]
-            # The first replay keeps the device busy while the timed one is queued.
-            way.graphs[turn % len(way.graphs)].replay()
-            start.record()
-            way.graphs[(turn + 1) % len(way.graphs)].replay()
-            stop.record()
-            stop.synchronize()
-            turn += 2
-            if number >= 0:
-                way.samples.append(start.elapsed_time(stop) * 1e3 / calls)
+    named, turn = {way.name: way for way in ways}, iter(range(1 << 30))
+
+    def sample(name):
+        graphs = named[name].graphs
+        # The first replay keeps the device busy while the timed one is queued.
+        graphs[next(turn) % len(graphs)].replay()
+        start.record()
+        graphs[next(turn) % len(graphs)].replay()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3 / calls
+
+    for name, samples in turns.take_turns(named, rounds, sample).items():
+        named[name].samples = samples
 
 
 def eager_call(p):
@@ -243,9 +242,6 @@ def arguments():
 
 def main():
     options = arguments()
-    if not torch.cuda.is_available():
-        print("torch_gemm.py: PyTorch sees no GPU; nothing was measured", file=sys.stderr)
-        return 77
     if options.tunable:
         folder = tempfile.mkdtemp()
         torch.cuda.tunable.set_filename(os.path.join(folder, "tunableop.csv"))

@@ -3,16 +3,14 @@
 """Times a torch.cuda.CUDAGraph of 100 bf16 GEMMs of 64^3, each reading what the one before it wrote, as bench_graph
 times attune's: the device's time from replay to replay and the host's time of a call, medians of 61 rounds of 20
 replays. Prints a line for bench_graph's table."""
-import statistics
+import os
 import sys
 import time
 
-try:
-    import torch
-except ImportError:
-    print("torch_graph.py: PyTorch is not installed; nothing was measured", file=sys.stderr)
-    sys.exit(77)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import turns
 
+torch = turns.cuda_torch()
 GEMMS, SIDE, ROUNDS, REPLAYS, WARMUPS = 100, 64, 61, 20, 3
 
 
@@ -21,23 +19,20 @@ def give(a, x, y):
         torch.mm(a, y if i % 2 else x, out=x if i % 2 else y)
 
 
-def measure(graph):
+def measure(graph, host_us):
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     graph.replay()
     start.record()
     begin = time.perf_counter()
     for _ in range(REPLAYS):
         graph.replay()
-    host_us = 1e6 * (time.perf_counter() - begin) / REPLAYS
+    host_us.append(1e6 * (time.perf_counter() - begin) / REPLAYS)
     stop.record()
     stop.synchronize()
-    return 1e3 * start.elapsed_time(stop) / REPLAYS, host_us
+    return 1e3 * start.elapsed_time(stop) / REPLAYS
 
 
 def main():
-    if not torch.cuda.is_available():
-        print("torch_graph.py: no CUDA device; nothing was measured", file=sys.stderr)
-        return 77
     a = torch.full((SIDE, SIDE), 1e-3, dtype=torch.bfloat16, device="cuda")
     x, y = torch.rand_like(a), torch.rand_like(a)
     stream = torch.cuda.Stream()
@@ -47,8 +42,9 @@ def main():
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=stream):
             give(a, x, y)
-        samples = [measure(graph) for _ in range(WARMUPS + ROUNDS)][WARMUPS:]
-    device_us, host_us = (statistics.median(column) for column in zip(*samples))
+        host_us = []
+        times = turns.take_turns(["torch"], ROUNDS, lambda _: measure(graph, host_us), WARMUPS)
+    device_us, host_us = turns.medians({"device": times["torch"], "host": host_us[WARMUPS:]}).values()
     print(f"| torch.cuda.CUDAGraph {torch.__version__} on {torch.cuda.get_device_name()} | {device_us:.2f} | {host_us:.2f} | |")
     return 0
 
