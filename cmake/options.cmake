@@ -22,3 +22,17 @@ if(ATTUNE_SANITIZE)
 else()
   target_link_options(at_options INTERFACE -Wl,-z,defs)
 endif()
+
+# Where the linker puts a loop moved its time by up to 14 %, with the same source: whatever grew before it moved it. So the library's
+# functions begin at lines of the instruction cache, and their loops at halves of one. Not for what is never timed.
+include(CheckCCompilerFlag)
+set(ATTUNE_ALIGN)
+if(NOT ATTUNE_SANITIZE)
+  foreach(flag -falign-functions=64 -falign-loops=32)
+    string(MAKE_C_IDENTIFIER "ATTUNE_HAS${flag}" has)
+    check_c_compiler_flag("${flag}" ${has})
+    if(${has})
+      list(APPEND ATTUNE_ALIGN "${flag}")
+    endif()
+  endforeach()
+endif()

@@ -4,6 +4,7 @@
 #define AT_BACKEND_H
 
 #include <attune/memory.h>
+#include <attune/telemetry.h>
 
 #include "src/support.h"
 
@@ -35,6 +36,10 @@ typedef struct at_backend {
   int (*relax)(const attune_device *device);
   void (*restore)(int before);
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
+  /* Fills in what it knows; the rest stays. And the processes that compute. NULL: it knows nothing. */
+  void (*telemetry)(attune_device *device, attune_telemetry *out);
+  attune_status (*profiler)(attune_device *device, bool start); /* of all devices of this kind. NULL: there is none */
+  attune_status (*each_process)(attune_device *device, attune_device_process_fn fn, void *user);
   /* Its own libraries, besides those of the ops; the last return value of `fn`. */
   int (*each_library)(attune_library_fn fn, void *user);
 
@@ -84,6 +89,8 @@ typedef struct at_backend {
   attune_status (*stream_synchronize)(attune_stream *stream);
   attune_status (*stream_wait)(attune_stream *stream, attune_event *event);
   bool (*stream_capturing)(attune_stream *stream);
+  /* The program's stream: does it wait for the legacy default stream, and that for it? NULL: no stream does. */
+  bool (*stream_joins)(const attune_stream *stream);
 
   attune_status (*event_open)(attune_event *event);
   void (*event_close)(attune_event *event);
@@ -128,6 +135,7 @@ struct attune_device {
   int ordinal; /* among its kind */
   int index;   /* among all devices of the process */
   char name[16];
+  uintptr_t alignment_bits; /* at_device_alignment, less one */
   char identity[64]; /* of the device itself, whatever its number in this process: a GPU's UUID, the host's boot */
   attune_device_properties properties;
   attune_stream *default_stream;
@@ -139,7 +147,7 @@ struct attune_device {
 /* Bytes of alignment from which on more makes no difference to the device's speed: a line of a GPU's L2 cache, a vector
  * of a CPU. */
 static inline int at_device_alignment(const attune_device *device) {
-  return device->properties.kind == ATTUNE_DEVICE_HOST ? 16 : 128;
+  return (int)device->alignment_bits + 1;
 }
 
 struct at_capture;   /* src/capture.h */
@@ -156,6 +164,7 @@ struct attune_stream {
   bool doomed;                /* destroyed while it was part of a capture: closed at the capture's end */
   int priority;               /* given when it is opened */
   struct at_front *memory;    /* src/memory/'s; made at first use */
+  uint64_t watched;           /* src/check/'s; 0: it does not know the stream */
 };
 
 struct attune_event {
@@ -166,6 +175,8 @@ struct attune_event {
   attune_event_options options;
   struct at_capture *capture; /* counted: the capture that the latest record lies in, under way or over; NULL: none */
   void *point;                /* the host's: where in its recording; released by free() */
+  void *watched;              /* src/check/'s; NULL: it knows of no record */
+  bool unwatched;             /* attune's own: no order of the program's follows from it */
 };
 
 extern const at_backend at_host_backend;

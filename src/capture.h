@@ -44,6 +44,7 @@ typedef struct at_capture {
   attune_status broken; /* not OK: end fails with this ... */
   char reason[192];     /* ... and says why */
   void *recording;      /* the host's */
+  void *watched;        /* src/check/'s */
 } at_capture;
 
 /* capture.c: the capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as

@@ -4,6 +4,7 @@
 
 #include "src/backend.h"
 #include "src/exit.h"
+#include "src/watch.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ static void add_device(const at_backend *backend, int ordinal) {
   attune_device *device = &table[table_count];
   *device = (attune_device){.backend = backend, .ordinal = ordinal, .index = table_count};
   device->properties.kind = backend->kind;
+  device->alignment_bits = backend->kind == ATTUNE_DEVICE_HOST ? 15 : 127;
   if (backend->kind == ATTUNE_DEVICE_HOST)
     (void)at_copy_text(device->name, sizeof device->name, backend->name);
   else
@@ -40,6 +42,8 @@ static void build_table(void) {
   for (int i = 0; i < count && table_count < DEVICES_MAX - 1; i++) add_device(&at_cuda_backend, i);
 #endif
   add_device(&at_host_backend, 0);
+  at_watch_start();
+  at_trace_begin();
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
@@ -112,7 +116,9 @@ attune_status attune_device_synchronize(attune_device *device) {
     return at_fail(ATTUNE_UNSUPPORTED, "device %s cannot be synchronized", device->name);
   if (__atomic_load_n(&device->captures, __ATOMIC_ACQUIRE) != 0)
     return at_fail(ATTUNE_CAPTURING, "a stream of %s is being captured; end the capture first", device->name);
-  return device->backend->device_synchronize(device);
+  attune_status status = device->backend->device_synchronize(device);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_device_idle(device);
+  return status;
 }
 
 attune_status attune_device_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total) {

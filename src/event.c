@@ -4,6 +4,7 @@
 
 #include "src/capture.h"
 #include "src/event.h"
+#include "src/watch.h"
 
 #include <stdlib.h>
 
@@ -98,6 +99,7 @@ attune_status attune_event_wrap(attune_event **out, attune_device *device, void 
 void attune_event_destroy(attune_event *event) {
   if (!event) return;
   at_capture_forget_event(event);
+  if (event->watched) at_watch_event_gone(event);
   if (event->device->backend->event_close) event->device->backend->event_close(event);
   free(event);
 }
@@ -113,21 +115,29 @@ attune_status attune_event_record(attune_event *event, attune_stream *stream) {
     return at_fail(ATTUNE_INVALID_ARGUMENT, "event is of device %s, stream of %s; should be of one device",
                    event->device->name, stream->device->name);
   if (!event->device->backend->event_record) return at_unsupported(event->device, "event records");
-  return at_capture_record(event, stream);
+  status = at_capture_record(event, stream);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_record(event, stream);
+  return status;
+}
+
+/* The calling thread was told that the event is reached, if the status is OK. */
+static attune_status see_reached(const attune_event *event, attune_status status) {
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_reached(event);
+  return status;
 }
 
 attune_status attune_event_query(attune_event *event) {
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
   if (!event->device->backend->event_query) return at_unsupported(event->device, "event queries");
   attune_status status = at_capture_check_event(event);
-  return status != ATTUNE_OK ? status : event->device->backend->event_query(event);
+  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend->event_query(event));
 }
 
 attune_status attune_event_synchronize(attune_event *event) {
   if (!event) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_EVENT);
   if (!event->device->backend->event_synchronize) return at_unsupported(event->device, "event synchronization");
   attune_status status = at_capture_check_event(event);
-  return status != ATTUNE_OK ? status : event->device->backend->event_synchronize(event);
+  return status != ATTUNE_OK ? status : see_reached(event, event->device->backend->event_synchronize(event));
 }
 
 attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attune_event *stop) {
@@ -143,5 +153,7 @@ attune_status attune_event_elapsed_ns(double *out_ns, attune_event *start, attun
                    start->options.no_timing ? "start" : "stop");
   attune_status status = at_capture_check_event(start);
   if (status == ATTUNE_OK) status = at_capture_check_event(stop);
-  return status != ATTUNE_OK ? status : start->device->backend->event_elapsed(out_ns, start, stop);
+  if (status != ATTUNE_OK) return status;
+  status = start->device->backend->event_elapsed(out_ns, start, stop);
+  return see_reached(start, see_reached(stop, status));
 }

@@ -2,6 +2,7 @@
  * graph.c: graphs as a program sees them: captured, made executable, replayed. Arguments are checked here and in
  * graph_capture.c, the backend does the rest. */
 #include "src/graph.h"
+#include "src/watch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ attune_status attune_graph_create(attune_graph **out, attune_device *device) {
 }
 
 static void drop_made(attune_graph *graph) {
+  if (graph->watched) at_watch_graph_gone(&graph->watched);
   if (graph->made) graph->device->backend->graph_destroy(graph->made);
   graph->made = NULL;
   graph->instantiated = false;
@@ -141,7 +143,12 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
-  return graph->device->backend->graph_launch(graph->made, stream);
+  if (AT_LIKELY(!at_watched())) return graph->device->backend->graph_launch(graph->made, stream);
+  const bool named = at_watch_name("attune_graph_replay %zu nodes", attune_graph_node_count(graph));
+  status = graph->device->backend->graph_launch(graph->made, stream);
+  at_watch_name_end(named);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_replay(&graph->watched, stream);
+  return status;
 }
 
 attune_status attune_graph_register_generator(attune_graph *graph, attune_generator *generator) {

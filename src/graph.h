@@ -15,6 +15,7 @@ struct attune_graph {
   at_graph *made;                 /* the backend's: what was captured; NULL: nothing */
   bool keep;                      /* of the latest capture: what was captured stays beside the executable */
   bool instantiated;              /* `made` has an executable */
+  void *watched;                  /* src/check/'s: what a replay uses */
 };
 
 /* graph_capture.c: a capture of the graph's, started and brought to what the backend made of it (not instantiated).

@@ -3,6 +3,7 @@
  * it is undone. */
 #include "src/graph.h"
 #include "src/stream_open.h"
+#include "src/watch.h"
 
 #include <stdlib.h>
 
@@ -111,6 +112,7 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
     return status;
   }
   graph->capture = capture;
+  if (at_watched_races()) at_watch_capture_begin(capture, stream);
   for (at_graph_generator *g = graph->generators; g; g = g->next) at_generator_capturing(g, 1);
   if (!updating) graph->keep = o->keep_graph != 0;
   (void)__atomic_add_fetch(&graph->device->captures, 1, __ATOMIC_ACQ_REL);
@@ -132,8 +134,9 @@ static attune_status check_end(const attune_graph *graph, const attune_stream *s
 }
 
 /* Whatever the backend says, the capture is over: nobody is in it any more. */
-static void unwind(attune_graph *graph) {
+static void unwind(attune_graph *graph, bool good) {
   at_capture *capture = graph->capture;
+  if (capture->watched || graph->watched) at_watch_capture_end(capture, &graph->watched, good);
   atomic_store_explicit(&capture->active, false, memory_order_release);
   for (int i = 0; i < capture->member_count; i++) leave(capture->members[i]);
   leave(capture->stream);
@@ -161,7 +164,7 @@ attune_status at_graph_capture_finish(attune_graph *graph, attune_stream *stream
   attune_status status = check_end(graph, stream);
   if (status != ATTUNE_OK) return status;
   status = end_in_backend(graph->capture, out);
-  unwind(graph);
+  unwind(graph, status == ATTUNE_OK);
   if (status != ATTUNE_OK && !graph->made) {
     for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
     release_pool(graph);
@@ -173,7 +176,7 @@ void at_graph_capture_drop(attune_graph *graph) {
   at_graph *captured = NULL;
   (void)end_in_backend(graph->capture, &captured);
   if (captured) graph->device->backend->graph_destroy(captured);
-  unwind(graph);
+  unwind(graph, false);
   if (graph->made) return;
   for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
   release_pool(graph);

@@ -124,6 +124,23 @@ static attune_status check_log(void) {
   return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG is \"%.100s\"; should be off, error, warning or info", value);
 }
 
+/* A variable with one word that switches something on and one that does not. */
+static attune_status check_switch(const char *name, const char *on, const char *off) {
+  const char *value = variable(name);
+  if (!value || strcmp(value, on) == 0 || strcmp(value, off) == 0) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is \"%.100s\"; should be %s or %s", name, value, on, off);
+}
+
+bool at_settings_check_races(void) {
+  const char *value = variable("ATTUNE_CHECK");
+  return value && strcmp(value, "races") == 0;
+}
+
+bool at_settings_nvtx(void) {
+  const char *value = variable("ATTUNE_NVTX");
+  return value && strcmp(value, "1") == 0;
+}
+
 static attune_status read_profile(char *out, size_t size) {
   static const char end[] = ".json";
   const char *value = variable("ATTUNE_PROFILE");
@@ -149,6 +166,8 @@ attune_status at_settings_read(at_settings *out) {
   status = read_mode(&out->mode);
   if (status == ATTUNE_OK) status = at_settings_threads(&out->threads);
   if (status == ATTUNE_OK) status = check_log();
+  if (status == ATTUNE_OK) status = check_switch("ATTUNE_CHECK", "races", "off");
+  if (status == ATTUNE_OK) status = check_switch("ATTUNE_NVTX", "1", "0");
   if (status == ATTUNE_OK) status = read_profile(out->profile, sizeof out->profile);
   if (status != ATTUNE_OK) return status;
   return read_budget(&out->budget_ms);

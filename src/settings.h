@@ -35,6 +35,10 @@ attune_status at_settings_meeting_places(at_meeting_places *out);
 /* ATTUNE_THREADS, the most threads of a team, into *out; 0 when unset. INVALID_ARGUMENT as at_settings_read. */
 attune_status at_settings_threads(int *out);
 
+/* ATTUNE_CHECK is "races", and ATTUNE_NVTX is 1. at_settings_read refuses other words than these, and off and 0. */
+bool at_settings_check_races(void);
+bool at_settings_nvtx(void);
+
 /* ATTUNE_LOG: off, error, warning, info; error when unset or unknown, which at_settings_read refuses. */
 attune_log_level at_settings_log_level(void);
 

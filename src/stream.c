@@ -7,6 +7,7 @@
 #include "src/stream_open.h"
 #include "src/stream_pool.h"
 #include "src/sync_debug.h"
+#include "src/watch.h"
 
 #define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
 
@@ -66,20 +67,25 @@ attune_status attune_stream_query(attune_stream *stream) {
   attune_status status = check_idle(stream);
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_query) return at_unsupported(stream->device, "stream queries");
-  return stream->device->backend->stream_query(stream);
+  status = stream->device->backend->stream_query(stream);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_idle(stream);
+  return status;
 }
 
 attune_status attune_stream_synchronize(attune_stream *stream) {
   attune_status status = check_idle(stream);
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_synchronize) return at_unsupported(stream->device, "stream synchronization");
-  return stream->device->backend->stream_synchronize(stream);
+  status = stream->device->backend->stream_synchronize(stream);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_idle(stream);
+  return status;
 }
 
 attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user) {
   if (!stream) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_STREAM);
   if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should be a function to run in stream order");
   if (!stream->device->backend->call) return at_unsupported(stream->device, "calls in stream order");
+  if (at_watched_races()) at_watch_call(stream, &fn, &user);
   return stream->device->backend->call(stream, fn, user);
 }
 
@@ -87,7 +93,9 @@ attune_status attune_stream_wait_event(attune_stream *stream, attune_event *even
   attune_status status = at_event_check_pair(stream, event);
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_wait) return at_unsupported(stream->device, "waits for events");
-  return at_capture_wait(stream, event);
+  status = at_capture_wait(stream, event);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_wait(stream, event);
+  return status;
 }
 
 attune_status attune_stream_wait_stream(attune_stream *stream, attune_stream *other) {

@@ -3,6 +3,7 @@
 #include <attune/stream.h>
 
 #include "src/stream_open.h"
+#include "src/watch.h"
 
 #include <stdlib.h>
 
@@ -25,6 +26,7 @@ void at_stream_close(attune_stream *stream) {
   at_memory_stream_closing(stream);
   if (stream->device->backend->stream_close) stream->device->backend->stream_close(stream);
   at_memory_stream_closed(memory);
+  if (stream->watched) at_watch_stream_gone(stream);
   free(stream);
 }
 

@@ -22,7 +22,11 @@ typedef struct shape {
   bool share_a, share_b, share_c; /* one matrix for the whole batch */
   double alpha, beta;
   attune_accuracy accuracy;
+  int data; /* DATA_... */
 } shape;
+
+/* What f32 and f64 are drawn from; halves likewise, but for DATA_PLAIN, where they are few and exact. */
+enum { DATA_PLAIN, DATA_NORMAL, DATA_UNIFORM, DATA_WIDE, DATA_KINDS };
 
 /* One operand: bytes on the host and on the device, both with `shift` elements before the first matrix. */
 typedef struct operand {
@@ -62,7 +66,7 @@ static inline double decode(attune_dtype dtype, const unsigned char *at) {
   }
 }
 
-/* Halves take only multiples of 1/16 up to 1 here: both formats hold them exactly, and so do their halves. */
+/* Multiples of 1/16 up to 1 are exact; others are cut off: what counts is what is stored. */
 static inline void encode(attune_dtype dtype, unsigned char *at, double value) {
   float f = (float)value;
   uint32_t wide;
@@ -75,13 +79,25 @@ static inline void encode(attune_dtype dtype, unsigned char *at, double value) {
     bits = (uint16_t)(wide >> 16);
   else
     bits = (uint16_t)((wide >> 16 & 0x8000) |
-                      (value == 0.0 ? 0 : ((wide >> 23 & 255) - 112) << 10 | (wide >> 13 & 0x3ff)));
+                      (fabs(value) < 0x1p-14 ? 0 : ((wide >> 23 & 255) - 112) << 10 | (wide >> 13 & 0x3ff)));
   memcpy(at, &bits, 2);
 }
 
-static inline double random_value(attune_dtype dtype) {
+static inline uint64_t random_bits(void) {
   static _Thread_local uint64_t seed = 88172645463325252u;
   seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  return seed;
+}
+
+static inline double random_value(attune_dtype dtype, int data) {
+  const uint64_t seed = random_bits();
+  if (data == DATA_UNIFORM) return (double)(seed >> 11) * 0x1p-53;
+  if (data == DATA_NORMAL) {
+    double sum = -6.0;
+    for (int i = 0; i < 12; i++) sum += (double)(random_bits() >> 11) * 0x1p-53;
+    return sum;
+  }
+  if (data == DATA_WIDE) return ldexp((double)(seed >> 11) * 0x1p-52 - 1.0, (int)(seed % 17) - 8);
   if (dtype == ATTUNE_F16 || dtype == ATTUNE_BF16) return (double)((int)(seed % 33) - 16) / 16.0;
   return (double)(seed >> 11) * 0x1p-52 - 1.0;
 }
@@ -104,7 +120,7 @@ static inline bool make_operand(operand *o, const gemm_case *t, attune_dtype dty
   for (int64_t i = 0; values && i < distinct; i++)
     for (int64_t c = 0; c < cols; c++)
       for (int64_t r = 0; r < rows; r++) {
-        double value = random_value(dtype);
+        double value = random_value(dtype, t->s.data);
         encode(dtype, element_at(o, i, r, c), value);
       }
   return attune_copy(t->stream, o->device, o->host, o->bytes) == ATTUNE_OK;

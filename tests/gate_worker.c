@@ -4,7 +4,8 @@
  *   gate_worker [--log=FILE] [--side=WORD] [--hello=WORD] [--starts=FILE:N] NAME[@PEER_OF]=WHAT[:VALUE]... --attune-bench-worker=FD
  *
  * WHAT: time:NS (its samples say so), failed, fail-sample, crash, crash-open, once:FILE (crashes while FILE is not there, and
- * makes it), hang, garbage, flood, exit:CODE, negative, nan, short, close-bad. --hello: version, none, hang, exit. --starts:
+ * makes it), crash-fork (leaves a child behind that has the socket), fork:FILE (as time:1000, but leaves a child that never
+ * ends, and its number in FILE), hang, garbage, flood, exit:CODE, negative, nan, short, close-bad. --hello: version, none, hang, exit. --starts:
  * after N starts, counted in FILE, it ends at once. The log has a line for each request: SIDE PID REQUEST NAME SEED. */
 #include "tuning/bench/protocol.h"
 
@@ -51,8 +52,20 @@ static int is(const char *what) {
   return strcmp(cases[open_case].what, what) == 0;
 }
 
+/* A child of this process that has all that it has, and never ends. */
+static void leave_child(const char *path) {
+  const pid_t child = fork();
+  if (child == 0) hang();
+  const int fd = *path ? open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600) : -1;
+  if (fd < 0) return;
+  dprintf(fd, "%ld\n", (long)child);
+  close(fd);
+}
+
 /* True: it was done. */
 static int misbehave(void) {
+  if (is("crash-fork") || is("fork")) leave_child(cases[open_case].value);
+  if (is("crash-fork")) crash();
   if (is("crash")) crash();
   if (is("once") && access(cases[open_case].value, F_OK) != 0) {
     close(open(cases[open_case].value, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));

@@ -10,12 +10,14 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tuning/bench/protocol.h"
+#include "tuning/bench/suite.h"
 
 extern char **environ;
 
@@ -63,6 +65,29 @@ static void cases_are_copied(void **state) {
   assert_int_equal(attune_bench_size(NULL), 0);
   attune_bench_destroy(bench);
   attune_bench_destroy(NULL);
+}
+
+/* So many that a walk through the list for each would take minutes. */
+static void many_cases(void **state) {
+  (void)state;
+  const int count = getenv("AT_UNDER_VALGRIND") ? 5000 : 200000;
+  attune_bench *bench = new_bench();
+  char name[32];
+  for (int i = 0; i < count; i++) {
+    snprintf(name, sizeof name, "case %d", i);
+    OK(attune_bench_add(bench, &(attune_bench_case){.size = sizeof(attune_bench_case), .name = name, .run = nothing}));
+  }
+  const attune_bench_case c = case_of("case 7");
+  FAILS(attune_bench_add(bench, &c), ATTUNE_INVALID_ARGUMENT);
+  for (int i = 0; i < count; i++) OK(at_bench_add(bench, &(at_bench_entry){.shown = c})); /* one name for all */
+  snprintf(name, sizeof name, "case 7 #%d", count + 1);
+  assert_string_equal(attune_bench_at(bench, 2 * (size_t)count - 1)->name, name);
+  at_bench_cut(bench, 8);
+  OK(at_bench_add(bench, &(at_bench_entry){.shown = c}));
+  assert_string_equal(attune_bench_at(bench, 8)->name, "case 7 #2");
+  const attune_bench_case again = case_of("case 8");
+  OK(attune_bench_add(bench, &again));
+  attune_bench_destroy(bench);
 }
 
 static void refuses(attune_bench *bench, const attune_bench_case *c, const char *words) {
@@ -242,9 +267,10 @@ static void a_bad_descriptor_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cases_are_copied),           cmocka_unit_test(what_is_wrong_is_named),
-      cmocka_unit_test(a_peer_names_a_case_before), cmocka_unit_test(by_hand_it_lists),
-      cmocka_unit_test(as_a_worker_it_serves),      cmocka_unit_test(a_bad_descriptor_is_told),
+      cmocka_unit_test(cases_are_copied),       cmocka_unit_test(many_cases),
+      cmocka_unit_test(what_is_wrong_is_named), cmocka_unit_test(by_hand_it_lists),
+      cmocka_unit_test(as_a_worker_it_serves),  cmocka_unit_test(a_bad_descriptor_is_told),
+      cmocka_unit_test(a_peer_names_a_case_before),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "ops/ops.h"
 #include "tests/toy_database.h"
+#include "tuning/bench/suite.h"
 #include "tuning/operand_set.h"
 #include "tuning/tuner.h"
 #include "tuning/workload.h"
@@ -59,7 +60,7 @@ static void check_case(const attune_bench *bench, size_t index, const char *name
     fail_msg("%s: %g bytes, %g flops in %s", name, c->bytes, c->flops, attune_dtype_name(c->dtype));
 }
 
-enum { ROWS = 5 };
+enum { ROWS = 6 };
 
 static attune_workload *some_problems(void) {
   return workload_of("name,problem\n"
@@ -67,12 +68,14 @@ static attune_workload *some_problems(void) {
                      "small,gemm f64 tn 5x7x9 strict\n"
                      "add,\"elementwise 1001 strict out=f32 : f32 i0, f32 i1: i0 + i1\"\n"
                      "draw,elementwise 1000 strict out=f32 : : rand()\n"
+                     "fast,gemm f32 nn 24x16x8 reduced\n"
                      ",\"gemm bf16 nn 33x35x37 strict ldd=40 lda=39 ldb=38 deterministic workspace=65536\"\n",
                      NULL);
 }
 
 static void problems_are_cases(void **state) {
   (void)state;
+  char arithmetic[AT_BENCH_ARITHMETIC_CHARS];
   attune_workload *workload = some_problems();
   attune_tuner *tuner = tuner_without_database();
   attune_bench *bench = bench_with(tuner, workload, 0);
@@ -81,7 +84,10 @@ static void problems_are_cases(void **state) {
   check_case(bench, 1, "small #2", 8.0 * (5 * 9 + 9 * 7 + 5 * 7), 2.0 * 5 * 7 * 9, ATTUNE_F64);
   check_case(bench, 2, "add", 3.0 * 4 * 1001, 1001.0, ATTUNE_F32); /* of the row's own size, not of its class */
   check_case(bench, 3, "draw", 4.0 * 1000, 1000.0, ATTUNE_F32);
-  check_case(bench, 4, attune_workload_at(workload, 4)->problem, 2.0 * (33 * 37 + 37 * 35 + 33 * 35),
+  assert_int_equal(attune_bench_at(bench, 4)->accuracy, ATTUNE_REDUCED);
+  at_bench_arithmetic(arithmetic, attune_bench_at(bench, 4));
+  assert_string_equal(arithmetic, "f32-reduced");
+  check_case(bench, 5, attune_workload_at(workload, 5)->problem, 2.0 * (33 * 37 + 37 * 35 + 33 * 35),
              2.0 * 33 * 35 * 37, ATTUNE_BF16);
   OK(attune_bench_add_workload(bench, tuner, device, workload, ATTUNE_BENCH_COLD));
   assert_int_equal(attune_bench_size(bench), 2 * ROWS);

@@ -30,7 +30,7 @@ static const char *build(const char *name, const char *cases) {
 static int empty_builds(void **state) {
   char command[160];
   snprintf(results, sizeof results, "%s/r.db", folder);
-  snprintf(command, sizeof command, "rm -rf %s/old %s/new", folder, folder);
+  snprintf(command, sizeof command, "rm -rf '%s'/*old* '%s'/*new*", folder, folder);
   return system(command) == 0 ? fresh(state) : 1;
 }
 
@@ -199,6 +199,17 @@ static void slower_and_same(void **state) {
   expect_out("0 slower");
 }
 
+/* The folder of a build may be called anything. */
+static void folders_with_blanks(void **state) {
+  (void)state;
+  const char *new = build("it's new $1", "a=time:1100"), *old = build("old one", "a=time:1000");
+  expect_run(1, "bench", "--program", program, "--build", new, "--against", old);
+  expect_out("+10.0 %");
+  expect_run(0, "bench", "--command", "x=test -x {build}/run -a -x \"{build}/run\"", "--build", new, "--rounds", "1");
+  expect_run(0, "bench", "--command", "x=test -x {build}/run && test -x \"{build}/run\"", "--build", new, "--rounds",
+             "1");
+}
+
 static void a_failed_case_fails_the_run(void **state) {
   (void)state;
   const char *new = build("new", "bad=crash a=time:1000"), *old = build("old", "bad=time:1000 a=time:1000");
@@ -356,6 +367,11 @@ static void wrong_usage(void **state) {
   refused("this report compares two builds", workload, "--junit", "x.xml", NULL);
   refused("speaks version 77", "--program", AT_WORKER " --hello=version", NULL);
   refused("there are no cases whose name holds \"zzz\"", "--program", AT_WORKER " a=time:1", "--filter", "zzz", NULL);
+  refused("--device is for workloads, suites and a database", "--program", AT_WORKER " a=time:1", "--device", "host",
+          NULL);
+  refused("--cold is for workloads", "--command", "x=true", "--cold", NULL);
+  refused("--graph is for workloads", "--program", AT_WORKER " a=time:1", "--graph", NULL);
+  refused("--db is for workloads", "--program", AT_WORKER " a=time:1", "--db", database, NULL);
   refused("there are no cases in what is to be timed", "--program", AT_WORKER, NULL);
 }
 
@@ -369,6 +385,7 @@ int main(void) {
       TEST(the_winners_of_a_database),
       TEST(commands),
       TEST(slower_and_same),
+      TEST(folders_with_blanks),
       TEST(a_failed_case_fails_the_run),
       TEST(runs_append),
       TEST(the_revision),

@@ -32,7 +32,7 @@ typedef struct memory {
 /* One call, and the views of the reference, which lie in the same way in its own memory. */
 typedef struct scene {
   call call;
-  char names[TENSORS + 8][8], text[4096];
+  char names[TENSORS + 8][16], text[4096];
   int64_t strides[TENSORS][ATTUNE_DIMS], own_strides[TENSORS][ATTUNE_DIMS];
   memory memory[TENSORS]; /* outputs, then inputs; of an input in place: none */
   int place[ATTUNE_ELEMENTWISE_OUTPUTS];

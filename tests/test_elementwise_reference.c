@@ -135,6 +135,36 @@ static void one_wrong_element(void **state) {
     if (!narrow || strstr(cases[i].problem, "out=f32")) check_case(i);
 }
 
+/* A function that is only seen as a half float may be rounded to either side of it, and no further; what a half float was
+ * before and is again has no choice. */
+static double error_of_bf16(const char *text, int units_off) {
+  enum { AT = 77, MOST = 128 };
+  _Alignas(8) char problem[AT_PROBLEM_BYTES];
+  uint16_t in[MOST], out[MOST];
+  void *pointers[AT_MAX_BUFFERS] = {out, in}, *reference = NULL;
+  double error = -1;
+  for (int i = 0; i < MOST; i++) in[i] = (uint16_t)(0x3f00 + i); /* 0.5 to 1 */
+  OK(at_elementwise_parse(text, problem));
+  OK(at_elementwise_reference_create(&reference, problem, host, attune_stream_default(host), pointers));
+  at_elementwise_oracle(problem, pointers, NULL);
+  out[AT] = (uint16_t)(out[AT] + units_off);
+  OK(at_elementwise_reference_compare(reference, NULL, &(at_outputs){.bytes = {out}}, &error));
+  at_elementwise_reference_destroy(reference);
+  return error;
+}
+
+static void either_side_of_a_half_float(void **state) {
+  (void)state;
+  static const char gelu[] = "elementwise 128 strict out=bf16 : bf16 i0: bf16(gelu(f32(i0)))",
+                    copy[] = "elementwise 128 strict out=bf16 : bf16 i0: bf16(f32(i0))";
+  for (int off = -1; off <= 1; off++) {
+    assert_true(error_of_bf16(gelu, off) <= 1.0);
+    assert_true((error_of_bf16(copy, off) <= 1.0) == (off == 0));
+  }
+  assert_true(error_of_bf16(gelu, 3) > 1.0);
+  assert_true(error_of_bf16(gelu, -3) > 1.0);
+}
+
 /* ---- one element ---- */
 
 static double error_of_i64(int64_t got, int64_t wanted, double bound) {
@@ -165,7 +195,8 @@ static void neither_true_nor_false(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_wrong_element), cmocka_unit_test(integers_beyond_53_bits),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_wrong_element), cmocka_unit_test(either_side_of_a_half_float),
+                                     cmocka_unit_test(integers_beyond_53_bits),
                                      cmocka_unit_test(neither_true_nor_false)};
   return cmocka_run_group_tests(tests, open_all, NULL);
 }

@@ -169,7 +169,7 @@ static void only_packed_ones_of_few_elements(void **state) {
   static const int64_t one = 1, two = 2, back = -1;
   assert_true(is_small("a + b", 1000, NULL, z));
   assert_true(is_small("a + b", 10, &one, z));
-  assert_true(is_small("a + b", 10, NULL, x)); /* in place */
+  assert_true(is_small("a + b", 10, NULL, x));   /* in place */
   assert_true(is_small("a + b", MOST, NULL, z)); /* one loop */
   assert_false(is_small("gelu(a + b) * b", MOST, NULL, z));
   assert_false(is_small("a + b", 10, &two, z));
@@ -234,6 +234,8 @@ static void refuses_what_is_not_as_planned(void **state) {
   assert_true(runs_small(plan, &k));
   k.inputs[0].strides = packed;
   assert_true(runs_small(plan, &k));
+  REFUSED(k.operands.accuracy = (attune_accuracy)77, "operands.accuracy is 77");
+  REFUSED(k.operands.accuracy = (attune_accuracy)-1, "operands.accuracy is -1");
   REFUSED(k.inputs[0].sizes[0] = 5, like);
   REFUSED(k.inputs[0].sizes[1] = 4, like);
   REFUSED(k.outputs[0].sizes[1] = 6, like);

@@ -56,6 +56,32 @@ static void a_file_that_is_not_there(void **state) {
   gate_run_free(&run);
 }
 
+/* Words that mean something else to SQLite. */
+static void strange_names_are_names_of_files(void **state) {
+  (void)state;
+  static const char *const names[] = {":memory:", "file:x?mode=ro", "file:y.db", "a:1", "-"};
+  char back[4096];
+  assert_non_null(getcwd(back, sizeof back));
+  assert_int_equal(chdir(folder), 0);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    gate_file *file = NULL;
+    gate_run run = made_up_run(""), read;
+    FINE(gate_file_open(&file, names[i], true));
+    FINE(gate_file_begin(file, &run));
+    FINE(gate_file_end(file, run.id, GATE_RUN_COMPLETE));
+    gate_file_close(file);
+    if (access(names[i], F_OK) != 0) fail_msg("there is no file \"%s\"", names[i]);
+    FINE(gate_load(names[i], &read));
+    assert_int_equal(read.id, 1);
+    gate_run_free(&read);
+    char *of = gate_say("%s:1", names[i]);
+    FINE(gate_load(of, &read));
+    gate_run_free(&read);
+    free(of);
+  }
+  assert_int_equal(chdir(back), 0);
+}
+
 static void other_files(void **state) {
   (void)state;
   char text[2000];
@@ -75,8 +101,10 @@ static void other_files(void **state) {
 static void newer_and_hostile_files(void **state) {
   (void)state;
   save("newer.db", "", 1, GATE_RUN_COMPLETE);
-  sql("newer.db", "PRAGMA user_version = 2");
-  refused("newer.db", "was made by a newer attune (result file version 2, this one reads 1); update attune");
+  sql("newer.db", "PRAGMA user_version = 3");
+  refused("newer.db", "was made by a newer attune (result file version 3, this one reads 2); update attune");
+  sql("newer.db", "PRAGMA user_version = -1");
+  refused("newer.db", "has result file version -1, this attune reads 1 to 2");
   sql("newer.db", "PRAGMA user_version = 0");
   refused("newer.db", "has result file version 0");
   save("tables.db", "", 1, GATE_RUN_COMPLETE);
@@ -167,8 +195,8 @@ static void impossible_numbers_are_not_read(void **state) {
       {"UPDATE bench_case SET state = 'fine'", "run 1 has a case in an unknown state"},
       {"UPDATE bench_case SET name = ''", "run 1 has a case without a name"},
       {"UPDATE bench_case SET name = 'a' || char(0) || 'b'", "run 1 has a case without a name"},
-      {"INSERT INTO roof VALUES (1, 'host', 'f32', 9e999, 0)", "run 1 has a roof that is negative, or absurd"},
-      {"INSERT INTO roof VALUES (1, '', 'f32', 1, 0)", "run 1 has a roof without a device"},
+      {"INSERT INTO roof VALUES (1, 'host', 'f32', 9e999, 0, 0)", "run 1 has a roof that is negative, or absurd"},
+      {"INSERT INTO roof VALUES (1, '', 'f32', 1, 0, 0)", "run 1 has a roof without a device"},
       {"UPDATE run SET fingerprint = 'no'", "run 1 has a fingerprint that is no JSON object"},
       {"UPDATE run SET state = 'done'", "run 1 has an unknown state"},
       {"UPDATE run SET started = -9", "run 1 has a date before 1970"},
@@ -215,9 +243,13 @@ static void a_file_that_cannot_be_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(a_file_that_is_not_there),         TEST(other_files),
-      TEST(newer_and_hostile_files),          TEST(damaged_files),
-      TEST(impossible_numbers_are_not_saved), TEST(impossible_numbers_are_not_read),
+      TEST(a_file_that_is_not_there),
+      TEST(other_files),
+      TEST(strange_names_are_names_of_files),
+      TEST(newer_and_hostile_files),
+      TEST(damaged_files),
+      TEST(impossible_numbers_are_not_saved),
+      TEST(impossible_numbers_are_not_read),
       TEST(a_file_that_cannot_be_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

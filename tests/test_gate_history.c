@@ -4,6 +4,7 @@
 #include "tests/gate_noise.h"
 
 #include "tuning/gate/history.h"
+#include "tuning/gate/report.h"
 
 enum { LONGEST = 120 };
 
@@ -167,6 +168,45 @@ static void a_part_of_a_name_is_enough(void **state) {
   gate_file_close(file);
 }
 
+/* An older build of a pair is no point of its own, but it is counted; its head is one. */
+static void bases_are_left_out_and_told(void **state) {
+  (void)state;
+  gate_file *file = NULL;
+  gate_history h;
+  char *drawn = NULL;
+  size_t size = 0;
+  FINE(gate_file_open(&file, path_of("pairs.db"), true));
+  for (int i = 0; i < 6; i++) {
+    gate_run run = made_up_run(i % 2 ? "head" : "base");
+    gate_sample sample = {.ns = i % 2 ? 100.0 : 50.0};
+    gate_case c = made_up_case("sum"), other = made_up_case(i < 2 ? "alone" : "sum");
+    const gate_visit visit = {.calls = 1, .load = -1.0, .samples = &sample, .sample_count = 1};
+    run.started = 1000 + i / 2;
+    run.pair = i % 2 ? i : 0;
+    FINE(gate_file_begin(file, &run));
+    assert_int_equal(run.id, i + 1);
+    FINE(gate_file_add(file, run.id, &c, &visit));
+    if (i == 1) FINE(gate_file_add(file, run.id, &other, &visit));
+    FINE(gate_file_end(file, run.id, GATE_RUN_COMPLETE));
+  }
+  FINE(gate_history_load(&h, file, "sum", 0.01));
+  assert_int_equal(h.point_count, 3);
+  assert_int_equal(h.bases, 3);
+  for (size_t i = 0; i < 3; i++) assert_true(h.points[i].ns == 100.0 && strcmp(h.points[i].label, "head") == 0);
+  FILE *out = open_memstream(&drawn, &size);
+  assert_non_null(out);
+  assert_true(gate_history_draw(out, &h, 80, false) && gate_history_json(out, &h));
+  assert_int_equal(fclose(out), 0);
+  if (!strstr(drawn, "without 3 bases: of runs that alternated") || !strstr(drawn, "\"bases\":"))
+    fail_msg("the bases are not told: %s", drawn);
+  free(drawn);
+  gate_history_free(&h);
+  FINE(gate_history_load(&h, file, "alone", 0.01)); /* the base did not have it */
+  assert_int_equal(h.bases, 0);
+  gate_history_free(&h);
+  gate_file_close(file);
+}
+
 static void a_file_without_ended_runs_is_told(void **state) {
   (void)state;
   static const char *const names[] = {"sum", NULL};
@@ -188,6 +228,7 @@ int main(void) {
       cmocka_unit_test(the_same_seed_gives_the_same),
       cmocka_unit_test_setup_teardown(a_case_is_followed_over_runs, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_part_of_a_name_is_enough, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(bases_are_left_out_and_told, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_without_ended_runs_is_told, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,11 +3,13 @@
  * tell as times is made up: nothing here depends on how fast the machine is. */
 #include "tests/gate_fixture.h"
 
+#include "tuning/gate/comparison.h"
 #include "tuning/gate/rounds.h"
 #include "tuning/gate/summary.h"
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum { ARGUMENTS = 16 };
 
@@ -285,6 +287,47 @@ static void yardsticks(void **state) {
   end(&b);
 }
 
+/* A source without a process: `version' says how many cases it has, and the rest is not asked for. */
+static char *start_many(gate_source *source, gate_case **cases, size_t *count) {
+  *count = (size_t)atol(source->version);
+  *cases = gate_alloc(*count, sizeof **cases);
+  for (size_t i = 0; i < *count; i++)
+    (*cases)[i] = (gate_case){.name = gate_say("many/%zu", i * 7 % *count),
+                              .device = gate_copy("-"),
+                              .mode = gate_copy("hot"),
+                              .dtype = gate_copy("-")};
+  return NULL;
+}
+
+static void stop_many(gate_source *source) {
+  source->alive = false;
+}
+
+/* So many that a walk through the list for each would take minutes. */
+static void many_cases(void **state) {
+  (void)state;
+  enum { COUNT = 90001 };
+  static const gate_source_kind kind = {.start = start_many, .stop = stop_many};
+  gate_source many[GATE_SIDES] = {{.kind = &kind, .name = "head"}, {.kind = &kind, .name = "base"}};
+  gate_source *sources[GATE_SIDES] = {&many[0], &many[1]};
+  gate_run runs[GATE_SIDES] = {{0}, {0}};
+  const gate_rounds_side sides[GATE_SIDES] = {{&sources[0], 1, &runs[0]}, {&sources[1], 1, &runs[1]}};
+  const int count = getenv("AT_UNDER_VALGRIND") ? 3001 : COUNT;
+  gate_comparison c;
+  for (int i = 0; i < GATE_SIDES; i++) snprintf(many[i].version, sizeof many[i].version, "%d", count + 2 * i);
+  gate_rounds *rounds = gate_rounds_create(&plain, sides, GATE_SIDES);
+  FINE(gate_rounds_list(rounds));
+  assert_int_equal(runs[GATE_HEAD].case_count, count);
+  assert_int_equal(runs[GATE_BASE].case_count, count + 2);
+  FINE(gate_compare(&c, &runs[GATE_BASE], &runs[GATE_HEAD], NULL, true));
+  assert_int_equal(c.row_count, count + 2);
+  for (int i = 0; i < count; i++) assert_string_equal(c.rows[i].head->name, c.rows[i].base->name);
+  assert_null(c.rows[count].head);
+  gate_comparison_free(&c);
+  gate_rounds_destroy(rounds);
+  for (int i = 0; i < GATE_SIDES; i++) gate_run_free(&runs[i]);
+}
+
 /* --- what goes wrong --- */
 
 /* The bad case is told so and opened twice at most; its neighbours get all of their rounds. */
@@ -313,6 +356,44 @@ static void crashes(void **state) {
   (void)state;
   goes_on_beside("crash", "crashed (signal 11, Segmentation fault); its last words: about to crash");
   goes_on_beside("crash-open", "crashed (signal 11");
+}
+
+/* A child that has the socket too: the end of the process tells, not that of the socket. */
+static void crashes_and_leaves_a_child(void **state) {
+  (void)state;
+  goes_on_beside("crash-fork", "crashed (signal 11, Segmentation fault); its last words: about to crash");
+}
+
+/* Is the process gone, or will it be within half a minute? A zombie that nobody waits for is. */
+static bool gone(long pid) {
+  for (int i = 0; i < 3000; i++) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *stream = fopen(path, "r");
+    const bool there = stream && fgets(line, sizeof line, stream);
+    if (stream) fclose(stream);
+    const char *name_end = strrchr(line, ')');
+    if (!there || (name_end && name_end[1] == ' ' && name_end[2] == 'Z')) return true;
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  }
+  return false;
+}
+
+/* What a case forks and leaves ends with its process, however well that does. */
+static void children_end_with_their_worker(void **state) {
+  (void)state;
+  bench b;
+  char words[160];
+  snprintf(words, sizeof words, "a=fork:%s", path_of("children"));
+  do_all(&b, &plain, WORDS(words, "z=time:1"), NULL);
+  does_well(&b, GATE_HEAD, "a", 4);
+  end(&b);
+  char *text = text_of(path_of("children"));
+  int children = 0;
+  for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line; children++)
+    if (!gone(atol(line))) fail_msg("child %s is still there", line);
+  assert_int_equal(children, 4);
+  free(text);
 }
 
 static void ends(void **state) {
@@ -470,6 +551,8 @@ static void interrupted_while_it_waits(void **state) {
 
 /* --- looks --- */
 
+enum { FIRST = 17 }; /* of fewer only twice as many follow */
+
 static int judged_looks;
 
 /* "a" is the same at once, "b" slower at the second look, "c" never sure. */
@@ -493,23 +576,25 @@ static void unsure_cases_get_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 0, 0};
+  schedule.rounds = FIRST;
+  schedule.samples = 1;
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5, .alpha = 0.1}, 3, 0, 0};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
   assert_int_equal(judged_looks, 3);
-  assert_int_equal(b.outcome.rounds, 8);
+  assert_int_equal(b.outcome.rounds, 4 * FIRST);
   for (int side = 0; side < 2; side++) {
-    does_well(&b, side, "a", 4);
-    does_well(&b, side, "b", 6);
-    does_well(&b, side, "c", 8);
+    does_well(&b, side, "a", FIRST);
+    does_well(&b, side, "b", 2 * FIRST);
+    does_well(&b, side, "c", 4 * FIRST);
   }
   static const gate_verdict verdicts[] = {GATE_SAME, GATE_SLOWER, GATE_UNSURE};
   for (int i = 0; i < 3; i++) { /* by name: listed so */
     assert_int_equal(b.outcome.judged[i].verdict, verdicts[i]);
     assert_true(b.outcome.judged[i].ratio == 1 + i);
-    assert_int_equal(b.outcome.judged[i].base_visits, 4 + 2 * i);
+    assert_int_equal(b.outcome.judged[i].base_visits, FIRST << i);
   }
-  assert_int_equal(named(&b, GATE_HEAD, "c")->visits[7].round, 7);
+  assert_int_equal(named(&b, GATE_HEAD, "c")->visits[4 * FIRST - 1].round, 4 * FIRST - 1);
   end(&b);
 }
 
@@ -518,7 +603,7 @@ static void no_time_for_more_rounds(void **state) {
   (void)state;
   bench b;
   gate_schedule schedule = plain;
-  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5}, 3, 2, 1e-9, 3};
+  schedule.judging = (gate_judging){judge_by_name, {.floor = 0.5, .alpha = 9}, 3, 1e-9, 3};
   judged_looks = 0;
   do_all(&b, &schedule, WORDS("a=time:1", "b=time:1", "c=time:1"), WORDS("a=time:1", "b=time:1", "c=time:1"));
   assert_int_equal(b.outcome.rounds, 3);
@@ -552,7 +637,10 @@ int main(void) {
       TEST(ratios_of_rounds),
       TEST(a_case_of_one_side_and_a_filter),
       TEST(yardsticks),
+      TEST(many_cases),
       TEST(crashes),
+      TEST(crashes_and_leaves_a_child),
+      TEST(children_end_with_their_worker),
       TEST(ends),
       TEST(garbage),
       TEST(fails_and_says_so),

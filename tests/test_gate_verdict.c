@@ -2,7 +2,8 @@
  * Verdicts of one case: what is told, and why; odd input. How often they are wrong is in test_gate_rates.c. */
 #include "tests/gate_noise.h"
 
-#include "tuning/gate/verdict.h"
+#include "tuning/gate/comparison.h"
+#include "tuning/gate/rank_test.h"
 
 enum { ROUNDS = 20, SAMPLES = 8, CASES = 8 };
 static const noise quiet = {.process = 0.002, .sample = 0.004, .outliers = 0.02};
@@ -101,11 +102,56 @@ static void is_corrected_for_cases_and_looks(void **state) {
   scale(&s.head[0], 1.2);
   gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, 0, 1); /* 2^-11 < 0.002 */
   is(0, GATE_SLOWER, NULL);
-  gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, 0, 5); /* > 0.0004 */
+  const gate_rule rule = {.floor = 0.01, .alpha = 0.0009};
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, 0, 1);
+  is(0, GATE_SLOWER, NULL);
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, 0, 4); /* > 0.00045: half of it for the first look */
   is(0, GATE_UNSURE, "too few rounds");
   gate_judge(out, s.bases, s.heads, CASES, true, &gate_rule_default, 0, 1);
   is(0, GATE_UNSURE, "too few rounds");
   assert_true(fabs(out[0].p_corrected - CASES * out[0].p) < 1e-12);
+}
+
+/* All looks together, and one more wherever time ends them, have no more than alpha. */
+static void looks_share_alpha(void **state) {
+  (void)state;
+  for (int first = 1; first <= 300; first++) {
+    double spent = 0, sum = gate_look_share(first);
+    int looks = 1;
+    for (int at = first, next; (next = gate_next_look(at, &spent)); at = next, looks++) {
+      assert_true(spent == sum && next > at && next <= GATE_MOST_VALUES);
+      for (int stopped = at + 1; stopped <= next; stopped++) assert_true(sum + gate_look_share(stopped) <= 1.0);
+      sum += gate_look_share(next);
+    }
+    assert_true(sum <= 1.0 && looks <= GATE_LOOKS);
+    if (first == 24) assert_true(sum == 1.0 && looks == GATE_LOOKS);
+  }
+  /* By the last round of a case, not by how many it took part in: a slow one has the others' looks. */
+  const gate_rule rule = {.floor = 0.01, .alpha = 0.004};
+  for (size_t i = 0; i < CASES; i++) s.base[i].visit_count = s.head[i].visit_count = 10;
+  scale(&s.head[0], 1.2);
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, 0, GATE_LOOKS); /* 0.00195 < 0.002 */
+  is(0, GATE_SLOWER, NULL);
+  assert_true(fabs(out[0].p_corrected - 2 * out[0].p) < 1e-12);
+  s.base[0].visits[9].round = s.head[0].visits[9].round = 47;
+  gate_judge(out, s.bases, s.heads, 1, true, &rule, 1, GATE_LOOKS);
+  is(0, GATE_UNSURE, "too few rounds");
+  gate_judge(out, s.bases, s.heads, 1, false, &rule, 0, GATE_LOOKS); /* runs that did not alternate had one look */
+  assert_true(out[0].p_corrected < 0.004);
+}
+
+static void rounds_that_a_verdict_needs(void **state) {
+  (void)state;
+  assert_int_equal(gate_judge_least_rounds(&gate_rule_default, 1, GATE_LOOKS), 11);
+  assert_int_equal(gate_judge_least_rounds(&gate_rule_default, 50, GATE_LOOKS), 17);
+  assert_int_equal(gate_judge_least_rounds(&gate_rule_default, 50, 1), 16);
+  assert_int_equal(gate_judge_least_rounds(&(gate_rule){.alpha = 1e-12}, 100000, GATE_LOOKS), 60);
+  for (int i = 0; i < 2; i++) { /* as many are enough, and one fewer is not */
+    for (size_t c = 0; c < CASES; c++) s.base[c].visit_count = s.head[c].visit_count = 11 - i;
+    if (!i) scale(&s.head[0], 1.2);
+    gate_judge(out, s.bases, s.heads, 1, true, &gate_rule_default, 0, GATE_LOOKS);
+    is(0, i ? GATE_UNSURE : GATE_SLOWER, i ? "too few rounds" : NULL);
+  }
 }
 
 /* Holm's method: the next largest p counts one case less, and none less than the one before. */
@@ -116,7 +162,9 @@ static void holm_steps_down(void **state) {
   judge(true);
   const double least = ldexp(1.0, 1 - ROUNDS);
   assert_true(fabs(out[0].p - least) < 1e-15 && fabs(out[1].p - least) < 1e-15);
-  assert_true(fabs(out[0].p_corrected - CASES * least) < 1e-12 && fabs(out[1].p_corrected - CASES * least) < 1e-12);
+  /* twice, for the first look has half of alpha */
+  const double each = 2 * CASES * least;
+  assert_true(fabs(out[0].p_corrected - each) < 1e-12 && fabs(out[1].p_corrected - each) < 1e-12);
   for (size_t i = 0; i < CASES; i++) assert_true(out[i].p_corrected >= out[i].p && out[i].p_corrected <= 1.0);
 }
 
@@ -295,6 +343,8 @@ int main(void) {
       TEST(near_the_floor_is_unsure),
       TEST(few_rounds_are_unsure),
       TEST(is_corrected_for_cases_and_looks),
+      TEST(looks_share_alpha),
+      TEST(rounds_that_a_verdict_needs),
       TEST(holm_steps_down),
       TEST(noise_is_unsure),
       TEST(odd_input_has_a_reason),

@@ -15,7 +15,8 @@ static int clean_environment(void **state) {
   (void)state;
   static const char *const names[] = {"ATTUNE_DB",        "ATTUNE_MODE",    "ATTUNE_BUDGET_MS",
                                       "ATTUNE_CACHE_DIR", "ATTUNE_LOG",     "ATTUNE_THREADS",
-                                      "XDG_DATA_HOME",    "XDG_CACHE_HOME", "ATTUNE_PROFILE"};
+                                      "XDG_DATA_HOME",    "XDG_CACHE_HOME", "ATTUNE_PROFILE",
+                                      "ATTUNE_CHECK",     "ATTUNE_NVTX"};
   for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
   return setenv("HOME", "/home/ada", 1);
 }
@@ -48,6 +49,31 @@ static void bad_log_levels_are_named(void **state) {
     assert_non_null(strstr(attune_last_message(), "should be off, error, warning or info"));
     assert_int_equal(at_settings_log_level(), ATTUNE_LOG_ERROR);
   }
+}
+
+static void switches_take_one_word(void **state) {
+  (void)state;
+  at_settings s;
+  assert_false(at_settings_check_races());
+  assert_false(at_settings_nvtx());
+  setenv("ATTUNE_CHECK", "races", 1);
+  setenv("ATTUNE_NVTX", "1", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_true(at_settings_check_races());
+  assert_true(at_settings_nvtx());
+  setenv("ATTUNE_CHECK", "off", 1);
+  setenv("ATTUNE_NVTX", "0", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_OK);
+  assert_false(at_settings_check_races());
+  assert_false(at_settings_nvtx());
+  setenv("ATTUNE_CHECK", "race", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "ATTUNE_CHECK is \"race\"; should be races or off"));
+  unsetenv("ATTUNE_CHECK");
+  setenv("ATTUNE_NVTX", "yes", 1);
+  assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "ATTUNE_NVTX is \"yes\"; should be 1 or 0"));
+  assert_false(at_settings_nvtx());
 }
 
 static void profiles_go_to_stderr_or_json(void **state) {
@@ -192,6 +218,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(defaults, clean_environment),
       cmocka_unit_test_setup(bad_log_levels_are_named, clean_environment),
+      cmocka_unit_test_setup(switches_take_one_word, clean_environment),
       cmocka_unit_test_setup(profiles_go_to_stderr_or_json, clean_environment),
       cmocka_unit_test_setup(directories_of_the_desktop, clean_environment),
       cmocka_unit_test_setup(no_home, clean_environment),

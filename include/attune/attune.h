@@ -4,6 +4,7 @@
 #define ATTUNE_H
 
 #include <attune/bench.h>
+#include <attune/check.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
 #include <attune/evaluation.h>
@@ -17,7 +18,9 @@
 #include <attune/random.h>
 #include <attune/status.h>
 #include <attune/stream.h>
+#include <attune/telemetry.h>
 #include <attune/tensor.h>
+#include <attune/trace.h>
 #include <attune/tuner.h>
 #include <attune/types.h>
 #include <attune/workload.h>

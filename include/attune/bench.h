@@ -52,6 +52,7 @@ typedef struct attune_bench_case {
   double flops;       /* floating-point operations of one call; 0: not told */
   attune_dtype dtype; /* that these are in, for the roofline; used where flops is above 0 */
   unsigned flags;     /* ATTUNE_BENCH_* */
+  attune_accuracy accuracy; /* of these: what is not strict has a roof of its own, as TF32 has beside f32 */
   /* How often one call of `run` does the work that bytes, flops and all times are of, where that is too little to be called
    * from outside: 1000 for a loop of 1000 that take nanoseconds. 0: once. */
   unsigned repeats;

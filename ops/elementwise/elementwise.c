@@ -6,6 +6,8 @@
 #include "ops/elementwise/calls.h"
 #include "ops/elementwise/prepared.h"
 #include "ops/elementwise/small.h"
+#include "ops/elementwise/watch.h"
+#include "src/watch.h"
 #include "tuning/call.h"
 #include "tuning/caller_plan.h"
 
@@ -82,9 +84,24 @@ static attune_status run_again(attune_tuner *tuner, attune_stream *stream, const
   return launch(plan, prepared, operands, stream);
 }
 
+/* While somebody watches every call goes the whole way. */
+static attune_status run_watched(attune_tuner *tuner, attune_stream *stream, const char *expression,
+                                 const attune_elementwise_operands *operands) {
+  at_prepared *prepared = NULL;
+  bool empty;
+  const at_plan *plan = NULL;
+  attune_status status = at_prepared_create(&prepared, &empty, stream->device, expression, operands);
+  if (status != ATTUNE_OK || empty) return status;
+  status = find_plan(tuner, stream, prepared->problem, &plan);
+  if (status == ATTUNE_OK) status = at_elementwise_run_watched(plan, prepared, operands, stream);
+  at_prepared_destroy(prepared);
+  return status;
+}
+
 attune_status attune_elementwise(attune_tuner *tuner, attune_stream *stream, const char *expression,
                                  const attune_elementwise_operands *operands) {
   if (AT_UNLIKELY(!tuner || !stream || !expression || !operands)) return fail_null(tuner, stream, expression);
+  if (AT_UNLIKELY(at_watched())) return run_watched(tuner, stream, expression, operands);
   at_call_slot *slot = NULL;
   at_small_call small;
   bool bound;
@@ -152,9 +169,10 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
                                           const attune_elementwise_operands *operands) {
   if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
     return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
+  if (AT_UNLIKELY(!at_prepared_accuracy_is_one(operands))) return at_prepared_accuracy_fail(operands);
   at_prepared *prepared = plan->own;
   at_small_call small;
-  if (at_small_bind(prepared, stream, operands, &small)) {
+  if (AT_LIKELY(!at_watched()) && at_small_bind(prepared, stream, operands, &small)) {
     at_caller_plan_count(plan);
     at_small_run(prepared, &small);
     return ATTUNE_OK;
@@ -162,6 +180,7 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
   const attune_status status = check_run(plan, prepared, operands);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   at_caller_plan_count(plan);
+  if (AT_UNLIKELY(at_watched())) return at_elementwise_run_watched(plan, prepared, operands, stream);
   return launch(plan, prepared, operands, stream);
 }
 

@@ -18,6 +18,11 @@ static const char *name_of(const attune_tensor *t, bool output, int i, char out[
   return out;
 }
 
+attune_status at_prepared_accuracy_fail(const attune_elementwise_operands *o) {
+  return FAIL("operands.accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED",
+              (int)o->accuracy);
+}
+
 static attune_status check_counts(const attune_elementwise_operands *o) {
   if (o->output_count < 1 || o->output_count > AT_EXPRESSION_OUTPUTS)
     return FAIL("operands.output_count is %d; should be 1 to %d", o->output_count, AT_EXPRESSION_OUTPUTS);
@@ -30,10 +35,7 @@ static attune_status check_counts(const attune_elementwise_operands *o) {
                                                                               : o->input_count && !o->inputs
                                                                                   ? "inputs"
                                                                                   : "scalars");
-  if (o->accuracy < ATTUNE_STRICT || o->accuracy > ATTUNE_REDUCED)
-    return FAIL("operands.accuracy is %d; should be ATTUNE_STRICT, ATTUNE_EQUIVALENT or ATTUNE_REDUCED",
-                (int)o->accuracy);
-  return ATTUNE_OK;
+  return at_prepared_accuracy_is_one(o) ? ATTUNE_OK : at_prepared_accuracy_fail(o);
 }
 
 static attune_status check_tensor(const attune_tensor *t, bool output, int i) {

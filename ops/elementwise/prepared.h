@@ -90,6 +90,12 @@ bool at_prepared_apart(const at_prepared *prepared, const attune_elementwise_ope
 /* Whether an output of such a call is the memory of an input, and was not that of one in the prepared call. */
 bool at_prepared_elsewhere(const at_prepared *prepared, const attune_elementwise_operands *operands);
 
+/* Is `accuracy` one of the enumeration? A plan's run does not look at it else. */
+static inline bool at_prepared_accuracy_is_one(const attune_elementwise_operands *operands) {
+  return operands->accuracy >= ATTUNE_STRICT && operands->accuracy <= ATTUNE_REDUCED;
+}
+attune_status at_prepared_accuracy_fail(const attune_elementwise_operands *operands);
+
 /* INVALID_ARGUMENT where a scalar of such a call is of another kind than the prepared one's. */
 attune_status at_prepared_check_scalars(const at_prepared *prepared, const attune_elementwise_operands *operands);
 

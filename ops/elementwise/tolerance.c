@@ -95,6 +95,14 @@ static double spread(const at_expression *e, const at_node *node, const at_datum
   return most;
 }
 
+/* Functions whose value is only seen as a narrow float may be computed with no more digits than that (generate.c): next
+ * to the middle of two narrow numbers either is right. */
+static double narrowing(const at_node *node, const double *bounds, at_datum value) {
+  const attune_dtype d = (attune_dtype)node->dtype;
+  const bool narrow = d == ATTUNE_F16 || d == ATTUNE_BF16 || d == ATTUNE_F8E4M3 || d == ATTUNE_F8E5M2;
+  return node->kind == AT_NODE_CAST && narrow && bounds[node->argument[0]] > 0.0 ? unit_of(d, size_of(d, value)) : 0.0;
+}
+
 void at_tolerance_bounds(double *bounds, const at_datum *values, const at_expression *e, bool reduced) {
   for (int i = 0; i < e->node_count; i++) {
     const at_node *node = &e->nodes[i];
@@ -106,6 +114,7 @@ void at_tolerance_bounds(double *bounds, const at_datum *values, const at_expres
     for (int k = 0; k < node->count; k++) x[k] = values[node->argument[k]];
     const at_datum exact = apply(e, node, x);
     for (int k = 0; k < node->count; k++) bounds[i] += 1.25 * spread(e, node, x, &exact, k, bounds[node->argument[k]]);
+    bounds[i] = fmax(bounds[i], narrowing(node, bounds, values[i]));
   }
 }
 

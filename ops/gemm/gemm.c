@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * gemm.c: the public calls. A hit goes: check, normalise into a key, one look-up, launch. */
 #include "ops/gemm/overlap.h"
+#include "ops/gemm/watch.h"
+#include "src/watch.h"
 #include "tuning/call.h"
 #include "tuning/caller_plan.h"
 
@@ -41,11 +43,17 @@ static attune_status check_empty(const attune_gemm_problem *problem) {
   return at_gemm_normalise(problem, (at_gemm_use){AT_C_NONE, AT_ALIGNMENT}, &g, &swap);
 }
 
-static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
+static attune_status scale_on(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
 #ifdef AT_WITH_CUDA
   if (stream->device->properties.kind == ATTUNE_DEVICE_CUDA) return at_gemm_scale_cuda(stream, g, run);
 #endif
   return at_gemm_scale_host(stream, g, run);
+}
+
+static attune_status scale(attune_stream *stream, const at_gemm *g, const at_gemm_operands *run) {
+  const attune_status status = scale_on(stream, g, run);
+  if (at_watched_races() && status == ATTUNE_OK) at_gemm_note(stream, g, run, false, true);
+  return status;
 }
 
 /* That D lies apart from what is read is the program's duty; builds with assertions look. */
@@ -121,14 +129,16 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const attu
   const at_asked asked = asked_of(problem, use);
   const at_plan *plan = NULL;
   status = at_call_plan(tuner, stream, &at_gemm_op, &key, swap, &asked, &plan);
-  return AT_LIKELY(status == ATTUNE_OK) ? run_plan(plan, &run, stream) : status;
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  return AT_UNLIKELY(at_watched()) ? at_gemm_run_watched(plan, g, &run, stream, swap) : run_plan(plan, &run, stream);
 }
 
 attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
                           const attune_gemm_operands *operands) {
   if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
   at_gemm_use use;
-  if (AT_UNLIKELY(!use_at_once(problem, operands, stream, &use))) return call(tuner, stream, problem, operands);
+  if (AT_UNLIKELY(at_watched() || !use_at_once(problem, operands, stream, &use)))
+    return call(tuner, stream, problem, operands);
   const at_asked asked = asked_of(problem, use);
   const at_plan *plan = at_call_recent(tuner, stream, problem, &asked);
   if (AT_UNLIKELY(!plan)) return call(tuner, stream, problem, operands);
@@ -196,9 +206,13 @@ attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *strea
       at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
     return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
   at_caller_plan_count(plan);
-  if (AT_LIKELY(!(flags & FLAG_SWAP))) return run_plan(plan, o, stream);
+  const bool swap = (flags & FLAG_SWAP) != 0;
+  if (AT_LIKELY(!swap && !at_watched())) return run_plan(plan, o, stream);
   at_gemm_operands run = *o;
-  run.a = o->b;
-  run.b = o->a;
+  if (swap) {
+    run.a = o->b;
+    run.b = o->a;
+  }
+  if (AT_UNLIKELY(at_watched())) return at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap);
   return run_plan(plan, &run, stream);
 }

@@ -81,6 +81,7 @@ attune_status at_cuda_stream_synchronize(attune_stream *stream);
 attune_status at_cuda_stream_call(attune_stream *stream, attune_call_fn fn, void *user);
 attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event);
 bool at_cuda_stream_capturing(attune_stream *stream);
+bool at_cuda_stream_joins(const attune_stream *stream);
 attune_status at_cuda_event_open(attune_event *event);
 void at_cuda_event_close(attune_event *event);
 attune_status at_cuda_event_record(attune_event *event, attune_stream *stream);
@@ -135,7 +136,12 @@ bool at_cuda_driver_call(void *out, const char *name);
 bool at_cuda_is_current(const attune_device *device);
 void at_cuda_remember_context(const attune_device *device);
 
+/* profiler.c */
+attune_status at_cuda_profiler(attune_device *device, bool start);
+
 /* telemetry.c */
 attune_status at_cuda_clock_state(attune_device *device, at_clock_state *out);
+void at_cuda_telemetry(attune_device *device, attune_telemetry *out);
+attune_status at_cuda_each_process(attune_device *device, attune_device_process_fn fn, void *user);
 
 #endif

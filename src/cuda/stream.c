@@ -77,6 +77,20 @@ bool at_cuda_stream_capturing(attune_stream *stream) {
   return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
 }
 
+/* Streams of the program that cudaStreamCreate made, and the one that each thread has. */
+bool at_cuda_stream_joins(const attune_stream *stream) {
+  at_cuda_scope scope;
+  unsigned flags = cudaStreamNonBlocking;
+  at_message kept;
+  at_message_keep(&kept);
+  if (at_cuda_enter_relaxed(&scope, stream->device) == ATTUNE_OK) {
+    if (cudaStreamGetFlags(at_cuda_native(stream), &flags) != cudaSuccess) (void)cudaGetLastError();
+    at_cuda_leave(&scope);
+  }
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  return !(flags & cudaStreamNonBlocking);
+}
+
 /* A query or a wait inside a capture would break the capture, so it is refused before CUDA sees it. */
 static attune_status wait_or_query(attune_stream *stream, cudaError_t (*call)(cudaStream_t), const char *what) {
   at_cuda_scope scope;

@@ -8,6 +8,7 @@
 #include "src/host/memory.h"
 #include "src/host/queue.h"
 #include "src/host/record.h"
+#include "src/host/telemetry.h"
 #include "src/host/threads.h"
 #include "src/host/work.h"
 #include "src/process.h"
@@ -291,6 +292,7 @@ const at_backend at_host_backend = {
     .device_synchronize = device_synchronize,
     .wait_streams = device_synchronize,
     .clock_state = clock_state,
+    .telemetry = at_host_telemetry,
     .alloc = at_host_memory_alloc,
     .free = at_host_memory_free,
     .memory_info = at_host_memory_info,

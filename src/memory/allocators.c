@@ -4,6 +4,7 @@
 
 #include "src/fork.h"
 #include "src/settings.h"
+#include "src/watch.h"
 
 #include <stdlib.h>
 
@@ -50,13 +51,25 @@ void at_allocator_apply(at_allocator *allocator) {
     allocator->limit = (uint64_t)(options->fraction * (double)allocator->device->properties.memory_bytes);
   at_allocator_flag(allocator, AT_FRONT_SLOW,
                     options->no_cache || options->poison || options->nvtx || allocator->has_own ||
-                        allocator->history != NULL);
+                        allocator->history != NULL || at_watched_races());
+}
+
+void at_memory_watch(void) {
+  attune_device *device = NULL;
+  for (int i = 0; i < attune_device_count() && attune_device_at(&device, i) == ATTUNE_OK; i++) {
+    at_allocator *allocator = __atomic_load_n(&device->memory, __ATOMIC_ACQUIRE);
+    if (!allocator) continue;
+    pthread_mutex_lock(&allocator->lock);
+    at_allocator_apply(allocator);
+    pthread_mutex_unlock(&allocator->lock);
+  }
 }
 
 unsigned at_allocator_flags(const at_allocator *allocator) {
   const at_memory_options *options = &allocator->options;
   unsigned flags = 0;
-  if (options->no_cache || options->poison || options->nvtx || allocator->has_own || allocator->history)
+  if (options->no_cache || options->poison || options->nvtx || allocator->has_own || allocator->history ||
+      at_watched_races())
     flags |= AT_FRONT_SLOW;
   if (allocator->captures > 0) flags |= AT_FRONT_CAPTURE;
   if (allocator->options_status != ATTUNE_OK || allocator->generation != at_fork_generation()) flags |= AT_FRONT_SLOW;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * calls.c: attune_alloc and attune_free: the fast path through the stream's front, the slow path of a free. */
 #include "src/memory/front.h"
+#include "src/watch.h"
 
 #include <stdlib.h>
 
@@ -108,6 +109,17 @@ static bool claim(at_block *block, at_front *owner) {
   return mine;
 }
 
+/* Lock held; the block is still live. A stream that is gone has done its work. */
+static void note_free(const at_block *block, attune_stream *stream) {
+  attune_stream *after[AT_WATCH_USES + 2] = {stream};
+  const at_front *owner = atomic_load_explicit(&block->front, memory_order_relaxed);
+  int count = 1;
+  if (owner->life == AT_FRONT_OPEN) after[count++] = owner->stream;
+  for (const at_use *use = block->uses; use && count < (int)AT_COUNT(after); use = use->next)
+    if (use->front->life == AT_FRONT_OPEN) after[count++] = use->front->stream;
+  at_watch_free("attune_free", stream, at_block_pointer(block), block->rounded, after, count);
+}
+
 static attune_status free_slowly(void *pointer, attune_stream *stream, size_t bytes) {
   at_block *block = NULL;
   at_front *user = at_front_of(stream);
@@ -125,6 +137,8 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   if (status == ATTUNE_OK && !claim(block, owner))
     status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, by another thread; should be freed once",
                      pointer, stream->device->name);
+  const bool watched = at_watched_races() && status == ATTUNE_OK;
+  if (watched) note_free(block, stream);
   if (status == ATTUNE_OK) {
     if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
     at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
@@ -139,6 +153,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
       at_pool_release_abandoned(allocator, pool);
   }
   pthread_mutex_unlock(&allocator->lock);
+  if (watched) at_watch_tell();
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include <attune/pinned.h>
 
 #include "src/memory/allocator.h"
+#include "src/watch.h"
 
 #include <stdlib.h>
 
@@ -182,6 +183,7 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
     add(&cache->statistics.allocation, &cache->statistics.allocated_bytes, size);
     add(&cache->statistics.active, &cache->statistics.active_bytes, size);
     *out = (void *)atomic_load(&block->entry.address);
+    if (at_watched_races()) at_watch_alloc(NULL, *out, size);
   }
   at_pinned_unlock();
   return status;
@@ -235,6 +237,7 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
     attune_event_options options = {.no_timing = 1};
     status = use ? attune_event_create_with(&use->event, stream->device, &options) : ATTUNE_OUT_OF_MEMORY;
     if (status == ATTUNE_OK) {
+      use->event->unwatched = true;
       use->front = user;
       use->next = block->uses;
       block->uses = use;
@@ -246,11 +249,26 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   return status;
 }
 
+/* Lock held. */
+static void note_free(const pinned_block *block, void *pointer) {
+  attune_stream *after[32];
+  int count = 0;
+  for (const pinned_use *use = block->uses; use && count < (int)AT_COUNT(after); use = use->next) {
+    at_allocator *allocator = use->front->allocator;
+    pthread_mutex_lock(&allocator->lock);
+    if (use->front->life == AT_FRONT_OPEN) after[count++] = use->front->stream;
+    pthread_mutex_unlock(&allocator->lock);
+  }
+  at_watch_free("attune_pinned_free", NULL, pointer, block->size, after, count);
+}
+
 attune_status attune_pinned_free(void *pointer) {
   pinned_block *block = NULL;
   if (!pointer) return ATTUNE_OK;
   at_pinned_lock();
   attune_status status = find(&block, pointer);
+  const bool watched = at_watched_races() && status == ATTUNE_OK;
+  if (watched) note_free(block, pointer);
   if (status == ATTUNE_OK) {
     pinned_cache *cache = &caches[block->device->index];
     block->live = false;
@@ -264,6 +282,7 @@ attune_status attune_pinned_free(void *pointer) {
     }
   }
   at_pinned_unlock();
+  if (watched) at_watch_tell();
   return status;
 }
 

@@ -3,6 +3,7 @@
 #include "src/memory/front.h"
 
 #include "src/capture.h"
+#include "src/watch.h"
 
 #include <stdio.h>
 
@@ -211,6 +212,7 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
   if (status == ATTUNE_OK) {
     hand_out(allocator, &request, block);
     *out = at_block_pointer(block);
+    if (at_watched_races()) at_watch_alloc(stream, *out, request.size);
   }
   pthread_mutex_unlock(&allocator->lock);
   return at_message_settle(&kept, status);

@@ -5,6 +5,7 @@
 #include "src/backend.h"
 #include "src/random/generator.h"
 #include "src/random/torch.h"
+#include "src/watch.h"
 
 #include <float.h>
 #include <math.h>
@@ -73,8 +74,7 @@ static void set_parameter(at_random_call *call, int index, double value) {
   call->f[index] = (float)value;
 }
 
-static attune_status run(attune_generator *generator, attune_stream *stream, at_random_call *call) {
-  if (call->count == 0) return ATTUNE_OK;
+static attune_status give(attune_generator *generator, attune_stream *stream, at_random_call *call) {
   at_generator_view view;
   at_generator_look(generator, &view);
   if (view.mode == ATTUNE_RANDOM_TORCH && call->distribution != AT_PERMUTATION)
@@ -88,6 +88,31 @@ static attune_status run(attune_generator *generator, attune_stream *stream, at_
   }
   attune_status status = at_generator_take(generator, stream, words, call);
   return status == ATTUNE_OK ? stream->device->backend->random_run(stream, call) : status;
+}
+
+static const char *name_of(const at_random_call *call) {
+  switch (call->distribution) {
+  case AT_UNIFORM: return "attune_random_uniform";
+  case AT_NORMAL: return "attune_random_normal";
+  case AT_LOG_NORMAL: return "attune_random_log_normal";
+  case AT_EXPONENTIAL: return "attune_random_exponential";
+  case AT_BERNOULLI: return "attune_random_bernoulli";
+  case AT_INTEGERS: return "attune_random_integers";
+  default: return "attune_random_permutation";
+  }
+}
+
+static attune_status run(attune_generator *generator, attune_stream *stream, at_random_call *call) {
+  if (call->count == 0) return ATTUNE_OK;
+  if (AT_LIKELY(!at_watched())) return give(generator, stream, call);
+  const attune_dtype dtype = (attune_dtype)call->dtype;
+  const char *name = name_of(call);
+  const bool named = at_watch_name("%s %s %llu", name, attune_dtype_name(dtype), (unsigned long long)call->count);
+  const attune_status status = give(generator, stream, call);
+  at_watch_name_end(named);
+  const at_touch use = at_watch_bytes("pointer", call->out, call->count * attune_dtype_size(dtype), true);
+  if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, name, &use, 1);
+  return status;
 }
 
 static at_random_call new_call(int distribution, void *pointer, attune_dtype dtype, size_t count) {

@@ -19,6 +19,6 @@ set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_install" PROPERTIES FIXT
 set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_find_package" "${ATTUNE_TEST_PREFIX}test_outside_pkg_config"
   PROPERTIES FIXTURES_REQUIRED "${fixture}")
 # It builds everything once more: once in a run over several builds.
-if(ATTUNE_WITH_CUDA AND (CMAKE_C_COMPILER_ID STREQUAL "GNU" OR NOT ATTUNE_TEST_PREFIX))
+if(ATTUNE_WITH_CUDA AND once)
   at_outside(without_cuda outside_without_cuda slow)
 endif()

@@ -143,11 +143,11 @@ static void put_failed(server *s) {
 
 static void put_case(server *s, size_t index) {
   const attune_bench_case *c = &s->bench->entries[index].shown;
-  char name[AT_BENCH_LINE / 2];
+  char name[AT_BENCH_LINE / 2], dtype[AT_BENCH_ARITHMETIC_CHARS] = "-";
+  if (c->flops > 0.0) at_bench_arithmetic(dtype, c);
   put(s, "case\t%zu\t%s\t%s\t%s%s\t%.0f\t%.0f\t%s", index, escape(name, c->name),
       c->device ? attune_device_name(c->device) : "-", c->flags & ATTUNE_BENCH_COLD ? "cold" : "hot",
-      c->flags & ATTUNE_BENCH_GRAPH ? "+graph" : "", c->bytes, c->flops,
-      c->flops > 0.0 ? attune_dtype_name(c->dtype) : "-");
+      c->flags & ATTUNE_BENCH_GRAPH ? "+graph" : "", c->bytes, c->flops, dtype);
   if (c->peer_of) put(s, "\t%s", escape(name, c->peer_of));
   put(s, "\n");
 }

@@ -21,12 +21,14 @@ typedef struct at_bench_entry {
   /* Once it is set up: after so many calls operands come again, by then gone from the caches; 0: sooner. NULL: 0. */
   int (*turn)(void *arg);
   void (*release)(void *arg); /* with the bench; NULL: nothing */
+  unsigned copies;            /* how many names were made of this one, by a number behind it */
 } at_bench_entry;
 
 struct attune_bench {
   at_bench_entry *entries;
   size_t count, capacity;
-  at_random *random; /* what operands of workloads are filled with, made at first use; NULL: not yet */
+  size_t *slots, slot_count; /* by hash of the name: 1 + the entry's index; 0: free */
+  at_random *random;         /* what operands of workloads are filled with, made at first use; NULL: not yet */
 };
 
 /* Adds a copy of `entry`, whose name may be taken already: then " #2" or so follows it. The caller releases what it leads to
@@ -37,5 +39,9 @@ attune_status at_bench_add(attune_bench *bench, const at_bench_entry *entry);
 void at_bench_cut(attune_bench *bench, size_t count);
 
 #define AT_BENCH_NAME_CHARS 200 /* with the end */
+
+/* What the flops of a case are in: "f32", "f32-reduced". */
+#define AT_BENCH_ARITHMETIC_CHARS 16
+void at_bench_arithmetic(char out[AT_BENCH_ARITHMETIC_CHARS], const attune_bench_case *c);
 
 #endif

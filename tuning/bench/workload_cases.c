@@ -8,6 +8,7 @@
 
 #include "tuning/bench/suite.h"
 #include "tuning/caller_plan.h"
+#include "tuning/problem_text.h"
 
 enum { DATA_SEED = 20261122 };
 
@@ -132,6 +133,16 @@ static attune_dtype dtype_of(const problem_case *c) {
   return buffers[0].dtype;
 }
 
+/* The word of the problem's text that is one. */
+static attune_accuracy accuracy_of(const problem_case *c) {
+  char text[AT_PROBLEM_CHARS], *rest = NULL;
+  attune_accuracy out = ATTUNE_STRICT;
+  if (c->op->format(c->problem, text, sizeof text) != ATTUNE_OK) return out;
+  for (char *word = strtok_r(text, " ", &rest); word && *word != ':'; word = strtok_r(NULL, " ", &rest))
+    if (at_text_accuracy(word, &out)) break;
+  return out;
+}
+
 static attune_status read_problem(problem_case *c, const char *text, unsigned flags) {
   c->op = at_tuner_op(c->tuner, text);
   const attune_status status = c->op ? c->op->parse(text, c->problem) : ATTUNE_INVALID_ARGUMENT;
@@ -154,7 +165,8 @@ static attune_status add(attune_bench *bench, problem_case *c, const attune_work
                                                          .bytes = c->op->bytes(c->problem),
                                                          .flops = c->op->flops(c->problem),
                                                          .dtype = dtype_of(c),
-                                                         .flags = flags},
+                                                         .flags = flags,
+                                                         .accuracy = accuracy_of(c)},
                                                .inside = c->device->properties.kind == ATTUNE_DEVICE_HOST,
                                                .calls = make_calls,
                                                .seed = seed,

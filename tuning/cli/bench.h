@@ -40,6 +40,8 @@ typedef struct bench_side {
   gate_rounds_side side;
 } bench_side;
 
+/* Of workloads, suites or a database, which attune itself times. */
+bool bench_has_own_cases(const bench_options *options);
 /* NULL, or what is wrong with the command line. */
 char *bench_side_make(bench_side *out, const bench_options *options, int which, const gate_limits *limits);
 /* Once its processes told their versions: fills in what the run depends on. `command`: the command line. */
@@ -59,8 +61,8 @@ const gate_case *bench_head_of(const bench_report *report, size_t i);
 const gate_case *bench_base_of(const bench_report *report, size_t i);
 const gate_case *bench_shown(const bench_report *report, size_t i);
 const gate_judgement *bench_judged(const bench_report *report, size_t i);
-/* How much of what the device can do at best; 0: not known. A hot case that fits into the last cache is not bound by the
- * memory that the copy was timed with. */
+/* How much of what the device can do at best; 0: not known. Nor is it where a hot case fits into the last cache, and
+ * memory would bind it if it did not: the copy did not time that cache. */
 double bench_share(const bench_report *report, const gate_case *c, double ns);
 /* How many times as long as the case that it is a peer of; 0: not known, or it is none's peer. */
 double bench_beside(const bench_report *report, size_t i);

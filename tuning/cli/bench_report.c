@@ -20,10 +20,8 @@ typedef struct counts {
   size_t few;   /* unsure for want of rounds */
 } counts;
 
-/* With fewer not even the clearest change can be certain: all ranks of n rounds on one side have a chance of 2 / 2^n. */
 static int rounds_needed(const bench_report *r) {
-  const double chance = r->options->rule.alpha / GATE_LOOKS / (double)(r->outcome->count ? r->outcome->count : 1);
-  return (int)ceil(log2(2.0 / chance));
+  return gate_judge_least_rounds(&r->options->rule, r->outcome->count, GATE_LOOKS);
 }
 
 static counts count(const bench_report *r) {

@@ -64,7 +64,7 @@ static char *folder_of(const char *build) {
   return folder;
 }
 
-static bool has_own_cases(const bench_options *o) {
+bool bench_has_own_cases(const bench_options *o) {
   return o->workloads.count || o->suites.count || (o->common.database && !o->programs.count && !o->commands.count);
 }
 
@@ -112,11 +112,9 @@ static char *add_program(bench_side *s, const bench_options *o, int which, const
                          const gate_limits *limits) {
   char *error = check_build(o, "--program", text), *folder = build_of(o, which) ? folder_of(build_of(o, which)) : NULL;
   if (!error) {
-    char *line = gate_with_build(text, folder ? folder : "");
-    char **argv = gate_argv_of(line, true);
+    char **argv = gate_argv_of(text, folder ? folder : "", true);
     s->sources[s->side.source_count++] = gate_worker_create((const char *const *)argv, limits, draw());
     gate_argv_free(argv);
-    free(line);
   }
   free(folder);
   return error;
@@ -141,7 +139,7 @@ char *bench_side_make(bench_side *s, const bench_options *o, int which, const ga
   if (o->programs.count + 2 > sizeof s->sources / sizeof s->sources[0])
     return gate_say("%zu programs are given; at most %zu can be", o->programs.count,
                     sizeof s->sources / sizeof s->sources[0] - 2);
-  if (has_own_cases(o)) error = add_own(s, o, which, limits);
+  if (bench_has_own_cases(o)) error = add_own(s, o, which, limits);
   for (size_t i = 0; !error && i < o->programs.count; i++) error = add_program(s, o, which, o->programs.at[i], limits);
   if (!error && o->commands.count) error = add_commands(s, o, which, limits);
   s->side.sources = s->sources;
@@ -181,7 +179,7 @@ static void add_device(json_t *fingerprint, const bench_options *o) {
 
 static char *fingerprint(const bench_options *o) {
   json_t *object = gate_machine();
-  if (has_own_cases(o) || o->programs.count) add_device(object, o);
+  if (bench_has_own_cases(o) || o->programs.count) add_device(object, o);
   char *text = json_dumps(object, JSON_COMPACT);
   json_decref(object);
   return text ? text : gate_copy("{}");
@@ -190,7 +188,7 @@ static char *fingerprint(const bench_options *o) {
 /* "sums.csv runtime ./mine" */
 static char *suite_text(const bench_options *o) {
   const bench_words *const all[] = {&o->workloads, &o->suites, &o->programs, &o->commands};
-  char *text = gate_copy(has_own_cases(o) && !o->workloads.count && !o->suites.count ? o->common.database : "");
+  char *text = gate_copy(bench_has_own_cases(o) && !o->workloads.count && !o->suites.count ? o->common.database : "");
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     for (size_t j = 0; j < all[i]->count; j++) {
       char *longer = gate_say("%s%s%s", text, *text ? " " : "", all[i]->at[j]);

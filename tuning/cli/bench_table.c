@@ -62,7 +62,7 @@ static const char *change_text(char out[CLI_CELL], const gate_judgement *j) {
 double bench_share(const bench_report *r, const gate_case *c, double ns) {
   attune_device *device = NULL;
   attune_device_properties p = {.cache_bytes = 0};
-  double least_s = 0;
+  double least_s = 0, moving_s = 0;
   if (!(ns > 0) || attune_device_get(&device, c->device) != ATTUNE_OK ||
       attune_device_get_properties(device, &p) != ATTUNE_OK)
     return 0;
@@ -70,10 +70,11 @@ double bench_share(const bench_report *r, const gate_case *c, double ns) {
   for (size_t i = 0; i < r->head->run.roof_count; i++) {
     const gate_roof *roof = &r->head->run.roofs[i];
     if (strcmp(roof->device, c->device) != 0) continue;
-    if (roof->bytes_s > 0 && !cached) least_s = fmax(least_s, c->bytes / roof->bytes_s);
+    if (roof->bytes_s > 0) moving_s = fmax(moving_s, c->bytes / roof->bytes_s);
     if (roof->flops_s > 0 && strcmp(roof->dtype, c->dtype) == 0) least_s = fmax(least_s, c->flops / roof->flops_s);
   }
-  return 1e9 * least_s / ns;
+  if (cached && moving_s > least_s) return 0;
+  return 1e9 * fmax(least_s, moving_s) / ns;
 }
 
 static const char *share_text(char out[CLI_CELL], double share_of_roof) {

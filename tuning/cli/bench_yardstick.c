@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bench_yardstick.c: what a device can do at best, for a roofline: a copy of memory that no cache holds, and for each dtype
- * that cases compute in a large matrix product. */
+ * and accuracy that cases compute in a large matrix product. */
 #include "tuning/cli/bench.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { DTYPES_MOST = 8, COPY_COLUMNS = 4096, CUDA_SIZE = 4096 };
+enum { KINDS_MOST = 12, COPY_COLUMNS = 4096, CUDA_SIZE = 4096 };
 #define COPY_BYTES_LEAST ((uint64_t)64 << 20) /* of one operand */
 #define COPY_BYTES_MOST ((uint64_t)1 << 30)
 
@@ -16,13 +16,14 @@ static bool is_product(attune_dtype dtype) {
   return dtype == ATTUNE_F64 || dtype == ATTUNE_F32 || dtype == ATTUNE_F16 || dtype == ATTUNE_BF16;
 }
 
-static int dtypes_of(const attune_bench *bench, attune_dtype *out) {
+/* A case of each kind of arithmetic. */
+static int kinds_of(const attune_bench *bench, const attune_bench_case **out) {
   int count = 0;
-  for (size_t i = 0; i < attune_bench_size(bench) && count < DTYPES_MOST; i++) {
+  for (size_t i = 0; i < attune_bench_size(bench) && count < KINDS_MOST; i++) {
     const attune_bench_case *c = attune_bench_at(bench, i);
     bool known = !c->device || !(c->flops > 0) || !is_product(c->dtype);
-    for (int j = 0; j < count; j++) known = known || out[j] == c->dtype;
-    if (!known) out[count++] = c->dtype;
+    for (int j = 0; j < count; j++) known = known || (out[j]->dtype == c->dtype && out[j]->accuracy == c->accuracy);
+    if (!known) out[count++] = c;
   }
   return count;
 }
@@ -42,14 +43,15 @@ static int product_size(const attune_device_properties *p) {
 }
 
 static void write_rows(FILE *out, const attune_bench *bench, const attune_device_properties *p) {
-  attune_dtype dtypes[DTYPES_MOST];
-  const int count = dtypes_of(bench, dtypes), size = product_size(p);
-  fputs("name,op,expression,shape,dtype,m,n,k\n", out);
-  fprintf(out, GATE_YARDSTICK "copy,elementwise,a,%llux%d,f32,,,\n",
+  static const char *const contracts[] = {"strict", "equivalent", "reduced"};
+  const attune_bench_case *kinds[KINDS_MOST];
+  const int count = kinds_of(bench, kinds), size = product_size(p);
+  fputs("name,op,expression,shape,dtype,contract,m,n,k\n", out);
+  fprintf(out, GATE_YARDSTICK "copy,elementwise,a,%llux%d,f32,,,,\n",
           (unsigned long long)(copy_bytes(p) / (COPY_COLUMNS * sizeof(float))), COPY_COLUMNS);
   for (int i = 0; i < count; i++) {
-    const char *name = attune_dtype_name(dtypes[i]);
-    fprintf(out, GATE_YARDSTICK "%s,gemm,,,%s,%d,%d,%d\n", name, name, size, size, size);
+    const char *dtype = attune_dtype_name(kinds[i]->dtype), *contract = contracts[kinds[i]->accuracy];
+    fprintf(out, GATE_YARDSTICK "%s/%s,gemm,,,%s,%s,%d,%d,%d\n", dtype, contract, dtype, contract, size, size, size);
   }
 }
 

@@ -12,15 +12,7 @@
 #include "tuning/gate/comparison.h"
 #include "tuning/gate/say.h"
 
-enum {
-  ROUNDS = 24,
-  SAMPLES = 32,
-  SAMPLES_LEAST = 5,
-  MORE_ROUNDS = 24,
-  ENOUGH = 18,
-  ROUNDS_MOST = 10000,
-  SAMPLES_MOST = 10000
-};
+enum { ROUNDS = 24, SAMPLES = 32, SAMPLES_LEAST = 5, ENOUGH = 18, ROUNDS_MOST = 10000, SAMPLES_MOST = 10000 };
 #define SAMPLE_NS 25e4 /* short: on a busy machine few are disturbed, and the faster half is what counts */
 #define CASE_S 20.0    /* for a case in all, unless that is less than its least number of samples */
 #define PAIR_S \
@@ -56,9 +48,24 @@ static double parse_seconds(const char *option, const char *text, const struct a
   return value;
 }
 
+/* A program says of each of its cases where and how it runs; a command is timed as it is. */
+static void check_own(const bench_options *o, const struct argp_state *state) {
+  const char *option = o->common.device     ? "--device"
+                       : o->cold            ? "--cold"
+                       : o->graph           ? "--graph"
+                       : o->common.database ? "--db"
+                                            : NULL;
+  if (option && !bench_has_own_cases(o))
+    cli_bad_usage(state,
+                  "%s is for workloads, suites and a database; a program's cases say themselves where and how they run "
+                  "(attune/bench.h), so leave it out",
+                  option);
+}
+
 static void check_all(const bench_options *o, const struct argp_state *state) {
   if (!o->workloads.count && !o->suites.count && !o->programs.count && !o->commands.count && !o->common.database)
     cli_bad_usage(state, "nothing to time; should be a WORKLOAD, --suite, --program, --command or --db");
+  check_own(o, state);
   if (!o->against && (o->reports.junit || o->reports.html))
     cli_bad_usage(state, "this report compares two builds; name the other one by --against, or use `attune compare'");
   const int printed = o->common.json + compare_reports_printed(&o->reports);
@@ -155,21 +162,19 @@ static int make_sides(benching *b, const gate_limits *limits) {
 
 static gate_schedule schedule_of(const benching *b, const gate_limits *limits) {
   const bench_options *o = b->options;
-  gate_schedule s = {
-      .rounds = o->rounds,
-      .samples = o->samples,
-      .samples_least = o->samples < SAMPLES_LEAST ? o->samples : SAMPLES_LEAST,
-      .sample_ns = SAMPLE_NS,
-      .time_s = o->time_s,
-      .case_s = CASE_S,
-      .filter = o->filter,
-      .seed = (uint64_t)gate_now_ns(),
-      .limits = *limits,
-      .file = b->file,
-      .judging = {b->side_count == 2 ? gate_judge : NULL, o->rule, GATE_LOOKS, MORE_ROUNDS, PAIR_S, ENOUGH},
-      .tell = draw,
-      .user = (void *)(uintptr_t)b};
-  if (s.judging.rounds > s.rounds) s.judging.rounds = s.rounds;
+  gate_schedule s = {.rounds = o->rounds,
+                     .samples = o->samples,
+                     .samples_least = o->samples < SAMPLES_LEAST ? o->samples : SAMPLES_LEAST,
+                     .sample_ns = SAMPLE_NS,
+                     .time_s = o->time_s,
+                     .case_s = CASE_S,
+                     .filter = o->filter,
+                     .seed = (uint64_t)gate_now_ns(),
+                     .limits = *limits,
+                     .file = b->file,
+                     .judging = {b->side_count == 2 ? gate_judge : NULL, o->rule, GATE_LOOKS, PAIR_S, ENOUGH},
+                     .tell = draw,
+                     .user = (void *)(uintptr_t)b};
   return s;
 }
 

@@ -1,18 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_devices.c: `attune devices`: what is here, and with --problem what could do it. */
 #include "tuning/cli/commands.h"
+#include "tuning/cli/watch.h"
 
 #include <stdlib.h>
 
 typedef struct options {
   cli_options common;
   const char *problem; /* NULL: do not list implementations */
+  bool watch;
+  double interval_s; /* 0: not given */
+  long rounds;       /* 0: without end */
 } options;
+
+/* A positive number; `whole`: without a fraction. */
+static double positive(const struct argp_state *state, const char *name, const char *text, double most, bool whole) {
+  char *end = NULL;
+  const double value = strtod(text, &end);
+  if (end == text || *end || !(value > 0.0 && value <= most) || (whole && value != (double)(long)value))
+    cli_bad_usage(state, "--%s is \"%s\"; should be a %snumber above 0, at most %.0f", name, text,
+                  whole ? "whole " : "", most);
+  return value;
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   if (key == 'p')
     o->problem = argument;
+  else if (key == CLI_OPTION_WATCH)
+    o->watch = true;
+  else if (key == CLI_OPTION_INTERVAL)
+    o->interval_s = positive(state, "interval", argument, 86400, false);
+  else if (key == CLI_OPTION_ROUNDS_OF_WATCH)
+    o->rounds = (long)positive(state, "rounds", argument, 1e9, true);
+  else if (key == ARGP_KEY_END && !o->watch && (o->interval_s > 0.0 || o->rounds > 0))
+    cli_bad_usage(state, "--interval and --rounds are of --watch, which is not given");
+  else if (key == ARGP_KEY_END && o->watch && o->problem)
+    cli_bad_usage(state, "--watch lists no implementations; should be without --problem");
   else if (key == ARGP_KEY_ARG)
     cli_bad_usage(state, "unexpected argument \"%s\"; devices takes none", argument);
   else
@@ -156,6 +180,7 @@ static void print_tables(const tables *out, bool with_implementations, bool wide
 int cmd_devices(int argc, char **argv) {
   options o = {0};
   if (cli_parse("devices", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
+  if (o.watch) return cli_watch(o.interval_s > 0.0 ? o.interval_s : 1.0, o.rounds, o.common.json);
   attune_tuner *tuner = NULL;
   attune_status status = open_tuner(&tuner);
   if (status != ATTUNE_OK) return cli_fail(status);

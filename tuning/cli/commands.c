@@ -17,7 +17,14 @@
   { NULL, 0, NULL, CLI_NO_VALUE, NULL }
 
 static const cli_option devices_options[] = {
-    {"problem", 'p', "PROBLEM", CLI_ANY, "Also list the implementations that can do this problem"}, JSON, WIDE, END};
+    {"problem", 'p', "PROBLEM", CLI_ANY, "Also list the implementations that can do this problem"},
+    {"watch", CLI_OPTION_WATCH, NULL, CLI_NO_VALUE,
+     "Print how busy, warm and hungry each device is, a line each time, until Ctrl-C; with --json an object each"},
+    {"interval", CLI_OPTION_INTERVAL, "SECONDS", CLI_ANY, "Between two looks of --watch (1)"},
+    {"rounds", CLI_OPTION_ROUNDS_OF_WATCH, "N", CLI_ANY, "End --watch after N looks"},
+    JSON,
+    WIDE,
+    END};
 
 static const cli_option tune_options[] = {
     DB,

@@ -43,6 +43,9 @@ void cli_clean_options(int argc, char **argv, const cli_command *command);
 enum {
   CLI_OPTION_PROBLEM_BUDGET = 256,
   CLI_OPTION_WIDE,
+  CLI_OPTION_WATCH,
+  CLI_OPTION_INTERVAL,
+  CLI_OPTION_ROUNDS_OF_WATCH,
   CLI_OPTION_SHAPE,
   CLI_OPTION_DTYPE,
   CLI_OPTION_INPUTS,

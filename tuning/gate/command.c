@@ -105,10 +105,8 @@ gate_source *gate_commands_create(const char *const *list, size_t count, const c
   c->count = count;
   for (size_t i = 0; i < count; i++) {
     const char *equals = strchr(list[i], '=');
-    char *line = gate_with_build(equals ? equals + 1 : list[i], build ? build : "");
     c->list[i].name = equals ? strndup(list[i], (size_t)(equals - list[i])) : strdup(list[i]);
-    c->list[i].argv = gate_argv_of(line, false);
-    free(line);
+    c->list[i].argv = gate_argv_of(equals ? equals + 1 : list[i], build ? build : "", false);
   }
   return &c->source;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/gate/case_index.h"
 #include "tuning/gate/fingerprints.h"
 #include "tuning/gate/say.h"
 
@@ -16,18 +17,36 @@ static bool are_pair(const gate_run *base, const gate_run *head) {
   return named && llabs((long long)(head->started - base->started)) <= TOGETHER_SECONDS;
 }
 
+static const gate_case *case_at(const void *run, size_t place) {
+  return &((const gate_run *)run)->cases[place];
+}
+
+static gate_case_index index_of(const gate_run *run) {
+  gate_case_index index = {0};
+  for (size_t i = 0; i < run->case_count; i++) gate_case_index_add(&index, &run->cases[i], i);
+  return index;
+}
+
+static const gate_case *find(const gate_run *run, const gate_case_index *index, const gate_case *like) {
+  const size_t place = gate_case_index_find(index, like, case_at, run);
+  return place == GATE_CASE_NOWHERE ? NULL : &run->cases[place];
+}
+
 /* The rows' cases; how many have both. */
 static size_t match(gate_comparison *c) {
+  gate_case_index base = index_of(c->base), head = index_of(c->head);
   size_t common = 0;
   c->rows = gate_alloc(c->base->case_count + c->head->case_count + 1, sizeof *c->rows);
   for (size_t i = 0; i < c->head->case_count; i++) {
     gate_row *row = &c->rows[c->row_count++];
     row->head = &c->head->cases[i];
-    row->base = gate_run_find(c->base, row->head);
+    row->base = find(c->base, &base, row->head);
     common += row->base != NULL;
   }
   for (size_t i = 0; i < c->base->case_count; i++)
-    if (!gate_run_find(c->head, &c->base->cases[i])) c->rows[c->row_count++].base = &c->base->cases[i];
+    if (!find(c->head, &head, &c->base->cases[i])) c->rows[c->row_count++].base = &c->base->cases[i];
+  gate_case_index_free(&base);
+  gate_case_index_free(&head);
   return common;
 }
 

@@ -5,8 +5,8 @@
 
 #include "tuning/gate/verdict.h"
 
-/* How often runs that alternate are judged in all: while they are measured, and at the end. */
-#define GATE_LOOKS 2
+/* How often runs that alternate are judged at most: verdict.h, gate_next_look. */
+#define GATE_LOOKS 4
 
 typedef struct gate_row {
   const gate_case *base, *head; /* NULL: not there; the runs' */

@@ -89,41 +89,16 @@ static char *find_case(const gate_file *file, const char *name, gate_history *ou
   return error;
 }
 
-/* A visit's samples into its value, for the visit that comes next. */
-static void end_visit(gate_visit *visit, double *values, int *count) {
-  const double value = gate_visit_value(visit);
-  if (value > 0.0 && *count < GATE_MOST_VALUES) values[(*count)++] = value;
-  visit->sample_count = 0;
-}
-
 /* The values of the case's visits in a run; throttled ones are left out. */
-static char *read_values(const gate_file *file, const gate_history *h, int64_t run, double *values, int *count) {
-  sqlite3_stmt *s;
-  gate_visit visit = {0};
-  int64_t present = 0;
-  int room = 0, code = SQLITE_DONE;
-  char *error =
-      gate_sql_prepare(file, &s,
-                       "SELECT v.id, s.ns FROM bench_case c JOIN visit v ON v.bench_case = c.id JOIN sample s "
-                       "ON s.visit = v.id WHERE c.run = ?1 AND c.name = ?2 AND c.device = ?3 AND c.mode = ?4 "
-                       "AND c.state = 'ok' AND v.throttled = 0 ORDER BY v.round, v.id, s.ordinal");
+static char *read_values(gate_file *file, const gate_history *h, int64_t run, double *values, int *count) {
+  gate_case c;
+  char *error = gate_file_read_case(file, run, &(gate_case){.name = h->name, .device = h->device, .mode = h->mode}, &c);
   *count = 0;
-  if (error) return error;
-  (void)sqlite3_bind_int64(s, 1, run);
-  (void)sqlite3_bind_text(s, 2, h->name, -1, SQLITE_STATIC);
-  (void)sqlite3_bind_text(s, 3, h->device, -1, SQLITE_STATIC);
-  (void)sqlite3_bind_text(s, 4, h->mode, -1, SQLITE_STATIC);
-  while ((code = sqlite3_step(s)) == SQLITE_ROW) {
-    if (sqlite3_column_int64(s, 0) != present) end_visit(&visit, values, count);
-    present = sqlite3_column_int64(s, 0);
-    if (visit.sample_count == room)
-      visit.samples = gate_grow(visit.samples, (size_t)(room = room ? 2 * room : 64), sizeof *visit.samples);
-    visit.samples[visit.sample_count++] = (gate_sample){.ns = sqlite3_column_double(s, 1)};
+  for (int i = 0; !error && c.state == GATE_CASE_OK && i < c.visit_count && *count < GATE_MOST_VALUES; i++) {
+    const double value = c.visits[i].throttled ? 0.0 : gate_visit_value(&c.visits[i]);
+    if (value > 0.0) values[(*count)++] = value;
   }
-  if (code != SQLITE_DONE) error = gate_sql_fail(file, code);
-  end_visit(&visit, values, count);
-  free(visit.samples);
-  (void)sqlite3_finalize(s);
+  gate_case_free(&c);
   return error;
 }
 
@@ -158,11 +133,15 @@ static char *read_points(gate_file *file, gate_history *h, const gate_run *runs,
   for (size_t i = count; i-- > 0 && !error;) {
     double values[GATE_MOST_VALUES];
     int value_count = 0;
-    if (runs[i].state == GATE_RUN_OPEN || is_base(runs, count, runs[i].id)) continue;
+    if (runs[i].state == GATE_RUN_OPEN) continue;
     char *other = fingerprint ? gate_fingerprint_differences(fingerprint, runs[i].fingerprint) : NULL;
     if (!other) error = read_values(file, h, runs[i].id, values, &value_count);
     free(other);
     if (!value_count) continue;
+    if (is_base(runs, count, runs[i].id)) {
+      h->bases++;
+      continue;
+    }
     fingerprint = runs[i].fingerprint;
     add_point(h, &runs[i], values, value_count);
   }

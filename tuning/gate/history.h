@@ -23,6 +23,7 @@ typedef struct gate_history {
   char *name, *device, *mode;
   gate_point *points; /* by time */
   size_t point_count;
+  size_t bases;         /* runs that only the head of their pair stands for */
   gate_change *changes; /* by place */
   size_t change_count;
 } gate_history;

@@ -68,9 +68,14 @@ gate_answer gate_lines_read(gate_lines *l, gate_process *process, int64_t deadli
     const int64_t left_ns = deadline_ns - gate_now_ns();
     if (gate_interrupted(limits)) return GATE_INTERRUPTED;
     if (left_ns <= 0) return GATE_LATE;
-    struct pollfd ways[2] = {{.fd = l->socket, .events = POLLIN}, {.fd = process->errors, .events = POLLIN}};
+    const bool over = gate_process_over(process); /* asked first: what it wrote before its end is there by now */
+    struct pollfd ways[3] = {{.fd = l->socket, .events = POLLIN},
+                             {.fd = process->errors, .events = POLLIN},
+                             {.fd = process->handle, .events = POLLIN}};
     const int64_t left_ms = left_ns / 1000000 + 1;
-    if (poll(ways, 2, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS) <= 0) continue;
+    const int ready = poll(ways, over ? 2 : 3, over ? 0 : left_ms < SLICE_MS ? (int)left_ms : SLICE_MS);
+    if (over && (ready <= 0 || !ways[0].revents)) return GATE_ENDED; /* though a child of it may keep the socket open */
+    if (ready <= 0) continue;
     if (ways[1].revents & POLLIN)
       gate_process_listen(process);
     else if (ways[1].revents) {

@@ -163,6 +163,12 @@ static bool reap(gate_process *p, bool wait) {
   return true;
 }
 
+bool gate_process_over(const gate_process *p) {
+  siginfo_t ended = {.si_pid = 0};
+  if (!p->pid) return true;
+  return waitid(P_PID, (id_t)p->pid, &ended, WEXITED | WNOWAIT | WNOHANG) == 0 && ended.si_pid != 0;
+}
+
 bool gate_process_wait(gate_process *p, int64_t deadline_ns, const gate_limits *limits) {
   while (p->pid && !reap(p, false)) {
     const int64_t left_ns = deadline_ns - gate_now_ns();

@@ -42,6 +42,9 @@ char *gate_process_start(gate_process *process, const char *const *argv, int end
 /* Reads what it wrote to standard error so far, without waiting. */
 void gate_process_listen(gate_process *process);
 
+/* Has it ended? It stays to be waited for, and its group its own. */
+bool gate_process_over(const gate_process *process);
+
 /* Waits until the process has ended, or the deadline has come or an interruption: then false. */
 bool gate_process_wait(gate_process *process, int64_t deadline_ns, const gate_limits *limits);
 

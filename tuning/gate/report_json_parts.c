@@ -124,9 +124,9 @@ static json_t *changes_json(const gate_history *history) {
 }
 
 json_t *gate_json_history(const gate_history *history) {
-  return json_pack("{s:o, s:o, s:o, s:o, s:o}", "case", gate_json_string(history->name), "device",
-                   gate_json_string(history->device), "mode", gate_json_string(history->mode), "points",
-                   points_json(history), "changes", changes_json(history));
+  return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o}", "case", gate_json_string(history->name), "device",
+                   gate_json_string(history->device), "mode", gate_json_string(history->mode), "bases",
+                   (json_int_t)history->bases, "points", points_json(history), "changes", changes_json(history));
 }
 
 json_t *gate_json_roofs(const gate_roof *roofs, size_t count) {

@@ -226,6 +226,11 @@ static void put_title(FILE *out, const gate_history *history, int width, bool ut
            history->mode ? history->mode : "-", history->point_count, history->point_count == 1 ? "" : "s");
   put_fitted(out, line, width, utf8, false);
   fputc('\n', out);
+  if (!history->bases) return;
+  snprintf(line, sizeof line, "without %zu base%s: of runs that alternated (--against) the head is shown",
+           history->bases, history->bases == 1 ? "" : "s");
+  put_fitted(out, line, width, utf8, false);
+  fputc('\n', out);
 }
 
 bool gate_history_draw(FILE *out, const gate_history *history, int width, bool utf8) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_case(gate_case *c) {
+void gate_case_free(gate_case *c) {
   for (int i = 0; i < c->visit_count; i++) free(c->visits[i].samples);
   free(c->visits);
   free(c->name);
@@ -14,11 +14,12 @@ static void free_case(gate_case *c) {
   free(c->dtype);
   free(c->peer_of);
   free(c->message);
+  *c = (gate_case){.name = NULL};
 }
 
 void gate_run_free(gate_run *run) {
   if (!run) return;
-  for (size_t i = 0; i < run->case_count; i++) free_case(&run->cases[i]);
+  for (size_t i = 0; i < run->case_count; i++) gate_case_free(&run->cases[i]);
   free(run->cases);
   free(run->roofs);
   free(run->suite);

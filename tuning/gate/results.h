@@ -74,6 +74,7 @@ typedef struct gate_run {
 } gate_run;
 
 void gate_run_free(gate_run *run); /* what it holds, not itself */
+void gate_case_free(gate_case *c); /* the same */
 /* NULL: no case of that name, device and mode. */
 const gate_case *gate_run_find(const gate_run *run, const gate_case *like);
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- results.sql: a result file of `attune bench`, version 1. Opening compares the stored schema with this one; a change
--- raises user_version. Times are in nanoseconds, of one call, unless a column says otherwise.
+-- results.sql: a result file of `attune bench`, version 1; results_2.sql has what came later. Opening compares the stored
+-- schema with these; a change raises user_version. Times are in nanoseconds, of one call, unless a column says otherwise.
 
 PRAGMA application_id = 1096045139;
 PRAGMA user_version = 1;

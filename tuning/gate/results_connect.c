@@ -6,6 +6,7 @@
  * where its folder cannot be written. Two writers wait for each other. */
 #include "tuning/gate/results_file.h"
 
+#include "results_2_sql.h"
 #include "results_sql.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 #define APPLICATION_ID 1096045139
 #define TUNING_DATABASE_ID 1096041538 /* tuning/schema.sql */
+#define GATE_FILE_OLDEST 1
 #define WAIT_MS 60000
 #define LEAST_BYTES 512                    /* of any database: SQLite takes a shorter file for an empty one */
 #define CHECKED_BYTES ((int64_t)256 << 20) /* larger ones are not looked at whole */
@@ -54,6 +56,7 @@ static char *create(const gate_file *file) {
   if (error) return error;
   error = gate_sql_int(file, "SELECT count(*) FROM sqlite_schema", &tables);
   if (!error && tables == 0) error = gate_sql_run(file, at_results_sql);
+  if (!error && tables == 0) error = gate_sql_run(file, at_results_2_sql);
   if (!error) error = gate_sql_run(file, "COMMIT");
   if (error && !sqlite3_get_autocommit(file->db)) (void)sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
   return error;
@@ -78,7 +81,8 @@ static char *check_schema(const gate_file *file) {
   sqlite3 *fresh = NULL;
   char *wanted = NULL, *there = schema_of(file->db);
   if (sqlite3_open(":memory:", &fresh) == SQLITE_OK &&
-      sqlite3_exec(fresh, at_results_sql, NULL, NULL, NULL) == SQLITE_OK)
+      sqlite3_exec(fresh, at_results_sql, NULL, NULL, NULL) == SQLITE_OK &&
+      (file->version < 2 || sqlite3_exec(fresh, at_results_2_sql, NULL, NULL, NULL) == SQLITE_OK))
     wanted = schema_of(fresh);
   const bool same = wanted && there && strcmp(wanted, there) == 0;
   (void)sqlite3_close(fresh);
@@ -86,7 +90,7 @@ static char *check_schema(const gate_file *file) {
   sqlite3_free(there);
   if (same) return NULL;
   return gate_say("%s has other tables than a result file of version %d; it is left as it is", file->path,
-                  GATE_FILE_VERSION);
+                  file->version);
 }
 
 static char *check_application(const char *path, int64_t application) {
@@ -100,9 +104,9 @@ static char *check_version(const char *path, int64_t version) {
   if (version > GATE_FILE_VERSION)
     return gate_say("%s was made by a newer attune (result file version %lld, this one reads %d); update attune", path,
                     (long long)version, GATE_FILE_VERSION);
-  if (version < GATE_FILE_VERSION)
-    return gate_say("%s has result file version %lld, this attune reads %d; it is left as it is", path,
-                    (long long)version, GATE_FILE_VERSION);
+  if (version < GATE_FILE_OLDEST)
+    return gate_say("%s has result file version %lld, this attune reads %d to %d; it is left as it is", path,
+                    (long long)version, GATE_FILE_OLDEST, GATE_FILE_VERSION);
   return NULL;
 }
 
@@ -124,19 +128,39 @@ static char *check_pages(const gate_file *file) {
   return error;
 }
 
+static char *read_version(gate_file *file) {
+  int64_t version = 0;
+  char *error = gate_sql_int(file, "PRAGMA user_version", &version);
+  if (!error) error = check_version(file->path, version);
+  file->version = error ? 0 : (int)version;
+  return error;
+}
+
+/* To the present version, by the first that may write. Another process may have done it just now. */
+static char *bring_up_to_date(gate_file *file) {
+  char *error = gate_sql_run(file, "BEGIN IMMEDIATE");
+  if (error) return error;
+  error = read_version(file);
+  if (!error && file->version == 1) error = gate_sql_run(file, at_results_2_sql);
+  if (!error) error = gate_sql_run(file, "COMMIT");
+  if (error && !sqlite3_get_autocommit(file->db)) (void)sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
+  if (!error) file->version = GATE_FILE_VERSION;
+  return error;
+}
+
 /* Made, where it is empty and may be written. */
-static char *identify(const gate_file *file) {
-  int64_t pages = 0, application = 0, version = 0;
+static char *identify(gate_file *file) {
+  int64_t pages = 0, application = 0;
   char *error = gate_sql_int(file, "PRAGMA page_count", &pages);
   if (!error && pages == 0 && !file->write)
     return gate_say("%s is empty; it holds no run: save one with attune bench --save", file->path);
   if (!error && pages == 0) error = create(file);
   if (!error) error = gate_sql_int(file, "PRAGMA application_id", &application);
   if (!error) error = check_application(file->path, application);
-  if (!error) error = gate_sql_int(file, "PRAGMA user_version", &version);
-  if (!error) error = check_version(file->path, version);
+  if (!error) error = read_version(file);
   if (!error) error = check_schema(file);
-  return error ? error : check_pages(file);
+  if (!error) error = check_pages(file);
+  return error || !file->write || file->version == GATE_FILE_VERSION ? error : bring_up_to_date(file);
 }
 
 /* --- before SQLite looks, which would take a short file for an empty one, and may write into any other --- */
@@ -165,7 +189,7 @@ static char *check_header(const char *path) {
   if (got < sizeof header || memcmp(header, "SQLite format 3", 16) != 0)
     return gate_say("%s is not a result file of attune bench; it is left as it is", path);
   char *error = check_application(path, big_endian(header + APPLICATION_AT));
-  return error ? error : check_version(path, big_endian(header + VERSION_AT));
+  return error ? error : check_version(path, (int32_t)big_endian(header + VERSION_AT)); /* signed, as SQLite has it */
 }
 
 static char *check_path(const char *path, bool write) {

@@ -8,13 +8,14 @@
 
 #include <sqlite3.h>
 
-#define GATE_FILE_VERSION 1
+#define GATE_FILE_VERSION 2
 #define GATE_NAME_BYTES 4096 /* the longest name, label or revision that is believed */
 
 struct gate_file {
   sqlite3 *db;
   char *path;
   bool write;
+  int version; /* 1: without checksums, and not to be written */
 };
 
 /* What SQLite's code means for the user. Never NULL. */
@@ -29,12 +30,21 @@ char *gate_sql_int(const gate_file *file, const char *sql, int64_t *out);
 
 /* results_read.c: the run of that number, with everything. */
 char *gate_file_read(gate_file *file, int64_t id, gate_run *run);
+/* That case alone, with its visits, to be freed, after an error too; no name: the run does not have it. */
+char *gate_file_read_case(gate_file *file, int64_t run, const gate_case *like, gate_case *out);
 
 /* results_check.c: why these cannot be; NULL: they can. */
 const char *gate_visit_wrong(const gate_visit *visit);
 const char *gate_case_wrong(const gate_case *c);
 const char *gate_run_wrong(const gate_run *run);
 const char *gate_roof_wrong(const gate_roof *roof);
+
+/* results_checksum.c: never 0. `run`: the number of the run that has it. */
+int64_t gate_run_checksum(const gate_run *run);
+int64_t gate_case_checksum(int64_t run, const gate_case *c,
+                           int64_t visits); /* with what it says of itself, and how many visits it has */
+int64_t gate_visit_checksum(int64_t run, const gate_case *c, const gate_visit *visit);
+int64_t gate_roof_checksum(int64_t run, const gate_roof *roof);
 
 const char *gate_run_state_name(gate_run_state state);
 

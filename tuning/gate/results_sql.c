@@ -2,10 +2,36 @@
  * results_sql.c: statements of a result file, and what SQLite's codes mean for the user. */
 #include "tuning/gate/results_file.h"
 
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define WRITE_MOST 65536 /* bytes: a page, and more */
+
+static off_t size_of(const char *path, const char *behind) {
+  struct stat info;
+  char *name = gate_say("%s%s", path, behind);
+  const off_t size = stat(name, &info) == 0 ? info.st_size : 0;
+  free(name);
+  return size;
+}
+
+/* Would a write go beyond the process's limit on file sizes? SQLite does not keep the write's own error. */
+static bool at_limit(const char *path) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  return (rlim_t)size_of(path, "") + WRITE_MOST > limit.rlim_cur ||
+         (rlim_t)size_of(path, "-journal") + WRITE_MOST > limit.rlim_cur;
+}
+
 char *gate_sql_fail(const gate_file *file, int code) {
   const char *path = file->path;
   const char *reason =
       file->db && sqlite3_errcode(file->db) == (code & 0xff) ? sqlite3_errmsg(file->db) : sqlite3_errstr(code);
+  if (code == SQLITE_IOERR_WRITE && at_limit(path))
+    return gate_say("%s cannot grow: this process may not write larger files; raise the limit (ulimit -f), or save to "
+                    "another file",
+                    path);
   switch (code & 0xff) {
   case SQLITE_BUSY:
   case SQLITE_LOCKED: return gate_say("%s is being written by another process for too long; try again", path);

@@ -27,7 +27,7 @@ char *gate_file_begin(gate_file *file, gate_run *run) {
   char *error =
       gate_sql_prepare(file, &s,
                        "INSERT INTO run (suite, label, revision, dirty, fingerprint, command, started, ended, "
-                       "pair, state) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, 'open')");
+                       "pair, state, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, 'open', ?)");
   if (error) return error;
   text(s, 1, run->suite);
   text(s, 2, run->label);
@@ -37,6 +37,7 @@ char *gate_file_begin(gate_file *file, gate_run *run) {
   text(s, 6, run->command);
   (void)sqlite3_bind_int64(s, 7, run->started);
   (void)sqlite3_bind_int64(s, 8, run->pair);
+  (void)sqlite3_bind_int64(s, 9, gate_run_checksum(run));
   error = gate_sql_finish(file, s);
   if (!error) run->id = sqlite3_last_insert_rowid(file->db);
   return error;
@@ -48,8 +49,7 @@ static char *put_case(const gate_file *file, int64_t run, const gate_case *c, in
   char *error = gate_sql_prepare(
       file, &s,
       "INSERT INTO bench_case (run, name, device, mode, dtype, bytes, flops, state, message) VALUES (?, ?, ?, ?, ?, ?, "
-      "?, "
-      "?, ?) ON CONFLICT (run, name, device, mode) DO UPDATE SET dtype = excluded.dtype, bytes = excluded.bytes, "
+      "?, ?, ?) ON CONFLICT (run, name, device, mode) DO UPDATE SET dtype = excluded.dtype, bytes = excluded.bytes, "
       "flops = excluded.flops, state = excluded.state, message = excluded.message RETURNING id");
   if (error) return error;
   (void)sqlite3_bind_int64(s, 1, run);
@@ -67,6 +67,24 @@ static char *put_case(const gate_file *file, int64_t run, const gate_case *c, in
   error = gate_sql_fail(file, code);
   (void)sqlite3_finalize(s);
   return error;
+}
+
+/* Once the case has all of its visits so far: its checksum counts them. */
+static char *sign_case(const gate_file *file, int64_t run, int64_t id, const gate_case *c) {
+  sqlite3_stmt *s;
+  int64_t visits = 0;
+  char *error = gate_sql_prepare(file, &s, "SELECT count(*) FROM visit WHERE bench_case = ?");
+  if (error) return error;
+  (void)sqlite3_bind_int64(s, 1, id);
+  const int code = sqlite3_step(s);
+  if (code == SQLITE_ROW) visits = sqlite3_column_int64(s, 0);
+  if (code != SQLITE_ROW) error = gate_sql_fail(file, code);
+  (void)sqlite3_finalize(s);
+  if (!error) error = gate_sql_prepare(file, &s, "UPDATE bench_case SET checksum = ? WHERE id = ?");
+  if (error) return error;
+  (void)sqlite3_bind_int64(s, 1, gate_case_checksum(run, c, visits));
+  (void)sqlite3_bind_int64(s, 2, id);
+  return gate_sql_finish(file, s);
 }
 
 static char *put_samples(const gate_file *file, int64_t id, const gate_visit *v) {
@@ -89,10 +107,11 @@ static char *put_samples(const gate_file *file, int64_t id, const gate_visit *v)
   return error;
 }
 
-static char *put_visit(const gate_file *file, int64_t case_id, const gate_visit *v) {
+static char *put_visit(const gate_file *file, int64_t run, int64_t case_id, const gate_case *c, const gate_visit *v) {
   sqlite3_stmt *s;
-  char *error = gate_sql_prepare(
-      file, &s, "INSERT INTO visit (bench_case, round, calls, clock_mhz, throttled, load) VALUES (?, ?, ?, ?, ?, ?)");
+  char *error = gate_sql_prepare(file, &s,
+                                 "INSERT INTO visit (bench_case, round, calls, clock_mhz, throttled, load, checksum) "
+                                 "VALUES (?, ?, ?, ?, ?, ?, ?)");
   if (error) return error;
   (void)sqlite3_bind_int64(s, 1, case_id);
   (void)sqlite3_bind_int(s, 2, v->round);
@@ -100,6 +119,7 @@ static char *put_visit(const gate_file *file, int64_t case_id, const gate_visit 
   (void)sqlite3_bind_double(s, 4, v->clock_mhz);
   (void)sqlite3_bind_int(s, 5, v->throttled);
   (void)sqlite3_bind_double(s, 6, v->load);
+  (void)sqlite3_bind_int64(s, 7, gate_visit_checksum(run, c, v));
   error = gate_sql_finish(file, s);
   return error ? error : put_samples(file, sqlite3_last_insert_rowid(file->db), v);
 }
@@ -118,7 +138,8 @@ char *gate_file_add(gate_file *file, int64_t run, const gate_case *c, const gate
   char *error = gate_sql_run(file, "BEGIN IMMEDIATE");
   if (error) return error;
   error = put_case(file, run, c, &case_id);
-  if (!error && visit) error = put_visit(file, case_id, visit);
+  if (!error && visit) error = put_visit(file, run, case_id, c, visit);
+  if (!error) error = sign_case(file, run, case_id, c);
   return end_transaction(file, error);
 }
 
@@ -127,13 +148,15 @@ char *gate_file_roof(gate_file *file, int64_t run, const gate_roof *roof) {
   if (wrong) return refuse(file, wrong);
   sqlite3_stmt *s;
   char *error = gate_sql_prepare(
-      file, &s, "INSERT OR REPLACE INTO roof (run, device, dtype, bytes_s, flops_s) VALUES (?, ?, ?, ?, ?)");
+      file, &s,
+      "INSERT OR REPLACE INTO roof (run, device, dtype, bytes_s, flops_s, checksum) VALUES (?, ?, ?, ?, ?, ?)");
   if (error) return error;
   (void)sqlite3_bind_int64(s, 1, run);
   text(s, 2, roof->device);
   text(s, 3, roof->dtype);
   (void)sqlite3_bind_double(s, 4, roof->bytes_s);
   (void)sqlite3_bind_double(s, 5, roof->flops_s);
+  (void)sqlite3_bind_int64(s, 6, gate_roof_checksum(run, roof));
   return gate_sql_finish(file, s);
 }
 

@@ -16,6 +16,7 @@ void gate_rounds_destroy(gate_rounds *r) {
   if (!r) return;
   gate_rounds_stop(r);
   gate_yardsticks_free(r);
+  gate_case_index_free(&r->index);
   free(r->entries);
   free(r);
 }
@@ -50,7 +51,8 @@ static double spent_s(const gate_rounds *r) {
 /* Where nobody gave a bound a pair has one of its own, once it has enough rounds for a verdict. */
 static bool out_of_time(const gate_rounds *r, int round) {
   const gate_judging *j = &r->schedule.judging;
-  const double all = r->schedule.time_s, pair = j->judge && round >= j->enough ? j->case_s * (double)r->count : 0;
+  const bool enough = j->judge && round >= j->enough && round >= gate_judge_least_rounds(&j->rule, r->count, j->looks);
+  const double all = r->schedule.time_s, pair = enough ? j->case_s * (double)r->count : 0;
   const double most = all > 0 ? all : pair;
   return most > 0 && spent_s(r) >= most;
 }
@@ -154,12 +156,13 @@ static bool judge(gate_rounds *r, gate_outcome *out, int look) {
 static char *judge_and_go_on(gate_rounds *r, gate_outcome *out) {
   const gate_judging *j = &r->schedule.judging;
   char *error = NULL;
-  int next = r->schedule.rounds;
+  int rounds = r->schedule.rounds, next;
+  double spent = 0;
   out->judged = gate_alloc(r->count, sizeof *out->judged);
   for (int look = 0; judge(r, out, look) && look + 1 < j->looks && !error && !out->interrupted && !out->out_of_time;
-       look++) {
-    error = some_rounds(r, next, j->rounds, look + 1, out);
-    next += j->rounds;
+       look++, rounds = next) {
+    if (!(next = gate_next_look(rounds, &spent))) break;
+    error = some_rounds(r, rounds, next - rounds, look + 1, out);
   }
   return error;
 }

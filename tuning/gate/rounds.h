@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rounds.h: the schedule of a benchmark. Processes differ by more than the samples within one, so every round has fresh
  * ones. In a round each case, in an order drawn anew, is opened on both sides and sampled in turns (A B B A, who begins is
- * drawn), then closed. After the planned rounds the sides are judged, and only the unsure cases go on.
+ * drawn), then closed. After the planned rounds the sides are judged, and only the unsure cases go on: for as many rounds
+ * again before each further look, while there is time. When a look comes is planned, not chosen by what was measured.
  *
  * A case that crashes, hangs or does not do well is told as failed; its process is replaced and the rest goes on. After two
  * failures on a side it is not opened there again. */
@@ -34,10 +35,9 @@ typedef struct gate_judging {
   void (*judge)(gate_judgement *, const gate_case *const *, const gate_case *const *, size_t, bool, const gate_rule *,
                 int, int);
   gate_rule rule;
-  int looks;     /* in all, 1 or more */
-  int rounds;    /* added before each look but the first */
+  int looks;     /* at most, 1 or more; when they come: gate_next_look */
   double case_s; /* times the number of cases: after so long no added round begins, nor a planned one; 0: no bound */
-  int enough;    /* ... from this round on: what a verdict needs */
+  int enough;    /* ... from this round on, or when a verdict is possible at all, if that is later */
 } gate_judging;
 
 typedef struct gate_schedule {

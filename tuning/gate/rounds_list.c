@@ -18,26 +18,20 @@ bool gate_entry_open(const gate_entry *e, int side) {
   return e->index[side] != GATE_NOWHERE && e->failures[side] < GATE_FAILURES_MOST;
 }
 
-static bool same(const gate_case *a, const gate_case *b) {
-  return a && strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->mode, b->mode) == 0;
+/* All cases of an entry have the same name, device and mode. */
+static const gate_case *case_at(const void *rounds, size_t place) {
+  const gate_rounds *r = rounds;
+  const gate_case *head = gate_entry_case(r, &r->entries[place], GATE_HEAD);
+  return head ? head : gate_entry_case(r, &r->entries[place], GATE_BASE);
 }
 
-static bool is_of(const gate_rounds *r, const gate_entry *e, const gate_case *c) {
-  return same(gate_entry_case(r, e, GATE_HEAD), c) || same(gate_entry_case(r, e, GATE_BASE), c);
+static gate_entry *find(gate_rounds *r, const gate_case *c) {
+  const size_t place = gate_case_index_find(&r->index, c, case_at, r);
+  return place == GATE_CASE_NOWHERE ? NULL : &r->entries[place];
 }
 
-/* Lists come in the same order nearly always: where the last one was found, the next one is looked for. */
-static gate_entry *find(gate_rounds *r, const gate_case *c, size_t *hint) {
-  for (size_t i = 0; i < r->count; i++) {
-    const size_t at = (*hint + i) % r->count;
-    if (!is_of(r, &r->entries[at], c)) continue;
-    *hint = at + 1;
-    return &r->entries[at];
-  }
-  return NULL;
-}
-
-static gate_entry *add(gate_rounds *r) {
+static gate_entry *add(gate_rounds *r, const gate_case *c) {
+  gate_case_index_add(&r->index, c, r->count);
   if (r->count == r->room) r->entries = gate_grow(r->entries, r->room = r->room ? 2 * r->room : 64, sizeof *r->entries);
   gate_entry *e = &r->entries[r->count++];
   *e = (gate_entry){.active = true, .group = r->count - 1};
@@ -69,15 +63,14 @@ static void join_group(gate_rounds *r, gate_entry *e, int side, size_t source) {
 /* A verdict is of one thing: no two cases of a side are alike. None comes in once samples are taken: pointers to cases stay
  * good. */
 static char *note(gate_rounds *r, int side, size_t source, gate_case *cases, size_t count) {
-  size_t hint = 0;
   for (size_t i = 0; i < count; i++) {
     if (gate_yardstick_note(r, side, source, i, &cases[i])) continue;
     if (r->schedule.filter && !strstr(cases[i].name, r->schedule.filter)) continue;
-    gate_entry *e = find(r, &cases[i], &hint);
+    gate_entry *e = find(r, &cases[i]);
     if (r->start_ns && (!e || e->at[side] == GATE_NOWHERE)) continue;
     if (!r->start_ns && e && e->at[side] != GATE_NOWHERE)
       return gate_say("two cases are called \"%s\"; each needs a name of its own", cases[i].name);
-    if (!e) e = add(r);
+    if (!e) e = add(r, &cases[i]);
     if (e->at[side] == GATE_NOWHERE) {
       give(r, e, side, &cases[i]);
       e->source[side] = source;

@@ -3,6 +3,7 @@
 #ifndef GATE_ROUNDS_PARTS_H
 #define GATE_ROUNDS_PARTS_H
 
+#include "tuning/gate/case_index.h"
 #include "tuning/gate/rounds.h"
 #include "tuning/gate/say.h"
 
@@ -35,6 +36,7 @@ struct gate_rounds {
   int side_count;
   gate_entry *entries;
   size_t count, room;
+  gate_case_index index; /* of the entries */
   gate_yardstick *yardsticks;
   size_t yardstick_count;
   uint64_t random, round_draw; /* the latter anew in every round */

@@ -20,7 +20,8 @@ void gate_cases_free(gate_case *cases, size_t count) {
   gate_run_free(&run);
 }
 
-char *gate_with_build(const char *text, const char *build) {
+/* `text` with `build` in place of each {build}, as it is. */
+static char *with_build(const char *text, const char *build) {
   char *out = gate_copy("");
   for (const char *place; (place = strstr(text, BUILD)); text = place + sizeof BUILD - 1) {
     char *longer = gate_say("%s%.*s%s", out, (int)(place - text), text, build);
@@ -32,26 +33,80 @@ char *gate_with_build(const char *text, const char *build) {
   return whole;
 }
 
-/* Words and blanks, and nothing that a shell would act on: then no shell is started, and timed, for nothing. NULL: else. */
-static char **plain_argv(const char *line) {
-  const size_t first = strspn(line, PLAIN);
-  size_t count = 0;
-  if (!first || strspn(line, PLAIN "= ") != strlen(line) || line[first] == '=') return NULL;
-  char *copy = gate_copy(line), *rest = copy, **argv = gate_alloc(strlen(line) + 2, sizeof *argv);
-  for (char *word; (word = strsep(&rest, " "));)
-    if (*word) argv[count++] = gate_copy(word);
-  free(copy);
-  return argv;
+/* --- for a shell --- */
+
+typedef struct shell_line {
+  char *text;
+  size_t length;
+} shell_line;
+
+static void put(shell_line *line, const char *bytes, size_t count) {
+  line->text = gate_grow(line->text, line->length + count + 1, 1);
+  memcpy(line->text + line->length, bytes, count);
+  line->text[line->length += count] = '\0';
 }
 
-char **gate_argv_of(const char *line, bool more) {
-  char **argv = plain_argv(line);
-  if (argv) return argv;
-  argv = gate_alloc(5, sizeof *argv);
-  argv[0] = gate_copy("/bin/sh");
-  argv[1] = gate_copy("-c");
-  argv[2] = gate_say(more ? "%s \"$@\"" : "%s", line);
-  argv[3] = gate_copy("sh");
+/* So that the shell reads it as the text that it is; `quote`: which quotes it stands in, 0: none. */
+static void put_quoted(shell_line *line, const char *text, char quote) {
+  if (!quote) put(line, "'", 1);
+  for (; *text; text++) {
+    if (quote == '"' && strchr("\"\\$`", *text)) put(line, "\\", 1);
+    if (quote != '"' && *text == '\'')
+      put(line, "'\\''", 4);
+    else
+      put(line, text, 1);
+  }
+  if (!quote) put(line, "'", 1);
+}
+
+/* `text` with each {build} in it, whatever the folder is called. */
+static char *shell_text(const char *text, const char *build) {
+  shell_line line = {gate_copy(""), 0};
+  char quote = 0;
+  while (*text) {
+    if (strncmp(text, BUILD, sizeof BUILD - 1) == 0) {
+      put_quoted(&line, build, quote);
+      text += sizeof BUILD - 1;
+      continue;
+    }
+    if (*text == '\\' && quote != '\'' && text[1])
+      put(&line, text++, 1);
+    else if (quote == *text)
+      quote = 0;
+    else if (!quote && (*text == '"' || *text == '\''))
+      quote = *text;
+    put(&line, text++, 1);
+  }
+  return line.text;
+}
+
+/* --- words --- */
+
+/* Words and blanks, and nothing that a shell would act on: then no shell is started, and timed, for nothing. */
+static bool is_plain(const char *line) {
+  char *rest = with_build(line, "x");
+  const size_t first = strspn(rest, PLAIN);
+  const bool plain = first && strspn(rest, PLAIN "= ") == strlen(rest) && rest[first] != '=';
+  free(rest);
+  return plain;
+}
+
+char **gate_argv_of(const char *line, const char *build, bool more) {
+  char **argv = gate_alloc(strlen(line) + 5, sizeof *argv);
+  size_t count = 0;
+  if (!is_plain(line)) {
+    char *text = shell_text(line, build);
+    argv[0] = gate_copy("/bin/sh");
+    argv[1] = gate_copy("-c");
+    argv[2] = gate_say(more ? "%s \"$@\"" : "%s", text);
+    argv[3] = gate_copy("sh");
+    free(text);
+    return argv;
+  }
+  char *copy = gate_copy(line), *rest = copy;
+  for (char *word; (word = strsep(&rest, " "));)
+    if (*word) argv[count++] = with_build(word, build);
+  free(copy);
   return argv;
 }
 

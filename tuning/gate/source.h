@@ -46,11 +46,10 @@ void gate_source_destroy(gate_source *source);
 
 void gate_cases_free(gate_case *cases, size_t count);
 
-/* `text` with `build` in place of each {build}, to be freed. */
-char *gate_with_build(const char *text, const char *build);
-/* The argv of a command line: by the shell, unless it has nothing that a shell would act on. `more`: arguments will be added
- * at its end, and are the command's. Ends with NULL; freed by gate_argv_free. */
-char **gate_argv_of(const char *line, bool more);
+/* The argv of a command line, with `build` in place of each {build}, whatever blanks and quotes are in it: by the shell, unless
+ * the line has nothing that a shell would act on. `more`: arguments will be added at its end, and are the command's. Ends with
+ * NULL; freed by gate_argv_free. */
+char **gate_argv_of(const char *line, const char *build, bool more);
 void gate_argv_free(char **argv);
 
 #endif

@@ -8,7 +8,10 @@
  * Runs that alternated: a round gives one difference of logarithms. Who begins is drawn in each, so without a change the
  * difference is as likely positive as negative, whatever the noise looks like, and Wilcoxon's signed ranks have exactly the
  * error that they claim. Holm's method (A simple sequentially rejective multiple test procedure, Scandinavian Journal of
- * Statistics 6, 1979) keeps the chance of any wrong verdict among all cases, and looks, below alpha. A change that is
+ * Statistics 6, 1979) keeps the chance of any wrong verdict among all cases below alpha, and so it stays when unsure ones
+ * are looked at again: a look at a case takes a share of alpha that its number of rounds sets, and the next look comes at
+ * twice as many; all shares that one case can meet add up to 1 at most, wherever time ends it (Pocock's bound would share
+ * them better, but for normal values only). A change that is
  * certain but small does not count: the estimate must lie beyond the floor too. "same" is what a confidence interval of
  * 95 % within the floors shows.
  *
@@ -42,6 +45,7 @@ typedef struct subject {
   gate_values time, cycles;
   bool judged;  /* it has values on both sides */
   bool clocked; /* cycles are known */
+  double share; /* of alpha, that this look takes */
   gate_estimate shift, cycles_shift;
   double p_time, p_cycles, p_relative;
 } subject;
@@ -124,7 +128,7 @@ static void correct(subject *subjects, size_t count) {
   double *p = gate_alloc(count + 1, sizeof *p), *corrected = gate_alloc(count + 1, sizeof *corrected);
   size_t judged = 0;
   for (size_t i = 0; i < count; i++)
-    if (subjects[i].judged) p[judged++] = subjects[i].out->p;
+    if (subjects[i].judged) p[judged++] = subjects[i].out->p / subjects[i].share;
   gate_holm(p, judged, corrected);
   for (size_t i = 0, k = 0; i < count; i++)
     if (subjects[i].judged) subjects[i].out->p_corrected = corrected[k++];
@@ -138,31 +142,41 @@ static const char *excuse(const subject *s, const gate_drift *d, int direction, 
   return s->time.paired ? NULL : gate_drift_excuse(d, s->shift.shift, direction, margin);
 }
 
-static void unsure(subject *s, double level, size_t cases) {
-  const double least = gate_values_least_p(&s->time) * (double)cases;
+static void unsure(subject *s, double alpha, size_t cases) {
+  const double many = (double)cases / s->share;
   const char *why = NOISE;
-  if (least > level)
+  if (gate_values_least_p(&s->time) * many > alpha)
     why = TOO_FEW;
-  else if (s->p_time * (double)cases <= level && s->out->p_corrected > level)
+  else if (s->p_time * many <= alpha && s->out->p_corrected > alpha)
     why = s->p_cycles > s->p_time ? CLOCK : gate_why_together;
-  else if (s->out->p_corrected <= level)
+  else if (s->out->p_corrected <= alpha)
     why = NEAR;
   else if (s->p_time < 0.01)
     why = HINT;
   settle(s, GATE_UNSURE, why);
 }
 
-static void decide(subject *s, const gate_rule *rule, const gate_drift *d, double level, size_t cases) {
+static void decide(subject *s, const gate_rule *rule, const gate_drift *d, size_t cases) {
   const double margin = log1p(rule->floor);
   const int direction = s->shift.shift > 0.0 ? 1 : -1;
-  if (s->out->p_corrected <= level && gate_counts(s->shift.shift, direction, margin)) {
+  if (s->out->p_corrected <= rule->alpha && gate_counts(s->shift.shift, direction, margin)) {
     const char *why = excuse(s, d, direction, margin);
     settle(s, why ? GATE_UNSURE : direction > 0 ? GATE_SLOWER : GATE_FASTER, why);
   } else if (s->shift.low > -margin && s->shift.high < margin) {
     settle(s, GATE_SAME, NULL);
   } else {
-    unsure(s, level, cases);
+    unsure(s, rule->alpha, cases);
   }
+}
+
+/* That were planned for it when it was last visited: one that is slow takes part in fewer. */
+static int rounds_of(const gate_case *base, const gate_case *head) {
+  const gate_case *const sides[] = {base, head};
+  int last = 0;
+  for (int side = 0; side < 2; side++)
+    for (int i = 0; sides[side] && i < sides[side]->visit_count; i++)
+      if (sides[side]->visits[i].round >= last) last = sides[side]->visits[i].round + 1;
+  return last;
 }
 
 void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_case *const *head, size_t count,
@@ -170,10 +184,11 @@ void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_ca
   subject *subjects = gate_alloc(count ? count : 1, sizeof *subjects);
   size_t judged = 0;
   gate_drift d = {0};
-  (void)look; /* each gets the same share */
+  (void)look; /* a case's rounds tell */
   for (size_t i = 0; i < count; i++) {
     subjects[i].out = &out[i];
     gather(&subjects[i], base[i], head[i], alternated);
+    subjects[i].share = looks > 1 ? gate_look_share(alternated ? rounds_of(base[i], head[i]) : 0) : 1.0;
     if (subjects[i].judged) test(&subjects[i]);
     judged += subjects[i].judged;
   }
@@ -186,8 +201,30 @@ void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_ca
   }
   correct(subjects, count);
   for (size_t i = 0; i < count; i++)
-    if (subjects[i].judged) decide(&subjects[i], rule, &d, rule->alpha / (looks > 1 ? looks : 1), judged);
+    if (subjects[i].judged) decide(&subjects[i], rule, &d, judged);
   free(subjects);
+}
+
+/* --- looks --- */
+
+double gate_look_share(int rounds) {
+  return rounds <= 32 ? 0.5 : rounds <= 64 ? 0.25 : 0.125;
+}
+
+/* Shares do not grow with the rounds, so that a look at fewer than planned takes no more than this one did. */
+int gate_next_look(int rounds, double *spent) {
+  const double share = gate_look_share(rounds);
+  *spent += share;
+  if (*spent + share > 1.0 || rounds >= GATE_MOST_VALUES) return 0;
+  return rounds < GATE_MOST_VALUES / 2 ? 2 * rounds : GATE_MOST_VALUES;
+}
+
+int gate_judge_least_rounds(const gate_rule *rule, size_t count, int looks) {
+  int rounds = 1;
+  while (rounds < GATE_MOST_VALUES &&
+         gate_signed_rank_least(rounds) * (double)count > rule->alpha * (looks > 1 ? gate_look_share(rounds) : 1.0))
+    rounds++;
+  return rounds;
 }
 
 const char *gate_verdict_name(gate_verdict verdict) {

@@ -27,10 +27,11 @@ extern const gate_rule gate_rule_default;
 
 typedef struct gate_judgement {
   gate_verdict verdict;
-  double ratio;       /* head's time / base's: above 1 is slower; NAN: a side has no times */
-  double low, high;   /* its confidence interval of 95 %, for this case alone; NAN: too few visits for one */
-  double p;           /* of no change; before it was corrected */
-  double p_corrected; /* by Holm's method among the cases of the comparison */
+  double ratio;     /* head's time / base's: above 1 is slower; NAN: a side has no times */
+  double low, high; /* its confidence interval of 95 %, for this case alone; NAN: too few visits for one */
+  double p;         /* of no change; before it was corrected */
+  double
+      p_corrected; /* by Holm's method among the cases of the comparison, and for the share of alpha of this look: certain if at most alpha */
   double base_ns, head_ns, base_spread,
       head_spread;               /* medians of the visits; spread: relative deviation between them */
   double base_clock, head_clock; /* MHz; 0: not known */
@@ -40,10 +41,22 @@ typedef struct gate_judgement {
 } gate_judgement;
 
 /* Judges count cases; base[i] or head[i] is NULL where that side lacks the case. All of a comparison at once, for the
- * correction. `looks`: how often this comparison is judged in all while samples are added, 1 or more, and `look` which one
- * this is, from 0: they share alpha. `alternated`: the runs are a pair. */
+ * correction. `looks`: how often this comparison is judged at most while samples are added, and `look` which one this is,
+ * from 0. One look has all of alpha; of more each has the share of gate_look_share, by the rounds that a case has. So it does
+ * not matter who judges, while samples are added or later from a file. `alternated`: the runs are a pair. */
 void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_case *const *head, size_t count,
                 bool alternated, const gate_rule *rule, int look, int looks);
+
+/* What a look at a case with so many rounds takes of alpha: a half up to 32 rounds, a quarter up to 64, then an eighth. */
+double gate_look_share(int rounds);
+
+/* After a look at so many rounds: when the next one may be, which is at twice as many; 0: alpha is spent, or there are as many
+ * as are looked at. *spent: the shares of the looks before, 0 at first; it grows. However early measuring stops after that, one
+ * more look at what there is keeps the sum of all shares at 1 at most. */
+int gate_next_look(int rounds, double *spent);
+
+/* The rounds of a pair below which no change can be certain: all ranks of n rounds on one side have a chance of 2 / 2^n. */
+int gate_judge_least_rounds(const gate_rule *rule, size_t count, int looks);
 
 const char *gate_verdict_name(gate_verdict verdict); /* "same" ... */
 

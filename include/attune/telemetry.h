@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * telemetry.h: how busy, warm and hungry a device is now, from NVML for a GPU and from the kernel for the host. NVML
+ * comes with NVIDIA's driver; attune opens it at the first call of this header. Where it is missing, or does not know a
+ * figure (a virtual GPU, a driver too old, no rights), the field is ATTUNE_NOT_KNOWN and the call is no failure.
+ *
+ * The figures are of the whole device, whoever uses it. No context is made. */
+#ifndef ATTUNE_TELEMETRY_H
+#define ATTUNE_TELEMETRY_H
+
+#include <attune/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The value of a figure that nobody tells. */
+#define ATTUNE_NOT_KNOWN INT64_MIN
+
+/* Bits of attune_telemetry.slowdown: why the clock is below its most. */
+enum {
+  ATTUNE_SLOW_IDLE = 1,          /* nothing to do */
+  ATTUNE_SLOW_SETTING = 2,       /* the clock that somebody set */
+  ATTUNE_SLOW_POWER_CAP = 4,     /* the power limit */
+  ATTUNE_SLOW_HEAT = 8,          /* the GPU or its memory is hot */
+  ATTUNE_SLOW_POWER_BRAKE = 16,  /* the machine's power supply demands it */
+  ATTUNE_SLOW_HARDWARE = 32,     /* the hardware protects itself: heat or power */
+  ATTUNE_SLOW_SYNCHRONIZED = 64, /* the clock of a group of GPUs */
+  ATTUNE_SLOW_OTHER = 128        /* NVML has another reason */
+};
+
+/* What a device tells of itself. Every field may be ATTUNE_NOT_KNOWN. */
+typedef struct attune_telemetry {
+  int64_t busy_percent; /* of the latest period (a GPU: up to a second) with a kernel running; the host: of its CPUs'
+                                  time since this process asked before, not known at first */
+  int64_t memory_busy_percent; /* of that period with memory traffic; not on the host */
+  int64_t memory_used_bytes;   /* as nvidia-smi tells; on the host what cannot be had without swapping */
+  int64_t memory_total_bytes;
+  int64_t temperature_c;
+  int64_t temperature_slow_c; /* from here on it slows down */
+  int64_t power_mw;           /* milliwatts, now or over the latest second */
+  int64_t power_limit_mw;
+  int64_t clock_mhz; /* of the multiprocessors; on the host of the first CPU */
+  int64_t clock_most_mhz;
+  int64_t memory_clock_mhz;
+  int64_t memory_clock_most_mhz;
+  int64_t slowdown; /* ATTUNE_SLOW_ bits; 0: none */
+} attune_telemetry;
+
+/* Fills *out. Takes some microseconds for each figure. Errors: INVALID_ARGUMENT. Any thread; allowed in capture. */
+ATTUNE_API attune_status attune_device_get_telemetry(attune_device *device, attune_telemetry *out);
+
+/* A process that computes on a device. */
+typedef struct attune_device_process {
+  int64_t pid; /* as the driver knows it: in a container it may be the machine's number for it */
+  int64_t memory_bytes;
+} attune_device_process;
+
+/* Called with a process; a nonzero return ends the walk. */
+typedef int (*attune_device_process_fn)(void *user, const attune_device_process *process);
+
+/* Calls fn for each process that computes on the device, this one too. Takes milliseconds. Errors: INVALID_ARGUMENT,
+ * UNSUPPORTED (the host; nobody tells), OUT_OF_MEMORY. Any thread. */
+ATTUNE_API attune_status attune_device_each_process(attune_device *device, attune_device_process_fn fn, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

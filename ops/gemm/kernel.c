@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel.c: plans of the families' kernels: compiled, launched, released. */
+#include "ops/gemm/kernel.h"
+
+#include <stdlib.h>
+
+#include "src/cuda/cuda.h"
+
+typedef struct kernel_plan {
+  at_jit_kernel *kernel;
+  at_jit_config config;
+  at_gemm_arguments arguments;
+  bool swapped;
+} kernel_plan;
+
+at_gemm_machine at_gemm_machine_of(const attune_device *device) {
+  const attune_device_properties *p = &device->properties;
+  const int capability = 10 * p->capability_major + p->capability_minor;
+  const bool small = capability == 86 || capability == 89 || capability >= 120;
+  return (at_gemm_machine){.capability = capability,
+                           .processors = p->processors > 0 ? p->processors : 1,
+                           .shared_bytes = (small ? 99 : capability < 90 ? 163 : 227) * 1024};
+}
+
+static at_kernel_source source_of(const at_gemm_kernels *family, const char *text) {
+  return (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
+}
+
+/* As many blocks as the device holds, where a grid may stay. The device is current. */
+static attune_status settle_grid(kernel_plan *s, const at_gemm_recipe *r, const at_gemm_machine *machine,
+                                 attune_device *device) {
+  int blocks = 0;
+  if (!r->stays) return ATTUNE_OK;
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, (const void *)at_jit_native(s->kernel), (int)s->config.block[0], s->config.shared_bytes);
+  const unsigned most = (unsigned)(blocks < 1 ? 1 : blocks) * (unsigned)machine->processors;
+  if (s->config.grid[0] > most) s->config.grid[0] = most;
+  return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+
+static attune_status open_plan(kernel_plan *s, const at_plan *plan, const at_gemm_kernels *family) {
+  const at_gemm_machine machine = at_gemm_machine_of(plan->device);
+  at_gemm_recipe recipe;
+  at_cuda_scope scope;
+  char *text = NULL;
+  if (!family->supports(at_gemm_of(plan->problem), &machine) ||
+      !family->recipe(&recipe, at_gemm_of(plan->problem), &machine, &plan->configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem",
+                   plan->configuration.text, family->name);
+  attune_status status = at_gemm_text(&text, family, &recipe);
+  if (status != ATTUNE_OK) return status;
+  const at_kernel_source source = source_of(family, text);
+  status = at_jit_get(&s->kernel, plan->device, &source);
+  free(text);
+  if (status != ATTUNE_OK) return status;
+  s->config = recipe.config;
+  s->arguments = recipe.arguments;
+  s->swapped = recipe.swapped;
+  status = at_jit_check(s->kernel, &s->config);
+  if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
+  if (status != ATTUNE_OK) return status;
+  status = settle_grid(s, &recipe, &machine, plan->device);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family) {
+  kernel_plan *s = calloc(1, sizeof *s);
+  if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a %s plan", family->name);
+  plan->state = s;
+  const attune_status status = open_plan(s, plan, family);
+  if (status != ATTUNE_OK) at_gemm_kernel_destroy(plan);
+  return status;
+}
+
+void at_gemm_kernel_destroy(at_plan *plan) {
+  kernel_plan *s = plan->state;
+  if (!s) return;
+  at_jit_release(s->kernel);
+  free(s);
+  plan->state = NULL;
+}
+
+/* Compiles kernels beside each other; what fails is told by prepare. */
+void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                 const at_configuration *configurations, int count) {
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  at_jit_request *requests = calloc((size_t)count, sizeof *requests);
+  int made = 0;
+  for (int i = 0; requests && i < count; i++) {
+    at_gemm_recipe recipe;
+    char *text = NULL;
+    if (family->recipe(&recipe, at_gemm_of(problem), &machine, &configurations[i]) &&
+        at_gemm_text(&text, family, &recipe) == ATTUNE_OK)
+      requests[made++].source = source_of(family, text);
+  }
+  if (made > 0) at_jit_get_all(requests, made, device);
+  for (int i = 0; i < made; i++) {
+    at_jit_release(requests[i].kernel);
+    free((char *)(uintptr_t)requests[i].source.text);
+  }
+  free(requests);
+}
+
+attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const kernel_plan *s = plan->state;
+  at_gemm_arguments arguments = s->arguments;
+  at_cuda_scope scope;
+  at_gemm_bind(&arguments, at_gemm_of(plan->problem), s->swapped, operands);
+  attune_status status = at_cuda_enter(&scope, plan->device);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  status = at_jit_launch(s->kernel, &s->config, &arguments, stream);
+  at_cuda_leave(&scope);
+  return status;
+}

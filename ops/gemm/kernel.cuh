@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel.cuh: what every GEMM kernel of attune begins with: the argument, element types as they lie in memory and as they
+ * are added up, copies into shared memory, tensor core instructions, clusters, and the one place where a sum becomes an
+ * element of D. IN and OUT are dtypes: 0 f32, 1 f64, 2 f16, 3 bf16. Compiled at run time; a test compiles the same text for
+ * the host, where tests/gemm_on_host.h has what is PTX here. */
+#ifndef IN
+#define IN 0
+#endif
+#ifndef OUT
+#define OUT IN
+#endif
+
+typedef unsigned int at_u32;
+typedef unsigned short at_u16;
+typedef long long at_i64;
+
+#define AT_INLINE static __device__ __forceinline__
+
+/* at_gemm_arguments of kernel.h. Leading dimensions and strides in bytes. */
+struct at_arguments {
+  const char *a, *b, *c;
+  char *d;
+  at_i64 lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
+  double alpha, beta;
+  int m, n, k, batch;
+};
+
+/* ---- elements ---- */
+
+#if IN == 1
+typedef double at_in;
+typedef double at_sum;
+#elif IN == 0
+typedef float at_in;
+typedef float at_sum;
+#else
+typedef at_u16 at_in;
+typedef float at_sum;
+#endif
+
+#if OUT == 1
+typedef double at_out;
+#elif OUT == 0
+typedef float at_out;
+#else
+typedef at_u16 at_out;
+#endif
+
+template <class T, int COUNT> struct alignas(sizeof(T) * COUNT) at_pack { T x[COUNT]; };
+
+#ifndef AT_ON_HOST
+AT_INLINE float at_from_f16(at_u16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+AT_INLINE float at_from_bf16(at_u16 x) {
+  return __uint_as_float((at_u32)x << 16);
+}
+AT_INLINE at_u16 at_to_f16(float x) {
+  at_u16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+AT_INLINE at_u16 at_to_bf16(float x) {
+  at_u16 y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+#endif
+
+/* An element as it is computed with. */
+AT_INLINE at_sum at_widen(at_in x) {
+#if IN == 2
+  return at_from_f16(x);
+#elif IN == 3
+  return at_from_bf16(x);
+#else
+  return x;
+#endif
+}
+
+AT_INLINE at_sum at_widen_c(at_out x) {
+#if OUT == 2
+  return at_from_f16(x);
+#elif OUT == 3
+  return at_from_bf16(x);
+#else
+  return (at_sum)x;
+#endif
+}
+
+AT_INLINE at_out at_narrow(at_sum x) {
+#if OUT == 2
+  return at_to_f16(x);
+#elif OUT == 3
+  return at_to_bf16(x);
+#else
+  return (at_out)x;
+#endif
+}
+
+AT_INLINE at_sum at_multiply_add(at_sum x, at_sum y, at_sum z) {
+#if IN == 1
+  return __fma_rn(x, y, z);
+#else
+  return __fmaf_rn(x, y, z);
+#endif
+}
+
+/* ---- the epilogue: what a sum becomes. C is not read where beta is 0. ---- */
+
+AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum) {
+  return at_narrow((at_sum)a.alpha * sum);
+}
+
+AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
+  return at_narrow(at_multiply_add((at_sum)a.beta, at_widen_c(c), (at_sum)a.alpha * sum));
+}
+
+/* ---- memory ---- */
+
+#ifndef AT_ON_HOST
+AT_INLINE at_u32 at_shared(const void *p) {
+  return (at_u32)__cvta_generic_to_shared(p);
+}
+
+/* BYTES into shared memory, the first `valid` of them from `from`, the rest zeros. Done when at_copies_wait says so. */
+template <int BYTES> AT_INLINE void at_copy(char *to, const char *from, int valid) {
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(valid)
+                 : "memory");
+  else if constexpr (BYTES >= 4)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at_shared(to)), "l"(from), "n"(BYTES), "r"(valid)
+                 : "memory");
+  else
+    *(at_u16 *)to = valid ? *(const at_u16 *)from : (at_u16)0;
+}
+AT_INLINE void at_copies_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/* All but the newest LATER groups of copies are there, for the thread that ordered them. */
+template <int LATER> AT_INLINE void at_copies_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+}
+
+/* 16 bytes that are needed once: past L1. */
+AT_INLINE uint4 at_stream16(const char *p) {
+  uint4 x;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+               : "l"(p));
+  return x;
+}
+
+extern __shared__ uint4 at_room[]; /* dynamic shared memory */
+
+/* ---- warps and tensor cores ---- */
+
+template <int THREADS> AT_INLINE void at_team_wait(int team) {
+  if constexpr (THREADS == 32)
+    __syncwarp();
+  else
+    asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "n"(THREADS) : "memory");
+}
+
+AT_INLINE void at_matrices(at_u32 out[4], const char *p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(at_shared(p))
+               : "memory");
+}
+AT_INLINE void at_matrices_turned(at_u32 out[4], const char *p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(at_shared(p))
+               : "memory");
+}
+
+/* c += x y for 16 x 16 x and 16 x 8 y, halves. */
+AT_INLINE void at_mma16(float c[4], const at_u32 x[4], at_u32 y0, at_u32 y1) {
+#if IN == 3
+#define AT_HALF "bf16"
+#else
+#define AT_HALF "f16"
+#endif
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." AT_HALF "." AT_HALF
+               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y0), "r"(y1));
+}
+
+/* ---- clusters ---- */
+
+/* All threads of the cluster have come, and what they wrote to shared memory is there for all of them. */
+AT_INLINE void at_cluster_wait() {
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/* A sum at the same place in the shared memory of block `rank` of the cluster. */
+AT_INLINE at_sum at_of_block(const at_sum *p, at_u32 rank) {
+  at_sum x;
+  at_u32 there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at_shared(p)), "r"(rank));
+#if IN == 1
+  asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(x) : "r"(there) : "memory");
+#else
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
+#endif
+  return x;
+}
+#endif

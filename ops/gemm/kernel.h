@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel.h: GEMM kernels of attune's own: families, each a kernel text with tunables. What one family knows of itself is
+ * an at_gemm_kernels; the rest of an implementation is made of it here. The texts are NAME.cuh behind kernel.cuh. */
+#ifndef AT_GEMM_KERNEL_H
+#define AT_GEMM_KERNEL_H
+
+#include "ops/gemm/problem.h"
+#include "src/cuda/jit.h"
+#include "tuning/registry.h"
+
+/* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
+typedef struct at_gemm_arguments {
+  const void *a, *b, *c;
+  void *d;
+  int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
+  double alpha, beta;
+  int32_t m, n, k, batch;
+} at_gemm_arguments;
+_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4, "kernel.cuh lays it out so");
+
+/* A macro of a kernel's text. */
+typedef struct at_gemm_define {
+  const char *name;
+  int value;
+} at_gemm_define;
+
+enum { AT_GEMM_DEFINES = 28 };
+
+/* What the models know of a device. */
+typedef struct at_gemm_machine {
+  int capability;   /* 90 for 9.0 */
+  int processors;   /* at least 1 */
+  int shared_bytes; /* that all blocks of a processor have together, and one may have alone */
+} at_gemm_machine;
+
+/* A configuration for a problem: how its kernel is compiled and launched. */
+typedef struct at_gemm_recipe {
+  at_gemm_define defines[AT_GEMM_DEFINES];
+  int define_count;
+  at_jit_config config;        /* with the grid that has a block for all the work */
+  bool stays;                  /* a smaller grid may step over the work: as many blocks as the device holds */
+  bool swapped;                /* A and B have changed places */
+  at_gemm_arguments arguments; /* without pointers and scalars */
+} at_gemm_recipe;
+
+typedef struct at_gemm_kernels {
+  const char *name, *file, *entry, *text;
+  bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
+  /* Best guess first; the count. */
+  int (*candidates)(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max);
+  /* False: the text is no configuration of the family, or not one for this problem. */
+  bool (*recipe)(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+                 const at_configuration *configuration);
+} at_gemm_kernels;
+
+extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_skinny_family;
+
+at_gemm_machine at_gemm_machine_of(const attune_device *device);
+
+/* Appends NAME=VALUE. */
+void at_gemm_define_add(at_gemm_recipe *recipe, const char *name, int value);
+
+/* The problem without pointers and scalars; IN and OUT are defined. */
+void at_gemm_recipe_start(at_gemm_recipe *recipe, const at_gemm *g);
+
+/* The widest load, 1 to 16 bytes, that a matrix's pointer, columns and matrices of the batch permit. */
+int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride);
+
+/* A call's operands: pointers and scalars. */
+void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);
+
+/* The kernel's text into *out, to be freed. OUT_OF_MEMORY. */
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe);
+
+/* "tile=4x2" and the like: two numbers of 1 to 9999 with an x between them. */
+bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second);
+
+/* A number of 1 to `most`. */
+bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out);
+
+/* The slots of an at_implementation. */
+attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family);
+void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                 const at_configuration *configurations, int count);
+attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream);
+void at_gemm_kernel_destroy(at_plan *plan);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel_text.c: what the families share and no device is needed for: the text of a kernel, the words of a
+ * configuration. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/kernel.h"
+
+#include "gemm_kernel_cuh.h"
+
+void at_gemm_define_add(at_gemm_recipe *recipe, const char *name, int value) {
+  if (recipe->define_count < AT_GEMM_DEFINES)
+    recipe->defines[recipe->define_count++] = (at_gemm_define){name, value};
+}
+
+static int dtype_number(uint8_t dtype) {
+  return dtype == ATTUNE_F64 ? 1 : dtype == ATTUNE_F16 ? 2 : dtype == ATTUNE_BF16 ? 3 : 0;
+}
+
+void at_gemm_recipe_start(at_gemm_recipe *recipe, const at_gemm *g) {
+  const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
+                out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
+  *recipe = (at_gemm_recipe){.arguments = {.lda = g->lda * in,
+                                           .ldb = g->ldb * in,
+                                           .ldc = g->ldc * out,
+                                           .ldd = g->ldd * out,
+                                           .stride_a = g->stride_a * in,
+                                           .stride_b = g->stride_b * in,
+                                           .stride_c = g->stride_c * out,
+                                           .stride_d = g->stride_d * out,
+                                           .m = (int32_t)g->m,
+                                           .n = (int32_t)g->n,
+                                           .k = (int32_t)g->k,
+                                           .batch = (int32_t)g->batch}};
+  at_gemm_define_add(recipe, "IN", dtype_number(g->dtype));
+  at_gemm_define_add(recipe, "OUT", dtype_number(g->dtype_out));
+}
+
+void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *o) {
+  out->a = swapped ? o->b : o->a;
+  out->b = swapped ? o->a : o->b;
+  out->c = g->c == AT_C_SEPARATE ? o->c : o->d;
+  out->d = o->d;
+  out->alpha = o->alpha;
+  out->beta = g->c == AT_C_NONE ? 0.0 : at_gemm_scalar_in((attune_dtype)g->dtype, o->beta);
+}
+
+int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld, int64_t stride) {
+  uint64_t bits = g->alignment | 16u;
+  if (columns > 1) bits |= (uint64_t)ld * element;
+  if (g->batch > 1) bits |= (uint64_t)stride * element;
+  return (int)(bits & (~bits + 1));
+}
+
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe) {
+  const size_t size = strlen(at_gemm_kernel_cuh) + strlen(family->text) + 48 * (size_t)AT_GEMM_DEFINES;
+  size_t at = 0;
+  *out = malloc(size);
+  if (!*out) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
+  bool fits = true;
+  for (int i = 0; i < recipe->define_count; i++)
+    fits = fits && at_append(*out, size, &at, "#define %s %d\n", recipe->defines[i].name, recipe->defines[i].value);
+  fits = fits && at_append(*out, size, &at, "%s%s", at_gemm_kernel_cuh, family->text);
+  if (fits) return ATTUNE_OK;
+  free(*out);
+  *out = NULL;
+  return at_fail(ATTUNE_INTERNAL, "the text of a %s kernel does not fit", family->name);
+}
+
+bool at_gemm_number(const at_configuration *configuration, const char *key, int most, int *out) {
+  int64_t value = 0;
+  if (!at_configuration_get(configuration, key, &value) || value < 1 || value > most) return false;
+  *out = (int)value;
+  return true;
+}
+
+bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second) {
+  char text[24], *end = NULL;
+  if (!at_configuration_get_text(configuration, key, text, sizeof text) || text[0] < '1' || text[0] > '9') return false;
+  const long x = strtol(text, &end, 10);
+  if (x > 9999 || *end != 'x' || end[1] < '1' || end[1] > '9') return false;
+  const long y = strtol(end + 1, &end, 10);
+  *first = (int)x;
+  *second = (int)y;
+  return y <= 9999 && *end == 0;
+}

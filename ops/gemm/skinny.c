@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * skinny.c: the family of skinny.cuh: a large matrix times one of up to 64 columns, or the same transposed. */
+#include <string.h>
+
+#include "ops/gemm/kernel.h"
+
+#include "gemm_skinny_cuh.h"
+
+enum { MOST = 64, MOST_CHOICES = 64, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 8192, MOST_SMALL_BYTES = 65536 };
+
+static const char *const forms[] = {"rows", "depth", "tensor"};
+
+/* A configuration, read. */
+typedef struct choice {
+  int form, cols, per, warps_m, warps_k, split, ahead;
+  double cost; /* microseconds, by the model */
+} choice;
+
+/* A problem as L (m x k) times S (k x n). */
+typedef struct shape {
+  int64_t m, n, k, batch;
+  int in, sum;  /* bytes of an element, of a sum */
+  int wide;     /* elements of 16 bytes */
+  bool swapped; /* D is made transposed: L is B */
+  bool large_k, small_k;
+  bool half;
+} shape;
+
+static shape shape_of(const at_gemm *g) {
+  const bool swapped = g->m < g->n;
+  shape s = {.m = swapped ? g->n : g->m,
+             .n = swapped ? g->m : g->n,
+             .k = g->k,
+             .batch = g->batch,
+             .in = (int)attune_dtype_size((attune_dtype)g->dtype),
+             .swapped = swapped,
+             .large_k = swapped ? !g->trans_b : g->trans_a,
+             .small_k = swapped ? g->trans_a : !g->trans_b};
+  s.half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
+  s.sum = g->dtype == ATTUNE_F64 ? 8 : 4;
+  s.wide = 16 / s.in;
+  return s;
+}
+
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  const shape s = shape_of(g);
+  if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
+  return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535;
+}
+
+static int step_of(const shape *s, const choice *c) {
+  return c->form == ROWS ? (s->wide < 4 ? s->wide : 4) : c->form == DEPTH ? 32 * s->wide : 32;
+}
+
+static int block_rows(const shape *s, const choice *c) {
+  return c->warps_m * c->per * (c->form == ROWS ? 32 * s->wide : c->form == DEPTH ? 1 : 16);
+}
+
+/* Loads of 16 bytes of a thread in a step. */
+static int loads_of(const shape *s, const choice *c) {
+  return c->form == TENSOR ? 2 * c->per : c->form == ROWS ? c->per * step_of(s, c) : c->per;
+}
+
+/* So much of k of S lies in shared memory at once, twice; 0: not even the least does. */
+static int chunk_of(const shape *s, const choice *c) {
+  const int least = step_of(s, c) * c->warps_k * c->ahead, unit = least < 64 ? 64 : least;
+  const int64_t share = (s->k + c->split - 1) / c->split, whole = (share + unit - 1) / unit;
+  const int one = c->cols * s->in * unit, fit = one >= SMALL_BYTES ? 1 : SMALL_BYTES / one;
+  return one > MOST_SMALL_BYTES ? 0 : unit * (int)(whole < fit ? whole : fit);
+}
+
+static int shared_bytes(const shape *s, const choice *c) {
+  const int small = 2 * (chunk_of(s, c) + (c->form == TENSOR ? 32 : 0)) * c->cols * s->in;
+  const int sums = c->warps_k * block_rows(s, c) * c->cols * s->sum;
+  return small > sums ? small : sums;
+}
+
+static int registers_of(const shape *s, const choice *c) {
+  const int sums = c->form == ROWS    ? c->per * s->wide * c->cols * s->sum / 4
+                   : c->form == DEPTH ? c->per * c->cols * s->sum / 4
+                                      : c->per * c->cols / 2;
+  const int wide = c->form == ROWS    ? s->half ? c->per * s->wide * step_of(s, c) : 4
+                   : c->form == DEPTH ? (c->per + 1) * s->wide * s->sum / 4
+                                      : 8;
+  return 44 + sums + wide + 4 * c->ahead * loads_of(s, c);
+}
+
+static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  if (c->form == ROWS ? s->large_k : !s->large_k) return false;
+  if (c->form == TENSOR && (!s->half || c->cols % 8)) return false;
+  if (c->form != TENSOR && c->cols > 16) return false;
+  const int warps = c->warps_m * c->warps_k, registers = registers_of(s, c);
+  if (warps > 16 || registers > 232 || registers * warps * 32 > 65536) return false;
+  if (c->split > 1 && machine->capability < 90) return false;
+  if (s->swapped ? (s->m + block_rows(s, c) - 1) / block_rows(s, c) > INT32_MAX / 8 : false) return false;
+  return chunk_of(s, c) > 0 && shared_bytes(s, c) <= machine->shared_bytes - 1024;
+}
+
+static double above(double x, double least) {
+  return x > least ? x : least;
+}
+
+/* Microseconds: memory, sums and shared memory beside each other, spread over the blocks as they fall on the processors,
+ * and what comes before and after. Figures of an H200; on others the order is much the same. */
+static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double cycle = 1.0 / 1700.0, processors = machine->processors;
+  const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = loads_of(s, c);
+  const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
+  const double blocks = tiles_m * tiles_n * c->split * (double)s->batch;
+  int resident = 65536 / (registers_of(s, c) * warps * 32);
+  const int by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024);
+  if (resident > by_shared) resident = by_shared;
+  if (resident > 64 / warps) resident = 64 / warps;
+  if (resident < 1) resident = 1;
+  const double mine = above(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
+  const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
+  const double uneven = whole / mine * (blocks < processors ? processors / blocks : 1.0);
+  const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
+  const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
+  const double small = tiles_m * tiles_n * c->cols * (double)s->k * s->in * (double)s->batch;
+  const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.8 * small) / (4.25e6 * (processors / 132.0));
+  const double products = tiles_m * rows * tiles_n * c->cols * (double)s->k * (double)s->batch / processors;
+  const double depth = (double)s->k / 32.0 / s->wide * tiles_m * rows * tiles_n * (double)s->batch / processors;
+  double sums, shared;
+  if (c->form == ROWS) {
+    sums = products / (s->sum == 8 ? 64.0 : 128.0) * 1.15;
+    shared = products / 32.0 / (c->per * s->wide) * s->sum / 16.0 * 3.0 + depth * 4.0;
+  } else if (c->form == DEPTH) {
+    sums = products / (s->sum == 8 ? 64.0 : 128.0) * (s->half ? 1.4 + 1.0 / c->per : 1.15);
+    shared = depth * 4.0 * (1.0 + (double)c->cols / c->per);
+  } else {
+    sums = products / 1024.0;
+    shared = depth * 4.0 * (1.0 + (double)c->cols / (16.0 * c->per));
+  }
+  const double compute = above(sums, shared) * cycle;
+  const double after = (double)rows * c->cols * (c->warps_k + c->split) / (warps * 32.0) * 3.0 * cycle;
+  const double each = 1.0 + after + (c->split > 1 ? 0.7 : 0.0); /* of a block */
+  return (above(memory, compute) + 0.15 * (memory < compute ? memory : compute)) * uneven + 0.5 +
+         each * (1.0 + 0.6 * (whole / busy - 1.0));
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char warps[24];
+  size_t at = 0;
+  *out = (at_configuration){""};
+  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
+         at_configuration_put_text(out, "form", forms[c->form]) && at_configuration_put(out, "columns", c->cols) &&
+         at_configuration_put(out, "per", c->per) && at_configuration_put_text(out, "warps", warps) &&
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "ahead", c->ahead);
+}
+
+static bool power_of_two(int x) {
+  return x > 0 && (x & (x - 1)) == 0;
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  char form[16];
+  at_configuration again;
+  *c = (choice){0};
+  if (!at_configuration_get_text(text, "form", form, sizeof form) || !at_gemm_number(text, "columns", 64, &c->cols) ||
+      !at_gemm_number(text, "per", 8, &c->per) || !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) ||
+      !at_gemm_number(text, "splitk", 8, &c->split) || !at_gemm_number(text, "ahead", 16, &c->ahead))
+    return false;
+  while (c->form < (int)AT_COUNT(forms) && strcmp(form, forms[c->form]) != 0) c->form++;
+  if (c->form == (int)AT_COUNT(forms) || c->warps_m > 16 || c->warps_k > 16) return false;
+  return power_of_two(c->cols) && power_of_two(c->per) && power_of_two(c->warps_m) && power_of_two(c->warps_k) &&
+         power_of_two(c->split) && power_of_two(c->ahead) && format(&again, c) && strcmp(again.text, text->text) == 0;
+}
+
+/* Adds c in its place by cost; the worst falls out. */
+static int insert(choice *list, int count, int most, const choice *c) {
+  int at = count;
+  while (at > 0 && list[at - 1].cost > c->cost) at--;
+  if (at >= most) return count;
+  const int kept = count < most ? count : most - 1;
+  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
+  list[at] = *c;
+  return kept + 1;
+}
+
+/* The least number of columns that a form computes at once and that holds n; the most it has where none does. */
+static int columns_of(const shape *s, int form) {
+  int cols = form == TENSOR ? 8 : 1;
+  const int most = form == TENSOR ? 64 : form == DEPTH ? 8 : 16;
+  while (cols < s->n && cols < most) cols *= 2;
+  return cols;
+}
+
+static int collect(const shape *s, const at_gemm_machine *machine, choice *list) {
+  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}, {8, 2}};
+  int count = 0;
+  for (int form = ROWS; form <= TENSOR; form++)
+    for (int cols = columns_of(s, form); cols >= 1; cols /= 2) {
+      if (2 * cols < columns_of(s, form)) break;
+      for (size_t w = 0; w < AT_COUNT(warps); w++)
+        for (int per = 1; per <= (form == DEPTH ? 8 : 2); per *= 2)
+          for (int split = 1; split <= 8; split *= 2)
+            for (int ahead = 1; ahead <= 8; ahead *= 2) {
+              choice c = {form, cols, per, warps[w][0], warps[w][1], split, ahead, 0.0};
+              if (!fits(s, &c, machine)) continue;
+              c.cost = cost_of(s, &c, machine);
+              count = insert(list, count, MOST_CHOICES, &c);
+            }
+    }
+  return count;
+}
+
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max) {
+  const shape s = shape_of(g);
+  choice list[MOST_CHOICES];
+  const int count = collect(&s, machine, list);
+  int given = 0;
+  for (int i = 0; i < count && given < max; i++)
+    if (format(&out[given], &list[i])) given++;
+  return given;
+}
+
+/* L is A and S is B, whichever they were. */
+static void swap(at_gemm_recipe *r, const shape *s) {
+  at_gemm_arguments *a = &r->arguments;
+  const at_gemm_arguments was = *a;
+  r->swapped = s->swapped;
+  if (!s->swapped) return;
+  a->lda = was.ldb, a->ldb = was.lda;
+  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
+  a->m = was.n, a->n = was.m;
+}
+
+static int small_grain(const at_gemm *g, const shape *s, const at_gemm_arguments *a) {
+  uint64_t bits = g->alignment | 16u;
+  if ((s->small_k ? s->n : s->k) > 1) bits |= (uint64_t)a->ldb;
+  if (s->batch > 1) bits |= (uint64_t)a->stride_b;
+  return (int)(bits & (~bits + 1));
+}
+
+static int large_grain(const at_gemm *g, const shape *s, const at_gemm_arguments *a) {
+  uint64_t bits = g->alignment | 16u;
+  if ((s->large_k ? s->m : s->k) > 1) bits |= (uint64_t)a->lda;
+  if (s->batch > 1) bits |= (uint64_t)a->stride_a;
+  return (int)(bits & (~bits + 1));
+}
+
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine, const at_configuration *text) {
+  const shape s = shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  at_gemm_recipe_start(out, g);
+  swap(out, &s);
+  at_gemm_define_add(out, "FORM", c.form);
+  at_gemm_define_add(out, "COLS", c.cols);
+  at_gemm_define_add(out, "PER", c.per);
+  at_gemm_define_add(out, "WARPS_M", c.warps_m);
+  at_gemm_define_add(out, "WARPS_K", c.warps_k);
+  at_gemm_define_add(out, "SPLIT", c.split);
+  at_gemm_define_add(out, "AHEAD", c.ahead);
+  at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
+  at_gemm_define_add(out, "BYTES_L", large_grain(g, &s, &out->arguments));
+  at_gemm_define_add(out, "BYTES_S", small_grain(g, &s, &out->arguments));
+  at_gemm_define_add(out, "SMALL_K", s.small_k);
+  at_gemm_define_add(out, "TURNED", s.swapped);
+  at_gemm_define_add(out, "READS_C", g->c != AT_C_NONE);
+  at_gemm_define_add(out, "RAGGED", (s.large_k ? s.k : s.m) % s.wide != 0);
+  at_gemm_define_add(out, "TAIL", c.form == ROWS && s.k % step_of(&s, &c) != 0);
+  const int rows = block_rows(&s, &c);
+  out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * c.split), (unsigned)s.batch,
+                                         (unsigned)((s.n + c.cols - 1) / c.cols)},
+                                .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
+                                .shared_bytes = (unsigned)shared_bytes(&s, &c)};
+  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  return true;
+}
+
+const at_gemm_kernels at_gemm_skinny_family = {
+    .name = "skinny",
+    .file = "skinny.cu",
+    .entry = "at_skinny",
+    .text = at_gemm_skinny_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};

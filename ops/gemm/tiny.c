@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tiny.c: the family of tiny.cuh: batches of products up to 64 x 64 x 64. */
+#include <string.h>
+
+#include "ops/gemm/kernel.h"
+
+#include "gemm_tiny_cuh.h"
+
+enum { MOST = 64, MOST_TEAMS = 15, MOST_CHOICES = 64 };
+
+/* A configuration, read. */
+typedef struct choice {
+  int tm, tn;  /* of D, by a thread; of halves by a warp */
+  int teams;   /* of a block */
+  int stages;  /* matrices that a team has in shared memory or on the way */
+  bool stays;  /* the grid stays and steps over the batch */
+  double cost; /* cycles of a processor that a matrix takes, by the model */
+} choice;
+
+/* A problem in the sizes that the kernel is made for. */
+typedef struct shape {
+  int m, n, k; /* rounded up */
+  int in, out; /* bytes of an element */
+  bool half;
+} shape;
+
+static int round_up(int64_t size, int least) {
+  static const int sizes[] = {8, 16, 32, 48, 64};
+  for (size_t i = 0; i < AT_COUNT(sizes); i++)
+    if (sizes[i] >= least && size <= sizes[i]) return sizes[i];
+  return 0;
+}
+
+static shape shape_of(const at_gemm *g) {
+  const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
+  const int least = half ? 16 : 8;
+  return (shape){.m = round_up(g->m, least),
+                 .n = round_up(g->n, least),
+                 .k = round_up(g->k, least),
+                 .in = (int)attune_dtype_size((attune_dtype)g->dtype),
+                 .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
+                 .half = half};
+}
+
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  return machine->capability >= 80 && g->m <= MOST && g->n <= MOST && g->k <= MOST && g->batch >= 2 &&
+         g->batch <= INT32_MAX / 2;
+}
+
+static int warps_of(const shape *s, const choice *c) {
+  const int tiles = (s->m / c->tm) * (s->n / c->tn);
+  return s->half ? tiles : (tiles + 31) / 32;
+}
+
+/* As at_pitch of tiny.cuh. */
+static int pitch(int bytes) {
+  return ((bytes + 15) / 16 | 1) * 16;
+}
+
+static int stage_bytes(const at_gemm *g, const shape *s) {
+  const int a = g->trans_a ? pitch(s->k * s->in) * s->m : pitch(s->m * s->in) * s->k;
+  const int b = g->trans_b ? pitch(s->n * s->in) * s->k : pitch(s->k * s->in) * s->n;
+  return a + b + (g->c != AT_C_NONE ? pitch(s->m * s->out) * s->n : 0);
+}
+
+static int shared_bytes(const at_gemm *g, const shape *s, const choice *c) {
+  return c->teams * (c->stages * stage_bytes(g, s) + pitch(s->m * s->out) * s->n);
+}
+
+static bool fits(const at_gemm *g, const shape *s, const choice *c, const at_gemm_machine *machine) {
+  if (s->m % c->tm || s->n % c->tn || c->teams > MOST_TEAMS) return false;
+  const int most = s->half ? 64 * 32 : s->in == 8 ? 32 : 64; /* of D in registers, of a warp or a thread */
+  if (c->tm * c->tn > most || (s->half && (c->tm % 16 || c->tn % 16)) || (!s->half && (c->tm > 8 || c->tn > 8)))
+    return false;
+  const int warps = warps_of(s, c);
+  return warps * c->teams <= 16 && warps <= 8 && shared_bytes(g, s, c) <= machine->shared_bytes;
+}
+
+/* Cycles of a processor for one matrix: memory at what a stream reaches, shared memory at 128 bytes, sums at 128 (f64: 64)
+ * a cycle. Too little in flight makes memory slow. Figures of an H200; on others the order is much the same. */
+static double cost_of(const at_gemm *g, const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double in = (double)((g->m + g->n) * g->k * s->in), out = (double)(g->m * g->n * s->out);
+  const double memory = (in + out * (g->c == AT_C_NONE ? 1.0 : 2.0)) / 18.5;
+  const int warps = warps_of(s, c), shared = shared_bytes(g, s, c);
+  int blocks = machine->shared_bytes / (shared + 1024);
+  if (blocks * warps * c->teams > 48) blocks = 48 / (warps * c->teams);
+  const double flight = (double)blocks * c->teams * in * (c->stages > 1 ? c->stages - 0.5 : 0.7) / 49152.0;
+  const double volume = (double)s->m * s->n * s->k;
+  double loads, sums;
+  if (s->half) {
+    loads = volume * 2.0 * (1.0 / c->tm + 1.0 / c->tn) / 128.0;
+    sums = volume / 1024.0;
+  } else {
+    loads = (double)warps * s->k * (c->tm + c->tn) * s->in / 16.0 * 3.0;
+    sums = (double)warps * s->k * c->tm * c->tn / (s->in == 8 ? 2.0 : 4.0) * 1.3;
+  }
+  const double copies = (2.0 * in + 2.0 * out) / 128.0, work = loads + copies > sums ? loads + copies : sums;
+  const double slow = flight < 1.0 ? memory / flight : memory;
+  return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * (c->stays ? 1.0 : 1.03);
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char tile[24];
+  size_t at = 0;
+  *out = (at_configuration){""};
+  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) && at_configuration_put_text(out, "tile", tile) &&
+         at_configuration_put(out, "teams", c->teams) && at_configuration_put(out, "stages", c->stages) &&
+         at_configuration_put_text(out, "grid", c->stays ? "stays" : "whole");
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  char grid[8];
+  at_configuration again;
+  *c = (choice){0};
+  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "teams", MOST_TEAMS, &c->teams) ||
+      !at_gemm_number(text, "stages", 4, &c->stages) || !at_configuration_get_text(text, "grid", grid, sizeof grid))
+    return false;
+  c->stays = strcmp(grid, "stays") == 0;
+  return format(&again, c) && strcmp(again.text, text->text) == 0;
+}
+
+/* Adds c in its place by cost; the worst falls out. */
+static int insert(choice *list, int count, int most, const choice *c) {
+  int at = count;
+  while (at > 0 && list[at - 1].cost > c->cost) at--;
+  if (at >= most) return count;
+  const int kept = count < most ? count : most - 1;
+  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
+  list[at] = *c;
+  return kept + 1;
+}
+
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max) {
+  static const int fma[][2] = {{2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 4}, {4, 8}, {8, 8}, {2, 1}},
+                   mma[][2] = {{16, 16}, {32, 16}, {16, 32}, {32, 32}, {64, 16}, {64, 32}, {48, 16}, {48, 32}};
+  static const int stages[] = {1, 2, 3}, threads[] = {128, 256};
+  const shape s = shape_of(g);
+  const int(*tiles)[2] = s.half ? mma : fma;
+  choice list[MOST_CHOICES];
+  int count = 0;
+  for (size_t t = 0; t < AT_COUNT(fma); t++)
+    for (size_t i = 0; i < AT_COUNT(stages); i++)
+      for (size_t h = 0; h < AT_COUNT(threads); h++) {
+        choice c = {.tm = tiles[t][0], .tn = tiles[t][1], .stages = stages[i], .stays = stages[i] > 1};
+        if (s.m % c.tm || s.n % c.tn) continue;
+        c.teams = threads[h] / (32 * warps_of(&s, &c));
+        if (c.teams < 1) c.teams = 1;
+        if (c.teams == 1 && h > 0 && warps_of(&s, &c) <= 4) continue;
+        if (c.teams > 8) c.teams = 8;
+        if (!fits(g, &s, &c, machine)) continue;
+        c.cost = cost_of(g, &s, &c, machine);
+        count = insert(list, count, MOST_CHOICES, &c);
+      }
+  int given = 0;
+  for (int i = 0; i < count && given < max; i++)
+    if (format(&out[given], &list[i])) given++;
+  return given;
+}
+
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine, const at_configuration *text) {
+  const shape s = shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(g, &s, &c, machine)) return false;
+  const bool reads_c = g->c != AT_C_NONE;
+  const int warps = warps_of(&s, &c);
+  const size_t in = (size_t)s.in, result = (size_t)s.out;
+  const int a = at_gemm_grain(g, in, at_gemm_cols_a(g), g->lda, g->stride_a),
+            b = at_gemm_grain(g, in, at_gemm_cols_b(g), g->ldb, g->stride_b),
+            d = at_gemm_grain(g, result, g->n, g->ldd, g->stride_d),
+            from_c = reads_c ? at_gemm_grain(g, result, g->n, g->ldc, g->stride_c) : 16;
+  at_gemm_recipe_start(out, g);
+  at_gemm_define_add(out, "M", s.m);
+  at_gemm_define_add(out, "N", s.n);
+  at_gemm_define_add(out, "K", s.k);
+  at_gemm_define_add(out, "TM", c.tm);
+  at_gemm_define_add(out, "TN", c.tn);
+  at_gemm_define_add(out, "WARPS", warps);
+  at_gemm_define_add(out, "TEAMS", c.teams);
+  at_gemm_define_add(out, "STAGES", c.stages);
+  at_gemm_define_add(out, "TRANS_A", g->trans_a);
+  at_gemm_define_add(out, "TRANS_B", g->trans_b);
+  at_gemm_define_add(out, "BYTES_A", a);
+  at_gemm_define_add(out, "BYTES_B", b);
+  at_gemm_define_add(out, "BYTES_C", from_c);
+  at_gemm_define_add(out, "BYTES_D", d);
+  at_gemm_define_add(out, "READS_C", reads_c);
+  at_gemm_define_add(out, "EXACT", g->m == s.m && g->n == s.n && g->k == s.k);
+  out->config = AT_JIT_ROW((unsigned)((g->batch + c.teams - 1) / c.teams), (unsigned)(32 * warps * c.teams));
+  out->config.shared_bytes = (unsigned)shared_bytes(g, &s, &c);
+  out->stays = c.stays;
+  return true;
+}
+
+const at_gemm_kernels at_gemm_tiny_family = {
+    .name = "tiny_batched",
+    .file = "tiny.cu",
+    .entry = "at_tiny",
+    .text = at_gemm_tiny_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};

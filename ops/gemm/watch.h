@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * watch.h: products while somebody watches the calls (src/watch.h). */
+#ifndef AT_GEMM_WATCH_H
+#define AT_GEMM_WATCH_H
+
+#include "ops/gemm/problem.h"
+#include "tuning/registry.h"
+
+/* Says that the product used its matrices. `swap`: A and B have changed places. `scaled`: only C and D were used. */
+void at_gemm_note(attune_stream *stream, const at_gemm *g, const at_gemm_operands *operands, bool swap, bool scaled);
+
+/* Runs the plan as the public calls do, and says what was run and what it used. */
+attune_status at_gemm_run_watched(const at_plan *plan, const at_gemm *g, const at_gemm_operands *operands,
+                                  attune_stream *stream, bool swap);
+
+#endif

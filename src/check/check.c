@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * check.c: the race check as the program sees it: switched on and off, and told of the program's own work. */
+#include <attune/check.h>
+
+#include "src/check/hooks.h"
+#include "src/settings.h"
+
+#define FAIL(...) at_fail(ATTUNE_INVALID_ARGUMENT, __VA_ARGS__)
+
+attune_status attune_set_race_check(int on, attune_race_fn fn, void *user) {
+  if (!on && (fn || user)) return FAIL("fn and user are given although on is 0; should be NULL");
+  (void)attune_device_count(); /* what the environment asks for comes first */
+  const attune_status status = at_check_switch(on != 0, fn, user);
+  at_memory_watch();
+  return status;
+}
+
+int attune_get_race_check(void) {
+  (void)attune_device_count();
+  return at_watched_races();
+}
+
+static attune_status check_use(const attune_use *use, int i) {
+  if ((int)use->access < ATTUNE_READS || use->access > ATTUNE_READS_AND_WRITES)
+    return FAIL("uses[%d].access is %d; should be reads (1), writes (2) or both (3)", i, (int)use->access);
+  if (!use->pointer && use->bytes > 0)
+    return FAIL("uses[%d].pointer is NULL; should point to %zu bytes", i, use->bytes);
+  if ((uintptr_t)use->pointer > UINTPTR_MAX - use->bytes || use->bytes > PTRDIFF_MAX)
+    return FAIL("uses[%d].bytes is %zu; should be what pointer points to", i, use->bytes);
+  return ATTUNE_OK;
+}
+
+attune_status attune_note_use(attune_stream *stream, const char *name, const attune_use *uses, int count) {
+  at_touch all[AT_WATCH_USES];
+  if (!name) return FAIL("name is NULL; should say what uses the memory");
+  if (count < 0 || count > AT_WATCH_USES) return FAIL("count is %d; should be from 0 to %d", count, AT_WATCH_USES);
+  if (!uses && count > 0) return FAIL("uses is NULL; should point to %d", count);
+  for (int i = 0; i < count; i++) {
+    attune_status status = check_use(&uses[i], i);
+    if (status != ATTUNE_OK) return status;
+    all[i] = (at_touch){.operand = uses[i].name ? uses[i].name : "",
+                        .data = uses[i].pointer,
+                        .element = uses[i].bytes,
+                        .reads = (uses[i].access & ATTUNE_READS) != 0,
+                        .writes = (uses[i].access & ATTUNE_WRITES) != 0};
+  }
+  if (at_watched_races()) at_watch_use(stream, name, all, count);
+  return ATTUNE_OK;
+}
+
+attune_status attune_note_wait(attune_stream *stream, attune_stream *other) {
+  if (!other) return FAIL("other is NULL; should be a stream");
+  struct at_capture *in = stream ? stream->capture : NULL;
+  if (in != other->capture)
+    return at_fail(ATTUNE_CAPTURING, "stream and other are not in one capture; should be, or in none");
+  if (at_watched_races()) at_check_wait(stream, other);
+  return ATTUNE_OK;
+}
+
+uint64_t attune_race_count(void) {
+  return at_check_count();
+}

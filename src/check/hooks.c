@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hooks.c: what the calls tell the race check (watch.h): who waits for whom, and who uses what. */
+#include "src/check/hooks.h"
+
+#include "src/check/kept.h"
+#include "src/check/report.h"
+#include "src/fork.h"
+#include "src/settings.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+atomic_uint at_watched_bits;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all of the check; held over fork */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static at_world main_world;
+static uint64_t epoch;       /* of the check: what was kept under another one is void */
+static uint64_t worlds_made; /* captures */
+static bool failed;          /* memory was short: to be told, and the check ends */
+
+static _Thread_local int quiet; /* this thread runs a function as work of a stream */
+
+static void before_fork(void *unused) {
+  (void)unused;
+  pthread_mutex_lock(&lock);
+}
+static void after_fork(void *unused, bool child) {
+  (void)unused;
+  (void)child;
+  pthread_mutex_unlock(&lock);
+}
+static void watch_fork(void) {
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
+  at_fork_watch_add(&watch);
+}
+
+/* False: this thread is not watched, or nothing is by now; the lock is not held then. */
+static bool enter(void) {
+  if (quiet) return false;
+  pthread_mutex_lock(&lock);
+  if (at_watched_races()) return true;
+  pthread_mutex_unlock(&lock);
+  return false;
+}
+
+static void leave(bool good) {
+  if (!good) {
+    failed = true;
+    atomic_fetch_and(&at_watched_bits, ~(unsigned)AT_WATCH_RACES);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void at_watch_tell(void) {
+  pthread_mutex_lock(&lock);
+  const bool ended = failed, waits = at_report_waits();
+  failed = false;
+  pthread_mutex_unlock(&lock);
+  if (waits) at_report_tell(&lock);
+  if (ended) at_log(ATTUNE_LOG_ERROR, "the race check ends: no memory for its notes");
+}
+
+attune_status at_check_switch(bool on, attune_race_fn fn, void *user) {
+  pthread_once(&fork_once, watch_fork);
+  pthread_mutex_lock(&lock);
+  atomic_fetch_and(&at_watched_bits, ~(unsigned)AT_WATCH_RACES);
+  bool good = true;
+  at_world_clear(&main_world);
+  if (on) {
+    epoch++;
+    failed = false;
+    at_report_begin(fn, user);
+    good = at_lines_begin();
+    if (good) atomic_fetch_or(&at_watched_bits, AT_WATCH_RACES);
+  }
+  pthread_mutex_unlock(&lock);
+  return good ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the race check");
+}
+
+uint64_t at_check_count(void) {
+  pthread_mutex_lock(&lock);
+  const uint64_t count = at_report_count();
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+void at_watch_start(void) {
+  if (at_settings_check_races()) (void)at_check_switch(true, NULL, NULL);
+}
+
+/* ---- the order of work ---- */
+
+/* The program captures its own stream: what runs when is not known. Without the lock, for it asks CUDA. */
+static bool is_foreign_capture(attune_stream *stream) {
+  return stream && !stream->owned && !stream->capture && at_stream_capturing(stream);
+}
+
+void at_watch_record(attune_event *event, attune_stream *stream) {
+  const bool foreign = !event->unwatched && is_foreign_capture(stream);
+  if (event->unwatched || !enter()) return;
+  at_line *line = at_lines_of(stream);
+  const at_clock *clock = line ? at_line_clock(line) : NULL;
+  at_mark *mark = event->watched ? event->watched : calloc(1, sizeof *mark);
+  event->watched = mark;
+  bool good = mark && clock;
+  if (good) {
+    mark->epoch = foreign ? 0 : epoch;
+    mark->world = line->world ? line->world->number : 0;
+    good = at_clock_copy(&mark->clock, clock);
+  }
+  leave(good);
+}
+
+static const at_mark *mark_of(const attune_event *event) {
+  const at_mark *mark = event->watched;
+  return mark && mark->epoch == epoch ? mark : NULL;
+}
+
+/* The stream is in the capture that the event lies in, now at the latest. Lock held. */
+static void join_capture(at_line *line, const attune_stream *stream) {
+  at_world *world = stream->capture ? at_kept_world(stream->capture->watched, epoch) : NULL;
+  if (line->world == world) return;
+  line->world = world;
+  line->captured.count = 0;
+}
+
+void at_watch_wait(attune_stream *stream, const attune_event *event) {
+  if (!enter()) return;
+  const at_mark *mark = mark_of(event);
+  at_line *line = mark ? at_lines_of(stream) : NULL;
+  if (line) join_capture(line, stream);
+  at_clock *clock = line ? at_line_clock(line) : NULL;
+  bool good = !mark || clock;
+  if (clock && mark->world == (line->world ? line->world->number : 0))
+    good = line == at_lines_host() ? at_lines_host_joins(&mark->clock) : at_clock_join(clock, &mark->clock);
+  leave(good);
+}
+
+void at_watch_reached(const attune_event *event) {
+  if (event->unwatched || !enter()) return;
+  const at_mark *mark = mark_of(event);
+  leave(!mark || mark->world != 0 || at_lines_host_joins(&mark->clock));
+}
+
+/* Lock held. What is in a capture has not run. */
+static bool host_waited(at_line *line) {
+  if (!line) return false;
+  if (line->world || line == at_lines_host()) return true;
+  const at_clock *clock = at_line_clock(line);
+  return clock && at_lines_host_joins(clock);
+}
+
+void at_watch_idle(attune_stream *stream) {
+  if (enter()) leave(host_waited(at_lines_of(stream)));
+}
+
+void at_watch_device_idle(const attune_device *device) {
+  if (!enter()) return;
+  bool good = true;
+  at_line *line = NULL;
+  for (uint32_t i = 1; good && (line = at_lines_at(i)) != NULL; i++)
+    if (line->device == device) good = host_waited(line);
+  leave(good);
+}
+
+void at_check_wait(attune_stream *stream, attune_stream *other) {
+  if (!enter()) return;
+  at_line *line = at_lines_of(stream), *waited = at_lines_of(other);
+  at_clock *clock = line && waited ? at_line_clock(line) : NULL;
+  const at_clock *from = clock ? at_line_clock(waited) : NULL;
+  bool good = from != NULL;
+  if (good && line != waited) good = line == at_lines_host() ? at_lines_host_joins(from) : at_clock_join(clock, from);
+  leave(good);
+}
+
+void at_watch_event_gone(attune_event *event) {
+  at_mark *mark = event->watched;
+  event->watched = NULL;
+  if (!mark) return;
+  at_clock_release(&mark->clock);
+  free(mark);
+}
+
+void at_watch_stream_gone(attune_stream *stream) {
+  if (enter()) {
+    at_lines_stream_gone(stream);
+    leave(true);
+  }
+}
+
+/* ---- functions that run as work ---- */
+
+typedef struct quiet_call {
+  attune_call_fn fn;
+  void *user;
+  struct quiet_call *captured; /* of those that replays run again, kept for good */
+} quiet_call;
+
+static void run_quiet(void *user) {
+  quiet_call *call = user;
+  const quiet_call c = *call;
+  if (!c.captured) free(call);
+  quiet++;
+  c.fn(c.user);
+  quiet--;
+}
+
+void at_watch_call(const attune_stream *stream, attune_call_fn *fn, void **user) {
+  static quiet_call first, *captured = &first; /* under the lock */
+  const bool again = stream->capture || is_foreign_capture((attune_stream *)(uintptr_t)stream);
+  quiet_call *call = enter() ? malloc(sizeof *call) : NULL;
+  if (!call) return;
+  *call = (quiet_call){*fn, *user, again ? captured : NULL};
+  if (again) captured = call;
+  leave(true);
+  *fn = run_quiet;
+  *user = call;
+}
+
+/* ---- the uses of memory ---- */
+
+static at_world *world_of(const at_line *line) {
+  return line->world ? line->world : &main_world;
+}
+
+static void describe(at_access *out, const at_line *line, const char *call) {
+  *out = (at_access){.line = line->index, .position = line->position};
+  (void)at_copy_text(out->call, sizeof out->call, call);
+  (void)at_copy_text(out->stream, sizeof out->stream, line->name);
+}
+
+void at_watch_use(attune_stream *stream, const char *call, const at_touch *uses, int count) {
+  at_access access;
+  if (is_foreign_capture(stream) || !enter()) return;
+  at_line *line = at_lines_of(stream);
+  bool good = line && at_line_step(line) > 0;
+  if (good) describe(&access, line, call);
+  for (int i = 0; i < count && good; i++) {
+    if (!at_span_make(&access.span, &uses[i])) continue;
+    access.reads = uses[i].reads;
+    access.writes = uses[i].writes;
+    (void)at_copy_text(access.operand, sizeof access.operand, uses[i].operand);
+    good = at_world_access(world_of(line), &access, line->world ? &line->captured : &line->now, at_report_add);
+  }
+  leave(good);
+  at_watch_tell();
+}
+
+void at_watch_alloc(attune_stream *stream, const void *pointer, size_t bytes) {
+  at_access access;
+  if (!enter()) return;
+  at_line *line = at_lines_of(stream);
+  bool good = line && at_line_step(line) > 0;
+  if (good) {
+    describe(&access, line, stream ? "attune_alloc" : "attune_pinned_alloc");
+    access.span = at_span_bytes((uintptr_t)pointer, bytes);
+    access.writes = access.allocates = true;
+    good = at_world_alloc(world_of(line), &access, stream ? line : NULL);
+  }
+  leave(good);
+}
+
+/* Memory that was allocated before a capture may be freed in it: it lies in what runs. */
+static at_world *world_with(at_line *line, const at_span *span) {
+  at_world *world = world_of(line);
+  return at_interval_find(world->allocations, span->start, span->end) ? world : &main_world;
+}
+
+void at_watch_free(const char *call, attune_stream *stream, const void *pointer, size_t bytes,
+                   attune_stream *const *after, int count) {
+  at_access access;
+  at_clock clock = {0};
+  if (!enter()) return;
+  at_line *line = at_lines_of(stream);
+  bool good = line != NULL;
+  if (good) {
+    describe(&access, line, call);
+    access.span = at_span_bytes((uintptr_t)pointer, bytes);
+    access.writes = access.frees = true;
+    at_world *world = world_with(line, &access.span);
+    for (int i = 0; i < count && good; i++) {
+      at_line *each = at_lines_of(after[i]);
+      const at_clock *own = each ? at_line_clock(each) : NULL;
+      good = own && at_clock_join(&clock, world->number == 0 ? &each->now : own);
+    }
+    if (good) at_world_free(world, &access, &clock, at_report_add);
+  }
+  at_clock_release(&clock);
+  leave(good);
+}
+
+/* ---- captures and graphs ---- */
+
+void at_watch_capture_begin(struct at_capture *capture, attune_stream *stream) {
+  if (!enter()) return;
+  at_line *line = at_lines_of(stream);
+  at_kept *kept = line ? at_kept_make(epoch, ++worlds_made) : NULL;
+  capture->watched = kept;
+  if (kept) join_capture(line, stream);
+  leave(kept != NULL);
+}
+
+void at_watch_capture_end(struct at_capture *capture, void **graph, bool keep) {
+  at_kept *kept = capture->watched;
+  capture->watched = NULL;
+  if (!kept) {
+    if (keep) at_watch_graph_gone(graph);
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  at_line *line = NULL;
+  if (kept->epoch == epoch)
+    for (uint32_t i = 1; (line = at_lines_at(i)) != NULL; i++)
+      if (line->world == &kept->world) line->world = NULL;
+  at_kept *old = keep ? *graph : kept;
+  if (keep) *graph = kept;
+  at_kept_release(old);
+  pthread_mutex_unlock(&lock);
+}
+
+void at_watch_graph_gone(void **graph) {
+  at_kept *kept = *graph;
+  if (!kept) return;
+  *graph = NULL;
+  pthread_mutex_lock(&lock);
+  at_kept_release(kept);
+  pthread_mutex_unlock(&lock);
+}
+
+static bool replay_one(at_line *line, const at_access *captured) {
+  at_access access = *captured;
+  size_t at = 0;
+  access.line = line->index;
+  access.position = line->position;
+  (void)at_copy_text(access.stream, sizeof access.stream, line->name);
+  (void)at_append(access.call, sizeof access.call, &at, "attune_graph_replay of %.34s", captured->call);
+  return at_world_access(&main_world, &access, &line->now, at_report_add);
+}
+
+/* The whole graph is one piece of the stream's work. */
+void at_watch_replay(void *const *graph, attune_stream *stream) {
+  at_kept *kept = *graph;
+  if (!kept || is_foreign_capture(stream) || !enter()) return;
+  at_line *line = at_lines_of(stream);
+  bool good = line && at_line_step(line) > 0;
+  at_interval *each = at_interval_find(kept->world.accesses, 0, UINTPTR_MAX);
+  for (; each && good; each = each->next) good = replay_one(line, (const at_access *)each);
+  for (each = kept->world.past; each && good; each = each->next) good = replay_one(line, (const at_access *)each);
+  leave(good);
+  at_watch_tell();
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * watch.h: what the calls tell whoever watches them: the race check (src/check/) and the names of calls for profilers
+ * (src/nvtx/). While nobody watches a call costs one load of `at_watched_bits`. The functions below are made by those who
+ * watch; they take a lock of their own, call nobody under it, and may be called under any other lock. */
+#ifndef AT_WATCH_H
+#define AT_WATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/backend.h"
+
+enum { AT_WATCH_RACES = 1, AT_WATCH_NAMES = 2, AT_WATCH_DIMS = 8, AT_WATCH_USES = 32 };
+
+extern atomic_uint at_watched_bits;
+
+AT_INLINE unsigned at_watched(void) {
+  return atomic_load_explicit(&at_watched_bits, memory_order_relaxed);
+}
+
+AT_INLINE bool at_watched_races(void) {
+  return AT_UNLIKELY((at_watched() & AT_WATCH_RACES) != 0);
+}
+
+/* Memory that a piece of work reads, writes or both: `element` bytes at `data`, and again at each sum of multiples
+ * of the steps. */
+typedef struct at_touch {
+  const char *operand; /* copied */
+  const void *data;
+  size_t element;
+  int dims;
+  int64_t counts[AT_WATCH_DIMS], steps[AT_WATCH_DIMS]; /* steps in bytes, of any sign */
+  bool reads, writes;
+} at_touch;
+
+/* Work that `stream` was given, by the public function or the name `call` (copied). NULL: the calling thread itself. May
+ * tell the program of races: no lock is held. */
+void at_watch_use(attune_stream *stream, const char *call, const at_touch *uses, int count);
+
+/* Plain memory, as a use. */
+static inline at_touch at_watch_bytes(const char *operand, const void *data, size_t bytes, bool writes) {
+  return (at_touch){.operand = operand, .data = data, .element = bytes, .reads = !writes, .writes = writes};
+}
+
+/* Events and waits that went well. `reached`: the calling thread saw that the event was reached; `idle`: that the
+ * stream's work is done; `device_idle`: that of all streams of the device. */
+void at_watch_record(attune_event *event, attune_stream *stream);
+void at_watch_wait(attune_stream *stream, const attune_event *event);
+void at_watch_reached(const attune_event *event);
+void at_watch_idle(attune_stream *stream);
+void at_watch_device_idle(const attune_device *device);
+void at_watch_event_gone(attune_event *event);
+void at_watch_stream_gone(attune_stream *stream); /* its work is done, or part of a capture */
+
+/* A function to be run as work of `stream`: what it calls is not watched. In place of fn and user give what comes back. */
+void at_watch_call(const attune_stream *stream, attune_call_fn *fn, void **user);
+
+/* Memory was handed out on `stream` (NULL: pinned memory), or is freed: it is used again after the work given so far to
+ * the streams `after`. Under the allocator's lock: at_watch_tell follows without it. */
+void at_watch_alloc(attune_stream *stream, const void *pointer, size_t bytes);
+void at_watch_free(const char *call, attune_stream *stream, const void *pointer, size_t bytes,
+                   attune_stream *const *after, int count);
+void at_watch_tell(void);
+
+/* A capture begins; it ends and its work is `graph`'s (or nobody's, `kept` false: dropped); a replay; a graph that has
+ * nothing any more. `capture` and `graph` are the places where the watcher keeps what it needs. */
+void at_watch_capture_begin(struct at_capture *capture, attune_stream *stream);
+void at_watch_capture_end(struct at_capture *capture, void **graph, bool kept);
+void at_watch_replay(void *const *graph, attune_stream *stream);
+void at_watch_graph_gone(void **graph);
+
+/* A range in a profiler's time line, of the calling thread: the call that it is in, if somebody wants names. end takes what
+ * name gave. */
+bool at_watch_name(const char *format, ...) AT_PRINTF(1, 2);
+void at_watch_name_end(bool named);
+void at_trace_begin(void); /* as at_watch_start, of the names */
+
+/* Starts what the environment asks for. Called once, when the devices are known. */
+void at_watch_start(void);
+
+/* src/memory/: every allocation of every device takes the slow path while somebody watches. */
+void at_memory_watch(void);
+
+#endif

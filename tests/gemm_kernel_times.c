@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gemm_kernel_times.c: times the configurations of attune's own GEMM kernels, for their models: cold operands that take
+ * turns, graphs of launches, the least and the median of some replays, beside the default's.
+ * Usage: gemm_kernel_times [NAME...]: of the shapes below those whose names begin so; ATTUNE_TEST_CONFIGURATIONS: how many
+ * of each (64), best guess first. */
+#include <attune/attune.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/gemm/kernel.h"
+#include "tests/check.h"
+
+enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
+static const double ROTATE_BYTES = 400e6;
+
+extern const at_implementation at_gemm_tiny_batched, at_gemm_skinny, at_gemm_cublas;
+
+typedef struct named {
+  const char *name;
+  attune_dtype dtype;
+  int ta, tb;
+  int64_t m, n, k, batch;
+} named;
+
+static const named shapes[] = {
+    {"f32_bmm_tiny", ATTUNE_F32, 0, 0, 16, 16, 16, 16384},  {"f16_bmm_tiny", ATTUNE_F16, 0, 0, 32, 32, 32, 16384},
+    {"bmm_small", ATTUNE_BF16, 0, 0, 64, 64, 64, 4096},     {"f32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
+    {"f64_skinny", ATTUNE_F64, 0, 0, 4096, 16, 4096, 1},    {"decode1_qkv", ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1},
+    {"decode8_o", ATTUNE_BF16, 1, 0, 4096, 8, 4096, 1},     {"decode16_up", ATTUNE_BF16, 1, 0, 28672, 16, 4096, 1},
+    {"decode32_down", ATTUNE_BF16, 1, 0, 4096, 32, 14336, 1}, {"decode64_o", ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1},
+    {"b_f32_64", ATTUNE_F32, 0, 0, 64, 64, 64, 4096},       {"b_f64_32", ATTUNE_F64, 0, 0, 32, 32, 32, 4096},
+    {"b_f32_tn24", ATTUNE_F32, 1, 0, 24, 24, 24, 8192},     {"b_f16_tt48", ATTUNE_F16, 1, 1, 48, 48, 48, 4096},
+    {"s_f32_t8", ATTUNE_F32, 1, 0, 4096, 8, 4096, 1},       {"s_f32_gemv", ATTUNE_F32, 0, 0, 8192, 1, 8192, 1},
+    {"s_f32_gemv_t", ATTUNE_F32, 1, 0, 8192, 1, 8192, 1},   {"s_f64_t4", ATTUNE_F64, 1, 0, 4096, 4, 4096, 1},
+    {"s_bf16_n1", ATTUNE_BF16, 0, 0, 8192, 1, 8192, 1},     {"s_bf16_n8", ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1},
+    {"s_f32_m4", ATTUNE_F32, 0, 0, 4, 4096, 4096, 1},       {"s_bf16_small", ATTUNE_BF16, 1, 0, 1024, 4, 1024, 1},
+};
+
+static attune_device *device;
+static attune_stream *stream;
+
+typedef struct memory {
+  char *a, *b, *d;
+  int64_t a_bytes, b_bytes, d_bytes;
+  int sets;
+} memory;
+
+static int by_size(const void *x, const void *y) {
+  const double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+/* Microseconds a launch: least and median. */
+static bool time_plan(const at_plan *plan, const memory *m, double *least, double *median) {
+  at_graph *graph = NULL;
+  attune_event *begin = NULL, *end = NULL;
+  double us[REPLAYS];
+  OK(attune_event_create(&begin, device));
+  OK(attune_event_create(&end, device));
+  OK(device->backend->capture_begin(stream));
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < m->sets && status == ATTUNE_OK; i++) {
+    at_gemm_operands o = {.alpha = 1.0, .a = m->a + i * m->a_bytes, .b = m->b + i * m->b_bytes, .d = m->d + i * m->d_bytes};
+    status = plan->launch(plan, &o, stream);
+  }
+  OK(device->backend->capture_end(stream, &graph));
+  for (int i = 0; i < REPLAYS && status == ATTUNE_OK; i++) {
+    OK(attune_event_record(begin, stream));
+    OK(device->backend->graph_launch(graph, stream));
+    OK(attune_event_record(end, stream));
+    status = attune_stream_synchronize(stream);
+    double elapsed = 0.0;
+    if (status == ATTUNE_OK) OK(attune_event_elapsed_ns(&elapsed, begin, end));
+    us[i] = elapsed / 1e3 / m->sets;
+  }
+  device->backend->graph_destroy(graph);
+  attune_event_destroy(begin);
+  attune_event_destroy(end);
+  if (status != ATTUNE_OK) return false;
+  qsort(us, REPLAYS, sizeof *us, by_size);
+  *least = us[0], *median = us[REPLAYS / 2];
+  return true;
+}
+
+static void time_one(const at_implementation *implementation, const at_configuration *configuration, const at_gemm *g,
+                     const memory *m, const char *name, double bytes) {
+  at_plan *plan = NULL;
+  double least = 0.0, median = 0.0;
+  if (at_plan_create(&plan, &at_gemm_op, implementation, configuration, g, device) != ATTUNE_OK ||
+      !time_plan(plan, m, &least, &median))
+    printf("%s | %s | %s | FAILED %s\n", name, implementation->name, configuration->text, attune_last_message());
+  else
+    printf("%s | %s | %s | %.2f | %.2f | %.0f GB/s\n", name, implementation->name, configuration->text, least, median,
+           bytes / least / 1e3);
+  fflush(stdout);
+  if (plan) at_plan_destroy(plan);
+}
+
+static void time_shape(const named *s, int most) {
+  static at_configuration list[ROOM];
+  const at_implementation *const all[] = {&at_gemm_cublas, &at_gemm_tiny_batched, &at_gemm_skinny};
+  const int64_t in = (int64_t)attune_dtype_size(s->dtype);
+  at_gemm g = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
+  g.dtype = g.dtype_out = (uint8_t)s->dtype;
+  g.trans_a = (uint8_t)s->ta, g.trans_b = (uint8_t)s->tb, g.alignment = 128;
+  g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = g.m;
+  if (g.batch > 1) g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_d = g.m * g.n;
+  memory m = {.a_bytes = (g.m * g.k * g.batch * in + 511) / 256 * 256,
+              .b_bytes = (g.n * g.k * g.batch * in + 511) / 256 * 256,
+              .d_bytes = (g.m * g.n * g.batch * in + 511) / 256 * 256};
+  const double bytes = (double)(g.m * g.k + g.n * g.k + g.m * g.n) * (double)(g.batch * in);
+  m.sets = (int)(ROTATE_BYTES / (double)(m.a_bytes + m.b_bytes + m.d_bytes)) + 1;
+  if (m.sets > MOST_SETS) m.sets = MOST_SETS;
+  if (m.sets < 2) m.sets = 2;
+  OK(attune_alloc((void **)&m.a, stream, (size_t)(m.a_bytes * m.sets)));
+  OK(attune_alloc((void **)&m.b, stream, (size_t)(m.b_bytes * m.sets)));
+  OK(attune_alloc((void **)&m.d, stream, (size_t)(m.d_bytes * m.sets)));
+  attune_generator *generator = NULL;
+  OK(attune_generator_create(&generator, 5));
+  OK(attune_random_normal(generator, stream, m.a, s->dtype, (size_t)(m.a_bytes * m.sets / in), 0.0, 1.0));
+  OK(attune_random_normal(generator, stream, m.b, s->dtype, (size_t)(m.b_bytes * m.sets / in), 0.0, 1.0));
+  for (size_t i = 0; i < AT_COUNT(all); i++) {
+    if (!all[i]->supports(&g, device)) continue;
+    int count = all[i]->configurations(&g, device, list, ROOM);
+    if (count > most) count = most;
+    if (all[i]->prepare_many) all[i]->prepare_many(&g, device, list, count);
+    for (int c = 0; c < count; c++) time_one(all[i], &list[c], &g, &m, s->name, bytes);
+  }
+  attune_generator_destroy(generator);
+  OK(attune_free(m.a, stream));
+  OK(attune_free(m.b, stream));
+  OK(attune_free(m.d, stream));
+  OK(attune_stream_synchronize(stream));
+}
+
+int main(int argc, char **argv) {
+  const char *given = getenv("ATTUNE_TEST_CONFIGURATIONS");
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+    puts("skipped: no CUDA device");
+    return 77;
+  }
+  if (attune_stream_create(&stream, device) != ATTUNE_OK) return 1;
+  for (size_t i = 0; i < AT_COUNT(shapes); i++) {
+    bool wanted = argc < 2;
+    for (int a = 1; a < argc; a++) wanted = wanted || strncmp(shapes[i].name, argv[a], strlen(argv[a])) == 0;
+    if (wanted) time_shape(&shapes[i], given ? atoi(given) : 64);
+  }
+  attune_stream_destroy(stream);
+  return 0;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_cuda_kernels.c: attune's own GEMM kernels on a GPU: sizes, transposes, dtypes, leading dimensions, strides,
+ * addresses, C and kinds of data, drawn and compared with sums on the CPU; NaN and infinities; the same bits each time;
+ * graphs. Exits 77 where there is no GPU. ATTUNE_TEST_PROBLEMS: problems of each family (160). */
+#include <attune/attune.h>
+
+#include "tests/check.h"
+
+#include <stdio.h>
+
+#include "ops/gemm/kernel.h"
+#include "tests/cuda_gemm.h"
+#include "tuning/verify.h"
+
+enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
+
+extern const at_implementation at_gemm_tiny_batched, at_gemm_skinny;
+
+static attune_device *device;
+static attune_stream *stream;
+static at_random *data;
+static int problems = 160;
+
+static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32},   {ATTUNE_F64, ATTUNE_F64},  {ATTUNE_F16, ATTUNE_F16},
+                                        {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
+
+static int draw(int count) {
+  return (int)((random_bits() >> 20) % (uint64_t)count);
+}
+
+/* What all problems have in common; `number` walks through dtypes and transposes. */
+static shape common(int number) {
+  shape s = {.dtype = kinds[number % 6][0], .dtype_out = kinds[number % 6][1], .ta = number / 6 % 2, .tb = number / 12 % 2};
+  s.gap = draw(2) ? 0 : 1 + draw(9);
+  s.shift = draw(2) ? 0 : draw(9);
+  s.c = (at_gemm_c)draw(3);
+  s.alpha = draw(2) ? 1.0 : -1.5;
+  s.beta = s.c == AT_C_NONE || draw(3) == 0 ? 0.0 : draw(2) ? 0.75 : 1.0;
+  s.data = draw(DATA_KINDS);
+  if (s.dtype == ATTUNE_F16) s.data = draw(3); /* wide is too wide */
+  return s;
+}
+
+static void draw_batch(shape *s, int most) {
+  s->batch = 1 + draw(most);
+  s->step = draw(2) ? 0 : draw(20);
+  s->share_a = draw(6) == 0;
+  s->share_b = draw(6) == 0;
+  s->share_c = draw(6) == 0;
+}
+
+static shape tiny_shape(int number) {
+  shape s = common(number);
+  const int side = number % 64 + 1;
+  s.m = draw(3) ? 1 + draw(64) : side;
+  s.n = draw(3) ? 1 + draw(64) : side;
+  s.k = draw(3) ? 1 + draw(64) : side;
+  if (draw(3) == 0) s.m = s.n = s.k = 8 << draw(4);
+  draw_batch(&s, s.m * s.n * s.k > 50000 ? 12 : 60);
+  if (s.batch < 2) s.batch = 2;
+  return s;
+}
+
+static shape skinny_shape(int number) {
+  shape s = common(number);
+  const int small = draw(2) ? 1 + draw(16) : number % 64 + 1, large = draw(4) ? 1 + draw(700) : 1 + draw(5000);
+  s.k = draw(4) ? 1 + draw(900) : 16 * draw(200) + 16;
+  const bool across = draw(2);
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  if (large <= 64 && s.k <= 64) s.k += 64;
+  draw_batch(&s, draw(3) ? 1 : 4);
+  return s;
+}
+
+/* A family's problems, BATCH at a time, whose kernels are compiled beside each other. */
+typedef struct group {
+  shape shapes[BATCH];
+  at_gemm problems[BATCH];
+  at_configuration tried[BATCH][TRIED];
+  at_jit_request requests[BATCH * TRIED];
+  int counts[BATCH], count, made;
+} group;
+
+static void add_problem(group *all, const at_gemm_kernels *family, const shape *s) {
+  static at_configuration list[ROOM];
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  const int i = all->count++;
+  at_gemm *g = &all->problems[i];
+  all->shapes[i] = *s;
+  set_problem(g, s);
+  assert_true(family->supports(g, &machine));
+  const int count = family->candidates(g, &machine, list, ROOM);
+  assert_true(count > 0);
+  for (int t = 0; t < TRIED && t < count; t++) {
+    at_gemm_recipe recipe;
+    char *text = NULL;
+    all->tried[i][all->counts[i]++] = list[t == 0 ? 0 : draw(count)];
+    assert_true(family->recipe(&recipe, g, &machine, &all->tried[i][t]));
+    OK(at_gemm_text(&text, family, &recipe));
+    all->requests[all->made++].source = (at_kernel_source){family->file, text, family->entry, NULL};
+  }
+}
+
+static void close_group(group *all) {
+  for (int i = 0; i < all->made; i++) {
+    at_jit_release(all->requests[i].kernel);
+    free((char *)(uintptr_t)all->requests[i].source.text);
+  }
+}
+
+static int wrong;
+
+static void one_run(gemm_case *t, const at_implementation *implementation, const at_configuration *configuration) {
+  at_plan *plan = NULL;
+  const at_gemm *g = &t->g;
+  char what[640];
+  snprintf(what, sizeof what, "%s %s:%s %c%c %lldx%lldx%lld batch %lld ld %lld,%lld,%lld align %d c %d alpha %g beta %g data %d \"%.192s\"",
+           implementation->name, attune_dtype_name((attune_dtype)g->dtype), attune_dtype_name((attune_dtype)g->dtype_out),
+           g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n', (long long)g->m, (long long)g->n, (long long)g->k,
+           (long long)g->batch, (long long)g->lda, (long long)g->ldb, (long long)g->ldd, g->alignment, g->c, t->s.alpha,
+           t->s.beta, t->s.data, configuration->text);
+  const attune_status made = at_plan_create(&plan, &at_gemm_op, implementation, configuration, g, device);
+  if (made != ATTUNE_OK) fail_msg("%s: %s", what, attune_last_message());
+  assert_true(reset_output(t));
+  const attune_status status = plan->launch(plan, &t->operands, stream);
+  if (status != ATTUNE_OK) fail_msg("%s: %s", what, attune_last_message());
+  const double error = output_error(t);
+  if (attune_stream_synchronize(stream) != ATTUNE_OK) fail_msg("%s: %s", what, attune_last_message());
+  if (!(error <= 1.0)) {
+    print_message("%s: error %g of what is allowed\n", what, error);
+    wrong++;
+  }
+  at_plan_destroy(plan);
+}
+
+static void drawn_problems(const at_gemm_kernels *family, const at_implementation *implementation, shape (*next)(int)) {
+  int runs = 0;
+  wrong = 0;
+  for (int first = 0; first < problems; first += BATCH) {
+    static group all;
+    memset(&all, 0, sizeof all);
+    for (int i = first; i < first + BATCH && i < problems; i++) {
+      const shape s = next(i);
+      add_problem(&all, family, &s);
+    }
+    at_jit_get_all(all.requests, all.made, device);
+    for (int i = 0; i < all.count; i++) {
+      gemm_case t;
+      assert_true(make_case(&t, &all.shapes[i], stream));
+      for (int j = 0; j < all.counts[i]; j++, runs++) one_run(&t, implementation, &all.tried[i][j]);
+      free_case(&t);
+    }
+    close_group(&all);
+  }
+  print_message("%s: %d runs, %d wrong\n", implementation->name, runs, wrong);
+  assert_int_equal(wrong, 0);
+}
+
+static void tiny_is_right(void **state) {
+  (void)state;
+  drawn_problems(&at_gemm_tiny_family, &at_gemm_tiny_batched, tiny_shape);
+}
+
+static void skinny_is_right(void **state) {
+  (void)state;
+  drawn_problems(&at_gemm_skinny_family, &at_gemm_skinny, skinny_shape);
+}
+
+/* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
+static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
+  for (int i = 0; i < count; i++) {
+    const shape s = next(i);
+    static at_configuration list[ROOM];
+    at_gemm g;
+    at_verifier *verifier = NULL;
+    set_problem(&g, &s);
+    OK(at_verifier_create(&verifier, &at_gemm_op, &g, stream, data));
+    assert_true(implementation->configurations(&g, device, list, ROOM) > 0);
+    at_plan *plan = NULL;
+    double error = 0.0;
+    OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &g, device));
+    const attune_status status = at_verifier_check(verifier, plan, &error);
+    if (status != ATTUNE_OK)
+      fail_msg("%s \"%s\" %lldx%lldx%lld: %s", implementation->name, list[0].text, (long long)g.m, (long long)g.n,
+               (long long)g.k, attune_last_message());
+    at_plan_destroy(plan);
+    at_verifier_destroy(verifier);
+  }
+}
+
+static void special_values_are_kept(void **state) {
+  (void)state;
+  verified(&at_gemm_tiny_batched, tiny_shape, 48);
+  verified(&at_gemm_skinny, skinny_shape, 48);
+}
+
+/* The same bits in RUNS runs, in a graph too. */
+static void repeats(const at_implementation *implementation, const shape *s) {
+  static at_configuration list[ROOM];
+  gemm_case t;
+  at_plan *plan = NULL;
+  at_graph *graph = NULL;
+  assert_true(make_case(&t, s, stream));
+  assert_true(implementation->configurations(&t.g, device, list, ROOM) > 0);
+  OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t.g, device));
+  unsigned char *first = malloc(t.d.bytes), *again = malloc(t.d.bytes);
+  assert_true(first && again);
+  OK(device->backend->capture_begin(stream));
+  const attune_status captured = plan->launch(plan, &t.operands, stream);
+  OK(device->backend->capture_end(stream, &graph));
+  OK(captured);
+  for (int i = 0; i < RUNS; i++) {
+    assert_true(reset_output(&t));
+    if (i % 2)
+      OK(device->backend->graph_launch(graph, stream));
+    else
+      OK(plan->launch(plan, &t.operands, stream));
+    OK(attune_copy(stream, i ? again : first, t.d.device, t.d.bytes));
+    OK(attune_stream_synchronize(stream));
+    if (i > 0) assert_memory_equal(first, again, t.d.bytes);
+  }
+  device->backend->graph_destroy(graph);
+  at_plan_destroy(plan);
+  free(first);
+  free(again);
+  free_case(&t);
+}
+
+static void the_same_bits_each_time(void **state) {
+  (void)state;
+  repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
+  repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
+  repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_skinny, &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
+}
+
+int main(void) {
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+    puts("skipped: no CUDA device");
+    return 77;
+  }
+  if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
+  if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tiny_is_right),
+      cmocka_unit_test(skinny_is_right),
+      cmocka_unit_test(special_values_are_kept),
+      cmocka_unit_test(the_same_bits_each_time),
+  };
+  const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  at_random_destroy(data);
+  attune_stream_destroy(stream);
+  return failures;
+}

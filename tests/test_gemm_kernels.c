@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_gemm_kernels.c: attune's own GEMM kernels compile for every architecture that we care for, without spilling: the
+ * configurations that a search can choose, of many problems. Needs no GPU. One in turn; with ATTUNE_TEST_ALL all of them on
+ * each architecture. */
+#include "tests/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/gemm/kernel.h"
+
+static const struct {
+  const char *name;
+  at_gemm_machine machine;
+} targets[] = {{"sm_80", {80, 108, 163 * 1024}},
+               {"sm_90a", {90, 132, 227 * 1024}},
+               {"sm_100", {100, 148, 227 * 1024}},
+               {"sm_120", {120, 170, 99 * 1024}}};
+
+static int spilled;
+
+/* Registers; 0 when this compiler does not know the architecture. */
+static int compile(const at_gemm_kernels *family, const at_gemm_recipe *recipe, size_t target, const char *what) {
+  char *text = NULL, *report = NULL;
+  at_architecture architecture;
+  at_kernel_code code = {NULL, 0};
+  OK(at_gemm_text(&text, family, recipe));
+  const at_kernel_source source = {.file = family->file, .text = text, .entry = family->entry};
+  snprintf(architecture.name, sizeof architecture.name, "%s", targets[target].name);
+  const attune_status status = at_kernel_compile(&code, &source, &architecture, &report);
+  free(text);
+  if (status == ATTUNE_UNSUPPORTED) return 0;
+  if (status != ATTUNE_OK) fail_msg("%s for %s: %s", what, targets[target].name, attune_last_message());
+  for (const char *at = report; at && (at = strstr(at, "bytes spill stores")); at++)
+    if (at[-2] != '0' || at[-3] != ' ') {
+      print_message("%s for %s spills: %.24s\n", what, targets[target].name, at - 8);
+      spilled++;
+    }
+  const char *used = report ? strstr(report, "Used ") : NULL;
+  const int registers = used ? atoi(used + 5) : 1;
+  free(report);
+  at_kernel_code_free(&code);
+  return registers;
+}
+
+static at_gemm problem_of(attune_dtype in, attune_dtype out, int ta, int tb, int64_t m, int64_t n, int64_t k,
+                          int64_t batch, at_gemm_c c, int alignment) {
+  at_gemm g = {.m = m, .n = n, .k = k, .batch = batch, .dtype = (uint8_t)in, .dtype_out = (uint8_t)out};
+  g.trans_a = (uint8_t)ta, g.trans_b = (uint8_t)tb, g.c = (uint8_t)c, g.alignment = (uint8_t)alignment;
+  g.workspace_cap = ATTUNE_WORKSPACE_DEFAULT;
+  g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = m, g.ldc = c ? m : 0;
+  if (batch > 1) g.stride_a = m * k, g.stride_b = k * n, g.stride_d = m * n, g.stride_c = c ? m * n : 0;
+  return g;
+}
+
+static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32},   {ATTUNE_F64, ATTUNE_F64},
+                                        {ATTUNE_F16, ATTUNE_F16},   {ATTUNE_BF16, ATTUNE_BF16},
+                                        {ATTUNE_BF16, ATTUNE_F32}};
+static const int64_t tiny_sizes[][3] = {{8, 8, 8},    {16, 16, 16}, {32, 32, 32}, {48, 48, 48}, {64, 64, 64},
+                                        {15, 33, 63}, {64, 16, 8},  {16, 64, 64}, {3, 5, 7}};
+static const int64_t skinny_sizes[][3] = {{4096, 1, 4096}, {4096, 3, 4096}, {4096, 16, 4096}, {2, 4096, 4096},
+                                          {8, 4096, 14336}, {4096, 64, 4096}, {33, 1001, 1003}, {999, 5, 77}};
+
+typedef struct counts {
+  int problems, kernels, registers;
+} counts;
+
+static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int every, counts *n) {
+  enum { ROOM = 64 };
+  static at_configuration list[ROOM];
+  for (size_t t = 0; t < AT_COUNT(targets); t++) {
+    const at_gemm_machine *machine = &targets[t].machine;
+    if (!family->supports(g, machine)) continue;
+    const int count = family->candidates(g, machine, list, ROOM);
+    char what[512];
+    n->problems++;
+    for (int i = 0; i < count; i++) {
+      at_gemm_recipe recipe;
+      assert_true(family->recipe(&recipe, g, machine, &list[i]));
+      snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->name,
+               attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n', (long long)g->m,
+               (long long)g->n, (long long)g->k, g->alignment, list[i].text);
+      static unsigned turn;
+      if (every > 1 && turn++ % (unsigned)every != 0) continue;
+      const int registers = compile(family, &recipe, t, what);
+      n->kernels++;
+      if (getenv("ATTUNE_TEST_VERBOSE")) print_message("%s %s: %d registers\n", targets[t].name, what, registers);
+      if (registers > n->registers) n->registers = registers;
+      if (registers * (int)recipe.config.block[0] > 65536) fail_msg("%s takes %d registers", what, registers);
+    }
+  }
+}
+
+static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes)[3], size_t count, int every) {
+  counts n = {0};
+  for (size_t d = 0; d < AT_COUNT(kinds); d++)
+    for (size_t s = 0; s < count; s++)
+      for (int t = 0; t < 4; t++) {
+        const int64_t *size = sizes[s];
+        const at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], 100,
+                                     (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
+        one_problem(family, &g, every, &n);
+      }
+  print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels, n.registers);
+  assert_true(n.kernels > 5);
+  assert_int_equal(spilled, 0);
+}
+
+static int every(int usual) {
+  const char *given = getenv("ATTUNE_TEST_EVERY");
+  return getenv("ATTUNE_TEST_ALL") ? 1 : given ? atoi(given) : usual;
+}
+
+static void tiny_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_tiny_family, tiny_sizes, AT_COUNT(tiny_sizes), every(1499));
+}
+
+static void skinny_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), every(2499));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(skinny_kernels)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
