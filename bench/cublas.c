@@ -2,6 +2,9 @@
  * cublas.c: cuBLAS for a problem, and samples of calls that are replayed as graphs. */
 #include "bench/cublas.h"
 
+#include <cublasLt.h>
+#include <stdio.h>
+
 #include "bench/tool.h"
 
 void bench_cuda_must(cudaError_t error, const char *what) {
@@ -37,6 +40,15 @@ const void *bench_cublas_zero(const attune_gemm_problem *g) {
   static const double zero = 0.0;
   static const float zero_f32 = 0.0f;
   return g->dtype == ATTUNE_F64 ? (const void *)&zero : &zero_f32;
+}
+
+void bench_cuda_libraries(char *out, size_t size) {
+  int runtime = 0, driver = 0;
+  const size_t blas = cublasLtGetVersion();
+  bench_cuda_must(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  bench_cuda_must(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  snprintf(out, size, "CUDA %d.%d, driver %d.%d, cuBLAS %zu.%zu.%zu", runtime / 1000, runtime % 1000 / 10,
+           driver / 1000, driver % 1000 / 10, blas / 10000, blas / 100 % 100, blas % 100);
 }
 
 cublasHandle_t bench_cublas_open(cudaStream_t stream, void *workspace, size_t bytes) {
@@ -96,4 +108,13 @@ double bench_between(cudaEvent_t start, cudaEvent_t stop) {
   bench_cuda_must(cudaEventSynchronize(stop), "cudaEventSynchronize");
   bench_cuda_must(cudaEventElapsedTime(&ms, start, stop), "cudaEventElapsedTime");
   return (double)ms * 1e6;
+}
+
+double bench_windows_time(const bench_windows *windows, unsigned *turn, cudaStream_t stream, cudaEvent_t start,
+                          cudaEvent_t stop) {
+  bench_windows_replay(windows, turn, stream);
+  bench_cuda_must(cudaEventRecord(start, stream), "cudaEventRecord");
+  bench_windows_replay(windows, turn, stream);
+  bench_cuda_must(cudaEventRecord(stop, stream), "cudaEventRecord");
+  return bench_between(start, stop);
 }

@@ -19,6 +19,9 @@ cublasComputeType_t bench_cublas_compute(const attune_gemm_problem *g);
 const void *bench_cublas_one(const attune_gemm_problem *g);
 const void *bench_cublas_zero(const attune_gemm_problem *g);
 
+/* "CUDA 13.0, driver 13.0, cuBLAS 13.1.0" */
+void bench_cuda_libraries(char *out, size_t size);
+
 /* A handle on the stream, with this workspace. */
 cublasHandle_t bench_cublas_open(cudaStream_t stream, void *workspace, size_t bytes);
 /* Partial sums in the output type are what strict forbids. */
@@ -45,5 +48,8 @@ void bench_windows_drop(bench_windows *windows);
 void bench_windows_replay(const bench_windows *windows, unsigned *turn, cudaStream_t stream);
 /* Nanoseconds between two events; waits for the second. */
 double bench_between(cudaEvent_t start, cudaEvent_t stop);
+/* Of one replay behind an untimed one, so that no launch cost shows. */
+double bench_windows_time(const bench_windows *windows, unsigned *turn, cudaStream_t stream, cudaEvent_t start,
+                          cudaEvent_t stop);
 
 #endif

@@ -149,11 +149,7 @@ static bool cuda_open(outside_side *side, const bench_problem *problem, bench_pl
 /* One replay between events behind an untimed one, so that no launch cost shows. */
 static double cuda_sample(outside_side *side, int way) {
   cuda_state *cuda = side->state;
-  bench_windows_replay(&cuda->ways[way], &cuda->turn, cuda->native);
-  bench_cuda_must(cudaEventRecord(cuda->start, cuda->native), "cudaEventRecord");
-  bench_windows_replay(&cuda->ways[way], &cuda->turn, cuda->native);
-  bench_cuda_must(cudaEventRecord(cuda->stop, cuda->native), "cudaEventRecord");
-  return bench_between(cuda->start, cuda->stop) / cuda->calls;
+  return bench_windows_time(&cuda->ways[way], &cuda->turn, cuda->native, cuda->start, cuda->stop) / cuda->calls;
 }
 
 static void cuda_explain(outside_side *side, attune_decision *out) {
@@ -184,16 +180,6 @@ static void cuda_end(outside_side *side) {
   free(cuda);
 }
 
-static void name_libraries(outside_side *side) {
-  int runtime = 0, driver = 0, version = 0;
-  cuda_state *cuda = side->state;
-  bench_cuda_must(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  bench_cuda_must(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-  bench_cublas_must(cublasGetVersion(cuda->blas, &version), "cublasGetVersion");
-  snprintf(side->libraries, sizeof side->libraries, "CUDA %d.%d, driver %d.%d, cuBLAS %d", runtime / 1000,
-           runtime % 1000 / 10, driver / 1000, driver % 1000 / 10, version);
-}
-
 void outside_cuda_open(outside_side *side, const outside_options *options) {
   cuda_state *cuda = calloc(1, sizeof *cuda);
   if (!cuda) bench_die("out of memory");
@@ -221,5 +207,5 @@ void outside_cuda_open(outside_side *side, const outside_options *options) {
   side->explain = cuda_explain;
   side->close = cuda_close;
   side->end = cuda_end;
-  name_libraries(side);
+  bench_cuda_libraries(side->libraries, sizeof side->libraries);
 }

@@ -50,6 +50,8 @@ void parts_add(attune_bench *bench, const part_case *c, const void *arg, size_t 
                                                            .tear_down = tear_down,
                                                            .arg = p,
                                                            .bytes = c->bytes,
+                                                           .flops = c->flops,
+                                                           .dtype = c->dtype,
                                                            .repeats = c->repeats,
                                                            .peer_of = c->peer_of}),
               name);
@@ -64,6 +66,7 @@ int main(int argc, char **argv) {
     parts_alloc(bench, device);
     parts_random(bench, device);
   }
+  parts_blocked(bench);
   parts_graph(bench);
   parts_hot(bench);
   parts_interpret(bench);

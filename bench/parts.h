@@ -15,7 +15,8 @@ typedef struct part_case {
   attune_device *device;      /* these as in attune_bench_case */
   attune_status (*set_up)(void *arg), (*run)(void *arg, attune_stream *stream);
   void (*tear_down)(void *arg);
-  double bytes;
+  double bytes, flops;
+  attune_dtype dtype;
   unsigned repeats;
   /* In place of `run`: called in `threads` threads at the same time, each on a CPU of its own where there are enough, or where
    * that is 0 once by the caller; false: it failed. */
@@ -27,6 +28,7 @@ typedef struct part_case {
 void parts_add(attune_bench *bench, const part_case *c, const void *arg, size_t size);
 
 void parts_alloc(attune_bench *bench, attune_device *device);
+void parts_blocked(attune_bench *bench);
 void parts_graph(attune_bench *bench);
 void parts_hot(attune_bench *bench);
 void parts_interpret(attune_bench *bench);

@@ -8,7 +8,6 @@
 #include "bench/peers_cuda.h"
 #include "bench/tool.h"
 
-#include <cublasLt.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -73,26 +72,24 @@ static bool queue_eager(bench_platform *platform, int index) {
   return good;
 }
 
-static bool queue_graph(bench_platform *platform, int index) {
+/* Eagerly: behind a gate, and behind one untimed turn. */
+static double eager_sample(bench_platform *platform, int index) {
   cuda_state *cuda = platform->state;
-  bench_windows_replay(&cuda->windows[index], &cuda->turn, cuda->stream);
-  return true;
-}
-
-static double cuda_sample(bench_platform *platform, int index) {
-  cuda_state *cuda = platform->state;
-  bool eager = platform->ways[index].note != NULL;
-  if (eager) {
-    atomic_store(&gate_open, 0);
-    bench_cuda_must(cudaLaunchHostFunc(cuda->stream, gate, NULL), "cudaLaunchHostFunc");
-  }
-  bool good = eager ? queue_eager(platform, index) : queue_graph(platform, index);
+  atomic_store(&gate_open, 0);
+  bench_cuda_must(cudaLaunchHostFunc(cuda->stream, gate, NULL), "cudaLaunchHostFunc");
+  bool good = queue_eager(platform, index);
   bench_cuda_must(cudaEventRecord(cuda->start, cuda->stream), "cudaEventRecord");
-  good = good && (eager ? queue_eager(platform, index) : queue_graph(platform, index));
+  good = good && queue_eager(platform, index);
   bench_cuda_must(cudaEventRecord(cuda->stop, cuda->stream), "cudaEventRecord");
   atomic_store(&gate_open, 1);
   const double ns = bench_between(cuda->start, cuda->stop);
   return good ? ns / cuda->calls : -1.0;
+}
+
+static double cuda_sample(bench_platform *platform, int index) {
+  cuda_state *cuda = platform->state;
+  if (platform->ways[index].note != NULL) return eager_sample(platform, index);
+  return bench_windows_time(&cuda->windows[index], &cuda->turn, cuda->stream, cuda->start, cuda->stop) / cuda->calls;
 }
 
 static void cuda_unready(bench_platform *platform) {
@@ -110,14 +107,6 @@ static void cuda_close(bench_platform *platform) {
   free(cuda);
 }
 
-static void name_libraries(bench_platform *platform) {
-  int runtime = 0;
-  size_t lt = cublasLtGetVersion();
-  bench_cuda_must(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  snprintf(platform->libraries, sizeof platform->libraries, "CUDA %d.%d, cuBLAS %zu.%zu.%zu", runtime / 1000,
-           runtime % 1000 / 10, lt / 10000, lt / 100 % 100, lt % 100);
-}
-
 void bench_cuda_open(bench_platform *platform) {
   cuda_state *cuda = calloc(1, sizeof *cuda);
   if (cuda == NULL) bench_die("out of memory");
@@ -129,7 +118,7 @@ void bench_cuda_open(bench_platform *platform) {
   bench_cuda_must(cudaEventCreate(&cuda->start), "cudaEventCreate");
   bench_cuda_must(cudaEventCreate(&cuda->stop), "cudaEventCreate");
   bench_check(attune_stream_wrap(&platform->stream, platform->device, cuda->stream), "attune_stream_wrap");
-  name_libraries(platform);
+  bench_cuda_libraries(platform->libraries, sizeof platform->libraries);
   platform->ways[platform->way_count++] = bench_attune_way();
   bench_cuda_peers_open(&cuda->peers, platform);
   size_t rotate = 2 * (size_t)properties.cache_bytes;

@@ -96,17 +96,17 @@ static bool libxsmm_enqueue(bench_platform *platform, bench_way *way, const benc
 }
 #endif
 
+/* Smaller products are one thread's on both sides. */
+static bool may_have_a_team(const attune_gemm_problem *g) {
+  return (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 24.0 * 24.0 * 24.0;
+}
+
 static bool host_ready(bench_platform *platform, int index, const bench_sets *sets, int calls) {
   (void)index;
   host_state *state = platform->state;
   state->set = &sets->items[0];
   state->calls = may_have_a_team(&platform->problem->gemm) ? calls : (calls + 19) / 20; /* few are disturbed */
   return true;
-}
-
-/* Smaller products are one thread's on both sides. */
-static bool may_have_a_team(const attune_gemm_problem *g) {
-  return (double)g->m * (double)g->n * (double)g->k * (double)g->batch > 24.0 * 24.0 * 24.0;
 }
 
 static double host_sample(bench_platform *platform, int index) {
