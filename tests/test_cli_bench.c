@@ -129,7 +129,8 @@ static void problems_and_suites(void **state) {
     assert_string_equal(text_of(one, "device"), "host");
     assert_true(json_number_value(json_object_get(json_object_get(one, "head"), "time_ns")) > 0);
     assert_true(json_number_value(json_object_get(one, "flops")) > 0);
-    assert_true(json_number_value(json_object_get(one, "of_roof")) > 0);
+    const json_t *share = json_object_get(one, "of_roof"); /* not known where a cache holds what memory would bind */
+    assert_true(json_is_null(share) || json_number_value(share) > 0);
   }
   json_decref(report);
   expect_run(0, "bench", workload, "--device", "host", "--cold", "--list");
