@@ -3,6 +3,7 @@
 #ifndef AT_BACKEND_H
 #define AT_BACKEND_H
 
+#include <attune/details.h>
 #include <attune/memory.h>
 #include <attune/telemetry.h>
 
@@ -40,6 +41,16 @@ typedef struct at_backend {
   void (*telemetry)(attune_device *device, attune_telemetry *out);
   attune_status (*profiler)(attune_device *device, bool start); /* of all devices of this kind. NULL: there is none */
   attune_status (*each_process)(attune_device *device, attune_device_process_fn fn, void *user);
+  /* Makes what the first work would make, and says whether there is a context. NULL: there is nothing to make. */
+  attune_status (*initialize)(attune_device *device);
+  bool (*is_initialized)(const attune_device *device);
+  /* See details.h; what is not known stays. NULL: nothing is, and there are no limits and attributes. */
+  attune_status (*details)(attune_device *device, attune_device_details *out);
+  attune_status (*attribute)(attune_device *device, int attribute, int *out);
+  attune_status (*get_limit)(attune_device *device, attune_limit limit, size_t *out);
+  attune_status (*set_limit)(attune_device *device, attune_limit limit, size_t bytes);
+  attune_status (*get_schedule)(attune_device *device, attune_schedule *out);
+  attune_status (*set_schedule)(attune_device *device, attune_schedule schedule);
   /* Its own libraries, besides those of the ops; the last return value of `fn`. */
   int (*each_library)(attune_library_fn fn, void *user);
 
@@ -135,7 +146,6 @@ struct attune_device {
   int ordinal; /* among its kind */
   int index;   /* among all devices of the process */
   char name[16];
-  uintptr_t alignment_bits; /* at_device_alignment, less one */
   char identity[64]; /* of the device itself, whatever its number in this process: a GPU's UUID, the host's boot */
   attune_device_properties properties;
   attune_stream *default_stream;
@@ -147,7 +157,7 @@ struct attune_device {
 /* Bytes of alignment from which on more makes no difference to the device's speed: a line of a GPU's L2 cache, a vector
  * of a CPU. */
 static inline int at_device_alignment(const attune_device *device) {
-  return (int)device->alignment_bits + 1;
+  return device->properties.kind == ATTUNE_DEVICE_HOST ? 16 : 128;
 }
 
 struct at_capture;   /* src/capture.h */

@@ -7,6 +7,7 @@
 #include "src/watch.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,13 +16,14 @@
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 static attune_device table[DEVICES_MAX]; /* constant after table_once, except default_stream (stream_open.c) */
 static int table_count;
+static atomic_int table_made;  /* 1 when build_table is done */
+static char absence[256];      /* why there is no cuda device; "" when there is one; constant after table_once */
 static char open_failure[256]; /* why the latest device that exists could not be opened; constant after table_once */
 
 static void add_device(const at_backend *backend, int ordinal) {
   attune_device *device = &table[table_count];
   *device = (attune_device){.backend = backend, .ordinal = ordinal, .index = table_count};
   device->properties.kind = backend->kind;
-  device->alignment_bits = backend->kind == ATTUNE_DEVICE_HOST ? 15 : 127;
   if (backend->kind == ATTUNE_DEVICE_HOST)
     (void)at_copy_text(device->name, sizeof device->name, backend->name);
   else
@@ -39,12 +41,20 @@ static void build_table(void) {
   at_exit_watch();
 #ifdef AT_WITH_CUDA
   int count = at_cuda_backend.count();
+  if (count == 0) (void)at_copy_text(absence, sizeof absence, attune_last_message());
   for (int i = 0; i < count && table_count < DEVICES_MAX - 1; i++) add_device(&at_cuda_backend, i);
+#else
+  (void)at_copy_text(absence, sizeof absence, "this attune was built without CUDA");
 #endif
   add_device(&at_host_backend, 0);
   at_watch_start();
   at_trace_begin();
   (void)at_message_settle(&kept, ATTUNE_OK);
+  atomic_store_explicit(&table_made, 1, memory_order_release);
+}
+
+int attune_is_initialized(void) {
+  return atomic_load_explicit(&table_made, memory_order_acquire);
 }
 
 int attune_device_count(void) {
@@ -81,9 +91,9 @@ static attune_status not_here(int64_t ordinal) {
   size_t at = 0;
   for (int i = 0; i < table_count; i++)
     if (!at_append(list, sizeof list, &at, "%s%s", i ? ", " : "", table[i].name)) break;
-  const char *open = open_failure[0] ? " (" : "", *close = open_failure[0] ? ")" : "";
-  return at_fail(ATTUNE_NOT_FOUND, "no device cuda:%lld here; devices: %s%s%s%s", (long long)ordinal, list, open,
-                 open_failure, close);
+  const char *why = absence[0] ? absence : open_failure;
+  return at_fail(ATTUNE_NOT_FOUND, "no device cuda:%lld here; devices: %s%s%s%s", (long long)ordinal, list,
+                 *why ? " (" : "", why, *why ? ")" : "");
 }
 
 attune_status attune_device_get(attune_device **out, const char *name) {
@@ -108,6 +118,15 @@ attune_status attune_device_get_properties(const attune_device *device, attune_d
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_device_properties");
   *out = device->properties;
   return ATTUNE_OK;
+}
+
+attune_status attune_device_initialize(attune_device *device) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  return device->backend->initialize ? device->backend->initialize(device) : ATTUNE_OK;
+}
+
+int attune_device_is_initialized(const attune_device *device) {
+  return device && (!device->backend->is_initialized || device->backend->is_initialized(device));
 }
 
 attune_status attune_device_synchronize(attune_device *device) {

@@ -146,7 +146,7 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   if (AT_LIKELY(!at_watched())) return graph->device->backend->graph_launch(graph->made, stream);
   const bool named = at_watch_name("attune_graph_replay %zu nodes", attune_graph_node_count(graph));
   status = graph->device->backend->graph_launch(graph->made, stream);
-  at_watch_name_end(named);
+  status = at_watch_end(named, stream, status);
   if (at_watched_races() && status == ATTUNE_OK) at_watch_replay(&graph->watched, stream);
   return status;
 }

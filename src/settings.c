@@ -131,6 +131,10 @@ static attune_status check_switch(const char *name, const char *on, const char *
   return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is \"%.100s\"; should be %s or %s", name, value, on, off);
 }
 
+const char *at_settings_visible_devices(void) {
+  return secure_getenv("CUDA_VISIBLE_DEVICES");
+}
+
 bool at_settings_check_races(void) {
   const char *value = variable("ATTUNE_CHECK");
   return value && strcmp(value, "races") == 0;

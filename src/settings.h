@@ -35,6 +35,9 @@ attune_status at_settings_meeting_places(at_meeting_places *out);
 /* ATTUNE_THREADS, the most threads of a team, into *out; 0 when unset. INVALID_ARGUMENT as at_settings_read. */
 attune_status at_settings_threads(int *out);
 
+/* CUDA_VISIBLE_DEVICES as it is, empty too; NULL: not set. Borrowed from the environment. */
+const char *at_settings_visible_devices(void);
+
 /* ATTUNE_CHECK is "races", and ATTUNE_NVTX is 1. at_settings_read refuses other words than these, and off and 0. */
 bool at_settings_check_races(void);
 bool at_settings_nvtx(void);

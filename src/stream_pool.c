@@ -58,6 +58,18 @@ static attune_status clamp(int *priority, attune_device *device) {
   return status;
 }
 
+attune_status attune_device_priority_range(attune_device *device, int *out_least, int *out_greatest) {
+  int least = 0, greatest = 0;
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (device->backend->stream_priorities) {
+    attune_status status = device->backend->stream_priorities(device, &least, &greatest);
+    if (status != ATTUNE_OK) return status;
+  }
+  if (out_least) *out_least = least;
+  if (out_greatest) *out_greatest = greatest;
+  return ATTUNE_OK;
+}
+
 /* The next slot, filled or not; a child of fork has none of its parent's. Under the lock. */
 static attune_stream **next_slot(pool *p) {
   const unsigned generation = at_fork_generation();

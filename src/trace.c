@@ -104,8 +104,22 @@ bool at_watch_name(const char *format, ...) {
   return true;
 }
 
-void at_watch_name_end(bool named) {
+attune_status at_watch_end(bool named, attune_stream *stream, attune_status status) {
   if (named) pop();
+  if (status != ATTUNE_OK || !(at_watched() & AT_WATCH_BLOCKING) || at_stream_capturing(stream)) return status;
+  return stream->device->backend->stream_synchronize ? stream->device->backend->stream_synchronize(stream) : status;
+}
+
+attune_status attune_set_launch_blocking(int on) {
+  if (on)
+    (void)atomic_fetch_or(&at_watched_bits, AT_WATCH_BLOCKING);
+  else
+    (void)atomic_fetch_and(&at_watched_bits, ~(unsigned)AT_WATCH_BLOCKING);
+  return ATTUNE_OK;
+}
+
+int attune_get_launch_blocking(void) {
+  return (at_watched() & AT_WATCH_BLOCKING) != 0;
 }
 
 void at_trace_begin(void) {

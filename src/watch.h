@@ -12,7 +12,7 @@
 
 #include "src/backend.h"
 
-enum { AT_WATCH_RACES = 1, AT_WATCH_NAMES = 2, AT_WATCH_DIMS = 8, AT_WATCH_USES = 32 };
+enum { AT_WATCH_RACES = 1, AT_WATCH_NAMES = 2, AT_WATCH_BLOCKING = 4, AT_WATCH_DIMS = 8, AT_WATCH_USES = 32 };
 
 extern atomic_uint at_watched_bits;
 
@@ -71,10 +71,11 @@ void at_watch_capture_end(struct at_capture *capture, void **graph, bool kept);
 void at_watch_replay(void *const *graph, attune_stream *stream);
 void at_watch_graph_gone(void **graph);
 
-/* A range in a profiler's time line, of the calling thread: the call that it is in, if somebody wants names. end takes what
- * name gave. */
+/* Before and after work is given to a stream: a range in a profiler's time line, of the calling thread, if somebody wants
+ * names; and if launches are to block, a wait for the work, whose status it then is. end takes what name gave, and the
+ * status of the giving. */
 bool at_watch_name(const char *format, ...) AT_PRINTF(1, 2);
-void at_watch_name_end(bool named);
+attune_status at_watch_end(bool named, attune_stream *stream, attune_status status);
 void at_trace_begin(void); /* as at_watch_start, of the names */
 
 /* Starts what the environment asks for. Called once, when the devices are known. */

@@ -43,6 +43,14 @@ EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long
   return 0;
 }
 
+#ifdef FAKE_DRIVER /* a libcuda.so.1 that is only looked for */
+EXPORT int cuInit(unsigned flags);
+EXPORT int cuInit(unsigned flags) {
+  (void)flags;
+  abort();
+}
+#endif
+
 #ifndef FAKE_OLD
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *count);
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *count) {

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -307,6 +308,53 @@ static void settings(void **state) {
   OK(attune_free(q, first));
 }
 
+static char warnings[1024];
+static int warning_count;
+static void keep_warning(void *user, attune_log_level level, const char *line) {
+  (void)user;
+  assert_int_equal(level, ATTUNE_LOG_WARNING);
+  snprintf(warnings, sizeof warnings, "%s", line);
+  warning_count++;
+}
+
+/* PyTorch's keys that change nothing are told once; they do not stop the others, and a wrong key is still one. */
+static void idle_keys_of_pytorch(void **state) {
+  (void)state;
+  attune_set_log(keep_warning, NULL, ATTUNE_LOG_WARNING);
+  OK(attune_memory_configure(host, "graph_capture_record_stream_reuse:True,roundup_power2_divisions:4"));
+  assert_int_equal(warning_count, 1);
+  assert_non_null(strstr(warnings, "graph_capture_record_stream_reuse is PyTorch's"));
+  OK(attune_memory_configure(host, "graph_capture_record_stream_reuse:False"));
+  assert_int_equal(warning_count, 1);
+  OK(attune_memory_configure(host, "release_lock_on_cudamalloc:True,pinned_use_cuda_host_register:True,"
+                                   "pinned_num_register_threads:8,pinned_use_background_threads:True,"
+                                   "pinned_reserve_segment_size_mb:0,pinned_max_cached_size_mb:1,"
+                                   "pinned_max_round_threshold_mb:1,throw_on_cudamalloc_oom:False"));
+  assert_int_equal(warning_count, 9);
+  FAILS(attune_memory_configure(host, "pinned_max_cached:1"), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(warning_count, 9);
+  void *p = take(first, 5000);
+  size_t bytes = 0;
+  OK(attune_memory_range(p, NULL, &bytes));
+  assert_int_equal(bytes, 5120);
+  OK(attune_free(p, first));
+  attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
+}
+
+/* Less than 20 MB, as people who use PyTorch have it. */
+static void small_large_segments(void **state) {
+  (void)state;
+  OK(attune_memory_empty_cache(host));
+  OK(attune_memory_configure(host, "expandable_segments:false,large_segment_size_mb:12"));
+  void *p = take(first, 2 * MIB);
+  assert_int_equal(statistics().reserved_bytes[0].current, 12 * MIB);
+  void *q = take(first, 9 * MIB);
+  assert_int_equal(statistics().reserved_bytes[0].current, 12 * MIB);
+  OK(attune_free(p, first));
+  OK(attune_free(q, first));
+  FAILS(attune_memory_configure(host, "large_segment_size_mb:1"), ATTUNE_INVALID_ARGUMENT);
+}
+
 static void without_a_cache(void **state) {
   (void)state;
   OK(attune_memory_configure(host, "backend:none"));
@@ -553,6 +601,8 @@ int main(void) {
       TEST(segments_grow_in_place),
       TEST(memory_that_cannot_go_back_stays),
       TEST(settings),
+      TEST(idle_keys_of_pytorch),
+      TEST(small_large_segments),
       TEST(without_a_cache),
       TEST(the_programs_allocator),
       TEST(pools_are_apart),

@@ -228,10 +228,35 @@ static int remove_folder(void **state) {
   return code;
 }
 
+/* A line for each device a round below a head, objects with --json, an end by its number or by Ctrl-C. */
+static void devices_are_watched(void **state) {
+  (void)state;
+  shell("$A devices --watch --rounds 3 --interval 0.01 | grep -c '^host  *[-0-9]'");
+  assert_string_equal(text, "3\n");
+  shell("$A devices --watch --rounds 1");
+  assert_int_equal(code, 0);
+  expect("device    busy  mem-busy    memory GiB");
+  shell("$A devices --watch --rounds 2 --interval 0.01 --json | grep -c '^{.*\"busy_percent\":.*\"slowdown\":.*}$'");
+  assert_true(strtol(text, NULL, 10) >= 2);
+  shell("$A devices --watch --interval 1000 > $D.out & p=$!; until grep -q ^host $D.out; do sleep 0.01; done; "
+        "kill -INT $p; wait $p; echo ended $?; rm $D.out");
+  assert_string_equal(text, "ended 0\n");
+  static const char *const wrong[] = {"--interval 1",         "--rounds 2",
+                                      "--watch --rounds 0",   "--watch --rounds 1.5",
+                                      "--watch --interval x", "--watch --problem 'gemm f32 nn 8x8x8'"};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    char line[200];
+    snprintf(line, sizeof line, "$A devices %s 2>&1", wrong[i]);
+    shell(line);
+    assert_int_equal(code, 2);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(tables_fit_the_terminal, fresh),
       cmocka_unit_test_setup(names_cannot_command_the_terminal, fresh),
+      cmocka_unit_test_setup(devices_are_watched, fresh),
       cmocka_unit_test_setup(accuracy_may_be_left_out, fresh),
       cmocka_unit_test_setup(row_major_is_shown_as_written, fresh),
       cmocka_unit_test(help_to_a_full_disk_fails),

@@ -58,7 +58,7 @@ static void next_call_works(void) {
 static int open_all(void **state) {
   (void)state;
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
-  other = (attune_device){.backend = host->backend, .index = 1, .alignment_bits = 15, .name = "other", .properties = host->properties};
+  other = (attune_device){.backend = host->backend, .index = 1, .name = "other", .properties = host->properties};
   if (attune_stream_create(&first, host) != ATTUNE_OK || attune_stream_create(&second, host) != ATTUNE_OK) return -1;
   return attune_stream_create(&elsewhere, &other) == ATTUNE_OK ? 0 : -1;
 }

@@ -49,17 +49,28 @@ static int tell(void) {
   return 0;
 }
 
+static int count(void) {
+  int found = -1;
+  const attune_status status = attune_cuda_count(&found);
+  printf("%s %d, initialized %d\n", attune_status_string(status), found, attune_is_initialized());
+  return 0;
+}
+
 /* ---- in the test ---- */
 
-static void expect(const char *folder, const char *variables, const char *words) {
+static void expect_of(const char *way, const char *folder, const char *variables, const char *words) {
   char command[2048], told[1024];
-  snprintf(command, sizeof command, "LD_LIBRARY_PATH='%s/%s' %s '%s' tell", FAKES, folder, variables, program);
+  snprintf(command, sizeof command, "LD_LIBRARY_PATH='%s/%s' %s '%s' %s", FAKES, folder, variables, program, way);
   FILE *from = popen(command, "r");
   assert_non_null(from);
   const size_t got = fread(told, 1, sizeof told - 1, from);
   told[got] = '\0';
   assert_int_equal(pclose(from), 0);
   assert_string_equal(told, words);
+}
+
+static void expect(const char *folder, const char *variables, const char *words) {
+  expect_of("tell", folder, variables, words);
 }
 
 #define HEAD "ready 1 count 2 uuid GPU-11111111-2222-3333-4444-555555555555 other 0\n"
@@ -109,10 +120,25 @@ static void errors_and_absence(void **state) {
     expect("nowhere", "", "ready 0 count -1 uuid none other 0\n");
 }
 
+/* Nothing of CUDA is started: the driver's only function would abort. */
+static void gpus_are_counted_without_cuda(void **state) {
+  (void)state;
+  expect_of("count", "nvml", "", "ok 2, initialized 0\n");
+  expect_of("count", "nvml", "CUDA_VISIBLE_DEVICES=1", "ok 1, initialized 0\n");
+  expect_of("count", "nvml", "CUDA_VISIBLE_DEVICES=", "ok 0, initialized 0\n");
+  expect_of("count", "nvml", "CUDA_VISIBLE_DEVICES=GPU-1", "ok 1, initialized 0\n");
+  expect_of("count", "nvml", "CUDA_VISIBLE_DEVICES=MIG-1", "unsupported 0, initialized 0\n");
+  expect_of("count", "nvml", "FAKE_NVML=refusing", "unsupported 0, initialized 0\n");
+  if (access("/usr/lib/x86_64-linux-gnu/libcuda.so.1", F_OK) != 0)
+    expect_of("count", "nvml_old", "", "ok 0, initialized 0\n");
+}
+
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "count") == 0) return count();
   if (argc == 2 && strcmp(argv[1], "tell") == 0) return tell();
   program = argv[0];
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_field), cmocka_unit_test(every_reason),
-                                     cmocka_unit_test(errors_and_absence)};
+                                     cmocka_unit_test(errors_and_absence),
+                                     cmocka_unit_test(gpus_are_counted_without_cuda)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

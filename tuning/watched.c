@@ -17,6 +17,5 @@ attune_status at_watched_launch(const at_plan *plan, const char *call, const voi
     named = at_watch_name("%s: %.500s, %s", call, problem, plan->implementation->name);
   }
   const attune_status status = plan->launch(plan, operands, stream);
-  at_watch_name_end(named);
-  return status;
+  return at_watch_end(named, stream, status);
 }

@@ -19,6 +19,9 @@
 extern "C" {
 #endif
 
+/* The value of a figure that nobody tells. */
+#define ATTUNE_NOT_KNOWN INT64_MIN
+
 /* The kinds of device. */
 typedef enum attune_device_kind { ATTUNE_DEVICE_HOST = 1, ATTUNE_DEVICE_CUDA = 2 } attune_device_kind;
 
@@ -35,6 +38,18 @@ typedef struct attune_device_properties {
   char features[128];   /* host: "avx2 fma f16c avx512f ..."; cuda: "sm_90" */
 } attune_device_properties;
 
+/* Nonzero: this library was built with CUDA. Starts nothing. Any thread. */
+ATTUNE_API int attune_built_with_cuda(void);
+
+/* How many GPUs this process could use into *out, as CUDA_VISIBLE_DEVICES leaves them, asked of NVML: CUDA's driver is
+ * not started, so a child of fork may still use CUDA. 0 in a build without CUDA and on a machine without a driver.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (there is a driver, but NVML does not tell; MIG devices). Any thread. */
+ATTUNE_API attune_status attune_cuda_count(int *out);
+
+/* Nonzero: this process has looked for devices by now, so CUDA's driver is started if there is one. The question itself
+ * starts nothing. Any thread. */
+ATTUNE_API int attune_is_initialized(void);
+
 /* The number of devices, at least 1: the host is always there. A machine without a CUDA driver has no cuda device; that
  * is not an error. Initialises the CUDA driver, creates no context. Any thread. */
 ATTUNE_API int attune_device_count(void);
@@ -49,6 +64,14 @@ ATTUNE_API attune_status attune_device_get(attune_device **out, const char *name
 
 /* "host" or "cuda:N". Borrowed; any thread; allowed in capture. NULL gives "none". */
 ATTUNE_API const char *attune_device_name(const attune_device *device);
+
+/* Makes now what the first work would make: on CUDA the context, and the cuBLAS handles of the default stream. A second
+ * call does nothing. Errors: INVALID_ARGUMENT, DEVICE_ERROR, OUT_OF_MEMORY, UNSUPPORTED (cuBLAS is not here; the context is
+ * made). Any thread that may use the default stream; not in capture. */
+ATTUNE_API attune_status attune_device_initialize(attune_device *device);
+
+/* Nonzero: the device has a context by now, whoever made it; the host always does. Creates none. Any thread. */
+ATTUNE_API int attune_device_is_initialized(const attune_device *device);
 
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_device_get_properties(const attune_device *device, attune_device_properties *out);

@@ -18,7 +18,7 @@
  *   Default true where the device has virtual memory.
  * - max_split_size_mb: blocks of this size and above are never split. Default: no such size.
  * - max_non_split_rounding_mb: how much larger than a request such a block may be. Default 20.
- * - large_segment_size_mb: what is taken from the device for a request of 1 to 10 MB. Default 20. Without expandable
+ * - large_segment_size_mb: what is taken from the device for a request of 1 to 10 MB, 2 or more. Default 20. Without expandable
  *   segments, a stream that holds more than 8 times as much takes an eighth of what it holds at a time, at most 64 MB,
  *   if the device has that much.
  * - roundup_power2_divisions: n, or [256:1,512:2,>:4]: sizes from that many MB on are rounded up to an n-th of a power
@@ -26,6 +26,8 @@
  * - garbage_collection_threshold: a fraction of the limit; above it unused segments are given back, the oldest first.
  *   Default: never.
  * - per_process_memory_fraction: how much of the device's memory may be taken. Default: all.
+ * - PyTorch's other keys (release_lock_on_cudamalloc, graph_capture_record_stream_reuse, throw_on_cudamalloc_oom and
+ *   those that begin with pinned_) are accepted and change nothing; the log has a warning, once for each.
  * - poison: true: freed memory is filled with 0xfa and, on the host, checked when it is used again. Default false.
  * - nvtx: true: tools that know NVTX's memory extension are told of segments and of what the program holds in them, so
  *   that compute-sanitizer finds a use after free inside the cache. Segments are then plain ones, every call takes the

@@ -49,6 +49,19 @@ ATTUNE_API attune_status attune_generator_create(attune_generator **out, uint64_
  * NULL does nothing. */
 ATTUNE_API void attune_generator_destroy(attune_generator *generator);
 
+/* The device's default generator into *out: made at the first call, in mode portable, with the seed of attune_seed_all or
+ * else PyTorch's, 67280421310721. It lets the parts of a program agree on one; attune itself never looks at it. Borrowed;
+ * never destroyed by the caller. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+ATTUNE_API attune_status attune_device_generator(attune_generator **out, attune_device *device);
+
+/* Sets the seed of every device's default generator, made by now or later, and its offset to 0. Errors: CAPTURING (a graph
+ * that one of them is registered with is being captured; that one keeps its seed). Any thread. */
+ATTUNE_API attune_status attune_seed_all(uint64_t seed);
+
+/* Sets the seed to a number of 53 bits from the system's source of random numbers, which also goes to *out_seed unless that
+ * is NULL, and the offset to 0. Errors: those of attune_generator_set_seed, IO_ERROR (the system gives none). */
+ATTUNE_API attune_status attune_generator_seed(attune_generator *generator, uint64_t *out_seed);
+
 /* Sets the seed, and the offset to 0. Errors of this and of the other setters: INVALID_ARGUMENT, CAPTURING (a graph
  * that the generator is registered with is being captured). Any thread. */
 ATTUNE_API attune_status attune_generator_set_seed(attune_generator *generator, uint64_t seed);

@@ -31,6 +31,11 @@ ATTUNE_API attune_stream *attune_stream_default(attune_device *device);
  * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_stream_from_pool(attune_stream **out, attune_device *device, int priority);
 
+/* The priorities that the device tells apart: *out_least is the normal one, 0, *out_greatest the most urgent, a lower
+ * number; both 0 where all are the same. Either may be NULL. Creates a context on CUDA. Errors: INVALID_ARGUMENT,
+ * DEVICE_ERROR. Any thread. */
+ATTUNE_API attune_status attune_device_priority_range(attune_device *device, int *out_least, int *out_greatest);
+
 /* The stream's priority: 0 is normal, lower is more urgent; 0 for NULL and for a stream of the program. */
 ATTUNE_API int attune_stream_priority(const attune_stream *stream);
 
@@ -158,6 +163,14 @@ ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
 
 /* The current setting. Any thread. */
 ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
+
+/* Nonzero: each call that gives work to a stream waits until it is done and returns what failed in it, so that an error is
+ * told by the call that made it. For the whole process, not in captures; off is the default. Unlike CUDA_LAUNCH_BLOCKING
+ * it concerns attune's calls only and may change at any time. The race check sees no order in these waits. Any thread. */
+ATTUNE_API attune_status attune_set_launch_blocking(int on);
+
+/* The current setting. Any thread. */
+ATTUNE_API int attune_get_launch_blocking(void);
 
 /* Nanoseconds from `start` to `stop` into *out_ns; resolution about 500 ns on CUDA, 1 ns on the host. Both must be
  * recorded. Errors: INVALID_ARGUMENT (not recorded, or without timing), NOT_READY (not reached), DEVICE_ERROR,

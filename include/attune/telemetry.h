@@ -13,9 +13,6 @@
 extern "C" {
 #endif
 
-/* The value of a figure that nobody tells. */
-#define ATTUNE_NOT_KNOWN INT64_MIN
-
 /* Bits of attune_telemetry.slowdown: why the clock is below its most. */
 enum {
   ATTUNE_SLOW_IDLE = 1,          /* nothing to do */

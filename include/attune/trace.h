@@ -40,10 +40,12 @@ ATTUNE_API attune_status attune_set_trace(int on);
 /* Whether they are on. Any thread. */
 ATTUNE_API int attune_get_trace(void);
 
-/* Begins and ends the stretch of the program that a profiler looks at, if it was told to wait for that (nsys profile
- * --capture-range=cudaProfilerApi; ncu --profile-from-start off): cudaProfilerStart and cudaProfilerStop. Errors:
- * UNSUPPORTED (there is no cuda device), DEVICE_ERROR. Any thread. */
+/* Begins the stretch of the program that a profiler looks at, if it was told to wait for that (nsys profile
+ * --capture-range=cudaProfilerApi; ncu --profile-from-start off): cudaProfilerStart. Errors: UNSUPPORTED (there is no cuda
+ * device), DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_profiler_start(void);
+
+/* Ends it: cudaProfilerStop. Errors and threads as above. */
 ATTUNE_API attune_status attune_profiler_stop(void);
 
 #ifdef __cplusplus

@@ -10,11 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without a driver or a device the runtime reports an error; here that is no device. */
+/* Without a driver or a device the runtime reports an error; here that is no device, and the message says why. */
 static int device_count(void) {
   int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return count;
   (void)cudaGetLastError();
+  if (error == cudaErrorInsufficientDriver)
+    (void)at_fail(ATTUNE_NOT_FOUND, "there is no CUDA driver, or it is older than %d.%d", CUDART_VERSION / 1000,
+                  CUDART_VERSION % 1000 / 10);
+  else
+    (void)at_fail(ATTUNE_NOT_FOUND, "CUDA's driver shows no GPU: %s",
+                  cudaGetErrorString(error ? error : cudaErrorNoDevice));
   return 0;
 }
 
@@ -163,6 +170,14 @@ const at_backend at_cuda_backend = {
     .clock_state = at_cuda_clock_state,
     .telemetry = at_cuda_telemetry,
     .profiler = at_cuda_profiler,
+    .initialize = at_cuda_initialize,
+    .is_initialized = at_cuda_is_initialized,
+    .details = at_cuda_details,
+    .attribute = at_cuda_attribute,
+    .get_limit = at_cuda_get_limit,
+    .set_limit = at_cuda_set_limit,
+    .get_schedule = at_cuda_get_schedule,
+    .set_schedule = at_cuda_set_schedule,
     .each_process = at_cuda_each_process,
     .each_library = at_nvrtc_each,
     .alloc = device_alloc,

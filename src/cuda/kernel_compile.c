@@ -39,6 +39,15 @@ const char *at_kernel_compiler(void) {
 }
 
 /* Machine code where the compiler knows the device, and PTX of the newest architecture that the device understands. */
+int at_architectures_known(int *out, int most) {
+  int known[ARCHITECTURES_MAX], count = 0;
+  if (at_nvrtc_open() != ATTUNE_OK) return 0;
+  if (at_nvrtc.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count > ARCHITECTURES_MAX) return 0;
+  if (at_nvrtc.nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS) return 0;
+  for (int i = 0; i < count && i < most; i++) out[i] = known[i];
+  return count;
+}
+
 int at_architectures(at_architecture out[2], int capability) {
   int known[ARCHITECTURES_MAX], count = 0, newest = 0, made = 0;
   if (at_nvrtc_open() != ATTUNE_OK) return 0;

@@ -28,6 +28,9 @@ typedef struct at_architecture {
  * there is no NVRTC). */
 int at_architectures(at_architecture out[2], int capability);
 
+/* The capabilities that this NVRTC knows (90 for 9.0), rising, into out[most]; their number, 0: there is no NVRTC. */
+int at_architectures_known(int *out, int most);
+
 /* Compiled code; at_kernel_code_free releases it. */
 typedef struct at_kernel_code {
   void *bytes;

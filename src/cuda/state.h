@@ -136,6 +136,18 @@ bool at_cuda_driver_call(void *out, const char *name);
 bool at_cuda_is_current(const attune_device *device);
 void at_cuda_remember_context(const attune_device *device);
 
+/* details.c */
+attune_status at_cuda_details(attune_device *device, attune_device_details *out);
+attune_status at_cuda_attribute(attune_device *device, int attribute, int *out);
+attune_status at_cuda_get_limit(attune_device *device, attune_limit limit, size_t *out);
+attune_status at_cuda_set_limit(attune_device *device, attune_limit limit, size_t bytes);
+
+/* start.c */
+attune_status at_cuda_initialize(attune_device *device);
+bool at_cuda_is_initialized(const attune_device *device);
+attune_status at_cuda_get_schedule(attune_device *device, attune_schedule *out);
+attune_status at_cuda_set_schedule(attune_device *device, attune_schedule schedule);
+
 /* profiler.c */
 attune_status at_cuda_profiler(attune_device *device, bool start);
 

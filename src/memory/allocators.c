@@ -35,6 +35,7 @@ at_allocator *at_allocator_of(attune_device *device) {
   made->common.references = 1;
   pthread_mutex_init(&made->lock, NULL);
   read_settings(made);
+  at_memory_options_tell();
   at_allocator_apply(made);
   allocator = at_memory_publish(made);
   if (allocator == made) return made;

@@ -86,7 +86,9 @@ attune_status attune_memory_configure(attune_device *device, const char *text) {
     allocator->options = next;
     at_allocator_apply(allocator);
   }
-  return leave(allocator, status);
+  status = leave(allocator, status);
+  at_memory_options_tell();
+  return status;
 }
 
 attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *own) {

@@ -3,6 +3,7 @@
  */
 #include "src/memory/options.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,43 @@ static attune_status read_backend(const setting *s) {
   return refuse(s, "caching or none");
 }
 
+/* Keys of PyTorch's allocator that change nothing here: a program's settings are to work as they are. */
+static const struct {
+  const char *key, *why;
+} idle_keys[] = {
+    {"release_lock_on_cudamalloc", "no lock is held while the device is asked"},
+    {"release_lock_on_hipmalloc", "no lock is held while the device is asked"},
+    {"graph_capture_record_stream_reuse", "in a capture, memory that other streams use waits for its end"},
+    {"throw_on_cudamalloc_oom", "a request that fails returns OUT_OF_MEMORY"},
+    {"pinned_use_cuda_host_register", "pinned memory is taken from CUDA"},
+    {"pinned_use_hip_host_register", "pinned memory is taken from CUDA"},
+    {"pinned_num_register_threads", "pinned memory is taken from CUDA"},
+    {"pinned_use_background_threads", "the calling thread looks whether pinned memory is free again"},
+    {"pinned_reserve_segment_size_mb", "no pinned memory is taken ahead"},
+    {"pinned_max_cached_size_mb", "all pinned memory is cached"},
+    {"pinned_max_round_threshold_mb", "pinned memory is rounded to a power of two"},
+};
+static atomic_uint idle_met, idle_told; /* bits by place in idle_keys */
+
+static bool is_idle(const char *key) {
+  for (size_t i = 0; i < AT_COUNT(idle_keys); i++) {
+    if (strcmp(key, idle_keys[i].key) != 0) continue;
+    atomic_fetch_or(&idle_met, 1u << i);
+    return true;
+  }
+  return false;
+}
+
+void at_memory_options_tell(void) {
+  if (atomic_load_explicit(&idle_met, memory_order_relaxed) == 0) return;
+  unsigned met = atomic_exchange(&idle_met, 0);
+  met &= ~atomic_fetch_or(&idle_told, met);
+  for (size_t i = 0; i < AT_COUNT(idle_keys); i++)
+    if (met >> i & 1)
+      at_log(ATTUNE_LOG_WARNING, "settings of the memory cache: %s is PyTorch's and changes nothing here: %s",
+             idle_keys[i].key, idle_keys[i].why);
+}
+
 static attune_status apply(setting *s) {
   at_memory_options *o = s->options;
   if (strcmp(s->key, "backend") == 0) return read_backend(s);
@@ -125,13 +163,14 @@ static attune_status apply(setting *s) {
   if (strcmp(s->key, "max_non_split_rounding_mb") == 0)
     return read_mb(s, &o->max_non_split_rounding, 21, "a whole number of MB above 20");
   if (strcmp(s->key, "large_segment_size_mb") == 0)
-    return read_mb(s, &o->large_segment, 20, "a whole number of MB from 20 on");
+    return read_mb(s, &o->large_segment, 2, "a whole number of MB from 2 on");
   if (strcmp(s->key, "roundup_power2_divisions") == 0) return read_divisions(s);
   if (strcmp(s->key, "garbage_collection_threshold") == 0) return read_fraction(s, &o->collect_above);
   if (strcmp(s->key, "per_process_memory_fraction") == 0) return read_fraction(s, &o->fraction);
   if (strcmp(s->key, "expandable_segments") == 0) return read_bool(s, &o->expandable);
   if (strcmp(s->key, "poison") == 0) return read_bool(s, &o->poison);
   if (strcmp(s->key, "nvtx") == 0) return read_bool(s, &o->nvtx);
+  if (is_idle(s->key)) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has no key \"%s\"; should be one of " KEYS, s->source, s->key);
 }
 

@@ -27,4 +27,7 @@ void at_memory_options_default(at_memory_options *out);
  * `name`, where the text is from; *out is then as before. */
 attune_status at_memory_options_parse(at_memory_options *out, const char *text, const char *name);
 
+/* Logs, once in a process, each key that was accepted and changes nothing. Without a lock. */
+void at_memory_options_tell(void);
+
 #endif

@@ -7,8 +7,8 @@
 /* Told to who watches: by its name, and when it went well what it uses. */
 static attune_status watched_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   const bool named = at_watch_name("attune_copy %zu bytes", bytes);
-  const attune_status status = stream->device->backend->copy(stream, destination, source, bytes);
-  at_watch_name_end(named);
+  attune_status status = stream->device->backend->copy(stream, destination, source, bytes);
+  status = at_watch_end(named, stream, status);
   const at_touch uses[] = {at_watch_bytes("destination", destination, bytes, true),
                            at_watch_bytes("source", source, bytes, false)};
   if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, "attune_copy", uses, 2);
@@ -17,8 +17,8 @@ static attune_status watched_copy(attune_stream *stream, void *destination, cons
 
 static attune_status watched_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
   const bool named = at_watch_name("attune_fill %zu bytes", bytes);
-  const attune_status status = stream->device->backend->fill(stream, destination, value, bytes);
-  at_watch_name_end(named);
+  attune_status status = stream->device->backend->fill(stream, destination, value, bytes);
+  status = at_watch_end(named, stream, status);
   const at_touch use = at_watch_bytes("destination", destination, bytes, true);
   if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, "attune_fill", &use, 1);
   return status;

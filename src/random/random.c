@@ -108,8 +108,8 @@ static attune_status run(attune_generator *generator, attune_stream *stream, at_
   const attune_dtype dtype = (attune_dtype)call->dtype;
   const char *name = name_of(call);
   const bool named = at_watch_name("%s %s %llu", name, attune_dtype_name(dtype), (unsigned long long)call->count);
-  const attune_status status = give(generator, stream, call);
-  at_watch_name_end(named);
+  attune_status status = give(generator, stream, call);
+  status = at_watch_end(named, stream, status);
   const at_touch use = at_watch_bytes("pointer", call->out, call->count * attune_dtype_size(dtype), true);
   if (at_watched_races() && status == ATTUNE_OK) at_watch_use(stream, name, &use, 1);
   return status;
