@@ -123,7 +123,10 @@ static void time_shape(const named *s, int most) {
   OK(attune_random_normal(generator, stream, m.b, s->dtype, (size_t)(m.b_bytes * m.sets / in), 0.0, 1.0));
   for (size_t i = 0; i < AT_COUNT(all); i++) {
     if (!all[i]->supports(&g, device)) continue;
-    int count = all[i]->configurations(&g, device, list, ROOM);
+    const at_gemm_machine machine = at_gemm_machine_of(device);
+    int count = i == 0   ? all[i]->configurations(&g, device, list, ROOM)
+                : i == 1 ? at_gemm_tiny_family.candidates(&g, &machine, list, ROOM, true)
+                         : at_gemm_skinny_family.candidates(&g, &machine, list, ROOM, true);
     if (count > most) count = most;
     if (all[i]->prepare_many) all[i]->prepare_many(&g, device, list, count);
     for (int c = 0; c < count; c++) time_one(all[i], &list[c], &g, &m, s->name, bytes);

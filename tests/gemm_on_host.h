@@ -96,6 +96,8 @@ template <class T> static T at_of_block(const T *p, unsigned rank) {
   return *(const T *)((const char *)host_rooms[rank] + ((const char *)p - (const char *)host_rooms[host_me->rank]));
 }
 
+static void at_begin() {}
+
 template <int BYTES> static void at_copy(char *to, const char *from, int valid) {
   if ((uintptr_t)to % BYTES || (valid && (uintptr_t)from % BYTES)) abort();
   if (BYTES == 2)

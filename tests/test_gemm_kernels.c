@@ -71,7 +71,7 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
   for (size_t t = 0; t < AT_COUNT(targets); t++) {
     const at_gemm_machine *machine = &targets[t].machine;
     if (!family->supports(g, machine)) continue;
-    const int count = family->candidates(g, machine, list, ROOM);
+    const int count = family->candidates(g, machine, list, ROOM, false);
     char what[512];
     n->problems++;
     for (int i = 0; i < count; i++) {

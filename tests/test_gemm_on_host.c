@@ -74,8 +74,8 @@ static shape skinny_shape(int number) {
 /* The macros that one kernel defines and the next defines anew. */
 static const char *const undefined[] = {
     "IN", "OUT", "M", "N", "K", "TM", "TN", "WARPS", "TEAMS", "STAGES", "TRANS_A", "TRANS_B", "BYTES_A", "BYTES_B", "BYTES_C",
-    "BYTES_D", "READS_C", "EXACT", "THREADS", "SIZE", "SIZE_D", "INNER_A", "OUTER_A", "INNER_B", "OUTER_B", "FORM", "COLS",
-    "PER", "WARPS_M", "WARPS_K", "SPLIT", "AHEAD", "CHUNK", "BYTES_L", "BYTES_S", "SMALL_K", "TURNED", "RAGGED", "TAIL", "STEP", "ALONG_K", "PITCH", "LINES", "CHUNK_ELEMENTS",
+    "BYTES_D", "READS_C", "EXACT", "STAYS", "PACKED_A", "PACKED_B", "PACKED_D", "THREADS", "SIZE", "SIZE_D", "INNER_A", "OUTER_A", "INNER_B", "OUTER_B", "FORM", "COLS",
+    "PER", "WARPS_M", "WARPS_K", "SPLIT", "AHEAD", "BLOCKS", "CHUNK", "BYTES_L", "BYTES_S", "SMALL_K", "TURNED", "RAGGED", "TAIL", "STEP", "ALONG_K", "PITCH", "LINES", "CHUNK_ELEMENTS",
     "WARP_ROWS", "LOADS", "BLOCK_ROWS", "STRIDE_K", "UNIT_K", "WIDE", "AT_INLINE", "at_load_large"};
 
 static void write_kernel(const job *j, int number) {
@@ -111,7 +111,7 @@ static void add(const at_gemm_kernels *family, const shape *s) {
   at_gemm g;
   set_problem(&g, s);
   if (!family->supports(&g, &machine)) return;
-  const int count = family->candidates(&g, &machine, list, ROOM);
+  const int count = family->candidates(&g, &machine, list, ROOM, draw(2));
   assert_true(count > 0);
   const bool any = draw(2);
   for (int tries = 0; tries < 500; tries++) {

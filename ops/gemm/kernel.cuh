@@ -121,6 +121,14 @@ AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
 /* ---- memory ---- */
 
 #ifndef AT_ON_HOST
+/* First of all: the kernel may have been started before the one in front of it was done, and lets the next one start. */
+AT_INLINE void at_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 AT_INLINE at_u32 at_shared(const void *p) {
   return (at_u32)__cvta_generic_to_shared(p);
 }
