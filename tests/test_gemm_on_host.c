@@ -75,7 +75,7 @@ static shape skinny_shape(int number) {
 static const char *const undefined[] = {
     "IN", "OUT", "M", "N", "K", "TM", "TN", "WARPS", "TEAMS", "STAGES", "TRANS_A", "TRANS_B", "BYTES_A", "BYTES_B", "BYTES_C",
     "BYTES_D", "READS_C", "EXACT", "STAYS", "PACKED_A", "PACKED_B", "PACKED_D", "THREADS", "SIZE", "SIZE_D", "INNER_A", "OUTER_A", "INNER_B", "OUTER_B", "FORM", "COLS",
-    "PER", "WARPS_M", "WARPS_K", "SPLIT", "AHEAD", "BLOCKS", "CHUNK", "BYTES_L", "BYTES_S", "SMALL_K", "TURNED", "RAGGED", "TAIL", "STEP", "ALONG_K", "PITCH", "LINES", "CHUNK_ELEMENTS",
+    "PER", "WARPS_M", "WARPS_K", "SPLIT", "AHEAD", "BLOCKS", "BOUNDS", "CHUNK", "BYTES_L", "BYTES_S", "SMALL_K", "TURNED", "RAGGED", "TAIL", "STEP", "ALONG_K", "PITCH", "LINES", "CHUNK_ELEMENTS",
     "WARP_ROWS", "LOADS", "BLOCK_ROWS", "STRIDE_K", "UNIT_K", "WIDE", "AT_INLINE", "at_load_large"};
 
 static void write_kernel(const job *j, int number) {

@@ -8,6 +8,8 @@
 
 enum { MOST = 64, MOST_CHOICES = 64, MOST_FEW = 8, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 8192, MOST_SMALL_BYTES = 65536 };
 
+static const double HOPELESS = 1.6; /* times the best guess: not tried */
+
 static const char *const forms[] = {"rows", "depth", "tensor"};
 
 /* A configuration, read. */
@@ -85,7 +87,7 @@ static int registers_of(const shape *s, const choice *c) {
   return (c->form == TENSOR || s->sum == 8 ? 60 : 44) + sums + wide + 4 * c->ahead * loads_of(s, c);
 }
 
-/* Blocks that a processor's registers hold: the compiler is told. */
+/* Blocks that a processor's registers hold. */
 static int resident_of(const shape *s, const choice *c) {
   const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
   const int blocks = 65536 / (registers * threads), most = 1536 / threads;
@@ -252,7 +254,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     if (!wide && count > MOST_FEW) count = MOST_FEW;
   }
   for (int i = 0; i < count && given < max; i++)
-    if (format(&out[given], &list[i])) given++;
+    if ((wide || list[i].cost < HOPELESS * list[0].cost) && format(&out[given], &list[i])) given++;
   return given;
 }
 
@@ -294,7 +296,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "WARPS_K", c.warps_k);
   at_gemm_define_add(out, "SPLIT", c.split);
   at_gemm_define_add(out, "AHEAD", c.ahead);
-  at_gemm_define_add(out, "BLOCKS", resident_of(&s, &c));
+  /* The compiler is told only where it would take more: told, it takes all that there is. */
+  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
   at_gemm_define_add(out, "BYTES_L", large_grain(g, &s, &out->arguments));
   at_gemm_define_add(out, "BYTES_S", small_grain(g, &s, &out->arguments));

@@ -93,7 +93,8 @@ static double cost_of(const at_gemm *g, const shape *s, const choice *c, const a
   }
   const double copies = (2.0 * in + 2.0 * out) / 128.0, work = loads + copies > sums ? loads + copies : sums;
   const double slow = flight < 1.0 ? memory / flight : memory;
-  return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * (c->stays ? 1.04 : 1.0);
+  const double few = blocks > 0 ? 0.6 / (blocks * warps * c->teams) : 1.0; /* warps: one waits while another works */
+  return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * ((c->stays ? 1.04 : 1.0) + few);
 }
 
 static bool format(at_configuration *out, const choice *c) {
@@ -147,7 +148,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
         if (c.teams == 1 && h > 0 && warps_of(&s, &c) <= 4) continue;
         if (c.teams > 8) c.teams = 8;
         if (!fits(g, &s, &c, machine)) continue;
-        if (!wide && (h > 0 || c.stages > 2) && count > 0) continue;
+        if (!wide && (c.stages > 2 || (h > 0 && c.stages > 1))) continue;
         c.cost = cost_of(g, &s, &c, machine);
         count = insert(list, count, most, &c);
       }
