@@ -207,8 +207,15 @@ static const choice few[] = {
     {TENSOR, 0, 2, 8, 1, 2, 2, 0},  {TENSOR, 0, 1, 1, 4, 1, 2, 0}, {TENSOR, 0, 1, 4, 1, 1, 2, 0}, {TENSOR, 0, 1, 8, 1, 4, 4, 0},
 };
 
+static bool same(const choice *a, const choice *b) {
+  return a->form == b->form && a->cols == b->cols && a->per == b->per && a->warps_m == b->warps_m &&
+         a->warps_k == b->warps_k && a->split == b->split && a->ahead == b->ahead;
+}
+
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
+  for (int i = 0; i < count; i++)
+    if (same(&list[i], &c)) return count;
   c.cost = cost_of(s, &c, machine);
   return insert(list, count, most, &c);
 }

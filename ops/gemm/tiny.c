@@ -139,19 +139,22 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   choice list[MOST_CHOICES];
   int count = 0;
   for (size_t t = 0; t < AT_COUNT(fma); t++)
-    for (size_t i = 0; i < AT_COUNT(stages); i++)
+    for (size_t i = 0; i < AT_COUNT(stages); i++) {
+      int last = 0; /* teams */
       for (size_t h = 0; h < AT_COUNT(threads); h++) {
         choice c = {.tm = tiles[t][0], .tn = tiles[t][1], .stages = stages[i], .stays = stages[i] > 1};
         if (s.m % c.tm || s.n % c.tn) continue;
         c.teams = threads[h] / (32 * warps_of(&s, &c));
         if (c.teams < 1) c.teams = 1;
-        if (c.teams == 1 && h > 0 && warps_of(&s, &c) <= 4) continue;
         if (c.teams > 8) c.teams = 8;
+        if (h > 0 && c.teams == last) continue;
+        last = c.teams;
         if (!fits(g, &s, &c, machine)) continue;
         if (!wide && (c.stages > 2 || (h > 0 && c.stages > 1))) continue;
         c.cost = cost_of(g, &s, &c, machine);
         count = insert(list, count, most, &c);
       }
+    }
   int given = 0;
   for (int i = 0; i < count && given < max; i++)
     if (format(&out[given], &list[i])) given++;
