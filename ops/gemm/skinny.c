@@ -304,7 +304,7 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "SPLIT", c.split);
   at_gemm_define_add(out, "AHEAD", c.ahead);
   /* The compiler is told only where it would take more: told, it takes all that there is. */
-  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
+  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
   at_gemm_define_add(out, "BYTES_L", large_grain(g, &s, &out->arguments));
   at_gemm_define_add(out, "BYTES_S", small_grain(g, &s, &out->arguments));
