@@ -21,8 +21,9 @@ static attune_stream *stream;
 static at_random *data;
 static int problems = 160;
 
-static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32},   {ATTUNE_F64, ATTUNE_F64},  {ATTUNE_F16, ATTUNE_F16},
-                                        {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
+static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F64, ATTUNE_F64},
+                                        {ATTUNE_F16, ATTUNE_F16}, {ATTUNE_BF16, ATTUNE_BF16},
+                                        {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
 static int draw(int count) {
   return (int)((random_bits() >> 20) % (uint64_t)count);
@@ -30,7 +31,8 @@ static int draw(int count) {
 
 /* What all problems have in common; `number` walks through dtypes and transposes. */
 static shape common(int number) {
-  shape s = {.dtype = kinds[number % 6][0], .dtype_out = kinds[number % 6][1], .ta = number / 6 % 2, .tb = number / 12 % 2};
+  shape s = {
+      .dtype = kinds[number % 6][0], .dtype_out = kinds[number % 6][1], .ta = number / 6 % 2, .tb = number / 12 % 2};
   s.gap = draw(2) ? 0 : 1 + draw(9);
   s.shift = draw(2) ? 0 : draw(9);
   s.c = (at_gemm_c)draw(3);
@@ -115,11 +117,13 @@ static void one_run(gemm_case *t, const at_implementation *implementation, const
   at_plan *plan = NULL;
   const at_gemm *g = &t->g;
   char what[640];
-  snprintf(what, sizeof what, "%s %s:%s %c%c %lldx%lldx%lld batch %lld ld %lld,%lld,%lld align %d c %d alpha %g beta %g data %d \"%.192s\"",
-           implementation->name, attune_dtype_name((attune_dtype)g->dtype), attune_dtype_name((attune_dtype)g->dtype_out),
-           g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n', (long long)g->m, (long long)g->n, (long long)g->k,
-           (long long)g->batch, (long long)g->lda, (long long)g->ldb, (long long)g->ldd, g->alignment, g->c, t->s.alpha,
-           t->s.beta, t->s.data, configuration->text);
+  snprintf(
+      what, sizeof what,
+      "%s %s:%s %c%c %lldx%lldx%lld batch %lld ld %lld,%lld,%lld align %d c %d alpha %g beta %g data %d \"%.192s\"",
+      implementation->name, attune_dtype_name((attune_dtype)g->dtype), attune_dtype_name((attune_dtype)g->dtype_out),
+      g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n', (long long)g->m, (long long)g->n, (long long)g->k,
+      (long long)g->batch, (long long)g->lda, (long long)g->ldb, (long long)g->ldd, g->alignment, g->c, t->s.alpha,
+      t->s.beta, t->s.data, configuration->text);
   const attune_status made = at_plan_create(&plan, &at_gemm_op, implementation, configuration, g, device);
   if (made != ATTUNE_OK) fail_msg("%s: %s", what, attune_last_message());
   assert_true(reset_output(t));
@@ -232,7 +236,8 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
   repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
-  repeats(&at_gemm_skinny, &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_skinny,
+          &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
 }
 

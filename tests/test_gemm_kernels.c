@@ -58,12 +58,14 @@ static at_gemm problem_of(attune_dtype in, attune_dtype out, int ta, int tb, int
   return g;
 }
 
-static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32},   {ATTUNE_F64, ATTUNE_F64},
-                                        {ATTUNE_F16, ATTUNE_F16},   {ATTUNE_BF16, ATTUNE_BF16},
+static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32},
+                                        {ATTUNE_F64, ATTUNE_F64},
+                                        {ATTUNE_F16, ATTUNE_F16},
+                                        {ATTUNE_BF16, ATTUNE_BF16},
                                         {ATTUNE_BF16, ATTUNE_F32}};
 static const int64_t tiny_sizes[][3] = {{8, 8, 8},    {16, 16, 16}, {32, 32, 32}, {48, 48, 48}, {64, 64, 64},
                                         {15, 33, 63}, {64, 16, 8},  {16, 64, 64}, {3, 5, 7}};
-static const int64_t skinny_sizes[][3] = {{4096, 1, 4096}, {4096, 3, 4096}, {4096, 16, 4096}, {2, 4096, 4096},
+static const int64_t skinny_sizes[][3] = {{4096, 1, 4096},  {4096, 3, 4096},  {4096, 16, 4096}, {2, 4096, 4096},
                                           {8, 4096, 14336}, {4096, 64, 4096}, {33, 1001, 1003}, {999, 5, 77}};
 
 typedef struct counts {
@@ -83,8 +85,8 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
       at_gemm_recipe recipe;
       assert_true(family->recipe(&recipe, g, machine, &list[i]));
       snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->name,
-               attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n', (long long)g->m,
-               (long long)g->n, (long long)g->k, g->alignment, list[i].text);
+               attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n',
+               (long long)g->m, (long long)g->n, (long long)g->k, g->alignment, list[i].text);
       static unsigned turn;
       if (every > 1 && turn++ % (unsigned)every != 0) continue;
       const int registers = compile(family, &recipe, t, what);
@@ -106,7 +108,8 @@ static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes
                                      (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
         one_problem(family, &g, every, &n);
       }
-  print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels, n.registers);
+  print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels,
+                n.registers);
   assert_true(n.kernels > 5);
   assert_int_equal(spilled, 0);
 }

@@ -89,12 +89,14 @@ static void every_problem_is_offered_something(void **state) {
     for (int t = 0; t < 4; t++)
       for (size_t i = 0; i < AT_COUNT(small); i++) {
         for (size_t j = (i + (size_t)t) % 5; j < AT_COUNT(small); j += 5) {
-          const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, small[i], small[j], small[(i + j) % AT_COUNT(small)], 77);
+          const at_gemm g =
+              problem_of(dtypes[d], t & 1, t >> 1, small[i], small[j], small[(i + j) % AT_COUNT(small)], 77);
           check_offers(&at_gemm_tiny_family, &g, &h200);
           check_offers(&at_gemm_tiny_family, &g, &a100);
         }
         for (size_t j = 0; j < AT_COUNT(large); j++) {
-          const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, large[j], small[i], large[(i + j) % 5], 1 + (int64_t)j % 2),
+          const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, large[j], small[i], large[(i + j) % 5],
+                                       1 + (int64_t)j % 2),
                         h = problem_of(dtypes[d], t & 1, t >> 1, small[i], large[j], small[(i + j) % 5], 1);
           check_offers(&at_gemm_skinny_family, &g, &h200);
           check_offers(&at_gemm_skinny_family, &h, &h200);
@@ -175,8 +177,12 @@ static void grains(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_tiny_takes),    cmocka_unit_test(what_skinny_takes), cmocka_unit_test(every_problem_is_offered_something),
-      cmocka_unit_test(the_best_are_tried), cmocka_unit_test(arguments),         cmocka_unit_test(grains),
+      cmocka_unit_test(what_tiny_takes),
+      cmocka_unit_test(what_skinny_takes),
+      cmocka_unit_test(every_problem_is_offered_something),
+      cmocka_unit_test(the_best_are_tried),
+      cmocka_unit_test(arguments),
+      cmocka_unit_test(grains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,16 @@
 
 #include "gemm_skinny_cuh.h"
 
-enum { MOST = 64, MOST_CHOICES = 64, MOST_FEW = 8, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 8192, MOST_SMALL_BYTES = 65536 };
+enum {
+  MOST = 64,
+  MOST_CHOICES = 64,
+  MOST_FEW = 8,
+  ROWS = 0,
+  DEPTH = 1,
+  TENSOR = 2,
+  SMALL_BYTES = 8192,
+  MOST_SMALL_BYTES = 65536
+};
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
@@ -124,7 +133,8 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
   const double uneven = whole / mine * (blocks < processors ? processors / blocks : 1.0);
   const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
-  const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
+  const double large =
+      (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
   const double small = tiles_m * tiles_n * c->cols * (double)s->k * s->in * (double)s->batch;
   const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.8 * small) / (4.25e6 * (processors / 132.0));
   const double products = tiles_m * rows * tiles_n * c->cols * (double)s->k * (double)s->batch / processors;
@@ -196,15 +206,18 @@ static int columns_of(const shape *s, int form) {
 
 /* Of each form, those that were once among the best on an H200. */
 static const choice few[] = {
-    {ROWS, 0, 1, 1, 8, 4, 2, 0},    {ROWS, 0, 1, 1, 8, 8, 1, 0},   {ROWS, 0, 1, 1, 16, 2, 2, 0}, {ROWS, 0, 1, 1, 16, 4, 1, 0},
-    {ROWS, 0, 2, 2, 4, 8, 1, 0},    {ROWS, 0, 1, 2, 8, 8, 1, 0},   {ROWS, 0, 2, 1, 8, 8, 1, 0},  {ROWS, 0, 1, 1, 4, 8, 2, 0},
-    {ROWS, 0, 1, 1, 8, 1, 2, 0},    {ROWS, 0, 1, 4, 4, 8, 2, 0},   {ROWS, 0, 1, 1, 4, 1, 2, 0},  {ROWS, 0, 1, 2, 4, 4, 2, 0},
-    {DEPTH, 0, 4, 8, 2, 1, 2, 0},   {DEPTH, 0, 8, 8, 1, 2, 2, 0},  {DEPTH, 0, 8, 4, 1, 2, 2, 0}, {DEPTH, 0, 4, 8, 1, 1, 4, 0},
-    {DEPTH, 0, 2, 8, 1, 1, 4, 0},   {DEPTH, 0, 8, 1, 4, 1, 2, 0},  {DEPTH, 0, 4, 4, 1, 1, 2, 0}, {DEPTH, 0, 4, 2, 4, 1, 2, 0},
-    {DEPTH, 0, 2, 8, 1, 1, 8, 0},   {DEPTH, 0, 2, 2, 2, 1, 4, 0},  {DEPTH, 0, 1, 1, 4, 1, 2, 0}, {DEPTH, 0, 1, 4, 1, 1, 2, 0},
-    {TENSOR, 0, 2, 4, 4, 2, 2, 0},  {TENSOR, 0, 2, 8, 2, 1, 2, 0}, {TENSOR, 0, 2, 4, 1, 8, 4, 0}, {TENSOR, 0, 2, 2, 8, 2, 2, 0},
-    {TENSOR, 0, 1, 4, 4, 2, 4, 0},  {TENSOR, 0, 1, 8, 2, 2, 4, 0}, {TENSOR, 0, 1, 2, 8, 1, 4, 0}, {TENSOR, 0, 2, 1, 16, 1, 2, 0},
-    {TENSOR, 0, 2, 8, 1, 2, 2, 0},  {TENSOR, 0, 1, 1, 4, 1, 2, 0}, {TENSOR, 0, 1, 4, 1, 1, 2, 0}, {TENSOR, 0, 1, 8, 1, 4, 4, 0},
+    {ROWS, 0, 1, 1, 8, 4, 2, 0},   {ROWS, 0, 1, 1, 8, 8, 1, 0},    {ROWS, 0, 1, 1, 16, 2, 2, 0},
+    {ROWS, 0, 1, 1, 16, 4, 1, 0},  {ROWS, 0, 2, 2, 4, 8, 1, 0},    {ROWS, 0, 1, 2, 8, 8, 1, 0},
+    {ROWS, 0, 2, 1, 8, 8, 1, 0},   {ROWS, 0, 1, 1, 4, 8, 2, 0},    {ROWS, 0, 1, 1, 8, 1, 2, 0},
+    {ROWS, 0, 1, 4, 4, 8, 2, 0},   {ROWS, 0, 1, 1, 4, 1, 2, 0},    {ROWS, 0, 1, 2, 4, 4, 2, 0},
+    {DEPTH, 0, 4, 8, 2, 1, 2, 0},  {DEPTH, 0, 8, 8, 1, 2, 2, 0},   {DEPTH, 0, 8, 4, 1, 2, 2, 0},
+    {DEPTH, 0, 4, 8, 1, 1, 4, 0},  {DEPTH, 0, 2, 8, 1, 1, 4, 0},   {DEPTH, 0, 8, 1, 4, 1, 2, 0},
+    {DEPTH, 0, 4, 4, 1, 1, 2, 0},  {DEPTH, 0, 4, 2, 4, 1, 2, 0},   {DEPTH, 0, 2, 8, 1, 1, 8, 0},
+    {DEPTH, 0, 2, 2, 2, 1, 4, 0},  {DEPTH, 0, 1, 1, 4, 1, 2, 0},   {DEPTH, 0, 1, 4, 1, 1, 2, 0},
+    {TENSOR, 0, 2, 4, 4, 2, 2, 0}, {TENSOR, 0, 2, 8, 2, 1, 2, 0},  {TENSOR, 0, 2, 4, 1, 8, 4, 0},
+    {TENSOR, 0, 2, 2, 8, 2, 2, 0}, {TENSOR, 0, 1, 4, 4, 2, 4, 0},  {TENSOR, 0, 1, 8, 2, 2, 4, 0},
+    {TENSOR, 0, 1, 2, 8, 1, 4, 0}, {TENSOR, 0, 2, 1, 16, 1, 2, 0}, {TENSOR, 0, 2, 8, 1, 2, 2, 0},
+    {TENSOR, 0, 1, 1, 4, 1, 2, 0}, {TENSOR, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 1, 8, 1, 4, 4, 0},
 };
 
 static bool same(const choice *a, const choice *b) {
@@ -236,7 +249,8 @@ static int collect_few(const shape *s, const at_gemm_machine *machine, choice *l
 }
 
 static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
-  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}, {8, 2}};
+  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8},
+                                     {4, 1}, {4, 2}, {4, 4},  {8, 1}, {8, 2}};
   int count = 0;
   for (int form = ROWS; form <= TENSOR; form++)
     for (int cols = columns_of(s, form); cols >= 1; cols /= 2) {
@@ -290,7 +304,8 @@ static int large_grain(const at_gemm *g, const shape *s, const at_gemm_arguments
   return (int)(bits & (~bits + 1));
 }
 
-static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine, const at_configuration *text) {
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
   const shape s = shape_of(g);
   choice c;
   if (!parse(&c, text) || !fits(&s, &c, machine)) return false;

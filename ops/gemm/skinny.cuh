@@ -350,7 +350,8 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
 
 extern "C" __global__ void BOUNDS at_skinny(const __grid_constant__ at_arguments a) {
   at_begin();
-  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warp_m = warp / WARPS_K, warp_k = warp % WARPS_K;
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warp_m = warp / WARPS_K,
+            warp_k = warp % WARPS_K;
   const int rank = (int)blockIdx.x % SPLIT, m0 = (int)blockIdx.x / SPLIT * BLOCK_ROWS, n0 = (int)blockIdx.z * COLS;
   const at_i64 matrix = blockIdx.y;
   const int share = ((a.k + SPLIT - 1) / SPLIT + UNIT_K - 1) / UNIT_K * UNIT_K;

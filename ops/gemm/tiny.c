@@ -161,7 +161,8 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   return given;
 }
 
-static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine, const at_configuration *text) {
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
   const shape s = shape_of(g);
   choice c;
   if (!parse(&c, text) || !fits(g, &s, &c, machine)) return false;

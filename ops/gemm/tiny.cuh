@@ -68,22 +68,21 @@ AT_INLINE void at_fetch(char *to, const char *from, at_i64 ld, int bytes, int ou
 
 AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 matrix, at_u32 thread) {
   if (matrix < a.batch) {
-    at_fetch<INNER_A * SIZE, OUTER_A, PITCH_A, BYTES_A, PACKED_A>(stage, a.a + matrix * a.stride_a, a.lda,
-                                                        (TRANS_A ? a.k : a.m) * SIZE, TRANS_A ? a.m : a.k, thread);
-    at_fetch<INNER_B * SIZE, OUTER_B, PITCH_B, BYTES_B, PACKED_B>(stage + AT_B, a.b + matrix * a.stride_b, a.ldb,
-                                                        (TRANS_B ? a.n : a.k) * SIZE, TRANS_B ? a.k : a.n, thread);
+    at_fetch<INNER_A * SIZE, OUTER_A, PITCH_A, BYTES_A, PACKED_A>(
+        stage, a.a + matrix * a.stride_a, a.lda, (TRANS_A ? a.k : a.m) * SIZE, TRANS_A ? a.m : a.k, thread);
+    at_fetch<INNER_B * SIZE, OUTER_B, PITCH_B, BYTES_B, PACKED_B>(
+        stage + AT_B, a.b + matrix * a.stride_b, a.ldb, (TRANS_B ? a.n : a.k) * SIZE, TRANS_B ? a.k : a.n, thread);
 #if READS_C
     if (a.beta != 0.0)
-      at_fetch<M * SIZE_D, N, PITCH_D, BYTES_C, false>(stage + AT_C, a.c + matrix * a.stride_c, a.ldc, a.m * SIZE_D, a.n,
-                                                thread);
+      at_fetch<M * SIZE_D, N, PITCH_D, BYTES_C, false>(stage + AT_C, a.c + matrix * a.stride_c, a.ldc, a.m * SIZE_D,
+                                                       a.n, thread);
 #endif
   }
   at_copies_commit();
 }
 
 /* Element (m, n) of D, with C if WITH_C. */
-template <bool WITH_C>
-AT_INLINE at_out at_element(const at_arguments &a, const char *stage, int m, int n, at_sum sum) {
+template <bool WITH_C> AT_INLINE at_out at_element(const at_arguments &a, const char *stage, int m, int n, at_sum sum) {
   if constexpr (WITH_C)
     return at_finish(a, sum, *(const at_out *)(stage + AT_C + n * PITCH_D + m * SIZE_D));
   else
@@ -147,7 +146,8 @@ AT_INLINE void at_pick(at_sum x[COUNT][WIDE], const char *from, int lane, int k)
 
 /* A thread's part of D into shared memory. */
 template <bool WITH_C>
-AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const at_sum sum[TM][TN], int row, int col) {
+AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const at_sum sum[TM][TN], int row,
+                      int col) {
   constexpr int RUN = TRANS_A ? 1 : WIDE_M;
 #pragma unroll
   for (int j = 0; j < TN; j++)
@@ -203,8 +203,8 @@ AT_INLINE void at_take_a(at_u32 y[4], const char *from, int m, int k, int lane) 
 
 /* A warp's part of D into shared memory, m and n are its first. */
 template <bool WITH_C>
-AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const float sum[TN / 16][TM / 8][4], int m0,
-                      int n0, int lane) {
+AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const float sum[TN / 16][TM / 8][4],
+                      int m0, int n0, int lane) {
 #pragma unroll
   for (int j = 0; j < TN / 16; j++)
 #pragma unroll
