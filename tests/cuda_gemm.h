@@ -226,6 +226,7 @@ static inline void tolerances(const at_gemm *g, double *unit, double *sum) {
 static inline double output_error(gemm_case *t) {
   operand got = t->d;
   double unit, sum, worst = 0.0;
+  const double least = t->g.dtype_out == ATTUNE_F16 ? 0x1p-25 : 1e-300; /* half of a denormal */
   tolerances(&t->g, &unit, &sum);
   got.host = malloc(got.bytes);
   if (!got.host || attune_copy(t->stream, got.host, got.device, got.bytes) != ATTUNE_OK) worst = INFINITY;
@@ -236,7 +237,7 @@ static inline double output_error(gemm_case *t) {
         int64_t at = (i * t->g.n + c) * t->g.m + r;
         unsigned char *element = element_at(&got, i, r, c);
         double error = (double)fabsl(decode(got.dtype, element) - t->expected[at]);
-        double allowed = unit * (double)fabsl(t->expected[at]) + sum * (double)t->weight[at] + 1e-300;
+        double allowed = unit * (double)fabsl(t->expected[at]) + sum * (double)t->weight[at] + least;
         if (isnan(error))
           worst = INFINITY;
         else

@@ -25,17 +25,17 @@ typedef struct named {
 } named;
 
 static const named shapes[] = {
-    {"f32_bmm_tiny", ATTUNE_F32, 0, 0, 16, 16, 16, 16384},  {"f16_bmm_tiny", ATTUNE_F16, 0, 0, 32, 32, 32, 16384},
-    {"bmm_small", ATTUNE_BF16, 0, 0, 64, 64, 64, 4096},     {"f32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
-    {"f64_skinny", ATTUNE_F64, 0, 0, 4096, 16, 4096, 1},    {"decode1_qkv", ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1},
-    {"decode8_o", ATTUNE_BF16, 1, 0, 4096, 8, 4096, 1},     {"decode16_up", ATTUNE_BF16, 1, 0, 28672, 16, 4096, 1},
+    {"f32_bmm_tiny", ATTUNE_F32, 0, 0, 16, 16, 16, 16384},    {"f16_bmm_tiny", ATTUNE_F16, 0, 0, 32, 32, 32, 16384},
+    {"bmm_small", ATTUNE_BF16, 0, 0, 64, 64, 64, 4096},       {"f32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
+    {"f64_skinny", ATTUNE_F64, 0, 0, 4096, 16, 4096, 1},      {"decode1_qkv", ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1},
+    {"decode8_o", ATTUNE_BF16, 1, 0, 4096, 8, 4096, 1},       {"decode16_up", ATTUNE_BF16, 1, 0, 28672, 16, 4096, 1},
     {"decode32_down", ATTUNE_BF16, 1, 0, 4096, 32, 14336, 1}, {"decode64_o", ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1},
-    {"b_f32_64", ATTUNE_F32, 0, 0, 64, 64, 64, 4096},       {"b_f64_32", ATTUNE_F64, 0, 0, 32, 32, 32, 4096},
-    {"b_f32_tn24", ATTUNE_F32, 1, 0, 24, 24, 24, 8192},     {"b_f16_tt48", ATTUNE_F16, 1, 1, 48, 48, 48, 4096},
-    {"s_f32_t8", ATTUNE_F32, 1, 0, 4096, 8, 4096, 1},       {"s_f32_gemv", ATTUNE_F32, 0, 0, 8192, 1, 8192, 1},
-    {"s_f32_gemv_t", ATTUNE_F32, 1, 0, 8192, 1, 8192, 1},   {"s_f64_t4", ATTUNE_F64, 1, 0, 4096, 4, 4096, 1},
-    {"s_bf16_n1", ATTUNE_BF16, 0, 0, 8192, 1, 8192, 1},     {"s_bf16_n8", ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1},
-    {"s_f32_m4", ATTUNE_F32, 0, 0, 4, 4096, 4096, 1},       {"s_bf16_small", ATTUNE_BF16, 1, 0, 1024, 4, 1024, 1},
+    {"b_f32_64", ATTUNE_F32, 0, 0, 64, 64, 64, 4096},         {"b_f64_32", ATTUNE_F64, 0, 0, 32, 32, 32, 4096},
+    {"b_f32_tn24", ATTUNE_F32, 1, 0, 24, 24, 24, 8192},       {"b_f16_tt48", ATTUNE_F16, 1, 1, 48, 48, 48, 4096},
+    {"s_f32_t8", ATTUNE_F32, 1, 0, 4096, 8, 4096, 1},         {"s_f32_gemv", ATTUNE_F32, 0, 0, 8192, 1, 8192, 1},
+    {"s_f32_gemv_t", ATTUNE_F32, 1, 0, 8192, 1, 8192, 1},     {"s_f64_t4", ATTUNE_F64, 1, 0, 4096, 4, 4096, 1},
+    {"s_bf16_n1", ATTUNE_BF16, 0, 0, 8192, 1, 8192, 1},       {"s_bf16_n8", ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1},
+    {"s_f32_m4", ATTUNE_F32, 0, 0, 4, 4096, 4096, 1},         {"s_bf16_small", ATTUNE_BF16, 1, 0, 1024, 4, 1024, 1},
 };
 
 static attune_device *device;
@@ -62,7 +62,8 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
   OK(device->backend->capture_begin(stream));
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < m->sets && status == ATTUNE_OK; i++) {
-    at_gemm_operands o = {.alpha = 1.0, .a = m->a + i * m->a_bytes, .b = m->b + i * m->b_bytes, .d = m->d + i * m->d_bytes};
+    at_gemm_operands o = {
+        .alpha = 1.0, .a = m->a + i * m->a_bytes, .b = m->b + i * m->b_bytes, .d = m->d + i * m->d_bytes};
     status = plan->launch(plan, &o, stream);
   }
   OK(device->backend->capture_end(stream, &graph));
@@ -123,7 +124,10 @@ static void time_shape(const named *s, int most) {
   OK(attune_random_normal(generator, stream, m.b, s->dtype, (size_t)(m.b_bytes * m.sets / in), 0.0, 1.0));
   for (size_t i = 0; i < AT_COUNT(all); i++) {
     if (!all[i]->supports(&g, device)) continue;
-    int count = all[i]->configurations(&g, device, list, ROOM);
+    const at_gemm_machine machine = at_gemm_machine_of(device);
+    int count = i == 0   ? all[i]->configurations(&g, device, list, ROOM)
+                : i == 1 ? at_gemm_tiny_family.candidates(&g, &machine, list, ROOM, true)
+                         : at_gemm_skinny_family.candidates(&g, &machine, list, ROOM, true);
     if (count > most) count = most;
     if (all[i]->prepare_many) all[i]->prepare_many(&g, device, list, count);
     for (int c = 0; c < count; c++) time_one(all[i], &list[c], &g, &m, s->name, bytes);

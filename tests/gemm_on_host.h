@@ -43,7 +43,7 @@ static unsigned host_count, host_block, host_ranks;
 static uint4 host_rooms[HOST_RANKS][HOST_ROOM / 16];
 static host_barrier host_warps[HOST_THREADS / 32], host_teams[HOST_RANKS][16], host_blocks[HOST_RANKS], host_cluster;
 static unsigned long long host_slots[HOST_THREADS][8]; /* what a lane shows the others of its warp */
-static place host_first;                                 /* block */
+static place host_first;                               /* block */
 static void (*host_body)(const void *);
 static const void *host_argument;
 
@@ -95,6 +95,8 @@ template <class T> static T __shfl_xor_sync(unsigned, T x, int far) {
 template <class T> static T at_of_block(const T *p, unsigned rank) {
   return *(const T *)((const char *)host_rooms[rank] + ((const char *)p - (const char *)host_rooms[host_me->rank]));
 }
+
+static void at_begin() {}
 
 template <int BYTES> static void at_copy(char *to, const char *from, int valid) {
   if ((uintptr_t)to % BYTES || (valid && (uintptr_t)from % BYTES)) abort();
@@ -170,7 +172,8 @@ static void host_mma16(float c[4], const unsigned x[4], unsigned y0, unsigned y1
   for (unsigned e = 0; e < 4; e++) {
     const unsigned row = lane / 4 + e / 2 * 8, col = lane % 4 * 2 + e % 2;
     for (unsigned k = 0; k < 16; k++) {
-      const unsigned long long *a = host_slots[first + row % 8 * 4 + k % 8 / 2], *b = host_slots[first + col * 4 + k % 8 / 2];
+      const unsigned long long *a = host_slots[first + row % 8 * 4 + k % 8 / 2],
+                               *b = host_slots[first + col * 4 + k % 8 / 2];
       c[e] += host_half(a[row / 8 + k / 8 * 2], k % 2, bf16) * host_half(b[4 + k / 8], k % 2, bf16);
     }
   }

@@ -24,6 +24,7 @@ typedef struct at_contender {
   bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
   bool made;                           /* prepare_many had it, since it was prepared last */
+  bool beside;                         /* race.making makes what it needs */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
   bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */
   double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */
@@ -44,6 +45,7 @@ typedef struct at_race {
   at_profile *profile;
   at_contender *incumbent; /* chosen unless another is better, never dropped; NULL: contender 0 */
   at_contender **contenders;
+  struct at_making *making; /* contenders that are made by it come when it is done; NULL: there are none */
   int count, room;
   bool steady;         /* times are steady enough that `shift` is of placements, not of noise: not on the host */
   bool longer;         /* noise left the choice open: more rounds */

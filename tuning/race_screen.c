@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "src/host/threads.h"
+#include "tuning/making.h"
 
 enum {
   SCREEN_BATCH = 16, /* contenders that share a screening round with the default */
@@ -160,16 +161,29 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   return screen_batch(race, &race->incumbent, 1, 0);
 }
 
+/* The next one: what was made beside the search as soon as all of it is, else the others in their order. Without others
+ * it waits for what is being made. -1: nobody waits. */
+static int next_waiting(at_race *race) {
+  const bool made = !race->making || at_making_done(race->making);
+  int other = -1, beside = -1;
+  for (int i = 1; i < race->count; i++) {
+    const at_contender *contender = race->contenders[i];
+    if (contender->state != AT_WAITING) continue;
+    if (contender->beside && beside < 0) beside = i;
+    if (!contender->beside && other < 0) other = i;
+  }
+  return beside >= 0 && (made || other < 0) ? beside : other;
+}
+
 attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
-  for (int next = 1; next < race->count && at_now_ns() < until_ns;) {
+  for (int next = next_waiting(race); next > 0 && at_now_ns() < until_ns;) {
     at_contender *batch[SCREEN_BATCH];
     int count = 0;
     at_profile_place(race->profile, race->batches++ % SCREEN_PLACES);
     const attune_status base = at_profile_ready(race->profile, &race->contenders[0]->subject);
     if (base != ATTUNE_OK) return base;
-    for (; next < race->count && count < SCREEN_BATCH && at_now_ns() < until_ns; next++) {
+    for (; next > 0 && count < SCREEN_BATCH && at_now_ns() < until_ns; next = next_waiting(race)) {
       at_contender *contender = race->contenders[next];
-      if (contender->state != AT_WAITING) continue;
       make_many(race, next, make_at_once());
       const attune_status status = get_ready(race, contender);
       if (status != ATTUNE_OK) return status;

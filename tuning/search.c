@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/making.h"
 #include "tuning/race.h"
 #include "tuning/verify.h"
 #include "tuning/winner.h"
@@ -21,6 +22,9 @@ enum {
 
 /* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
 static const double AUTO_NS = 420e6, AUTO_CALLS = 400.0;
+
+/* So much longer it is where it had to wait for kernels that were compiled beside. */
+static const double MAKING_MOST_NS = 250e6;
 
 static const double SIGMAS = 3.0;
 
@@ -42,6 +46,7 @@ typedef struct search {
   const at_op *op;
   const void *problem;
   attune_device *device;
+  at_making making;       /* kernels of candidates, while others are measured */
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
   double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
@@ -76,6 +81,15 @@ static void weigh_known(const search *s, at_search_result *out) {
   out->refuted = out->broken || (c->count > 0 && c->speedup + SIGMAS * c->error < claim * (1.0 - AT_CLAIM_LESS));
 }
 
+/* Has what they need made beside the search, and adds them. */
+static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
+  const int taken = at_making_add(&s->making, implementation, list, count);
+  for (int i = 0; i < taken; i++) {
+    at_contender *contender = at_race_add(&s->race, implementation, &list[i]);
+    if (contender) contender->beside = contender->made = true;
+  }
+}
+
 /* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
  * budget sees the best of each. */
 static attune_status collect(search *s) {
@@ -104,6 +118,10 @@ static attune_status collect(search *s) {
   if (status == ATTUNE_OK && s->race.count != (base->bare ? 2 : 1))
     status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
   if (status == ATTUNE_OK) add_known(s);
+  for (size_t i = 0; i < n && status == ATTUNE_OK && s->race.steady; i++)
+    if (counts[i] > 0 && s->op->implementations[i] != base && s->op->implementations[i]->prepare_many)
+      add_beside(s, s->op->implementations[i], lists[i], counts[i]);
+  if (status == ATTUNE_OK) at_making_start(&s->making, s->problem, s->device);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
@@ -349,6 +367,25 @@ static bool any_waiting(const search *s) {
   return false;
 }
 
+static bool any_beside(const search *s) {
+  for (int i = 0; i < s->race.count; i++)
+    if (s->race.contenders[i]->beside && s->race.contenders[i]->state == AT_WAITING) return true;
+  return false;
+}
+
+/* Screens all; candidates whose kernels were not compiled in time are waited for, and with a budget that nobody set it
+ * gets longer by that. */
+static attune_status screen(search *s) {
+  attune_status status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
+  if (status != ATTUNE_OK || !any_beside(s)) return status;
+  const int64_t before = at_now_ns();
+  if (s->budget_ns > 0.0 && !at_making_done(&s->making) && before >= until(s, WIDEN_UNTIL)) return ATTUNE_OK;
+  at_making_wait(&s->making);
+  const double waited = (double)(at_now_ns() - before);
+  if (s->budget_ns <= 0.0) s->deadline_ns += (int64_t)(waited < MAKING_MOST_NS ? waited : MAKING_MOST_NS);
+  return at_race_screen(&s->race, until(s, WIDEN_UNTIL), FIELD);
+}
+
 static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
   attune_status status = collect(s);
@@ -356,7 +393,7 @@ static attune_status run(search *s, at_search_result *out) {
   double length_ns = s->budget_ns > 0.0 ? s->budget_ns : AUTO_NS + AUTO_CALLS * once_ns;
   if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
   s->deadline_ns = s->start_ns + (int64_t)length_ns;
-  if (status == ATTUNE_OK) status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
+  if (status == ATTUNE_OK) status = screen(s);
   out->decision.complete =
       !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
   if (status == ATTUNE_OK) status = widen(s);
@@ -384,12 +421,15 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
               .most_ns = most_ns,
               .known = known,
               .start_ns = at_now_ns()};
+  atomic_init(&s.making.done, true);
   s.race.profile = &s.profile;
+  s.race.making = &s.making;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);
+  at_making_wait(&s.making);
   at_verifier_destroy(s.verifier);
   at_race_free(&s.race);
   at_profile_close(&s.profile);

@@ -11,7 +11,7 @@ static bool supports(const void *problem, attune_device *device) {
 
 static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
   const at_gemm_machine machine = at_gemm_machine_of(device);
-  return at_gemm_skinny_family.candidates(at_gemm_of(problem), &machine, out, max);
+  return at_gemm_skinny_family.candidates(at_gemm_of(problem), &machine, out, max, false);
 }
 
 static attune_status prepare(at_plan *plan) {

@@ -19,7 +19,10 @@ at_gemm_machine at_gemm_machine_of(const attune_device *device) {
   const bool small = capability == 86 || capability == 89 || capability >= 120;
   return (at_gemm_machine){.capability = capability,
                            .processors = p->processors > 0 ? p->processors : 1,
-                           .shared_bytes = (small ? 99 : capability < 90 ? 163 : 227) * 1024};
+                           .shared_bytes = (small             ? 99
+                                            : capability < 90 ? 163
+                                                              : 227) *
+                                           1024};
 }
 
 static at_kernel_source source_of(const at_gemm_kernels *family, const char *text) {

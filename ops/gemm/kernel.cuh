@@ -121,6 +121,14 @@ AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
 /* ---- memory ---- */
 
 #ifndef AT_ON_HOST
+/* First of all: the kernel may have been started before the one in front of it was done, and lets the next one start. */
+AT_INLINE void at_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 AT_INLINE at_u32 at_shared(const void *p) {
   return (at_u32)__cvta_generic_to_shared(p);
 }
@@ -185,9 +193,9 @@ AT_INLINE void at_mma16(float c[4], const at_u32 x[4], at_u32 y0, at_u32 y1) {
 #define AT_HALF "f16"
 #endif
   asm("mma.sync.aligned.m16n8k16.row.col.f32." AT_HALF "." AT_HALF
-               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y0), "r"(y1));
+      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y0), "r"(y1));
 }
 
 /* ---- clusters ---- */

@@ -24,7 +24,7 @@ typedef struct at_gemm_define {
   int value;
 } at_gemm_define;
 
-enum { AT_GEMM_DEFINES = 28 };
+enum { AT_GEMM_DEFINES = 32 };
 
 /* What the models know of a device. */
 typedef struct at_gemm_machine {
@@ -46,8 +46,9 @@ typedef struct at_gemm_recipe {
 typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
-  /* Best guess first; the count. */
-  int (*candidates)(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max);
+  /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
+   * model ranks: for measuring what the few should be. */
+  int (*candidates)(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide);
   /* False: the text is no configuration of the family, or not one for this problem. */
   bool (*recipe)(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
                  const at_configuration *configuration);

@@ -10,8 +10,7 @@
 #include "gemm_kernel_cuh.h"
 
 void at_gemm_define_add(at_gemm_recipe *recipe, const char *name, int value) {
-  if (recipe->define_count < AT_GEMM_DEFINES)
-    recipe->defines[recipe->define_count++] = (at_gemm_define){name, value};
+  if (recipe->define_count < AT_GEMM_DEFINES) recipe->defines[recipe->define_count++] = (at_gemm_define){name, value};
 }
 
 static int dtype_number(uint8_t dtype) {

@@ -6,7 +6,18 @@
 
 #include "gemm_skinny_cuh.h"
 
-enum { MOST = 64, MOST_CHOICES = 64, ROWS = 0, DEPTH = 1, TENSOR = 2, SMALL_BYTES = 8192, MOST_SMALL_BYTES = 65536 };
+enum {
+  MOST = 64,
+  MOST_CHOICES = 64,
+  MOST_FEW = 8,
+  ROWS = 0,
+  DEPTH = 1,
+  TENSOR = 2,
+  SMALL_BYTES = 8192,
+  MOST_SMALL_BYTES = 65536
+};
+
+static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
 static const char *const forms[] = {"rows", "depth", "tensor"};
 
@@ -82,7 +93,14 @@ static int registers_of(const shape *s, const choice *c) {
   const int wide = c->form == ROWS    ? s->half ? c->per * s->wide * step_of(s, c) : 4
                    : c->form == DEPTH ? (c->per + 1) * s->wide * s->sum / 4
                                       : 8;
-  return 44 + sums + wide + 4 * c->ahead * loads_of(s, c);
+  return (c->form == TENSOR || s->sum == 8 ? 60 : 44) + sums + wide + 4 * c->ahead * loads_of(s, c);
+}
+
+/* Blocks that a processor's registers hold. */
+static int resident_of(const shape *s, const choice *c) {
+  const int threads = 32 * c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
+  const int blocks = 65536 / (registers * threads), most = 1536 / threads;
+  return blocks < 1 ? 1 : blocks < most ? blocks : most;
 }
 
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
@@ -107,16 +125,16 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = loads_of(s, c);
   const double tiles_m = (double)((s->m + rows - 1) / rows), tiles_n = (double)((s->n + c->cols - 1) / c->cols);
   const double blocks = tiles_m * tiles_n * c->split * (double)s->batch;
-  int resident = 65536 / (registers_of(s, c) * warps * 32);
+  int resident = resident_of(s, c);
   const int by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024);
   if (resident > by_shared) resident = by_shared;
-  if (resident > 64 / warps) resident = 64 / warps;
   if (resident < 1) resident = 1;
   const double mine = above(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
   const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
   const double uneven = whole / mine * (blocks < processors ? processors / blocks : 1.0);
   const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
-  const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
+  const double large =
+      (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
   const double small = tiles_m * tiles_n * c->cols * (double)s->k * s->in * (double)s->batch;
   const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.8 * small) / (4.25e6 * (processors / 132.0));
   const double products = tiles_m * rows * tiles_n * c->cols * (double)s->k * (double)s->batch / processors;
@@ -186,8 +204,53 @@ static int columns_of(const shape *s, int form) {
   return cols;
 }
 
-static int collect(const shape *s, const at_gemm_machine *machine, choice *list) {
-  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8}, {4, 1}, {4, 2}, {4, 4}, {8, 1}, {8, 2}};
+/* Of each form, those that were once among the best on an H200. */
+static const choice few[] = {
+    {ROWS, 0, 1, 1, 8, 4, 2, 0},   {ROWS, 0, 1, 1, 8, 8, 1, 0},    {ROWS, 0, 1, 1, 16, 2, 2, 0},
+    {ROWS, 0, 1, 1, 16, 4, 1, 0},  {ROWS, 0, 2, 2, 4, 8, 1, 0},    {ROWS, 0, 1, 2, 8, 8, 1, 0},
+    {ROWS, 0, 2, 1, 8, 8, 1, 0},   {ROWS, 0, 1, 1, 4, 8, 2, 0},    {ROWS, 0, 1, 1, 8, 1, 2, 0},
+    {ROWS, 0, 1, 4, 4, 8, 2, 0},   {ROWS, 0, 1, 1, 4, 1, 2, 0},    {ROWS, 0, 1, 2, 4, 4, 2, 0},
+    {DEPTH, 0, 4, 8, 2, 1, 2, 0},  {DEPTH, 0, 8, 8, 1, 2, 2, 0},   {DEPTH, 0, 8, 4, 1, 2, 2, 0},
+    {DEPTH, 0, 4, 8, 1, 1, 4, 0},  {DEPTH, 0, 2, 8, 1, 1, 4, 0},   {DEPTH, 0, 8, 1, 4, 1, 2, 0},
+    {DEPTH, 0, 4, 4, 1, 1, 2, 0},  {DEPTH, 0, 4, 2, 4, 1, 2, 0},   {DEPTH, 0, 2, 8, 1, 1, 8, 0},
+    {DEPTH, 0, 2, 2, 2, 1, 4, 0},  {DEPTH, 0, 1, 1, 4, 1, 2, 0},   {DEPTH, 0, 1, 4, 1, 1, 2, 0},
+    {TENSOR, 0, 2, 4, 4, 2, 2, 0}, {TENSOR, 0, 2, 8, 2, 1, 2, 0},  {TENSOR, 0, 2, 4, 1, 8, 4, 0},
+    {TENSOR, 0, 2, 2, 8, 2, 2, 0}, {TENSOR, 0, 1, 4, 4, 2, 4, 0},  {TENSOR, 0, 1, 8, 2, 2, 4, 0},
+    {TENSOR, 0, 1, 2, 8, 1, 4, 0}, {TENSOR, 0, 2, 1, 16, 1, 2, 0}, {TENSOR, 0, 2, 8, 1, 2, 2, 0},
+    {TENSOR, 0, 1, 1, 4, 1, 2, 0}, {TENSOR, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 1, 8, 1, 4, 4, 0},
+};
+
+static bool same(const choice *a, const choice *b) {
+  return a->form == b->form && a->cols == b->cols && a->per == b->per && a->warps_m == b->warps_m &&
+         a->warps_k == b->warps_k && a->split == b->split && a->ahead == b->ahead;
+}
+
+static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+  if (!fits(s, &c, machine)) return count;
+  for (int i = 0; i < count; i++)
+    if (same(&list[i], &c)) return count;
+  c.cost = cost_of(s, &c, machine);
+  return insert(list, count, most, &c);
+}
+
+static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
+  int count = 0;
+  for (size_t i = 0; i < AT_COUNT(few); i++) {
+    choice c = few[i];
+    c.cols = columns_of(s, c.form);
+    if (machine->capability < 90) c.split = 1;
+    count = consider(s, machine, c, list, count, MOST_FEW);
+    if (c.cols > 8 && c.form == ROWS) {
+      c.cols = 8;
+      count = consider(s, machine, c, list, count, MOST_FEW);
+    }
+  }
+  return count;
+}
+
+static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list) {
+  static const uint8_t warps[][2] = {{1, 4}, {1, 8}, {1, 16}, {2, 2}, {2, 4}, {2, 8},
+                                     {4, 1}, {4, 2}, {4, 4},  {8, 1}, {8, 2}};
   int count = 0;
   for (int form = ROWS; form <= TENSOR; form++)
     for (int cols = columns_of(s, form); cols >= 1; cols /= 2) {
@@ -195,23 +258,24 @@ static int collect(const shape *s, const at_gemm_machine *machine, choice *list)
       for (size_t w = 0; w < AT_COUNT(warps); w++)
         for (int per = 1; per <= (form == DEPTH ? 8 : 2); per *= 2)
           for (int split = 1; split <= 8; split *= 2)
-            for (int ahead = 1; ahead <= 8; ahead *= 2) {
-              choice c = {form, cols, per, warps[w][0], warps[w][1], split, ahead, 0.0};
-              if (!fits(s, &c, machine)) continue;
-              c.cost = cost_of(s, &c, machine);
-              count = insert(list, count, MOST_CHOICES, &c);
-            }
+            for (int ahead = 1; ahead <= 8; ahead *= 2)
+              count = consider(s, machine, (choice){form, cols, per, warps[w][0], warps[w][1], split, ahead, 0.0}, list,
+                               count, MOST_CHOICES);
     }
   return count;
 }
 
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max) {
+/* Where none of the few fits, the best of all. */
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = shape_of(g);
   choice list[MOST_CHOICES];
-  const int count = collect(&s, machine, list);
-  int given = 0;
+  int count = wide ? 0 : collect_few(&s, machine, list), given = 0;
+  if (count == 0) {
+    count = collect_all(&s, machine, list);
+    if (!wide && count > MOST_FEW) count = MOST_FEW;
+  }
   for (int i = 0; i < count && given < max; i++)
-    if (format(&out[given], &list[i])) given++;
+    if ((wide || list[i].cost < HOPELESS * list[0].cost) && format(&out[given], &list[i])) given++;
   return given;
 }
 
@@ -240,7 +304,8 @@ static int large_grain(const at_gemm *g, const shape *s, const at_gemm_arguments
   return (int)(bits & (~bits + 1));
 }
 
-static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine, const at_configuration *text) {
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
   const shape s = shape_of(g);
   choice c;
   if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
@@ -253,6 +318,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "WARPS_K", c.warps_k);
   at_gemm_define_add(out, "SPLIT", c.split);
   at_gemm_define_add(out, "AHEAD", c.ahead);
+  /* The compiler is told only where it would take more: told, it takes all that there is. */
+  at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
   at_gemm_define_add(out, "BYTES_L", large_grain(g, &s, &out->arguments));
   at_gemm_define_add(out, "BYTES_S", small_grain(g, &s, &out->arguments));
@@ -266,6 +333,7 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
                                          (unsigned)((s.n + c.cols - 1) / c.cols)},
                                 .block = {(unsigned)(32 * c.warps_m * c.warps_k)},
                                 .shared_bytes = (unsigned)shared_bytes(&s, &c)};
+  out->config.dependent = true;
   if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
   return true;
 }

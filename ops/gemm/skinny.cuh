@@ -16,6 +16,7 @@
 #define WARPS_K 8
 #define SPLIT 1
 #define AHEAD 2
+#define BLOCKS 0 /* that registers should be left for; 0: as the compiler likes */
 #define CHUNK 128
 #define BYTES_L 16
 #define BYTES_S 16
@@ -341,8 +342,16 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) at_skinny(const __grid_constant__ at_arguments a) {
-  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warp_m = warp / WARPS_K, warp_k = warp % WARPS_K;
+#if BLOCKS
+#define BOUNDS __launch_bounds__(THREADS, BLOCKS)
+#else
+#define BOUNDS __launch_bounds__(THREADS)
+#endif
+
+extern "C" __global__ void BOUNDS at_skinny(const __grid_constant__ at_arguments a) {
+  at_begin();
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warp_m = warp / WARPS_K,
+            warp_k = warp % WARPS_K;
   const int rank = (int)blockIdx.x % SPLIT, m0 = (int)blockIdx.x / SPLIT * BLOCK_ROWS, n0 = (int)blockIdx.z * COLS;
   const at_i64 matrix = blockIdx.y;
   const int share = ((a.k + SPLIT - 1) / SPLIT + UNIT_K - 1) / UNIT_K * UNIT_K;

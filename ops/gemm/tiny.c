@@ -6,7 +6,7 @@
 
 #include "gemm_tiny_cuh.h"
 
-enum { MOST = 64, MOST_TEAMS = 15, MOST_CHOICES = 64 };
+enum { MOST = 64, MOST_TEAMS = 15, MOST_CHOICES = 64, MOST_FEW = 8 };
 
 /* A configuration, read. */
 typedef struct choice {
@@ -24,19 +24,16 @@ typedef struct shape {
   bool half;
 } shape;
 
-static int round_up(int64_t size, int least) {
-  static const int sizes[] = {8, 16, 32, 48, 64};
-  for (size_t i = 0; i < AT_COUNT(sizes); i++)
-    if (sizes[i] >= least && size <= sizes[i]) return sizes[i];
-  return 0;
+static int round_up(int64_t size, int unit) {
+  return (int)((size + unit - 1) / unit * unit);
 }
 
 static shape shape_of(const at_gemm *g) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
-  const int least = half ? 16 : 8;
-  return (shape){.m = round_up(g->m, least),
-                 .n = round_up(g->n, least),
-                 .k = round_up(g->k, least),
+  const int unit = half ? 16 : 8;
+  return (shape){.m = round_up(g->m, unit),
+                 .n = round_up(g->n, unit),
+                 .k = round_up(g->k, unit),
                  .in = (int)attune_dtype_size((attune_dtype)g->dtype),
                  .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
                  .half = half};
@@ -84,7 +81,7 @@ static double cost_of(const at_gemm *g, const shape *s, const choice *c, const a
   const int warps = warps_of(s, c), shared = shared_bytes(g, s, c);
   int blocks = machine->shared_bytes / (shared + 1024);
   if (blocks * warps * c->teams > 48) blocks = 48 / (warps * c->teams);
-  const double flight = (double)blocks * c->teams * in * (c->stages > 1 ? c->stages - 0.5 : 0.7) / 49152.0;
+  const double flight = (double)blocks * c->teams * in * (c->stages > 1 ? c->stages - 0.5 : 0.9) / 49152.0;
   const double volume = (double)s->m * s->n * s->k;
   double loads, sums;
   if (s->half) {
@@ -96,7 +93,8 @@ static double cost_of(const at_gemm *g, const shape *s, const choice *c, const a
   }
   const double copies = (2.0 * in + 2.0 * out) / 128.0, work = loads + copies > sums ? loads + copies : sums;
   const double slow = flight < 1.0 ? memory / flight : memory;
-  return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * (c->stays ? 1.0 : 1.03);
+  const double few = blocks > 0 ? 0.6 / (blocks * warps * c->teams) : 1.0; /* warps: one waits while another works */
+  return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * ((c->stays ? 1.04 : 1.0) + few);
 }
 
 static bool format(at_configuration *out, const choice *c) {
@@ -116,6 +114,7 @@ static bool parse(choice *c, const at_configuration *text) {
       !at_gemm_number(text, "stages", 4, &c->stages) || !at_configuration_get_text(text, "grid", grid, sizeof grid))
     return false;
   c->stays = strcmp(grid, "stays") == 0;
+  if (!c->stays && c->stages > 1) return false; /* a team has one matrix */
   return format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
@@ -130,34 +129,40 @@ static int insert(choice *list, int count, int most, const choice *c) {
   return kept + 1;
 }
 
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max) {
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   static const int fma[][2] = {{2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 4}, {4, 8}, {8, 8}, {2, 1}},
                    mma[][2] = {{16, 16}, {32, 16}, {16, 32}, {32, 32}, {64, 16}, {64, 32}, {48, 16}, {48, 32}};
   static const int stages[] = {1, 2, 3}, threads[] = {128, 256};
+  const int most = wide ? MOST_CHOICES : MOST_FEW;
   const shape s = shape_of(g);
   const int(*tiles)[2] = s.half ? mma : fma;
   choice list[MOST_CHOICES];
   int count = 0;
   for (size_t t = 0; t < AT_COUNT(fma); t++)
-    for (size_t i = 0; i < AT_COUNT(stages); i++)
+    for (size_t i = 0; i < AT_COUNT(stages); i++) {
+      int last = 0; /* teams */
       for (size_t h = 0; h < AT_COUNT(threads); h++) {
         choice c = {.tm = tiles[t][0], .tn = tiles[t][1], .stages = stages[i], .stays = stages[i] > 1};
         if (s.m % c.tm || s.n % c.tn) continue;
         c.teams = threads[h] / (32 * warps_of(&s, &c));
         if (c.teams < 1) c.teams = 1;
-        if (c.teams == 1 && h > 0 && warps_of(&s, &c) <= 4) continue;
         if (c.teams > 8) c.teams = 8;
+        if (h > 0 && c.teams == last) continue;
+        last = c.teams;
         if (!fits(g, &s, &c, machine)) continue;
+        if (!wide && (c.stages > 2 || (h > 0 && c.stages > 1))) continue;
         c.cost = cost_of(g, &s, &c, machine);
-        count = insert(list, count, MOST_CHOICES, &c);
+        count = insert(list, count, most, &c);
       }
+    }
   int given = 0;
   for (int i = 0; i < count && given < max; i++)
     if (format(&out[given], &list[i])) given++;
   return given;
 }
 
-static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine, const at_configuration *text) {
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
   const shape s = shape_of(g);
   choice c;
   if (!parse(&c, text) || !fits(g, &s, &c, machine)) return false;
@@ -184,9 +189,15 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "BYTES_C", from_c);
   at_gemm_define_add(out, "BYTES_D", d);
   at_gemm_define_add(out, "READS_C", reads_c);
-  at_gemm_define_add(out, "EXACT", g->m == s.m && g->n == s.n && g->k == s.k);
+  const bool exact = g->m == s.m && g->n == s.n && g->k == s.k;
+  at_gemm_define_add(out, "STAYS", c.stays);
+  at_gemm_define_add(out, "EXACT", exact);
+  at_gemm_define_add(out, "PACKED_A", exact && g->lda == at_gemm_rows_a(g));
+  at_gemm_define_add(out, "PACKED_B", exact && g->ldb == at_gemm_rows_b(g));
+  at_gemm_define_add(out, "PACKED_D", exact && g->ldd == g->m);
   out->config = AT_JIT_ROW((unsigned)((g->batch + c.teams - 1) / c.teams), (unsigned)(32 * warps * c.teams));
   out->config.shared_bytes = (unsigned)shared_bytes(g, &s, &c);
+  out->config.dependent = true;
   out->stays = c.stays;
   return true;
 }

@@ -23,10 +23,14 @@
 #define BYTES_C 16
 #define BYTES_D 16
 #define READS_C 0
-#define EXACT 1
+#define STAYS 0    /* a team has several matrices */
+#define EXACT 1    /* M, N, K are the real sizes */
+#define PACKED_A 1 /* and nothing lies between the lines */
+#define PACKED_B 1
+#define PACKED_D 1
 #endif
 
-#define THREADS (32 * WARPS)
+#define THREADS (32u * WARPS)
 #define SIZE ((int)sizeof(at_in))
 #define SIZE_D ((int)sizeof(at_out))
 #define INNER_A (TRANS_A ? K : M)
@@ -43,39 +47,42 @@ constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B,
               STAGE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0), TEAM_BYTES = STAGES * STAGE_BYTES + PITCH_D * N;
 
 /* A matrix of `outer` lines of `bytes` bytes into lines PITCH apart, with zeros up to OUTER lines of LINE bytes. */
-template <int LINE, int OUTER, int PITCH, int BYTES>
-AT_INLINE void at_fetch(char *to, const char *from, at_i64 ld, int bytes, int outer, int thread) {
-  constexpr int PIECES = LINE / BYTES;
-#pragma unroll 4
-  for (int i = thread; i < OUTER * PIECES; i += THREADS) {
-    const int line = i / PIECES, at = i % PIECES * BYTES;
-    if (EXACT) {
-      at_copy<BYTES>(to + line * PITCH + at, from + line * ld + at, BYTES);
+template <int LINE, int OUTER, int PITCH, int BYTES, bool PACKED>
+AT_INLINE void at_fetch(char *to, const char *from, at_i64 ld, int bytes, int outer, at_u32 thread) {
+  constexpr at_u32 PIECES = LINE / BYTES, ALL = OUTER * PIECES;
+  constexpr int UNROLL = ALL / THREADS <= 8 ? 8 : 4;
+#pragma unroll UNROLL
+  for (at_u32 i = thread; i < ALL; i += THREADS) {
+    const at_u32 line = i / PIECES, at = i % PIECES * BYTES;
+    char *place = to + line * PITCH + at;
+    if constexpr (PACKED) {
+      at_copy<BYTES>(place, from + i * BYTES, BYTES);
+    } else if constexpr (EXACT) {
+      at_copy<BYTES>(place, from + (at_i64)line * ld + at, BYTES);
     } else {
-      const int left = line < outer ? bytes - at : 0, valid = left < 0 ? 0 : left < BYTES ? left : BYTES;
-      at_copy<BYTES>(to + line * PITCH + at, valid ? from + line * ld + at : from, valid);
+      const int left = (int)line < outer ? bytes - (int)at : 0, valid = left < 0 ? 0 : left < BYTES ? left : BYTES;
+      at_copy<BYTES>(place, valid ? from + (at_i64)line * ld + at : from, valid);
     }
   }
 }
 
-AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 matrix, int thread) {
+AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 matrix, at_u32 thread) {
   if (matrix < a.batch) {
-    at_fetch<INNER_A * SIZE, OUTER_A, PITCH_A, BYTES_A>(stage, a.a + matrix * a.stride_a, a.lda,
-                                                        (TRANS_A ? a.k : a.m) * SIZE, TRANS_A ? a.m : a.k, thread);
-    at_fetch<INNER_B * SIZE, OUTER_B, PITCH_B, BYTES_B>(stage + AT_B, a.b + matrix * a.stride_b, a.ldb,
-                                                        (TRANS_B ? a.n : a.k) * SIZE, TRANS_B ? a.k : a.n, thread);
+    at_fetch<INNER_A * SIZE, OUTER_A, PITCH_A, BYTES_A, PACKED_A>(
+        stage, a.a + matrix * a.stride_a, a.lda, (TRANS_A ? a.k : a.m) * SIZE, TRANS_A ? a.m : a.k, thread);
+    at_fetch<INNER_B * SIZE, OUTER_B, PITCH_B, BYTES_B, PACKED_B>(
+        stage + AT_B, a.b + matrix * a.stride_b, a.ldb, (TRANS_B ? a.n : a.k) * SIZE, TRANS_B ? a.k : a.n, thread);
 #if READS_C
     if (a.beta != 0.0)
-      at_fetch<M * SIZE_D, N, PITCH_D, BYTES_C>(stage + AT_C, a.c + matrix * a.stride_c, a.ldc, a.m * SIZE_D, a.n,
-                                                thread);
+      at_fetch<M * SIZE_D, N, PITCH_D, BYTES_C, false>(stage + AT_C, a.c + matrix * a.stride_c, a.ldc, a.m * SIZE_D,
+                                                       a.n, thread);
 #endif
   }
   at_copies_commit();
 }
 
 /* Element (m, n) of D, with C if WITH_C. */
-template <bool WITH_C>
-AT_INLINE at_out at_element(const at_arguments &a, const char *stage, int m, int n, at_sum sum) {
+template <bool WITH_C> AT_INLINE at_out at_element(const at_arguments &a, const char *stage, int m, int n, at_sum sum) {
   if constexpr (WITH_C)
     return at_finish(a, sum, *(const at_out *)(stage + AT_C + n * PITCH_D + m * SIZE_D));
   else
@@ -83,19 +90,22 @@ AT_INLINE at_out at_element(const at_arguments &a, const char *stage, int m, int
 }
 
 /* D from shared memory: whole pieces but for the end of a column. */
-AT_INLINE void at_store(const at_arguments &a, const char *from, at_i64 matrix, int thread) {
-  constexpr int PIECES = M * SIZE_D / BYTES_D;
+AT_INLINE void at_store(const at_arguments &a, const char *from, at_i64 matrix, at_u32 thread) {
+  constexpr at_u32 PIECES = M * SIZE_D / BYTES_D, ALL = N * PIECES;
+  constexpr int UNROLL = ALL / THREADS <= 8 ? 8 : 4;
   typedef at_pack<char, BYTES_D> piece;
   char *to = a.d + matrix * a.stride_d;
-  const int bytes = a.m * SIZE_D;
-#pragma unroll 4
-  for (int i = thread; i < N * PIECES; i += THREADS) {
-    const int line = i / PIECES, at = i % PIECES * BYTES_D;
-    if (EXACT || (line < a.n && at + BYTES_D <= bytes)) {
-      *(piece *)(to + line * a.ldd + at) = *(const piece *)(from + line * PITCH_D + at);
-    } else if (line < a.n) {
-      for (int e = at; e < bytes; e += SIZE_D)
-        *(at_out *)(to + line * a.ldd + e) = *(const at_out *)(from + line * PITCH_D + e);
+#pragma unroll UNROLL
+  for (at_u32 i = thread; i < ALL; i += THREADS) {
+    const at_u32 line = i / PIECES, at = i % PIECES * BYTES_D;
+    const char *place = from + line * PITCH_D + at;
+    char *there = PACKED_D ? to + i * BYTES_D : to + (at_i64)line * a.ldd + at;
+    const int bytes = a.m * SIZE_D - (int)at;
+    if (EXACT || ((int)line < a.n && bytes >= BYTES_D)) {
+      *(piece *)there = *(const piece *)place;
+    } else if ((int)line < a.n) {
+#pragma unroll 1
+      for (int e = 0; e < bytes; e += SIZE_D) *(at_out *)(there + e) = *(const at_out *)(place + e);
     }
   }
 }
@@ -136,7 +146,8 @@ AT_INLINE void at_pick(at_sum x[COUNT][WIDE], const char *from, int lane, int k)
 
 /* A thread's part of D into shared memory. */
 template <bool WITH_C>
-AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const at_sum sum[TM][TN], int row, int col) {
+AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const at_sum sum[TM][TN], int row,
+                      int col) {
   constexpr int RUN = TRANS_A ? 1 : WIDE_M;
 #pragma unroll
   for (int j = 0; j < TN; j++)
@@ -151,9 +162,9 @@ AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, co
 }
 
 /* A team's threads beyond ROWS x COLS do what the first one does, and put nothing down. */
-AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, int thread) {
+AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, at_u32 thread) {
   const bool idle = thread >= ROWS * COLS;
-  const int row = idle ? 0 : thread % ROWS, col = idle ? 0 : thread / ROWS;
+  const int row = idle ? 0 : (int)(thread % ROWS), col = idle ? 0 : (int)(thread / ROWS);
   at_sum sum[TM][TN] = {}, x[TM][WIDE], y[TN][WIDE];
   const int steps = EXACT ? K : a.k;
 #pragma unroll 2
@@ -192,8 +203,8 @@ AT_INLINE void at_take_a(at_u32 y[4], const char *from, int m, int k, int lane) 
 
 /* A warp's part of D into shared memory, m and n are its first. */
 template <bool WITH_C>
-AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const float sum[TN / 16][TM / 8][4], int m0,
-                      int n0, int lane) {
+AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const float sum[TN / 16][TM / 8][4],
+                      int m0, int n0, int lane) {
 #pragma unroll
   for (int j = 0; j < TN / 16; j++)
 #pragma unroll
@@ -208,8 +219,8 @@ AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, co
       }
 }
 
-AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, int thread) {
-  const int lane = thread % 32, warp = thread / 32, m0 = warp % (M / TM) * TM, n0 = warp / (M / TM) * TN;
+AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, at_u32 thread) {
+  const int lane = (int)(thread % 32), warp = (int)(thread / 32), m0 = warp % (M / TM) * TM, n0 = warp / (M / TM) * TN;
   float sum[TN / 16][TM / 8][4] = {};
 #pragma unroll
   for (int k = 0; k < K; k += 16) {
@@ -232,19 +243,27 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS *TEAMS) at_tiny(const __grid_constant__ at_arguments a) {
-  const int team = (int)threadIdx.x / THREADS, thread = (int)threadIdx.x % THREADS;
+  const at_u32 team = threadIdx.x / THREADS, thread = threadIdx.x % THREADS;
   const at_i64 step = (at_i64)gridDim.x * TEAMS;
   char *room = (char *)at_room + team * TEAM_BYTES, *result = room + STAGES * STAGE_BYTES;
   at_i64 matrix = (at_i64)blockIdx.x * TEAMS + team;
+  at_begin();
+#pragma unroll 1
   for (int s = 0; s < STAGES; s++) at_order(a, room + s * STAGE_BYTES, matrix + s * step, thread);
+#pragma unroll 1
   for (int s = 0; matrix < a.batch; matrix += step) {
     char *stage = room + s * STAGE_BYTES;
     at_copies_wait<STAGES - 1>();
-    at_team_wait<THREADS>(team);
+    at_team_wait<(int)THREADS>((int)team);
     at_product(a, stage, result, thread);
-    at_team_wait<THREADS>(team);
+    at_team_wait<(int)THREADS>((int)team);
+#if STAYS
     at_order(a, stage, matrix + STAGES * step, thread);
+#endif
     at_store(a, result, matrix, thread);
+#if !STAYS
+    break;
+#endif
     if (++s == STAGES) s = 0;
   }
 }

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_gemm_models.c: which problems attune's own GEMM kernels take, which configurations they offer, best guess first,
+ * and how these are launched. Needs no GPU. */
+#include "tests/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/gemm/kernel.h"
+
+enum { ROOM = 64, FEW = 8 };
+
+static const at_gemm_machine h200 = {90, 132, 227 * 1024}, a100 = {80, 108, 163 * 1024}, v100 = {70, 80, 96 * 1024};
+
+static at_gemm problem_of(attune_dtype dtype, int ta, int tb, int64_t m, int64_t n, int64_t k, int64_t batch) {
+  at_gemm g = {.m = m, .n = n, .k = k, .batch = batch, .dtype = (uint8_t)dtype, .dtype_out = (uint8_t)dtype};
+  g.trans_a = (uint8_t)ta, g.trans_b = (uint8_t)tb, g.alignment = 128;
+  g.workspace_cap = ATTUNE_WORKSPACE_DEFAULT;
+  g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = m;
+  if (batch > 1) g.stride_a = m * k, g.stride_b = k * n, g.stride_d = m * n;
+  return g;
+}
+
+static void what_tiny_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_tiny_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 2);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g.m = 65;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 1);
+  assert_false(f->supports(&g, &h200));
+}
+
+static void what_skinny_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_skinny_family;
+  at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  assert_false(f->supports(&g, &v100));
+  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 65, 4096, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 1, 0, 65, 4096, 4096, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 1, 0, 3, 4096, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 1, 0, 64, 64, 64, 100); /* tiny_batched's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 4, 64, 65536);
+  assert_false(f->supports(&g, &h200));
+}
+
+/* Every problem that is supported has few configurations, all different, all readable, all launchable. */
+static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
+  static at_configuration list[ROOM], other = {"form=rows,tile=1"};
+  at_gemm_recipe recipe;
+  if (!f->supports(g, machine)) return;
+  const int count = f->candidates(g, machine, list, ROOM, false);
+  assert_in_range(count, 1, FEW);
+  assert_int_equal(f->candidates(g, machine, list, 1, false), 1);
+  assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
+  for (int i = 0; i < count; i++) {
+    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
+    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
+    const at_jit_config *c = &recipe.config;
+    assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
+    assert_true((int)c->shared_bytes <= machine->shared_bytes);
+    assert_true(recipe.define_count < AT_GEMM_DEFINES);
+    if (c->cluster[0]) {
+      assert_true(machine->capability >= 90);
+      assert_int_equal(c->grid[0] % c->cluster[0], 0);
+    }
+    at_configuration longer = list[i];
+    strcat(longer.text, ",x=1");
+    assert_false(f->recipe(&recipe, g, machine, &longer));
+  }
+  assert_false(f->recipe(&recipe, g, machine, &other));
+  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
+}
+
+static void every_problem_is_offered_something(void **state) {
+  (void)state;
+  static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F64, ATTUNE_F16, ATTUNE_BF16};
+  static const int64_t small[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 47, 48, 49, 63, 64},
+                       large[] = {65, 100, 1000, 4096, 28672, 1000000};
+  for (size_t d = 0; d < AT_COUNT(dtypes); d++)
+    for (int t = 0; t < 4; t++)
+      for (size_t i = 0; i < AT_COUNT(small); i++) {
+        for (size_t j = (i + (size_t)t) % 5; j < AT_COUNT(small); j += 5) {
+          const at_gemm g =
+              problem_of(dtypes[d], t & 1, t >> 1, small[i], small[j], small[(i + j) % AT_COUNT(small)], 77);
+          check_offers(&at_gemm_tiny_family, &g, &h200);
+          check_offers(&at_gemm_tiny_family, &g, &a100);
+        }
+        for (size_t j = 0; j < AT_COUNT(large); j++) {
+          const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, large[j], small[i], large[(i + j) % 5],
+                                       1 + (int64_t)j % 2),
+                        h = problem_of(dtypes[d], t & 1, t >> 1, small[i], large[j], small[(i + j) % 5], 1);
+          check_offers(&at_gemm_skinny_family, &g, &h200);
+          check_offers(&at_gemm_skinny_family, &h, &h200);
+          check_offers(&at_gemm_skinny_family, &g, &a100);
+        }
+      }
+}
+
+/* What was best on an H200 is among what is tried. */
+static void the_best_are_tried(void **state) {
+  (void)state;
+  static const struct {
+    const at_gemm_kernels *family;
+    attune_dtype dtype;
+    int ta;
+    int64_t m, n, k, batch;
+    const char *best;
+  } known[] = {
+      {&at_gemm_tiny_family, ATTUNE_F32, 0, 16, 16, 16, 16384, "tile=2x4,teams=4,stages=1,grid=whole"},
+      {&at_gemm_tiny_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x16,teams=4,stages=1,grid=whole"},
+      {&at_gemm_tiny_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x16,teams=1,stages=1,grid=whole"},
+      {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
+       "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
+      {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
+       "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
+  };
+  for (size_t i = 0; i < AT_COUNT(known); i++) {
+    static at_configuration list[ROOM];
+    const at_gemm g = problem_of(known[i].dtype, known[i].ta, 0, known[i].m, known[i].n, known[i].k, known[i].batch);
+    const int count = known[i].family->candidates(&g, &h200, list, ROOM, false);
+    bool found = false;
+    for (int c = 0; c < count; c++) found = found || strcmp(list[c].text, known[i].best) == 0;
+    if (!found) fail_msg("%s is not tried; %s is the first of %d", known[i].best, list[0].text, count);
+  }
+}
+
+/* The arguments are bytes, and A and B change places where m is the small size. */
+static void arguments(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  at_gemm g = problem_of(ATTUNE_F64, 0, 1, 3, 4000, 500, 2);
+  g.lda = 5, g.ldb = 4001, g.ldd = 7;
+  char a, b, c, d;
+  const at_gemm_operands o = {.alpha = 2, .a = &a, .b = &b, .beta = 3, .c = &c, .d = &d};
+  assert_true(at_gemm_skinny_family.candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(at_gemm_skinny_family.recipe(&recipe, &g, &h200, &list[0]));
+  at_gemm_arguments *x = &recipe.arguments;
+  at_gemm_bind(x, &g, recipe.swapped, &o);
+  assert_true(recipe.swapped);
+  assert_int_equal(x->m, 4000);
+  assert_int_equal(x->n, 3);
+  assert_int_equal(x->lda, 8 * 4001);
+  assert_int_equal(x->ldb, 8 * 5);
+  assert_int_equal(x->ldd, 8 * 7);
+  assert_ptr_equal(x->a, &b);
+  assert_ptr_equal(x->b, &a);
+  assert_ptr_equal(x->d, &d);
+  assert_true(x->beta == 0.0); /* no C */
+  g.c = AT_C_SEPARATE;
+  at_gemm_bind(x, &g, false, &o);
+  assert_ptr_equal(x->a, &a);
+  assert_ptr_equal(x->c, &c);
+  assert_true(x->beta == 3.0);
+}
+
+static void grains(void **state) {
+  (void)state;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 2);
+  assert_int_equal(at_gemm_grain(&g, 4, 64, 64, 4096), 16);
+  assert_int_equal(at_gemm_grain(&g, 4, 64, 66, 4096), 8);
+  assert_int_equal(at_gemm_grain(&g, 4, 1, 65, 4096), 16);
+  assert_int_equal(at_gemm_grain(&g, 4, 64, 64, 4097), 4);
+  assert_int_equal(at_gemm_grain(&g, 2, 64, 65, 0), 2);
+  g.alignment = 8;
+  assert_int_equal(at_gemm_grain(&g, 4, 64, 64, 4096), 8);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_tiny_takes),
+      cmocka_unit_test(what_skinny_takes),
+      cmocka_unit_test(every_problem_is_offered_something),
+      cmocka_unit_test(the_best_are_tried),
+      cmocka_unit_test(arguments),
+      cmocka_unit_test(grains),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

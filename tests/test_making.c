@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_making.c: what candidates need is made by a thread of its own, list after list, while the caller does something
+ * else. */
+#include "tests/check.h"
+
+#include <string.h>
+
+#include "tuning/making.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char made[200][AT_CONFIGURATION_CHARS];
+static int made_count;
+static pthread_t maker;
+static const int problem = 7;
+
+/* Begins only when the test lets it. */
+static void make(const void *what, attune_device *device, const at_configuration *configurations, int count) {
+  pthread_mutex_lock(&lock);
+  assert_ptr_equal(what, &problem);
+  assert_null(device);
+  maker = pthread_self();
+  for (int i = 0; i < count; i++) at_copy_text(made[made_count++], sizeof made[0], configurations[i].text);
+  pthread_mutex_unlock(&lock);
+}
+
+static const at_implementation one = {.name = "one", .prepare_many = make}, two = {.name = "two", .prepare_many = make};
+
+static void a_thread_makes_all(void **state) {
+  (void)state;
+  static at_making making;
+  const at_configuration a[] = {{"a=1"}, {"a=2"}}, b[] = {{"b=1"}};
+  made_count = 0;
+  assert_int_equal(at_making_add(&making, &one, a, 2), 2);
+  assert_int_equal(at_making_add(&making, &two, b, 1), 1);
+  pthread_mutex_lock(&lock);
+  at_making_start(&making, &problem, NULL);
+  assert_false(at_making_done(&making));
+  pthread_mutex_unlock(&lock);
+  at_making_wait(&making);
+  assert_true(at_making_done(&making));
+  assert_int_equal(made_count, 3);
+  assert_string_equal(made[0], "a=1");
+  assert_string_equal(made[1], "a=2");
+  assert_string_equal(made[2], "b=1");
+  assert_false(pthread_equal(maker, pthread_self()));
+  at_making_wait(&making);
+}
+
+static void nothing_to_make_is_done(void **state) {
+  (void)state;
+  static at_making making;
+  at_making_start(&making, &problem, NULL);
+  assert_true(at_making_done(&making));
+  at_making_wait(&making);
+}
+
+static void it_takes_what_there_is_room_for(void **state) {
+  (void)state;
+  static at_making making;
+  static at_configuration many[AT_MAKING_ROOM];
+  assert_int_equal(at_making_add(&making, &one, many, 0), 0);
+  assert_int_equal(at_making_add(&making, &one, many, AT_MAKING_ROOM - 1), AT_MAKING_ROOM - 1);
+  assert_int_equal(at_making_add(&making, &two, many, 5), 1);
+  assert_int_equal(making.count, AT_MAKING_ROOM);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_thread_makes_all),
+      cmocka_unit_test(nothing_to_make_is_done),
+      cmocka_unit_test(it_takes_what_there_is_room_for),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

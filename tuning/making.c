@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * making.c: see making.h. */
+#include "tuning/making.h"
+
+#include <signal.h>
+#include <string.h>
+
+int at_making_add(at_making *making, const at_implementation *implementation, const at_configuration *configurations,
+                  int count) {
+  const int room = AT_MAKING_ROOM - making->count;
+  if (making->list_count == AT_MAKING_LISTS || count < 1) return 0;
+  const int taken = count < room ? count : room;
+  memcpy(&making->configurations[making->count], configurations, (size_t)taken * sizeof *configurations);
+  making->lists[making->list_count].implementation = implementation;
+  making->lists[making->list_count].first = making->count;
+  making->lists[making->list_count++].count = taken;
+  making->count += taken;
+  return taken;
+}
+
+static void *make(void *pointer) {
+  at_making *m = pointer;
+  for (int i = 0; i < m->list_count; i++)
+    m->lists[i].implementation->prepare_many(m->problem, m->device, &m->configurations[m->lists[i].first],
+                                             m->lists[i].count);
+  atomic_store_explicit(&m->done, true, memory_order_release);
+  return NULL;
+}
+
+void at_making_start(at_making *making, const void *problem, attune_device *device) {
+  sigset_t all, before;
+  making->problem = problem;
+  making->device = device;
+  atomic_store(&making->done, making->count == 0);
+  if (making->count == 0) return;
+  sigfillset(&all); /* the program's signal handlers do not run on this thread */
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  making->started = pthread_create(&making->thread, NULL, make, making) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!making->started) atomic_store(&making->done, true);
+}
+
+bool at_making_done(const at_making *making) {
+  return atomic_load_explicit(&making->done, memory_order_acquire);
+}
+
+void at_making_wait(at_making *making) {
+  if (making->started) (void)pthread_join(making->thread, NULL);
+  making->started = false;
+}

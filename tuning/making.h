@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * making.h: what candidates need before they can be prepared (prepare_many), made by a thread of its own while a search
+ * measures others. Only for devices: on the host that thread would disturb what is measured. */
+#ifndef AT_MAKING_H
+#define AT_MAKING_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tuning/registry.h"
+
+enum { AT_MAKING_LISTS = 8, AT_MAKING_ROOM = 96 };
+
+/* Zeros before at_making_add. */
+typedef struct at_making {
+  const void *problem;
+  attune_device *device;
+  struct {
+    const at_implementation *implementation;
+    int first, count;
+  } lists[AT_MAKING_LISTS];
+  at_configuration configurations[AT_MAKING_ROOM];
+  int list_count, count;
+  pthread_t thread;
+  bool started;
+  atomic_bool done;
+} at_making;
+
+/* Takes up to `count` configurations of an implementation that has prepare_many; how many it took. Before the start. */
+int at_making_add(at_making *making, const at_implementation *implementation, const at_configuration *configurations,
+                  int count);
+
+/* Starts the thread, if there is something to make; without a thread nothing is made here, and prepare does it. */
+void at_making_start(at_making *making, const void *problem, attune_device *device);
+
+/* Is all made that was added? */
+bool at_making_done(const at_making *making);
+
+/* Waits until it is. Once, before *making goes. */
+void at_making_wait(at_making *making);
+
+#endif
