@@ -160,7 +160,6 @@ static int make_gpu(void) {
   backend.graph_destroy = graph_destroy;
   gpu.backend = &backend;
   gpu.properties.kind = ATTUNE_DEVICE_CUDA;
-  gpu.alignment_bits = 127;
   gpu.properties.cache_bytes = 1 << 14;
   gpu_stream = *attune_stream_default(host);
   gpu_stream.device = &gpu;
