@@ -2,6 +2,7 @@
  * test_prepare_many.c: what several candidates need is made at once, before they are prepared, within the budget. */
 #include "tests/check.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,39 @@ static void what_comes_back_is_made_again(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* On a device, not on the host, a thread makes it while others are measured; each is prepared and measured all the same. */
+static pthread_t maker;
+
+static void note_maker(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
+  maker = pthread_self();
+  note_many(problem, on, configurations, count);
+}
+
+static void a_device_measures_others_meanwhile(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=150000,i=1", "ns=50000", "ns=150000,i=2", NULL};
+  static at_search_result result;
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  at_profiler *profiler = NULL;
+  toy_spins = spins;
+  toy_spin_implementation.prepare_many = note_maker;
+  for (int on_device = 0; on_device < 2; on_device++) {
+    made_count = prepared_count = calls = 0;
+    if (on_device) device->properties.kind = ATTUNE_DEVICE_CUDA;
+    OK(at_profiler_create(&profiler, device));
+    const attune_status status =
+        at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0);
+    at_profiler_destroy(profiler);
+    device->properties.kind = ATTUNE_DEVICE_HOST;
+    OK(status);
+    assert_string_equal(result.decision.configuration, "ns=50000");
+    assert_true(result.decision.complete);
+    assert_int_equal(made_count, 3);
+    for (int i = 0; i < 3; i++) assert_true(times(prepared, prepared_count, spins[i]) > 0);
+    assert_int_equal(!pthread_equal(maker, pthread_self()), on_device);
+  }
+}
+
 /* What fails there is told by prepare, and by nobody else. */
 static void making_tells_nobody(void **state) {
   (void)state;
@@ -191,6 +225,7 @@ int main(void) {
       cmocka_unit_test_setup(making_counts_in_the_budget, fresh),
       cmocka_unit_test_setup(making_is_optional, fresh),
       cmocka_unit_test_setup(making_tells_nobody, fresh),
+      cmocka_unit_test_setup(a_device_measures_others_meanwhile, fresh),
       cmocka_unit_test_setup(the_default_is_made_first, fresh),
       cmocka_unit_test_setup(what_comes_back_is_made_again, fresh),
   };
