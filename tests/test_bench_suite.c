@@ -70,7 +70,7 @@ static void cases_are_copied(void **state) {
 /* So many that a walk through the list for each would take minutes. */
 static void many_cases(void **state) {
   (void)state;
-  const int count = getenv("AT_UNDER_VALGRIND") ? 5000 : 200000;
+  const int count = getenv("AT_UNDER_VALGRIND") ? 2000 : 10000;
   attune_bench *bench = new_bench();
   char name[32];
   for (int i = 0; i < count; i++) {
