@@ -14,7 +14,7 @@
 
 enum { AT_WATCH_RACES = 1, AT_WATCH_NAMES = 2, AT_WATCH_BLOCKING = 4, AT_WATCH_DIMS = 8, AT_WATCH_USES = 32 };
 
-extern atomic_uint at_watched_bits;
+extern atomic_uint at_watched_bits __attribute__((visibility("hidden"))); /* no look-up of its address */
 
 AT_INLINE unsigned at_watched(void) {
   return atomic_load_explicit(&at_watched_bits, memory_order_relaxed);

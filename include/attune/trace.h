@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * trace.h: marks and ranges in the time line of a profiler (Nsight Systems and others that know NVTX), and the stretch that a
- * profiler looks at. Without a profiler every call of this header does nothing and costs a nanosecond. Where attune was
+ * profiler looks at. Without a profiler every call of this header does nothing and takes a few nanoseconds. Where attune was
  * built without NVTX's headers, which come with the CUDA toolkit, no profiler sees anything.
  *
  * ATTUNE_NVTX=1, or attune_set_trace, makes each call of attune that gives work to a stream a range of its own, in NVTX's
