@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include <attune/attune.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -95,11 +96,34 @@ static void details_of_a_gpu(void **state) {
   OK(attune_device_get_limit(best, ATTUNE_LIMIT_STACK, &changed));
   assert_true(changed >= 2 * stack);
   OK(attune_device_set_limit(best, ATTUNE_LIMIT_STACK, stack));
-  OK(attune_device_set_schedule(best, ATTUNE_SCHEDULE_BLOCK));
+  /* It is in use by now. */
   OK(attune_device_get_schedule(best, &schedule));
-  assert_int_equal(schedule, ATTUNE_SCHEDULE_BLOCK);
-  OK(attune_device_set_schedule(best, ATTUNE_SCHEDULE_AUTO));
+  const attune_status set = attune_device_set_schedule(best, ATTUNE_SCHEDULE_BLOCK);
+  assert_true(set == ATTUNE_OK || set == ATTUNE_UNSUPPORTED);
+  if (set == ATTUNE_UNSUPPORTED) assert_non_null(strstr(attune_last_message(), "before its first use"));
   OK(attune_device_synchronize(best));
+}
+
+/* In a process of its own: before the first use; 0: as it should be. */
+static int sets_a_schedule(void) {
+  attune_schedule schedule = ATTUNE_SCHEDULE_AUTO;
+  attune_device *device = NULL;
+  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) return 2;
+  if (attune_device_set_schedule(device, ATTUNE_SCHEDULE_BLOCK) != ATTUNE_OK) return 3;
+  if (attune_device_initialize(device) != ATTUNE_OK) return 4;
+  if (attune_device_get_schedule(device, &schedule) != ATTUNE_OK) return 5;
+  return schedule == ATTUNE_SCHEDULE_BLOCK ? 0 : 6;
+}
+
+static const char *program;
+
+static void a_schedule_before_the_first_use(void **state) {
+  char command[512];
+  (void)state;
+  if (best == host) skip();
+  snprintf(command, sizeof command, "%s schedule", program);
+  const int ended = system(command);
+  if (ended != 0) fail_msg("it ended with %d", WEXITSTATUS(ended));
 }
 
 static void settings_of_the_host(void **state) {
@@ -254,14 +278,17 @@ static void launches_block(void **state) {
   attune_stream_destroy(stream);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(questions_start_nothing), cmocka_unit_test(the_reason_is_told),
-                                     cmocka_unit_test(devices_start),           cmocka_unit_test(details_of_the_host),
-                                     cmocka_unit_test(details_of_a_gpu),        cmocka_unit_test(settings_of_the_host),
-                                     cmocka_unit_test(architectures),
+int main(int argc, char **argv) {
+  program = argv[0];
+  if (argc > 1 && strcmp(argv[1], "schedule") == 0) return sets_a_schedule();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(questions_start_nothing), cmocka_unit_test(the_reason_is_told),
+      cmocka_unit_test(devices_start),           cmocka_unit_test(details_of_the_host),
+      cmocka_unit_test(details_of_a_gpu),        cmocka_unit_test(a_schedule_before_the_first_use),
+      cmocka_unit_test(settings_of_the_host),    cmocka_unit_test(architectures),
 #ifdef AT_WITH_CUDA
-                                     cmocka_unit_test(visible_devices),
+      cmocka_unit_test(visible_devices),
 #endif
-                                     cmocka_unit_test(default_generators),      cmocka_unit_test(launches_block)};
+      cmocka_unit_test(default_generators),      cmocka_unit_test(launches_block)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

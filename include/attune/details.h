@@ -71,7 +71,8 @@ typedef enum attune_schedule {
  * then sleep), DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_device_get_schedule(attune_device *device, attune_schedule *out);
 
-/* Sets it for the device's context, made by now or later. Creates none. Errors and threads as above. */
+/* Sets it for the device's context. Creates none. Errors and threads as above; UNSUPPORTED, too, where there is a context
+ * already, for drivers take it before the first use of the device only. */
 ATTUNE_API attune_status attune_device_set_schedule(attune_device *device, attune_schedule schedule);
 
 /* The name of NVIDIA's architecture of a compute capability: "Volta", "Turing", "Ampere", "Ada Lovelace", "Hopper",

@@ -52,6 +52,9 @@ attune_status at_cuda_set_schedule(attune_device *device, attune_schedule schedu
   flags = (flags & ~(unsigned)CU_CTX_SCHED_MASK) | (unsigned)schedule;
   const CUresult error = set(device->ordinal, flags & CU_CTX_FLAGS_MASK);
   if (error == CUDA_SUCCESS) return ATTUNE_OK;
+  if (error == CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE)
+    return at_fail(ATTUNE_UNSUPPORTED, "%s is in use already; its schedule can be set before its first use only",
+                   device->name);
   return at_fail(ATTUNE_DEVICE_ERROR, "the driver refuses another schedule for %s (cuDevicePrimaryCtxSetFlags: %d)",
                  device->name, (int)error);
 }
