@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/parts.h"
+#include "bench/team.h"
 #include "ops/gemm/problem.h"
 #include "tuning/tuner.h"
 

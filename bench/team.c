@@ -5,7 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "bench/parts.h"
+#include "bench/team.h"
+#include "bench/tool.h"
 
 typedef struct member {
   team *of;
@@ -20,20 +21,20 @@ struct team {
   bool ends;
   atomic_bool failed;
   pthread_barrier_t begin, end; /* of the threads and the caller */
-  member members[PART_THREADS_MOST];
+  member members[TEAM_MOST];
 };
 
-static int find_cpus(int cpus[PART_THREADS_MOST]) {
+static int find_cpus(int cpus[TEAM_MOST]) {
   cpu_set_t set;
   int count = 0;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE && count < PART_THREADS_MOST; cpu++)
+  for (int cpu = 0; cpu < CPU_SETSIZE && count < TEAM_MOST; cpu++)
     if (CPU_ISSET((size_t)cpu, &set)) cpus[count++] = cpu;
   return count;
 }
 
 int team_cpus(void) {
-  int cpus[PART_THREADS_MOST];
+  int cpus[TEAM_MOST];
   return find_cpus(cpus);
 }
 
@@ -53,7 +54,7 @@ static void *live(void *arg) {
 }
 
 team *team_open(int threads, bool (*work)(void *arg, int thread), void *arg) {
-  int cpus[PART_THREADS_MOST];
+  int cpus[TEAM_MOST];
   const int count = find_cpus(cpus);
   team *t = calloc(1, sizeof *t);
   if (!t || count < 1) bench_die("no team of threads");

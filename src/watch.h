@@ -76,6 +76,7 @@ void at_watch_graph_gone(void **graph);
  * status of the giving. */
 bool at_watch_name(const char *format, ...) AT_PRINTF(1, 2);
 attune_status at_watch_end(bool named, attune_stream *stream, attune_status status);
+bool at_trace_built(void); /* with NVTX */
 void at_trace_begin(void); /* as at_watch_start, of the names */
 
 /* Starts what the environment asks for. Called once, when the devices are known. */

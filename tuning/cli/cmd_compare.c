@@ -15,13 +15,6 @@ static double number(const char *option, const char *text, double least, double 
   return value;
 }
 
-int compare_reports_printed(const compare_reports *r) {
-  const char *const paths[] = {r->markdown, r->junit, r->html};
-  int printed = 0;
-  for (int i = 0; i < 3; i++) printed += paths[i] && strcmp(paths[i], "-") == 0;
-  return printed;
-}
-
 error_t compare_parse(int key, char *argument, struct argp_state *state, gate_rule *rule, compare_reports *reports) {
   switch (key) {
   case CLI_OPTION_THRESHOLD:

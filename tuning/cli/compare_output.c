@@ -169,6 +169,13 @@ int compare_write(const compare_reports *r, const gate_comparison *c, const char
   return code == CLI_DONE ? compare_write_file(r->html, write_html, &s) : code;
 }
 
+int compare_reports_printed(const compare_reports *r) {
+  const char *const paths[] = {r->markdown, r->junit, r->html};
+  int printed = 0;
+  for (int i = 0; i < 3; i++) printed += paths[i] && strcmp(paths[i], "-") == 0;
+  return printed;
+}
+
 int compare_output(const compare_options *o, const gate_comparison *c, const char *results) {
   const int code = compare_write(&o->reports, c, results);
   if (o->common.json)
