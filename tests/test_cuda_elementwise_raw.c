@@ -226,7 +226,7 @@ static void errors(void **state) {
   make_call(&c);
   FAILS(
       attune_elementwise_cuda(tuner, stream, "float f(float x, float y, float a) {\n  return z;\n}", "f", &c.operands),
-      ATTUNE_INTERNAL);
+      ATTUNE_INVALID_ARGUMENT);
   if (!strstr(attune_last_message(), "f(2): error")) fail_msg("%s", attune_last_message());
   fetch(out, sizeof got);
   for (int i = 0; i < COUNT; i++) assert_true(got[i] != got[i]); /* nothing was launched */

@@ -43,9 +43,9 @@ extern "C" {
  * tuner's mode says what happens if none is known. `source` is CUDA C++ and ends at its first zero byte; `name` is the
  * function in it: letters, digits and _. Asynchronous, memory, threads and captures as attune_elementwise. Errors:
  * UNSUPPORTED (the stream is of the host: this needs a CUDA device), INVALID_ARGUMENT (null; source longer than
- * ATTUNE_ELEMENTWISE_CUDA_CHARS; a name that is none; operands as of attune_elementwise), INTERNAL (the source does not
- * compile: the message has the first errors with the caller's lines, as "name(3): error: ...", and the log of attune all
- * of them), OUT_OF_MEMORY, DEVICE_ERROR. After an error nothing was launched. What the function does to the device is
+ * ATTUNE_ELEMENTWISE_CUDA_CHARS; a name that is none; operands as of attune_elementwise; the source does not compile: the
+ * message has the first errors with the caller's lines, as "name(3): error: ...", and the log of attune all of them),
+ * OUT_OF_MEMORY, DEVICE_ERROR. After an error nothing was launched. What the function does to the device is
  * told as the error of a later call, as CUDA does. */
 ATTUNE_API attune_status attune_elementwise_cuda(attune_tuner *tuner, attune_stream *stream, const char *source,
                                                  const char *name, const attune_elementwise_operands *operands);

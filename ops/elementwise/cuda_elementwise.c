@@ -83,7 +83,7 @@ static attune_status make_once(at_jit_kernel **out, attune_device *device, const
 static attune_status make_kernel(at_jit_kernel **out, attune_device *device, const at_cuda_problem *problem,
                                  const at_cuda_choice *choice) {
   const attune_status status = make_once(out, device, problem, choice);
-  if (status != ATTUNE_INTERNAL || !problem->expression->raw) return status;
+  if (status != ATTUNE_INVALID_ARGUMENT || !problem->expression->raw) return status;
   at_cuda_problem written = *problem;
   written.as_written = true;
   return make_once(out, device, &written, choice);

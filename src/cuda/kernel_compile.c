@@ -95,9 +95,9 @@ static attune_status fail_foreign(nvrtcProgram program, nvrtcResult result, cons
   const bool told = log && log[0];
   if (told && source->logged)
     at_log(ATTUNE_LOG_WARNING, "a program's kernel does not compile for %s:\n%s", architecture->name, log);
-  const attune_status status =
-      at_fail(status_of(result), "the source does not compile for %s: %.400s", architecture->name,
-              told ? first_error(log) : at_nvrtc.nvrtcGetErrorString(result));
+  const attune_status status = at_fail(result == NVRTC_ERROR_COMPILATION ? ATTUNE_INVALID_ARGUMENT : status_of(result),
+                                       "the source does not compile for %s: %.400s", architecture->name,
+                                       told ? first_error(log) : at_nvrtc.nvrtcGetErrorString(result));
   free(log);
   return status;
 }
