@@ -50,12 +50,13 @@ typedef struct search {
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
   double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
+  int64_t late_ns;               /* all is later by so much: kernels were waited for */
   const attune_decision *known;  /* the winner so far; NULL: none */
   const at_contender *known_one; /* its place in the race; NULL: none */
 } search;
 
 static int64_t until(const search *s, double fraction) {
-  return s->start_ns + (int64_t)(fraction * (double)(s->deadline_ns - s->start_ns));
+  return s->start_ns + s->late_ns + (int64_t)(fraction * (double)(s->deadline_ns - s->start_ns));
 }
 
 /* The winner so far, second after the default, if this build still has it. */
@@ -382,7 +383,7 @@ static attune_status screen(search *s) {
   if (s->budget_ns > 0.0 && !at_making_done(&s->making) && before >= until(s, WIDEN_UNTIL)) return ATTUNE_OK;
   at_making_wait(&s->making);
   const double waited = (double)(at_now_ns() - before);
-  if (s->budget_ns <= 0.0) s->deadline_ns += (int64_t)(waited < MAKING_MOST_NS ? waited : MAKING_MOST_NS);
+  if (s->budget_ns <= 0.0) s->late_ns = (int64_t)(waited < MAKING_MOST_NS ? waited : MAKING_MOST_NS);
   return at_race_screen(&s->race, until(s, WIDEN_UNTIL), FIELD);
 }
 
