@@ -50,6 +50,12 @@ static void what_skinny_takes(void **state) {
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 1, 0, 4096, 4, 64, 65536);
   assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1); /* hopeless: too few rows; many columns without tensor cores */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 131072, 64, 64, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 131072, 16, 64, 1);
+  assert_true(f->supports(&g, &h200));
 }
 
 /* Every problem that is supported has few configurations, all different, all readable, all launchable. */

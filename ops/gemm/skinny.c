@@ -53,10 +53,17 @@ static shape shape_of(const at_gemm *g) {
   return s;
 }
 
+/* Where too few rows share a long k, or halves along m need tensor cores for their many columns, these kernels are far
+ * behind others: not taken. */
+static bool is_hopeless(const shape *s) {
+  return (s->m * s->batch < 1024 && s->k > 16384) || (s->half && !s->large_k && s->n > 16);
+}
+
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const shape s = shape_of(g);
   if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
-  return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535;
+  return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
+         !is_hopeless(&s);
 }
 
 static int step_of(const shape *s, const choice *c) {
