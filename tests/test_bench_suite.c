@@ -120,6 +120,7 @@ static void what_is_wrong_is_named(void **state) {
   REFUSES("as that of another case", name, longest + 1);
   REFUSES("run is NULL", run, NULL);
   REFUSES("bytes is -1", bytes, -1.0);
+  REFUSES("flops is 1e+26; should be 0 to 1e+24", flops, 1e26);
   REFUSES("bytes is inf", bytes, (double)INFINITY);
   REFUSES("flops is nan", flops, (double)NAN);
   REFUSES("dtype is 0; should be what the flops are in", flops, 1.0);

@@ -376,6 +376,23 @@ static void wrong_usage(void **state) {
   refused("there are no cases in what is to be timed", "--program", AT_WORKER, NULL);
 }
 
+/* What is started gets none of their numbers. */
+static void closed_standard_files(void **state) {
+  (void)state;
+  static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-"};
+  for (int i = 0; i < 3; i++) {
+    char command[2048], line[256] = "";
+    bool told = false;
+    snprintf(command, sizeof command, AT_COMMAND " bench --program '" AT_WORKER " a=time:1' --rounds 1 --samples 1 %s",
+             closed[i]);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    while (fgets(line, sizeof line, out)) told |= strncmp(line, "a ", 2) == 0;
+    assert_int_equal(pclose(out), 0);
+    assert_true(told);
+  }
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, empty_builds)
 
 int main(void) {
@@ -383,6 +400,7 @@ int main(void) {
       TEST(a_programs_cases),
       TEST(peers_beside),
       TEST(problems_and_suites),
+      TEST(closed_standard_files),
       TEST(the_winners_of_a_database),
       TEST(commands),
       TEST(slower_and_same),

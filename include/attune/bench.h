@@ -48,10 +48,10 @@ typedef struct attune_bench_case {
   attune_status (*run)(void *arg, attune_stream *stream); /* one call, NULL stream without a device */
   void (*tear_down)(void *arg); /* after the last call of a set_up that did well; NULL: nothing */
   void *arg;
-  double bytes;       /* that one call reads and writes; 0: not told */
-  double flops;       /* floating-point operations of one call; 0: not told */
-  attune_dtype dtype; /* that these are in, for the roofline; used where flops is above 0 */
-  unsigned flags;     /* ATTUNE_BENCH_* */
+  double bytes;             /* that one call reads and writes, 1e24 at most; 0: not told */
+  double flops;             /* floating-point operations of one call, 1e24 at most; 0: not told */
+  attune_dtype dtype;       /* that these are in, for the roofline; used where flops is above 0 */
+  unsigned flags;           /* ATTUNE_BENCH_* */
   attune_accuracy accuracy; /* of these: what is not strict has a roof of its own, as TF32 has beside f32 */
   /* How often one call of `run` does the work that bytes, flops and all times are of, where that is too little to be called
    * from outside: 1000 for a loop of 1000 that take nanoseconds. 0: once. */

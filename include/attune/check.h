@@ -4,7 +4,7 @@
  * searches after a bug: ATTUNE_CHECK=races switches it on for a whole program, attune_set_race_check for a part of it.
  *
  * The check looks at what the program gave to the streams, not at when it ran: a race is found in every run, on the
- * host device too. It knows
+ * host device too, but for its default stream: that is the calling thread, which is in order with itself. It knows
  * - what attune's calls read and write: operations (strides and gaps too, byte by byte), copies, fills, random
  *   numbers, replays of graphs; work that a capture writes down, among itself and at each replay;
  * - what orders work: the order of a stream; an event that was recorded and waited for; attune_stream_wait_stream; what
@@ -13,6 +13,8 @@
  *   stream and it for them, as CUDA has it;
  * - memory of attune_alloc and attune_pinned_alloc: it may be used on its own stream at once, on another one only after
  *   a wait; and all its uses must come before the free, or be named by attune_record_use.
+ *
+ * A use after the free is not told as such, only where it meets a later owner's use on another stream.
  *
  * It does not know what the program's own kernels do (attune_note_use tells it), events and waits by CUDA's own
  * functions (attune_note_wait tells it), and what functions of attune_stream_call do. Threads count as one: their calls
@@ -75,7 +77,7 @@ typedef struct attune_use {
 } attune_use;
 
 /* Says that work which the program itself just gave to `stream`, such as a kernel, uses this memory; `name` is for
- * reports, its first 55 bytes. stream NULL: the calling thread itself uses it now. Does nothing while the check is off.
+ * reports, its first 55 bytes, and not NULL; of the names of uses the first 23. stream NULL: the calling thread itself uses it now. Does nothing while the check is off.
  * Errors: INVALID_ARGUMENT (more than 32 uses, too). Allowed in capture. */
 ATTUNE_API attune_status attune_note_use(attune_stream *stream, const char *name, const attune_use *uses, int count);
 

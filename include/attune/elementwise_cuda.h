@@ -18,7 +18,8 @@
  *   + - * / == !=, which exp, log, sqrt, sin, cos, abs and conj take too. A template deduces T; a plain function takes
  *   what converts. What comes out is converted to the output's dtype, once.
  * - Operands: as attune_elementwise's: broadcasting, strides, in place, up to 16 inputs, 8 outputs and 8 scalars, at
- *   least one input or scalar. Names of inputs and scalars are not looked at and may be NULL. There is no generator.
+ *   least one input or scalar. Names of inputs and scalars are not looked at and may be NULL; nor is
+ *   the accuracy. There is no generator.
  * - The function must give the same for the same arguments, whatever thread computes it: each element is computed once
  *   or more often, in any order. There is no reference to verify candidates with: each is compared, bit for bit but for
  *   the bits of a NaN, with the plainest kernel of the same function. So a wrong function stays wrong; the tuner

@@ -151,12 +151,13 @@ int compare_write_file(const char *path, bool (*write)(FILE *out, const void *ar
   return written ? CLI_DONE : CLI_USAGE;
 }
 
-/* Slower, or it failed now and did not before. */
+/* Slower, or it failed now, or was not timed, and that was not so before. */
 static bool regressed(const gate_comparison *c) {
   for (size_t i = 0; i < c->row_count; i++) {
     const gate_row *row = &c->rows[i];
     const bool broke = row->judged.verdict == GATE_FAILED && row->base && row->base->state == GATE_CASE_OK &&
-                       row->head && row->head->state == GATE_CASE_FAILED;
+                       row->base->visit_count > 0 && row->head &&
+                       (row->head->state == GATE_CASE_FAILED || row->head->visit_count == 0);
     if (row->judged.verdict == GATE_SLOWER || broke) return true;
   }
   return false;

@@ -3,6 +3,7 @@
 #include "tuning/cli/commands.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
@@ -165,12 +166,24 @@ static int finish(int code) {
   return output_failed() && code == CLI_DONE ? CLI_FAILED : code;
 }
 
+/* No file gets the number of a closed standard output or error; writing there fails as before. */
+static void fill_outputs(void) {
+  for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    const int filler = open("/dev/null", O_RDONLY);
+    if (filler < 0 || filler == fd) continue;
+    (void)dup2(filler, fd);
+    (void)close(filler);
+  }
+}
+
 int main(int argc, char **argv) {
   const struct argp_option options[] = {
       {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print what docs/attune.1 holds of this table", 0},
       cli_help_option,
       {0}};
   char doc[2048];
+  fill_outputs();
   signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write that meets it */
   setlocale(LC_CTYPE, "");
   setlocale(LC_TIME, "");

@@ -96,11 +96,21 @@ static int spawn(gate_process *p, const char *const *argv, int end, int errors, 
   return failed;
 }
 
+void gate_lift(int ends[2]) {
+  for (int i = 0; i < 2; i++) {
+    const int higher = ends[i] > GATE_SOCKET ? -1 : fcntl(ends[i], F_DUPFD_CLOEXEC, GATE_SOCKET + 1);
+    if (higher < 0) continue;
+    (void)close(ends[i]);
+    ends[i] = higher;
+  }
+}
+
 char *gate_process_start(gate_process *p, const char *const *argv, int end, uint64_t *random) {
   int ends[2];
   char *padding;
   *p = (gate_process){.handle = -1, .errors = -1};
   if (pipe2(ends, O_CLOEXEC) != 0) return gate_say("no pipe for %s: %s", argv[0], strerror(errno));
+  gate_lift(ends);
   (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
   char **variables = environment(&padding, random);
   const int failed = spawn(p, argv, end, ends[1], variables);
@@ -233,6 +243,7 @@ bool gate_process_read(const char *const *argv, char **out) {
   size_t length = 0, room = 4096;
   *out = NULL;
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  gate_lift(ends);
   posix_spawn_file_actions_t actions;
   pid_t child = 0;
   posix_spawn_file_actions_init(&actions);

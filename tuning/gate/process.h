@@ -27,6 +27,10 @@ typedef struct gate_process {
   size_t word_count;
 } gate_process;
 
+/* Gives the two ends of a pipe or socket numbers that nothing in a child stands for: where standard input, output or error is
+ * closed they may have got those. */
+void gate_lift(int ends[2]);
+
 int64_t gate_now_ns(void);
 int64_t gate_deadline(double seconds);
 bool gate_interrupted(const gate_limits *limits);

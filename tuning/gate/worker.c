@@ -79,6 +79,7 @@ static char *launch(worker *w) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return gate_say("no socket for %s: %s", w->source.name, strerror(errno));
+  gate_lift(ends);
   w->lines = (gate_lines){.socket = ends[0]};
   char *error = gate_process_start(&w->process, (const char *const *)w->argv, ends[1], &w->source.random);
   (void)close(ends[1]);
