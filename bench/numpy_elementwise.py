@@ -184,7 +184,7 @@ def head(report):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("library")
+    parser.add_argument("libattune")
     parser.add_argument("loops")
     parser.add_argument("--sizes", default=f"10,100,1000,100000,{1 << 24}")
     parser.add_argument("--rounds", type=int, default=21)
@@ -192,7 +192,7 @@ def main():
     options = parser.parse_args()
     report = turns.Report()
     head(report)
-    calls = Calls(options.library, options.loops)
+    calls = Calls(options.libattune, options.loops)
     for count in map(int, options.sizes.split(",")):
         arrays = [(np.arange(count) % 2003).astype(np.float32) / 200 - 5,
                   (np.arange(count) % 1009).astype(np.float32) / 100 - 5, np.zeros(count, np.float32)]

@@ -17,7 +17,7 @@ typedef enum kind { UNIFORM, NORMAL, BERNOULLI, EXPONENTIAL, KINDS } kind;
 
 /* cuRAND, if it is here: the host interface, with Philox as its generator. */
 typedef struct curand {
-  void *library, *generator;
+  void *curand, *generator;
   int (*destroy)(void *generator);
   int (*set_stream)(void *generator, void *stream);
   int (*uniform)(void *generator, float *out, size_t count);
@@ -73,11 +73,11 @@ static attune_status fill(void *arg, attune_stream *stream) {
 static attune_status make_curand(void *arg) {
   curand *p = &((numbers *)arg)->peer;
   int (*create)(void **, int) = NULL;
-  *(void **)&create = dlsym(p->library, "curandCreateGenerator");
-  *(void **)&p->destroy = dlsym(p->library, "curandDestroyGenerator");
-  *(void **)&p->set_stream = dlsym(p->library, "curandSetStream");
-  *(void **)&p->uniform = dlsym(p->library, "curandGenerateUniform");
-  *(void **)&p->normal = dlsym(p->library, "curandGenerateNormal");
+  *(void **)&create = dlsym(p->curand, "curandCreateGenerator");
+  *(void **)&p->destroy = dlsym(p->curand, "curandDestroyGenerator");
+  *(void **)&p->set_stream = dlsym(p->curand, "curandSetStream");
+  *(void **)&p->uniform = dlsym(p->curand, "curandGenerateUniform");
+  *(void **)&p->normal = dlsym(p->curand, "curandGenerateNormal");
   if (!create || !p->destroy || !p->set_stream || !p->uniform || !p->normal) return ATTUNE_UNSUPPORTED;
   return create(&p->generator, CURAND_PHILOX) == 0 ? make(arg) : ATTUNE_DEVICE_ERROR;
 }
@@ -107,7 +107,7 @@ static void add(attune_bench *bench, const numbers *n, bool cuda) {
   c.name = "fill";
   c.run = fill;
   parts_add(bench, &c, n, sizeof *n);
-  if (!n->peer.library || n->dtype != ATTUNE_F32 || n->of > NORMAL) return;
+  if (!n->peer.curand || n->dtype != ATTUNE_F32 || n->of > NORMAL) return;
   c.name = "cuRAND";
   c.set_up = make_curand;
   c.run = draw_curand;
@@ -120,7 +120,7 @@ void parts_random(attune_bench *bench, attune_device *device) {
   /* On the host one thread within its L2 cache, and all threads. */
   const size_t counts[] = {(size_t)1 << (cuda ? 28 : 15), (size_t)1 << (cuda ? 20 : 24)};
   numbers n = {.device = device};
-  if (cuda) n.peer.library = dlopen("libcurand.so.10", RTLD_NOW | RTLD_LOCAL);
+  if (cuda) n.peer.curand = dlopen("libcurand.so.10", RTLD_NOW | RTLD_LOCAL);
   for (int i = 0; i < 2; i++)
     for (int k = 0; k < KINDS; k++)
       for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
