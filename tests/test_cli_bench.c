@@ -200,6 +200,86 @@ static void slower_and_same(void **state) {
   expect_out("0 slower");
 }
 
+/* Another program of the build in `path`, which build() made. */
+static void add_program(const char *path, const char *name, const char *cases) {
+  char script[128], text[512];
+  snprintf(script, sizeof script, "%s/%s", path, name);
+  snprintf(text, sizeof text, "#!/bin/sh\nexec " AT_WORKER " %s \"$@\"\n", cases);
+  write_file(script, text);
+  assert_int_equal(chmod(script, 0700), 0);
+}
+
+static void remove_program(const char *path, const char *name) {
+  char script[128];
+  snprintf(script, sizeof script, "%s/%s", path, name);
+  assert_int_equal(unlink(script), 0);
+}
+
+/* A program that only the head has, or only the base: its cases are missing on the other side, and the rest goes on. */
+static void programs_of_one_side(void **state) {
+  (void)state;
+  char report[96];
+  snprintf(report, sizeof report, "%s/report.md", folder);
+  const char *new = build("new", "slow=time:1100"), *old = build("old", "slow=time:1000");
+  add_program(new, "more", "added=time:5");
+  expect_run(1, "bench", "--program", program, "--program", "{build}/more", "--build", new, "--against", old, "--save",
+             results, "--markdown", report);
+  expect_out("+10.0 %");
+  expect_out("1 slower");
+  expect_out("1 missing");
+  expect_out("missing: only the head has it");
+  expect_error("the base has no ");
+  expect_error("/more: its cases are missing there");
+  expect_run(1, "compare", results);
+  expect_out("1 slower, 1 missing");
+  expect_run(0, "bench", "--program", program, "--program", "{build}/more", "--build", old, "--against", new); /* removed */
+  expect_out("missing: only the base has it");
+  expect_error("the head has no ");
+  expect_run(0, "bench", "--program", "cd {build} && exec ./more", "--program", program, "--build", old, "--against",
+             new);
+  expect_out("1 missing");
+  remove_program(old, "run"); /* the first benchmark of a project: nothing in common */
+  assert_int_equal(unlink(results), 0);
+  expect_run(0, "bench", "--program", program, "--build", new, "--against", old, "--save", results, "--markdown",
+             report);
+  expect_out("1 case: 0 slower, 1 missing");
+  expect_run(0, "compare", results);
+  expect_out("1 missing");
+}
+
+/* Where the head has nothing of it, or no side has, nothing can be told: wrong usage. So is a program that is there, and is none. */
+static void programs_of_no_side(void **state) {
+  (void)state;
+  const char *new = build("new", "a=time:1"), *old = build("old", "a=time:1");
+  expect_run(2, "bench", "--program", "{build}/gone", "--build", new, "--against", old);
+  expect_error("/gone could not be started: No such file");
+  remove_program(new, "run");
+  expect_run(2, "bench", "--program", program, "--build", new, "--against", old);
+  expect_error("so the head has no cases at all");
+  add_program(old, "bad", "--hello=exit");
+  add_program(new, "bad", "a=time:1");
+  expect_run(2, "bench", "--program", "{build}/bad", "--build", new, "--against", old);
+  expect_error("exited with code 3 (before it said anything");
+}
+
+static void commands_of_one_side(void **state) {
+  (void)state;
+  const char *new = build("new", "a=time:1"), *old = build("old", "a=time:1");
+  char script[128];
+  snprintf(script, sizeof script, "%s/quick", new);
+  write_file(script, "#!/bin/sh\n");
+  assert_int_equal(chmod(script, 0700), 0);
+  expect_run(0, "bench", "--command", "new={build}/quick || true", "--command", "x=test -x {build}/quick; true", "--build",
+             new, "--against", old, "--rounds", "2", "--samples", "1");
+  expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "new={build}/quick", "--build", old,
+             "--against", new, "--rounds", "2", "--samples", "1");
+  expect_out("missing: only the base has it");
+  expect_error("the head lacks the programs of 1 command: it is missing there");
+  expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "none={build}/none", "--build", new,
+             "--against", old, "--rounds", "2", "--samples", "1");
+  expect_out("could not be started: No such file or directory"); /* in the base too: no regression */
+}
+
 /* The folder of a build may be called anything. */
 static void folders_with_blanks(void **state) {
   (void)state;
@@ -349,6 +429,9 @@ static void wrong_usage(void **state) {
   refused("--time is \"nan\"", workload, "--time", "nan", NULL);
   refused("--command is \"ls\"; should be NAME=CMD", "--command", "ls", NULL);
   refused("--command is \"=ls\"", "--command", "=ls", NULL);
+  refused("--command is \"x= \"", "--command", "x= ", NULL);
+  refused("--program is empty; should be the command line of a program", "--program", "", NULL);
+  refused("--program is empty", "--program", " ", NULL);
   refused("--label is \"latest\"", workload, "--label", "latest", NULL);
   refused("no such file", "/no/such/workload.csv", NULL);
   refused("should be a database that `attune tune' made", "--db", "/no/such/file.db", NULL);
@@ -404,6 +487,9 @@ int main(void) {
       TEST(the_winners_of_a_database),
       TEST(commands),
       TEST(slower_and_same),
+      TEST(programs_of_one_side),
+      TEST(programs_of_no_side),
+      TEST(commands_of_one_side),
       TEST(folders_with_blanks),
       TEST(a_failed_case_fails_the_run),
       TEST(runs_append),

@@ -44,11 +44,13 @@ static const char *end_text(const bench_report *r) {
 
 static void print_summary(const bench_report *r) {
   const counts c = count(r);
+  const char *between = ": ";
   printf("%zu case%s", r->outcome->count, r->outcome->count == 1 ? "" : "s");
-  if (r->outcome->judged)
-    for (int i = 0; i <= GATE_MISSING; i++)
-      if (c.verdicts[i] || i == GATE_SLOWER)
-        printf("%s%zu %s", i ? ", " : ": ", c.verdicts[i], gate_verdict_name((gate_verdict)i));
+  for (int i = 0; r->outcome->judged && i <= GATE_MISSING; i++) {
+    if (!c.verdicts[i] && i != GATE_SLOWER) continue;
+    printf("%s%zu %s", between, c.verdicts[i], gate_verdict_name((gate_verdict)i));
+    between = ", ";
+  }
   if (!r->outcome->judged && c.failed) printf(", %zu failed", c.failed);
   printf("; %d rounds in %.1f s%s", r->outcome->rounds, r->seconds, end_text(r));
   if (r->options->save) {

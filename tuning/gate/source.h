@@ -29,6 +29,7 @@ struct gate_source {
   const gate_source_kind *kind;
   const char *name; /* for errors: the command line; lives as long */
   bool alive;       /* started, and it may be asked */
+  bool absent;      /* the last start failed since there is no such program */
   gate_limits limits;
   uint64_t random;
   char version[64]; /* of the attune in it; "" until it was started, and of commands */
