@@ -167,6 +167,30 @@ static void commands(void **state) {
 
 static const char *const program = "{build}/run";
 
+/* A pair's Markdown has the column that the terminal has. */
+static void peers_of_a_pair(void **state) {
+  (void)state;
+  char path[96];
+  snprintf(path, sizeof path, "%s/pair.md", folder);
+  const char *new = build("new", "mine=time:1000 b@mine=time:1250 gone@mine=failed"),
+             *old = build("old", "mine=time:1000 b@mine=time:2000");
+  expect_run(1, "bench", "--program", program, "--build", new, "--against", old, "--markdown", path, "--save", results);
+  expect_out("1.250 x");
+  expect_run(1, "compare", results); /* a new case that fails is none that is missing */
+  expect_out("1 failed");
+  char *text = read_file(path);
+  const char *const words[] = {"| | case | change | interval | base | head | beside |\n|:--|:--|--:|:-:|--:|--:|--:|\n",
+                               " 1.25 us | 1.250 x |\n", " 1.00 us | - |\n",
+                               "- beside: how many times as long, in the head, as the case that it is a peer of"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (!strstr(text, words[i])) fail_msg("no \"%s\" in:\n%s", words[i], text);
+  free(text);
+  expect_run(0, "bench", "--program", program, "--filter", "mine", "--build", new, "--against", old, "--markdown", path);
+  text = read_file(path);
+  assert_null(strstr(text, "beside"));
+  free(text);
+}
+
 static void slower_and_same(void **state) {
   (void)state;
   const char *new = build("new", "slow=time:1100 same=time:1000 fast=time:900 only=time:5"),
@@ -487,6 +511,7 @@ int main(void) {
       TEST(the_winners_of_a_database),
       TEST(commands),
       TEST(slower_and_same),
+      TEST(peers_of_a_pair),
       TEST(programs_of_one_side),
       TEST(programs_of_no_side),
       TEST(commands_of_one_side),

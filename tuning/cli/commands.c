@@ -87,9 +87,11 @@ static const cli_option eval_options[] = {
      "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"}
 #define REPORTS \
     {"markdown", CLI_OPTION_MARKDOWN, "FILE", CLI_FILE, \
-     "Write a report as Markdown, for a pull request; -, here and below: to standard output, in place of the table"}, \
-    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, "Write JUnit XML, for continuous integration"}, \
-    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, "Write one page for a browser, with every sample and the history"}
+     "Write the table as Markdown, for a pull request; -, here and below: to standard output, in place of the table"}, \
+    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, \
+     "Write the comparison as JUnit XML, a test a case, for continuous integration; bench: with --against only"}, \
+    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, \
+     "Write the comparison as one page for a browser, with every sample and the history; bench: with --against only"}
 /* clang-format on */
 
 static const cli_option bench_options[] = {

@@ -68,6 +68,11 @@ static void print_table(const compare_options *o, const gate_comparison *c) {
   fputs(": ", stdout);
   gate_put_counts(stdout, c);
   puts(c->alternated ? "; they alternated" : "; they did not alternate");
+  const gate_basis basis = gate_basis_of(c);
+  if (basis.rows) {
+    gate_put_basis(stdout, GATE_PLAIN, &basis);
+    putchar('\n');
+  }
   free(order);
   cli_table_free(&table);
 }
@@ -155,8 +160,8 @@ int compare_write_file(const char *path, bool (*write)(FILE *out, const void *ar
 static bool regressed(const gate_comparison *c) {
   for (size_t i = 0; i < c->row_count; i++) {
     const gate_row *row = &c->rows[i];
-    const bool broke = row->judged.verdict == GATE_FAILED && row->base && row->base->state == GATE_CASE_OK &&
-                       row->base->visit_count > 0 && row->head &&
+    const bool did_well = !row->base || (row->base->state == GATE_CASE_OK && row->base->visit_count > 0);
+    const bool broke = row->judged.verdict == GATE_FAILED && did_well && row->head &&
                        (row->head->state == GATE_CASE_FAILED || row->head->visit_count == 0);
     if (row->judged.verdict == GATE_SLOWER || broke) return true;
   }

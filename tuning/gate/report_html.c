@@ -46,7 +46,10 @@ static bool put_foot(FILE *out, const gate_page *page) {
           page->comparison->alternated ? "Both sides were measured in turns, sample by sample"
                                        : "The sides were measured one after the other",
           gate_share_text(least, rule->floor), gate_share_text(wrong, rule->alpha));
-  fputs("<dl>\n", out);
+  const gate_basis basis = gate_basis_of(page->comparison);
+  fputs("<p>", out);
+  gate_put_basis(out, GATE_XML, &basis);
+  fputs(".</p>\n<dl>\n", out);
   gate_each_fact(page->comparison->head, put_fact, out);
   put_fact(out, "command", page->comparison->head->command);
   fputs("</dl>\n", out);

@@ -80,7 +80,9 @@ static void gather(subject *s, const gate_case *base, const gate_case *head, boo
   summarize(&s->head, &out->head_ns, &out->head_spread, &out->head_clock, &out->head_visits);
   s->judged = gate_values_make(&s->time, &s->base, &s->head, paired, false);
   if (s->judged) out->ratio = out->head_ns / out->base_ns;
-  if (!base || !head)
+  if (!base && head && head->state == GATE_CASE_FAILED)
+    settle(s, GATE_FAILED, HEAD_EMPTY); /* new, and it does not run */
+  else if (!base || !head)
     settle(s, GATE_MISSING, base ? BASE_ONLY : HEAD_ONLY);
   else if (base->state == GATE_CASE_FAILED || (!s->base.count && !s->base.throttled))
     settle(s, GATE_FAILED, BASE_EMPTY);
