@@ -6,7 +6,7 @@
 # The link to `target` on the page in `folder` (below doc_dir): *out is the new one, or empty.
 function(attune_page_target out folder target)
   string(REGEX REPLACE "#.*$" "" path "${target}")
-  cmake_path(SET file NORMALIZE "${folder}/${path}")
+  cmake_path(SET file NORMALIZE "./${folder}/${path}")
   set(${out} "${target}" PARENT_SCOPE)
   # What is no file of the sources is no link to one: another page, an address, brackets in code.
   if(path STREQUAL "" OR path MATCHES "^[a-z]+:" OR EXISTS "${doc_dir}/${file}" OR NOT EXISTS "${source_dir}/${file}")
