@@ -439,6 +439,50 @@ static int set_up_in_memory(void **state) {
   return set_up(state);
 }
 
+/* --- the table of false alarms, from the parts of a campaign --- */
+
+#ifdef AT_RATES
+static int rates(const char *words, char *out, size_t size) {
+  char command[1024];
+  snprintf(command, sizeof command, AT_RATES " %s 2>&1", words);
+  FILE *stream = popen(command, "r");
+  assert_non_null(stream);
+  out[fread(out, 1, size - 1, stream)] = '\0';
+  const int status = pclose(stream);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void save_part(const char *name, int64_t started, int rounds, double factor, const char *label) {
+  plan base = usual, head = with_factor(factor);
+  base.file = head.file = name;
+  base.started = head.started = started;
+  base.rounds = head.rounds = rounds;
+  head.label = label;
+  head.pair = save(base);
+  (void)save(head);
+}
+
+static void sums_the_parts_of_a_campaign(void **state) {
+  (void)state;
+  char words[512], text_out[8192];
+  save_part("a.db", 1000, ROUNDS, 1.0, "");
+  save_part("a.db", 2000, ROUNDS, 1.1, "");
+  save_part("b.db", 3000, 4, 1.0, "");
+  save_part("b.db", 4000, ROUNDS, 1.1, "slower:case/0");
+  snprintf(words, sizeof words, "--slower 5 %s %s", in_folder("a.db"), in_folder("b.db"));
+  assert_int_equal(rates(words, text_out, sizeof text_out), 0);
+  const char *const lines[] = {"3 comparisons of a build with itself, 18 cases in all",
+                               "1 of all comparisons had too few rounds for any verdict",
+                               "| attune | 1 of 3 (33.3 %) | 1 (", " 1 of 1 |", "a.db: 2 comparisons\n", "b.db: 2 comparisons\n"};
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+    if (!strstr(text_out, lines[i])) fail_msg("no \"%s\" in:\n%s", lines[i], text_out);
+  snprintf(words, sizeof words, "%s %s", in_folder("a.db"), in_folder("a.db"));
+  assert_int_equal(rates(words, text_out, sizeof text_out), 2);
+  if (!strstr(text_out, "a.db: run 2 is in a file before it too; give each comparison once")) fail_msg("%s", text_out);
+  assert_int_equal(rates("", text_out, sizeof text_out), 2);
+}
+#endif
+
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
 
 int main(void) {
@@ -459,6 +503,9 @@ int main(void) {
       TEST(compares_tuning_databases),
       TEST(other_devices_winners_are_not_compared_unasked),
       TEST(a_database_is_compared_with_a_database),
+#ifdef AT_RATES
+      TEST(sums_the_parts_of_a_campaign),
+#endif
       TEST(draws_a_history),
       TEST(refuses_histories_that_are_none),
   };
