@@ -198,8 +198,8 @@ static void test_what_a_change_rests_on(void **unused) {
   char *texts[] = {made_markdown(&m.comparison), made_page(&m)};
   for (int i = 0; i < 2; i++) {
     if (!strstr(texts[i], "change: the middle of the ratios within the rounds")) fail_msg("%s", texts[i]);
-    assert_non_null(strstr(texts[i], "In 2 cases they differ by more than 0.5 %, most in "));
-    assert_non_null(strstr(texts[i], " (change +1.0 %, by the times -3.0 %); go by the change"));
+    assert_non_null(strstr(texts[i], ". They differ by more than 0.5 % in 2 cases, most in "));
+    assert_non_null(strstr(texts[i], " (change +1.0 %, by the times -3.0 %): go by the change"));
     free(texts[i]);
   }
   m.comparison.alternated = false;

@@ -272,8 +272,11 @@ static void a_case_of_one_side_and_a_filter(void **state) {
 static void yardsticks(void **state) {
   (void)state;
   bench b;
-  do_all(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
-         WORDS("a=time:1", "yardstick/copy=time:5"));
+  begin(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
+        WORDS("a=time:1", "yardstick/copy=time:5"));
+  for (int side = 0; side < 2; side++) b.sources[side][0]->yardsticks = true;
+  FINE(gate_rounds_list(b.rounds));
+  FINE(gate_rounds_run(b.rounds, &b.outcome));
   assert_int_equal(b.outcome.count, 1);
   does_well(&b, GATE_HEAD, "a", 4);
   for (int side = 0; side < 2; side++) {
@@ -284,6 +287,16 @@ static void yardsticks(void **state) {
     assert_float_equal(b.runs[side].roofs[0].bytes_s, 2e9, 1);
     assert_true(b.runs[side].roofs[0].flops_s == 0);
   }
+  end(&b);
+}
+
+/* A program's case may be called so too. */
+static void a_program_has_no_yardsticks(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("yardstick/mine=time:50"), NULL);
+  does_well(&b, GATE_HEAD, "yardstick/mine", 4);
+  assert_int_equal(b.runs[GATE_HEAD].roof_count, 0);
   end(&b);
 }
 
@@ -679,6 +692,7 @@ int main(void) {
       TEST(ratios_of_rounds),
       TEST(a_case_of_one_side_and_a_filter),
       TEST(yardsticks),
+      TEST(a_program_has_no_yardsticks),
       TEST(many_cases),
       TEST(crashes),
       TEST(crashes_and_leaves_a_child),

@@ -91,7 +91,9 @@ static char *add_own(bench_side *s, const bench_options *o, int which, const gat
     argv[count++] = o->suites.at[i];
   }
   for (size_t i = 0; i < o->workloads.count; i++) argv[count++] = o->workloads.at[i];
-  s->sources[s->side.source_count++] = gate_worker_create(argv, limits, draw());
+  gate_source *own = gate_worker_create(argv, limits, draw());
+  own->yardsticks = true;
+  s->sources[s->side.source_count++] = own;
   free(argv);
   free(self);
   return NULL;
