@@ -470,6 +470,10 @@ static void wrong_usage(void **state) {
           NULL);
   refused("--against \"/no/such/folder\": No such file or directory", "--program", program, "--build", old, "--against",
           "/no/such/folder", NULL);
+  refused("cannot write /no/such/folder/x.md: No such file", "--program", AT_WORKER " a=time:1", "--markdown",
+          "/no/such/folder/x.md", NULL);
+  refused("cannot write /tmp: Is a directory", "--program", AT_WORKER " a=time:1", "--markdown", "/tmp", NULL);
+  refused("cannot write : No such file", "--program", AT_WORKER " a=time:1", "--markdown", "", NULL);
   refused("--save is empty", workload, "--save", "", NULL);
   refused("--threshold is \"-1\"", workload, "--threshold", "-1", NULL);
   refused("this report compares two builds", workload, "--junit", "x.xml", NULL);

@@ -243,6 +243,7 @@ static int measure(benching *b) {
 static int run(benching *b) {
   const gate_limits limits = {b->options->hang_s, &cli_interrupted};
   int code = check_workloads(b->options);
+  if (code == CLI_DONE) code = compare_check(&b->options->reports); /* not after minutes */
   if (code == CLI_DONE) code = make_sides(b, &limits);
   if (code == CLI_DONE && b->options->save && !b->options->list)
     code = told(gate_file_open(&b->file, b->options->save, true), CLI_USAGE);
