@@ -178,7 +178,8 @@ static char *add_file(const char *path, const options *o, tally *t) {
   char *error = gate_file_open(&file, path, false);
   if (!error) error = gate_file_runs(file, &runs, &count);
   for (size_t i = 0; i < count; i++) {
-    if (!error && runs[i].pair > 0 && runs[i].state == GATE_RUN_COMPLETE) error = add_pair(file, path, runs[i].id, o, t);
+    if (!error && runs[i].pair > 0 && runs[i].state == GATE_RUN_COMPLETE)
+      error = add_pair(file, path, runs[i].id, o, t);
     gate_run_free(&runs[i]);
   }
   free(runs);

@@ -99,7 +99,8 @@ static gate_verdict verdict_of(size_t i) {
 
 static void judge(gate_row *row, size_t i, double factor, double noise, int rounds) {
   gate_judgement *judged = &row->judged;
-  *judged = (gate_judgement){.verdict = verdict_of(i),
+  *judged = (gate_judgement){.floor = 0.01,
+                             .verdict = verdict_of(i),
                              .ratio = factor,
                              .low = factor * (1 - noise),
                              .high = factor * (1 + noise),

@@ -185,7 +185,8 @@ static void peers_of_a_pair(void **state) {
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (!strstr(text, words[i])) fail_msg("no \"%s\" in:\n%s", words[i], text);
   free(text);
-  expect_run(0, "bench", "--program", program, "--filter", "mine", "--build", new, "--against", old, "--markdown", path);
+  expect_run(0, "bench", "--program", program, "--filter", "mine", "--build", new, "--against", old, "--markdown",
+             path);
   text = read_file(path);
   assert_null(strstr(text, "beside"));
   free(text);
@@ -256,7 +257,8 @@ static void programs_of_one_side(void **state) {
   expect_error("/more: its cases are missing there");
   expect_run(1, "compare", results);
   expect_out("1 slower, 1 missing");
-  expect_run(0, "bench", "--program", program, "--program", "{build}/more", "--build", old, "--against", new); /* removed */
+  expect_run(0, "bench", "--program", program, "--program", "{build}/more", "--build", old, "--against",
+             new); /* removed */
   expect_out("missing: only the base has it");
   expect_error("the head has no ");
   expect_run(0, "bench", "--program", "cd {build} && exec ./more", "--program", program, "--build", old, "--against",
@@ -293,8 +295,8 @@ static void commands_of_one_side(void **state) {
   snprintf(script, sizeof script, "%s/quick", new);
   write_file(script, "#!/bin/sh\n");
   assert_int_equal(chmod(script, 0700), 0);
-  expect_run(0, "bench", "--command", "new={build}/quick || true", "--command", "x=test -x {build}/quick; true", "--build",
-             new, "--against", old, "--rounds", "2", "--samples", "1");
+  expect_run(0, "bench", "--command", "new={build}/quick || true", "--command", "x=test -x {build}/quick; true",
+             "--build", new, "--against", old, "--rounds", "2", "--samples", "1");
   expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "new={build}/quick", "--build", old,
              "--against", new, "--rounds", "2", "--samples", "1");
   expect_out("missing: only the base has it");

@@ -177,6 +177,15 @@ static void the_threshold_is_the_users(void **state) {
   save_pair(1.05);
   expect_run(0, "compare", in_folder("r.db"), "--threshold", "10");
   expect_out("6 same");
+  expect_run(0, "compare", in_folder("r.db"), "--threshold", "case/0=10");
+  expect_out("6 same");
+  expect_run(1, "compare", in_folder("r.db"), "--threshold", "10", "--threshold", "/0=2", "--markdown", "-");
+  expect_out("changes from 10 %, from 2 % where the name holds /0 on count");
+  expect_run(1, "compare", in_folder("r.db"), "--threshold", "case/5=10");
+  expect_run(2, "compare", in_folder("r.db"), "--threshold", "=10");
+  expect_error("--threshold is \"=10\"; should be a percentage, 0 to 1000, or TEXT=PERCENT");
+  expect_run(2, "compare", in_folder("r.db"), "--threshold", "x=ten");
+  expect_error("--threshold is \"ten\"");
   expect_run(0, "compare", in_folder("r.db"), "--alpha", "1e-9");
   expect_out("too few rounds");
 }
@@ -473,7 +482,10 @@ static void sums_the_parts_of_a_campaign(void **state) {
   assert_int_equal(rates(words, text_out, sizeof text_out), 0);
   const char *const lines[] = {"3 comparisons of a build with itself, 18 cases in all",
                                "1 of all comparisons had too few rounds for any verdict",
-                               "| attune | 1 of 3 (33.3 %) | 1 (", " 1 of 1 |", "a.db: 2 comparisons\n", "b.db: 2 comparisons\n"};
+                               "| attune | 1 of 3 (33.3 %) | 1 (",
+                               " 1 of 1 |",
+                               "a.db: 2 comparisons\n",
+                               "b.db: 2 comparisons\n"};
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
     if (!strstr(text_out, lines[i])) fail_msg("no \"%s\" in:\n%s", lines[i], text_out);
   snprintf(words, sizeof words, "%s %s", in_folder("a.db"), in_folder("a.db"));

@@ -280,6 +280,7 @@ static void test_json_has_everything(void **unused) {
   for (size_t i = 0; i < 14; i++) {
     const json_t *row = json_array_get(rows, i);
     const gate_row *made_row = &m.comparison.rows[i];
+    assert_true(json_number_value(json_object_get(row, "floor")) == 0.01);
     assert_string_equal(json_string_value(json_object_get(row, "verdict")),
                         gate_verdict_name(made_row->judged.verdict));
     for (int side = 0; side < 2; side++) {

@@ -147,8 +147,7 @@ static char *add_commands(bench_side *s, const bench_options *o, int which, cons
     if (!error && !is_missing(o, which, o->commands.at[i])) here[count++] = o->commands.at[i];
   }
   s->commands_missing = o->commands.count - count;
-  if (!error && count)
-    s->sources[s->side.source_count++] = gate_commands_create(here, count, folder, limits, draw());
+  if (!error && count) s->sources[s->side.source_count++] = gate_commands_create(here, count, folder, limits, draw());
   free(here);
   free(folder);
   return error;

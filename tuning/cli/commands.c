@@ -82,7 +82,8 @@ static const cli_option eval_options[] = {
 /* Of verdicts, and where they are written. */
 /* clang-format off */
 #define VERDICTS \
-    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, "The least change that counts (1)"}, \
+    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, \
+     "The least change that counts (1); TEXT=PERCENT: of cases whose name holds TEXT, may be repeated"}, \
     {"alpha", CLI_OPTION_ALPHA, "P", CLI_ANY, \
      "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"}
 #define REPORTS \

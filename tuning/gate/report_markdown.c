@@ -42,8 +42,7 @@ static const char *beside_text(char out[GATE_CELL], const gate_comparison *compa
 
 static void put_row(FILE *out, const gate_comparison *comparison, const gate_row *row, bool peers) {
   const gate_judgement *judged = &row->judged;
-  char change[GATE_CELL], interval[GATE_CELL], base[GATE_CELL], head[GATE_CELL],
-      beside[GATE_CELL];
+  char change[GATE_CELL], interval[GATE_CELL], base[GATE_CELL], head[GATE_CELL], beside[GATE_CELL];
   const bool bold = judged->verdict == GATE_SLOWER || judged->verdict == GATE_FAILED;
   fprintf(out, bold ? "| **%s** | <code>" : "| %s | <code>", gate_verdict_name(judged->verdict));
   gate_put_row_name(out, GATE_MARKDOWN, comparison, row, NAME_CHARS);
@@ -53,9 +52,8 @@ static void put_row(FILE *out, const gate_comparison *comparison, const gate_row
     fputs("<br>", out);
     gate_put(out, GATE_MARKDOWN, reason, TEXT_CHARS);
   }
-  fprintf(out, " | %s | %s | %s | %s |", gate_change_text(change, judged->ratio),
-          gate_interval_text(interval, judged), gate_time_text(base, judged->base_ns),
-          gate_time_text(head, judged->head_ns));
+  fprintf(out, " | %s | %s | %s | %s |", gate_change_text(change, judged->ratio), gate_interval_text(interval, judged),
+          gate_time_text(base, judged->base_ns), gate_time_text(head, judged->head_ns));
   if (peers) fprintf(out, " %s |", beside_text(beside, comparison, row));
   fputc('\n', out);
 }
@@ -111,14 +109,15 @@ static void put_machine(FILE *out, const gate_run *run) {
 }
 
 static void put_foot(FILE *out, const gate_comparison *comparison) {
-  char least[GATE_CELL], wrong[GATE_CELL];
+  char wrong[GATE_CELL];
   fputs("\n- base: ", out);
   gate_put_run(out, GATE_MARKDOWN, comparison->base);
   fputs("\n- head: ", out);
   gate_put_run(out, GATE_MARKDOWN, comparison->head);
-  fprintf(out, "\n- %s; changes from %s on count; chance of any wrong verdict %s\n",
-          comparison->alternated ? "measured in turns, sample by sample" : "measured one after the other",
-          gate_share_text(least, comparison->rule.floor), gate_share_text(wrong, comparison->rule.alpha));
+  fprintf(out, "\n- %s; changes from ",
+          comparison->alternated ? "measured in turns, sample by sample" : "measured one after the other");
+  gate_put_floors(out, GATE_MARKDOWN, &comparison->rule);
+  fprintf(out, " on count; chance of any wrong verdict %s\n", gate_share_text(wrong, comparison->rule.alpha));
   const gate_basis basis = gate_basis_of(comparison);
   fputs("- ", out);
   gate_put_basis(out, GATE_MARKDOWN, &basis);

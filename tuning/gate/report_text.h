@@ -58,6 +58,8 @@ gate_basis gate_basis_of(const gate_comparison *comparison);
 /* "change: the middle of the ratios within the rounds; ..." */
 void gate_put_basis(FILE *out, gate_markup markup, const gate_basis *basis);
 
+/* "1 %, from 5 % where the name holds alloc/": the changes that count. */
+void gate_put_floors(FILE *out, gate_markup markup, const gate_rule *rule);
 /* "2 of 50 cases are slower, 1 failed"; "2 slower, 1 failed, 3 faster, 44 same". */
 void gate_put_headline(FILE *out, const gate_comparison *comparison);
 void gate_put_counts(FILE *out, const gate_comparison *comparison);

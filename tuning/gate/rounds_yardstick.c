@@ -16,7 +16,8 @@ static bool same(const gate_case *a, const gate_case *b) {
 }
 
 bool gate_yardstick_note(gate_rounds *r, int side, size_t source, size_t index, gate_case *c) {
-  if (!r->sides[side].sources[source]->yardsticks || strncmp(c->name, GATE_YARDSTICK, sizeof GATE_YARDSTICK - 1) != 0) return false;
+  if (!r->sides[side].sources[source]->yardsticks || strncmp(c->name, GATE_YARDSTICK, sizeof GATE_YARDSTICK - 1) != 0)
+    return false;
   if (side != GATE_HEAD) return true;
   gate_yardstick *y = NULL;
   for (size_t i = 0; !y && i < r->yardstick_count; i++)
