@@ -3,6 +3,9 @@
  * worker. */
 #include "tests/bench_builds.h"
 
+/* So many that a change of a few cases is certain. */
+#define FEW "--rounds", "13", "--samples", "2"
+
 /* A pair's Markdown has the column that the terminal has. */
 static void peers_of_a_pair(void **state) {
   (void)state;
@@ -10,7 +13,8 @@ static void peers_of_a_pair(void **state) {
   snprintf(path, sizeof path, "%s/pair.md", folder);
   const char *new = build("new", "mine=time:1000 b@mine=time:1250 gone@mine=failed"),
              *old = build("old", "mine=time:1000 b@mine=time:2000");
-  expect_run(1, "bench", "--program", program, "--build", new, "--against", old, "--markdown", path, "--save", results);
+  expect_run(1, "bench", FEW, "--program", program, "--build", new, "--against", old, "--markdown", path, "--save",
+             results);
   expect_out("1.250 x");
   expect_run(1, "compare", results); /* a new case that fails is none that is missing */
   expect_out("1 failed");
@@ -21,7 +25,7 @@ static void peers_of_a_pair(void **state) {
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (!strstr(text, words[i])) fail_msg("no \"%s\" in:\n%s", words[i], text);
   free(text);
-  expect_run(0, "bench", "--program", program, "--filter", "mine", "--build", new, "--against", old, "--markdown",
+  expect_run(0, "bench", FEW, "--program", program, "--filter", "mine", "--build", new, "--against", old, "--markdown",
              path);
   text = read_file(path);
   assert_null(strstr(text, "beside"));
@@ -83,8 +87,8 @@ static void programs_of_one_side(void **state) {
   snprintf(report, sizeof report, "%s/report.md", folder);
   const char *new = build("new", "slow=time:1100"), *old = build("old", "slow=time:1000");
   add_program(new, "more", "added=time:5");
-  expect_run(1, "bench", "--program", program, "--program", "{build}/more", "--build", new, "--against", old, "--save",
-             results, "--markdown", report);
+  expect_run(1, "bench", FEW, "--program", program, "--program", "{build}/more", "--build", new, "--against", old,
+             "--save", results, "--markdown", report);
   expect_out("+10.0 %");
   expect_out("1 slower");
   expect_out("1 missing");
@@ -93,16 +97,16 @@ static void programs_of_one_side(void **state) {
   expect_error("/more: its cases are missing there");
   expect_run(1, "compare", results);
   expect_out("1 slower, 1 missing");
-  expect_run(0, "bench", "--program", program, "--program", "{build}/more", "--build", old, "--against",
+  expect_run(0, "bench", FEW, "--program", program, "--program", "{build}/more", "--build", old, "--against",
              new); /* removed */
   expect_out("missing: only the base has it");
   expect_error("the head has no ");
-  expect_run(0, "bench", "--program", "cd {build} && exec ./more", "--program", program, "--build", old, "--against",
-             new);
+  expect_run(0, "bench", FEW, "--program", "cd {build} && exec ./more", "--program", program, "--build", old,
+             "--against", new);
   expect_out("1 missing");
   remove_program(old, "run"); /* the first benchmark of a project: nothing in common */
   assert_int_equal(unlink(results), 0);
-  expect_run(0, "bench", "--program", program, "--build", new, "--against", old, "--save", results, "--markdown",
+  expect_run(0, "bench", FEW, "--program", program, "--build", new, "--against", old, "--save", results, "--markdown",
              report);
   expect_out("1 case: 0 slower, 1 missing");
   expect_run(0, "compare", results);
@@ -113,14 +117,14 @@ static void programs_of_one_side(void **state) {
 static void programs_of_no_side(void **state) {
   (void)state;
   const char *new = build("new", "a=time:1"), *old = build("old", "a=time:1");
-  expect_run(2, "bench", "--program", "{build}/gone", "--build", new, "--against", old);
+  expect_run(2, "bench", FEW, "--program", "{build}/gone", "--build", new, "--against", old);
   expect_error("/gone could not be started: No such file");
   remove_program(new, "run");
-  expect_run(2, "bench", "--program", program, "--build", new, "--against", old);
+  expect_run(2, "bench", FEW, "--program", program, "--build", new, "--against", old);
   expect_error("so the head has no cases at all");
   add_program(old, "bad", "--hello=exit");
   add_program(new, "bad", "a=time:1");
-  expect_run(2, "bench", "--program", "{build}/bad", "--build", new, "--against", old);
+  expect_run(2, "bench", FEW, "--program", "{build}/bad", "--build", new, "--against", old);
   expect_error("exited with code 3 (before it said anything");
 }
 
@@ -132,13 +136,13 @@ static void commands_of_one_side(void **state) {
   write_file(script, "#!/bin/sh\n");
   assert_int_equal(chmod(script, 0700), 0);
   expect_run(0, "bench", "--command", "new={build}/quick || true", "--command", "x=test -x {build}/quick; true",
-             "--build", new, "--against", old, "--rounds", "2", "--samples", "1");
+             "--build", new, "--against", old, "--rounds", "1", "--samples", "1");
   expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "new={build}/quick", "--build", old,
-             "--against", new, "--rounds", "2", "--samples", "1");
+             "--against", new, "--rounds", "1", "--samples", "1");
   expect_out("missing: only the base has it");
   expect_error("the head lacks the programs of 1 command: it is missing there");
   expect_run(0, "bench", "--command", "both=/bin/true {build}", "--command", "none={build}/none", "--build", new,
-             "--against", old, "--rounds", "2", "--samples", "1");
+             "--against", old, "--rounds", "1", "--samples", "1");
   expect_out("could not be started: No such file or directory"); /* in the base too: no regression */
 }
 
