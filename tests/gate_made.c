@@ -201,7 +201,7 @@ void made_create(made *out, size_t count, const char *const *names, size_t name_
   out->head.pair = out->base.id;
   out->comparison = (gate_comparison){.base = &out->base,
                                       .head = &out->head,
-                                      .rule = {0.01, 0.002},
+                                      .rule = {.floor = 0.01, .alpha = 0.002},
                                       .alternated = true,
                                       .row_count = count,
                                       .rows = zeros(count, sizeof(gate_row))};
