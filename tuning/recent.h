@@ -48,10 +48,11 @@ enum { AT_RECENT_GUESSES = 4096 };
 typedef struct at_recents {
   at_recent slots[AT_RECENT_SLOTS + AT_RECENT_WAYS - 1];
   pthread_mutex_t lock;
-  struct at_recents *next, *previous;  /* under the list's lock */
-  unsigned turn;                       /* which neighbour is given up next */
-  unsigned place;                      /* in at_recent_threads */
-  uint16_t guesses[AT_RECENT_GUESSES]; /* by the address of a problem or a caller's plan: where it was found last */
+  struct at_recents *next, *previous; /* under the list's lock */
+  unsigned turn;                      /* which neighbour is given up next */
+  unsigned place;                     /* in at_recent_threads */
+  /* Where it was found last, in bytes from `slots`: what was asked from an address, a plan that a caller holds. */
+  uint16_t guesses[AT_RECENT_GUESSES];
 } at_recents;
 
 /* Which thread has which. A place belongs to one thread from the time it takes it until it ends, so no other writes
@@ -120,6 +121,16 @@ static inline uint16_t *at_recent_guess(at_recents *recents, const void *asked) 
   return &recents->guesses[(address >> 6 ^ address >> 16) % AT_RECENT_GUESSES];
 }
 
+_Static_assert(sizeof(at_recent) * (AT_RECENT_SLOTS + AT_RECENT_WAYS) <= UINT16_MAX, "a guess is any place in slots");
+
+static inline at_recent *at_recent_guessed_at(at_recents *recents, const uint16_t *guess) {
+  return (at_recent *)(void *)((char *)recents->slots + *guess);
+}
+
+static inline void at_recent_set_guess(at_recents *recents, uint16_t *guess, const at_recent *found) {
+  *guess = (uint16_t)((const char *)found - (const char *)recents->slots);
+}
+
 AT_INLINE bool at_recent_is(const at_recent *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
                             uint64_t use) {
   return recent->hash == hash && atomic_load_explicit(&recent->tuner, memory_order_relaxed) == tuner &&
@@ -149,7 +160,7 @@ AT_INLINE uint64_t at_asked_hash(uint64_t tuner, const at_asked *asked) {
  * with at_recent_search. All of it in the caller's registers. */
 AT_INLINE at_recent *at_recent_guessed(at_recents *mine, uint64_t tuner, const attune_device *device, const void *from,
                                        const at_asked *asked) {
-  at_recent *recent = &mine->slots[*at_recent_guess(mine, from)];
+  at_recent *recent = at_recent_guessed_at(mine, at_recent_guess(mine, from));
   return AT_LIKELY(at_recent_like(recent, recent->hash, tuner, device, asked)) ? recent : NULL;
 }
 
@@ -160,7 +171,7 @@ AT_INLINE at_recent *at_recent_search(at_recents *mine, uint64_t tuner, const at
   at_recent *recent = &mine->slots[at_recent_first(hash)];
   for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
     if (at_recent_like(recent, hash, tuner, device, asked)) {
-      *at_recent_guess(mine, from) = (uint16_t)(recent - mine->slots);
+      at_recent_set_guess(mine, at_recent_guess(mine, from), recent);
       return recent;
     }
   return NULL;
@@ -181,6 +192,10 @@ static inline uint64_t at_recent_plan_id(uint64_t n) {
   return n | (uint64_t)1 << 62;
 }
 
+static inline uint16_t at_recent_plan_guess(const at_plan *plan) {
+  return (uint16_t)(at_recent_plan_hash(plan) % AT_RECENT_GUESSES);
+}
+
 AT_INLINE bool at_recent_is_plan(const at_recent *recent, const at_plan *plan) {
   return recent->use == plan->id && atomic_load_explicit(&recent->tuner, memory_order_relaxed) != 0;
 }
@@ -190,7 +205,7 @@ AT_INLINE bool at_recent_is_plan(const at_recent *recent, const at_plan *plan) {
 AT_INLINE bool at_recent_count_plan_at_once(const at_plan *plan) {
   at_recents *mine = at_recents_at_once();
   if (AT_UNLIKELY(!mine)) return false;
-  at_recent *recent = &mine->slots[*at_recent_guess(mine, plan)];
+  at_recent *recent = at_recent_guessed_at(mine, &mine->guesses[plan->caller_guess]);
   if (AT_UNLIKELY(!at_recent_is_plan(recent, plan))) return false;
   at_recent_count(recent);
   return true;
@@ -203,7 +218,7 @@ static inline void at_recent_count_plan(const at_plan *plan) {
     at_recent *recent = &mine->slots[at_recent_first(at_recent_plan_hash(plan))];
     for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
       if (AT_LIKELY(at_recent_is_plan(recent, plan))) {
-        *at_recent_guess(mine, plan) = (uint16_t)(recent - mine->slots);
+        at_recent_set_guess(mine, &mine->guesses[plan->caller_guess], recent);
         at_recent_count(recent);
         return;
       }
