@@ -64,14 +64,14 @@ struct attune_plan {
   const at_op *op;
   size_t workspace_bytes;
   int caller_flags;                 /* the op's, for plans handed to callers */
+  uint16_t caller_guess;            /* likewise: where a thread keeps its guess (recent.h) */
   bool borrowed;                    /* handed to a caller: state belongs to the plan table's plan */
+  uint64_t id;                      /* likewise: a number that never comes again, so that its runs are counted */
   struct at_counted_plan *counted;  /* beyond the plan table's bound: it goes with its last use; NULL: the table's */
   struct attune_plan *next_retired; /* the table's */
   /* Before the plan is destroyed: what was put around it goes (guard.h, plan_overflow.h); NULL: nothing was. */
   void (*release)(struct attune_plan *plan);
-  /* For plans handed to callers, so that their runs are counted: a number that never comes again, the tuner's id and
-   * the plan table's entry. */
-  uint64_t id, tuner;
+  uint64_t tuner; /* for plans handed to callers: its id, and the plan table's entry */
   const struct at_plan_entry *entry;
   void *own; /* the op's, of a plan handed to a caller, with what releases it; NULL: nothing */
   void (*own_release)(void *own);
