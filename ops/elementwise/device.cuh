@@ -455,6 +455,15 @@ template <class D> AT_INLINE typename D::value at_scalar_value(const at_scalar &
     return at_decode<D>(s.w[0]);
 }
 
+/* First of all, before the kernel touches memory: it may have been started before the one in front of it was done, and
+ * lets the next one start. Addresses are best worked out before. */
+AT_INLINE void at_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* n / d without a division: for n < 2^31 with the first, n < 2^63 with the second. */
 struct at_divider {
   at_u32 factor, shift;

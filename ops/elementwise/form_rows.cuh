@@ -29,6 +29,7 @@ AT_INLINE void at_place(const at_arguments &a, const at_once &once, at_u32 row, 
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
+  at_begin();
   at_once once;
   at_prepare(a, once);
   const at_u32 shift = (at_u32)a.shift, step = BLOCK >> shift;

@@ -113,10 +113,12 @@ static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   static const at_cuda_choice best[] = {
       {.loads = 4, .block = 128}, {.loads = 1, .block = 256}, {.loads = 8, .block = 128}};
-  const bool wide = !is_small(p);
+  static const at_cuda_choice few[AT_COUNT(best)] = {
+      {.loads = 1, .block = 128}, {.loads = 1, .block = 256}, {.loads = 1, .block = 64}};
+  const bool wide = !is_small(p), small = at_cuda_is_small(p);
   int count = 0;
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
-    out[count] = best[i];
+    out[count] = small ? few[i] : best[i];
     out[count].form = AT_FORM_STRIDED;
     out[count++].wide = wide;
   }

@@ -2,6 +2,7 @@
 /* form_strided.cuh: any strides. A thread finds the coordinates of its elements by multiplication, and from them the
  * place of every operand's. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
+  at_begin();
   at_once once;
   at_prepare(a, once);
   const at_number count = (at_number)a.count;

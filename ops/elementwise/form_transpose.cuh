@@ -8,6 +8,7 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   __shared__ at_turned turned;
+  at_begin();
   at_once once;
   at_prepare(a, once);
   const at_u32 rest = at_divide(blockIdx.x, a.by_across), across = blockIdx.x - rest * (at_u32)a.across;
