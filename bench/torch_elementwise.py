@@ -141,7 +141,7 @@ def first(library, put):
 
 def small(library, put):
     put("### Small: us of one call in a replayed graph of 50, medians of 21 rounds in turns\n")
-    put.table("expression", "elements>", "attune>", "compile>", "eager>", "attune / compile>")
+    put.table("expression", "elements>", "attune>", "compile>", "eager>", "attune / compile>", "attune runs")
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         attune = attune_here(library)
@@ -154,7 +154,7 @@ def small(library, put):
                     columns = (1 << power) // rows
                     inputs = make_inputs(case[4], rows, columns, dtype)
                     out = torch.empty(rows, columns, device="cuda", dtype=dtype)
-                    _, ways = ways_of(attune, case, dtype_name, dtype, out, inputs)
+                    call, ways = ways_of(attune, case, dtype_name, dtype, out, inputs)
                     ways.pop("jiterator", None)
                     with torch.cuda.stream(torch.cuda.current_stream()):
                         graphs = {}
@@ -169,7 +169,7 @@ def small(library, put):
                     t = turns.medians(turns.take_turns(
                         graphs, ROUNDS, lambda k: turns.between_events(torch, graphs[k].replay, 4) / 50 * 1e3))
                     put.row(f"{case[0]} {dtype_name}", f"2^{power}", f"{t['attune']:.2f}", f"{t['compile']:.2f}",
-                            f"{t['eager']:.2f}", f"{t['attune'] / t['compile']:.3f}")
+                            f"{t['eager']:.2f}", f"{t['attune'] / t['compile']:.3f}", call.chosen())
 
 
 def main():

@@ -455,11 +455,15 @@ template <class D> AT_INLINE typename D::value at_scalar_value(const at_scalar &
     return at_decode<D>(s.w[0]);
 }
 
-/* First of all, before the kernel touches memory: it may have been started before the one in front of it was done, and
- * lets the next one start. Addresses are best worked out before. */
+/* A kernel may be started before the one in front of it in the stream is done. First of all it lets the next one start;
+ * what needs no memory it does then; and every thread waits before it touches memory, or ends. */
 AT_INLINE void at_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+AT_INLINE void at_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

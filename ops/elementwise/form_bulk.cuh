@@ -47,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
   __shared__ at_stage stages[LOADS];
   __shared__ at_u64 full[LOADS];
   at_begin();
+  at_wait();
   at_once once;
   at_prepare(a, once);
   at_still still;

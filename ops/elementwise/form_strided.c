@@ -84,8 +84,9 @@ static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choi
                       : "typedef at_u32 at_number;\ntypedef int at_offset;\n");
   add_locate(s, p);
   at_write(s, "struct at_batch {\n  at_offsets at;\n  at_in x;\n};\n"
-              "AT_INLINE void at_fetch(const at_arguments &a, at_number n, at_batch &batch) {\n"
-              "  at_locate(a, n, batch.at);\n");
+              "AT_INLINE void at_find(const at_arguments &a, at_number n, at_batch &batch) {\n"
+              "  at_locate(a, n, batch.at);\n}\n"
+              "AT_INLINE void at_fetch(const at_arguments &a, at_batch &batch) {\n");
   for (int k = outputs; k < count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     if (o.letter == 'p')
