@@ -3,11 +3,12 @@
 """Elementwise expressions on cuda:0: attune beside PyTorch (eager, torch.compile, jiterator) in one process, on the same
 buffers, in turns.
 
-torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--markdown FILE]
+torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--only NAMES] [--markdown FILE]
   LIBRARY       libattune.so
   --large SIDE  GB/s of SIDE x SIDE elements (default 16384)
   --small       time of a call and of a replayed graph, 2^10 to 2^20 elements
   --first       time of the first call of a new expression, without and with the kernel cache
+  --only NAMES  of --large and --small these expressions alone: gelu,dropout
 """
 import os
 import statistics
@@ -173,6 +174,7 @@ def small(library, put):
 
 
 def main():
+    global CASES
     arguments = sys.argv[1:]
     if not arguments or arguments[0].startswith("-"):
         print(__doc__)
@@ -180,6 +182,9 @@ def main():
     if "--first-child" in arguments:
         first_child(arguments[0])
         return 0
+    if "--only" in arguments:
+        names = arguments[arguments.index("--only") + 1].split(",")
+        CASES = [case for case in CASES if case[0] in names]
     put = turns.Report()
     put.head("Elementwise expressions beside PyTorch", torch.cuda.get_device_name(0), f"PyTorch {torch.__version__}",
              "one process, the same buffers, ways in turns; each table says what its figures are")
