@@ -5,6 +5,7 @@
 
 #include <attune/bench.h>
 #include <attune/check.h>
+#include <attune/collectives.h>
 #include <attune/details.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
