@@ -47,6 +47,9 @@ attune_status at_copies_run(attune_comm *comm, at_comm_kind kind, int root, attu
                             const attune_comm_data *data, int count);
 attune_status at_copies_move(attune_comm *comm, int root, attune_stream *const *streams, const at_move *move);
 
+/* Other room for sums, for tests; what it was is returned. */
+size_t at_copies_set_staging(size_t bytes);
+
 /* nccl.c: the same with NCCL. can: it has sums (or broadcasts) of the dtype. */
 bool at_nccl_can(at_comm_kind kind, attune_dtype dtype);
 attune_status at_nccl_run(attune_comm *comm, at_comm_kind kind, int root, attune_stream *const *streams,

@@ -10,7 +10,13 @@
 #include "src/watch.h"
 
 /* Room for the others' numbers at the root, at most. */
-#define STAGING_BYTES ((size_t)64 << 20)
+static size_t staging_bytes = (size_t)64 << 20;
+
+size_t at_copies_set_staging(size_t bytes) {
+  const size_t before = staging_bytes;
+  staging_bytes = bytes;
+  return before;
+}
 
 /* `stream` waits for what `other`, the stream of rank `rank`, was given so far. No order of the program's follows. */
 static attune_status follow(attune_comm *comm, attune_stream *stream, int rank, attune_stream *other) {
@@ -93,7 +99,7 @@ static attune_status add(attune_comm *comm, int root, attune_stream *stream, con
 static attune_status reduce(attune_comm *comm, int root, attune_stream *const *streams, const attune_comm_data *data) {
   const size_t size = attune_dtype_size(data->dtype), others = (size_t)comm->local - 1;
   if (others == 0) return copy(streams[0], data->outputs[0], data->inputs[0], data->count * size);
-  const size_t most = STAGING_BYTES / others / 256 * 256 / size, piece = data->count < most ? data->count : most;
+  const size_t most = staging_bytes / others / 256 * 256 / size, piece = data->count < most ? data->count : most;
   staging s = {.each = (piece * size + 255) / 256 * 256};
   void *memory = NULL;
   attune_status status = attune_alloc(&memory, streams[root], s.each * others);
