@@ -244,8 +244,7 @@ typedef struct gate {
 
 static void pass(void *user) {
   gate *g = user;
-  while (sem_wait(&g->open) != 0) {
-  }
+  while (sem_wait(&g->open) != 0) {}
   for (int i = 0; g->to && i < COUNT; i++) g->to[i] = 8.0f;
 }
 
@@ -351,7 +350,9 @@ static void the_race_check_knows(void **state) {
     const void *memory;
     attune_access access;
     int races;
-  } uses[] = {{out[1] + 63, ATTUNE_READS, 1}, {out[1] + 64, ATTUNE_WRITES, 0}, {in[1], ATTUNE_READS, 0},
+  } uses[] = {{out[1] + 63, ATTUNE_READS, 1},
+              {out[1] + 64, ATTUNE_WRITES, 0},
+              {in[1], ATTUNE_READS, 0},
               {in[1] + 63, ATTUNE_WRITES, 1}};
   for (size_t i = 0; i < AT_COUNT(uses); i++) {
     OK(host_devices_wait());
@@ -418,9 +419,9 @@ static void communicators_refuse(void **state) {
   assert_string_equal(attune_comm_describe(NULL), "");
 }
 
-#define REFUSED(call, words)                                   \
-  do {                                                         \
-    FAILS(call, ATTUNE_INVALID_ARGUMENT);                      \
+#define REFUSED(call, words)                                                          \
+  do {                                                                                \
+    FAILS(call, ATTUNE_INVALID_ARGUMENT);                                             \
     if (!strstr(attune_last_message(), words)) fail_msg("%s", attune_last_message()); \
   } while (0)
 
@@ -526,14 +527,22 @@ static void of_a_parent(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_of_every_type),       cmocka_unit_test(sums_in_pieces),
-      cmocka_unit_test(halves_are_added_in_f32),  cmocka_unit_test(broadcast),
-      cmocka_unit_test(many_at_once),             cmocka_unit_test(scatter_and_gather),
-      cmocka_unit_test(a_piece_in_the_whole),     cmocka_unit_test(each_stream_in_its_order),
-      cmocka_unit_test(the_source_is_kept),       cmocka_unit_test(captures),
-      cmocka_unit_test(the_race_check_knows),     cmocka_unit_test(communicators_refuse),
-      cmocka_unit_test(calls_refuse),             cmocka_unit_test(splits_refuse),
-      cmocka_unit_test(aborted),                  cmocka_unit_test(of_a_parent),
+      cmocka_unit_test(sums_of_every_type),
+      cmocka_unit_test(sums_in_pieces),
+      cmocka_unit_test(halves_are_added_in_f32),
+      cmocka_unit_test(broadcast),
+      cmocka_unit_test(many_at_once),
+      cmocka_unit_test(scatter_and_gather),
+      cmocka_unit_test(a_piece_in_the_whole),
+      cmocka_unit_test(each_stream_in_its_order),
+      cmocka_unit_test(the_source_is_kept),
+      cmocka_unit_test(captures),
+      cmocka_unit_test(the_race_check_knows),
+      cmocka_unit_test(communicators_refuse),
+      cmocka_unit_test(calls_refuse),
+      cmocka_unit_test(splits_refuse),
+      cmocka_unit_test(aborted),
+      cmocka_unit_test(of_a_parent),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
