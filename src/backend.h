@@ -47,7 +47,7 @@ typedef struct at_backend {
    * NULL: there are no such libraries. */
   attune_status (*enter)(attune_device *device, at_entered *out);
   void (*leave)(const at_entered *entered);
-  bool nccl; /* NCCL knows devices and streams of this kind */
+  bool nccl, cufile; /* these know devices of this kind */
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
   /* Fills in what it knows; the rest stays. And the processes that compute. NULL: it knows nothing. */
   void (*telemetry)(attune_device *device, attune_telemetry *out);

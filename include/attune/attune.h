@@ -11,6 +11,7 @@
 #include <attune/elementwise.h>
 #include <attune/elementwise_cuda.h>
 #include <attune/evaluation.h>
+#include <attune/file.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
 #include <attune/memory.h>

@@ -152,6 +152,7 @@ const at_backend at_cuda_backend = {
     .enter = enter,
     .leave = leave,
     .nccl = true,
+    .cufile = true,
     .clock_state = at_cuda_clock_state,
     .telemetry = at_cuda_telemetry,
     .profiler = at_cuda_profiler,
