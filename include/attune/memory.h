@@ -71,9 +71,11 @@ ATTUNE_API attune_status attune_record_use(void *pointer, attune_stream *stream)
  * (what was asked, rounded up) into *out_bytes; either may be NULL. Errors: as attune_free. Any thread. */
 ATTUNE_API attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes);
 
-/* Copies `bytes` from `source` to `destination` in stream order; either may be host or device memory of the stream's
- * device; the ranges must not overlap. Pageable host memory may make the call wait. Errors: INVALID_ARGUMENT,
- * DEVICE_ERROR. */
+/* Copies `bytes` from `source` to `destination` in stream order. On a stream of a GPU either may be memory of the host or
+ * of any GPU of the process; the stream is best one of a GPU that has one of the two. Memory of two GPUs goes directly
+ * where they are peers (attune_device_enable_peer), else by way of the host; what other streams do with it must be ordered
+ * by events. In a capture the two must be peers. On a stream of the host both are memory of the host. The ranges must not
+ * overlap. Pageable host memory may make the call wait. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
 
 /* Sets `bytes` bytes at `destination` to `value` (0-255) in stream order. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
