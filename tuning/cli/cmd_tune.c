@@ -39,6 +39,7 @@ static const char *const outcome_names[] = {"left", "tuned", "stored", "same", "
 typedef struct item {
   const attune_workload_entry *entry;
   outcome outcome;
+  bool begun;               /* it was this run's to measure */
   attune_decision decision; /* of TUNED and STORED */
   char message[256];        /* of FAILED and BUSY */
 } item;
@@ -52,6 +53,7 @@ typedef struct tune_run {
   size_t to_measure; /* neither stored before nor the same as an earlier one */
   size_t measured;   /* of those, begun */
   size_t busy;       /* of those, with others now */
+  size_t told;       /* so many, from the first, are told, or were begun and tell themselves */
   int name_width;
   double weight; /* of those left to measure, calls x time in ns; 0: not known */
   double start_s;
@@ -305,14 +307,62 @@ static void tune_unsure(tune_run *run) {
   }
 }
 
+/* What is stored, or the same as another, is told in its place in the list: before the first that is left. */
+static void report_known(tune_run *run) {
+  for (; run->told < run->count && (run->items[run->told].begun || run->items[run->told].outcome != OUTCOME_LEFT);
+       run->told++) {
+    const item *it = &run->items[run->told];
+    if (!it->begun) report_item(run, it);
+  }
+}
+
+/* The numbers of the items to measure, and their kernels begun. False: that is not possible, and needs no more words than
+ * a measurement will say. */
+static bool start_ahead(tune_run *run, attune_ahead **ahead, size_t *numbers) {
+  const char **problems = cli_alloc(run->count, sizeof *problems);
+  size_t count = 0;
+  for (size_t i = 0; i < run->count; i++)
+    if (run->items[i].outcome == OUTCOME_LEFT) {
+      problems[count] = run->items[i].entry->problem;
+      numbers[count++] = i;
+    }
+  const attune_status status = attune_ahead_start(ahead, run->tuner, run->device, problems, count);
+  free(problems);
+  return status == ATTUNE_OK;
+}
+
+/* The next item to measure, one whose kernels are compiled. Without a budget that is waited for: the time would be spent
+ * on them anyway. NULL: there is none, or Ctrl-C. */
+static item *next_item(tune_run *run, attune_ahead *ahead, const size_t *numbers) {
+  enum { LOOK_MS = 50 };
+  size_t next = 0;
+  const bool hurried = run->options->budget_s > 0;
+  attune_status status = ATTUNE_BUSY;
+  while (status == ATTUNE_BUSY && !cli_interrupted)
+    status = attune_ahead_next(ahead, hurried ? 0 : LOOK_MS, hurried, &next);
+  return status == ATTUNE_OK ? &run->items[numbers[next]] : NULL;
+}
+
+static void tune_ready(tune_run *run) {
+  attune_ahead *ahead = NULL;
+  size_t *numbers = cli_alloc(run->count, sizeof *numbers);
+  size_t done = run->count - run->to_measure;
+  if (start_ahead(run, &ahead, numbers))
+    for (item *it; report_known(run), !cli_interrupted && (it = next_item(run, ahead, numbers)) != NULL; done++) {
+      it->begun = true;
+      cli_progress_draw(run->progress, it->entry->name, done, run->measured);
+      tune_item(run, it);
+      if (it->outcome != OUTCOME_BUSY) report_item(run, it);
+    }
+  attune_ahead_stop(ahead);
+  free(numbers);
+}
+
 static void tune_all(tune_run *run) {
   cli_progress_begin(run->progress, run->count, run->to_measure);
-  for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
-    item *it = &run->items[i];
-    cli_progress_draw(run->progress, it->entry->name, i, run->measured);
-    if (it->outcome == OUTCOME_LEFT) tune_item(run, it);
-    if (it->outcome != OUTCOME_BUSY) report_item(run, it);
-  }
+  tune_ready(run);
+  for (; run->told < run->count; run->told++) /* and those that were not begun */
+    if (!run->items[run->told].begun) report_item(run, &run->items[run->told]);
   tune_busy(run);
   if (run->options->budget_s > 0) tune_unsure(run);
   cli_progress_clear(run->progress);
