@@ -14,7 +14,7 @@
 #include <attune/device.h>
 
 #include "src/exit.h"
-#include "tests/toy_op.h"
+#include "tests/toy_clock.h"
 #include "tuning/ahead.h"
 
 enum { NOTES = 400 };
@@ -376,6 +376,80 @@ static void wrong_arguments(void **state) {
   attune_ahead_stop(ahead);
 }
 
+/* ---- winners that are stored ---- */
+
+typedef struct heard {
+  int count, by_outcome[5];
+  char failed[64], message[64];
+} heard;
+
+static void hear(void *user, const attune_decision *winner, attune_warm_outcome outcome, double ms,
+                 const char *message) {
+  heard *h = user;
+  h->count++;
+  h->by_outcome[outcome]++;
+  if (ms < 0.0) abort();
+  if (outcome == ATTUNE_WARM_FAILED) {
+    at_copy_text(h->failed, sizeof h->failed, winner->configuration);
+    at_copy_text(h->message, sizeof h->message, message);
+  }
+}
+
+static const char *refused;
+
+static attune_status compile_most(const void *problem, attune_device *on, const at_configuration *c, bool *made) {
+  (void)problem;
+  if (on != device || !made) abort();
+  if (refused && strcmp(c->text, refused) == 0) return at_fail(ATTUNE_INTERNAL, "%s does not compile", c->text);
+  *made = strstr(c->text, "there") == NULL;
+  return ATTUNE_OK;
+}
+
+/* Of the database, or of some problems; each by its own outcome. */
+static void winners_are_compiled(void **state) {
+  (void)state;
+  static const char *const texts[] = {TOY("f32 9x7"), TOY("f32 8x7"), TOY("f32 6x7"), TOY("f32 5x7")};
+  static const char *const spins[] = {"ns=1000", "ns=900,there", "ns=800,bad", NULL};
+  static const char *const some[] = {TOY("f32 9x7"), "toy of no kind", TOY("f32 77x7")};
+  heard h = {0};
+  attune_warmed sums = {0};
+  char path[96];
+  attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
+  attune_tuner_destroy(tuner);
+  snprintf(path, sizeof path, "%s/warm.db", folder);
+  options.database = path;
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  device->properties.kind = ATTUNE_DEVICE_HOST;
+  toy_spin_implementation.compile = compile_most;
+  virtual_clock_start();
+  for (int i = 0; i < 4; i++) { /* 5x7 has the default */
+    const char *const one[] = {spins[i % 3], NULL};
+    toy_spins = one;
+    OK(attune_tune(tuner, device, texts[i], 0.0, 1, NULL));
+  }
+  virtual_clock_stop();
+  refused = "ns=800,bad";
+  (void)at_fail(ATTUNE_NOT_FOUND, "mine");
+  OK(attune_tuner_warm(tuner, device, NULL, 0, hear, &h, &sums));
+  assert_string_equal(attune_last_message(), "mine");
+  assert_int_equal(h.count, 4);
+  assert_int_equal(h.by_outcome[ATTUNE_WARM_COMPILED], 1);
+  assert_int_equal(h.by_outcome[ATTUNE_WARM_THERE], 1);
+  assert_int_equal(h.by_outcome[ATTUNE_WARM_FAILED], 1);
+  assert_int_equal(h.by_outcome[ATTUNE_WARM_NOTHING], 1);
+  assert_string_equal(h.failed, "ns=800,bad");
+  assert_string_equal(h.message, "ns=800,bad does not compile");
+  assert_true(sums.compiled == 1 && sums.there == 1 && sums.failed == 1 && sums.nothing == 1);
+  OK(attune_tuner_warm(tuner, device, some, 3, NULL, NULL, &sums));
+  assert_true(sums.compiled == 1 && sums.there + sums.failed + sums.nothing == 0);
+  attune_tuner_destroy(tuner); /* and as another process has it */
+  OK(at_tuner_create(&tuner, &options, toy_ops, 1));
+  OK(attune_tuner_warm(tuner, device, some, 3, NULL, NULL, &sums));
+  assert_true(sums.compiled == 1 && sums.there + sums.failed + sums.nothing == 0);
+  FAILS(attune_tuner_warm(NULL, device, NULL, 0, NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_tuner_warm(tuner, NULL, NULL, 0, NULL, NULL, NULL), ATTUNE_INVALID_ARGUMENT);
+}
+
 static int open_all(void **state) {
   (void)state;
   return mkdtemp(folder) && attune_device_get(&device, "host") == ATTUNE_OK ? 0 : 1;
@@ -403,6 +477,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_child_of_fork_leaves_it, fresh, end),
       cmocka_unit_test_setup_teardown(the_process_may_end_meanwhile, fresh, end),
       cmocka_unit_test_setup_teardown(wrong_arguments, fresh, end),
+      cmocka_unit_test_setup_teardown(winners_are_compiled, fresh, end),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -10,6 +10,7 @@
 #include "src/host/threads.h"
 #include "tuning/ahead.h"
 #include "tuning/decision.h"
+#include "tuning/winner.h"
 
 typedef struct winners {
   const attune_device *device;
@@ -18,10 +19,8 @@ typedef struct winners {
   bool short_of_memory;
 } winners;
 
-static int keep(void *user, const attune_decision *winner, const char *fingerprint, int valid) {
-  winners *w = user;
-  (void)fingerprint;
-  if (!valid || strcmp(winner->device, w->device->name) != 0) return 0;
+/* Nonzero: memory is short. */
+static int keep(winners *w, const attune_decision *winner) {
   if (w->count == w->room) {
     const size_t room = w->room ? 2 * w->room : 64;
     attune_decision **larger = realloc(w->kept, room * sizeof(*larger));
@@ -36,6 +35,34 @@ static int keep(void *user, const attune_decision *winner, const char *fingerpri
   at_decision_keep(kept, winner);
   w->kept[w->count++] = kept;
   return 0;
+}
+
+static int keep_valid(void *user, const attune_decision *winner, const char *fingerprint, int valid) {
+  winners *w = user;
+  (void)fingerprint;
+  return valid && strcmp(winner->device, w->device->name) == 0 ? keep(w, winner) : 0;
+}
+
+/* The winner of a problem, into *room: as calls of this tuner have it, else as a database has it. */
+static bool find_one(attune_tuner *tuner, attune_device *device, const char *problem, attune_decision *room) {
+  at_key key = {{0}};
+  const at_op *op = problem ? at_tuner_op(tuner, problem) : NULL;
+  if (!op || op->parse(problem, at_key_problem(&key)) != ATTUNE_OK) return false;
+  at_key_set(&key, op, device);
+  if (at_plan_table_decision(&tuner->plans, &key, room) && room->source > ATTUNE_SOURCE_NEIGHBOUR) return true;
+  return at_weigh_winner(tuner, op, at_key_problem(&key), device, room) == ATTUNE_OK;
+}
+
+static void find_some(winners *w, attune_tuner *tuner, attune_device *device, const char *const *problems,
+                      size_t count) {
+  at_message kept;
+  attune_decision *room = malloc(sizeof *room);
+  at_message_keep(&kept);
+  w->short_of_memory = !room;
+  for (size_t i = 0; i < count && !w->short_of_memory; i++)
+    if (find_one(tuner, device, problems[i], room)) (void)keep(w, room);
+  free(room);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 typedef struct work {
@@ -107,13 +134,17 @@ static void compile_all(work *w) {
   for (size_t i = 0; i < started; i++) (void)pthread_join(threads[i], NULL);
 }
 
-attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, attune_warm_fn fn, void *user,
-                                attune_warmed *out) {
+attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, const char *const *problems, size_t count,
+                                attune_warm_fn fn, void *user, attune_warmed *out) {
   if (!tuner || !device)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", tuner ? "device" : "tuner");
   const int64_t start_ns = at_now_ns();
   winners found = {.device = device};
-  attune_status status = attune_tuner_winners(tuner, keep, &found);
+  attune_status status = ATTUNE_OK;
+  if (problems)
+    find_some(&found, tuner, device, problems, count);
+  else
+    status = attune_tuner_winners(tuner, keep_valid, &found);
   if (status == ATTUNE_OK && found.short_of_memory)
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the stored winners");
   work w = {.tuner = tuner, .device = device, .winners = &found, .fn = fn, .user = user};

@@ -30,13 +30,14 @@ typedef struct attune_warmed {
   double ms;
 } attune_warmed;
 
-/* Compiles into the kernel cache what the stored winners that hold on `device` need, on as many threads as
- * attune_set_threads permits. Afterwards programs find them there and wait for no compiler. `fn` (may be NULL) hears of
- * each winner, *out (may be NULL) has the sums. A winner that fails stops no other and is no error of this call. The
- * device gets no work. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, BAD_DATA and IO_ERROR (of the database), DEVICE_ERROR (a
- * child of fork). Any thread; not in capture. */
-ATTUNE_API attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, attune_warm_fn fn, void *user,
-                                           attune_warmed *out);
+/* Compiles into the kernel cache what winners need that hold on `device`, on as many threads as attune_set_threads permits:
+ * the winners of `count` problems (their texts), or with `problems` NULL all that the tuner's databases have. Afterwards
+ * programs find the kernels there and wait for no compiler. `fn` (may be NULL) hears of each winner, *out (may be NULL)
+ * has the sums. A winner that fails stops no other and is no error of this call; a problem without a winner is let be.
+ * The device gets no work. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, BAD_DATA and IO_ERROR (of the database). Any thread;
+ * not in capture. */
+ATTUNE_API attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, const char *const *problems,
+                                           size_t count, attune_warm_fn fn, void *user, attune_warmed *out);
 
 /* Problems that will be tuned on a device, and threads that compile what their candidates need meanwhile. */
 typedef struct attune_ahead attune_ahead;
