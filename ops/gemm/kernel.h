@@ -83,6 +83,8 @@ bool at_gemm_number(const at_configuration *configuration, const char *key, int 
 attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family);
 void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count);
+attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                     const at_configuration *configuration, bool *made);
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream);
 void at_gemm_kernel_destroy(at_plan *plan);
 
