@@ -2,7 +2,7 @@
  * cuda_tiny.c: the implementation tiny_batched: the kernels of tiny.c. */
 #include "ops/gemm/kernel.h"
 
-#define VERSION 1
+#define VERSION 2
 
 static bool supports(const void *problem, attune_device *device) {
   const at_gemm_machine machine = at_gemm_machine_of(device);
