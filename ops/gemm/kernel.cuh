@@ -23,6 +23,8 @@ struct at_arguments {
   at_i64 lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int m, n, k, batch;
+  char *sums; /* in the workspace */
+  int phase, unused;
 };
 
 /* ---- elements ---- */
@@ -184,6 +186,19 @@ AT_INLINE void at_matrices_turned(at_u32 out[4], const char *p) {
                : "r"(at_shared(p))
                : "memory");
 }
+/* Half as many: lanes 0 to 15 say where. */
+AT_INLINE void at_matrices_two(at_u32 out[2], const char *p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(out[0]), "=r"(out[1])
+               : "r"(at_shared(p))
+               : "memory");
+}
+AT_INLINE void at_matrices_two_turned(at_u32 out[2], const char *p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(out[0]), "=r"(out[1])
+               : "r"(at_shared(p))
+               : "memory");
+}
 
 /* c += x y for 16 x 16 x and 16 x 8 y, halves. */
 AT_INLINE void at_mma16(float c[4], const at_u32 x[4], at_u32 y0, at_u32 y1) {
@@ -216,5 +231,19 @@ AT_INLINE at_sum at_of_block(const at_sum *p, at_u32 rank) {
   asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
 #endif
   return x;
+}
+
+/* 16 bytes of sums likewise. */
+AT_INLINE void at_pack_of_block(at_sum *out, const at_sum *p, at_u32 rank) {
+  at_u32 there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at_shared(p)), "r"(rank));
+#if IN == 1
+  asm volatile("ld.shared::cluster.v2.f64 {%0, %1}, [%2];" : "=d"(out[0]), "=d"(out[1]) : "r"(there) : "memory");
+#else
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(out[0]), "=f"(out[1]), "=f"(out[2]), "=f"(out[3])
+               : "r"(there)
+               : "memory");
+#endif
 }
 #endif
