@@ -14,7 +14,7 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_skinny;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_skinny, at_gemm_mma;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -71,6 +71,19 @@ static shape skinny_shape(int number) {
   s.m = across ? small : large;
   s.n = across ? large : small;
   if (large <= 64 && s.k <= 64) s.k += 64;
+  draw_batch(&s, draw(3) ? 1 : 4);
+  return s;
+}
+
+static shape mma_shape(int number) {
+  shape s = common(number);
+  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
+  s.dtype_out = number / 2 % 3 ? s.dtype : ATTUNE_F32;
+  if (s.dtype == ATTUNE_F16) s.data = draw(3);
+  s.m = draw(2) ? 1 + draw(400) : 8 * (1 + draw(60));
+  s.n = draw(2) ? 4 + draw(200) : 8 * (1 + draw(30));
+  s.k = draw(2) ? 65 + draw(700) : 16 * (5 + draw(60));
+  if (draw(4) == 0) s.m = 1 + s.m / 8, s.n = 4 + s.n / 8, s.k = 1000 + draw(9000); /* deep */
   draw_batch(&s, draw(3) ? 1 : 4);
   return s;
 }
@@ -171,6 +184,11 @@ static void skinny_is_right(void **state) {
   drawn_problems(&at_gemm_skinny_family, &at_gemm_skinny, skinny_shape);
 }
 
+static void mma_is_right(void **state) {
+  (void)state;
+  drawn_problems(&at_gemm_mma_family, &at_gemm_mma, mma_shape);
+}
+
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
@@ -197,6 +215,7 @@ static void special_values_are_kept(void **state) {
   (void)state;
   verified(&at_gemm_tiny_batched, tiny_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
+  verified(&at_gemm_mma, mma_shape, problems / 20);
 }
 
 /* The same bits in RUNS runs, in a graph too. */
@@ -238,10 +257,13 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
@@ -251,6 +273,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiny_is_right),
       cmocka_unit_test(skinny_is_right),
+      cmocka_unit_test(mma_is_right),
       cmocka_unit_test(special_values_are_kept),
       cmocka_unit_test(the_same_bits_each_time),
   };

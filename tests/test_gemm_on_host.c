@@ -84,7 +84,46 @@ static shape mma_shape(int number) {
 }
 
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN", "OUT", "M", "N", "K", "TM", "TN", "WARPS", "TEAMS", "STAGES", "TRANS_A", "TRANS_B", "BYTES_A", "BYTES_B", "BYTES_C", "BYTES_D", "READS_C", "EXACT", "STAYS", "PACKED_A", "PACKED_B", "PACKED_D", "THREADS", "SIZE", "SIZE_D", "INNER_A", "OUTER_A", "INNER_B", "OUTER_B", "FORM", "COLS", "PER", "WARPS_M", "WARPS_K", "SPLIT", "AHEAD", "BLOCKS", "BOUNDS", "CHUNK", "BYTES_L", "BYTES_S", "SMALL_K", "TURNED", "RAGGED", "TAIL", "STEP", "ALONG_K", "PITCH", "LINES", "CHUNK_ELEMENTS", "WARP_ROWS", "LOADS", "BLOCK_ROWS", "STRIDE_K", "UNIT_K", "WIDE", "AT_INLINE", "at_load_large", "BK", "WARPS_N", "PARTS", "X_K", "Y_K", "BYTES_X", "BYTES_Y", "RAGGED_M", "RAGGED_N", "RAGGED_K", "WM", "WN", "LINE_D", "LINES_D", "PITCH_D", "SUMS", "PACK", "EACH_D", "UNIT_D", "PART_UNIT"};
+static const char *const undefined[] = {"IN",         "OUT",
+                                        "M",          "N",
+                                        "K",          "TM",
+                                        "TN",         "WARPS",
+                                        "TEAMS",      "STAGES",
+                                        "TRANS_A",    "TRANS_B",
+                                        "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",    "BYTES_D",
+                                        "READS_C",    "EXACT",
+                                        "STAYS",      "PACKED_A",
+                                        "PACKED_B",   "PACKED_D",
+                                        "THREADS",    "SIZE",
+                                        "SIZE_D",     "INNER_A",
+                                        "OUTER_A",    "INNER_B",
+                                        "OUTER_B",    "FORM",
+                                        "COLS",       "PER",
+                                        "WARPS_M",    "WARPS_K",
+                                        "SPLIT",      "AHEAD",
+                                        "BLOCKS",     "BOUNDS",
+                                        "CHUNK",      "BYTES_L",
+                                        "BYTES_S",    "SMALL_K",
+                                        "TURNED",     "RAGGED",
+                                        "TAIL",       "STEP",
+                                        "ALONG_K",    "PITCH",
+                                        "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS",  "LOADS",
+                                        "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",     "WIDE",
+                                        "AT_INLINE",  "at_load_large",
+                                        "BK",         "WARPS_N",
+                                        "PARTS",      "X_K",
+                                        "Y_K",        "BYTES_X",
+                                        "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",   "RAGGED_K",
+                                        "WHOLE",      "ORDERED",
+                                        "WM",         "WN",
+                                        "LINE_D",     "LINES_D",
+                                        "PITCH_D",    "SUMS",
+                                        "PACK",       "EACH_D",
+                                        "UNIT_D",     "PART_UNIT"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -162,8 +201,8 @@ static void check_job(const job *j, void *library, int number) {
   assert_non_null(arguments.sums);
   memset(arguments.sums, 0xff, j->recipe.workspace_bytes);
   if (getenv("ATTUNE_TEST_VERBOSE"))
-    print_message("number %d: \"%s\", %ux%ux%u blocks of %u\n", number, j->configuration.text, grid[0], grid[1], grid[2],
-                  c->block[0]);
+    print_message("number %d: \"%s\", %ux%ux%u blocks of %u\n", number, j->configuration.text, grid[0], grid[1],
+                  grid[2], c->block[0]);
   run(&arguments, grid, c->cluster[0] ? c->cluster[0] : 1, c->block[0]);
   if (j->recipe.second.grid[0]) {
     const unsigned *again = j->recipe.second.grid, whole[3] = {again[0], again[1] ? again[1] : 1, 1};

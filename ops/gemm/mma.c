@@ -126,13 +126,22 @@ static int64_t tiles_of(const shape *s, const choice *c) {
 }
 
 static size_t workspace_of(const shape *s, const choice *c) {
-  return c->parts == 1 ? 0
-                       : (size_t)(tiles_of(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn) * (size_t)s->sum;
+  return c->parts == 1 ? 0 : (size_t)(tiles_of(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn) * (size_t)s->sum;
+}
+
+/* Steps along k of a block, at most. */
+static int64_t steps_of(const shape *s, const choice *c) {
+  return parts_of(parts_of(s->k, c->step), c->split * c->parts);
+}
+
+static bool is_whole(const shape *s, const choice *c) {
+  return steps_of(s, c) <= c->stages;
 }
 
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
   if (c->tm % (16 * c->warps_m) || c->tn % (8 * c->warps_n) || c->step % (16 * c->warps_k)) return false;
-  if (c->tm > 256 || c->tn > 128 || c->step > 128 || c->stages < 2 || c->stages > 16) return false;
+  if (c->tm > 256 || c->tn > 128 || c->step > 128 || c->stages > 16) return false;
+  if (c->stages < 2 && !is_whole(s, c)) return false;
   const int warps = warps_of(c), registers = registers_of(s, c);
   if (warps < 4 || warps > MOST_WARPS || registers > 240 || registers * warps * 32 > 65536) return false;
   if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
@@ -156,11 +165,11 @@ static int resident_of(const shape *s, const choice *c, const at_gemm_machine *m
 static double step_cycles(const shape *s, const choice *c) {
   const double products = (double)c->tm * c->tn * c->step / PRODUCTS;
   const double picked = (double)(c->tm * c->warps_n + c->tn * c->warps_m) * c->step * s->in / 128.0;
-  const double copied = ((s->grain_x < 4   ? 3.0
+  const double copied = ((s->grain_x < 4    ? 3.0
                           : s->grain_x < 16 ? 2.0
                                             : 1.0) *
                              c->tm +
-                         (s->grain_y < 4   ? 3.0
+                         (s->grain_y < 4    ? 3.0
                           : s->grain_y < 16 ? 2.0
                                             : 1.0) *
                              c->tn) *
@@ -181,7 +190,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double pair = busy * warps < 8 ? 8.0 / (busy * warps) : 1.0; /* too few warps to hide what they wait for */
   const double compute = whole * mine * step_cycles(s, c) * CYCLE * (0.6 + 0.4 * pair);
   const double moved = blocks * mine * stage_bytes(s, c); /* by L2 */
-  const double flight = used * busy * lesser(c->stages - 1, (int)mine) * stage_bytes(s, c) / 40960.0;
+  const double flight = used * busy * (is_whole(s, c) ? (int)mine : c->stages - 1) * stage_bytes(s, c) / 40960.0;
   const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
   const double uneven = whole * processors / blocks;
   const double memory = memory_of(s) / rate * (0.5 + 0.5 * uneven),
@@ -235,24 +244,24 @@ static int insert(choice *list, int count, int most, const choice *c) {
 }
 
 /* Tiles with warps over them and along k. */
-static const uint8_t tiles[][5] = {
-    {32, 8, 2, 1, 2},   {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},  {32, 16, 2, 1, 2},
-    {64, 16, 4, 1, 1},  {64, 16, 4, 1, 2},  {128, 16, 4, 1, 1}, {32, 32, 2, 2, 1},  {32, 32, 2, 1, 2},
-    {64, 32, 4, 1, 1},  {64, 32, 2, 2, 1},  {64, 32, 2, 2, 2},  {128, 32, 4, 1, 1}, {64, 64, 2, 2, 1},
-    {64, 64, 2, 2, 2},  {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
-    {128, 128, 4, 2, 1}};
+static const uint8_t tiles[][5] = {{32, 8, 2, 1, 2},   {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},
+                                   {32, 16, 2, 1, 2},  {64, 16, 4, 1, 1},  {64, 16, 4, 1, 2},  {128, 16, 4, 1, 1},
+                                   {32, 32, 2, 2, 1},  {32, 32, 2, 1, 2},  {64, 32, 4, 1, 1},  {64, 32, 2, 2, 1},
+                                   {64, 32, 2, 2, 2},  {128, 32, 4, 1, 1}, {64, 64, 2, 2, 1},  {64, 64, 2, 2, 2},
+                                   {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
+                                   {128, 128, 4, 2, 1}};
 
 /* The configurations of a tile; those of `most` or all of the best are kept. */
 static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint8_t *tile, choice *list, int count,
                         int most) {
-  static const int step[] = {32, 64, 128}, stages[] = {2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
+  static const int step[] = {32, 64, 128}, stages[] = {1, 2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
   for (size_t d = 0; d < AT_COUNT(step); d++)
     for (size_t g = 0; g < AT_COUNT(stages); g++)
       for (size_t h = 0; h < AT_COUNT(shares); h++)
         for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
           choice c = {tile[0], tile[1], step[d], tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0.0};
           if (parts > 1 && c.split < (machine->capability < 90 ? 1 : 8)) continue;
-          if (c.stages > 2 && parts_of(s->k, (int64_t)c.step * c.split * parts) < c.stages - 1) continue;
+          if (c.stages > steps_of(s, &c)) continue;
           if (!fits(s, &c, machine)) continue;
           c.cost = cost_of(s, &c, machine);
           count = insert(list, count, most, &c);
@@ -312,7 +321,8 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
                                 {"READS_C", g->c != AT_C_NONE},
                                 {"RAGGED_M", s->m % c->tm != 0},
                                 {"RAGGED_N", s->n % c->tn != 0},
-                                {"RAGGED_K", s->k % c->step != 0}};
+                                {"RAGGED_K", s->k % c->step != 0},
+                                {"WHOLE", is_whole(s, c)}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 

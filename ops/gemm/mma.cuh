@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mma.cuh: products by tensor cores, for tiles that are small, odd, few or deep: D (m x n) = X (m x k) Y (k x n). A block
  * makes TM x TN of D and steps along k, BK at a time; STAGES - 1 steps are on their way into shared memory while one is
- * multiplied. The warps of a block are WARPS_M x WARPS_N over the tile, times WARPS_K along a step. k is shared further by
+ * multiplied, or all of them at once where there are so few (WHOLE). The warps of a block are WARPS_M x WARPS_N over the tile, times WARPS_K along a step. k is shared further by
  * the SPLIT blocks of a cluster, and by PARTS of such, whose sums go to the workspace: the same kernel, launched again with
  * a.phase = 1, adds these up. All sums are added in a fixed order. kernel.cuh stands in front of it.
  *
@@ -27,6 +27,7 @@
 #define RAGGED_M 0 /* m is no multiple of TM */
 #define RAGGED_N 0
 #define RAGGED_K 0
+#define WHOLE 0 /* a block has no more steps than stages */
 #endif
 
 #define THREADS (32 * WARPS_M * WARPS_N * WARPS_K)
@@ -35,6 +36,7 @@
 #define WIDE (16 / SIZE)
 #define WM (TM / WARPS_M) /* of a warp */
 #define WN (TN / WARPS_N)
+#define ORDERED (WHOLE ? STAGES : STAGES - 1) /* steps on their way */
 
 /* ---- tiles in shared memory ---- */
 
@@ -52,8 +54,8 @@ template <int ROWS, bool ALONG_K, int BYTES, bool RAGGED_ROWS> struct at_tile {
   static_assert(THREADS % UNITS == 0, "a thread keeps its place within a line");
   const char *from; /* this thread's first unit of the next step */
   at_i64 ld;
-  int line, at;     /* its line, the byte within */
-  int rows, k;      /* that are left from the tile's first row, from the next step on */
+  int line, at; /* its line, the byte within */
+  int rows, k;  /* that are left from the tile's first row, from the next step on */
 #if BYTES_X < 4 || BYTES_Y < 4
   const char *begin, *end; /* of the matrix */
   uint4 low[BYTES < 4 ? TIMES : 1], high[BYTES < 4 ? TIMES : 1];
@@ -138,9 +140,9 @@ template <int ROWS, bool ALONG_K, int BYTES, bool RAGGED_ROWS> struct at_tile {
                    d = two ? high[i].y : low[i].w, e = two ? high[i].z : high[i].x, f = two ? high[i].w : high[i].y;
       const at_u32 v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e,
                    bits = off & 2 ? 16u : 0u;
-      const uint4 out = make_uint4(part(__funnelshift_r(v, w, bits), count), part(__funnelshift_r(w, x, bits), count - 4),
-                                   part(__funnelshift_r(x, y, bits), count - 8),
-                                   part(__funnelshift_r(y, z, bits), count - 12));
+      const uint4 out =
+          make_uint4(part(__funnelshift_r(v, w, bits), count), part(__funnelshift_r(w, x, bits), count - 4),
+                     part(__funnelshift_r(x, y, bits), count - 8), part(__funnelshift_r(y, z, bits), count - 12));
       *(uint4 *)(stage + at_place<PIECES>(l, at / 16)) = out;
     }
   }
@@ -167,8 +169,8 @@ AT_INLINE void at_pick(at_pieces &p, const char *stage, int m, int n, int k, int
     if (X_K)
       at_matrices(p.x[i], stage + at_place<at_tile_x::PIECES>(m + 16 * i + lane % 16, k / 8 + lane / 16));
     else
-      at_matrices_turned(p.x[i], stage + at_place<at_tile_x::PIECES>(k + lane % 8 + lane / 16 * 8,
-                                                                     (m + 16 * i) / 8 + lane / 8 % 2));
+      at_matrices_turned(
+          p.x[i], stage + at_place<at_tile_x::PIECES>(k + lane % 8 + lane / 16 * 8, (m + 16 * i) / 8 + lane / 8 % 2));
   }
   if constexpr (FN == 1) {
     if (Y_K)
@@ -215,9 +217,9 @@ AT_INLINE void at_multiply(at_sums &sum, const char *stage, int m, int n, int wa
 #define PITCH_D (LINE_D + (TURNED ? 8 : 4))
 #define SUMS (LINES_D * PITCH_D)
 #define PACK (16 / (int)sizeof(at_sum))
-#define EACH_D (BYTES_D / SIZE_D)               /* elements that a store may have */
-#define UNIT_D (EACH_D < PACK ? PACK : EACH_D)  /* that a thread makes at a time */
-#define PART_UNIT PACK                          /* likewise of what lies in the workspace */
+#define EACH_D (BYTES_D / SIZE_D)              /* elements that a store may have */
+#define UNIT_D (EACH_D < PACK ? PACK : EACH_D) /* that a thread makes at a time */
+#define PART_UNIT PACK                         /* likewise of what lies in the workspace */
 
 AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane) {
 #pragma unroll
@@ -238,9 +240,7 @@ AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lan
 }
 
 /* COUNT sums side by side. */
-template <int COUNT> struct at_row {
-  at_sum x[COUNT];
-};
+template <int COUNT> struct at_row { at_sum x[COUNT]; };
 
 template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_sum *p) {
 #pragma unroll
@@ -326,7 +326,8 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
 #endif
 #if PARTS > 1
 #pragma unroll
-    for (int e = 0; e < UNIT; e += PACK) *(at_pack<at_sum, PACK> *)(part + i * UNIT + e) = *(at_pack<at_sum, PACK> *)(x.x + e);
+    for (int e = 0; e < UNIT; e += PACK)
+      *(at_pack<at_sum, PACK> *)(part + i * UNIT + e) = *(at_pack<at_sum, PACK> *)(x.x + e);
 #else
     at_write(a, matrix, (TURNED ? m0 : n0) + line, (TURNED ? n0 : m0) + at, x);
 #endif
@@ -387,7 +388,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_consta
   char *room = (char *)at_room;
   at_sums sum = {};
 #pragma unroll 1
-  for (int s = 0; s < STAGES - 1; s++) {
+  for (int s = 0; s < ORDERED; s++) {
     if (s < steps) {
       x.order(room + s * STAGE_BYTES);
       y.order(room + s * STAGE_BYTES + at_tile_x::SPACE);
@@ -403,10 +404,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_consta
   int now = 0, next = STAGES - 1; /* stages */
 #pragma unroll 1
   for (int s = 0; s < steps; s++) {
-    at_copies_wait<STAGES - 2>();
+    at_copies_wait<ORDERED - 1>();
     __syncthreads(); /* this step is there for all, and the one before is done with */
     char *to = room + next * STAGE_BYTES;
-    const bool more = s + STAGES - 1 < steps;
+    const bool more = !WHOLE && s + ORDERED < steps;
     if (more) {
       x.order(to);
       y.order(to + at_tile_x::SPACE);
