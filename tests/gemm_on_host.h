@@ -194,6 +194,33 @@ static void host_mma16(float c[4], const unsigned x[4], unsigned y0, unsigned y1
   }
   host_warp_wait();
 }
+/* Steps 2 t, 2 t + 1 of lane 4 g + t. */
+static double at_rounded(double x) {
+  return x;
+}
+static float at_rounded(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, 4);
+  if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0x1000u) & ~0x1fffu;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+template <class T> static void at_mma8(T c[4], const T x[2][2], const T y[2]) {
+  const unsigned lane = host_me->thread % 32, first = host_index() - lane;
+  for (int i = 0; i < 6; i++) memcpy(&host_slots[host_index()][i], i < 4 ? &x[i / 2][i % 2] : &y[i - 4], sizeof(T));
+  host_warp_wait();
+  for (unsigned e = 0; e < 4; e++) {
+    const unsigned row = lane / 4 + e / 2 * 8, col = lane % 4 * 2 + e % 2;
+    for (unsigned k = 0; k < 8; k++) {
+      T a, b;
+      memcpy(&a, &host_slots[first + row % 8 * 4 + k / 2][row / 8 * 2 + k % 2], sizeof(T));
+      memcpy(&b, &host_slots[first + col * 4 + k / 2][4 + k % 2], sizeof(T));
+      c[e] += a * b;
+    }
+  }
+  host_warp_wait();
+}
+
 #define at_mma16(c, x, y0, y1) host_mma16(c, x, y0, y1, IN == 3)
 
 static void host_start() {

@@ -77,9 +77,7 @@ static shape skinny_shape(int number) {
 
 static shape mma_shape(int number) {
   shape s = common(number);
-  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
-  s.dtype_out = number / 2 % 3 ? s.dtype : ATTUNE_F32;
-  if (s.dtype == ATTUNE_F16) s.data = draw(3);
+  s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
   s.m = draw(2) ? 1 + draw(400) : 8 * (1 + draw(60));
   s.n = draw(2) ? 4 + draw(200) : 8 * (1 + draw(30));
   s.k = draw(2) ? 65 + draw(700) : 16 * (5 + draw(60));
@@ -258,6 +256,7 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_skinny,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
 }

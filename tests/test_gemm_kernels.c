@@ -108,8 +108,9 @@ static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes
     for (size_t s = 0; s < count; s++)
       for (int t = 0; t < 4; t++) {
         const int64_t *size = sizes[s];
-        const at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], batch,
-                                     (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
+        at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], batch,
+                               (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
+        if (family == &at_gemm_mma_family) g.accuracy = ATTUNE_REDUCED;
         one_problem(family, &g, every, &n);
       }
   print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels,

@@ -73,8 +73,7 @@ static shape skinny_shape(int number) {
 
 static shape mma_shape(int number) {
   shape s = common(number);
-  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
-  s.dtype_out = number % 3 ? s.dtype : ATTUNE_F32;
+  s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
   s.m = draw(2) ? 1 + draw(90) : 8 * (1 + draw(12));
   s.n = draw(2) ? 4 + draw(60) : 8 * (1 + draw(8));
   s.k = draw(2) ? 65 + draw(100) : 16 * (5 + draw(10));
@@ -147,7 +146,7 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d", 16 << draw(4),
-                          8 << draw(5), 32 << draw(3), 1 << draw(4), 1 << draw(3), 1 << draw(3), 2 + draw(5),
+                          8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3), 2 + draw(5),
                           1 << draw(4), draw(2) ? 1 : 1 + draw(4)));
   else
     assert_true(at_append(out->text, sizeof out->text, &at, "form=%s,columns=%d,per=%d,warps=%dx%d,splitk=%d,ahead=%d",

@@ -68,11 +68,13 @@ static int64_t parts_of(int64_t size, int64_t unit) {
 }
 
 /* Sums and products a cycle of a processor's tensor cores, by mma.sync. */
-static const double PRODUCTS = 1150.0;
+static double products_of(const shape *s) {
+  return s->in == 8 ? 110.0 : s->in == 4 ? 550.0 : 1150.0;
+}
 static const double CYCLE = 1.0 / 1700.0; /* microseconds */
 
 static double compute_of(const shape *s, const at_gemm_machine *machine) {
-  return (double)s->m * (double)s->n * (double)s->k * (double)s->batch / PRODUCTS / machine->processors * CYCLE;
+  return (double)s->m * (double)s->n * (double)s->k * (double)s->batch / products_of(s) / machine->processors * CYCLE;
 }
 
 static double memory_of(const shape *s) {
@@ -90,7 +92,7 @@ static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
 }
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
-  if (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16) return false;
+  if (g->dtype == ATTUNE_F32 && g->accuracy != ATTUNE_REDUCED) return false;
   const shape s = shape_of(g);
   if (s.m <= 64 && s.k <= 64) return false; /* tiny_batched's */
   return machine->capability >= 80 && s.n >= 4 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
@@ -118,7 +120,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 static int registers_of(const shape *s, const choice *c) {
   const int m = c->tm / c->warps_m / 16, n = c->tn / c->warps_n / 8, threads = 32 * warps_of(c);
   const int loads = (s->grain_x < 4 ? c->tm : 0) + (s->grain_y < 4 ? c->tn : 0);
-  return 48 + 4 * m * n + 2 * (4 * m + 2 * n) + loads * c->step * s->in / 16 / threads * 9;
+  return 48 + (4 * m * n + 2 * (4 * m + 2 * n)) * (s->in == 8 ? 2 : 1) + loads * c->step * s->in / 16 / threads * 9;
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
@@ -138,12 +140,23 @@ static bool is_whole(const shape *s, const choice *c) {
   return steps_of(s, c) <= c->stages;
 }
 
+/* Copies that a line of a tile takes: no more than there are threads. */
+static int units_of(const shape *s, const choice *c) {
+  const int x = (s->x_k ? c->step : c->tm) * s->in / (s->grain_x < 4 ? 16 : s->grain_x),
+            y = (s->y_k ? c->step : c->tn) * s->in / (s->grain_y < 4 ? 16 : s->grain_y);
+  return x > y ? x : y;
+}
+
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  if (c->tm % (16 * c->warps_m) || c->tn % (8 * c->warps_n) || c->step % (16 * c->warps_k)) return false;
+  if (c->tm % (16 * c->warps_m) || c->tn % (8 * c->warps_n) || c->step % ((s->in == 2 ? 16 : 8) * c->warps_k))
+    return false;
+  if (c->step * s->in < 64 || c->step * s->in > 256) return false;
   if (c->tm > 256 || c->tn > 128 || c->step > 128 || c->stages > 16) return false;
   if (c->stages < 2 && !is_whole(s, c)) return false;
   const int warps = warps_of(c), registers = registers_of(s, c);
-  if (warps < 4 || warps > MOST_WARPS || registers > 240 || registers * warps * 32 > 65536) return false;
+  if (warps < 4 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers > 240 ||
+      registers * warps * 32 > 65536)
+    return false;
   if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
   if (c->split * c->parts > 1 && parts_of(s->k, c->step) < 2 * c->split * c->parts) return false;
   if (tiles_of(s, c) * c->split > INT32_MAX / 64 || workspace_of(s, c) > s->workspace_cap) return false;
@@ -163,7 +176,7 @@ static int resident_of(const shape *s, const choice *c, const at_gemm_machine *m
 
 /* Cycles of a processor for a step of a block: tensor cores beside shared memory. */
 static double step_cycles(const shape *s, const choice *c) {
-  const double products = (double)c->tm * c->tn * c->step / PRODUCTS;
+  const double products = (double)c->tm * c->tn * c->step / products_of(s);
   const double picked = (double)(c->tm * c->warps_n + c->tn * c->warps_m) * c->step * s->in / 128.0;
   const double copied = ((s->grain_x < 4    ? 3.0
                           : s->grain_x < 16 ? 2.0
@@ -227,7 +240,7 @@ static bool parse(choice *c, const at_configuration *text) {
       !at_gemm_number(text, "splitk", 8, &c->split) || !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
     return false;
   if (c->tm > 256 || c->tn > 128 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
-  return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && c->step >= 32 &&
+  return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && c->step >= 8 &&
          power_of_two(c->warps_m) && power_of_two(c->warps_n) && power_of_two(c->warps_k) && format(&again, c) &&
          strcmp(again.text, text->text) == 0;
 }
@@ -254,12 +267,12 @@ static const uint8_t tiles[][5] = {{32, 8, 2, 1, 2},   {64, 8, 4, 1, 1},   {64, 
 /* The configurations of a tile; those of `most` or all of the best are kept. */
 static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint8_t *tile, choice *list, int count,
                         int most) {
-  static const int step[] = {32, 64, 128}, stages[] = {1, 2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
-  for (size_t d = 0; d < AT_COUNT(step); d++)
+  static const int bytes[] = {64, 128, 256}, stages[] = {1, 2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
+  for (size_t d = 0; d < AT_COUNT(bytes); d++)
     for (size_t g = 0; g < AT_COUNT(stages); g++)
       for (size_t h = 0; h < AT_COUNT(shares); h++)
         for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
-          choice c = {tile[0], tile[1], step[d], tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0.0};
+          choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0.0};
           if (parts > 1 && c.split < (machine->capability < 90 ? 1 : 8)) continue;
           if (c.stages > steps_of(s, &c)) continue;
           if (!fits(s, &c, machine)) continue;
