@@ -17,8 +17,8 @@ static const struct {
                {"sm_100", {100, 148, 227 * 1024}},
                {"sm_120", {120, 170, 99 * 1024}}};
 
-/* Bytes: some kernels keep a pointer in memory around their loops. */
-enum { SPILL_MOST = 32 };
+/* Bytes: some kernels keep pointers in memory around their loops. */
+enum { SPILL_MOST = 64 };
 static int spilled;
 
 /* Registers; 0 when this compiler does not know the architecture. */

@@ -120,7 +120,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 static int registers_of(const shape *s, const choice *c) {
   const int m = c->tm / c->warps_m / 16, n = c->tn / c->warps_n / 8, threads = 32 * warps_of(c);
   const int loads = (s->grain_x < 4 ? c->tm : 0) + (s->grain_y < 4 ? c->tn : 0);
-  return 48 + (4 * m * n + 2 * (4 * m + 2 * n)) * (s->in == 8 ? 2 : 1) + loads * c->step * s->in / 16 / threads * 9;
+  return (s->in == 4 ? 64 : 48) + (4 * m * n + 2 * (4 * m + 2 * n)) * (s->in == 8 ? 2 : 1) + loads * c->step * s->in / 16 / threads * 9;
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
