@@ -120,7 +120,8 @@ static int shared_bytes(const shape *s, const choice *c) {
 static int registers_of(const shape *s, const choice *c) {
   const int m = c->tm / c->warps_m / 16, n = c->tn / c->warps_n / 8, threads = 32 * warps_of(c);
   const int loads = (s->grain_x < 4 ? c->tm : 0) + (s->grain_y < 4 ? c->tn : 0);
-  return (s->in == 4 ? 64 : 48) + (4 * m * n + 2 * (4 * m + 2 * n)) * (s->in == 8 ? 2 : 1) + loads * c->step * s->in / 16 / threads * 9;
+  return (s->in == 4 ? 64 : 48) + (4 * m * n + 2 * (4 * m + 2 * n)) * (s->in == 8 ? 2 : 1) +
+         loads * c->step * s->in / 16 / threads * 9;
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
@@ -129,6 +130,11 @@ static int64_t tiles_of(const shape *s, const choice *c) {
 
 static size_t workspace_of(const shape *s, const choice *c) {
   return c->parts == 1 ? 0 : (size_t)(tiles_of(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn) * (size_t)s->sum;
+}
+
+/* Whether one at least of X and Y is copied past the registers. */
+static bool is_copied(const shape *s) {
+  return s->grain_x >= 4 || s->grain_y >= 4;
 }
 
 /* Steps along k of a block, at most. */
@@ -201,9 +207,14 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double busy = whole < resident ? whole : resident, rounds = (double)(int64_t)(whole / busy + 0.999);
   const double used = blocks < processors ? blocks / processors : 1.0;
   const double pair = busy * warps < 8 ? 8.0 / (busy * warps) : 1.0; /* too few warps to hide what they wait for */
-  const double compute = whole * mine * step_cycles(s, c) * CYCLE * (0.6 + 0.4 * pair);
+  const double late = s->grain_x < 4 || s->grain_y < 4 ? 1100.0 / busy : 0.0; /* cycles till loads come */
+  const double compute = whole * mine * above(step_cycles(s, c), late) * CYCLE * (0.6 + 0.4 * pair);
   const double moved = blocks * mine * stage_bytes(s, c); /* by L2 */
-  const double flight = used * busy * (is_whole(s, c) ? (int)mine : c->stages - 1) * stage_bytes(s, c) / 40960.0;
+  const double flight = used * busy *
+                        (!is_copied(s)    ? 1
+                         : is_whole(s, c) ? (int)mine
+                                          : c->stages - 1) *
+                        stage_bytes(s, c) / 40960.0;
   const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
   const double uneven = whole * processors / blocks;
   const double memory = memory_of(s) / rate * (0.5 + 0.5 * uneven),
@@ -274,7 +285,7 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
         for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
           choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0.0};
           if (parts > 1 && c.split < (machine->capability < 90 ? 1 : 8)) continue;
-          if (c.stages > steps_of(s, &c)) continue;
+          if (c.stages > steps_of(s, &c) || (c.stages > 2 && !is_copied(s))) continue;
           if (!fits(s, &c, machine)) continue;
           c.cost = cost_of(s, &c, machine);
           count = insert(list, count, most, &c);

@@ -19,7 +19,7 @@
 #define PARTS 1
 #define X_K 1 /* X lies along k */
 #define Y_K 1
-#define BYTES_X 16 /* that a copy may have; 2: it goes through registers */
+#define BYTES_X 16 /* that a copy may have; 2: it goes through registers, one step ahead */
 #define BYTES_Y 16
 #define BYTES_D 16 /* of C too */
 #define TURNED 0   /* D lies along n */
@@ -469,16 +469,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_consta
   at_sums sum = {};
 #pragma unroll 1
   for (int s = 0; s < ORDERED; s++) {
-    if (s < steps) {
-      x.order(room + s * STAGE_BYTES);
-      y.order(room + s * STAGE_BYTES + at_tile_x::SPACE);
+    char *to = room + s * STAGE_BYTES;
+    if (s < (BYTES_X >= 4 || steps == 0 ? steps : 1)) x.order(to);
+    if (s < (BYTES_Y >= 4 || steps == 0 ? steps : 1)) y.order(to + at_tile_x::SPACE);
 #if BYTES_X < 4
-      x.settle(room + s * STAGE_BYTES);
+    if (s == 0 && steps > 0) x.settle(to);
 #endif
 #if BYTES_Y < 4
-      y.settle(room + s * STAGE_BYTES + at_tile_x::SPACE);
+    if (s == 0 && steps > 0) y.settle(to + at_tile_x::SPACE);
 #endif
-    }
     at_copies_commit();
   }
   int now = 0, next = STAGES - 1; /* stages */
@@ -486,21 +485,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_consta
   for (int s = 0; s < steps; s++) {
     at_copies_wait<ORDERED - 1>();
     __syncthreads(); /* this step is there for all, and the one before is done with */
+    const int after = now + 1 == STAGES ? 0 : now + 1;
+    const bool more = !WHOLE && s + ORDERED < steps, one_more = s + 1 < steps; /* for copies, for registers */
     char *to = room + next * STAGE_BYTES;
-    const bool more = !WHOLE && s + ORDERED < steps;
-    if (more) {
-      x.order(to);
-      y.order(to + at_tile_x::SPACE);
-    }
+    if (BYTES_X >= 4 ? more : one_more) x.order(to);
+    if (BYTES_Y >= 4 ? more : one_more) y.order(to + at_tile_x::SPACE);
     at_copies_commit();
     at_multiply(sum, room + now * STAGE_BYTES, m, n, warp_k, lane);
 #if BYTES_X < 4
-    if (more) x.settle(to);
+    if (one_more) x.settle(room + after * STAGE_BYTES);
 #endif
 #if BYTES_Y < 4
-    if (more) y.settle(to + at_tile_x::SPACE);
+    if (one_more) y.settle(room + after * STAGE_BYTES + at_tile_x::SPACE);
 #endif
-    now = now + 1 == STAGES ? 0 : now + 1;
+    now = after;
     next = next + 1 == STAGES ? 0 : next + 1;
   }
   at_copies_wait<0>();
