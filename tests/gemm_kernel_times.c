@@ -15,7 +15,7 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_skinny, at_gemm_cublas;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_skinny, at_gemm_mma, at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
@@ -23,7 +23,8 @@ static const struct {
 } tried[] = {{&at_gemm_cublas, NULL},
              {&at_gemm_tiny_batched, &at_gemm_tiny_family},
              {&at_gemm_tiny_direct, &at_gemm_direct_family},
-             {&at_gemm_skinny, &at_gemm_skinny_family}};
+             {&at_gemm_skinny, &at_gemm_skinny_family},
+             {&at_gemm_mma, &at_gemm_mma_family}};
 
 typedef struct named {
   const char *name;
@@ -44,6 +45,10 @@ static const named shapes[] = {
     {"s_f32_gemv_t", ATTUNE_F32, 1, 0, 8192, 1, 8192, 1},     {"s_f64_t4", ATTUNE_F64, 1, 0, 4096, 4, 4096, 1},
     {"s_bf16_n1", ATTUNE_BF16, 0, 0, 8192, 1, 8192, 1},       {"s_bf16_n8", ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1},
     {"s_f32_m4", ATTUNE_F32, 0, 0, 4, 4096, 4096, 1},         {"s_bf16_small", ATTUNE_BF16, 1, 0, 1024, 4, 1024, 1},
+    {"splitk", ATTUNE_BF16, 0, 1, 64, 64, 131072, 1},         {"tall", ATTUNE_BF16, 0, 0, 131072, 64, 64, 1},
+    {"sq512", ATTUNE_BF16, 0, 0, 512, 512, 512, 1},           {"odd999", ATTUNE_BF16, 0, 0, 999, 1001, 1003, 1},
+    {"decode128_qkv", ATTUNE_BF16, 1, 0, 6144, 128, 4096, 1}, {"bmm_attn", ATTUNE_BF16, 1, 0, 1024, 1024, 128, 32},
+    {"tf32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
 };
 
 static attune_device *device;
@@ -112,6 +117,7 @@ static void time_shape(const named *s, int most) {
   const int64_t in = (int64_t)attune_dtype_size(s->dtype);
   at_gemm g = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
   g.dtype = g.dtype_out = (uint8_t)s->dtype;
+  if (strncmp(s->name, "tf32", 4) == 0) g.accuracy = ATTUNE_REDUCED;
   g.trans_a = (uint8_t)s->ta, g.trans_b = (uint8_t)s->tb, g.alignment = 128;
   g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = g.m;
   if (g.batch > 1) g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_d = g.m * g.n;

@@ -8,7 +8,7 @@
 
 typedef struct kernel_plan {
   at_jit_kernel *kernel;
-  at_jit_config config;
+  at_jit_config config, second; /* a grid of 0: there is no second */
   at_gemm_arguments arguments;
   bool swapped;
 } kernel_plan;
@@ -50,7 +50,7 @@ static attune_status describe(at_gemm_recipe *recipe, char **text, const at_gemm
   return at_gemm_text(text, family, recipe);
 }
 
-static attune_status open_plan(kernel_plan *s, const at_plan *plan, const at_gemm_kernels *family) {
+static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kernels *family) {
   const at_gemm_machine machine = at_gemm_machine_of(plan->device);
   at_gemm_recipe recipe;
   at_cuda_scope scope;
@@ -62,9 +62,12 @@ static attune_status open_plan(kernel_plan *s, const at_plan *plan, const at_gem
   free(text);
   if (status != ATTUNE_OK) return status;
   s->config = recipe.config;
+  s->second = recipe.second;
+  plan->workspace_bytes = recipe.workspace_bytes;
   s->arguments = recipe.arguments;
   s->swapped = recipe.swapped;
   status = at_jit_check(s->kernel, &s->config);
+  if (status == ATTUNE_OK && s->second.grid[0]) status = at_jit_check(s->kernel, &s->second);
   if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
   if (status != ATTUNE_OK) return status;
   status = settle_grid(s, &recipe, &machine, plan->device);
@@ -123,6 +126,13 @@ attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *
   return status;
 }
 
+static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, attune_stream *stream) {
+  attune_status status = at_jit_launch(s->kernel, &s->config, arguments, stream);
+  if (status != ATTUNE_OK || s->second.grid[0] == 0) return status;
+  arguments->phase = 1;
+  return at_jit_launch(s->kernel, &s->second, arguments, stream);
+}
+
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   const kernel_plan *s = plan->state;
   at_gemm_arguments arguments = s->arguments;
@@ -130,7 +140,8 @@ attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, a
   at_gemm_bind(&arguments, at_gemm_of(plan->problem), s->swapped, operands);
   attune_status status = at_cuda_enter(&scope, plan->device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  status = at_jit_launch(s->kernel, &s->config, &arguments, stream);
+  if (plan->workspace_bytes > 0) status = at_cuda_workspace(stream, plan->workspace_bytes, &arguments.sums);
+  if (status == ATTUNE_OK) status = launch(s, &arguments, stream);
   at_cuda_leave(&scope);
   return status;
 }
