@@ -27,6 +27,7 @@
 #include <attune/trace.h>
 #include <attune/tuner.h>
 #include <attune/types.h>
+#include <attune/warm.h>
 #include <attune/workload.h>
 
 #endif
