@@ -48,7 +48,7 @@ attune_status at_caller_plan_create(attune_plan **out, attune_tuner *tuner, attu
   const at_plan *plan = NULL;
   *out = NULL;
   at_key_set(key, op, stream->device);
-  attune_status status = at_dispatch_as(tuner, op, key, as, stream, &plan);
+  attune_status status = at_dispatch_kept(tuner, op, key, as, stream, &plan);
   if (status != ATTUNE_OK) return status;
   caller_plan *made = malloc(sizeof *made), *less = NULL;
   status =

@@ -38,6 +38,12 @@ typedef struct at_implementation {
    * at_jit_get_all, which the cache of kernels keeps. A search calls it so, where it would wait for them one by one
    * otherwise. What fails here fails in prepare too, which says why. */
   void (*prepare_many)(const void *problem, attune_device *device, const at_configuration *configurations, int count);
+  /* Optional, of what has kernels that are compiled at run time: puts those of the configuration into the kernel cache
+   * unless they are there (at_jit_compile); loads nothing, and neither waits for the device nor gives it work, so that it
+   * runs beside what is measured. *made: something was compiled now. `made` NULL: nothing is compiled, and NOT_FOUND says
+   * that prepare would have to. NULL: prepare is quick. Any thread, several at once. */
+  attune_status (*compile)(const void *problem, attune_device *device, const at_configuration *configuration,
+                           bool *made);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch; /* in the stream's order, captures too: on the host by at_host_submit (src/host/host.h) */
   /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
