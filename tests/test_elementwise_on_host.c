@@ -387,7 +387,7 @@ static void casts(void **state) {
 static void random_expressions(void **state) {
   (void)state;
   static graph g;
-  const int count = getenv("ATTUNE_TEST_ALL") ? MOST : 6;
+  const int count = getenv("ATTUNE_TEST_ALL") ? 100 : 6;
   begin();
   for (int i = 0; i < count; i++) {
     static const lie ways[RANDOM_TENSORS] = {PACKED};
