@@ -53,8 +53,9 @@ static void begin(void) {
 
 /* What all kernels begin with stands once, in front of them: of each text the tunables and what is its own. */
 static void write_kernel(const char *text, int number, bool syncs) {
-  static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",      "PERSISTENT", "LOAD",  "STORE",
-                                        "TILE",        "WIDE",  "GROUP", "STAGE_BYTES", "UNITS",      "PIECES"};
+  static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS",  "VECTOR",   "PERSISTENT",
+                                        "LOAD",        "STORE", "TILE",   "WIDE",     "GROUP",
+                                        "STAGE_BYTES", "UNITS", "PIECES", "DEPENDENT"};
   const char *own = strstr(text, "\n#undef AT_EMBEDDED"), *rest = text;
   if (!own) own = strstr(text, "\nstruct at_arguments {");
   assert_non_null(own);
