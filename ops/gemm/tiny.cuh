@@ -172,14 +172,14 @@ AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, co
 
 /* A team's threads beyond SHARE x ROWS x COLS do what the first one does, and put nothing down. */
 AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, at_i64 group, at_u32 thread) {
-  const at_u32 mine = thread / (ROWS * COLS); /* of the group's matrices */
-  const bool idle = mine >= SHARE;
+  const bool idle = thread >= SHARE * ROWS * COLS;
+  const at_u32 mine = idle ? 0 : thread / (ROWS * COLS); /* of the group's matrices */
   const int row = idle ? 0 : (int)(thread % ROWS), col = idle ? 0 : (int)(thread % (ROWS * COLS) / ROWS);
   if (SHARE > 1) stage += mine * ONE_BYTES, result += mine * RESULT_BYTES;
   if (STRAIGHT) result = a.d + (group * SHARE + mine) * a.stride_d;
   at_sum sum[TM][TN] = {}, x[TM][WIDE], y[TN][WIDE];
   const int steps = EXACT ? K : a.k;
-#pragma unroll 2
+#pragma unroll(EXACT && K <= 16 ? 4 : 2)
   for (int k = 0; k < steps; k += WIDE) {
     at_pick<TRANS_A, TM, WIDE_M, ROWS, PITCH_A>(x, stage, row, k);
     at_pick<!TRANS_B, TN, WIDE_N, COLS, PITCH_B>(y, stage + AT_B, col, k);
