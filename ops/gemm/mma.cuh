@@ -40,6 +40,9 @@
 #define WN (TN / WARPS_N)
 #define ORDERED (WHOLE ? STAGES : STAGES - 1) /* steps on their way */
 
+#ifndef BLOCKS
+#define BLOCKS 1
+#endif
 #define SHIFTS (BYTES_X < 4 || BYTES_Y < 4 || PAD_X || PAD_Y)
 
 #if SHIFTS
@@ -516,7 +519,7 @@ AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_constant__ at_arguments a) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_mma(const __grid_constant__ at_arguments a) {
   at_begin();
   const int tiles_m = (a.m + TM - 1) / TM, tiles_n = (a.n + TN - 1) / TN;
 #if PAD_X || PAD_Y
