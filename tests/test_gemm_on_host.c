@@ -145,9 +145,9 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
                           1 << draw(7), 1 + draw(8), 1 + draw(4), draw(2) ? "stays" : "whole"));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
-                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d", 16 << draw(4),
-                          8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3), 2 + draw(5),
-                          1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2)));
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
+                          16 << draw(4), 8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3),
+                          2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
   else
     assert_true(at_append(out->text, sizeof out->text, &at, "form=%s,columns=%d,per=%d,warps=%dx%d,splitk=%d,ahead=%d",
                           draw(3) == 0   ? "rows"

@@ -6,13 +6,14 @@
 
 #include "gemm_mma_cuh.h"
 
-enum { MOST_CHOICES = 64, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 64 };
+enum { MOST_CHOICES = 64, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 64, MOST_EARLY = 256 };
 
 static const double HOPELESS = 1.5; /* times the best guess: not tried */
 
 /* A configuration, read. */
 typedef struct choice {
   int tm, tn, step, warps_m, warps_n, warps_k, stages, split, parts;
+  int early;   /* steps whose bytes a block asks for before what came before is done */
   bool pads;   /* what permits no copies of 4 bytes is first copied to the workspace */
   double cost; /* microseconds, by the model */
 } choice;
@@ -264,7 +265,8 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "step", c->step) &&
          at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
          at_configuration_put(out, "stages", c->stages) && at_configuration_put(out, "splitk", c->split) &&
-         at_configuration_put(out, "parts", c->parts) && at_configuration_put(out, "pads", c->pads);
+         at_configuration_put(out, "parts", c->parts) && at_configuration_put(out, "pads", c->pads) &&
+         at_configuration_put(out, "early", c->early);
 }
 
 static bool power_of_two(int x) {
@@ -273,15 +275,17 @@ static bool power_of_two(int x) {
 
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t pads = 0;
+  int64_t pads = 0, early = 0;
   *c = (choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
       !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
       !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "stages", 16, &c->stages) ||
       !at_gemm_number(text, "splitk", 8, &c->split) || !at_configuration_get(text, "pads", &pads) ||
+      !at_configuration_get(text, "early", &early) || early < 0 || early > MOST_EARLY ||
       !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
     return false;
   c->pads = pads == 1;
+  c->early = (int)early;
   if (c->tm > 256 || c->tn > 128 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
   return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && c->step >= 8 &&
          power_of_two(c->warps_m) && power_of_two(c->warps_n) && power_of_two(c->warps_k) && format(&again, c) &&
@@ -323,7 +327,7 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
       for (size_t h = 0; h < AT_COUNT(shares); h++)
         for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
           const bool pads = s->grain_x < 4 || s->grain_y < 4;
-          choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts,
+          choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0,
                       pads,    0.0};
           if (parts > 1 && c.split < (machine->capability < 90 ? 1 : 8)) continue;
           if (c.stages > steps_of(s, &c)) continue;
@@ -332,6 +336,15 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
           if (pads) count = consider(s, machine, c, list, count, most);
         }
   return count;
+}
+
+/* Twice what is copied ahead, or that many times, where a device starts a kernel before the last one is done. */
+static int early_of(const shape *s, const choice *c, const at_gemm_machine *machine, int times) {
+  const bool aligned = grain_x(s, c) == 16 || grain_y(s, c) == 16;
+  const int64_t steps = steps_of(s, c);
+  if (machine->capability < 90 || !aligned || c->pads) return 0;
+  const int64_t asked = steps < (int64_t)times * c->stages ? steps : (int64_t)times * c->stages;
+  return asked < MOST_EARLY ? (int)asked : MOST_EARLY;
 }
 
 static bool is_alike(const choice *a, const choice *b) {
@@ -352,6 +365,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     int alike = 0;
     for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 1 || list[i].cost > HOPELESS * list[0].cost)) continue;
+    list[i].early = early_of(&s, &list[i], machine, !wide ? 2 : i % 4 == 3 ? 0 : i % 4 == 2 ? 16 : i % 4);
     if (format(&out[given], &list[i])) given++;
   }
   return given;
@@ -390,6 +404,7 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
                                 {"RAGGED_M", s->m % c->tm != 0},
                                 {"RAGGED_N", s->n % c->tn != 0},
                                 {"RAGGED_K", s->k % c->step != 0},
+                                {"EARLY", c->early},
                                 {"WHOLE", is_whole(s, c)}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }

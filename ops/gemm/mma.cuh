@@ -29,6 +29,7 @@
 #define RAGGED_M 0 /* m is no multiple of TM */
 #define RAGGED_N 0
 #define RAGGED_K 0
+#define EARLY 0 /* steps whose bytes are asked for before what comes first is done */
 #define WHOLE 0 /* a block has no more steps than stages */
 #endif
 
@@ -519,17 +520,30 @@ AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
 }
 #endif
 
+/* The first steps of a tile towards the L2 cache. */
+template <int ROWS, bool ALONG_K>
+AT_INLINE void at_ask(const char *matrix, at_i64 ld, int row, int all_rows, int first_k, int last_k) {
+  const int rows = all_rows - row < ROWS ? all_rows - row : ROWS,
+            k = last_k - first_k < EARLY * BK ? last_k - first_k : EARLY * BK;
+  const int lines = ALONG_K ? rows : k, bytes = (ALONG_K ? k : rows) * SIZE / 16 * 16;
+  const char *from = matrix + (ALONG_K ? row * ld + (at_i64)first_k * SIZE : first_k * ld + (at_i64)row * SIZE);
+  if (bytes <= 0) return;
+  for (int l = (int)threadIdx.x; l < lines; l += THREADS) at_early(from + l * ld, bytes);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_mma(const __grid_constant__ at_arguments a) {
-  at_begin();
+  at_let_next();
   const int tiles_m = (a.m + TM - 1) / TM, tiles_n = (a.n + TN - 1) / TN;
 #if PAD_X || PAD_Y
   if (a.phase == 2) {
+    at_wait_for_last();
     at_pad(a);
     return;
   }
 #endif
 #if PARTS > 1
   if (a.phase == 1) {
+    at_wait_for_last();
     at_add_parts(a, tiles_m, tiles_n);
     return;
   }
@@ -548,6 +562,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_mma(const __gri
           a.k);
   y.start(PAD_Y ? at_padded_y(a) + matrix * LINES_Y * ld_y : a.b + matrix * a.stride_b, ld_y, tile_n * TN, a.n,
           begin * BK, a.k, a.k);
+#if EARLY
+  const int last = a.k - begin * BK < steps * BK ? a.k : (begin + steps) * BK;
+  if (BYTES_X == 16 && !PAD_X) at_ask<TM, X_K>(a.a + matrix * a.stride_a, a.lda, tile_m * TM, a.m, begin * BK, last);
+  if (BYTES_Y == 16 && !PAD_Y) at_ask<TN, Y_K>(a.b + matrix * a.stride_b, a.ldb, tile_n * TN, a.n, begin * BK, last);
+#endif
+  at_wait_for_last();
   char *room = (char *)at_room;
   at_sums sum = {};
 #pragma unroll 1
