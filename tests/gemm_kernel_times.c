@@ -15,7 +15,16 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_skinny, at_gemm_mma, at_gemm_cublas;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_skinny, at_gemm_mma, at_gemm_cublas;
+
+static const struct {
+  const at_implementation *implementation;
+  const at_gemm_kernels *family; /* NULL: not attune's */
+} tried[] = {{&at_gemm_cublas, NULL},
+             {&at_gemm_tiny_batched, &at_gemm_tiny_family},
+             {&at_gemm_tiny_direct, &at_gemm_direct_family},
+             {&at_gemm_skinny, &at_gemm_skinny_family},
+             {&at_gemm_mma, &at_gemm_mma_family}};
 
 typedef struct named {
   const char *name;
@@ -105,9 +114,6 @@ static void time_one(const at_implementation *implementation, const at_configura
 
 static void time_shape(const named *s, int most) {
   static at_configuration list[ROOM];
-  const at_implementation *const all[] = {&at_gemm_cublas, &at_gemm_tiny_batched, &at_gemm_skinny, &at_gemm_mma};
-  static const at_gemm_kernels *const families[] = {NULL, &at_gemm_tiny_family, &at_gemm_skinny_family,
-                                                    &at_gemm_mma_family};
   const int64_t in = (int64_t)attune_dtype_size(s->dtype);
   at_gemm g = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
   g.dtype = g.dtype_out = (uint8_t)s->dtype;
@@ -129,14 +135,15 @@ static void time_shape(const named *s, int most) {
   OK(attune_generator_create(&generator, 5));
   OK(attune_random_normal(generator, stream, m.a, s->dtype, (size_t)(m.a_bytes * m.sets / in), 0.0, 1.0));
   OK(attune_random_normal(generator, stream, m.b, s->dtype, (size_t)(m.b_bytes * m.sets / in), 0.0, 1.0));
-  for (size_t i = 0; i < AT_COUNT(all); i++) {
-    if (!all[i]->supports(&g, device)) continue;
+  for (size_t i = 0; i < AT_COUNT(tried); i++) {
+    const at_implementation *one = tried[i].implementation;
+    if (!one->supports(&g, device)) continue;
     const at_gemm_machine machine = at_gemm_machine_of(device);
-    int count = i == 0 ? all[i]->configurations(&g, device, list, ROOM)
-                       : families[i]->candidates(&g, &machine, list, ROOM, true);
+    int count = tried[i].family ? tried[i].family->candidates(&g, &machine, list, ROOM, true)
+                                : one->configurations(&g, device, list, ROOM);
     if (count > most) count = most;
-    if (all[i]->prepare_many) all[i]->prepare_many(&g, device, list, count);
-    for (int c = 0; c < count; c++) time_one(all[i], &list[c], &g, &m, s->name, bytes);
+    if (one->prepare_many) one->prepare_many(&g, device, list, count);
+    for (int c = 0; c < count; c++) time_one(one, &list[c], &g, &m, s->name, bytes);
   }
   attune_generator_destroy(generator);
   OK(attune_free(m.a, stream));

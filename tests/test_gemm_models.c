@@ -34,6 +34,25 @@ static void what_tiny_takes(void **state) {
   assert_false(f->supports(&g, &h200));
 }
 
+static void what_direct_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_direct_family;
+  at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 16, 48, 64, 2);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g.alignment = 2;
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 16, 16, 16, 100);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 16, 16, 17, 100); /* no multiple of 16 */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 16, 16, 16, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 80, 16, 16, 100);
+  assert_false(f->supports(&g, &h200));
+}
+
 static void what_skinny_takes(void **state) {
   (void)state;
   const at_gemm_kernels *f = &at_gemm_skinny_family;
@@ -152,6 +171,8 @@ static void every_problem_is_offered_something(void **state) {
               problem_of(dtypes[d], t & 1, t >> 1, small[i], small[j], small[(i + j) % AT_COUNT(small)], 77);
           check_offers(&at_gemm_tiny_family, &g, &h200);
           check_offers(&at_gemm_tiny_family, &g, &a100);
+          check_offers(&at_gemm_direct_family, &g, &h200);
+          check_offers(&at_gemm_direct_family, &g, &a100);
         }
         for (size_t j = 0; j < AT_COUNT(large); j++) {
           const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, large[j], small[i], large[(i + j) % 5],
@@ -177,9 +198,11 @@ static void the_best_are_tried(void **state) {
     int64_t m, n, k, batch;
     const char *best;
   } known[] = {
-      {&at_gemm_tiny_family, ATTUNE_F32, 0, 16, 16, 16, 16384, "tile=2x4,teams=4,stages=1,grid=whole"},
+      {&at_gemm_tiny_family, ATTUNE_F32, 0, 16, 16, 16, 16384, "tile=4x4,teams=4,stages=1,grid=whole"},
       {&at_gemm_tiny_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x16,teams=4,stages=1,grid=whole"},
       {&at_gemm_tiny_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x16,teams=1,stages=1,grid=whole"},
+      {&at_gemm_direct_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x32,teams=4,blocks=5"},
+      {&at_gemm_direct_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x32,teams=1,blocks=5"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
        "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
@@ -240,6 +263,7 @@ static void grains(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_tiny_takes),
+      cmocka_unit_test(what_direct_takes),
       cmocka_unit_test(what_skinny_takes),
       cmocka_unit_test(what_mma_takes),
       cmocka_unit_test(shares_of_a_long_k),

@@ -60,6 +60,14 @@ static shape tiny_shape(int number) {
   return s;
 }
 
+static shape direct_shape(int number) {
+  shape s = tiny_shape(number);
+  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
+  s.dtype_out = number % 3 ? s.dtype : ATTUNE_F32;
+  s.m = 16 * (1 + draw(4)), s.n = 16 * (1 + draw(4)), s.k = 16 * (1 + draw(4));
+  return s;
+}
+
 static shape skinny_shape(int number) {
   shape s = common(number);
   const int small = draw(2) ? 1 + draw(16) : 1 + draw(64), large = 65 + draw(150);
@@ -83,46 +91,27 @@ static shape mma_shape(int number) {
 }
 
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",         "OUT",
-                                        "M",          "N",
-                                        "K",          "TM",
-                                        "TN",         "WARPS",
-                                        "TEAMS",      "STAGES",
-                                        "TRANS_A",    "TRANS_B",
-                                        "BYTES_A",    "BYTES_B",
-                                        "BYTES_C",    "BYTES_D",
-                                        "READS_C",    "EXACT",
-                                        "STAYS",      "PACKED_A",
-                                        "PACKED_B",   "PACKED_D",
-                                        "THREADS",    "SIZE",
-                                        "SIZE_D",     "INNER_A",
-                                        "OUTER_A",    "INNER_B",
-                                        "OUTER_B",    "FORM",
-                                        "COLS",       "PER",
-                                        "WARPS_M",    "WARPS_K",
-                                        "SPLIT",      "AHEAD",
-                                        "BLOCKS",     "BOUNDS",
-                                        "CHUNK",      "BYTES_L",
-                                        "BYTES_S",    "SMALL_K",
-                                        "TURNED",     "RAGGED",
-                                        "TAIL",       "STEP",
-                                        "ALONG_K",    "PITCH",
-                                        "LINES",      "CHUNK_ELEMENTS",
-                                        "WARP_ROWS",  "LOADS",
-                                        "BLOCK_ROWS", "STRIDE_K",
-                                        "UNIT_K",     "WIDE",
-                                        "AT_INLINE",  "at_load_large",
-                                        "BK",         "WARPS_N",
-                                        "PARTS",      "X_K",
-                                        "Y_K",        "BYTES_X",
-                                        "BYTES_Y",    "RAGGED_M",
-                                        "RAGGED_N",   "RAGGED_K",
-                                        "WHOLE",      "ORDERED",
-                                        "WM",         "WN",
-                                        "LINE_D",     "LINES_D",
-                                        "PITCH_D",    "SUMS",
-                                        "PACK",       "EACH_D",
-                                        "UNIT_D",     "PART_UNIT"};
+static const char *const undefined[] = {"IN",        "OUT",      "M",          "N",
+                                        "K",         "TM",       "TN",         "WARPS",
+                                        "TEAMS",     "STAGES",   "SHARE",      "STRAIGHT",
+                                        "TRANS_A",   "TRANS_B",  "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",   "BYTES_D",  "READS_C",    "EXACT",
+                                        "STAYS",     "PACKED_A", "PACKED_B",   "PACKED_D",
+                                        "THREADS",   "SIZE",     "SIZE_D",     "INNER_A",
+                                        "OUTER_A",   "INNER_B",  "OUTER_B",    "FORM",
+                                        "COLS",      "PER",      "WARPS_M",    "WARPS_K",
+                                        "SPLIT",     "AHEAD",    "BLOCKS",     "BOUNDS",
+                                        "CHUNK",     "BYTES_L",  "BYTES_S",    "SMALL_K",
+                                        "TURNED",    "RAGGED",   "TAIL",       "STEP",
+                                        "ALONG_K",   "PITCH",    "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS", "LOADS",    "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",    "WIDE",     "AT_INLINE",  "at_load_large",
+                                        "BK",        "WARPS_N",  "PARTS",      "X_K",
+                                        "Y_K",       "BYTES_X",  "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",  "RAGGED_K", "WHOLE",      "ORDERED",
+                                        "WM",        "WN",       "LINE_D",     "LINES_D",
+                                        "PITCH_D",   "SUMS",     "PACK",       "EACH_D",
+                                        "UNIT_D",    "PART_UNIT"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -143,6 +132,9 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
   if (family == &at_gemm_tiny_family)
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,stages=%d,grid=%s", 1 << draw(7),
                           1 << draw(7), 1 + draw(8), 1 + draw(4), draw(2) ? "stays" : "whole"));
+  else if (family == &at_gemm_direct_family)
+    assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
+                          16 << draw(3), 1 + draw(8), 1 + draw(4)));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
@@ -266,6 +258,11 @@ static void tiny_kernels(void **state) {
   run_family(&at_gemm_tiny_family, tiny_shape);
 }
 
+static void direct_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_direct_family, direct_shape);
+}
+
 static void skinny_kernels(void **state) {
   (void)state;
   run_family(&at_gemm_skinny_family, skinny_shape);
@@ -285,8 +282,8 @@ int main(int argc, char **argv) {
     return 77;
   }
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
+                                     cmocka_unit_test(skinny_kernels), cmocka_unit_test(mma_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

@@ -41,16 +41,21 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_recipe *r, const 
   return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
+/* The recipe and the kernel's text, to be freed, of a configuration. */
+static attune_status describe(at_gemm_recipe *recipe, char **text, const at_gemm_kernels *family, const at_gemm *g,
+                              const at_gemm_machine *machine, const at_configuration *configuration) {
+  if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem", configuration->text,
+                   family->name);
+  return at_gemm_text(text, family, recipe);
+}
+
 static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kernels *family) {
   const at_gemm_machine machine = at_gemm_machine_of(plan->device);
   at_gemm_recipe recipe;
   at_cuda_scope scope;
   char *text = NULL;
-  if (!family->supports(at_gemm_of(plan->problem), &machine) ||
-      !family->recipe(&recipe, at_gemm_of(plan->problem), &machine, &plan->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem",
-                   plan->configuration.text, family->name);
-  attune_status status = at_gemm_text(&text, family, &recipe);
+  attune_status status = describe(&recipe, &text, family, at_gemm_of(plan->problem), &machine, &plan->configuration);
   if (status != ATTUNE_OK) return status;
   const at_kernel_source source = source_of(family, text);
   status = at_jit_get(&s->kernel, plan->device, &source);
@@ -107,6 +112,19 @@ void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *prob
     free((char *)(uintptr_t)requests[i].source.text);
   }
   free(requests);
+}
+
+attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                     const at_configuration *configuration, bool *made) {
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  at_gemm_recipe recipe;
+  char *text = NULL;
+  attune_status status = describe(&recipe, &text, family, at_gemm_of(problem), &machine, configuration);
+  if (status != ATTUNE_OK) return status;
+  const at_kernel_source source = source_of(family, text);
+  status = at_jit_compile(device, &source, made);
+  free(text);
+  return status;
 }
 
 static attune_status launch_phase(const kernel_plan *s, const at_jit_config *config, at_gemm_arguments *arguments,

@@ -155,7 +155,7 @@ AT_INLINE at_u32 at_shared(const void *p) {
 /* BYTES into shared memory, the first `valid` of them from `from`, the rest zeros. Done when at_copies_wait says so. */
 template <int BYTES> AT_INLINE void at_copy(char *to, const char *from, int valid) {
   if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(valid)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(valid)
                  : "memory");
   else if constexpr (BYTES >= 4)
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at_shared(to)), "l"(from), "n"(BYTES), "r"(valid)

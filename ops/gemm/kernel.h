@@ -58,7 +58,7 @@ typedef struct at_gemm_kernels {
                  const at_configuration *configuration);
 } at_gemm_kernels;
 
-extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_skinny_family, at_gemm_mma_family;
+extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_skinny_family, at_gemm_mma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 
@@ -87,6 +87,8 @@ bool at_gemm_number(const at_configuration *configuration, const char *key, int 
 attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family);
 void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count);
+attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                     const at_configuration *configuration, bool *made);
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream);
 void at_gemm_kernel_destroy(at_plan *plan);
 

@@ -243,10 +243,12 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
                         (!is_copied(s, c) ? 1
                          : is_whole(s, c) ? (int)mine
                                           : c->stages - 1) *
-                        stage_bytes(s, c) / 40960.0;
+                        stage_bytes(s, c) / 65536.0;
   const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
   const double uneven = whole * processors / blocks;
-  const double memory = memory_of(s) / rate * (0.5 + 0.5 * uneven),
+  /* Short lines far apart are slow to come. */
+  const double apart = s->x_k ? 1.0 + 15.0 / (c->step * s->in) : 1.0 + 70.0 / (c->tm * s->in);
+  const double memory = memory_of(s) * apart / rate * (0.5 + 0.5 * uneven),
                level2 = moved / (5.3e6 * processors / 132.0) / above(used, 0.0) * (flight < 1.0 ? 1.0 / flight : 1.0);
   double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
@@ -304,12 +306,12 @@ static int insert(choice *list, int count, int most, const choice *c) {
 }
 
 /* Tiles with warps over them and along k. */
-static const uint8_t tiles[][5] = {{32, 8, 2, 1, 2},   {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},
-                                   {32, 16, 2, 1, 2},  {64, 16, 4, 1, 1},  {64, 16, 4, 1, 2},  {128, 16, 4, 1, 1},
-                                   {32, 32, 2, 2, 1},  {32, 32, 2, 1, 2},  {64, 32, 4, 1, 1},  {64, 32, 2, 2, 1},
-                                   {64, 32, 2, 2, 2},  {128, 32, 4, 1, 1}, {64, 64, 2, 2, 1},  {64, 64, 2, 2, 2},
-                                   {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
-                                   {128, 128, 4, 2, 1}};
+static const uint16_t tiles[][5] = {
+    {32, 8, 2, 1, 2},    {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},  {32, 16, 2, 1, 2},
+    {64, 16, 4, 1, 1},   {64, 16, 4, 1, 2},  {128, 16, 4, 1, 1}, {32, 32, 2, 2, 1},  {32, 32, 2, 1, 2},
+    {64, 32, 4, 1, 1},   {64, 32, 2, 2, 1},  {64, 32, 2, 2, 2},  {128, 32, 4, 1, 1}, {64, 64, 2, 2, 1},
+    {64, 64, 2, 2, 2},   {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
+    {128, 128, 4, 2, 1}, {256, 8, 8, 1, 1},  {256, 16, 8, 1, 1}, {256, 32, 8, 1, 1}, {256, 64, 8, 1, 1}};
 
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
   if (c.stages > 2 && !is_copied(s, &c)) return count;
@@ -319,7 +321,7 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
 }
 
 /* The configurations of a tile; those of `most` or all of the best are kept. */
-static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint8_t *tile, choice *list, int count,
+static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint16_t *tile, choice *list, int count,
                         int most) {
   static const int bytes[] = {64, 128, 256}, stages[] = {1, 2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
   for (size_t d = 0; d < AT_COUNT(bytes); d++)
@@ -355,6 +357,7 @@ static bool is_alike(const choice *a, const choice *b) {
 /* A search tries few, of which no more than two differ only in warps and stages. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = shape_of(g);
+  static const int times[] = {0, 4, 16};
   choice list[MOST_CHOICES];
   int count = 0, given = 0;
   for (size_t t = 0; t < AT_COUNT(tiles); t++) {
@@ -365,8 +368,13 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     int alike = 0;
     for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 1 || list[i].cost > HOPELESS * list[0].cost)) continue;
-    list[i].early = early_of(&s, &list[i], machine, !wide ? 2 : i % 4 == 3 ? 0 : i % 4 == 2 ? 16 : i % 4);
-    if (format(&out[given], &list[i])) given++;
+    for (size_t e = 0; e < AT_COUNT(times) && given < max; e++) {
+      if (!wide && e != (alike == 0 ? 1 : 2)) continue;
+      const int before = list[i].early;
+      list[i].early = early_of(&s, &list[i], machine, times[e]);
+      if (e > 0 && wide && list[i].early == before) break;
+      if (format(&out[given], &list[i])) given++;
+    }
   }
   return given;
 }
