@@ -247,7 +247,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
   const double uneven = whole * processors / blocks;
   /* Short lines far apart are slow to come. */
-  const double apart = s->x_k ? 1.0 + 15.0 / (c->step * s->in) : 1.0 + 70.0 / (c->tm * s->in);
+  const double apart = s->x_k ? 1.0 + 15.0 / (c->step * s->in) : s->m <= c->tm ? 1.0 : 1.0 + 70.0 / (c->tm * s->in);
   const double memory = memory_of(s) * apart / rate * (0.5 + 0.5 * uneven),
                level2 = moved / (5.3e6 * processors / 132.0) / above(used, 0.0) * (flight < 1.0 ? 1.0 / flight : 1.0);
   double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
