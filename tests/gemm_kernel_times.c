@@ -15,7 +15,7 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_skinny, at_gemm_cublas;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_rows, at_gemm_skinny, at_gemm_cublas;
 
 typedef struct named {
   const char *name;
@@ -36,6 +36,11 @@ static const named shapes[] = {
     {"s_f32_gemv_t", ATTUNE_F32, 1, 0, 8192, 1, 8192, 1},     {"s_f64_t4", ATTUNE_F64, 1, 0, 4096, 4, 4096, 1},
     {"s_bf16_n1", ATTUNE_BF16, 0, 0, 8192, 1, 8192, 1},       {"s_bf16_n8", ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1},
     {"s_f32_m4", ATTUNE_F32, 0, 0, 4, 4096, 4096, 1},         {"s_bf16_small", ATTUNE_BF16, 1, 0, 1024, 4, 1024, 1},
+    {"r_f32_n8", ATTUNE_F32, 0, 0, 4096, 8, 4096, 1},         {"r_f32_n4", ATTUNE_F32, 0, 0, 4096, 4, 4096, 1},
+    {"r_f32_n1", ATTUNE_F32, 0, 0, 4096, 1, 4096, 1},         {"r_f32_nt16", ATTUNE_F32, 0, 1, 4096, 16, 4096, 1},
+    {"r_f32_m16", ATTUNE_F32, 0, 1, 16, 4096, 4096, 1},       {"r_f32_odd", ATTUNE_F32, 0, 0, 4095, 13, 4095, 1},
+    {"r_f32_short", ATTUNE_F32, 0, 0, 262144, 16, 64, 1},     {"r_f64_n8", ATTUNE_F64, 0, 0, 4096, 8, 4096, 1},
+    {"r_f64_n4", ATTUNE_F64, 0, 0, 4096, 4, 4096, 1},         {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},
 };
 
 static attune_device *device;
@@ -101,7 +106,8 @@ static void time_one(const at_implementation *implementation, const at_configura
 
 static void time_shape(const named *s, int most) {
   static at_configuration list[ROOM];
-  const at_implementation *const all[] = {&at_gemm_cublas, &at_gemm_tiny_batched, &at_gemm_skinny};
+  const at_implementation *const all[] = {&at_gemm_cublas, &at_gemm_tiny_batched, &at_gemm_rows, &at_gemm_skinny};
+  const at_gemm_kernels *const families[] = {NULL, &at_gemm_tiny_family, &at_gemm_rows_family, &at_gemm_skinny_family};
   const int64_t in = (int64_t)attune_dtype_size(s->dtype);
   at_gemm g = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
   g.dtype = g.dtype_out = (uint8_t)s->dtype;
@@ -125,9 +131,8 @@ static void time_shape(const named *s, int most) {
   for (size_t i = 0; i < AT_COUNT(all); i++) {
     if (!all[i]->supports(&g, device)) continue;
     const at_gemm_machine machine = at_gemm_machine_of(device);
-    int count = i == 0   ? all[i]->configurations(&g, device, list, ROOM)
-                : i == 1 ? at_gemm_tiny_family.candidates(&g, &machine, list, ROOM, true)
-                         : at_gemm_skinny_family.candidates(&g, &machine, list, ROOM, true);
+    int count = families[i] ? families[i]->candidates(&g, &machine, list, ROOM, true)
+                            : all[i]->configurations(&g, device, list, ROOM);
     if (count > most) count = most;
     if (all[i]->prepare_many) all[i]->prepare_many(&g, device, list, count);
     for (int c = 0; c < count; c++) time_one(all[i], &list[c], &g, &m, s->name, bytes);

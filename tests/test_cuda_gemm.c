@@ -133,7 +133,10 @@ static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_g
 
 /* Kernels that are compiled for each problem take their time; test_cuda_kernels has many of them. */
 static bool is_compiled(const at_implementation *implementation) {
-  return strcmp(implementation->name, "tiny_batched") == 0 || strcmp(implementation->name, "skinny") == 0;
+  static const char *const names[] = {"tiny_batched", "rows", "skinny"};
+  for (size_t i = 0; i < AT_COUNT(names); i++)
+    if (strcmp(implementation->name, names[i]) == 0) return true;
+  return false;
 }
 
 static int run_configurations(mirror *m, const at_implementation *implementation, at_random *data, const at_gemm *g,

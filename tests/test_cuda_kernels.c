@@ -14,7 +14,7 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_skinny;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_rows, at_gemm_skinny;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -72,6 +72,19 @@ static shape skinny_shape(int number) {
   s.n = across ? large : small;
   if (large <= 64 && s.k <= 64) s.k += 64;
   draw_batch(&s, draw(3) ? 1 : 4);
+  return s;
+}
+
+/* f32 and f64 whose large factor lies along its rows. */
+static shape rows_shape(int number) {
+  shape s = skinny_shape(number);
+  s.dtype = s.dtype_out = number % 2 ? ATTUNE_F64 : ATTUNE_F32;
+  const int most = number % 2 ? 8 : 64;
+  const bool across = s.m < s.n;
+  if (across)
+    s.m = (s.m - 1) % most + 1, s.tb = 1;
+  else
+    s.n = (s.n - 1) % most + 1, s.ta = 0;
   return s;
 }
 
@@ -166,6 +179,11 @@ static void tiny_is_right(void **state) {
   drawn_problems(&at_gemm_tiny_family, &at_gemm_tiny_batched, tiny_shape);
 }
 
+static void rows_is_right(void **state) {
+  (void)state;
+  drawn_problems(&at_gemm_rows_family, &at_gemm_rows, rows_shape);
+}
+
 static void skinny_is_right(void **state) {
   (void)state;
   drawn_problems(&at_gemm_skinny_family, &at_gemm_skinny, skinny_shape);
@@ -196,6 +214,7 @@ static void verified(const at_implementation *implementation, shape (*next)(int)
 static void special_values_are_kept(void **state) {
   (void)state;
   verified(&at_gemm_tiny_batched, tiny_shape, problems / 20);
+  verified(&at_gemm_rows, rows_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
 }
 
@@ -235,6 +254,8 @@ static void the_same_bits_each_time(void **state) {
   (void)state;
   repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
   repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
+  repeats(&at_gemm_rows, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_rows, &(shape){ATTUNE_F64, .tb = 1, .m = 5, .n = 777, .k = 999, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
@@ -249,9 +270,8 @@ int main(void) {
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiny_is_right),
-      cmocka_unit_test(skinny_is_right),
-      cmocka_unit_test(special_values_are_kept),
+      cmocka_unit_test(tiny_is_right),           cmocka_unit_test(rows_is_right),
+      cmocka_unit_test(skinny_is_right),         cmocka_unit_test(special_values_are_kept),
       cmocka_unit_test(the_same_bits_each_time),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,12 +124,18 @@ static void tiny_kernels(void **state) {
   family_compiles(&at_gemm_tiny_family, tiny_sizes, AT_COUNT(tiny_sizes), every(1499));
 }
 
+static void rows_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_rows_family, skinny_sizes, AT_COUNT(skinny_sizes), every(701));
+}
+
 static void skinny_kernels(void **state) {
   (void)state;
   family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), every(2499));
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(skinny_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(rows_kernels),
+                                     cmocka_unit_test(skinny_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
