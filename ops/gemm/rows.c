@@ -68,8 +68,10 @@ static int shared_bytes(const shape *s, const choice *c) {
   return (c->warps_m * c->warps_k * room + c->warps_m * sums) * s->in + 16;
 }
 
+/* What a thread takes without a word of it in memory: as compiled for many configurations. */
 static int registers_of(const shape *s, const choice *c) {
-  return 44 + c->cols * s->wide * s->in / 4 + 4 * c->ahead;
+  const int others = (c->lanes == 32 || c->cols < 8 ? 60 : 44) + (s->m % s->wide ? 16 : 0);
+  return others + c->cols * s->wide * s->in / 4 + 4 * c->ahead;
 }
 
 /* Blocks of a processor at a time. */
