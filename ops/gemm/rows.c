@@ -70,7 +70,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 
 /* What a thread takes without a word of it in memory: as compiled for many configurations. */
 static int registers_of(const shape *s, const choice *c) {
-  const int others = (c->lanes == 32 || c->cols < 8 ? 60 : 44) + (s->m % s->wide ? 16 : 0);
+  const int others = (c->lanes == 32 || c->cols < 8 || s->in == 8 ? 60 : 44) + (s->m % s->wide ? 16 : 0);
   return others + c->cols * s->wide * s->in / 4 + 4 * c->ahead;
 }
 
