@@ -57,5 +57,6 @@ static double clusters_at_once(const at_gemm_machine *machine, int blocks) {
 double at_gemm_uneven(const at_gemm_machine *machine, double clusters, int blocks) {
   const double at_once = clusters_at_once(machine, blocks), rounds = clusters / at_once;
   const double whole = rounds > 1.0 ? (double)(int64_t)(rounds + 0.999) : 1.0;
-  return whole * machine->processors / (clusters * blocks);
+  const double uneven = whole * machine->processors / (clusters * blocks);
+  return uneven > 1.0 ? uneven : 1.0;
 }
