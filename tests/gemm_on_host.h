@@ -31,6 +31,7 @@ struct host_thread {
   char *stack;
   bool done;
   unsigned generation;   /* of the cluster's barrier, when it arrived */
+  bool met;              /* knows that the others of the cluster have begun */
   unsigned rank, thread; /* block of the cluster, thread of the block */
   std::vector<std::vector<host_copy>> groups;
   std::vector<host_copy> open;
@@ -78,6 +79,7 @@ static void host_block_wait() {
 #define __syncwarp host_warp_wait
 static void at_cluster_wait() {
   host_wait(&host_cluster, host_block * host_ranks);
+  host_me->met = true;
 }
 /* The second step waits for those that take the first: a barrier like the other. */
 static void at_cluster_arrive() {
@@ -86,6 +88,7 @@ static void at_cluster_arrive() {
 }
 static void at_cluster_await() {
   while (host_begun.generation == host_me->generation) host_yield();
+  host_me->met = true;
 }
 template <int THREADS_> static void at_team_wait(int team) {
   if (THREADS_ == 32)
@@ -110,6 +113,7 @@ template <class T> static T __shfl_sync(unsigned, T x, int lane) {
 }
 
 template <class T> static T *host_there(const T *p, unsigned rank) {
+  if (!host_me->met) abort();
   return (T *)((char *)host_rooms[rank] + ((const char *)p - (const char *)host_rooms[host_me->rank]));
 }
 template <class T> static T at_of_block(const T *p, unsigned rank) {
@@ -242,7 +246,7 @@ static void host_run_cluster(place first, unsigned ranks, unsigned threads) {
     h->context.uc_stack.ss_size = HOST_STACK;
     h->context.uc_link = &host_main;
     makecontext(&h->context, host_start, 0);
-    h->done = h->begun = false;
+    h->done = h->begun = h->met = false;
     h->groups.clear();
     h->rank = t / threads, h->thread = t % threads;
   }
