@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """attune's elementwise calls on the host beside NumPy and numexpr, in one process on the same f32 arrays, in turns.
 
-numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--rounds N] [--markdown FILE]
+numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--expressions E;E...] [--rounds N] [--markdown FILE]
 
 LIBATTUNE is libattune.so.0, NUMPY_LOOPS the library bench_numpy_loops of the same build. Needs NumPy; numexpr and SciPy (for
 erf) where they are. Each size and expression is tuned first. A figure is the median of the rounds; a ratio is the median of
@@ -49,6 +49,12 @@ def numpy_ways(a, b, out):
         "exp(a)": (lambda: np.exp(a, out=out), np.exp),
         "sin(a)": (lambda: np.sin(a, out=out), np.sin),
         "gelu_tanh(a)": (lambda: numpy_gelu_tanh(a, out), None),
+        "log1p(abs(a))": (lambda: np.log1p(np.abs(a, out=out), out=out), None),
+        "log2(abs(a))": (lambda: np.log2(np.abs(a, out=out), out=out), None),
+        "tan(a)": (lambda: np.tan(a, out=out), np.tan),
+        "atan2(a, b)": (lambda: np.arctan2(a, b, out=out), np.arctan2),
+        "abs(a) ** b": (lambda: np.power(np.abs(a, out=out), b, out=out), None),
+        "sinh(a)": (lambda: np.sinh(a, out=out), np.sinh),
     }
     if erf is not None:
         ways["gelu(a)"] = (lambda: numpy_gelu(a, None, out), None)
@@ -59,7 +65,8 @@ def numpy_ways(a, b, out):
 def numexpr_text(expression):
     """numexpr has no erf: gelu is its tanh form there, which is less work."""
     return {"gelu(a)": NUMEXPR_TANH.format("a"), "gelu_tanh(a)": NUMEXPR_TANH.format("a"),
-            "gelu(a + b) * b": NUMEXPR_TANH.format("(a + b)") + " * b"}.get(expression, expression)
+            "gelu(a + b) * b": NUMEXPR_TANH.format("(a + b)") + " * b", "log2(abs(a))": "log(abs(a)) * 1.442695",
+            "atan2(a, b)": "arctan2(a, b)"}.get(expression, expression)
 
 
 class Ufunc(ctypes.Structure):
@@ -181,6 +188,8 @@ def main():
     parser.add_argument("libattune")
     parser.add_argument("loops")
     parser.add_argument("--sizes", default=f"10,100,1000,100000,{1 << 24}")
+    parser.add_argument("--expressions", default="a + b;exp(a);sin(a);gelu(a);gelu_tanh(a);gelu(a + b) * b;log1p(abs(a));"
+                        "log2(abs(a));tan(a);atan2(a, b);abs(a) ** b;sinh(a)")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--markdown")
     options = parser.parse_args()
@@ -190,7 +199,7 @@ def main():
     for count in map(int, options.sizes.split(",")):
         arrays = [(np.arange(count) % 2003).astype(np.float32) / 200 - 5,
                   (np.arange(count) % 1009).astype(np.float32) / 100 - 5, np.zeros(count, np.float32)]
-        for expression in ("a + b", "exp(a)", "sin(a)", "gelu(a)", "gelu_tanh(a)", "gelu(a + b) * b"):
+        for expression in options.expressions.split(";"):
             times = measure(calls.ways(expression, count, arrays), options.rounds)
             report.row(*row(expression, count, times, calls.chosen))
     report.write(options.markdown)
