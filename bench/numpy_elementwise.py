@@ -10,6 +10,7 @@ the rounds' own ratios, so that a drift of the machine cancels."""
 import argparse
 import ctypes
 import os
+import re
 import sys
 
 import numpy as np
@@ -32,6 +33,10 @@ HALF, ONE, ROOT = np.float32(0.5), np.float32(1), np.float32(0.5**0.5)
 SLOPE, BEND = np.float32((2 / np.pi) ** 0.5), np.float32(0.044715)
 NUMEXPR_TANH = "(0.5 * {0} * (1 + tanh(0.7978846 * ({0} + 0.044715 * {0} * {0} * {0}))))"
 SAMPLE_NS = 200e3  # a sample is about so long, or one call
+
+
+def takes_b(expression):
+    return re.search(r"\bb\b", expression) is not None
 
 
 def numpy_gelu(x, b, out):
@@ -98,7 +103,7 @@ class Calls:
     def prepare(self, expression, count, arrays):
         a, b, out = arrays
         inputs = [attune_ctypes.tensor("a", a.ctypes.data, "f32", [count])]
-        if "b" in expression:
+        if takes_b(expression):
             inputs.append(attune_ctypes.tensor("b", b.ctypes.data, "f32", [count]))
         call = attune_ctypes.Call(self.attune, expression,
                                   attune_ctypes.tensor(None, out.ctypes.data, "f32", [count]), inputs)
@@ -126,11 +131,11 @@ class Calls:
             ways["numpy"] = python(beside[0])
             loop = inner_loop(beside[1]) if beside[1] else None
             if loop:
-                tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if "b" in expression else (a, out))])
+                tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if takes_b(expression) else (a, out))])
                 ways["numpy loop"] = lambda n: loops.bench_ufunc(none(loop[0]), none(loop[1]), tensors,
                                                                  beside[1].nargs, ctypes.c_int64(count), n)
         if numexpr:
-            values = {"a": a, "b": b} if "b" in expression else {"a": a}
+            values = {"a": a, "b": b} if takes_b(expression) else {"a": a}
             numexpr.evaluate(numexpr_text(expression), values, out=out, casting="same_kind")
             text = numexpr_text(expression)
             ways["numexpr"] = python(lambda: numexpr.evaluate(text, values, out=out, casting="same_kind"))
@@ -159,7 +164,7 @@ def row(expression, count, times, chosen):
     def over(peer, factor=1.0):
         return f"{factor * turns.ratio(times, peer, 'plan'):.2f}" if peer in times else "-"
 
-    moved = 3 / 2 if "b" in expression else 1.0
+    moved = 3 / 2 if takes_b(expression) else 1.0
     return [f"`{expression}`", count,
             *(nanoseconds(middle[n]) if n in times else "-" for n in ("plan", "call", "C loop", "numpy loop", "numpy", "numexpr")),
             *map(over, ("C loop", "numpy loop", "numpy", "numexpr")), over("copy", moved),
