@@ -113,10 +113,11 @@ static void shares_of_a_long_k(void **state) {
   assert_true(at_gemm_mma_family.candidates(&g, &h200, list, ROOM, false) > 0);
   assert_true(at_gemm_mma_family.recipe(&recipe, &g, &h200, &list[0]));
   const unsigned parts = recipe.config.grid[2];
-  assert_int_equal(recipe.config.cluster[0], 8);
+  assert_in_range(recipe.config.cluster[0], 2, 8);
   assert_in_range(recipe.config.grid[0] * parts, 100, 264);
+  if (recipe.config.cluster[0] > 2) assert_true(recipe.config.grid[0] * parts <= 240); /* clusters that it holds */
   assert_int_equal(recipe.workspace_bytes, parts * 64 * 64 * 4);
-  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 64 * 64 / 4);
+  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 64 * 64);
   assert_int_equal(recipe.after.cluster[0], 0);
   assert_true(at_gemm_mma_family.candidates(&g, &a100, list, ROOM, false) > 0);
   assert_true(at_gemm_mma_family.recipe(&recipe, &g, &a100, &list[0]));

@@ -502,21 +502,26 @@ AT_INLINE void at_pad(const at_arguments &a) {
 #endif
 
 #if PARTS > 1
-/* What the parts left in the workspace, in their order. A block has as many units as it has threads. */
+/* What the parts left in the workspace, in their order. A thread makes an element of D. */
 AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
-  constexpr int UNITS = LINE_D / PART_UNIT, ALL = UNITS * LINES_D, BLOCKS_D = (ALL + THREADS - 1) / THREADS;
+  constexpr int ALL = TM * TN, BLOCKS_D = (ALL + THREADS - 1) / THREADS, MANY = PARTS < 33 ? PARTS : 33;
   const int tile = (int)blockIdx.x / BLOCKS_D, i = (int)blockIdx.x % BLOCKS_D * THREADS + (int)threadIdx.x;
-  const at_i64 matrix = blockIdx.y, apart = (at_i64)a.batch * tiles_m * tiles_n * (TM * TN);
+  const at_i64 matrix = blockIdx.y, apart = (at_i64)a.batch * tiles_m * tiles_n * ALL;
   int tile_m, tile_n;
   if (i >= ALL) return;
   at_tile_of(tile, tiles_m, tiles_n, tile_m, tile_n);
-  const at_sum *p = at_partial_sums(a) + (matrix * tiles_m * tiles_n + tile) * (TM * TN) + i * PART_UNIT;
-  at_row<PART_UNIT> x;
-  at_take(x, p);
-#pragma unroll 16
-  for (int part = 1; part < PARTS; part++) at_take_more(x, p + part * apart);
-  at_write(a, matrix, (TURNED ? tile_m * TM : tile_n * TN) + i / UNITS,
-           (TURNED ? tile_n * TN : tile_m * TM) + i % UNITS * PART_UNIT, x);
+  const at_sum *p = at_partial_sums(a) + (matrix * tiles_m * tiles_n + tile) * ALL + i;
+  at_row<1> x = {{0}};
+#pragma unroll 1
+  for (int first = 0; first < PARTS; first += MANY) {
+    at_sum some[MANY];
+#pragma unroll
+    for (int e = 0; e < MANY; e++) some[e] = first + e < PARTS ? p[(first + e) * apart] : (at_sum)0;
+#pragma unroll
+    for (int e = 0; e < MANY; e++) x.x[0] += some[e];
+  }
+  at_write(a, matrix, (TURNED ? tile_m * TM : tile_n * TN) + i / LINE_D,
+           (TURNED ? tile_n * TN : tile_m * TM) + i % LINE_D, x);
 }
 #endif
 
