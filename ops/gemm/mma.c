@@ -5,6 +5,7 @@
 #include "ops/gemm/kernel.h"
 
 #include "gemm_mma_cuh.h"
+#include "gemm_mma_tile_cuh.h"
 
 enum { MOST_CHOICES = 128, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 128, MOST_ROUNDS = 2, MOST_EARLY = 256 };
 
@@ -466,6 +467,7 @@ const at_gemm_kernels at_gemm_mma_family = {
     .file = "mma.cu",
     .entry = "at_mma",
     .text = at_gemm_mma_cuh,
+    .first = at_gemm_mma_tile_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
