@@ -51,6 +51,28 @@ static void what_direct_takes(void **state) {
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F16, 0, 0, 80, 16, 16, 100);
   assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 82, 16, 16, 1); /* one long side is cut, into multiples of 16 */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 80, 80, 16, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 131072, 64, 64, 1);
+  assert_true(f->supports(&g, &h200));
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  assert_true(f->candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(f->recipe(&recipe, &g, &h200, &list[0]));
+  assert_int_equal(recipe.arguments.batch, 2048);
+  assert_int_equal(recipe.arguments.m, 64);
+  assert_int_equal(recipe.arguments.stride_a, 64 * 2);
+  assert_int_equal(recipe.arguments.stride_b, 0);
+  assert_int_equal(recipe.arguments.stride_d, 64 * 2);
+  g = problem_of(ATTUNE_BF16, 0, 0, 16, 96, 32, 1);
+  assert_true(f->candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(f->recipe(&recipe, &g, &h200, &list[0]));
+  assert_int_equal(recipe.arguments.batch, 2);
+  assert_int_equal(recipe.arguments.n, 48);
+  assert_int_equal(recipe.arguments.stride_a, 0);
+  assert_int_equal(recipe.arguments.stride_b, 48 * 32 * 2);
 }
 
 static void what_skinny_takes(void **state) {
