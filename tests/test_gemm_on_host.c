@@ -65,6 +65,10 @@ static shape direct_shape(int number) {
   s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
   s.dtype_out = number % 3 ? s.dtype : ATTUNE_F32;
   s.m = 16 * (1 + draw(4)), s.n = 16 * (1 + draw(4)), s.k = 16 * (1 + draw(4));
+  if (draw(3) == 0) { /* cut along its long side */
+    s.batch = 1, s.step = 0, s.share_a = s.share_b = s.share_c = false;
+    *(draw(2) ? &s.m : &s.n) = 16 * (5 + draw(20));
+  }
   return s;
 }
 
