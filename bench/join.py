@@ -4,8 +4,11 @@
 every way, and the best peer over attune. Files are runs of their own, so a few per cent between them mean nothing."""
 import argparse
 import csv
-import math
+import os
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import turns
 
 
 def read(paths):
@@ -31,10 +34,6 @@ def number(value):
     return f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 100 else f"{value:.2f}"
 
 
-def geomean(values):
-    return math.exp(sum(math.log(value) for value in values) / len(values))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", metavar="CSV")
@@ -44,10 +43,10 @@ def main():
     if "attune" not in ways:
         raise SystemExit("join.py: no file has the way attune; give bench_gemm's CSV too")
     peers = [way for way in ways if way != "attune"]
-    print(f"# {options.title}\n\nMicroseconds a call; the best of each row is bold. "
-          "Ways of different files were measured in different runs.\n")
-    print("| name | " + " | ".join(ways) + " | best peer / attune |")
-    print("|---|" + "---:|" * (len(ways) + 1))
+    report = turns.Report()
+    report(f"# {options.title}\n\nMicroseconds a call; the best of each row is bold. "
+           "Ways of different files were measured in different runs.\n")
+    report.table("name", *(f"{way}>" for way in ways), "best peer / attune>")
     best = []
     for name in names:
         row = [cells.get((name, way)) for way in ways]
@@ -58,15 +57,15 @@ def main():
         ratio = min(rivals) / mine if rivals and mine else None
         if ratio:
             best.append(ratio)
-        print(f"| {name} | " + " | ".join(texts) + f" | {f'{ratio:.3f}' if ratio else '-'} |")
-    print()
+        report.row(name, *texts, f"{ratio:.3f}" if ratio else "-")
+    report("")
     for way in peers:
         both = [name for name in names if (name, way) in cells and (name, "attune") in cells]
         ratios = [cells[name, way] / cells[name, "attune"] for name in both]
         if ratios:
-            print(f"- {way} / attune: geomean {geomean(ratios):.4f} over {len(ratios)}, least {min(ratios):.3f}")
+            report(f"- {way} / attune: geomean {turns.geomean(ratios):.4f} over {len(ratios)}, least {min(ratios):.3f}")
     if best:
-        print(f"- best peer of each shape / attune: geomean {geomean(best):.4f}, least {min(best):.3f}")
+        report(f"- best peer of each shape / attune: geomean {turns.geomean(best):.4f}, least {min(best):.3f}")
     return 0
 
 

@@ -11,7 +11,6 @@ import argparse
 import ctypes
 import os
 import sys
-import time
 
 import numpy as np
 
@@ -113,12 +112,7 @@ class Calls:
         }
 
         def python(function):
-            def run(n):
-                start = time.perf_counter_ns()
-                for _ in range(n):
-                    function()
-                return (time.perf_counter_ns() - start) / n
-            return run
+            return lambda n: turns.host_ns(function, n)
 
         beside = numpy_ways(a, b, out).get(expression)
         if beside:

@@ -8,7 +8,11 @@ Prints one markdown table: what torch reserved at most against the most that was
 import argparse
 import os
 import sys
-import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import turns
+
+SIZES, ROUNDS, PAIRS = (4096, 1 << 20, 64 << 20), 7, 20000
 
 
 def read_trace(path):
@@ -20,13 +24,10 @@ def read_trace(path):
     return operations
 
 
-def replay(torch, operations, device):
-    alloc = torch.cuda.caching_allocator_alloc
-    delete = torch.cuda.caching_allocator_delete
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats(device)
-    held, now, peak = {}, 0, 0
-    start = time.perf_counter()
+def play(torch, operations, device, held):
+    """Into `held` what is left at the end; the most that was in use."""
+    alloc, delete = torch.cuda.caching_allocator_alloc, torch.cuda.caching_allocator_delete
+    now = peak = 0
     for block, size in operations:
         if size:
             held[block] = (alloc(size, device), size)
@@ -36,26 +37,26 @@ def replay(torch, operations, device):
             pointer, bytes_ = held.pop(block)
             delete(pointer)
             now -= bytes_
-    seconds = time.perf_counter() - start
+    return peak
+
+
+def replay(torch, operations, device):
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+    held, peaks = {}, []
+    spent_ns = turns.host_ns(lambda: peaks.append(play(torch, operations, device, held)), 1)
     stats = torch.cuda.memory_stats(device)
     for pointer, _ in held.values():
-        delete(pointer)
+        torch.cuda.caching_allocator_delete(pointer)
     torch.cuda.empty_cache()
-    return peak, stats["reserved_bytes.all.peak"], stats["num_device_alloc"], seconds / len(operations) * 1e9
+    return peaks[0], stats["reserved_bytes.all.peak"], stats["num_device_alloc"], spent_ns / len(operations)
 
 
-def pair_ns(torch, size, device, rounds=20000):
+def pairs(torch, device):
+    """Nanoseconds of alloc + delete by size, the sizes in turns."""
     alloc, delete = torch.cuda.caching_allocator_alloc, torch.cuda.caching_allocator_delete
     stream = torch.cuda.current_stream(device)
-    for _ in range(100):
-        delete(alloc(size, device, stream))
-    best = float("inf")
-    for _ in range(7):
-        start = time.perf_counter()
-        for _ in range(rounds):
-            delete(alloc(size, device, stream))
-        best = min(best, (time.perf_counter() - start) / rounds * 1e9)
-    return best
+    return turns.take_turns(SIZES, ROUNDS, lambda size: turns.host_ns(lambda: delete(alloc(size, device, stream)), PAIRS))
 
 
 def main():
@@ -63,24 +64,20 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--device", type=int, default=0)
     arguments = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        sys.exit("PyTorch is not installed")
-    if not torch.cuda.is_available():
-        sys.exit("PyTorch sees no CUDA device")
+    torch, report = turns.cuda_torch(), turns.Report()
     settings = os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
-    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(arguments.device)}, settings \"{settings}\"\n")
-    print("| trace | operations | peak in use, MiB | reserved, MiB | reserved / peak | taken from the device, times | ns an operation, with Python |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    report(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(arguments.device)}, settings \"{settings}\"\n")
+    report.table("trace", "operations>", "peak in use, MiB>", "reserved, MiB>", "reserved / peak>",
+                 "taken from the device, times>", "ns an operation, with Python>")
     for name in ("training", "serving"):
         operations = read_trace(os.path.join(arguments.folder, f"alloc-{name}.txt"))
         peak, reserved, taken, ns = replay(torch, operations, arguments.device)
-        print(f"| {name} | {len(operations)} | {peak / 2**20:.1f} | {reserved / 2**20:.1f} | {reserved / peak:.3f} | {taken} | {ns:.0f} |")
-    print("\n| caching_allocator_alloc + delete, bytes | ns a pair, with Python, least |")
-    print("|---:|---:|")
-    for size in (4096, 1 << 20, 64 << 20):
-        print(f"| {size} | {pair_ns(torch, size, arguments.device):.0f} |")
+        report.row(name, len(operations), f"{peak / 2**20:.1f}", f"{reserved / 2**20:.1f}", f"{reserved / peak:.3f}", taken,
+                   f"{ns:.0f}")
+    report("")
+    report.table("caching_allocator_alloc + delete, bytes>", "ns a pair, with Python, least>")
+    for size, times in pairs(torch, arguments.device).items():
+        report.row(size, f"{min(times):.0f}")
 
 
 if __name__ == "__main__":

@@ -3,18 +3,18 @@
 """Elementwise expressions on cuda:0: attune beside PyTorch (eager, torch.compile, jiterator) in one process, on the same
 buffers, in turns.
 
-torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--markdown FILE]
+torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--only NAMES] [--markdown FILE]
   LIBRARY       libattune.so
   --large SIDE  GB/s of SIDE x SIDE elements (default 16384)
   --small       time of a call and of a replayed graph, 2^10 to 2^20 elements
   --first       time of the first call of a new expression, without and with the kernel cache
+  --only NAMES  of --large and --small these expressions alone: gelu,dropout
 """
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import attune_ctypes as at
@@ -121,9 +121,7 @@ def first_child(library):
     for i in range(9):
         call = attune_call(attune, "", f"gelu(a * {i + 1.5}) * a + {i}", out, [x], "f32")
         torch.cuda.synchronize()
-        start = time.perf_counter()
-        call.run()
-        spent.append((time.perf_counter() - start) * 1e3)
+        spent.append(turns.host_ns(call.run, 1) * 1e-6)
     print(" ".join(f"{t:.3f}" for t in spent[1:])) # the first one opens the compiler
 
 
@@ -141,7 +139,7 @@ def first(library, put):
 
 def small(library, put):
     put("### Small: us of one call in a replayed graph of 50, medians of 21 rounds in turns\n")
-    put.table("expression", "elements>", "attune>", "compile>", "eager>", "attune / compile>")
+    put.table("expression", "elements>", "attune>", "compile>", "eager>", "attune / compile>", "attune runs")
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         attune = attune_here(library)
@@ -154,7 +152,7 @@ def small(library, put):
                     columns = (1 << power) // rows
                     inputs = make_inputs(case[4], rows, columns, dtype)
                     out = torch.empty(rows, columns, device="cuda", dtype=dtype)
-                    _, ways = ways_of(attune, case, dtype_name, dtype, out, inputs)
+                    call, ways = ways_of(attune, case, dtype_name, dtype, out, inputs)
                     ways.pop("jiterator", None)
                     with torch.cuda.stream(torch.cuda.current_stream()):
                         graphs = {}
@@ -169,10 +167,11 @@ def small(library, put):
                     t = turns.medians(turns.take_turns(
                         graphs, ROUNDS, lambda k: turns.between_events(torch, graphs[k].replay, 4) / 50 * 1e3))
                     put.row(f"{case[0]} {dtype_name}", f"2^{power}", f"{t['attune']:.2f}", f"{t['compile']:.2f}",
-                            f"{t['eager']:.2f}", f"{t['attune'] / t['compile']:.3f}")
+                            f"{t['eager']:.2f}", f"{t['attune'] / t['compile']:.3f}", call.chosen())
 
 
 def main():
+    global CASES
     arguments = sys.argv[1:]
     if not arguments or arguments[0].startswith("-"):
         print(__doc__)
@@ -180,6 +179,9 @@ def main():
     if "--first-child" in arguments:
         first_child(arguments[0])
         return 0
+    if "--only" in arguments:
+        names = arguments[arguments.index("--only") + 1].split(",")
+        CASES = [case for case in CASES if case[0] in names]
     put = turns.Report()
     put.head("Elementwise expressions beside PyTorch", torch.cuda.get_device_name(0), f"PyTorch {torch.__version__}",
              "one process, the same buffers, ways in turns; each table says what its figures are")

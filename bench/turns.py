@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the Python programs here share: ways that take turns, as in turns.c, and the head and tables of a report, as in tool.c."""
 import datetime
+import math
 import os
 import platform
 import statistics
 import sys
+import time
 
 
 def take_turns(ways, rounds, sample, warmups=1):
@@ -26,6 +28,18 @@ def medians(times):
 def ratio(times, way, of):
     """The median of the rounds' ratios, so that a drift of the machine cancels."""
     return statistics.median(one / other for one, other in zip(times[way], times[of]))
+
+
+def geomean(values):
+    return math.exp(sum(math.log(value) for value in values) / len(values))
+
+
+def host_ns(call, calls):
+    """Nanoseconds of a call, by the host's clock around `calls` of them."""
+    start = time.perf_counter_ns()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter_ns() - start) / calls
 
 
 def cuda_torch():

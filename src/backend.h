@@ -13,6 +13,13 @@
 
 typedef struct at_graph at_graph; /* backend-private */
 struct at_random_call;            /* src/random/call.h */
+struct at_sum_call;               /* src/comm/sum.h */
+
+/* What `enter` changed in the calling thread. */
+typedef struct at_entered {
+  int previous, mode;
+  bool relaxed;
+} at_entered;
 
 /* What the device's clocks do: measurements taken while `slowed` are thrown away. */
 typedef struct at_clock_state {
@@ -36,6 +43,11 @@ typedef struct at_backend {
    * that make calls of their own. relax returns what restore takes. NULL: nothing ever does. */
   int (*relax)(const attune_device *device);
   void (*restore)(int before);
+  /* Between the two the device is the one that libraries of its vendor work on in this thread, and relax is in force.
+   * NULL: there are no such libraries. */
+  attune_status (*enter)(attune_device *device, at_entered *out);
+  void (*leave)(const at_entered *entered);
+  bool nccl, cufile; /* these know devices of this kind */
   attune_status (*clock_state)(attune_device *device, at_clock_state *out);
   /* Fills in what it knows; the rest stays. And the processes that compute. NULL: it knows nothing. */
   void (*telemetry)(attune_device *device, attune_telemetry *out);
@@ -92,6 +104,10 @@ typedef struct at_backend {
   attune_status (*call)(attune_stream *stream, attune_call_fn fn, void *user);
   attune_status (*copy)(attune_stream *stream, void *destination, const void *source, size_t bytes);
   attune_status (*fill)(attune_stream *stream, void *destination, int value, size_t bytes);
+  /* `rows` times `bytes`, at distances of the pitches; and the sum of arrays (src/comm/sum.h). */
+  attune_status (*copy_rows)(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
+                             size_t source_pitch, size_t bytes, size_t rows);
+  attune_status (*sum)(attune_stream *stream, const struct at_sum_call *call);
 
   /* stream->native is given when wrapping (owned == false), else made here. */
   attune_status (*stream_open)(attune_stream *stream);

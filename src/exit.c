@@ -10,7 +10,7 @@
 #include "src/loading.h"
 #include "src/support.h"
 
-#define MOST_CALLS 4
+#define MOST_CALLS 8
 #define NAP_SHORT_NS 20000
 #define NAP_LONG_NS 2000000
 #define WINDOW_NS 200000000 /* how often CPU time is looked at */

@@ -63,6 +63,13 @@ static attune_status read_mode(attune_mode *out) {
   return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_MODE is \"%.100s\"; should be off, cached, record or tune", value);
 }
 
+static attune_status read_compile(attune_compile *out) {
+  const char *value = variable("ATTUNE_COMPILE");
+  *out = value && strcmp(value, "wait") == 0 ? ATTUNE_COMPILE_WAIT : ATTUNE_COMPILE_BACKGROUND;
+  if (!value || *out == ATTUNE_COMPILE_WAIT || strcmp(value, "background") == 0) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_COMPILE is \"%.100s\"; should be background or wait", value);
+}
+
 /* A plain decimal number above 0. strtod is not used: it follows the program's locale and takes "inf" and "0x". */
 static bool parse_milliseconds(double *out, const char *text) {
   double value = 0.0, unit = 1.0;
@@ -168,6 +175,7 @@ attune_status at_settings_read(at_settings *out) {
   status = read_path(out->cache_dir, sizeof out->cache_dir, "ATTUNE_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "attune");
   if (status != ATTUNE_OK) return status;
   status = read_mode(&out->mode);
+  if (status == ATTUNE_OK) status = read_compile(&out->compile);
   if (status == ATTUNE_OK) status = at_settings_threads(&out->threads);
   if (status == ATTUNE_OK) status = check_log();
   if (status == ATTUNE_OK) status = check_switch("ATTUNE_CHECK", "races", "off");

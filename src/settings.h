@@ -8,13 +8,14 @@
 #include <attune/tuner.h>
 
 typedef struct at_settings {
-  char database[4096];  /* ATTUNE_DB or the XDG default; "" when there is no home */
-  bool database_named;  /* by ATTUNE_DB: its folder must be there, that of the default is made */
-  char cache_dir[4096]; /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
-  attune_mode mode;     /* ATTUNE_MODE, else cached */
-  char profile[4096];   /* ATTUNE_PROFILE: "stderr" or a path that ends in .json; "": none */
-  double budget_ms;     /* ATTUNE_BUDGET_MS, else 0: the tuner's own, search.h */
-  int threads;          /* ATTUNE_THREADS, else 0: as many as there are */
+  char database[4096];    /* ATTUNE_DB or the XDG default; "" when there is no home */
+  bool database_named;    /* by ATTUNE_DB: its folder must be there, that of the default is made */
+  char cache_dir[4096];   /* ATTUNE_CACHE_DIR or the XDG default; "" when there is no home */
+  attune_mode mode;       /* ATTUNE_MODE, else cached */
+  attune_compile compile; /* ATTUNE_COMPILE, else background */
+  char profile[4096];     /* ATTUNE_PROFILE: "stderr" or a path that ends in .json; "": none */
+  double budget_ms;       /* ATTUNE_BUDGET_MS, else 0: the tuner's own, search.h */
+  int threads;            /* ATTUNE_THREADS, else 0: as many as there are */
 } at_settings;
 
 #define AT_THREADS_MAX 4096

@@ -99,7 +99,8 @@ static gate_verdict verdict_of(size_t i) {
 
 static void judge(gate_row *row, size_t i, double factor, double noise, int rounds) {
   gate_judgement *judged = &row->judged;
-  *judged = (gate_judgement){.verdict = verdict_of(i),
+  *judged = (gate_judgement){.floor = 0.01,
+                             .verdict = verdict_of(i),
                              .ratio = factor,
                              .low = factor * (1 - noise),
                              .high = factor * (1 + noise),
@@ -200,7 +201,7 @@ void made_create(made *out, size_t count, const char *const *names, size_t name_
   out->head.pair = out->base.id;
   out->comparison = (gate_comparison){.base = &out->base,
                                       .head = &out->head,
-                                      .rule = {0.01, 0.002},
+                                      .rule = {.floor = 0.01, .alpha = 0.002},
                                       .alternated = true,
                                       .row_count = count,
                                       .rows = zeros(count, sizeof(gate_row))};

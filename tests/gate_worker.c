@@ -4,7 +4,8 @@
  *   gate_worker [--log=FILE] [--side=WORD] [--hello=WORD] [--starts=FILE:N] NAME[@PEER_OF]=WHAT[:VALUE]... --attune-bench-worker=FD
  *
  * WHAT: time:NS (its samples say so), failed, fail-sample, crash, crash-open, once:FILE (crashes while FILE is not there, and
- * makes it), crash-fork (leaves a child behind that has the socket), fork:FILE (as time:1000, but leaves a child that never
+ * makes it), die (is killed without a word), talk (as time:1000, but writes to standard error), die-after (as time:1000, but ends
+ * once it was closed), crash-fork (leaves a child behind that has the socket), fork:FILE (as time:1000, but leaves a child that never
  * ends, and its number in FILE), hang, garbage, flood, exit:CODE, negative, nan, short, close-bad. --hello: version, none, hang, exit. --starts:
  * after N starts, counted in FILE, it ends at once. The log has a line for each request: SIDE PID REQUEST NAME SEED. */
 #include "tuning/bench/protocol.h"
@@ -71,6 +72,8 @@ static int misbehave(void) {
     close(open(cases[open_case].value, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     crash();
   }
+  if (is("die")) raise(SIGKILL);
+  if (is("talk")) fputs("all is well, says another case\n", stderr);
   if (is("hang")) hang();
   if (is("exit")) {
     fprintf(stderr, "first words\nlast words of %s\n\n", cases[open_case].name);
@@ -123,6 +126,10 @@ static void answer(char *line) {
   } else if (strcmp(line, "close") == 0) {
     note("close", cases[open_case].name, "");
     say(is("close-bad") ? "opened\t1\n" : "closed\n");
+    if (is("die-after")) {
+      fputs("a late end\n", stderr);
+      exit(6);
+    }
   } else {
     exit(9);
   }

@@ -15,7 +15,18 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_rows, at_gemm_skinny, at_gemm_cublas;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
+    at_gemm_cublas;
+
+static const struct {
+  const at_implementation *implementation;
+  const at_gemm_kernels *family; /* NULL: not attune's */
+} tried[] = {{&at_gemm_cublas, NULL},
+             {&at_gemm_tiny_batched, &at_gemm_tiny_family},
+             {&at_gemm_tiny_direct, &at_gemm_direct_family},
+             {&at_gemm_rows, &at_gemm_rows_family},
+             {&at_gemm_skinny, &at_gemm_skinny_family},
+             {&at_gemm_mma, &at_gemm_mma_family}};
 
 typedef struct named {
   const char *name;
@@ -41,6 +52,10 @@ static const named shapes[] = {
     {"r_f32_m16", ATTUNE_F32, 0, 1, 16, 4096, 4096, 1},       {"r_f32_odd", ATTUNE_F32, 0, 0, 4095, 13, 4095, 1},
     {"r_f32_short", ATTUNE_F32, 0, 0, 262144, 16, 64, 1},     {"r_f64_n8", ATTUNE_F64, 0, 0, 4096, 8, 4096, 1},
     {"r_f64_n4", ATTUNE_F64, 0, 0, 4096, 4, 4096, 1},         {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},
+    {"splitk", ATTUNE_BF16, 0, 1, 64, 64, 131072, 1},         {"tall", ATTUNE_BF16, 0, 0, 131072, 64, 64, 1},
+    {"sq512", ATTUNE_BF16, 0, 0, 512, 512, 512, 1},           {"odd999", ATTUNE_BF16, 0, 0, 999, 1001, 1003, 1},
+    {"decode128_qkv", ATTUNE_BF16, 1, 0, 6144, 128, 4096, 1}, {"bmm_attn", ATTUNE_BF16, 1, 0, 1024, 1024, 128, 32},
+    {"tf32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
 };
 
 static attune_device *device;
@@ -106,11 +121,10 @@ static void time_one(const at_implementation *implementation, const at_configura
 
 static void time_shape(const named *s, int most) {
   static at_configuration list[ROOM];
-  const at_implementation *const all[] = {&at_gemm_cublas, &at_gemm_tiny_batched, &at_gemm_rows, &at_gemm_skinny};
-  const at_gemm_kernels *const families[] = {NULL, &at_gemm_tiny_family, &at_gemm_rows_family, &at_gemm_skinny_family};
   const int64_t in = (int64_t)attune_dtype_size(s->dtype);
   at_gemm g = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
   g.dtype = g.dtype_out = (uint8_t)s->dtype;
+  if (strncmp(s->name, "tf32", 4) == 0) g.accuracy = ATTUNE_REDUCED;
   g.trans_a = (uint8_t)s->ta, g.trans_b = (uint8_t)s->tb, g.alignment = 128;
   g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = g.m;
   if (g.batch > 1) g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_d = g.m * g.n;
@@ -128,14 +142,15 @@ static void time_shape(const named *s, int most) {
   OK(attune_generator_create(&generator, 5));
   OK(attune_random_normal(generator, stream, m.a, s->dtype, (size_t)(m.a_bytes * m.sets / in), 0.0, 1.0));
   OK(attune_random_normal(generator, stream, m.b, s->dtype, (size_t)(m.b_bytes * m.sets / in), 0.0, 1.0));
-  for (size_t i = 0; i < AT_COUNT(all); i++) {
-    if (!all[i]->supports(&g, device)) continue;
+  for (size_t i = 0; i < AT_COUNT(tried); i++) {
+    const at_implementation *one = tried[i].implementation;
+    if (!one->supports(&g, device)) continue;
     const at_gemm_machine machine = at_gemm_machine_of(device);
-    int count = families[i] ? families[i]->candidates(&g, &machine, list, ROOM, true)
-                            : all[i]->configurations(&g, device, list, ROOM);
+    int count = tried[i].family ? tried[i].family->candidates(&g, &machine, list, ROOM, true)
+                                : one->configurations(&g, device, list, ROOM);
     if (count > most) count = most;
-    if (all[i]->prepare_many) all[i]->prepare_many(&g, device, list, count);
-    for (int c = 0; c < count; c++) time_one(all[i], &list[c], &g, &m, s->name, bytes);
+    if (one->prepare_many) one->prepare_many(&g, device, list, count);
+    for (int c = 0; c < count; c++) time_one(one, &list[c], &g, &m, s->name, bytes);
   }
   attune_generator_destroy(generator);
   OK(attune_free(m.a, stream));

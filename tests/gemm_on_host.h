@@ -133,6 +133,11 @@ static void at_inbox_wait(unsigned long long *inbox) {
   while (*inbox != 0) host_yield();
 }
 
+template <class T> static void at_pack_of_block(T *out, const T *p, unsigned rank) {
+  if ((uintptr_t)p % 16) abort();
+  for (size_t i = 0; i < 16 / sizeof(T); i++) out[i] = at_of_block(p + i, rank);
+}
+
 static void at_begin() {}
 
 template <int BYTES> static void at_copy(char *to, const char *from, int valid) {
@@ -174,13 +179,17 @@ static unsigned short at_to_bf16(float x) {
   return at_f64_to_bf16(x);
 }
 
-/* Lane 8 j + r shows where row r of matrix j begins. */
-static void host_matrices(unsigned out[4], const char *p, bool turned) {
+static unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
+  return (unsigned)(((unsigned long long)high << 32 | low) >> (bits & 31));
+}
+
+/* Lane 8 j + r shows where row r of matrix j of COUNT begins. */
+template <unsigned COUNT> static void host_matrices(unsigned *out, const char *p, bool turned) {
   const unsigned lane = host_me->thread % 32, first = host_index() - lane;
-  if ((uintptr_t)p % 16) abort();
+  if (lane < 8 * COUNT && (uintptr_t)p % 16) abort();
   host_slots[host_index()][0] = (unsigned long long)(uintptr_t)p;
   host_warp_wait();
-  for (unsigned j = 0; j < 4; j++)
+  for (unsigned j = 0; j < COUNT; j++)
     for (unsigned h = 0; h < 2; h++) {
       const unsigned row = turned ? lane % 4 * 2 + h : lane / 4, col = turned ? lane / 4 : lane % 4 * 2 + h;
       const unsigned short *line = (const unsigned short *)(uintptr_t)host_slots[first + 8 * j + row][0];
@@ -189,10 +198,16 @@ static void host_matrices(unsigned out[4], const char *p, bool turned) {
   host_warp_wait();
 }
 static void at_matrices(unsigned out[4], const char *p) {
-  host_matrices(out, p, false);
+  host_matrices<4>(out, p, false);
 }
 static void at_matrices_turned(unsigned out[4], const char *p) {
-  host_matrices(out, p, true);
+  host_matrices<4>(out, p, true);
+}
+static void at_matrices_two(unsigned out[2], const char *p) {
+  host_matrices<2>(out, p, false);
+}
+static void at_matrices_two_turned(unsigned out[2], const char *p) {
+  host_matrices<2>(out, p, true);
 }
 
 static float host_half(unsigned long long word, unsigned h, bool bf16) {
@@ -216,6 +231,33 @@ static void host_mma16(float c[4], const unsigned x[4], unsigned y0, unsigned y1
   }
   host_warp_wait();
 }
+/* Steps 2 t, 2 t + 1 of lane 4 g + t. */
+static double at_rounded(double x) {
+  return x;
+}
+static float at_rounded(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, 4);
+  if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0x1000u) & ~0x1fffu;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+template <class T> static void at_mma8(T c[4], const T x[2][2], const T y[2]) {
+  const unsigned lane = host_me->thread % 32, first = host_index() - lane;
+  for (int i = 0; i < 6; i++) memcpy(&host_slots[host_index()][i], i < 4 ? &x[i / 2][i % 2] : &y[i - 4], sizeof(T));
+  host_warp_wait();
+  for (unsigned e = 0; e < 4; e++) {
+    const unsigned row = lane / 4 + e / 2 * 8, col = lane % 4 * 2 + e % 2;
+    for (unsigned k = 0; k < 8; k++) {
+      T a, b;
+      memcpy(&a, &host_slots[first + row % 8 * 4 + k / 2][row / 8 * 2 + k % 2], sizeof(T));
+      memcpy(&b, &host_slots[first + col * 4 + k / 2][4 + k % 2], sizeof(T));
+      c[e] += a * b;
+    }
+  }
+  host_warp_wait();
+}
+
 #define at_mma16(c, x, y0, y1) host_mma16(c, x, y0, y1, IN == 3)
 
 static void host_start() {

@@ -275,6 +275,7 @@ static void memory_that_cannot_go_back_stays(void **state) {
 static void settings(void **state) {
   (void)state;
   static const char *const bad[][2] = {{"max_split_size_mb:20", "max_split_size_mb"},
+                                       {"max_non_split_rounding_mb:20", "a whole number of MB above 20"},
                                        {"max_split_size:5", "max_split_size\""},
                                        {"backend:other", "other"},
                                        {"expandable_segments:yes", "yes"},
@@ -289,7 +290,13 @@ static void settings(void **state) {
     says(bad[i][1]);
   }
   assert_int_equal(attune_memory_configure(host, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(attune_memory_configure(host, "nvtx:true"), ATTUNE_UNSUPPORTED);
   at_memory_options o;
+  at_memory_options_default(&o);
+  OK(at_memory_options_parse(&o, "backend:none", "t"));
+  assert_true(o.no_cache);
+  OK(at_memory_options_parse(&o, "backend:native,max_split_size_mb:21", "t"));
+  assert_true(!o.no_cache && o.max_split == 21 * MIB);
   at_memory_options_default(&o);
   OK(at_memory_options_parse(&o, "roundup_power2_divisions:[1:1,4:4,>:8], max_non_split_rounding_mb:32", "t"));
   assert_int_equal(at_allocator_round(&o, MIB + 1), MIB + 512);

@@ -1,57 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cli_bench.c: `attune bench` as a user meets it: what it times, saves, prints and refuses. Where a verdict matters the
  * times are made up by the worker. */
-#include "tests/cli_fixture.h"
-
-#include "tuning/gate/results.h"
+#include "tests/bench_builds.h"
 
 #include <signal.h>
-#include <sys/stat.h>
 #include <time.h>
-
-#define ROUNDS "--rounds", "3"
-
-static char results[64];
-
-/* A folder of the build `name` whose program `run` is a worker with these cases; its path. */
-static const char *build(const char *name, const char *cases) {
-  static char paths[4][64];
-  static int next;
-  char *path = paths[next++ % 4], script[128], text[512];
-  snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-  assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
-  snprintf(script, sizeof script, "%s/run", path);
-  snprintf(text, sizeof text, "#!/bin/sh\nexec " AT_WORKER " %s \"$@\"\n", cases);
-  write_file(script, text);
-  assert_int_equal(chmod(script, 0700), 0);
-  return path;
-}
-
-static int empty_builds(void **state) {
-  char command[160];
-  snprintf(results, sizeof results, "%s/r.db", folder);
-  snprintf(command, sizeof command, "rm -rf '%s'/*old* '%s'/*new*", folder, folder);
-  return system(command) == 0 ? fresh(state) : 1;
-}
-
-static int remove_all(void **state) {
-  return empty_builds(state) == 0 ? tear_down(state) : 1;
-}
-
-static gate_run loaded(const char *which) {
-  char name[96];
-  gate_run run;
-  snprintf(name, sizeof name, "%s:%s", results, which);
-  char *error = gate_load(name, &run);
-  if (error) fail_msg("%s", error);
-  return run;
-}
-
-static const char *text_of(const json_t *object, const char *name) {
-  const char *text = json_string_value(json_object_get(object, name));
-  assert_non_null(text);
-  return text;
-}
 
 /* --- what is timed --- */
 
@@ -161,63 +114,6 @@ static void commands(void **state) {
   expect_out("failed: /no/such/program could not be started: No such file or directory");
   expect_out("3 cases, 2 failed");
   expect_run(0, "bench", "--command", "good=test $((1 + 1)) = 2", "--rounds", "1");
-}
-
-/* --- against another build --- */
-
-static const char *const program = "{build}/run";
-
-static void slower_and_same(void **state) {
-  (void)state;
-  const char *new = build("new", "slow=time:1100 same=time:1000 fast=time:900 only=time:5"),
-             *old = build("old", "slow=time:1000 same=time:1000 fast=time:1000 gone=time:5");
-  expect_run(1, "bench", "--program", program, "--build", new, "--against", old, "--save", results, "--label", "mine");
-  expect_out("+10.0 %");
-  expect_out("-10.0 %");
-  expect_out("1 same, 1 faster, 1 slower");
-  expect_out("2 missing");
-  gate_run head = loaded("latest"), base = loaded("1");
-  assert_int_equal(head.id, 2);
-  assert_int_equal(head.pair, 1);
-  assert_int_equal(base.pair, 0);
-  assert_string_equal(head.label, "mine");
-  assert_string_equal(base.label, "");
-  assert_int_equal(head.state, GATE_RUN_COMPLETE);
-  assert_int_equal(base.state, GATE_RUN_COMPLETE);
-  assert_int_equal(head.case_count, 4);
-  assert_true(head.cases[0].visits[0].samples[0].ns == 1100);
-  assert_true(base.cases[0].visits[0].samples[0].ns == 1000);
-  gate_run_free(&head);
-  gate_run_free(&base);
-  expect_run(1, "bench", "--program", program, "--build", new, "--against", old, "--json");
-  json_t *report = parse_out();
-  const json_t *slow = json_array_get(json_object_get(report, "cases"), 0);
-  assert_string_equal(text_of(json_object_get(slow, "judged"), "verdict"), "slower");
-  json_decref(report);
-  build("new", "a=time:1000 b=time:900");
-  build("old", "a=time:1000 b=time:1000");
-  expect_run(0, "bench", "--program", program, "--build", new, "--against", old);
-  expect_out("0 slower");
-}
-
-/* The folder of a build may be called anything. */
-static void folders_with_blanks(void **state) {
-  (void)state;
-  const char *new = build("it's new $1", "a=time:1100"), *old = build("old one", "a=time:1000");
-  expect_run(1, "bench", "--program", program, "--build", new, "--against", old);
-  expect_out("+10.0 %");
-  expect_run(0, "bench", "--command", "x=test -x {build}/run -a -x \"{build}/run\"", "--build", new, "--rounds", "1");
-  expect_run(0, "bench", "--command", "x=test -x {build}/run && test -x \"{build}/run\"", "--build", new, "--rounds",
-             "1");
-}
-
-static void a_failed_case_fails_the_run(void **state) {
-  (void)state;
-  const char *new = build("new", "bad=crash a=time:1000"), *old = build("old", "bad=time:1000 a=time:1000");
-  expect_run(1, "bench", "--program", program, "--build", new, "--against", old, ROUNDS);
-  expect_out("failed: crashed (signal 11, Segmentation fault); its last words: about to crash");
-  expect_run(0, "bench", "--program", program, "--build", old, "--against", new, ROUNDS); /* it is mended */
-  expect_out("base failed: crashed (signal 11");
 }
 
 /* --- the result file --- */
@@ -349,6 +245,9 @@ static void wrong_usage(void **state) {
   refused("--time is \"nan\"", workload, "--time", "nan", NULL);
   refused("--command is \"ls\"; should be NAME=CMD", "--command", "ls", NULL);
   refused("--command is \"=ls\"", "--command", "=ls", NULL);
+  refused("--command is \"x= \"", "--command", "x= ", NULL);
+  refused("--program is empty; should be the command line of a program", "--program", "", NULL);
+  refused("--program is empty", "--program", " ", NULL);
   refused("--label is \"latest\"", workload, "--label", "latest", NULL);
   refused("no such file", "/no/such/workload.csv", NULL);
   refused("should be a database that `attune tune' made", "--db", "/no/such/file.db", NULL);
@@ -363,6 +262,10 @@ static void wrong_usage(void **state) {
           NULL);
   refused("--against \"/no/such/folder\": No such file or directory", "--program", program, "--build", old, "--against",
           "/no/such/folder", NULL);
+  refused("cannot write /no/such/folder/x.md: No such file", "--program", AT_WORKER " a=time:1", "--markdown",
+          "/no/such/folder/x.md", NULL);
+  refused("cannot write /tmp: Is a directory", "--program", AT_WORKER " a=time:1", "--markdown", "/tmp", NULL);
+  refused("cannot write : No such file", "--program", AT_WORKER " a=time:1", "--markdown", "", NULL);
   refused("--save is empty", workload, "--save", "", NULL);
   refused("--threshold is \"-1\"", workload, "--threshold", "-1", NULL);
   refused("this report compares two builds", workload, "--junit", "x.xml", NULL);
@@ -397,20 +300,9 @@ static void closed_standard_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(a_programs_cases),
-      TEST(peers_beside),
-      TEST(problems_and_suites),
-      TEST(closed_standard_files),
-      TEST(the_winners_of_a_database),
-      TEST(commands),
-      TEST(slower_and_same),
-      TEST(folders_with_blanks),
-      TEST(a_failed_case_fails_the_run),
-      TEST(runs_append),
-      TEST(the_revision),
-      TEST(files_that_are_none),
-      TEST(interrupted),
-      TEST(wrong_usage),
+      TEST(a_programs_cases),          TEST(peers_beside), TEST(problems_and_suites), TEST(closed_standard_files),
+      TEST(the_winners_of_a_database), TEST(commands),     TEST(runs_append),         TEST(the_revision),
+      TEST(files_that_are_none),       TEST(interrupted),  TEST(wrong_usage),
   };
   return cmocka_run_group_tests(tests, set_up, remove_all);
 }

@@ -100,7 +100,7 @@ static void flush(void) {
   for (int i = 0; i < job_count; i++) {
     if (!requests[i].kernel) {
       fail_msg("%s: %.600s", jobs[i].name, requests[i].message); /* cmocka has room for 1024 characters */
-      return; /* fail_msg does not come back */
+      return;                                                    /* fail_msg does not come back */
     }
     run_job(&jobs[i], requests[i].kernel, false);
     if (jobs[i].g.e.uniform_count) {
@@ -313,6 +313,105 @@ static void many_elements(void **state) {
   OK(attune_free(out, stream));
 }
 
+/* ---- kernels that begin before the one in front of them is done ---- */
+
+enum { LINKS = 5, STEPS = 400 };
+
+/* to = from + 1, each in another form. */
+typedef struct chain {
+  int side, count;
+  float *memory[2], *kept;
+  at_jit_kernel *kernels[LINKS];
+  at_cuda_launch launches[LINKS];
+  at_cuda_problem problems[LINKS];
+} chain;
+
+static graph chain_graph;
+
+static void add_link(chain *c, const at_cuda_choice *choice) {
+  const at_shape shape = {2, {c->side, c->side}};
+  at_view views[2] = {at_view_packed(c->memory[1], ATTUNE_F32, &shape),
+                      at_view_packed(c->memory[0], ATTUNE_F32, &shape)};
+  char *text = NULL;
+  if (choice->form == T) views[1].strides[0] = 1, views[1].strides[1] = c->side;
+  at_cuda_problem *p = &c->problems[c->count];
+  OK(graph_problem(p, &chain_graph, &shape, views));
+  if (!at_cuda_supports(p, choice, capability)) return;
+  OK(at_cuda_generate(&text, p, choice));
+  const at_kernel_source source = {.file = "elementwise.cu", .text = text, .entry = AT_CUDA_ENTRY};
+  OK(at_jit_get(&c->kernels[c->count], device, &source));
+  OK(at_cuda_plan(&c->launches[c->count], p, choice, processors, 2));
+  assert_true(c->launches[c->count].config.dependent);
+  free(text);
+  c->count++;
+}
+
+/* STEPS launches back and forth, one memory's contents kept on the way. */
+static attune_status run_chain(chain *c) {
+  const size_t bytes = (size_t)c->side * (size_t)c->side * sizeof(float);
+  attune_status status = attune_fill(stream, c->memory[0], 0, bytes);
+  for (int i = 0; i < STEPS && status == ATTUNE_OK; i++) {
+    const int link = i * 7 % c->count;
+    void *const tensors[] = {c->memory[(i + 1) % 2], c->memory[i % 2]};
+    at_cuda_bind_tensors(&c->launches[link], &c->problems[link], tensors);
+    status = at_jit_launch(c->kernels[link], &c->launches[link].config, c->launches[link].words, stream);
+    if (status == ATTUNE_OK && i == STEPS / 2) status = attune_copy(stream, c->kept, c->memory[(i + 1) % 2], bytes);
+  }
+  return status;
+}
+
+static void assert_all(const float *memory, int count, float value) {
+  float *host = malloc((size_t)count * sizeof *host);
+  assert_non_null(host);
+  OK(attune_copy(stream, host, memory, (size_t)count * sizeof *host));
+  OK(attune_stream_synchronize(stream));
+  for (int i = 0; i < count; i++)
+    if (host[i] != value) fail_msg("element %d of %d is %g; should be %g", i, count, (double)host[i], (double)value);
+  free(host);
+}
+
+static void chain_of(int side) {
+  static const at_cuda_choice choices[LINKS] = {{.form = V, .bytes = 4, .loads = 1, .block = 128},
+                                                {.form = S, .loads = 1, .block = 128},
+                                                {.form = T, .bytes = 4, .tile = 32, .block = 128},
+                                                {.form = R, .bytes = 4, .loads = 2, .block = 64},
+                                                {.form = B, .bytes = 16, .loads = 2, .block = 64, .persistent = 1}};
+  chain c = {.side = side};
+  const int count = side * side;
+  const size_t bytes = (size_t)count * sizeof(float);
+  at_graph *captured = NULL;
+  for (int i = 0; i < 2; i++) OK(attune_alloc((void **)&c.memory[i], stream, bytes));
+  OK(attune_alloc((void **)&c.kept, stream, bytes));
+  for (size_t i = 0; i < LINKS; i++) add_link(&c, &choices[i]);
+  assert_true(c.count >= 4);
+  OK(device->backend->capture_begin(stream));
+  const attune_status status = run_chain(&c);
+  OK(device->backend->capture_end(stream, &captured));
+  OK(status);
+  for (int round = 0; round < 6; round++) {
+    OK(attune_fill(stream, c.kept, 0xff, bytes));
+    OK(round % 2 ? device->backend->graph_launch(captured, stream) : run_chain(&c));
+    assert_all(c.memory[STEPS % 2], count, STEPS);
+    assert_all(c.kept, count, STEPS / 2 + 1);
+  }
+  device->backend->graph_destroy(captured);
+  for (int i = 0; i < c.count; i++) at_jit_release(c.kernels[i]);
+  for (int i = 0; i < 2; i++) OK(attune_free(c.memory[i], stream));
+  OK(attune_free(c.kept, stream));
+}
+
+/* Each launch sees all that the one before wrote, and writes nothing that it still reads. */
+static void chains(void **state) {
+  (void)state;
+  graph_begin(&chain_graph);
+  const int x = graph_input(&chain_graph, ATTUNE_F32);
+  graph_output(&chain_graph,
+               graph_apply(&chain_graph, AT_FN_ADD, ATTUNE_F32, x, graph_constant(&chain_graph, ATTUNE_F32, 1), 0));
+  chain_of(32);
+  chain_of(257);
+  chain_of(2048);
+}
+
 int main(void) {
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     puts("skipped: no CUDA device");
@@ -328,9 +427,13 @@ int main(void) {
   requests = calloc(BATCH, sizeof *requests);
   if (!jobs || !requests) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(forms, setup),     cmocka_unit_test_setup(candidates, setup),
-      cmocka_unit_test_setup(functions, setup), cmocka_unit_test_setup(casts, setup),
-      cmocka_unit_test_setup(draws, setup),     cmocka_unit_test(many_elements),
+      cmocka_unit_test_setup(forms, setup),
+      cmocka_unit_test_setup(candidates, setup),
+      cmocka_unit_test_setup(functions, setup),
+      cmocka_unit_test_setup(casts, setup),
+      cmocka_unit_test_setup(draws, setup),
+      cmocka_unit_test(many_elements),
+      cmocka_unit_test(chains),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);

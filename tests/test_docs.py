@@ -199,6 +199,21 @@ def commands(tree, failures):
             failures.append(f"docs/attune.1: attune has no option --{option}")
 
 
+def allocator(tree, failures):
+    """Keys of ATTUNE_ALLOC, with the words and the bounds that the code takes."""
+    code, page = tree.bare("src/memory/options.c"), tree.read("include/attune/memory.h")
+    items = dict(re.findall(r"(?ms)^ \* - (\w+): (.*?)(?=^ \* - |^ \*$|\*/)", page))
+    bounds = re.findall(r'strcmp\(s->key, "(\w+)"\) == 0\)\s*return read_mb\([^,]+, [^,]+, (\d+),', code)
+    keys = set(re.findall(r'strcmp\(s->key, "(\w+)"\)', code))
+    compare("include/attune/memory.h, keys", set(items), keys, failures)
+    for key, least in bounds:
+        if not re.search(rf"above {int(least) - 1}\b|\b{least} or more", items.get(key, "")):
+            failures.append(f"include/attune/memory.h: {key} does not say that the code takes {least} and more")
+    for word in re.findall(r'strcmp\(s->value, "([a-z]+)"\)', code):
+        if word not in ("true", "false") and not re.search(rf"\b{word}\b", items.get("backend", "")):
+            failures.append(f"include/attune/memory.h: backend may be {word}, which it does not say")
+
+
 def headers(tree, failures):
     """Each public header is in attune.h and in the table of docs/reference.md."""
     code = {os.path.basename(p) for p in tree.files() if re.fullmatch(r"include/attune/\w+\.h", p)} - {"attune.h"}
@@ -266,7 +281,7 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, profile, gate, configurations, commands, headers, links, files, names)
+CHECKS = (environment, database, workload, profile, gate, configurations, commands, allocator, headers, links, files, names)
 
 
 def failures_of(tree):

@@ -2,7 +2,7 @@
  * test_elementwise_on_host.c: the text of CUDA kernels, compiled by the C++ compiler with cuda_on_host.h and run on the
  * host: every form over every way in which operands can lie, functions of every dtype, random numbers. Results are those of
  * evaluate.h, and nothing else is written. What only a GPU shows is left: PTX, races, the device's own functions.
- * ATTUNE_TEST_ALL=1: every function with every dtype. */
+ * ATTUNE_TEST_ALL=1: every function with every dtype, and more random expressions. */
 #include "tests/check.h"
 
 #include <dlfcn.h>
@@ -13,6 +13,7 @@
 #include "tests/child.h"
 #include "tests/elementwise_case.h"
 #include "tests/elementwise_forms.h"
+#include "tests/random_graph.h"
 #include "tests/raw_function.h"
 
 enum { MOST = 400 };
@@ -25,6 +26,7 @@ typedef struct job {
   at_cuda_launch launch;
   at_cuda_choice choice;
   double allowed;
+  bool random; /* of random_graph.h: what is allowed depends on the output */
   char name[96];
 } job;
 
@@ -112,7 +114,7 @@ static void compile(char *library, size_t size) {
   if (run_program(words, output, sizeof output) != 0) fail_msg("%s: %.4000s", source, output);
 }
 
-static void check_job(const job *j, void *library, int number) {
+static void check_job(job *j, void *library, int number) {
   char name[24];
   unsigned long (*run)(const void *, unsigned, unsigned) = NULL;
   at_cuda_launch launch;
@@ -130,19 +132,26 @@ static void check_job(const job *j, void *library, int number) {
   at_cuda_bind_random(&launch, j->c.draws.seed, j->c.draws.offset, NULL);
   if (launch.config.grid[0] > 0)
     assert_int_equal(run(launch.words, launch.config.grid[0], launch.config.block[0]), 8 * launch.word_count);
+  double allowed[AT_EXPRESSION_OUTPUTS];
+  unsigned char *outputs[AT_EXPRESSION_OUTPUTS];
+  for (int k = 0; k < p->expression->output_count; k++) {
+    outputs[k] = j->c.operands[k].memory;
+    allowed[k] = j->allowed;
+  }
+  if (j->random) random_expect(&j->c, outputs, allowed);
   for (int k = 0; k < p->expression->output_count; k++) {
     int64_t place = 0;
     const double worst = case_compare(&j->c, k, j->c.operands[k].memory, &place);
     at_configuration text;
     assert_true(at_cuda_choice_format(&text, &j->choice));
-    if (worst > j->allowed) {
+    if (worst > allowed[k]) {
       const at_view *v = &j->c.expected[k].view;
       const size_t at = CASE_EDGE + (size_t)place * attune_dtype_size(v->dtype);
       fail_msg(
           "%s %s (number %d): output %d, element %lld is off by %g units, allowed %g: %.17g, should be %.17g; see %s",
-          j->name, text.text, number, k, (long long)place, worst, j->allowed,
-          case_double(v->dtype, j->c.operands[k].memory + at), case_double(v->dtype, j->c.expected[k].memory + at),
-          folder);
+          j->random ? random_tell(&j->c, k, j->c.operands[k].memory, place) : j->name, text.text, number, k,
+          (long long)place, worst, allowed[k], case_double(v->dtype, j->c.operands[k].memory + at),
+          case_double(v->dtype, j->c.expected[k].memory + at), folder);
     }
   }
 }
@@ -374,11 +383,30 @@ static void casts(void **state) {
   finish();
 }
 
+/* Random expressions, each function against the reference's of what the kernel had as arguments. */
+static void random_expressions(void **state) {
+  (void)state;
+  static graph g;
+  const int count = getenv("ATTUNE_TEST_ALL") ? MOST : 6;
+  begin();
+  for (int i = 0; i < count; i++) {
+    static const lie ways[RANDOM_TENSORS] = {PACKED};
+    ecase c;
+    at_cuda_choice choice;
+    random_case(&c, &g, &choice, 90, (uint64_t)i);
+    case_free(&c);
+    assert_true(add(&g, &(at_shape){2, {15, 20}}, ways, NULL, &choice, 0, false, false, "random"));
+    jobs[job_count - 1].random = true;
+  }
+  finish();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(forms),     cmocka_unit_test(raw_forms), cmocka_unit_test(raw_outputs),
-      cmocka_unit_test(functions), cmocka_unit_test(places),    cmocka_unit_test(draws_off_their_blocks),
-      cmocka_unit_test(casts),
+      cmocka_unit_test(forms),       cmocka_unit_test(raw_forms),
+      cmocka_unit_test(raw_outputs), cmocka_unit_test(functions),
+      cmocka_unit_test(places),      cmocka_unit_test(draws_off_their_blocks),
+      cmocka_unit_test(casts),       cmocka_unit_test(random_expressions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

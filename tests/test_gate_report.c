@@ -184,6 +184,33 @@ static void test_headline_does_not_hide_what_is_unsure(void **unused) {
   made_free(&m);
 }
 
+/* Where the change and the two times of a row disagree, each report says why, and where most. */
+static void test_what_a_change_rests_on(void **unused) {
+  (void)unused;
+  made m;
+  made_create(&m, 3, NULL, 0, 1);
+  for (int i = 0; i < 3; i++) {
+    gate_judgement *j = &m.comparison.rows[i].judged;
+    j->ratio = 1.01;
+    j->base_ns = 1000;
+    j->head_ns = i == 0 ? 1012 : i == 1 ? 970 : 1030; /* the first only by what rounding hides */
+  }
+  char *texts[] = {made_markdown(&m.comparison), made_page(&m)};
+  for (int i = 0; i < 2; i++) {
+    if (!strstr(texts[i], "change: the middle of the ratios within the rounds")) fail_msg("%s", texts[i]);
+    assert_non_null(strstr(texts[i], ". They differ by more than 0.5 % in 2 cases, most in "));
+    assert_non_null(strstr(texts[i], " (change +1.0 %, by the times -3.0 %): go by the change"));
+    free(texts[i]);
+  }
+  m.comparison.alternated = false;
+  for (int i = 0; i < 3; i++) m.comparison.rows[i].judged.head_ns = 1010;
+  char *text = made_markdown(&m.comparison);
+  assert_non_null(strstr(text, "of each visit of the head to each of the base"));
+  assert_null(strstr(text, "differ by more"));
+  free(text);
+  made_free(&m);
+}
+
 /* In each line of a table the pipes are the columns', and no name begins a line, a mention or a tag. */
 static void test_markdown_names_are_no_markup(void **unused) {
   (void)unused;
@@ -253,6 +280,7 @@ static void test_json_has_everything(void **unused) {
   for (size_t i = 0; i < 14; i++) {
     const json_t *row = json_array_get(rows, i);
     const gate_row *made_row = &m.comparison.rows[i];
+    assert_true(json_number_value(json_object_get(row, "floor")) == 0.01);
     assert_string_equal(json_string_value(json_object_get(row, "verdict")),
                         gate_verdict_name(made_row->judged.verdict));
     for (int side = 0; side < 2; side++) {
@@ -395,6 +423,7 @@ int main(void) {
       cmocka_unit_test(test_no_cases_and_one),
       cmocka_unit_test(test_markdown_says_what_changed_first),
       cmocka_unit_test(test_headline_does_not_hide_what_is_unsure),
+      cmocka_unit_test(test_what_a_change_rests_on),
       cmocka_unit_test(test_markdown_names_are_no_markup),
       cmocka_unit_test(test_markdown_is_cut),
       cmocka_unit_test(test_json_has_everything),

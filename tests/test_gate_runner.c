@@ -272,8 +272,11 @@ static void a_case_of_one_side_and_a_filter(void **state) {
 static void yardsticks(void **state) {
   (void)state;
   bench b;
-  do_all(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
-         WORDS("a=time:1", "yardstick/copy=time:5"));
+  begin(&b, &plain, WORDS("a=time:1", "yardstick/copy=time:50", "yardstick/bad=crash"),
+        WORDS("a=time:1", "yardstick/copy=time:5"));
+  for (int side = 0; side < 2; side++) b.sources[side][0]->yardsticks = true;
+  FINE(gate_rounds_list(b.rounds));
+  FINE(gate_rounds_run(b.rounds, &b.outcome));
   assert_int_equal(b.outcome.count, 1);
   does_well(&b, GATE_HEAD, "a", 4);
   for (int side = 0; side < 2; side++) {
@@ -284,6 +287,38 @@ static void yardsticks(void **state) {
     assert_float_equal(b.runs[side].roofs[0].bytes_s, 2e9, 1);
     assert_true(b.runs[side].roofs[0].flops_s == 0);
   }
+  end(&b);
+}
+
+/* A pair that may take only so long has them when its planned rounds are done, not before. */
+static void yardsticks_of_a_bounded_pair_come_last(void **state) {
+  (void)state;
+  for (int bounded = 0; bounded < 2; bounded++) {
+    bench b;
+    gate_schedule schedule = plain;
+    int opens = 0;
+    schedule.time_s = bounded ? 1e6 : 0;
+    (void)unlink(path_of("log"));
+    begin(&b, &schedule, WORDS(log_word(), "a=time:1", "yardstick/copy=time:50"), WORDS("a=time:1"));
+    b.sources[GATE_HEAD][0]->yardsticks = true;
+    FINE(gate_rounds_list(b.rounds));
+    FINE(gate_rounds_run(b.rounds, &b.outcome));
+    assert_int_equal(b.runs[GATE_HEAD].roof_count, 1);
+    end(&b);
+    char *log = text_of(path_of("log"));
+    for (const char *at = log; (at = strstr(at, " open yardstick")); at++) opens++;
+    free(log);
+    assert_int_equal(opens, bounded ? 1 : 2);
+  }
+}
+
+/* A program's case may be called so too. */
+static void a_program_has_no_yardsticks(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("yardstick/mine=time:50"), NULL);
+  does_well(&b, GATE_HEAD, "yardstick/mine", 4);
+  assert_int_equal(b.runs[GATE_HEAD].roof_count, 0);
   end(&b);
 }
 
@@ -398,6 +433,44 @@ static void children_end_with_their_worker(void **state) {
     if (!gone(atol(line))) fail_msg("child %s is still there", line);
   assert_int_equal(children, 4);
   free(text);
+}
+
+/* What another case of the process wrote is not told as this one's last words. */
+static void last_words_are_the_cases_own(void **state) {
+  (void)state;
+  bench b;
+  do_all(&b, &plain, WORDS("a=talk", "bad=die", "z=talk"), NULL);
+  does_well(&b, GATE_HEAD, "a", 4);
+  does_well(&b, GATE_HEAD, "z", 4);
+  failed_with(&b, GATE_HEAD, "bad", "crashed (signal 9");
+  if (strstr(named(&b, GATE_HEAD, "bad")->message, "words")) fail_msg("%s", named(&b, GATE_HEAD, "bad")->message);
+  end(&b);
+}
+
+/* A process that ended between two cases: the second one is told that it was before it. */
+static void ends_between_cases(void **state) {
+  (void)state;
+  gate_case *cases = NULL;
+  size_t count = 0;
+  int calls;
+  long pid = 0;
+  gate_sample room[1];
+  gate_visit visit = {.samples = room};
+  (void)unlink(path_of("log"));
+  gate_source *s = worker(&plain.limits, WORDS(log_word(), "a=die-after", "b=time:1"));
+  FINE(s->kind->start(s, &cases, &count));
+  FINE(s->kind->open(s, 0, 1000, 1, &calls));
+  FINE(s->kind->sample(s, &visit, 1));
+  FINE(s->kind->close(s));
+  char *log = text_of(path_of("log"));
+  assert_int_equal(sscanf(log, "- %ld", &pid), 1);
+  free(log);
+  assert_true(gone(pid));
+  SAYS(s->kind->open(s, 1, 1000, 1, &calls),
+       "its process had ended before, after another case: exited with code 6; its last words: a late end");
+  assert_false(s->alive);
+  gate_cases_free(cases, count);
+  gate_source_destroy(s);
 }
 
 static void ends(void **state) {
@@ -641,11 +714,15 @@ int main(void) {
       TEST(ratios_of_rounds),
       TEST(a_case_of_one_side_and_a_filter),
       TEST(yardsticks),
+      TEST(yardsticks_of_a_bounded_pair_come_last),
+      TEST(a_program_has_no_yardsticks),
       TEST(many_cases),
       TEST(crashes),
       TEST(crashes_and_leaves_a_child),
       TEST(children_end_with_their_worker),
       TEST(ends),
+      TEST(last_words_are_the_cases_own),
+      TEST(ends_between_cases),
       TEST(garbage),
       TEST(fails_and_says_so),
       TEST(fails_at_its_end),

@@ -45,6 +45,28 @@ static void set_clocks(gate_case *c, double mhz) {
   for (int r = 0; r < c->visit_count; r++) c->visits[r].clock_mhz = mhz;
 }
 
+/* A case may have a floor of its own; the last that holds its name counts. */
+static void floors_of_their_own(void **state) {
+  (void)state;
+  gate_rule rule = gate_rule_default;
+  assert_true(gate_floor_of(&rule, "alloc/4M") == 0.01);
+  rule.floors[rule.floor_count++] = (gate_floor){"alloc/=5", 6, 0.05};
+  rule.floors[rule.floor_count++] = (gate_floor){"4M=0.2", 2, 0.002};
+  assert_true(gate_floor_of(&rule, "alloc/4M") == 0.002);
+  assert_true(gate_floor_of(&rule, "the alloc/") == 0.05);
+  assert_true(gate_floor_of(&rule, "alloc") == 0.01 && gate_floor_of(&rule, NULL) == 0.01);
+  char *const names[] = {s.head[1].name, s.base[1].name};
+  s.head[1].name = s.base[1].name = (char *)(uintptr_t) "alloc/1";
+  scale(&s.head[1], 1.03);
+  scale(&s.head[2], 1.03);
+  gate_judge(out, s.bases, s.heads, CASES, true, &rule, 0, 2);
+  is(1, GATE_SAME, NULL);
+  is(2, GATE_SLOWER, NULL);
+  assert_true(out[1].floor == 0.05 && out[2].floor == 0.01);
+  s.head[1].name = names[0];
+  s.base[1].name = names[1];
+}
+
 static void tells_slower_faster_and_same(void **state) {
   (void)state;
   scale(&s.head[1], 1.03);
@@ -339,6 +361,7 @@ static void verdicts_have_names(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(tells_slower_faster_and_same),
+      TEST(floors_of_their_own),
       TEST(a_small_change_does_not_count),
       TEST(near_the_floor_is_unsure),
       TEST(few_rounds_are_unsure),

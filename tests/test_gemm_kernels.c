@@ -17,8 +17,8 @@ static const struct {
                {"sm_100", {100, 148, 227 * 1024}},
                {"sm_120", {120, 170, 99 * 1024}}};
 
-/* Bytes: some kernels keep a pointer in memory around their loops. */
-enum { SPILL_MOST = 32 };
+/* Bytes: some kernels keep pointers in memory around their loops. */
+enum { SPILL_MOST = 64 };
 static int spilled;
 
 /* Registers; 0 when this compiler does not know the architecture. */
@@ -68,6 +68,9 @@ static const int64_t tiny_sizes[][3] = {{8, 8, 8},    {16, 16, 16}, {32, 32, 32}
 static const int64_t skinny_sizes[][3] = {{4096, 1, 4096},  {4096, 3, 4096},  {4096, 16, 4096}, {2, 4096, 4096},
                                           {8, 4096, 14336}, {4096, 64, 4096}, {33, 1001, 1003}, {999, 5, 77}};
 
+static const int64_t mma_sizes[][3] = {{64, 64, 131072}, {131072, 64, 64}, {4096, 8, 4096},   {4096, 64, 4096},
+                                       {16, 4096, 4096}, {512, 512, 512},  {999, 1001, 1003}, {77, 300, 1000}};
+
 typedef struct counts {
   int problems, kernels, registers;
 } counts;
@@ -98,14 +101,16 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
   }
 }
 
-static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes)[3], size_t count, int every) {
+static void family_compiles(const at_gemm_kernels *family, const int64_t (*sizes)[3], size_t count, int64_t batch,
+                            int every) {
   counts n = {0};
   for (size_t d = 0; d < AT_COUNT(kinds); d++)
     for (size_t s = 0; s < count; s++)
       for (int t = 0; t < 4; t++) {
         const int64_t *size = sizes[s];
-        const at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], 100,
-                                     (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
+        at_gemm g = problem_of(kinds[d][0], kinds[d][1], t & 1, t >> 1, size[0], size[1], size[2], batch,
+                               (at_gemm_c)((s + (size_t)t) % 3), t == 3 ? 8 : 128);
+        if (family == &at_gemm_mma_family) g.accuracy = ATTUNE_REDUCED;
         one_problem(family, &g, every, &n);
       }
   print_message("%s: %d problems, %d kernels, %d registers at most\n", family->name, n.problems, n.kernels,
@@ -121,21 +126,33 @@ static int every(int usual) {
 
 static void tiny_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_tiny_family, tiny_sizes, AT_COUNT(tiny_sizes), every(1499));
+  family_compiles(&at_gemm_tiny_family, tiny_sizes, AT_COUNT(tiny_sizes), 100, every(1499));
+}
+
+static void direct_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_direct_family, tiny_sizes, AT_COUNT(tiny_sizes), 100, every(499));
 }
 
 static void rows_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_rows_family, skinny_sizes, AT_COUNT(skinny_sizes), every(701));
+  family_compiles(&at_gemm_rows_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(701));
 }
 
 static void skinny_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), every(2499));
+  family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(2499));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(rows_kernels),
-                                     cmocka_unit_test(skinny_kernels)};
+static void mma_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_mma_family, mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
+                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(mma_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

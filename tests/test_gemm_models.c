@@ -34,6 +34,25 @@ static void what_tiny_takes(void **state) {
   assert_false(f->supports(&g, &h200));
 }
 
+static void what_direct_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_direct_family;
+  at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 16, 48, 64, 2);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g.alignment = 2;
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 16, 16, 16, 100);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 16, 16, 17, 100); /* no multiple of 16 */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 16, 16, 16, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 80, 16, 16, 100);
+  assert_false(f->supports(&g, &h200));
+}
+
 static void what_skinny_takes(void **state) {
   (void)state;
   const at_gemm_kernels *f = &at_gemm_skinny_family;
@@ -56,6 +75,59 @@ static void what_skinny_takes(void **state) {
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 0, 0, 131072, 16, 64, 1);
   assert_true(f->supports(&g, &h200));
+}
+
+static void what_mma_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_mma_family;
+  at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g = problem_of(ATTUNE_F16, 0, 0, 131072, 64, 64, 1);
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 1); /* skinny's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 4096, 4096, 4096, 1); /* Hopper has faster instructions for what sums bound */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 1001, 1001, 1001, 1); /* that take no such leading dimensions */
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 4096, 16, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 4096, 16, 4096, 1); /* TF32 only where the contract says so */
+  assert_false(f->supports(&g, &h200));
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_false(f->supports(&g, &h200));
+  g.accuracy = ATTUNE_REDUCED;
+  assert_true(f->supports(&g, &h200));
+}
+
+/* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
+static void shares_of_a_long_k(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  at_gemm g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1);
+  assert_true(at_gemm_mma_family.candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(at_gemm_mma_family.recipe(&recipe, &g, &h200, &list[0]));
+  const unsigned parts = recipe.config.grid[2];
+  assert_int_equal(recipe.config.cluster[0], 8);
+  assert_in_range(recipe.config.grid[0] * parts, 100, 264);
+  assert_int_equal(recipe.workspace_bytes, parts * 64 * 64 * 4);
+  assert_int_equal(recipe.second.grid[0] * recipe.second.block[0], 64 * 64 / 4);
+  assert_int_equal(recipe.second.cluster[0], 0);
+  assert_true(at_gemm_mma_family.candidates(&g, &a100, list, ROOM, false) > 0);
+  assert_true(at_gemm_mma_family.recipe(&recipe, &g, &a100, &list[0]));
+  assert_int_equal(recipe.config.cluster[0], 0);
+  assert_true(recipe.config.grid[2] > 30);
+  g.workspace_cap = 1;
+  assert_true(at_gemm_mma_family.candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(at_gemm_mma_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_int_equal(recipe.workspace_bytes, 0);
+  assert_int_equal(recipe.config.grid[2], 1);
+  assert_int_equal(recipe.second.grid[0], 0);
 }
 
 static void what_rows_takes(void **state) {
@@ -138,6 +210,8 @@ static void every_problem_is_offered_something(void **state) {
               problem_of(dtypes[d], t & 1, t >> 1, small[i], small[j], small[(i + j) % AT_COUNT(small)], 77);
           check_offers(&at_gemm_tiny_family, &g, &h200);
           check_offers(&at_gemm_tiny_family, &g, &a100);
+          check_offers(&at_gemm_direct_family, &g, &h200);
+          check_offers(&at_gemm_direct_family, &g, &a100);
         }
         for (size_t j = 0; j < AT_COUNT(large); j++) {
           const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, large[j], small[i], large[(i + j) % 5],
@@ -149,6 +223,9 @@ static void every_problem_is_offered_something(void **state) {
           check_offers(&at_gemm_skinny_family, &g, &h200);
           check_offers(&at_gemm_skinny_family, &h, &h200);
           check_offers(&at_gemm_skinny_family, &g, &a100);
+          if ((i + j) % 4 != 0) continue;
+          check_offers(&at_gemm_mma_family, &g, &h200);
+          check_offers(&at_gemm_mma_family, &h, &a100);
         }
       }
 }
@@ -163,9 +240,11 @@ static void the_best_are_tried(void **state) {
     int64_t m, n, k, batch;
     const char *best;
   } known[] = {
-      {&at_gemm_tiny_family, ATTUNE_F32, 0, 16, 16, 16, 16384, "tile=2x4,teams=4,stages=1,grid=whole"},
+      {&at_gemm_tiny_family, ATTUNE_F32, 0, 16, 16, 16, 16384, "tile=4x4,teams=4,stages=1,grid=whole"},
       {&at_gemm_tiny_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x16,teams=4,stages=1,grid=whole"},
       {&at_gemm_tiny_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x16,teams=1,stages=1,grid=whole"},
+      {&at_gemm_direct_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x32,teams=4,blocks=5"},
+      {&at_gemm_direct_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x32,teams=1,blocks=5"},
       {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 16, 4096, 1,
        "lanes=16,columns=16,warps=1x16,splitk=2,ahead=4,chunk=8"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
@@ -228,7 +307,10 @@ static void grains(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_tiny_takes),
+      cmocka_unit_test(what_direct_takes),
       cmocka_unit_test(what_skinny_takes),
+      cmocka_unit_test(what_mma_takes),
+      cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
       cmocka_unit_test(clusters_have_fewer_places),
       cmocka_unit_test(every_problem_is_offered_something),

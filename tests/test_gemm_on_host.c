@@ -60,6 +60,14 @@ static shape tiny_shape(int number) {
   return s;
 }
 
+static shape direct_shape(int number) {
+  shape s = tiny_shape(number);
+  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
+  s.dtype_out = number % 3 ? s.dtype : ATTUNE_F32;
+  s.m = 16 * (1 + draw(4)), s.n = 16 * (1 + draw(4)), s.k = 16 * (1 + draw(4));
+  return s;
+}
+
 static shape skinny_shape(int number) {
   shape s = common(number);
   const int small = draw(2) ? 1 + draw(16) : 1 + draw(64), large = 65 + draw(150);
@@ -87,22 +95,42 @@ static shape rows_shape(int number) {
   return s;
 }
 
+static shape mma_shape(int number) {
+  shape s = common(number);
+  s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
+  s.m = draw(2) ? 1 + draw(90) : 8 * (1 + draw(12));
+  s.n = draw(2) ? 4 + draw(60) : 8 * (1 + draw(8));
+  s.k = draw(2) ? 65 + draw(100) : 16 * (5 + draw(10));
+  if (draw(3) == 0) s.m = 1 + s.m / 4, s.n = 4 + s.n / 4, s.k = 600 + draw(900);
+  s.batch = draw(3) ? 1 : 2;
+  return s;
+}
+
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",        "OUT",        "M",          "N",        "K",
-                                        "TM",        "TN",         "WARPS",      "TEAMS",    "STAGES",
-                                        "TRANS_A",   "TRANS_B",    "BYTES_A",    "BYTES_B",  "BYTES_C",
-                                        "BYTES_D",   "READS_C",    "EXACT",      "STAYS",    "PACKED_A",
-                                        "PACKED_B",  "PACKED_D",   "THREADS",    "SIZE",     "SIZE_D",
-                                        "INNER_A",   "OUTER_A",    "INNER_B",    "OUTER_B",  "FORM",
-                                        "COLS",      "PER",        "WARPS_M",    "WARPS_K",  "SPLIT",
-                                        "AHEAD",     "BLOCKS",     "BOUNDS",     "CHUNK",    "BYTES_L",
-                                        "BYTES_S",   "SMALL_K",    "TURNED",     "RAGGED",   "TAIL",
-                                        "STEP",      "ALONG_K",    "PITCH",      "LINES",    "CHUNK_ELEMENTS",
-                                        "WARP_ROWS", "LOADS",      "BLOCK_ROWS", "STRIDE_K", "UNIT_K",
-                                        "WIDE",      "AT_INLINE",  "LANES",      "ROOMS",    "GROUPS",
-                                        "STEPS",     "WARP_COUNT", "PART",       "HELD",     "ROOM",
-                                        "WARP_ROOM", "TILES_N",    "SPAN",       "STRIDE_S", "LINE_BYTES",
-                                        "BYTES",     "PIECES"};
+static const char *const undefined[] = {"IN",        "OUT",        "M",          "N",
+                                        "K",         "TM",         "TN",         "WARPS",
+                                        "TEAMS",     "STAGES",     "SHARE",      "STRAIGHT",
+                                        "TRANS_A",   "TRANS_B",    "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",   "BYTES_D",    "READS_C",    "EXACT",
+                                        "STAYS",     "PACKED_A",   "PACKED_B",   "PACKED_D",
+                                        "THREADS",   "SIZE",       "SIZE_D",     "INNER_A",
+                                        "OUTER_A",   "INNER_B",    "OUTER_B",    "FORM",
+                                        "COLS",      "PER",        "WARPS_M",    "WARPS_K",
+                                        "SPLIT",     "AHEAD",      "BLOCKS",     "BOUNDS",
+                                        "CHUNK",     "BYTES_L",    "BYTES_S",    "SMALL_K",
+                                        "TURNED",    "RAGGED",     "TAIL",       "STEP",
+                                        "ALONG_K",   "PITCH",      "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS", "LOADS",      "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",    "WIDE",       "AT_INLINE",  "BK",
+                                        "WARPS_N",   "PARTS",      "X_K",        "Y_K",
+                                        "BYTES_X",   "BYTES_Y",    "RAGGED_M",   "RAGGED_N",
+                                        "RAGGED_K",  "WHOLE",      "ORDERED",    "WM",
+                                        "WN",        "LINE_D",     "LINES_D",    "PITCH_D",
+                                        "SUMS",      "PACK",       "EACH_D",     "UNIT_D",
+                                        "PART_UNIT", "LANES",      "ROOMS",      "GROUPS",
+                                        "STEPS",     "WARP_COUNT", "PART",       "HELD",
+                                        "ROOM",      "WARP_ROOM",  "TILES_N",    "SPAN",
+                                        "STRIDE_S",  "LINE_BYTES", "BYTES",      "PIECES"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -123,6 +151,14 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
   if (family == &at_gemm_tiny_family)
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,stages=%d,grid=%s", 1 << draw(7),
                           1 << draw(7), 1 + draw(8), 1 + draw(4), draw(2) ? "stays" : "whole"));
+  else if (family == &at_gemm_direct_family)
+    assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
+                          16 << draw(3), 1 + draw(8), 1 + draw(4)));
+  else if (family == &at_gemm_mma_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d", 16 << draw(4),
+                          8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3), 2 + draw(5),
+                          1 << draw(4), draw(2) ? 1 : 1 + draw(4)));
   else if (family == &at_gemm_rows_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d", 8 << draw(3), 1 << draw(5),
@@ -175,7 +211,19 @@ static void check_job(const job *j, void *library, int number) {
   const at_jit_config *c = &j->recipe.config;
   unsigned grid[3] = {c->grid[0], c->grid[1] ? c->grid[1] : 1, c->grid[2] ? c->grid[2] : 1};
   if (j->recipe.stays && grid[0] > 2) grid[0] = 2;
+  arguments.sums = malloc(j->recipe.workspace_bytes + 1);
+  assert_non_null(arguments.sums);
+  memset(arguments.sums, 0xff, j->recipe.workspace_bytes);
+  if (getenv("ATTUNE_TEST_VERBOSE"))
+    print_message("number %d: \"%s\", %ux%ux%u blocks of %u\n", number, j->configuration.text, grid[0], grid[1],
+                  grid[2], c->block[0]);
   run(&arguments, grid, c->cluster[0] ? c->cluster[0] : 1, c->block[0]);
+  if (j->recipe.second.grid[0]) {
+    const unsigned *again = j->recipe.second.grid, whole[3] = {again[0], again[1] ? again[1] : 1, 1};
+    arguments.phase = 1;
+    run(&arguments, whole, 1, j->recipe.second.block[0]);
+  }
+  free(arguments.sums);
   const double error = output_error(&t);
   if (!(error <= 1.0)) wrong++;
   if (!(error <= 1.0) || getenv("ATTUNE_TEST_VERBOSE"))
@@ -227,6 +275,11 @@ static void tiny_kernels(void **state) {
   run_family(&at_gemm_tiny_family, tiny_shape);
 }
 
+static void direct_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_direct_family, direct_shape);
+}
+
 static void rows_kernels(void **state) {
   (void)state;
   run_family(&at_gemm_rows_family, rows_shape);
@@ -237,7 +290,13 @@ static void skinny_kernels(void **state) {
   run_family(&at_gemm_skinny_family, skinny_shape);
 }
 
-int main(void) {
+static void mma_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_mma_family, mma_shape);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   attune_device *host = NULL;
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   if (access(CXX, X_OK) != 0) {
@@ -245,8 +304,9 @@ int main(void) {
     return 77;
   }
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(rows_kernels),
-                                     cmocka_unit_test(skinny_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
+                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(mma_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

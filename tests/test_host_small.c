@@ -131,6 +131,32 @@ static void each_tile(void **state) {
   assert_true(runs > 100);
 }
 
+/* One product of one vector of rows has kernels of its own: each width in one tile and in several, each end of the
+ * vector. */
+static void single_products(void **state) {
+  (void)state;
+  static const char *const names[] = {"avx512", "avx2", "portable"};
+  for (size_t i = 0; i < AT_COUNT(names); i++)
+    for (int f64 = 0; f64 < 2; f64++) {
+      const at_blocked_isa *isa = at_blocked_isa_find(names[i]);
+      if (!isa) continue;
+      const at_small_ops *ops = f64 ? isa->small_f64 : isa->small_f32;
+      fill(f64, i ? 0.0 : (double)NAN);
+      for (int columns = 1; columns <= ops->columns[0]; columns++)
+        for (int tiles = 1; tiles <= 3; tiles++) {
+          char text[64];
+          const int m = 1 + (int)draw((unsigned)ops->lanes), n = columns * tiles - (int)draw((unsigned)columns);
+          at_gemm g = problem_of(columns % 4 ? m : ops->lanes, n, 1 + (int)draw(20), f64);
+          g.batch = 1;
+          g.stride_a = g.stride_b = g.stride_c = g.stride_d = 0;
+          g.trans_a = 0;
+          g.lda = g.m + (int)draw(3);
+          snprintf(text, sizeof text, "kernel=%s,vectors=1,columns=%d", names[i], columns);
+          run(&g, text);
+        }
+    }
+}
+
 /* Whatever it offers for a size runs there, and is among what it takes back. */
 static void each_size(void **state) {
   (void)state;
@@ -182,6 +208,7 @@ static int open_host(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_tile),
+      cmocka_unit_test(single_products),
       cmocka_unit_test(each_size),
       cmocka_unit_test(what_it_leaves_to_others),
   };

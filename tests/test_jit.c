@@ -200,6 +200,71 @@ static void without_a_folder(void **state) {
   assert_int_equal(chmod(folder, 0700), 0);
 }
 
+/* Into the cache, and nowhere else; once. Then it is loaded without the compiler. */
+static void compiled_ahead(void **state) {
+  (void)state;
+  const at_kernel_source source = source_of("ahead.cu", 0);
+  const int loads = runtime.loads;
+  bool made = false;
+  assert_int_equal(at_jit_compile(&device, &source, NULL), ATTUNE_NOT_FOUND);
+  OK(at_jit_compile(&device, &source, &made));
+  assert_true(made);
+  OK(at_jit_compile(&device, &source, &made));
+  assert_false(made);
+  OK(at_jit_compile(&device, &source, NULL));
+  assert_int_equal(runtime.loads, loads);
+  expect("ahead.cu", 0, 1, 1, true);
+}
+
+/* What is loaded needs no compiler, though the cache has lost it. */
+static void what_is_loaded_is_compiled(void **state) {
+  (void)state;
+  char command[128];
+  const at_kernel_source source = source_of("lost.cu", 0);
+  expect("lost.cu", 1, 0, 1, true);
+  snprintf(command, sizeof command, "rm -rf %s/kernels", root);
+  assert_int_equal(system(command), 0);
+  OK(at_jit_compile(&device, &source, NULL));
+}
+
+static void what_cannot_be_compiled_ahead(void **state) {
+  (void)state;
+  char folder[96];
+  const at_kernel_source bad = {"bad.cu", "void f() { x }", "f", NULL, false, false},
+                         good = source_of("no-folder-ahead.cu", 0);
+  bool made = true;
+  assert_int_equal(at_jit_compile(&device, &bad, &made), ATTUNE_INTERNAL);
+  assert_false(made);
+  assert_int_equal(at_jit_compile(&old_device, &good, &made), ATTUNE_UNSUPPORTED);
+  snprintf(folder, sizeof folder, "%s/kernels", root);
+  OK(at_jit_compile(&device, &good, &made));
+  assert_int_equal(chmod(folder, 0777), 0);
+  const at_kernel_source other = source_of("no-folder-ahead.cu", 1);
+  assert_int_equal(at_jit_compile(&device, &other, &made), ATTUNE_IO_ERROR);
+  assert_non_null(strstr(attune_last_message(), "may be written by others"));
+  assert_int_equal(chmod(folder, 0700), 0);
+}
+
+/* Half of the threads compile ahead what the other half wants now: the compiler runs once for each. */
+static void *ahead_or_now(void *number) {
+  const uintptr_t i = (uintptr_t)number;
+  const at_kernel_source source = source_of("both.cu", (int)(i / 2 % KINDS));
+  at_jit_kernel *kernel = NULL;
+  bool made = false;
+  pthread_barrier_wait(&start);
+  if (i % 2) return at_jit_compile(&device, &source, &made) == ATTUNE_OK ? &start : NULL;
+  return at_jit_get(&kernel, &device, &source) == ATTUNE_OK ? kernel : NULL;
+}
+
+static void nothing_is_compiled_twice(void **state) {
+  (void)state;
+  void *results[WORKERS];
+  const at_jit_counts before = counts();
+  run_threads(ahead_or_now, results);
+  for (int i = 0; i < WORKERS; i++) assert_non_null(results[i]);
+  assert_int_equal(counts().compiled, before.compiled + KINDS);
+}
+
 int main(void) {
   char command[128];
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
@@ -215,6 +280,10 @@ int main(void) {
       cmocka_unit_test(each_kernel_is_made_once),
       cmocka_unit_test(a_failure_is_everybodys),
       cmocka_unit_test(without_a_folder),
+      cmocka_unit_test(compiled_ahead),
+      cmocka_unit_test(what_is_loaded_is_compiled),
+      cmocka_unit_test(what_cannot_be_compiled_ahead),
+      cmocka_unit_test(nothing_is_compiled_twice),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   snprintf(command, sizeof command, "rm -rf %s", root);

@@ -10,9 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/comm/sum_cuda.h"
 #include "tests/jit_kernels.h"
 
 static const int capabilities[] = {80, 90, 100, 120};
+
+/* Wide ones of f32, f16, bf16 and i8. */
+static const at_kernel_source *sum_source(size_t form) {
+  static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_I8};
+  static at_kernel_source source;
+  source = at_sum_source(dtypes[form], form != 2);
+  return &source;
+}
 
 /* Registers: 65536 of a multiprocessor by the threads that should be there at once. Kernels of the tests are compiled up
  * to the first capability that has all that they use. */
@@ -21,9 +30,18 @@ static const struct kernel {
   size_t form;
   int registers_max, capability_max;
 } kernels[] = {
-    {at_pad_source, 2, 40, 999},         {at_pad_source, 4, 40, 999},          {at_pad_source, 8, 40, 999},
-    {show_source, SHOW_A_PLACE, 40, 90}, {show_source, SHOW_A_SHARED, 40, 90}, {show_source, SHOW_A_CLUSTER, 40, 90},
-    {show_source, SHOW_A_FIRST, 40, 90}, {show_source, SHOW_A_SECOND, 40, 90},
+    {at_pad_source, 2, 40, 999},
+    {at_pad_source, 4, 40, 999},
+    {at_pad_source, 8, 40, 999},
+    {sum_source, 0, 64, 999},
+    {sum_source, 1, 64, 999},
+    {sum_source, 2, 64, 999},
+    {sum_source, 3, 64, 90},
+    {show_source, SHOW_A_PLACE, 40, 90},
+    {show_source, SHOW_A_SHARED, 40, 90},
+    {show_source, SHOW_A_CLUSTER, 40, 90},
+    {show_source, SHOW_A_FIRST, 40, 90},
+    {show_source, SHOW_A_SECOND, 40, 90},
 };
 
 /* The number before `unit` in the report, which must be there. */

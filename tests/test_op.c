@@ -140,8 +140,8 @@ static void names_and_sizes(void **state) {
   expect_refused(&op, "an operation has no name");
   expect_refused(NULL, "an operation is NULL");
   op = toy_op;
-  op.id = 65536;
-  expect_refused(&op, "id of toy is 65536; should be 0 to 65535");
+  op.id = 32768; /* bit 62 of a use marks plans */
+  expect_refused(&op, "id of toy is 32768; should be 0 to 32767");
   op.id = -1;
   expect_refused(&op, "id of toy is -1");
   op = toy_op;

@@ -154,6 +154,91 @@ static void many_problems_are_remembered(void **state) {
   attune_tuner_destroy(tuner);
 }
 
+/* Problems of one array, or of pages of their own, do not take each other's guess. */
+static void neighbours_have_guesses_of_their_own(void **state) {
+  (void)state;
+  static const size_t steps[] = {sizeof(attune_gemm_problem), 144, 152, 192, 256, 1024, 4096, 65536, 1 << 20};
+  static at_recents recents;
+  enum { PROBLEMS = 64 };
+  for (size_t s = 0; s < AT_COUNT(steps); s++)
+    for (size_t from = 0; from < 4096; from += 8) {
+      uint64_t taken[AT_RECENT_GUESSES / 64] = {0};
+      for (size_t i = 0; i < PROBLEMS; i++) {
+        const uintptr_t address = 0x7f3ac5e00000 + from + i * steps[s];
+        const size_t guess = (size_t)(at_recent_guess(&recents, (const void *)address) - recents.guesses);
+        if (taken[guess / 64] >> guess % 64 & 1) fail_msg("%zu of %zu bytes: guess %zu again", i, steps[s], guess);
+        taken[guess / 64] |= UINT64_C(1) << guess % 64;
+      }
+    }
+}
+
+/* Two problems asked from one address, and from one each, and two plans: each call counts once, at what it ran. */
+static void wrong_guesses_count_right(void **state) {
+  (void)state;
+  enum { ROUNDS = 50 };
+  attune_tuner *tuner = open_tuner();
+  _Alignas(128) double d[9];
+  attune_gemm_problem at_one;
+  attune_plan *plans[2];
+  for (int i = 0; i < 2; i++) {
+    const attune_gemm_problem p = problem_of(2 + i, 2, 3);
+    const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
+    OK(attune_gemm_plan_create(&plans[i], tuner, stream, &p, &o));
+  }
+  for (int round = 0; round < ROUNDS; round++)
+    for (int i = 0; i < 2; i++)
+      for (int beta = 0; beta < 2; beta++) {
+        const double want = a[0] * b[0] + a[2 + i] * b[1] + a[2 * (2 + i)] * b[2];
+        const attune_gemm_operands o = {.alpha = 1.0, .beta = beta, .a = a, .b = b, .c = d, .d = d};
+        at_one = problem_of(2 + i, 2, 3);
+        d[0] = 5.0;
+        OK(attune_gemm(tuner, stream, &at_one, &o));
+        assert_true(d[0] == want + 5.0 * beta);
+        if (beta) continue;
+        d[0] = 0.0;
+        OK(attune_gemm_plan_run(plans[i], stream, &o));
+        assert_true(d[0] == want);
+      }
+  uint64_t least = 0;
+  assert_int_equal(calls_of(tuner), ROUNDS * 2 * 3);
+  assert_int_equal(remembered(tuner, &least), 2 * 3);
+  for (int i = 0; i < 2; i++) attune_plan_destroy(plans[i]);
+  attune_tuner_destroy(tuner);
+}
+
+/* A thread whose first place another has: nothing differs but the place. */
+static void *work_elsewhere(void *arg) {
+  attune_tuner *tuner = arg;
+  const unsigned first = at_recent_place(at_thread_number());
+  const bool free = at_recent_threads[first].thread == 0;
+  if (free) at_recent_threads[first].thread = 1;
+  _Alignas(128) double d[16];
+  const attune_gemm_problem p = problem_of(4, 3, 2), q = problem_of(3, 3, 2);
+  const attune_gemm_operands o = {.alpha = 1.0, .a = a, .b = b, .d = d};
+  attune_plan *plan = NULL;
+  bool good = attune_gemm_plan_create(&plan, tuner, stream, &p, &o) == ATTUNE_OK;
+  for (int i = 0; i < 100 && good; i++)
+    good = attune_gemm(tuner, stream, i % 3 ? &p : &q, &o) == ATTUNE_OK &&
+           attune_gemm_plan_run(plan, stream, &o) == ATTUNE_OK;
+  uint64_t least = 0;
+  good = good && at_recents_mine() && !at_recents_at_once() && remembered(tuner, &least) == 3;
+  attune_plan_destroy(plan);
+  if (free) at_recent_threads[first].thread = 0;
+  return good ? NULL : arg;
+}
+
+static void a_thread_may_have_another_place(void **state) {
+  (void)state;
+  attune_tuner *tuner = open_tuner();
+  pthread_t thread;
+  void *failed = NULL;
+  assert_int_equal(pthread_create(&thread, NULL, work_elsewhere, tuner), 0);
+  pthread_join(thread, &failed);
+  assert_null(failed);
+  assert_int_equal(calls_of(tuner), 200);
+  attune_tuner_destroy(tuner);
+}
+
 static void padding_does_not_count(void **state) {
   (void)state;
   attune_tuner *tuner = open_tuner();
@@ -299,9 +384,15 @@ static int open_host(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_field_counts),     cmocka_unit_test(many_problems_are_remembered),
-      cmocka_unit_test(padding_does_not_count), cmocka_unit_test(counts_outlive_what_is_remembered),
-      cmocka_unit_test(threads_are_added_up),   cmocka_unit_test(a_destroyed_tuner_is_forgotten),
+      cmocka_unit_test(every_field_counts),
+      cmocka_unit_test(many_problems_are_remembered),
+      cmocka_unit_test(padding_does_not_count),
+      cmocka_unit_test(counts_outlive_what_is_remembered),
+      cmocka_unit_test(threads_are_added_up),
+      cmocka_unit_test(a_destroyed_tuner_is_forgotten),
+      cmocka_unit_test(neighbours_have_guesses_of_their_own),
+      cmocka_unit_test(wrong_guesses_count_right),
+      cmocka_unit_test(a_thread_may_have_another_place),
   };
   return cmocka_run_group_tests(tests, open_host, NULL);
 }

@@ -13,10 +13,9 @@
 
 static int clean_environment(void **state) {
   (void)state;
-  static const char *const names[] = {"ATTUNE_DB",        "ATTUNE_MODE",    "ATTUNE_BUDGET_MS",
-                                      "ATTUNE_CACHE_DIR", "ATTUNE_LOG",     "ATTUNE_THREADS",
-                                      "XDG_DATA_HOME",    "XDG_CACHE_HOME", "ATTUNE_PROFILE",
-                                      "ATTUNE_CHECK",     "ATTUNE_NVTX"};
+  static const char *const names[] = {"ATTUNE_DB",      "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
+                                      "ATTUNE_LOG",     "ATTUNE_THREADS", "XDG_DATA_HOME",    "XDG_CACHE_HOME",
+                                      "ATTUNE_PROFILE", "ATTUNE_CHECK",   "ATTUNE_NVTX",      "ATTUNE_COMPILE"};
   for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
   return setenv("HOME", "/home/ada", 1);
 }
@@ -49,6 +48,22 @@ static void bad_log_levels_are_named(void **state) {
     assert_non_null(strstr(attune_last_message(), "should be off, error, warning or info"));
     assert_int_equal(at_settings_log_level(), ATTUNE_LOG_ERROR);
   }
+}
+
+static void compiling_takes_one_word(void **state) {
+  (void)state;
+  at_settings s;
+  OK(at_settings_read(&s));
+  assert_int_equal(s.compile, ATTUNE_COMPILE_BACKGROUND);
+  setenv("ATTUNE_COMPILE", "wait", 1);
+  OK(at_settings_read(&s));
+  assert_int_equal(s.compile, ATTUNE_COMPILE_WAIT);
+  setenv("ATTUNE_COMPILE", "background", 1);
+  OK(at_settings_read(&s));
+  assert_int_equal(s.compile, ATTUNE_COMPILE_BACKGROUND);
+  setenv("ATTUNE_COMPILE", "later", 1);
+  FAILS(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "ATTUNE_COMPILE is \"later\"; should be background or wait"));
 }
 
 static void switches_take_one_word(void **state) {
@@ -219,6 +234,7 @@ int main(void) {
       cmocka_unit_test_setup(defaults, clean_environment),
       cmocka_unit_test_setup(bad_log_levels_are_named, clean_environment),
       cmocka_unit_test_setup(switches_take_one_word, clean_environment),
+      cmocka_unit_test_setup(compiling_takes_one_word, clean_environment),
       cmocka_unit_test_setup(profiles_go_to_stderr_or_json, clean_environment),
       cmocka_unit_test_setup(directories_of_the_desktop, clean_environment),
       cmocka_unit_test_setup(no_home, clean_environment),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -265,6 +266,43 @@ static int close_all(void **state) {
   return system(command);
 }
 
+/* What is chosen is in the kernel cache afterwards; on another machine, where the cache is empty, warm fills it. */
+static void kernels_are_kept(void **state) {
+  (void)state;
+  char kernels[128], kernel[160];
+  snprintf(kernels, sizeof kernels, "%s/kernels", folder);
+  snprintf(kernel, sizeof kernel, "%s/ns=30000", kernels);
+  assert_int_equal(mkdir(kernels, 0700), 0);
+  assert_int_equal(setenv("TOY_KERNELS", kernels, 1), 0);
+  expect_run("tune w.csv --db kept.db --device host", 0);
+  expect("1 of the tuned need compiled kernels: those of 1 are in the kernel cache");
+  assert_int_equal(access(kernel, F_OK), 0);
+  assert_int_equal(unlink(kernel), 0);
+  expect_run("warm kept.db --device host", 0);
+  expect("compiled");
+  expect("1 winners hold on host: the kernels of 1 compiled, of 0 in the kernel cache already, 0 failed, 0 need none");
+  assert_int_equal(access(kernel, F_OK), 0);
+  expect_run("warm --db kept.db --device host --json", 0);
+  json_t *json = json_loads(output, 0, NULL);
+  assert_non_null(json);
+  assert_int_equal(json_integer_value(json_object_get(json, "there")), 1);
+  assert_int_equal(json_integer_value(json_object_get(json, "compiled")), 0);
+  assert_int_equal(json_array_size(json_object_get(json, "results")), 1);
+  json_decref(json);
+  assert_int_equal(unlink(kernel), 0);
+  assert_int_equal(rmdir(kernels), 0);
+  expect_run("warm kept.db --device host", 1);
+  expect("ns=30000 cannot be kept");
+  expect("1 failed");
+  expect_run("tune w.csv --db kept.db --device host --force", 0);
+  expect("its kernel is not in the kernel cache: ns=30000 cannot be kept");
+  OK(unsetenv("TOY_KERNELS") == 0 ? ATTUNE_OK : ATTUNE_INTERNAL);
+  expect_run("warm kept.db --device host", 0);
+  expect("1 need none");
+  expect_run("warm none.db --device host", 2);
+  expect_run("warm kept.db again.db", 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_workload_is_tuned),
@@ -275,6 +313,7 @@ int main(void) {
       cmocka_unit_test(a_disturbed_race_is_repeated),
       cmocka_unit_test(winners_are_verified),
       cmocka_unit_test(bad_rows_are_told),
+      cmocka_unit_test(kernels_are_kept),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -219,11 +219,51 @@ static void one_verifier_many_plans(void **state) {
   at_verifier_destroy(verifier);
 }
 
+/* Large operands are fetched less often: what is wrong with them is found all the same. */
+static void large_operands(void **state) {
+  (void)state;
+  static const struct {
+    fault how;
+    const char *words;
+  } faults[] = {{ONE_NAN, "tolerance"}, {CHANGES_A, "inputs"},  {BEHIND_D, "outside"}, {CHANGES_B, "inputs"},
+                {BEFORE_D, "outside"},  {LEAVES_ALL, "tolera"}, {CHANGES_A, "inputs"}};
+  const int64_t k = 1100000; /* A and B are 17.6 MB */
+  const at_gemm g = {.m = 2,
+                     .n = 2,
+                     .k = k,
+                     .batch = 1,
+                     .lda = 2,
+                     .ldb = k,
+                     .ldd = 2,
+                     .workspace_cap = 1 << 20,
+                     .dtype = ATTUNE_F32,
+                     .dtype_out = ATTUNE_F32,
+                     .alignment = 8};
+  const at_configuration configuration = {"way=one"};
+  at_op op = at_gemm_op;
+  at_verifier *verifier = NULL;
+  at_plan *plan = NULL;
+  double error = 0.0;
+  op.special_count = NULL; /* they take long */
+  OK(at_verifier_create(&verifier, &op, &g, stream, data));
+  OK(at_plan_create(&plan, &op, &fake, &configuration, &g, device));
+  for (size_t i = 0; i < AT_COUNT(faults); i++) {
+    plan->caller_flags = (int)RIGHT;
+    OK(at_verifier_check(verifier, plan, &error));
+    plan->caller_flags = (int)faults[i].how;
+    assert_int_equal(at_verifier_check(verifier, plan, &error), ATTUNE_BAD_DATA);
+    if (!strstr(attune_last_message(), faults[i].words))
+      fail_msg("%s: %s", NAMES[faults[i].how], attune_last_message());
+  }
+  at_plan_destroy(plan);
+  at_verifier_destroy(verifier);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_fault_is_caught),    cmocka_unit_test(messages_say_what_is_wrong),
       cmocka_unit_test(what_is_right_passes),    cmocka_unit_test(other_bits_are_refused_where_asked),
-      cmocka_unit_test(one_verifier_many_plans),
+      cmocka_unit_test(one_verifier_many_plans), cmocka_unit_test(large_operands),
   };
   if (attune_device_get(&device, "host") != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   stream = attune_stream_default(device);

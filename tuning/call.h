@@ -8,14 +8,38 @@
 #include "tuning/recent.h"
 #include "tuning/tuner.h"
 
-/* The plan of a call just like a recent one of this thread, and the call is counted; NULL: none. `from` is where the
- * caller's problem lies. The entry's plan is read at each call, so that a newer winner is used at once. */
-AT_INLINE const at_plan *at_call_recent(const attune_tuner *tuner, const attune_stream *stream, const void *from,
-                                        const at_asked *asked) {
-  at_recent *recent = at_recent_find(tuner->id, stream->device, from, asked);
+/* The plan of a recent call, NULL: of none, and the call is counted. The entry's plan is read at each call, so that a
+ * newer winner is used at once. */
+AT_INLINE const at_plan *at_call_again(at_recent *recent) {
   const at_plan *plan = AT_LIKELY(recent != NULL) ? at_plan_entry_plan(recent->entry) : NULL;
   if (AT_LIKELY(plan != NULL)) at_recent_count(recent);
   return plan;
+}
+
+/* The plan of a call just like a recent one of this thread, and the call is counted; NULL: none. `from` is where the
+ * caller's problem lies. The first looks only at what was asked from there last, and needs few registers; where it finds
+ * nothing the second looks at the rest. The third does both. */
+AT_INLINE const at_plan *at_call_guessed(const attune_tuner *tuner, const attune_stream *stream, const void *from,
+                                         const at_asked *asked) {
+  at_recents *mine = at_recents_at_once();
+  return AT_LIKELY(mine != NULL) ? at_call_again(at_recent_guessed(mine, tuner->id, stream->device, from, asked))
+                                 : NULL;
+}
+
+AT_INLINE const at_plan *at_call_searched(const attune_tuner *tuner, const attune_stream *stream, const void *from,
+                                          const at_asked *asked) {
+  at_recents *mine = at_recents_mine();
+  if (AT_UNLIKELY(!mine)) return NULL;
+  at_recent *recent = NULL;
+  if (mine != at_recents_at_once()) recent = at_recent_guessed(mine, tuner->id, stream->device, from, asked);
+  if (!recent) recent = at_recent_search(mine, tuner->id, stream->device, from, asked);
+  return at_call_again(recent);
+}
+
+AT_INLINE const at_plan *at_call_recent(const attune_tuner *tuner, const attune_stream *stream, const void *from,
+                                        const at_asked *asked) {
+  const at_plan *plan = at_call_guessed(tuner, stream, from, asked);
+  return AT_LIKELY(plan != NULL) ? plan : at_call_searched(tuner, stream, from, asked);
 }
 
 /* The plan of a call that is like no recent one: from the tuner's table, and the call is remembered (`asked` NULL: it is

@@ -48,7 +48,7 @@ attune_status at_caller_plan_create(attune_plan **out, attune_tuner *tuner, attu
   const at_plan *plan = NULL;
   *out = NULL;
   at_key_set(key, op, stream->device);
-  attune_status status = at_dispatch_as(tuner, op, key, as, stream, &plan);
+  attune_status status = at_dispatch_kept(tuner, op, key, as, stream, &plan);
   if (status != ATTUNE_OK) return status;
   caller_plan *made = malloc(sizeof *made), *less = NULL;
   status =
@@ -65,7 +65,8 @@ attune_status at_caller_plan_create(attune_plan **out, attune_tuner *tuner, attu
   made->plan.borrowed = true;
   made->origin = plan;
   if (!plan->counted && stream->device->properties.kind == ATTUNE_DEVICE_HOST) made->plan.launch = launch_origin;
-  made->plan.id = entry ? atomic_fetch_add_explicit(&plans, 1, memory_order_relaxed) + 1 : 0;
+  made->plan.id = entry ? at_recent_plan_id(atomic_fetch_add_explicit(&plans, 1, memory_order_relaxed) + 1) : 0;
+  made->plan.caller_guess = at_recent_plan_guess(&made->plan);
   made->plan.tuner = tuner->id;
   made->plan.entry = entry;
   made->plan.caller_flags = flags;

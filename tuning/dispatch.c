@@ -9,6 +9,7 @@
 
 #include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
+#include "tuning/later.h"
 #include "tuning/recording.h"
 #include "tuning/tune.h"
 
@@ -21,6 +22,7 @@ typedef struct nearest {
   const at_op *op;
   const void *problem;
   attune_device *device;
+  bool *uncompiled; /* NULL: kernels that must be compiled are waited for */
   double distance;
   int rows;
   attune_decision decision;
@@ -54,6 +56,10 @@ static attune_status find_neighbour(attune_tuner *tuner, nearest *n, attune_deci
   if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, n->family, out->measure, consider, n);
   const attune_decision *found = &n->decision;
   if (!found->problem[0]) return ATTUNE_NOT_FOUND;
+  if (n->uncompiled && at_compiles_first(n->op, n->problem, n->device, found)) {
+    *n->uncompiled = true;
+    return ATTUNE_NOT_FOUND;
+  }
   const attune_status status = at_plan_of_decision(n->op, n->problem, n->device, found, plan);
   if (status != ATTUNE_OK) return status;
   at_copy_text(out->implementation, sizeof out->implementation, found->implementation);
@@ -65,13 +71,14 @@ static attune_status find_neighbour(attune_tuner *tuner, nearest *n, attune_deci
 }
 
 static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                                     attune_decision *out, at_plan **plan) {
+                                     attune_decision *out, at_plan **plan, bool *uncompiled) {
   if (!tuner->user && !tuner->system) return ATTUNE_NOT_FOUND;
   nearest *n = calloc(1, sizeof *n);
   if (!n) return ATTUNE_NOT_FOUND;
   n->op = op;
   n->problem = problem;
   n->device = device;
+  n->uncompiled = uncompiled;
   n->distance = NEIGHBOUR_DISTANCE;
   const attune_status status = find_neighbour(tuner, n, out, plan);
   free(n);
@@ -94,12 +101,42 @@ static attune_status guess_default(const at_op *op, const void *problem, attune_
   return at_plan_create(plan, op, base, &configuration, problem, device);
 }
 
+/* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for now. */
 static attune_status guess(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                           attune_mode mode, attune_decision *out, at_plan **plan) {
+                           attune_mode mode, attune_decision *out, at_plan **plan, bool *uncompiled) {
   attune_status status = at_decision_begin(tuner, op, problem, device, out);
   if (status != ATTUNE_OK) return status;
-  if (mode != ATTUNE_MODE_OFF && guess_neighbour(tuner, op, problem, device, out, plan) == ATTUNE_OK) return ATTUNE_OK;
-  return guess_default(op, problem, device, mode, out, plan);
+  if (mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) &&
+      guess_neighbour(tuner, op, problem, device, out, plan, uncompiled) == ATTUNE_OK)
+    return ATTUNE_OK;
+  status = guess_default(op, problem, device, mode, out, plan);
+  if (uncompiled && *uncompiled)
+    snprintf(out->note, sizeof out->note, "the vendor default, until the kernel of what won is compiled");
+  return status;
+}
+
+/* On the thread of later.h, where waiting for the compiler disturbs nobody: what won takes the default's place. What was
+ * tuned meanwhile stays. */
+static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key, attune_device *device) {
+  const void *problem = key->words + 1;
+  at_plan *plan = NULL;
+  attune_decision *d = malloc(sizeof *d);
+  if (!d) return;
+  attune_status status = at_find_winner(tuner, op, problem, device, d, &plan);
+  if (status != ATTUNE_OK) {
+    status = at_decision_begin(tuner, op, problem, device, d);
+    if (status == ATTUNE_OK) status = guess_neighbour(tuner, op, problem, device, d, &plan, NULL);
+  }
+  attune_decision *now = status == ATTUNE_OK ? malloc(sizeof *now) : NULL;
+  const bool tuned = now && at_plan_table_decision(&tuner->plans, key, now) && now->source > ATTUNE_SOURCE_NEIGHBOUR;
+  free(now);
+  if (status != ATTUNE_OK)
+    at_log(ATTUNE_LOG_WARNING, "the default stays, since a winner could not be compiled: %s", attune_last_message());
+  else if (tuned || attune_tuner_get_mode(tuner) == ATTUNE_MODE_OFF)
+    at_plan_destroy(plan);
+  else if (at_plan_table_put(&tuner->plans, key, &plan, d, false) == ATTUNE_OK)
+    at_plan_unuse(plan);
+  free(d);
 }
 
 /* Tunes and makes the winner's plan; false: it did not come to a winner. */
@@ -113,16 +150,23 @@ static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, att
 
 /* Tells and records a problem that has its plan now. */
 static void note(attune_tuner *tuner, const at_op *op, at_plan_table *table, const at_key *key, int as,
-                 attune_device *device, attune_mode mode, const attune_decision *decision) {
-  const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR;
+                 attune_device *device, attune_mode mode, const attune_decision *decision, bool uncompiled) {
+  const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
   const bool recorded = mode == ATTUNE_MODE_RECORD && guessed && at_recording_first(tuner, device, decision->problem);
   at_plan_table_note(table, key, as, recorded);
   if (mode == ATTUNE_MODE_RECORD) at_recording_flush_sometimes(tuner);
   if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(tuner, op, key->words + 1, as, device, mode, decision);
 }
 
+/* May a call run the default while kernels are compiled? A graph would keep it. */
+static bool may_run_before(const attune_tuner *tuner, attune_mode mode, attune_stream *stream) {
+  return (mode == ATTUNE_MODE_CACHED || mode == ATTUNE_MODE_RECORD) &&
+         atomic_load_explicit(&tuner->compile, memory_order_relaxed) == ATTUNE_COMPILE_BACKGROUND &&
+         !at_stream_capturing(stream);
+}
+
 static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
-                            const at_plan **out) {
+                            bool waits, const at_plan **out) {
   attune_device *device = stream->device;
   const void *problem = key->words + 1;
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
@@ -134,33 +178,55 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   at_plan *plan = NULL;
   attune_decision *decision = malloc(sizeof *decision); /* the stack may be small */
   if (!decision) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a choice");
-  attune_status status =
-      mode == ATTUNE_MODE_OFF ? ATTUNE_NOT_FOUND : at_find_winner(tuner, op, problem, device, decision, &plan);
+  bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
+  attune_status status = mode == ATTUNE_MODE_OFF
+                             ? ATTUNE_NOT_FOUND
+                             : at_find_ready_winner(tuner, op, problem, device, decision, &plan, before);
   const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
     const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, decision, &plan);
-    status = found ? ATTUNE_OK : guess(tuner, op, problem, device, mode, decision, &plan);
+    status = found ? ATTUNE_OK : guess(tuner, op, problem, device, mode, decision, &plan, before);
   }
   if (status == ATTUNE_OK) {
     at_plan_table *table = unsure && decision->source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
     status = at_plan_table_put(table, key, &plan, decision, true);
     *out = plan;
-    if (status == ATTUNE_OK) note(tuner, op, table, key, as, device, mode, decision);
+    if (status == ATTUNE_OK) note(tuner, op, table, key, as, device, mode, decision, uncompiled);
   }
   free(decision);
+  if (status == ATTUNE_OK && uncompiled && !at_later_add(tuner, op, key, device, decide_later))
+    at_log(ATTUNE_LOG_INFO, "a winner is not compiled beside the calls: too many wait for that, or no thread starts");
   return status;
 }
 
-attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
-                               const at_plan **out) {
+static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                          bool waits, const at_plan **out) {
   const at_backend *backend = stream->device->backend;
   at_message kept;
   at_message_keep(&kept);
   const int before = backend->relax ? backend->relax(stream->device) : 0;
-  const attune_status status = decide(tuner, op, key, as, stream, out);
+  const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   if (backend->relax) backend->restore(before);
   return at_message_settle(&kept, status);
+}
+
+attune_status at_dispatch_miss(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                               const at_plan **out) {
+  return miss(tuner, op, key, as, stream, false, out);
+}
+
+attune_status at_dispatch_kept(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                               const at_plan **out) {
+  at_later_wait(tuner, key);
+  *out = at_plan_table_find(&tuner->plans, key);
+  return *out ? ATTUNE_OK : miss(tuner, op, key, as, stream, true, out);
+}
+
+size_t attune_tuner_compiling(const attune_tuner *tuner, int wait) {
+  if (!tuner) return 0;
+  if (wait) at_later_wait(tuner, NULL);
+  return at_later_left(tuner);
 }
 
 /* Says what has changed since a winner was measured: of one in use what is known of it, else what differs from one that
@@ -192,7 +258,7 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
   if (mode != ATTUNE_MODE_OFF && at_weigh_winner(tuner, op, at_key_problem(&key), device, out) == ATTUNE_OK)
     return ATTUNE_OK;
   at_plan *plan = NULL;
-  status = guess(tuner, op, at_key_problem(&key), device, mode, out, &plan);
+  status = guess(tuner, op, at_key_problem(&key), device, mode, out, &plan, NULL);
   if (status == ATTUNE_OK && mode != ATTUNE_MODE_OFF) tell_changes(tuner, op, at_key_problem(&key), device, out);
   at_plan_destroy(plan);
   return status;

@@ -20,6 +20,10 @@ static inline attune_status at_dispatch_as(attune_tuner *tuner, const at_op *op,
   return AT_LIKELY(*out != NULL) ? ATTUNE_OK : at_dispatch_miss(tuner, op, key, as, stream, out);
 }
 
+/* The same for a plan that the caller keeps: a winner's kernels that are not compiled yet are waited for. */
+attune_status at_dispatch_kept(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
+                               const at_plan **out);
+
 static inline attune_status at_dispatch(attune_tuner *tuner, const at_op *op, const at_key *key, attune_stream *stream,
                                         const at_plan **out) {
   return at_dispatch_as(tuner, op, key, 0, stream, out);

@@ -74,8 +74,8 @@ static attune_status check_optional(const at_op *op) {
 }
 
 static attune_status check_bounds(const at_op *op) {
-  if (op->id < 0 || op->id > UINT16_MAX)
-    return at_fail(ATTUNE_INTERNAL, "id of %s is %d; should be 0 to %d", op->name, op->id, UINT16_MAX);
+  if (op->id < 0 || op->id > INT16_MAX)
+    return at_fail(ATTUNE_INTERNAL, "id of %s is %d; should be 0 to %d", op->name, op->id, INT16_MAX);
   if (!op->problem_bytes || op->problem_bytes > AT_PROBLEM_BYTES)
     return at_fail(ATTUNE_INTERNAL, "problem_bytes of %s is %zu; should be 1 to %d", op->name, op->problem_bytes,
                    AT_PROBLEM_BYTES);

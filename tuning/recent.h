@@ -43,6 +43,7 @@ _Static_assert(sizeof(at_recent) == 192, "a recent call is three cache lines");
 
 /* A call may lie in one of AT_RECENT_WAYS neighbours. At a quarter full, nearly all lie in the first. */
 enum { AT_RECENT_SLOTS = 256, AT_RECENT_WAYS = 4, AT_RECENT_THREADS = 1024, AT_RECENT_PROBES = 8 };
+enum { AT_RECENT_GUESSES = 4096 };
 
 typedef struct at_recents {
   at_recent slots[AT_RECENT_SLOTS + AT_RECENT_WAYS - 1];
@@ -50,7 +51,8 @@ typedef struct at_recents {
   struct at_recents *next, *previous; /* under the list's lock */
   unsigned turn;                      /* which neighbour is given up next */
   unsigned place;                     /* in at_recent_threads */
-  uint16_t guesses[4096];             /* by the address of what the caller asked with: where it was found last */
+  /* Where it was found last, in bytes from `slots`: what was asked from an address, a plan that a caller holds. */
+  uint16_t guesses[AT_RECENT_GUESSES];
 } at_recents;
 
 /* Which thread has which. A place belongs to one thread from the time it takes it until it ends, so no other writes
@@ -81,13 +83,28 @@ static inline unsigned at_recent_place(uintptr_t thread) {
 }
 _Static_assert(AT_RECENT_THREADS == 1 << 10, "at_recent_place takes ten bits");
 
+/* The place's recents if it is this thread's, else NULL. */
+static inline at_recents *at_recents_at(unsigned place, uintptr_t thread) {
+  if (AT_UNLIKELY(atomic_load_explicit(&at_recent_threads[place].thread, memory_order_relaxed) != thread)) return NULL;
+  at_recents *mine = at_recent_threads[place].recents;
+  if (!mine) __builtin_unreachable(); /* it is there before the thread's number is */
+  return mine;
+}
+
+/* The calling thread's, if they have the thread's first place, as nearly all have; else NULL. */
+static inline at_recents *at_recents_at_once(void) {
+  const uintptr_t thread = at_thread_number();
+  return at_recents_at(at_recent_place(thread), thread);
+}
+
 /* The calling thread's; NULL: it has none yet. */
 static inline at_recents *at_recents_mine(void) {
   const uintptr_t thread = at_thread_number();
   unsigned place = at_recent_place(thread);
-  for (int i = 0; i < AT_RECENT_PROBES; i++, place = (place + 1) % AT_RECENT_THREADS)
-    if (AT_LIKELY(atomic_load_explicit(&at_recent_threads[place].thread, memory_order_relaxed) == thread))
-      return at_recent_threads[place].recents;
+  for (int i = 0; i < AT_RECENT_PROBES; i++, place = (place + 1) % AT_RECENT_THREADS) {
+    at_recents *mine = at_recents_at(place, thread);
+    if (AT_LIKELY(mine != NULL)) return mine;
+  }
   return NULL;
 }
 
@@ -97,9 +114,21 @@ static inline void at_recent_count(at_recent *recent) {
   atomic_store_explicit(&recent->calls, calls + 1, memory_order_relaxed);
 }
 
-/* Programs ask for the same thing from the same address, mostly: a guess that holds saves the hash. */
+/* Programs ask for the same thing from the same address, mostly: a guess that holds saves the hash. Problems of one
+ * array have guesses of their own side by side, those at the same place of several pages too. */
 static inline uint16_t *at_recent_guess(at_recents *recents, const void *asked) {
-  return &recents->guesses[((uint64_t)(uintptr_t)asked * 0x9E3779B97F4A7C15u) >> 52];
+  const uintptr_t address = (uintptr_t)asked;
+  return &recents->guesses[(address >> 6 ^ address >> 16) % AT_RECENT_GUESSES];
+}
+
+_Static_assert(sizeof(at_recent) * (AT_RECENT_SLOTS + AT_RECENT_WAYS) <= UINT16_MAX, "a guess is any place in slots");
+
+static inline at_recent *at_recent_guessed_at(at_recents *recents, const uint16_t *guess) {
+  return (at_recent *)(void *)((char *)recents->slots + *guess);
+}
+
+static inline void at_recent_set_guess(at_recents *recents, uint16_t *guess, const at_recent *found) {
+  *guess = (uint16_t)((const char *)found - (const char *)recents->slots);
 }
 
 AT_INLINE bool at_recent_is(const at_recent *recent, uint64_t hash, uint64_t tuner, const attune_device *device,
@@ -127,20 +156,22 @@ AT_INLINE uint64_t at_asked_hash(uint64_t tuner, const at_asked *asked) {
   return at_words_hash(&asked->words, asked->use ^ asked->more ^ tuner << 32 ^ rest);
 }
 
-/* The thread's recent call that is just like this one; NULL: none. One that was found lately with a problem at the
- * address `from` is looked at first; else it is one of a few neighbours. All of it in the caller's registers. */
-AT_INLINE at_recent *at_recent_find(uint64_t tuner, const attune_device *device, const void *from,
-                                    const at_asked *asked) {
-  at_recents *mine = at_recents_mine();
-  if (AT_UNLIKELY(!mine)) return NULL;
-  uint16_t *guess = at_recent_guess(mine, from);
-  at_recent *recent = &mine->slots[*guess];
-  if (AT_LIKELY(at_recent_like(recent, recent->hash, tuner, device, asked))) return recent;
+/* The recent call that is just like this one, if it was found lately with a problem at the address `from`; NULL: look on
+ * with at_recent_search. All of it in the caller's registers. */
+AT_INLINE at_recent *at_recent_guessed(at_recents *mine, uint64_t tuner, const attune_device *device, const void *from,
+                                       const at_asked *asked) {
+  at_recent *recent = at_recent_guessed_at(mine, at_recent_guess(mine, from));
+  return AT_LIKELY(at_recent_like(recent, recent->hash, tuner, device, asked)) ? recent : NULL;
+}
+
+/* The same by its hash: it is one of a few neighbours, and the next guess. NULL: none. */
+AT_INLINE at_recent *at_recent_search(at_recents *mine, uint64_t tuner, const attune_device *device, const void *from,
+                                      const at_asked *asked) {
   const uint64_t hash = at_asked_hash(tuner, asked);
-  recent = &mine->slots[at_recent_first(hash)];
+  at_recent *recent = &mine->slots[at_recent_first(hash)];
   for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
     if (at_recent_like(recent, hash, tuner, device, asked)) {
-      *guess = (uint16_t)(recent - mine->slots);
+      at_recent_set_guess(mine, at_recent_guess(mine, from), recent);
       return recent;
     }
   return NULL;
@@ -156,14 +187,38 @@ static inline uint64_t at_recent_plan_hash(const at_plan *plan) {
   return plan->id * 0x9E3779B97F4A7C15u;
 }
 
-/* Counts a run of a plan that a caller holds; `id` is the plan's own number and never comes again. */
+/* The number of the n-th plan that a caller holds. No use has this bit: an operation's number has 15 at most. */
+static inline uint64_t at_recent_plan_id(uint64_t n) {
+  return n | (uint64_t)1 << 62;
+}
+
+static inline uint16_t at_recent_plan_guess(const at_plan *plan) {
+  return (uint16_t)(at_recent_plan_hash(plan) % AT_RECENT_GUESSES);
+}
+
+AT_INLINE bool at_recent_is_plan(const at_recent *recent, const at_plan *plan) {
+  return recent->use == plan->id && atomic_load_explicit(&recent->tuner, memory_order_relaxed) != 0;
+}
+
+/* Counts a run of a plan that a caller holds, if it was found lately; false: it is not counted yet. The plan's own number
+ * never comes again and is no call's use, so it tells the plan alone. */
+AT_INLINE bool at_recent_count_plan_at_once(const at_plan *plan) {
+  at_recents *mine = at_recents_at_once();
+  if (AT_UNLIKELY(!mine)) return false;
+  at_recent *recent = at_recent_guessed_at(mine, &mine->guesses[plan->caller_guess]);
+  if (AT_UNLIKELY(!at_recent_is_plan(recent, plan))) return false;
+  at_recent_count(recent);
+  return true;
+}
+
+/* The same wherever it is. */
 static inline void at_recent_count_plan(const at_plan *plan) {
-  const uint64_t hash = at_recent_plan_hash(plan);
   at_recents *mine = at_recents_mine();
   if (AT_LIKELY(mine != NULL)) {
-    at_recent *recent = &mine->slots[at_recent_first(hash)];
+    at_recent *recent = &mine->slots[at_recent_first(at_recent_plan_hash(plan))];
     for (int i = 0; i < AT_RECENT_WAYS; i++, recent++)
-      if (AT_LIKELY(at_recent_is(recent, hash, plan->tuner, NULL, plan->id))) {
+      if (AT_LIKELY(at_recent_is_plan(recent, plan))) {
+        at_recent_set_guess(mine, &mine->guesses[plan->caller_guess], recent);
         at_recent_count(recent);
         return;
       }

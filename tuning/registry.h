@@ -38,6 +38,12 @@ typedef struct at_implementation {
    * at_jit_get_all, which the cache of kernels keeps. A search calls it so, where it would wait for them one by one
    * otherwise. What fails here fails in prepare too, which says why. */
   void (*prepare_many)(const void *problem, attune_device *device, const at_configuration *configurations, int count);
+  /* Optional, of what has kernels that are compiled at run time: puts those of the configuration into the kernel cache
+   * unless they are there (at_jit_compile); loads nothing, and neither waits for the device nor gives it work, so that it
+   * runs beside what is measured. *made: something was compiled now. `made` NULL: nothing is compiled, and NOT_FOUND says
+   * that prepare would have to. NULL: prepare is quick. Any thread, several at once. */
+  attune_status (*compile)(const void *problem, attune_device *device, const at_configuration *configuration,
+                           bool *made);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch; /* in the stream's order, captures too: on the host by at_host_submit (src/host/host.h) */
   /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
@@ -64,14 +70,14 @@ struct attune_plan {
   const at_op *op;
   size_t workspace_bytes;
   int caller_flags;                 /* the op's, for plans handed to callers */
+  uint16_t caller_guess;            /* likewise: where a thread keeps its guess (recent.h) */
   bool borrowed;                    /* handed to a caller: state belongs to the plan table's plan */
+  uint64_t id;                      /* likewise: a number that never comes again, so that its runs are counted */
   struct at_counted_plan *counted;  /* beyond the plan table's bound: it goes with its last use; NULL: the table's */
   struct attune_plan *next_retired; /* the table's */
   /* Before the plan is destroyed: what was put around it goes (guard.h, plan_overflow.h); NULL: nothing was. */
   void (*release)(struct attune_plan *plan);
-  /* For plans handed to callers, so that their runs are counted: a number that never comes again, the tuner's id and
-   * the plan table's entry. */
-  uint64_t id, tuner;
+  uint64_t tuner; /* for plans handed to callers: its id, and the plan table's entry */
   const struct at_plan_entry *entry;
   void *own; /* the op's, of a plan handed to a caller, with what releases it; NULL: nothing */
   void (*own_release)(void *own);

@@ -51,9 +51,18 @@ typedef struct search {
   double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
   int64_t late_ns;               /* all is later by so much: kernels were waited for */
+  int64_t stage_ns;              /* when the present stage began */
+  double *stage_ms;              /* the result's */
   const attune_decision *known;  /* the winner so far; NULL: none */
   const at_contender *known_one; /* its place in the race; NULL: none */
 } search;
+
+/* A stage is over: what passed since the one before it is its time. */
+static void end_stage(search *s, at_stage stage) {
+  const int64_t now = at_now_ns();
+  s->stage_ms[stage] += (double)(now - s->stage_ns) * 1e-6;
+  s->stage_ns = now;
+}
 
 static int64_t until(const search *s, double fraction) {
   return s->start_ns + s->late_ns + (int64_t)(fraction * (double)(s->deadline_ns - s->start_ns));
@@ -236,8 +245,10 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
       *status = at_race_run(&s->race, longer_until(s));
       s->race.longer = false;
     }
+    end_stage(s, AT_STAGE_RACE);
     if (*status != ATTUNE_OK) return NULL;
     at_contender *winner = verified_winner(s, out, status);
+    end_stage(s, AT_STAGE_VERIFY);
     if (winner != at_race_incumbent(&s->race) || wrong_ones(s) == wrong || pass == WAVES ||
         at_now_ns() >= until(s, WIDEN_UNTIL))
       return winner;
@@ -394,10 +405,13 @@ static attune_status run(search *s, at_search_result *out) {
   double length_ns = s->budget_ns > 0.0 ? s->budget_ns : AUTO_NS + AUTO_CALLS * once_ns;
   if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
   s->deadline_ns = s->start_ns + (int64_t)length_ns;
+  end_stage(s, AT_STAGE_OPEN);
   if (status == ATTUNE_OK) status = screen(s);
+  end_stage(s, AT_STAGE_SCREEN);
   out->decision.complete =
       !any_waiting(s); /* every candidate of every list was looked at; widening has no natural end */
   if (status == ATTUNE_OK) status = widen(s);
+  end_stage(s, AT_STAGE_WIDEN);
   if (status != ATTUNE_OK) return status;
   const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;
@@ -421,7 +435,9 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
               .budget_ns = budget_ns,
               .most_ns = most_ns,
               .known = known,
+              .stage_ms = out->stage_ms,
               .start_ns = at_now_ns()};
+  s.stage_ns = s.start_ns;
   atomic_init(&s.making.done, true);
   s.race.profile = &s.profile;
   s.race.making = &s.making;

@@ -8,13 +8,24 @@
 
 #define AT_MAX_TRIALS 32
 
+/* What the time of a search goes into: operands and the default, quick samples, widening, the race, verification. */
+typedef enum at_stage {
+  AT_STAGE_OPEN,
+  AT_STAGE_SCREEN,
+  AT_STAGE_WIDEN,
+  AT_STAGE_RACE,
+  AT_STAGE_VERIFY,
+  AT_STAGES
+} at_stage;
+
 typedef struct at_search_result {
   attune_decision decision;       /* all but problem, device, source and tuned_at */
   at_trial trials[AT_MAX_TRIALS]; /* the best measured */
   int trial_count;
   char warning[256]; /* for the log: a candidate that was wrong; "" when all is well */
-  bool refuted;      /* the winner known so far, raced again, gains clearly less than it claims */
-  bool broken;       /* it fails, or its numbers are wrong now: it is no evidence any more */
+  double stage_ms[AT_STAGES];
+  bool refuted; /* the winner known so far, raced again, gains clearly less than it claims */
+  bool broken;  /* it fails, or its numbers are wrong now: it is no evidence any more */
 } at_search_result;
 
 /* Races every candidate of every implementation for `problem` for `budget_ns` (0: 420 ms and

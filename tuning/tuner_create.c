@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/settings.h"
+#include "tuning/later.h"
 #include "tuning/recent.h"
 #include "tuning/recording.h"
 #include "tuning/tuners.h"
@@ -119,6 +120,7 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
   t->total_budget_ns = o->total_budget_ms * 1e6;
   t->measure = o->measure;
   atomic_store(&t->mode, (int)(o->mode ? o->mode : settings->mode));
+  atomic_store(&t->compile, (int)settings->compile);
   atomic_store(&t->flushed_ns, at_now_ns());
   pthread_mutex_init(&t->lock, NULL);
   t->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = t};
@@ -159,6 +161,7 @@ void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
   at_message kept;
   at_message_keep(&kept);
+  at_later_forget(t);
   at_tuners_remove(t);
   at_fork_watch_remove(&t->fork);
   at_recent_forget(t->id);
@@ -174,6 +177,14 @@ void attune_tuner_destroy(attune_tuner *t) {
   pthread_mutex_destroy(&t->lock);
   free(t);
   (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+attune_status attune_tuner_set_compile(attune_tuner *t, attune_compile compile) {
+  if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
+  if (compile != ATTUNE_COMPILE_BACKGROUND && compile != ATTUNE_COMPILE_WAIT)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "compile is %d; should be background (1) or wait (2)", (int)compile);
+  atomic_store(&t->compile, (int)compile);
+  return ATTUNE_OK;
 }
 
 attune_status attune_tuner_set_mode(attune_tuner *t, attune_mode mode) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "src/dtype.h"
+#include "src/host/threads.h"
 
 /* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an integer
  * is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be expected to give
@@ -44,17 +45,74 @@ static size_t offset_of(const at_verifier *v, int buffer) {
   return (size_t)((char *)v->set->pointers[0][buffer] - v->set->arena);
 }
 
+/* Everything to host memory. */
 static attune_status fetch(at_verifier *v) {
   const attune_status status = attune_copy(v->set->stream, v->host, v->set->arena, v->set->set_bytes);
   return status == ATTUNE_OK ? attune_stream_synchronize(v->set->stream) : status;
 }
 
+/* What is no buffer, before and behind each. */
+static attune_status fetch_guards(at_verifier *v) {
+  attune_status status = ATTUNE_OK;
+  size_t at = 0;
+  for (int i = 0; i <= v->set->buffer_count && status == ATTUNE_OK; i++) {
+    const size_t end = i < v->set->buffer_count ? offset_of(v, i) : v->set->set_bytes;
+    if (end > at) status = attune_copy(v->set->stream, v->host + at, v->set->arena + at, end - at);
+    if (i < v->set->buffer_count) at = end + v->set->buffers[i].bytes;
+  }
+  return status;
+}
+
+/* The outputs to host memory; nothing else is looked at. */
+static attune_status fetch_outputs(at_verifier *v) {
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++)
+    if (v->set->buffers[i].output)
+      status = attune_copy(v->set->stream, v->host + offset_of(v, i), v->set->pointers[0][i], v->set->buffers[i].bytes);
+  return status == ATTUNE_OK ? attune_stream_synchronize(v->set->stream) : status;
+}
+
+/* ---- large buffers, by all CPUs: nothing is measured meanwhile ---- */
+
+enum { PARTS = 64, PART_LEAST = 1 << 20 };
+
+typedef struct large {
+  const char *from;
+  char *to; /* NULL: hashed */
+  size_t bytes;
+  uint64_t hashes[PARTS];
+} large;
+
+static void do_share(void *arg, const at_team *team) {
+  large *l = arg;
+  for (int part = team->rank; part < PARTS; part += team->size) {
+    const size_t first = l->bytes / PARTS * (size_t)part,
+                 end = part + 1 < PARTS ? l->bytes / PARTS * (size_t)(part + 1) : l->bytes;
+    if (l->to)
+      memcpy(l->to + first, l->from + first, end - first);
+    else
+      l->hashes[part] = XXH3_64bits(l->from + first, end - first);
+  }
+}
+
+static void do_large(large *l) {
+  at_parallel(l->bytes < PART_LEAST ? 1 : at_cpu_count(), do_share, l);
+}
+
+static void copy_large(void *to, const void *from, size_t bytes) {
+  large l = {.from = from, .to = to, .bytes = bytes};
+  do_large(&l);
+}
+
 /* Of the inputs that are no outputs, or of the outputs. */
 static uint64_t hash_buffers(const at_verifier *v, bool outputs) {
   uint64_t hash = 0;
-  for (int i = 0; i < v->set->buffer_count; i++)
-    if (v->set->buffers[i].output == outputs)
-      hash = XXH3_64bits_withSeed(v->host + offset_of(v, i), v->set->buffers[i].bytes, hash);
+  for (int i = 0; i < v->set->buffer_count; i++) {
+    large l = {.from = v->host + offset_of(v, i), .bytes = v->set->buffers[i].bytes};
+    if (v->set->buffers[i].output != outputs) continue;
+    do_large(&l);
+    hash = XXH3_64bits_withSeed(l.hashes, sizeof l.hashes, hash);
+  }
   return hash;
 }
 
@@ -79,7 +137,7 @@ static attune_status keep_outputs(at_verifier *v) {
     if (!buffer->input) continue;
     v->pristine[i] = at_alloc_large(buffer->bytes);
     if (!v->pristine[i]) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify an in-place problem");
-    memcpy(v->pristine[i], v->outputs.bytes[i], buffer->bytes);
+    copy_large(v->pristine[i], v->outputs.bytes[i], buffer->bytes);
   }
   return ATTUNE_OK;
 }
@@ -157,7 +215,13 @@ static attune_status poison(at_verifier *v, int i, turn which) {
   return attune_fill(v->set->stream, v->set->pointers[0][i], v->outputs.poison[i], buffer->bytes);
 }
 
-/* Poisons each output, or restores it where it is an input too; runs the plan; fetches everything. */
+/* Large operands come back once, after all launches: bringing them takes longer than all else. */
+static bool are_large(const at_verifier *v) {
+  return v->set->set_bytes > (size_t)16 << 20;
+}
+
+/* Poisons each output, or restores it where it is an input too; runs the plan; fetches all that may have changed, of large
+ * operands not the inputs. */
 static attune_status run(at_verifier *v, const at_plan *plan, turn which) {
   uint64_t operands[AT_OPERANDS_BYTES / 8];
   attune_status status = v->damaged ? renew(v) : ATTUNE_OK;
@@ -170,7 +234,9 @@ static attune_status run(at_verifier *v, const at_plan *plan, turn which) {
   }
   v->op->bind(v->problem, v->set->pointers[0], which == TURN_USUAL ? v->set->usual : v->other, operands);
   if (status == ATTUNE_OK) status = plan->launch(plan, operands, v->set->stream);
-  return status == ATTUNE_OK ? fetch(v) : status;
+  if (status == ATTUNE_OK) status = are_large(v) ? fetch_guards(v) : fetch(v);
+  if (status == ATTUNE_OK && are_large(v)) status = fetch_outputs(v);
+  return status;
 }
 
 static attune_status wrong(const at_plan *plan, const char *what) {
@@ -186,18 +252,32 @@ static attune_status wrong_result(const at_verifier *v, const at_plan *plan, tur
   return wrong(plan, words);
 }
 
+/* What the latest launch did beside its outputs. */
+static attune_status check_damage(at_verifier *v, const at_plan *plan, bool inputs) {
+  const bool guards = guards_unchanged(v);
+  v->damaged = !guards || (inputs && hash_buffers(v, false) != v->input_hash);
+  if (!v->damaged) return ATTUNE_OK;
+  return wrong(plan, guards ? "changes its inputs" : "writes outside its operands");
+}
+
 /* One launch on ordinary data, all of it compared; *max_error grows to its error. */
 static attune_status check_turn(at_verifier *v, const at_plan *plan, turn which, double *max_error) {
   double error = (double)INFINITY;
   attune_status status = run(v, plan, which);
-  v->damaged = status != ATTUNE_OK || !guards_unchanged(v) || hash_buffers(v, false) != v->input_hash;
-  if (status == ATTUNE_OK && v->damaged)
-    status = wrong(plan, guards_unchanged(v) ? "changes its inputs" : "writes outside its operands");
+  v->damaged = status != ATTUNE_OK;
+  if (status == ATTUNE_OK) status = check_damage(v, plan, !are_large(v));
   if (status == ATTUNE_OK)
     status =
         v->op->reference_compare(v->reference, which == TURN_USUAL ? v->set->usual : v->other, &v->outputs, &error);
   if (!(error <= *max_error)) *max_error = error;
   return status == ATTUNE_OK && !(error <= 1.0) ? wrong_result(v, plan, which) : status;
+}
+
+/* Of large operands, after the last launch. */
+static attune_status check_inputs(at_verifier *v, const at_plan *plan) {
+  const attune_status status = fetch(v);
+  v->damaged = status != ATTUNE_OK;
+  return status == ATTUNE_OK ? check_damage(v, plan, true) : status;
 }
 
 static attune_status check_bits(at_verifier *v, const at_plan *plan) {
@@ -218,13 +298,17 @@ static bool needs_other_turn(const at_verifier *v) {
   return integers || v->set->scalar_count > 0;
 }
 
-/* The results on ordinary data. */
+/* The results on ordinary data. That it changes its inputs is told first: it may be why they are wrong. */
 static attune_status check_numbers(at_verifier *v, const at_plan *plan, double *max_error) {
   *max_error = 0.0;
   attune_status status = check_turn(v, plan, TURN_USUAL, max_error);
   if (status == ATTUNE_OK && v->op->deterministic(v->problem)) status = check_bits(v, plan);
   if (status == ATTUNE_OK && needs_other_turn(v)) status = check_turn(v, plan, TURN_OTHER, max_error);
-  return status;
+  if (!are_large(v) || v->damaged) return status;
+  const attune_status inputs = check_inputs(v, plan);
+  if (inputs == ATTUNE_OK) return status;
+  *max_error = (double)INFINITY;
+  return inputs;
 }
 
 /* ---- special values ---- */
@@ -246,7 +330,7 @@ static attune_status put_buffer(at_verifier *v, int which, int i) {
   if (!buffer->output && v->contents[i] == contents) return ATTUNE_OK;
   const void *from = buffer->output ? (const void *)v->pristine[i] : v->host + offset_of(v, i);
   if (contents) {
-    memcpy(v->planted, from, buffer->bytes);
+    copy_large(v->planted, from, buffer->bytes);
     v->op->special_plant(v->problem, which, i, v->planted);
     from = v->planted;
   }
@@ -255,15 +339,6 @@ static attune_status put_buffer(at_verifier *v, int which, int i) {
   if (status == ATTUNE_OK && contents)
     status = attune_stream_synchronize(v->set->stream); /* v->planted is free again */
   return status;
-}
-
-/* The outputs to host memory; nothing else is looked at. */
-static attune_status fetch_outputs(at_verifier *v) {
-  attune_status status = ATTUNE_OK;
-  for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++)
-    if (v->set->buffers[i].output)
-      status = attune_copy(v->set->stream, v->host + offset_of(v, i), v->set->pointers[0][i], v->set->buffers[i].bytes);
-  return status == ATTUNE_OK ? attune_stream_synchronize(v->set->stream) : status;
 }
 
 /* One launch with special values; *lost is what the plan breaks. */

@@ -40,6 +40,26 @@ attune_status at_plan_of_decision(const at_op *op, const void *problem, attune_d
   return status;
 }
 
+static bool runs_at_once(const at_implementation *implementation, const void *problem, attune_device *device,
+                         const at_configuration *configuration) {
+  return !implementation->compile || implementation->compile(problem, device, configuration, NULL) == ATTUNE_OK;
+}
+
+bool at_compiles_first(const at_op *op, const void *problem, attune_device *device, const attune_decision *decision) {
+  at_configuration configuration;
+  const at_implementation *implementation = at_registry_find(op, decision->implementation, device),
+                          *base = at_registry_default(op, problem, device);
+  if (!implementation || !implementation->compile || !base) return false; /* as most are */
+  at_message kept;
+  at_message_keep(&kept);
+  const bool first = at_copy_text(configuration.text, sizeof configuration.text, decision->configuration) &&
+                     !runs_at_once(implementation, problem, device, &configuration) &&
+                     base->configurations(problem, device, &configuration, 1) == 1 &&
+                     runs_at_once(base, problem, device, &configuration);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  return first;
+}
+
 /* --- the winners of one key that hold here --- */
 
 typedef struct held {
@@ -112,12 +132,16 @@ bool at_winner_is_first(at_store *store, const at_op *op, const void *problem, a
   return is;
 }
 
-/* The first whose plan can be made. */
+/* The first whose plan can be made; *uncompiled (NULL: that is waited for) instead of one that would take long. */
 static attune_status first_usable(const at_op *op, const void *problem, attune_device *device, const holding *h,
-                                  held *out, at_plan **plan) {
+                                  held *out, at_plan **plan, bool *uncompiled) {
   attune_status status = ATTUNE_NOT_FOUND;
   for (int i = 0; i < h->count; i++) {
     *out = h->winners[i];
+    if (uncompiled && at_compiles_first(op, problem, device, &out->decision)) {
+      *uncompiled = true;
+      return ATTUNE_NOT_FOUND;
+    }
     if (at_plan_of_decision(op, problem, device, &out->decision, plan) == ATTUNE_OK) return ATTUNE_OK;
     status = ATTUNE_UNSUPPORTED;
   }
@@ -125,7 +149,7 @@ static attune_status first_usable(const at_op *op, const void *problem, attune_d
 }
 
 static attune_status find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                                 seeking *s, at_plan **plan) {
+                                 seeking *s, at_plan **plan, bool *uncompiled) {
   held *out = &s->found;
   const char *fingerprint = NULL;
   attune_status status = at_decision_begin(tuner, op, problem, device, &s->key);
@@ -140,10 +164,11 @@ static attune_status find_winner(attune_tuner *tuner, const at_op *op, const voi
     holding h;
     if (find_holding(layers[i].store, op, problem, device, fingerprint, &s->key, &h) == ATTUNE_BUSY)
       status = ATTUNE_BUSY;
-    const attune_status found = first_usable(op, problem, device, &h, out, plan);
+    const attune_status found = first_usable(op, problem, device, &h, out, plan, uncompiled);
     free(h.winners);
     out->decision.source = layers[i].source;
     if (found == ATTUNE_OK) return ATTUNE_OK;
+    if (uncompiled && *uncompiled) return ATTUNE_NOT_FOUND;
     if (found == ATTUNE_UNSUPPORTED) status = ATTUNE_UNSUPPORTED;
   }
   return status;
@@ -151,10 +176,15 @@ static attune_status find_winner(attune_tuner *tuner, const at_op *op, const voi
 
 attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                              attune_decision *out, at_plan **plan) {
+  return at_find_ready_winner(tuner, op, problem, device, out, plan, NULL);
+}
+
+attune_status at_find_ready_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                                   attune_decision *out, at_plan **plan, bool *uncompiled) {
   seeking *s = malloc(sizeof *s);
   at_plan *made = NULL;
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
-  const attune_status status = find_winner(tuner, op, problem, device, s, &made);
+  const attune_status status = find_winner(tuner, op, problem, device, s, &made, uncompiled);
   if (status == ATTUNE_OK) *out = s->found.decision;
   free(s);
   if (plan && status == ATTUNE_OK)
@@ -169,7 +199,7 @@ attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *
   seeking *s = malloc(sizeof *s);
   at_plan *made = NULL;
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stored winner");
-  const attune_status status = find_winner(tuner, op, problem, device, s, &made);
+  const attune_status status = find_winner(tuner, op, problem, device, s, &made, NULL);
   at_plan_destroy(made);
   if (status == ATTUNE_OK) {
     *out = s->found.decision;
@@ -194,7 +224,7 @@ void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, 
   doubt_here(tuner, op, problem, device, winner, why);
   seeking *s = malloc(sizeof *s);
   attune_decision *found = s ? &s->found.decision : NULL;
-  const bool is = s && find_winner(tuner, op, problem, device, s, &plan) == ATTUNE_OK &&
+  const bool is = s && find_winner(tuner, op, problem, device, s, &plan, NULL) == ATTUNE_OK &&
                   found->source == ATTUNE_SOURCE_STORED && found->tuned_at == winner->tuned_at &&
                   strcmp(found->configuration, winner->configuration) == 0;
   at_plan_destroy(plan);

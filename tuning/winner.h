@@ -11,6 +11,14 @@
 attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                              attune_decision *out, at_plan **plan);
 
+/* The same for a call that should not wait: a winner whose kernels must be compiled first, where the default can run at
+ * once, is NOT_FOUND, and *uncompiled is set. */
+attune_status at_find_ready_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
+                                   attune_decision *out, at_plan **plan, bool *uncompiled);
+
+/* Must kernels of what a decision names be compiled first, while the default can run at once? */
+bool at_compiles_first(const at_op *op, const void *problem, attune_device *device, const attune_decision *decision);
+
 /* The same without a plan, and out->changed says what the winner was compared with that is another here. Opens whatever
  * an implementation of the op depends on. */
 attune_status at_weigh_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,

@@ -5,11 +5,13 @@
 
 #include <attune/bench.h>
 #include <attune/check.h>
+#include <attune/collectives.h>
 #include <attune/details.h>
 #include <attune/device.h>
 #include <attune/elementwise.h>
 #include <attune/elementwise_cuda.h>
 #include <attune/evaluation.h>
+#include <attune/file.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
 #include <attune/memory.h>
@@ -25,6 +27,7 @@
 #include <attune/trace.h>
 #include <attune/tuner.h>
 #include <attune/types.h>
+#include <attune/warm.h>
 #include <attune/workload.h>
 
 #endif

@@ -13,11 +13,13 @@
  * for a CUDA device.
  *
  * The environment variable ATTUNE_ALLOC and attune_memory_configure take "key:value,key:value". The keys:
- * - backend: caching, or none: every call goes to the device, for memory checkers. Default caching.
+ * - backend: caching (or native, PyTorch's word for it), or none: every call goes to the device, for memory checkers.
+ *   Default caching.
  * - expandable_segments: true: segments grow and shrink in place in reserved addresses, so that little is lost to gaps.
  *   Default true where the device has virtual memory.
- * - max_split_size_mb: blocks of this size and above are never split. Default: no such size.
- * - max_non_split_rounding_mb: how much larger than a request such a block may be. Default 20.
+ * - max_split_size_mb: blocks of this size, above 20, and larger ones are never split. Default: no such size.
+ * - max_non_split_rounding_mb: how much larger than a request such a block may be: a number above 20. Default 20, which is
+ *   had by leaving the key out.
  * - large_segment_size_mb: what is taken from the device for a request of 1 to 10 MB, 2 or more. Default 20. Without expandable
  *   segments, a stream that holds more than 8 times as much takes an eighth of what it holds at a time, at most 64 MB,
  *   if the device has that much.
@@ -31,7 +33,10 @@
  * - poison: true: freed memory is filled with 0xfa and, on the host, checked when it is used again. Default false.
  * - nvtx: true: tools that know NVTX's memory extension are told of segments and of what the program holds in them, so
  *   that compute-sanitizer finds a use after free inside the cache. Segments are then plain ones, every call takes the
- *   slow path, a free waits for its stream, and poison must be off. CUDA only. Default false. */
+ *   slow path, a free waits for its stream, and poison must be off. CUDA only: on the host, where no tool listens,
+ *   ATTUNE_ALLOC changes nothing by it and attune_memory_configure fails with UNSUPPORTED. Default false.
+ *
+ * A value that is out of its range is INVALID_ARGUMENT; the message names the key, the value and the range. */
 #ifndef ATTUNE_MEMORY_H
 #define ATTUNE_MEMORY_H
 
@@ -66,9 +71,11 @@ ATTUNE_API attune_status attune_record_use(void *pointer, attune_stream *stream)
  * (what was asked, rounded up) into *out_bytes; either may be NULL. Errors: as attune_free. Any thread. */
 ATTUNE_API attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes);
 
-/* Copies `bytes` from `source` to `destination` in stream order; either may be host or device memory of the stream's
- * device; the ranges must not overlap. Pageable host memory may make the call wait. Errors: INVALID_ARGUMENT,
- * DEVICE_ERROR. */
+/* Copies `bytes` from `source` to `destination` in stream order. On a stream of a GPU either may be memory of the host or
+ * of any GPU of the process; the stream is best one of a GPU that has one of the two. Memory of two GPUs goes directly
+ * where they are peers (attune_device_enable_peer), else by way of the host; what other streams do with it must be ordered
+ * by events. In a capture the two must be peers. On a stream of the host both are memory of the host. The ranges must not
+ * overlap. Pageable host memory may make the call wait. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
 
 /* Sets `bytes` bytes at `destination` to `value` (0-255) in stream order. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */

@@ -100,6 +100,20 @@ ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode 
 /* The current mode; 0 for NULL. Any thread. */
 ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
 
+/* What a call in mode cached or record does whose winner has kernels that are not compiled yet. background: the default
+ * runs at once, and the kernels are compiled on a thread of low priority; then the winner takes the default's place, for
+ * the calls from then on. wait: the call waits for the compiler, tens to hundreds of milliseconds. Calls in a capture, the
+ * making of plans (plan.h), and those whose default must be compiled too always wait: they keep what they get. What is in
+ * the kernel cache is loaded at once in either case: `attune warm` (warm.h) puts it there. */
+typedef enum attune_compile { ATTUNE_COMPILE_BACKGROUND = 1, ATTUNE_COMPILE_WAIT = 2 } attune_compile;
+
+/* Changes that, from now on. It is ATTUNE_COMPILE's, else background. Errors: INVALID_ARGUMENT. Any thread. */
+ATTUNE_API attune_status attune_tuner_set_compile(attune_tuner *tuner, attune_compile compile);
+
+/* How many problems run their default until a winner's kernels are compiled; with `wait` it returns when there are none. A
+ * child of fork compiles none. 0 for NULL. Any thread; waiting not in capture. */
+ATTUNE_API size_t attune_tuner_compiling(const attune_tuner *tuner, int wait);
+
 /* Where a choice comes from. */
 typedef enum attune_source {
   ATTUNE_SOURCE_DEFAULT = 1,   /* the vendor default: nothing is known */

@@ -86,10 +86,13 @@ bool at_cuda_supports(const at_cuda_problem *p, const at_cuda_choice *c, int cap
 }
 
 int at_cuda_candidates(const at_cuda_problem *p, int capability, at_cuda_choice *out, int max) {
-  static const uint8_t order[] = {AT_FORM_VECTOR, AT_FORM_ROWS, AT_FORM_BULK, AT_FORM_TRANSPOSE, AT_FORM_STRIDED};
+  static const uint8_t many[] = {AT_FORM_VECTOR, AT_FORM_ROWS, AT_FORM_BULK, AT_FORM_TRANSPOSE, AT_FORM_STRIDED},
+                       few[] = {AT_FORM_VECTOR, AT_FORM_ROWS, AT_FORM_STRIDED, AT_FORM_TRANSPOSE};
+  const uint8_t *order = at_cuda_is_small(p) ? few : many;
+  const size_t forms = at_cuda_is_small(p) ? AT_COUNT(few) : AT_COUNT(many);
   at_cuda_choice some[64];
   int count = 0;
-  for (size_t f = 0; f < AT_COUNT(order); f++) {
+  for (size_t f = 0; f < forms; f++) {
     const int found = at_cuda_form_of(order[f])->candidates(p, some, (int)AT_COUNT(some));
     for (int i = 0; i < found && count < max; i++)
       if (at_cuda_supports(p, &some[i], capability)) out[count++] = some[i];

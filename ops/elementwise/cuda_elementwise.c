@@ -10,7 +10,7 @@
 #include "src/random/generator.h"
 #include "tuning/registry.h"
 
-#define VERSION 1
+#define VERSION 2
 enum { MOST_CHOICES = 64 };
 
 typedef struct cuda_plan {
@@ -171,6 +171,28 @@ static void prepare_many(const void *problem, attune_device *device, const at_co
   free(requests);
 }
 
+static attune_status compile(const void *problem, attune_device *device, const at_configuration *configuration,
+                             bool *made) {
+  at_expression *expression = NULL;
+  at_cuda_problem cuda;
+  at_cuda_choice choice;
+  char *text = NULL;
+  if (made) *made = false;
+  if (!at_cuda_choice_parse(&choice, configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; no kernel of elementwise is made so", configuration->text);
+  attune_status status = at_elementwise_expression(&expression, at_elementwise_of(problem));
+  if (status != ATTUNE_OK) return status;
+  problem_of(&cuda, at_elementwise_of(problem), expression, NULL, 0);
+  status = at_cuda_generate(&text, &cuda, &choice);
+  if (status == ATTUNE_OK) {
+    const at_kernel_source source = at_cuda_source(&cuda, text);
+    status = at_jit_compile(device, &source, made);
+  }
+  free(text);
+  at_expression_destroy(expression);
+  return status;
+}
+
 /* ---- launches ---- */
 
 static attune_status bind_random(at_cuda_launch *launch, const at_elementwise *p, const at_elementwise_operands *o,
@@ -258,6 +280,7 @@ const at_implementation at_elementwise_cuda_kernel = {
     .configurations = configurations,
     .prepare = prepare,
     .prepare_many = prepare_many,
+    .compile = compile,
     .launch = launch,
     .destroy = destroy,
     .depends = depends,

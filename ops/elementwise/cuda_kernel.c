@@ -162,6 +162,7 @@ attune_status at_cuda_plan(at_cuda_launch *out, const at_cuda_problem *p, const 
     return at_fail(ATTUNE_UNSUPPORTED, "the operands are too large for this form of the kernel");
   out->config.grid[0] = (unsigned)grid;
   out->config.block[0] = c->block;
+  out->config.dependent = true; /* at_begin and at_wait of device.cuh */
   return ATTUNE_OK;
 }
 

@@ -47,6 +47,11 @@ bool at_cuda_moves(const at_cuda_problem *p, int k); /* some stride is not 0 */
  * address and its other strides go. */
 bool at_cuda_aligned(const at_cuda_problem *p, int k, int dimension, int width);
 
+/* So few elements that a launch's time is that of one thread: as many threads as possible, each with little to do. */
+static inline bool at_cuda_is_small(const at_cuda_problem *p) {
+  return p->layout.count <= 1 << 16;
+}
+
 /* n / d by multiplication, as device.cuh has it: for n < 2^31, and for n < 2^63 (two words). */
 uint64_t at_cuda_divider(uint64_t d);
 void at_cuda_long_divider(uint64_t out[2], uint64_t d);
@@ -57,9 +62,10 @@ attune_status at_generate_element(at_writer *s, const at_cuda_problem *p);
 bool at_generate_slots(at_cuda_launch *out, const at_expression *e);
 
 /* generate_draws.c: what the expression draws for an element, members r of at_in. For N elements that follow each other
- * as arrays r, from the text of the first one's number, and from these into x; or for the one element whose number x has. */
+ * as arrays r, from the text of the first one's number (`first`: of the first of all, where N is a multiple of 4), and from these
+ * into x; or for the one element whose number x has. */
 void at_generate_draw_members(at_writer *s, const at_expression *e);
-void at_generate_draw_row(at_writer *s, const at_expression *e, const char *element);
+void at_generate_draw_row(at_writer *s, const at_expression *e, const char *element, const char *first);
 void at_generate_draw_take(at_writer *s, const at_expression *e);
 void at_generate_draw_one(at_writer *s, const at_expression *e, const char *x);
 /* rand() < bound without the number; false: `node` is nothing of the kind. */

@@ -455,6 +455,19 @@ template <class D> AT_INLINE typename D::value at_scalar_value(const at_scalar &
     return at_decode<D>(s.w[0]);
 }
 
+/* A kernel may be started before the one in front of it in the stream is done. First of all it lets the next one start;
+ * what needs no memory it does then; and every thread waits before it touches memory, or ends. */
+AT_INLINE void at_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+AT_INLINE void at_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* n / d without a division: for n < 2^31 with the first, n < 2^63 with the second. */
 struct at_divider {
   at_u32 factor, shift;

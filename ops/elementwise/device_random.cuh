@@ -21,11 +21,12 @@ template <bool NORMAL> AT_INLINE void at_draw_block(at_u32 *out, const at_draws 
   }
 }
 
-/* Of N elements in a row from `element` on. Blocks begin at multiples of 4, elements as a rule too. */
+/* Of N elements in a row from `element` on. Blocks begin at multiples of 4, elements as a rule too; `skip` says how far
+ * behind one they begin. */
 template <bool NORMAL, int N>
-AT_INLINE void at_draw_row(at_u32 (&out)[N], const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element) {
+AT_INLINE void at_draw_row(at_u32 (&out)[N], const at_draws &d, at_u64 blocks, at_u64 draw, at_u64 element,
+                           at_u32 skip) {
   constexpr int whole = (N + 3) / 4;
-  const at_u32 skip = (at_u32)element & 3u;
   const at_u64 first = draw * blocks + element / 4u;
   at_u32 all[4 * whole + 4] = {};
 #pragma unroll

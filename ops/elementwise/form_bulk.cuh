@@ -46,6 +46,8 @@ AT_INLINE void at_start(const at_arguments &a, at_u64 tile, at_stage &stage, at_
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   __shared__ at_stage stages[LOADS];
   __shared__ at_u64 full[LOADS];
+  at_begin();
+  at_wait();
   at_once once;
   at_prepare(a, once);
   at_still still;

@@ -144,7 +144,7 @@ static void add_finish(at_writer *s, const at_cuda_problem *p) {
     (void)at_append(element, sizeof element, &at, "a.p%d + (at_i64)column", number);
     if (!is_kept(p, at_cuda_tensor_count(p) + number))
       (void)at_append(element, sizeof element, &at, " + at.p%d", number);
-    at_generate_draw_row(s, p->expression, element);
+    at_generate_draw_row(s, p->expression, element, element);
   }
   at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
@@ -201,11 +201,18 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
       {.bytes = 4, .loads = 4, .block = 256},  {.bytes = 16, .loads = 4, .block = 128, .store = 1},
       {.bytes = 2, .loads = 8, .block = 256},  {.bytes = 1, .loads = 8, .block = 256},
   };
+  static const at_cuda_choice few[AT_COUNT(best)] = {
+      {.bytes = 4, .loads = 1, .block = 128},  {.bytes = 8, .loads = 1, .block = 128},
+      {.bytes = 16, .loads = 1, .block = 128}, {.bytes = 16, .loads = 1, .block = 256},
+      {.bytes = 4, .loads = 1, .block = 256},  {.bytes = 4, .loads = 1, .block = 64},
+      {.bytes = 2, .loads = 1, .block = 128},  {.bytes = 1, .loads = 1, .block = 128},
+  };
+  const bool small = at_cuda_is_small(p);
   int count = 0;
   if (p->layout.dims < 2) return 0;
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
-    if (best[i].bytes < 4 && count > 0) break;
-    out[count] = best[i];
+    if (!small && best[i].bytes < 4 && count > 0) break;
+    out[count] = small ? few[i] : best[i];
     out[count].form = AT_FORM_ROWS;
     if (supports(p, &out[count])) count++;
   }

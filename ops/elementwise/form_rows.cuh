@@ -29,12 +29,14 @@ AT_INLINE void at_place(const at_arguments &a, const at_once &once, at_u32 row, 
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
-  at_once once;
-  at_prepare(a, once);
+  at_begin();
   const at_u32 shift = (at_u32)a.shift, step = BLOCK >> shift;
   const at_u32 band = at_divide(blockIdx.x, a.by_tiles), tile = blockIdx.x - band * (at_u32)a.tiles;
   const at_u32 lane = threadIdx.x & ((1u << shift) - 1u), row = band * (step * LOADS) + (threadIdx.x >> shift);
   const at_u32 column = (tile << shift | lane) * VECTOR, columns = (at_u32)a.columns;
+  at_wait();
+  at_once once;
+  at_prepare(a, once);
   if (row >= (at_u32)a.rows) return;
   if (column + VECTOR <= columns) {
     at_place<VECTOR>(a, once, row, step, column);

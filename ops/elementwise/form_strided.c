@@ -84,8 +84,9 @@ static void functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choi
                       : "typedef at_u32 at_number;\ntypedef int at_offset;\n");
   add_locate(s, p);
   at_write(s, "struct at_batch {\n  at_offsets at;\n  at_in x;\n};\n"
-              "AT_INLINE void at_fetch(const at_arguments &a, at_number n, at_batch &batch) {\n"
-              "  at_locate(a, n, batch.at);\n");
+              "AT_INLINE void at_find(const at_arguments &a, at_number n, at_batch &batch) {\n"
+              "  at_locate(a, n, batch.at);\n}\n"
+              "AT_INLINE void at_fetch(const at_arguments &a, at_batch &batch) {\n");
   for (int k = outputs; k < count; k++) {
     const at_cuda_operand o = at_cuda_operand_of(p, k);
     if (o.letter == 'p')
@@ -113,10 +114,12 @@ static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   static const at_cuda_choice best[] = {
       {.loads = 4, .block = 128}, {.loads = 1, .block = 256}, {.loads = 8, .block = 128}};
-  const bool wide = !is_small(p);
+  static const at_cuda_choice few[AT_COUNT(best)] = {
+      {.loads = 1, .block = 128}, {.loads = 1, .block = 256}, {.loads = 1, .block = 64}};
+  const bool wide = !is_small(p), small = at_cuda_is_small(p);
   int count = 0;
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
-    out[count] = best[i];
+    out[count] = small ? few[i] : best[i];
     out[count].form = AT_FORM_STRIDED;
     out[count++].wide = wide;
   }

@@ -260,12 +260,16 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
       {.bytes = 16, .tile = 64, .block = 128}, {.bytes = 16, .tile = 64, .block = 64},
       {.bytes = 16, .tile = 64, .block = 32},  {.bytes = 16, .tile = 32, .block = 256},
       {.bytes = 8, .tile = 32, .block = 256},  {.bytes = 4, .tile = 32, .block = 128},
+      {.bytes = 8, .tile = 32, .block = 128},  {.bytes = 4, .tile = 32, .block = 256},
       {.bytes = 2, .tile = 64, .block = 256},  {.bytes = 2, .tile = 32, .block = 64},
       {.bytes = 1, .tile = 64, .block = 256},  {.bytes = 1, .tile = 32, .block = 128},
   };
+  const int rows = row_dimension(p);
   int count = 0;
-  if (row_dimension(p) == 0) return 0;
+  if (rows == 0) return 0;
+  const int64_t side = p->layout.sizes[0] < p->layout.sizes[rows] ? p->layout.sizes[0] : p->layout.sizes[rows];
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
+    if (best[i].tile > 32 && (at_cuda_is_small(p) || side < best[i].tile)) continue; /* few blocks, or no whole tile */
     if (best[i].bytes < 4 && count > 0 && out[0].bytes > best[i].bytes) break;
     out[count] = best[i];
     out[count].form = AT_FORM_TRANSPOSE;

@@ -8,13 +8,15 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   __shared__ at_turned turned;
-  at_once once;
-  at_prepare(a, once);
+  at_begin();
   const at_u32 rest = at_divide(blockIdx.x, a.by_across), across = blockIdx.x - rest * (at_u32)a.across;
   const at_u32 batch_number = at_divide(rest, a.by_down), down = rest - batch_number * (at_u32)a.down;
   const at_u32 column0 = across * TILE, row0 = down * TILE;
   at_origin origin;
   at_locate(a, batch_number, origin);
+  at_wait();
+  at_once once;
+  at_prepare(a, once);
   if (column0 + TILE <= (at_u32)a.columns && row0 + TILE <= (at_u32)a.rows) {
     at_lines lines[PIECES / BLOCK];
     at_batch<VECTOR> batch[UNITS / BLOCK][GROUP];

@@ -48,10 +48,11 @@ void at_contiguous_finish(at_writer *s, const at_cuda_problem *p) {
   for (int k = 0; k < outputs; k++) at_write(s, "  %s y%d[N];\n", at_cuda_value((attune_dtype)p->outputs[k]), k);
   const int number = at_contiguous_number(p);
   if (number >= 0) {
-    char element[48] = "";
-    size_t at = 0;
+    char element[48] = "", first[48] = "";
+    size_t at = 0, first_at = 0;
     (void)at_append(element, sizeof element, &at, "a.p%d + (at_i64)element", number);
-    at_generate_draw_row(s, p->expression, element);
+    (void)at_append(first, sizeof first, &first_at, "a.p%d + (at_i64)a.head", number);
+    at_generate_draw_row(s, p->expression, element, first);
   }
   at_write(s, "#pragma unroll\n  for (int k = 0; k < N; k++) {\n    at_in x;\n    at_out y;\n");
   for (int k = outputs; k < p->layout.operand_count; k++) {
@@ -136,6 +137,27 @@ static bool is_heavy(const at_cuda_problem *p) {
   return false;
 }
 
+/* Adds choices of a list that the problem can be computed with. */
+static int take(const at_cuda_problem *p, const at_cuda_choice *list, size_t length, at_cuda_choice *out, int max) {
+  int count = 0;
+  for (size_t i = 0; i < length && count < max; i++) {
+    out[count] = list[i];
+    out[count].form = AT_FORM_VECTOR;
+    if (at_contiguous_supports(p, &out[count])) count++;
+  }
+  return count;
+}
+
+static int few(const at_cuda_problem *p, at_cuda_choice *out, int max) {
+  static const at_cuda_choice best[] = {
+      {.bytes = 4, .loads = 1, .block = 128},  {.bytes = 8, .loads = 1, .block = 128},
+      {.bytes = 16, .loads = 1, .block = 128}, {.bytes = 16, .loads = 1, .block = 256},
+      {.bytes = 4, .loads = 1, .block = 256},  {.bytes = 4, .loads = 1, .block = 64},
+      {.bytes = 2, .loads = 1, .block = 128},  {.bytes = 1, .loads = 1, .block = 128},
+  };
+  return take(p, best, AT_COUNT(best), out, max);
+}
+
 /* By the sweep on an H200 (bench/results/h200-elementwise-sweep.md): each was once within 1 % of the best. The last two are
  * for operands that are aligned no better. */
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
@@ -153,12 +175,11 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   };
   const int first = p->layout.count > 1 << 20 && is_heavy(p) ? 1 : 0;
   int count = 0;
+  if (at_cuda_is_small(p)) return few(p, out, max);
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
     const size_t k = i > 1 ? i : i == 0 ? (size_t)first : (size_t)(1 - first);
     if (best[k].bytes < 4 && count > 0) break;
-    out[count] = best[k];
-    out[count].form = AT_FORM_VECTOR;
-    if (at_contiguous_supports(p, &out[count])) count++;
+    count += take(p, &best[k], 1, out + count, 1);
   }
   return count;
 }

@@ -2,6 +2,12 @@
 /* form_vector.cuh: all tensors contiguous, or one element. A block takes tiles of LOADS vectors a thread, whose loads are
  * all in flight before the first is used. The first block also does what is left before and after the vectors. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
+  at_begin();
+#if !PERSISTENT
+  const at_u64 first = (at_u64)blockIdx.x * (BLOCK * LOADS), vector = first + threadIdx.x;
+  const bool whole = first + BLOCK * LOADS <= a.vectors;
+#endif
+  at_wait();
   at_once once;
   at_prepare(a, once);
   at_still still;
@@ -10,20 +16,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
 #pragma unroll 1
   for (at_u64 first = (at_u64)blockIdx.x * (BLOCK * LOADS); first < a.vectors;
        first += (at_u64)gridDim.x * (BLOCK * LOADS)) {
+    const at_u64 vector = first + threadIdx.x;
+    const bool whole = first + BLOCK * LOADS <= a.vectors;
 #else
-  const at_u64 first = (at_u64)blockIdx.x * (BLOCK * LOADS);
   {
 #endif
-    if (first + BLOCK * LOADS <= a.vectors) {
+    if (whole) {
       at_batch<VECTOR> batch[LOADS];
 #pragma unroll
-      for (int l = 0; l < LOADS; l++) at_fetch(a, a.head + (first + l * BLOCK + threadIdx.x) * VECTOR, batch[l]);
+      for (int l = 0; l < LOADS; l++) at_fetch(a, a.head + (vector + l * BLOCK) * VECTOR, batch[l]);
 #pragma unroll
       for (int l = 0; l < LOADS; l++)
-        at_finish(a, once, still, a.head + (first + l * BLOCK + threadIdx.x) * VECTOR, batch[l]);
+        at_finish(a, once, still, a.head + (vector + l * BLOCK) * VECTOR, batch[l]);
     } else {
 #pragma unroll 1
-      for (at_u64 v = first + threadIdx.x; v < a.vectors; v += BLOCK) {
+      for (at_u64 v = vector; v < a.vectors; v += BLOCK) {
         at_batch<VECTOR> batch;
         at_fetch(a, a.head + v * VECTOR, batch);
         at_finish(a, once, still, a.head + v * VECTOR, batch);

@@ -15,10 +15,11 @@ void at_generate_draw_members(at_writer *s, const at_expression *e) {
   for (int d = 0; d < draw_count(e); d++) at_write(s, "  at_u32 r%d;\n", d);
 }
 
-void at_generate_draw_row(at_writer *s, const at_expression *e, const char *element) {
+void at_generate_draw_row(at_writer *s, const at_expression *e, const char *element, const char *first) {
+  if (draw_count(e) > 0) at_write(s, "  const at_u32 skip = (at_u32)(N %% 4 == 0 ? %s : %s) & 3u;\n", first, element);
   for (int d = 0; d < draw_count(e); d++)
-    at_write(s, "  at_u32 r%d[N];\n  at_draw_row<%s>(r%d, once.draws, a.blocks, %d, (at_u64)(%s));\n", d, kind_of(e, d),
-             d, d, element);
+    at_write(s, "  at_u32 r%d[N];\n  at_draw_row<%s>(r%d, once.draws, a.blocks, %d, (at_u64)(%s), skip);\n", d,
+             kind_of(e, d), d, d, element);
 }
 
 void at_generate_draw_take(at_writer *s, const at_expression *e) {
@@ -31,9 +32,10 @@ void at_generate_draw_one(at_writer *s, const at_expression *e, const char *x) {
   while (number < count && list[number] != -1) number++;
   for (int d = 0; d < draw_count(e); d++)
     at_write(s,
-             "  {\n    at_u32 r[1];\n    at_draw_row<%s>(r, once.draws, a.blocks, %d, (at_u64)%s.p%d);\n    %s.r%d = "
-             "r[0];\n  }\n",
-             kind_of(e, d), d, x, number, x, d);
+             "  {\n    at_u32 r[1];\n    at_draw_row<%s>(r, once.draws, a.blocks, %d, (at_u64)%s.p%d, (at_u32)%s.p%d & "
+             "3u);\n"
+             "    %s.r%d = r[0];\n  }\n",
+             kind_of(e, d), d, x, number, x, number, x, d);
 }
 
 /* Whether `node` is rand() and the other one the same for all elements. */

@@ -282,6 +282,23 @@ static void destroy(at_plan *plan) {
 }
 
 /* Its own kernels copy, cuBLASLt multiplies. */
+/* Of the algorithm nothing is compiled. */
+static attune_status compile(const void *problem, attune_device *device, const at_configuration *configuration,
+                             bool *made) {
+  bool with_d = false, made_out = false;
+  at_configuration text;
+  padding pads;
+  if (made) *made = false;
+  if (!split(configuration, &with_d, &text) || !plan_padding(at_gemm_of(problem), with_d, &pads))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of cublaslt_padded's", configuration->text);
+  attune_status status = ATTUNE_OK;
+  if (pads.in_count > 0) status = at_jit_compile(device, at_pad_source(pads.grain_in), made);
+  if (status != ATTUNE_OK || !(pads.copied & AT_LT_COPIED_CD)) return status;
+  status = at_jit_compile(device, at_pad_source(pads.grain_out), made ? &made_out : NULL);
+  if (made) *made = *made || made_out;
+  return status;
+}
+
 static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
   (void)configuration, (void)device;
   size_t at = 0;
@@ -296,6 +313,7 @@ const at_implementation at_gemm_cublaslt_padded = {
     .configurations = configurations,
     .neighbours = neighbours,
     .prepare = prepare,
+    .compile = compile,
     .launch = launch,
     .destroy = destroy,
     .depends = depends,

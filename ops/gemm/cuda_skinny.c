@@ -22,6 +22,11 @@ static void prepare_many(const void *problem, attune_device *device, const at_co
   at_gemm_kernel_prepare_many(&at_gemm_skinny_family, problem, device, list, count);
 }
 
+static attune_status compile(const void *problem, attune_device *device, const at_configuration *configuration,
+                             bool *made) {
+  return at_gemm_kernel_compile(&at_gemm_skinny_family, problem, device, configuration, made);
+}
+
 static bool depends(const at_configuration *configuration, attune_device *device, char *out, size_t size) {
   (void)configuration, (void)device;
   return at_jit_depends(out, size);
@@ -35,6 +40,7 @@ const at_implementation at_gemm_skinny = {
     .configurations = configurations,
     .prepare = prepare,
     .prepare_many = prepare_many,
+    .compile = compile,
     .launch = at_gemm_kernel_launch,
     .destroy = at_gemm_kernel_destroy,
     .depends = depends,

@@ -76,24 +76,39 @@ static inline bool tiny(const double *x) {
   return bits << 1 < (uint64_t)(1023 - 126) << 53;
 }
 
-/* How the operands are used, if nothing about them needs a second look; false sends the call the long way, which also
- * says what is wrong. Whether they suit their elements is known where all are multiples of 8. */
-static inline bool use_at_once(const attune_gemm_problem *p, const attune_gemm_operands *o, const attune_stream *stream,
-                               at_gemm_use *use) {
-  static const uint8_t low_bits[] = {0, 7, 3, 1, 1}; /* by dtype: size - 1 */
-  const uintptr_t inputs = (uintptr_t)o->a | (uintptr_t)o->b, d = (uintptr_t)o->d;
-  uintptr_t c = d;
-  if (!o->a || !o->b || !d || o->d == o->a || o->d == o->b || tiny(&o->alpha)) return false;
+/* What addresses of these elements are multiples of; 8 where they are none. */
+static inline unsigned element_size(unsigned dtype) {
+  static const uint8_t sizes[] = {8, 8, 4, 2, 2};
+  return AT_LIKELY(dtype < AT_COUNT(sizes)) ? sizes[dtype] : 8u;
+}
+
+/* Do operands of this class suit their elements? True only if that can be told from the class alone. */
+static inline bool suits_at_once(const attune_gemm_problem *p, at_gemm_use use) {
+  return AT_LIKELY(use.alignment >= 8) ||
+         ((p->dtype_out == 0 || p->dtype_out == p->dtype) && use.alignment >= element_size((unsigned)p->dtype));
+}
+
+static bool suits(const attune_gemm_problem *p, const attune_gemm_operands *o, at_gemm_use use) {
+  const uintptr_t inputs = (uintptr_t)o->a | (uintptr_t)o->b;
+  const uintptr_t outputs = (uintptr_t)o->d | (use.c == AT_C_NONE ? 0 : (uintptr_t)o->c);
+  const unsigned in = (unsigned)p->dtype, out = (unsigned)(p->dtype_out ? p->dtype_out : p->dtype);
+  return inputs % element_size(in) == 0 && outputs % element_size(out) == 0;
+}
+
+/* How the operands are used, if nothing about them needs a second look. `with_c` is whether beta is not 0. */
+AT_INLINE bool use_at_once(const attune_gemm_operands *o, const attune_stream *stream, bool with_c, at_gemm_use *use) {
+  uintptr_t bits = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d;
+  if (AT_UNLIKELY(!o->a) || AT_UNLIKELY(!o->b) || AT_UNLIKELY(!o->d) || AT_UNLIKELY(o->d == o->a) ||
+      AT_UNLIKELY(o->d == o->b) || AT_UNLIKELY(tiny(&o->alpha)))
+    return false;
   use->c = AT_C_NONE;
-  if (!zero(&o->beta)) {
-    c = (uintptr_t)o->c;
-    if (!c || tiny(&o->beta)) return false;
-    use->c = c == d ? AT_C_INPLACE : AT_C_SEPARATE;
+  if (with_c) {
+    if (!o->c || tiny(&o->beta)) return false;
+    bits |= (uintptr_t)o->c;
+    use->c = o->c == o->d ? AT_C_INPLACE : AT_C_SEPARATE;
   }
-  use->alignment = at_alignment_on(stream->device, inputs | d | c);
-  if (AT_LIKELY(use->alignment >= 8)) return true;
-  return (unsigned)p->dtype <= 4u && (unsigned)p->dtype_out <= 4u && !(inputs & low_bits[p->dtype]) &&
-         !((d | c) & low_bits[p->dtype_out ? p->dtype_out : p->dtype]);
+  use->alignment = at_alignment_on(stream->device, bits);
+  return true;
 }
 
 /* What a call asks: every word of the problem but the one with trans_b and the padding behind it, which callers fill as
@@ -115,8 +130,9 @@ AT_INLINE at_asked asked_of(const attune_gemm_problem *p, at_gemm_use use) {
   return a;
 }
 
-static attune_status call(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
-                          const attune_gemm_operands *operands) {
+static __attribute__((noinline)) attune_status call(attune_tuner *tuner, attune_stream *stream,
+                                                    const attune_gemm_problem *problem,
+                                                    const attune_gemm_operands *operands) {
   if (AT_UNLIKELY(problem->m == 0 || problem->n == 0 || problem->batch == 0)) return check_empty(problem);
   at_key key;
   at_gemm *g = at_key_problem(&key);
@@ -133,20 +149,59 @@ static attune_status call(attune_tuner *tuner, attune_stream *stream, const attu
   return AT_UNLIKELY(at_watched()) ? at_gemm_run_watched(plan, g, &run, stream, swap) : run_plan(plan, &run, stream);
 }
 
-attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
-                          const attune_gemm_operands *operands) {
-  if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
-  at_gemm_use use;
-  if (AT_UNLIKELY(at_watched() || !use_at_once(problem, operands, stream, &use)))
-    return call(tuner, stream, problem, operands);
-  const at_asked asked = asked_of(problem, use);
-  const at_plan *plan = at_call_recent(tuner, stream, problem, &asked);
-  if (AT_UNLIKELY(!plan)) return call(tuner, stream, problem, operands);
-  if (AT_LIKELY(problem->layout != ATTUNE_ROW_MAJOR)) return run_plan(plan, operands, stream);
+static __attribute__((noinline)) attune_status run_swapped(const at_plan *plan, const at_gemm_operands *operands,
+                                                           attune_stream *stream) {
   at_gemm_operands run = *operands;
   run.a = operands->b;
   run.b = operands->a;
   return run_plan(plan, &run, stream);
+}
+
+AT_INLINE attune_status run_as_written(const at_plan *plan, const attune_gemm_problem *problem,
+                                       const at_gemm_operands *operands, attune_stream *stream) {
+  return AT_LIKELY(problem->layout != ATTUNE_ROW_MAJOR) ? run_plan(plan, operands, stream)
+                                                        : run_swapped(plan, operands, stream);
+}
+
+/* What was asked from the problem's address last was something else, or something needs a second look. What needs more
+ * goes the long way, which also says what is wrong. */
+static __attribute__((noinline)) attune_status call_searched(attune_tuner *tuner, attune_stream *stream,
+                                                             const attune_gemm_problem *problem,
+                                                             const attune_gemm_operands *operands) {
+  at_gemm_use use;
+  if (!use_at_once(operands, stream, !zero(&operands->beta), &use) || !suits(problem, operands, use))
+    return call(tuner, stream, problem, operands);
+  const at_asked asked = asked_of(problem, use);
+  const at_plan *plan = at_call_searched(tuner, stream, problem, &asked);
+  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream)
+                                 : call(tuner, stream, problem, operands);
+}
+
+/* A call like the last one from the problem's address. Everything else is done by others, so that this needs few
+ * registers and no stack, whose loads would wait for the count's store. */
+AT_INLINE attune_status call_guessed(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
+                                     const attune_gemm_operands *operands, bool with_c) {
+  at_gemm_use use;
+  if (AT_UNLIKELY(!use_at_once(operands, stream, with_c, &use)) || AT_UNLIKELY(!suits_at_once(problem, use)))
+    return call_searched(tuner, stream, problem, operands);
+  const at_asked asked = asked_of(problem, use);
+  const at_plan *plan = at_call_guessed(tuner, stream, problem, &asked);
+  return AT_LIKELY(plan != NULL) ? run_as_written(plan, problem, operands, stream)
+                                 : call_searched(tuner, stream, problem, operands);
+}
+
+static __attribute__((noinline)) attune_status call_with_c(attune_tuner *tuner, attune_stream *stream,
+                                                           const attune_gemm_problem *problem,
+                                                           const attune_gemm_operands *operands) {
+  return call_guessed(tuner, stream, problem, operands, true);
+}
+
+attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream, const attune_gemm_problem *problem,
+                          const attune_gemm_operands *operands) {
+  if (AT_UNLIKELY(!tuner || !stream || !problem || !operands)) return fail_null(tuner, stream, problem);
+  if (AT_UNLIKELY(at_watched())) return call(tuner, stream, problem, operands);
+  if (!zero(&operands->beta)) return call_with_c(tuner, stream, problem, operands);
+  return call_guessed(tuner, stream, problem, operands, false);
 }
 
 /* caller_flags of a plan handed out: alignment - 1 in the low bits, how C is used, whether A and B change places. */
@@ -194,25 +249,39 @@ static attune_status fail_run(const attune_plan *plan, const attune_gemm_operand
       (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
-attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
-  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_gemm_op, stream, o)))
-    return at_caller_plan_fail(plan, &at_gemm_op, stream, o);
-  const int flags = plan->caller_flags, c = (flags & FLAG_C) >> FLAG_C_SHIFT;
-  const uintptr_t bits = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d | (c == AT_C_NONE ? 0 : (uintptr_t)o->c);
-  const bool c_fits = c == AT_C_NONE ? o->beta == 0.0 : o->c && (o->c == o->d) == (c == AT_C_INPLACE);
-  if (AT_UNLIKELY((bits & (uintptr_t)(flags & FLAG_ALIGNMENT)) || !c_fits || !o->a || !o->b || !o->d))
-    return fail_run(plan, o);
-  if (AT_UNLIKELY(tiny(&o->alpha)) &&
-      at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
+/* Is the plan, which uses C so, for these operands? What is wrong is said by fail_run. */
+AT_INLINE bool run_fits(const attune_plan *plan, const attune_gemm_operands *o, int c) {
+  uintptr_t bits = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d;
+  bool c_fits = zero(&o->beta);
+  if (c != AT_C_NONE) {
+    bits |= (uintptr_t)o->c;
+    c_fits = o->c && (o->c == o->d) == (c == AT_C_INPLACE);
+  }
+  return c_fits && !(bits & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)) && o->a && o->b && o->d;
+}
+
+static __attribute__((noinline)) attune_status run_usually(const attune_plan *plan, attune_stream *stream,
+                                                           const attune_gemm_operands *o) {
+  if (!at_caller_plan_fits(plan, &at_gemm_op, stream, o)) return at_caller_plan_fail(plan, &at_gemm_op, stream, o);
+  if (!run_fits(plan, o, (plan->caller_flags & FLAG_C) >> FLAG_C_SHIFT)) return fail_run(plan, o);
+  if (tiny(&o->alpha) && at_gemm_scalar_in((attune_dtype)at_gemm_of(plan->problem)->dtype, o->alpha) == 0.0)
     return scale(stream, at_gemm_of(plan->problem), o); /* must not read A and B */
   at_caller_plan_count(plan);
-  const bool swap = (flags & FLAG_SWAP) != 0;
-  if (AT_LIKELY(!swap && !at_watched())) return run_plan(plan, o, stream);
+  const bool swap = (plan->caller_flags & FLAG_SWAP) != 0;
+  if (AT_LIKELY(!at_watched())) return swap ? run_swapped(plan, o, stream) : run_plan(plan, o, stream);
   at_gemm_operands run = *o;
   if (swap) {
     run.a = o->b;
     run.b = o->a;
   }
-  if (AT_UNLIKELY(at_watched())) return at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap);
-  return run_plan(plan, &run, stream);
+  return at_gemm_run_watched(plan, at_gemm_of(plan->problem), &run, stream, swap);
+}
+
+/* Without C, without A and B changing places, not the first run of the thread: no stack is needed (call_guessed). */
+attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream, const attune_gemm_operands *o) {
+  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_gemm_op, stream, o)) || (plan->caller_flags & (FLAG_C | FLAG_SWAP)) ||
+      AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!run_fits(plan, o, AT_C_NONE)) || AT_UNLIKELY(tiny(&o->alpha)) ||
+      AT_UNLIKELY(!at_caller_plan_count_at_once(plan)))
+    return run_usually(plan, stream, o);
+  return run_plan(plan, o, stream);
 }

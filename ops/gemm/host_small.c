@@ -14,12 +14,15 @@
 enum { MOST = 64, MOST_DEPTH = 256, ON_STACK = 4096 /* bytes of a transposed A */ };
 
 typedef struct state {
-  at_small shapes[2]; /* by: the last rows */
-  at_small across[2]; /* likewise, with the strides from one tile to the next column of tiles */
+  at_small_one one;        /* one product with one vector of rows; else its functions are NULL */
+  at_small_one_fn ones[2]; /* by: the last columns */
+  int64_t one_b, one_d;    /* bytes from one tile to the next */
+  int64_t wide;            /* tiles beside each other */
+  at_small shapes[2];      /* by: the last rows */
+  at_small across[2];      /* likewise, with the strides from one tile to the next column of tiles */
   int64_t batch;
   at_small_tile_fn tiles[2][2]; /* by: the last columns, the last rows */
   int64_t height, width;        /* of a tile, in elements */
-  int64_t wide;                 /* tiles beside each other */
   const at_gemm *g;             /* the plan's */
   int64_t last_height, last_width;
   void (*scale)(const at_small_scale *scale);
@@ -161,23 +164,45 @@ static inline void run_transposed(const at_plan *plan, const at_gemm_operands *o
   run_turned((const state *)plan->state, o);
 }
 
-#define LAUNCH(name)                                                                                     \
-  static void name##_later(const void *args) {                                                           \
-    const work *w = (const work *)args;                                                                  \
-    name(w->plan, &w->operands);                                                                         \
-  }                                                                                                      \
-  static attune_status launch_##name(const at_plan *plan, const void *operands, attune_stream *stream) { \
-    if (AT_LIKELY(at_host_inline(stream))) {                                                             \
-      name(plan, (const at_gemm_operands *)operands);                                                    \
-      return ATTUNE_OK;                                                                                  \
-    }                                                                                                    \
-    work w = {plan, *(const at_gemm_operands *)operands};                                                \
-    return at_host_submit(stream, name##_later, &w, sizeof w);                                           \
+#define LAUNCH(name)                                                                              \
+  static void name##_later(const void *args) {                                                    \
+    const work *w = (const work *)args;                                                           \
+    name(w->plan, &w->operands);                                                                  \
+  }                                                                                               \
+  static __attribute__((noinline))                                                                \
+  attune_status launch_##name(const at_plan *plan, const void *operands, attune_stream *stream) { \
+    if (AT_LIKELY(at_host_inline(stream))) {                                                      \
+      name(plan, (const at_gemm_operands *)operands);                                             \
+      return ATTUNE_OK;                                                                           \
+    }                                                                                             \
+    work w = {plan, *(const at_gemm_operands *)operands};                                         \
+    return at_host_submit(stream, name##_later, &w, sizeof w);                                    \
   }
 LAUNCH(run_one_tile)
 LAUNCH(run_tiled)
 LAUNCH(run_transposed)
 #undef LAUNCH
+
+/* One product with one vector of rows, alpha = 1 and without C, at once: nothing but the kernel. */
+static attune_status launch_one(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const state *s = (const state *)plan->state;
+  const at_gemm_operands *o = (const at_gemm_operands *)operands;
+  if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
+    return launch_run_one_tile(plan, operands, stream);
+  return s->ones[1](&s->one, o->a, o->b, o->d);
+}
+
+/* The same for several tiles beside each other. */
+static attune_status launch_ones(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const state *s = (const state *)plan->state;
+  const at_gemm_operands *o = (const at_gemm_operands *)operands;
+  if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
+    return launch_run_tiled(plan, operands, stream);
+  const char *b = (const char *)o->b;
+  char *d = (char *)o->d;
+  for (int64_t i = 1; i < s->wide; i++, b += s->one_b, d += s->one_d) (void)s->ones[0](&s->one, o->a, b, d);
+  return s->ones[1](&s->one, o->a, b, d);
+}
 
 /* ---- configurations: kernel=avx512,vectors=2,columns=8 ---- */
 
@@ -277,6 +302,21 @@ static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t 
   }
 }
 
+static void fill_one(state *s, const at_gemm *g, const at_small_ops *ops) {
+  const at_small *shape = &s->shapes[1];
+  const bool part = shape->rows < ops->lanes;
+  s->one = (at_small_one){.k = g->k,
+                          .a_step = g->lda * s->size,
+                          .b_k = shape->b_k * s->size,
+                          .b_n = shape->b_n * s->size,
+                          .ldd = g->ldd * s->size,
+                          .rows = shape->rows};
+  s->ones[0] = ops->ones[part][s->width - 1];
+  s->ones[1] = ops->ones[part][s->last_width - 1];
+  s->one_b = s->width * s->one.b_n;
+  s->one_d = s->width * s->one.ldd;
+}
+
 static void set_a_step(state *s, int64_t step, int64_t last_step) {
   s->shapes[0].a_step = s->across[0].a_step = step;
   s->shapes[1].a_step = s->across[1].a_step = last_step;
@@ -295,6 +335,10 @@ static attune_status prepare(at_plan *plan) {
   fill(s, g, isa, vectors, columns);
   const bool one = g->m <= s->height && g->n <= s->width;
   plan->launch = one ? launch_run_one_tile : launch_run_tiled;
+  if (g->m <= s->lanes && g->batch == 1 && !g->trans_a) {
+    fill_one(s, g, ops_of(isa, g));
+    plan->launch = one ? launch_one : launch_ones;
+  }
   if (g->trans_a && g->m == 1) {
     set_a_step(s, 1, 1);
   } else if (g->trans_a) {
@@ -315,7 +359,7 @@ static void destroy(at_plan *plan) {
 
 const at_implementation at_gemm_host_small = {
     .name = "host_small",
-    .version = 1,
+    .version = 2,
     .backend = "host",
     .supports = supports,
     .configurations = configurations,

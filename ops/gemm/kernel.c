@@ -8,7 +8,7 @@
 
 typedef struct kernel_plan {
   at_jit_kernel *kernel;
-  at_jit_config config;
+  at_jit_config config, second; /* a grid of 0: there is no second */
   at_gemm_arguments arguments;
   bool swapped;
 } kernel_plan;
@@ -41,25 +41,33 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_recipe *r, const 
   return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
-static attune_status open_plan(kernel_plan *s, const at_plan *plan, const at_gemm_kernels *family) {
+/* The recipe and the kernel's text, to be freed, of a configuration. */
+static attune_status describe(at_gemm_recipe *recipe, char **text, const at_gemm_kernels *family, const at_gemm *g,
+                              const at_gemm_machine *machine, const at_configuration *configuration) {
+  if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
+    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem", configuration->text,
+                   family->name);
+  return at_gemm_text(text, family, recipe);
+}
+
+static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kernels *family) {
   const at_gemm_machine machine = at_gemm_machine_of(plan->device);
   at_gemm_recipe recipe;
   at_cuda_scope scope;
   char *text = NULL;
-  if (!family->supports(at_gemm_of(plan->problem), &machine) ||
-      !family->recipe(&recipe, at_gemm_of(plan->problem), &machine, &plan->configuration))
-    return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem",
-                   plan->configuration.text, family->name);
-  attune_status status = at_gemm_text(&text, family, &recipe);
+  attune_status status = describe(&recipe, &text, family, at_gemm_of(plan->problem), &machine, &plan->configuration);
   if (status != ATTUNE_OK) return status;
   const at_kernel_source source = source_of(family, text);
   status = at_jit_get(&s->kernel, plan->device, &source);
   free(text);
   if (status != ATTUNE_OK) return status;
   s->config = recipe.config;
+  s->second = recipe.second;
+  plan->workspace_bytes = recipe.workspace_bytes;
   s->arguments = recipe.arguments;
   s->swapped = recipe.swapped;
   status = at_jit_check(s->kernel, &s->config);
+  if (status == ATTUNE_OK && s->second.grid[0]) status = at_jit_check(s->kernel, &s->second);
   if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
   if (status != ATTUNE_OK) return status;
   status = settle_grid(s, &recipe, &machine, plan->device);
@@ -105,6 +113,26 @@ void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *prob
   free(requests);
 }
 
+attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                     const at_configuration *configuration, bool *made) {
+  const at_gemm_machine machine = at_gemm_machine_of(device);
+  at_gemm_recipe recipe;
+  char *text = NULL;
+  attune_status status = describe(&recipe, &text, family, at_gemm_of(problem), &machine, configuration);
+  if (status != ATTUNE_OK) return status;
+  const at_kernel_source source = source_of(family, text);
+  status = at_jit_compile(device, &source, made);
+  free(text);
+  return status;
+}
+
+static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, attune_stream *stream) {
+  attune_status status = at_jit_launch(s->kernel, &s->config, arguments, stream);
+  if (status != ATTUNE_OK || s->second.grid[0] == 0) return status;
+  arguments->phase = 1;
+  return at_jit_launch(s->kernel, &s->second, arguments, stream);
+}
+
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   const kernel_plan *s = plan->state;
   at_gemm_arguments arguments = s->arguments;
@@ -112,7 +140,8 @@ attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, a
   at_gemm_bind(&arguments, at_gemm_of(plan->problem), s->swapped, operands);
   attune_status status = at_cuda_enter(&scope, plan->device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  status = at_jit_launch(s->kernel, &s->config, &arguments, stream);
+  if (plan->workspace_bytes > 0) status = at_cuda_workspace(stream, plan->workspace_bytes, &arguments.sums);
+  if (status == ATTUNE_OK) status = launch(s, &arguments, stream);
   at_cuda_leave(&scope);
   return status;
 }

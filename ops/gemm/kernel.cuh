@@ -24,6 +24,8 @@ struct at_arguments {
   at_i64 lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int m, n, k, batch;
+  char *sums; /* in the workspace */
+  int phase, unused;
 };
 
 /* ---- elements ---- */
@@ -149,7 +151,7 @@ AT_INLINE at_u32 at_shared(const void *p) {
 /* BYTES into shared memory, the first `valid` of them from `from`, the rest zeros. Done when at_copies_wait says so. */
 template <int BYTES> AT_INLINE void at_copy(char *to, const char *from, int valid) {
   if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(valid)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(valid)
                  : "memory");
   else if constexpr (BYTES >= 4)
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at_shared(to)), "l"(from), "n"(BYTES), "r"(valid)
@@ -197,6 +199,19 @@ AT_INLINE void at_matrices_turned(at_u32 out[4], const char *p) {
                : "r"(at_shared(p))
                : "memory");
 }
+/* Half as many: lanes 0 to 15 say where. */
+AT_INLINE void at_matrices_two(at_u32 out[2], const char *p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(out[0]), "=r"(out[1])
+               : "r"(at_shared(p))
+               : "memory");
+}
+AT_INLINE void at_matrices_two_turned(at_u32 out[2], const char *p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(out[0]), "=r"(out[1])
+               : "r"(at_shared(p))
+               : "memory");
+}
 
 /* c += x y for 16 x 16 x and 16 x 8 y, halves. */
 AT_INLINE void at_mma16(float c[4], const at_u32 x[4], at_u32 y0, at_u32 y1) {
@@ -210,6 +225,46 @@ AT_INLINE void at_mma16(float c[4], const at_u32 x[4], at_u32 y0, at_u32 y1) {
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y0), "r"(y1));
 }
+
+#if IN < 2
+/* As tensor cores take it: f32 with 10 bits behind the first. */
+AT_INLINE at_in at_rounded(at_in x) {
+#if IN == 1
+  return x;
+#else
+  at_u32 y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return __uint_as_float(y);
+#endif
+}
+
+/* c += x y for 16 x 8 x and 8 x 8 y. Lane 4 g + t has x[h][u]: row g + 8 h, and y[u]: column g, of step 2 t + u, in whatever
+ * order the steps are taken. */
+AT_INLINE void at_mma8(at_sum c[4], const at_in x[2][2], const at_in y[2]) {
+#if IN == 1
+#pragma unroll
+  for (int u = 0; u < 2; u++) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(x[0][u]), "d"(x[1][u]), "d"(y[u]));
+#else
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+          : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
+          : "d"(x[h][u]), "d"(y[u]));
+#endif
+  }
+#else
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(__float_as_uint(x[0][0])), "r"(__float_as_uint(x[1][0])), "r"(__float_as_uint(x[0][1])),
+        "r"(__float_as_uint(x[1][1])), "r"(__float_as_uint(y[0])), "r"(__float_as_uint(y[1])));
+#endif
+}
+#endif
 
 /* ---- clusters ---- */
 
@@ -265,6 +320,20 @@ AT_INLINE at_sum at_of_block(const at_sum *p, at_u32 rank) {
   asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
 #endif
   return x;
+}
+
+/* 16 bytes of sums likewise. */
+AT_INLINE void at_pack_of_block(at_sum *out, const at_sum *p, at_u32 rank) {
+  at_u32 there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at_shared(p)), "r"(rank));
+#if IN == 1
+  asm volatile("ld.shared::cluster.v2.f64 {%0, %1}, [%2];" : "=d"(out[0]), "=d"(out[1]) : "r"(there) : "memory");
+#else
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(out[0]), "=f"(out[1]), "=f"(out[2]), "=f"(out[3])
+               : "r"(there)
+               : "memory");
+#endif
 }
 #endif
 

@@ -15,8 +15,10 @@ typedef struct at_gemm_arguments {
   int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int32_t m, n, k, batch;
+  void *sums; /* the workspace, of a recipe that asks for one */
+  int32_t phase, unused;
 } at_gemm_arguments;
-_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4, "kernel.cuh lays it out so");
+_Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
 
 /* A macro of a kernel's text. */
 typedef struct at_gemm_define {
@@ -41,6 +43,8 @@ typedef struct at_gemm_recipe {
   bool stays;                  /* a smaller grid may step over the work: as many blocks as the device holds */
   bool swapped;                /* A and B have changed places */
   at_gemm_arguments arguments; /* without pointers and scalars */
+  size_t workspace_bytes;      /* of sums */
+  at_jit_config second;        /* with a grid: the kernel is launched once more, so, with phase = 1 */
 } at_gemm_recipe;
 
 typedef struct at_gemm_kernels {
@@ -54,7 +58,8 @@ typedef struct at_gemm_kernels {
                  const at_configuration *configuration);
 } at_gemm_kernels;
 
-extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_rows_family, at_gemm_skinny_family;
+extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
+    at_gemm_mma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 
@@ -83,6 +88,8 @@ bool at_gemm_number(const at_configuration *configuration, const char *key, int 
 attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family);
 void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count);
+attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *problem, attune_device *device,
+                                     const at_configuration *configuration, bool *made);
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream);
 void at_gemm_kernel_destroy(at_plan *plan);
 

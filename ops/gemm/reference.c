@@ -65,18 +65,30 @@ static void norms_share(void *arg, const at_team *team) {
   for (int64_t i = from; i < to; i++) v->norms[i] = sqrt(v->norms[i]);
 }
 
-static void all_norms(at_reference *r) {
+/* Of one matrix of the batch. */
+static void matrix_norms(at_reference *r, int64_t b, int threads) {
   const at_gemm *g = &r->g;
   const attune_dtype dtype = (attune_dtype)g->dtype;
-  const int threads = (g->m + g->n) * g->k > 65536 ? at_cpu_count() : 1;
-  for (int64_t b = 0; b < g->batch; b++) {
-    vectors rows = {r->row_norms + b * g->m,  r->a, dtype, g->m, g->k, g->lda, g->trans_a != 0,
-                    (size_t)(g->stride_a * b)};
-    vectors columns = {r->column_norms + b * g->n, r->b, dtype, g->n, g->k, g->ldb, g->trans_b == 0,
-                       (size_t)(g->stride_b * b)};
-    at_parallel(threads, norms_share, &rows);
-    at_parallel(threads, norms_share, &columns);
-  }
+  vectors rows = {r->row_norms + b * g->m, r->a, dtype, g->m, g->k, g->lda, g->trans_a != 0, (size_t)(g->stride_a * b)};
+  vectors columns = {r->column_norms + b * g->n, r->b, dtype, g->n, g->k, g->ldb, g->trans_b == 0,
+                     (size_t)(g->stride_b * b)};
+  at_parallel(threads, norms_share, &rows);
+  at_parallel(threads, norms_share, &columns);
+}
+
+static void small_norms_share(void *arg, const at_team *team) {
+  at_reference *r = arg;
+  for (int64_t b = team->rank; b < r->g.batch; b += team->size) matrix_norms(r, b, 1);
+}
+
+/* Large matrices by many threads each, of many small ones each by one. */
+static void all_norms(at_reference *r) {
+  const at_gemm *g = &r->g;
+  const int64_t work = (g->m + g->n) * g->k;
+  if (work <= 65536)
+    at_parallel(work * g->batch > 65536 ? at_cpu_count() : 1, small_norms_share, r);
+  else
+    for (int64_t b = 0; b < g->batch; b++) matrix_norms(r, b, at_cpu_count());
 }
 
 static attune_status expect_on_host(at_reference *r) {

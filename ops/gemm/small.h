@@ -20,6 +20,16 @@ typedef struct at_small {
 typedef void (*at_small_tile_fn)(const at_small *s, const void *a, const void *b, void *d, int64_t count,
                                  const void *c);
 
+/* One product with one vector of rows, without C: what overhead there is counts here. Steps in bytes. */
+typedef struct at_small_one {
+  int64_t k;
+  int64_t a_step, b_k, b_n, ldd;
+  int64_t rows; /* of a vector that ends early */
+} at_small_one;
+
+/* D = A B; always OK, so that a launch ends with it. */
+typedef attune_status (*at_small_one_fn)(const at_small_one *s, const void *a, const void *b, void *d);
+
 /* D = alpha sums + beta C for rows x columns; beta = 0 does not read C. The sums' columns are `padded` apart. */
 typedef struct at_small_scale {
   double alpha, beta;
@@ -36,6 +46,7 @@ typedef struct at_small_ops {
   void (*scale)(const at_small_scale *scale);
   /* By: the last vector ends early; then vectors - 1, columns - 1. A tile is at most AT_SMALL_SUMS_BYTES. */
   at_small_tile_fn tiles[2][AT_SMALL_VECTORS][AT_SMALL_COLUMNS];
+  at_small_one_fn ones[2][AT_SMALL_COLUMNS]; /* by: the vector ends early; columns - 1 */
 } at_small_ops;
 
 extern const at_small_ops at_small_portable_f32, at_small_portable_f64;

@@ -72,6 +72,48 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
   }
 }
 
+/* Columns in groups of four, each with a pointer of its own: few registers, none of the caller's. */
+SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const char *b, char *d, const int columns,
+                                 const bool part) {
+  const int64_t b_n = s->b_n, ldd = s->ldd;
+  const P(mask) last = P(first)(part ? s->rows : LANES);
+  P(vector) acc[AT_SMALL_COLUMNS];
+  const char *group[AT_SMALL_COLUMNS / 4];
+  AT_UNROLL
+  for (int j = 0; j < columns; j++) acc[j] = P(zero)();
+  AT_UNROLL
+  for (int j = 0; j < columns; j += 4) group[j / 4] = b + j * b_n;
+  int64_t k = s->k;
+  do {
+    const P(vector) row = part ? P(load_part)((const E *)(const void *)a, last) : P(load)((const E *)(const void *)a);
+    AT_UNROLL
+    for (int j = 0; j < columns; j++)
+      acc[j] = P(fma)(row, P(set1)(*(const E *)(const void *)(group[j / 4] + j % 4 * b_n)), acc[j]);
+    a += s->a_step;
+    AT_UNROLL
+    for (int j = 0; j < columns; j += 4) group[j / 4] += s->b_k;
+  } while (--k > 0);
+  AT_UNROLL
+  for (int j = 0; j < columns; j++) {
+    if (part)
+      P(store_part)((E *)(void *)d, last, acc[j]);
+    else
+      P(store)((E *)(void *)d, acc[j]);
+    d += ldd;
+  }
+  return ATTUNE_OK;
+}
+
+#define ONE(v, n)                                                                                                  \
+  static AT_TARGET attune_status FN(small_one_##n)(const at_small_one *s, const void *a, const void *b, void *d) { \
+    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, false);                                \
+  }                                                                                                                \
+  static AT_TARGET attune_status FN(small_one_part_##n)(const at_small_one *s, const void *a, const void *b,       \
+                                                        void *d) {                                                 \
+    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, true);                                 \
+  }
+#define WHOLE_ONE(v, n) FN(small_one_##n),
+#define PART_ONE(v, n) FN(small_one_part_##n),
 #define TILE(v, n)                                                                                                   \
   static AT_TARGET void FN(small_##v##_##n)(const at_small *s, const void *a, const void *b, void *d, int64_t count, \
                                             const void *c) {                                                         \
@@ -100,12 +142,17 @@ EACH(COLUMNS_1, TILE, 1)
 EACH(COLUMNS_2, TILE, 2)
 EACH(COLUMNS_3, TILE, 3)
 EACH(COLUMNS_4, TILE, 4)
+EACH(COLUMNS_1, ONE, 1)
 
 const at_small_ops TABLE = {.lanes = LANES,
                             .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
                             .scale = FN(small_scale),
-                            .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}}};
+                            .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
+                            .ones = {{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}}};
 
+#undef ONE
+#undef WHOLE_ONE
+#undef PART_ONE
 #undef TILE
 #undef WHOLE
 #undef PART

@@ -155,6 +155,24 @@ static void plant_gaps(const at_gemm *g, int buffer, size_t first, void *bytes) 
     memset((char *)bytes + (first + (size_t)(j * ld + rows)) * element, 0xFF, (size_t)(ld - rows) * element);
 }
 
+/* Every line gets the same role: the matrix is zeros, but for the places. In memory's order: with lines along rows, one
+ * after the other, each element would be in another part of memory. */
+static void plant_all(const at_gemm *g, const lines *l, int buffer, at_special_role role, size_t first, void *bytes) {
+  const attune_dtype dtype = (attune_dtype)g->dtype;
+  const int64_t rows = buffer == 0 ? at_gemm_rows_a(g) : at_gemm_rows_b(g), ld = buffer == 0 ? g->lda : g->ldb,
+                columns = buffer == 0 ? at_gemm_cols_a(g) : at_gemm_cols_b(g);
+  const size_t element = attune_dtype_size(dtype);
+  int64_t place[AT_SPECIAL_PLACES];
+  const int places = at_special_places(g, place);
+  for (int64_t j = 0; j < columns; j++)
+    memset((char *)bytes + (first + (size_t)(j * ld)) * element, 0, (size_t)rows * element);
+  for (int p = 0; p < places; p++) {
+    const double planted = at_special_line_value(g, role, p, places);
+    for (int64_t i = 0; i < l->count && planted != 0.0; i++)
+      store(bytes, dtype, first + (size_t)(i * l->line_step + place[p] * l->depth_step), planted);
+  }
+}
+
 static void plant_lines(const at_gemm *g, int buffer, int pattern, void *bytes) {
   const lines l = lines_of(g, buffer);
   for (int64_t matrix = 0; matrix < l.matrices; matrix++) {
@@ -166,10 +184,13 @@ static void plant_lines(const at_gemm *g, int buffer, int pattern, void *bytes) 
                    first + (size_t)(spread_line(role, l.count, matrix) * l.line_step));
       continue;
     }
+    if (pattern >= AT_PATTERN_UNIFORM) {
+      const at_special_role role = (at_special_role)(pattern - AT_PATTERN_UNIFORM);
+      if (role != AT_ROLE_ORDINARY) plant_all(g, &l, buffer, role, first, bytes);
+      continue;
+    }
     for (int64_t i = 0; i < l.count; i++) {
-      const int role = pattern >= AT_PATTERN_UNIFORM
-                           ? pattern - AT_PATTERN_UNIFORM
-                           : (int)((i + matrix + pattern - AT_PATTERN_TURNS) % AT_SPECIAL_ROLES);
+      const int role = (int)((i + matrix + pattern - AT_PATTERN_TURNS) % AT_SPECIAL_ROLES);
       if (role != AT_ROLE_ORDINARY) plant_line(g, &l, bytes, (at_special_role)role, first + (size_t)(i * l.line_step));
     }
   }

@@ -6,7 +6,7 @@
 
 #include "gemm_tiny_cuh.h"
 
-enum { MOST = 64, MOST_TEAMS = 15, MOST_CHOICES = 64, MOST_FEW = 8 };
+enum { MOST = 64, MOST_TEAMS = 15, MOST_SHARE = 4, SECTOR = 32, MOST_CHOICES = 64, MOST_FEW = 8 };
 
 /* A configuration, read. */
 typedef struct choice {
@@ -44,9 +44,26 @@ static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
          g->batch <= INT32_MAX / 2;
 }
 
+static int tiles_of(const shape *s, const choice *c) {
+  return (s->m / c->tm) * (s->n / c->tn);
+}
+
+/* Of a team. */
 static int warps_of(const shape *s, const choice *c) {
-  const int tiles = (s->m / c->tm) * (s->n / c->tn);
-  return s->half ? tiles : (tiles + 31) / 32;
+  return s->half ? tiles_of(s, c) : (tiles_of(s, c) + 31) / 32;
+}
+
+/* Matrices that a team makes at once: as many as a warp has threads for. */
+static int share_of(const shape *s, const choice *c) {
+  const int tiles = tiles_of(s, c), share = s->half || 32 % tiles != 0 ? 1 : 32 / tiles;
+  return share < MOST_SHARE ? share : MOST_SHARE;
+}
+
+/* D goes from registers straight to where it belongs: the threads have pieces of it that, side by side, fill sectors. */
+static bool is_straight(const at_gemm *g, const shape *s, const choice *c) {
+  const int wide = 16 / s->in, piece = (c->tm < wide ? c->tm : wide) * s->out;
+  return !s->half && !g->trans_a && g->m == s->m && g->n == s->n && s->m / c->tm * piece >= SECTOR &&
+         at_gemm_grain(g, (size_t)s->out, g->n, g->ldd, g->stride_d) >= piece;
 }
 
 /* As at_pitch of tiny.cuh. */
@@ -61,7 +78,8 @@ static int stage_bytes(const at_gemm *g, const shape *s) {
 }
 
 static int shared_bytes(const at_gemm *g, const shape *s, const choice *c) {
-  return c->teams * (c->stages * stage_bytes(g, s) + pitch(s->m * s->out) * s->n);
+  const int result = is_straight(g, s, c) ? 0 : pitch(s->m * s->out) * s->n;
+  return c->teams * share_of(s, c) * (c->stages * stage_bytes(g, s) + result);
 }
 
 static bool fits(const at_gemm *g, const shape *s, const choice *c, const at_gemm_machine *machine) {
@@ -81,17 +99,19 @@ static double cost_of(const at_gemm *g, const shape *s, const choice *c, const a
   const int warps = warps_of(s, c), shared = shared_bytes(g, s, c);
   int blocks = machine->shared_bytes / (shared + 1024);
   if (blocks * warps * c->teams > 48) blocks = 48 / (warps * c->teams);
-  const double flight = (double)blocks * c->teams * in * (c->stages > 1 ? c->stages - 0.5 : 0.9) / 49152.0;
+  const int share = share_of(s, c);
+  const double flight = (double)blocks * c->teams * share * in * (c->stages > 1 ? c->stages - 0.5 : 0.9) / 49152.0;
   const double volume = (double)s->m * s->n * s->k;
   double loads, sums;
   if (s->half) {
     loads = volume * 2.0 * (1.0 / c->tm + 1.0 / c->tn) / 128.0;
     sums = volume / 1024.0;
   } else {
-    loads = (double)warps * s->k * (c->tm + c->tn) * s->in / 16.0 * 3.0;
-    sums = (double)warps * s->k * c->tm * c->tn / (s->in == 8 ? 2.0 : 4.0) * 1.3;
+    loads = (double)warps * s->k * (c->tm + c->tn) * s->in / 16.0 * 3.0 / share;
+    sums = (double)warps * s->k * c->tm * c->tn / (s->in == 8 ? 2.0 : 4.0) * 1.3 / share;
   }
-  const double copies = (2.0 * in + 2.0 * out) / 128.0, work = loads + copies > sums ? loads + copies : sums;
+  const double copies = (2.0 * in + (is_straight(g, s, c) ? 1.0 : 2.0) * out) / 128.0,
+               work = loads + copies > sums ? loads + copies : sums;
   const double slow = flight < 1.0 ? memory / flight : memory;
   const double few = blocks > 0 ? 0.6 / (blocks * warps * c->teams) : 1.0; /* warps: one waits while another works */
   return (slow > work ? slow + 0.25 * work : work + 0.25 * slow) * ((c->stays ? 1.04 : 1.0) + few);
@@ -181,6 +201,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "TN", c.tn);
   at_gemm_define_add(out, "WARPS", warps);
   at_gemm_define_add(out, "TEAMS", c.teams);
+  at_gemm_define_add(out, "SHARE", share_of(&s, &c));
+  at_gemm_define_add(out, "STRAIGHT", is_straight(g, &s, &c));
   at_gemm_define_add(out, "STAGES", c.stages);
   at_gemm_define_add(out, "TRANS_A", g->trans_a);
   at_gemm_define_add(out, "TRANS_B", g->trans_b);
@@ -195,7 +217,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "PACKED_A", exact && g->lda == at_gemm_rows_a(g));
   at_gemm_define_add(out, "PACKED_B", exact && g->ldb == at_gemm_rows_b(g));
   at_gemm_define_add(out, "PACKED_D", exact && g->ldd == g->m);
-  out->config = AT_JIT_ROW((unsigned)((g->batch + c.teams - 1) / c.teams), (unsigned)(32 * warps * c.teams));
+  const int64_t matrices = (int64_t)c.teams * share_of(&s, &c); /* of a block */
+  out->config = AT_JIT_ROW((unsigned)((g->batch + matrices - 1) / matrices), (unsigned)(32 * warps * c.teams));
   out->config.shared_bytes = (unsigned)shared_bytes(g, &s, &c);
   out->config.dependent = true;
   out->stays = c.stays;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tiny.cuh: many small products. A team of WARPS warps makes one matrix of D after the other: A and B (and C) are copied
- * into shared memory, STAGES matrices ahead, multiplied there, and D leaves through shared memory, so that all that goes
- * to or from memory is whole pieces side by side. M, N, K are sizes up to which all is filled with zeros; the real ones
- * may be smaller. kernel.cuh stands in front of it.
+ * tiny.cuh: many small products. A team of WARPS warps makes SHARE matrices of D after the other: A and B (and C) are
+ * copied into shared memory, STAGES of them ahead, multiplied there, and D leaves through shared memory, so that all that
+ * goes to or from memory is whole pieces side by side; where a team's threads have such pieces anyway (STRAIGHT), D leaves
+ * from their registers. M, N, K are sizes up to which all is filled with zeros; the real ones may be smaller. kernel.cuh
+ * stands in front of it.
  *
  * f32 and f64: a thread has TM x TN of D. Along the side that lies contiguous in shared memory its elements are vectors,
  * along the other they are spread, a row for each lane, as rows begin 16 bytes apart modulo 32: no two lanes meet in a
@@ -15,6 +16,8 @@
 #define TN 2
 #define WARPS 1
 #define TEAMS 8
+#define SHARE 1 /* matrices of a team at once, of f32 and f64 */
+#define STRAIGHT 0
 #define STAGES 2
 #define TRANS_A 0
 #define TRANS_B 0
@@ -44,7 +47,8 @@ static __device__ constexpr int at_pitch(int bytes) {
 }
 constexpr int PITCH_A = at_pitch(INNER_A * SIZE), PITCH_B = at_pitch(INNER_B * SIZE), PITCH_D = at_pitch(M * SIZE_D);
 constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B,
-              STAGE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0), TEAM_BYTES = STAGES * STAGE_BYTES + PITCH_D * N;
+              ONE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0), STAGE_BYTES = SHARE * ONE_BYTES,
+              RESULT_BYTES = STRAIGHT ? 0 : PITCH_D * N, TEAM_BYTES = STAGES * STAGE_BYTES + SHARE * RESULT_BYTES;
 
 /* A matrix of `outer` lines of `bytes` bytes into lines PITCH apart, with zeros up to OUTER lines of LINE bytes. */
 template <int LINE, int OUTER, int PITCH, int BYTES, bool PACKED>
@@ -66,8 +70,12 @@ AT_INLINE void at_fetch(char *to, const char *from, at_i64 ld, int bytes, int ou
   }
 }
 
-AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 matrix, at_u32 thread) {
-  if (matrix < a.batch) {
+/* The matrices of `group`, SHARE of them. */
+AT_INLINE void at_order(const at_arguments &a, char *stage, at_i64 group, at_u32 thread) {
+#pragma unroll
+  for (int i = 0; i < SHARE; i++, stage += ONE_BYTES) {
+    const at_i64 matrix = group * SHARE + i;
+    if (matrix >= a.batch) break;
     at_fetch<INNER_A * SIZE, OUTER_A, PITCH_A, BYTES_A, PACKED_A>(
         stage, a.a + matrix * a.stride_a, a.lda, (TRANS_A ? a.k : a.m) * SIZE, TRANS_A ? a.m : a.k, thread);
     at_fetch<INNER_B * SIZE, OUTER_B, PITCH_B, BYTES_B, PACKED_B>(
@@ -144,11 +152,12 @@ AT_INLINE void at_pick(at_sum x[COUNT][WIDE], const char *from, int lane, int k)
   }
 }
 
-/* A thread's part of D into shared memory. */
+/* A thread's part of D into shared memory, or where it belongs. */
 template <bool WITH_C>
 AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, const at_sum sum[TM][TN], int row,
                       int col) {
   constexpr int RUN = TRANS_A ? 1 : WIDE_M;
+  const at_i64 pitch = STRAIGHT ? a.ldd : PITCH_D;
 #pragma unroll
   for (int j = 0; j < TN; j++)
 #pragma unroll
@@ -157,17 +166,20 @@ AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, co
       at_pack<at_out, RUN> p;
 #pragma unroll
       for (int v = 0; v < RUN; v++) p.x[v] = at_element<WITH_C>(a, stage, m + v, n, sum[i + v][j]);
-      *(at_pack<at_out, RUN> *)(result + n * PITCH_D + m * SIZE_D) = p;
+      *(at_pack<at_out, RUN> *)(result + n * pitch + m * SIZE_D) = p;
     }
 }
 
-/* A team's threads beyond ROWS x COLS do what the first one does, and put nothing down. */
-AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, at_u32 thread) {
-  const bool idle = thread >= ROWS * COLS;
-  const int row = idle ? 0 : (int)(thread % ROWS), col = idle ? 0 : (int)(thread / ROWS);
+/* A team's threads beyond SHARE x ROWS x COLS do what the first one does, and put nothing down. */
+AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, at_i64 group, at_u32 thread) {
+  const bool idle = thread >= SHARE * ROWS * COLS;
+  const at_u32 mine = idle ? 0 : thread / (ROWS * COLS); /* of the group's matrices */
+  const int row = idle ? 0 : (int)(thread % ROWS), col = idle ? 0 : (int)(thread % (ROWS * COLS) / ROWS);
+  if (SHARE > 1) stage += mine * ONE_BYTES, result += mine * RESULT_BYTES;
+  if (STRAIGHT) result = a.d + (group * SHARE + mine) * a.stride_d;
   at_sum sum[TM][TN] = {}, x[TM][WIDE], y[TN][WIDE];
   const int steps = EXACT ? K : a.k;
-#pragma unroll 2
+#pragma unroll(EXACT && K <= 16 ? 4 : 2)
   for (int k = 0; k < steps; k += WIDE) {
     at_pick<TRANS_A, TM, WIDE_M, ROWS, PITCH_A>(x, stage, row, k);
     at_pick<!TRANS_B, TN, WIDE_N, COLS, PITCH_B>(y, stage + AT_B, col, k);
@@ -178,7 +190,7 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
 #pragma unroll
         for (int j = 0; j < TN; j++) sum[i][j] = at_multiply_add(x[i][l], y[j][l], sum[i][j]);
   }
-  if (idle) return;
+  if (idle || (STRAIGHT && group * SHARE + mine >= a.batch)) return;
   if (READS_C && a.beta != 0.0)
     at_put<READS_C>(a, stage, result, sum, row, col);
   else
@@ -219,7 +231,7 @@ AT_INLINE void at_put(const at_arguments &a, const char *stage, char *result, co
       }
 }
 
-AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, at_u32 thread) {
+AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result, at_i64, at_u32 thread) {
   const int lane = (int)(thread % 32), warp = (int)(thread / 32), m0 = warp % (M / TM) * TM, n0 = warp / (M / TM) * TN;
   float sum[TN / 16][TM / 8][4] = {};
 #pragma unroll
@@ -246,21 +258,27 @@ extern "C" __global__ void __launch_bounds__(THREADS *TEAMS) at_tiny(const __gri
   const at_u32 team = threadIdx.x / THREADS, thread = threadIdx.x % THREADS;
   const at_i64 step = (at_i64)gridDim.x * TEAMS;
   char *room = (char *)at_room + team * TEAM_BYTES, *result = room + STAGES * STAGE_BYTES;
-  at_i64 matrix = (at_i64)blockIdx.x * TEAMS + team;
+  at_i64 group = (at_i64)blockIdx.x * TEAMS + team;
   at_begin();
 #pragma unroll 1
-  for (int s = 0; s < STAGES; s++) at_order(a, room + s * STAGE_BYTES, matrix + s * step, thread);
+  for (int s = 0; s < STAGES; s++) at_order(a, room + s * STAGE_BYTES, group + s * step, thread);
 #pragma unroll 1
-  for (int s = 0; matrix < a.batch; matrix += step) {
+  for (int s = 0; group * SHARE < a.batch; group += step) {
     char *stage = room + s * STAGE_BYTES;
     at_copies_wait<STAGES - 1>();
     at_team_wait<(int)THREADS>((int)team);
-    at_product(a, stage, result, thread);
+    at_product(a, stage, result, group, thread);
+#if STAYS || !STRAIGHT
     at_team_wait<(int)THREADS>((int)team);
-#if STAYS
-    at_order(a, stage, matrix + STAGES * step, thread);
 #endif
-    at_store(a, result, matrix, thread);
+#if STAYS
+    at_order(a, stage, group + STAGES * step, thread);
+#endif
+#if !STRAIGHT
+#pragma unroll
+    for (int i = 0; i < SHARE; i++)
+      if (SHARE == 1 || group * SHARE + i < a.batch) at_store(a, result + i * RESULT_BYTES, group * SHARE + i, thread);
+#endif
 #if !STAYS
     break;
 #endif

@@ -2,10 +2,10 @@
  * device.c: CUDA devices: counting, properties, memory, and the backend's table. */
 #include "src/cuda/state.h"
 
+#include "src/comm/sum.h"
 #include "src/cuda/memory.h"
 #include "src/fork.h"
 #include "src/random/random_cuda.h"
-#include "src/sync_debug.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +94,18 @@ static void restore(int mode) {
   if (mode >= 0) at_cuda_restore((enum cudaStreamCaptureMode)mode);
 }
 
+static attune_status enter(attune_device *device, at_entered *out) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
+  if (status == ATTUNE_OK) *out = (at_entered){scope.previous, (int)scope.mode, scope.relaxed};
+  return status;
+}
+
+static void leave(const at_entered *entered) {
+  at_cuda_scope scope = {entered->previous, entered->relaxed, (enum cudaStreamCaptureMode)entered->mode};
+  at_cuda_leave(&scope);
+}
+
 static attune_status device_alloc(attune_device *device, void **out, size_t bytes) {
   *out = NULL;
   at_cuda_scope scope;
@@ -118,36 +130,6 @@ static attune_status device_free(attune_device *device, void *pointer) {
   return status;
 }
 
-/* CUDA takes pageable host memory piece by piece through memory of its own, and waits. */
-static attune_status check_pageable(attune_stream *stream, const void *destination, const void *source) {
-  const void *const ends[] = {destination, source};
-  for (int i = 0; i < 2; i++) {
-    struct cudaPointerAttributes found;
-    if (cudaPointerGetAttributes(&found, ends[i]) != cudaSuccess) {
-      (void)cudaGetLastError();
-      continue;
-    }
-    if (found.type == cudaMemoryTypeUnregistered)
-      return at_sync_check(stream->device, "attune_copy waits for pageable host memory");
-  }
-  return ATTUNE_OK;
-}
-
-static attune_status device_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
-  at_cuda_scope scope;
-  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
-  if (status != ATTUNE_OK) return status;
-  if (at_sync_debug_on() && !at_cuda_stream_capturing(stream)) status = check_pageable(stream, destination, source);
-  if (status != ATTUNE_OK) {
-    at_cuda_leave(&scope);
-    return status;
-  }
-  cudaError_t error = cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, at_cuda_native(stream));
-  status = at_cuda_check(stream->device, error, "cudaMemcpyAsync");
-  at_cuda_leave(&scope);
-  return status;
-}
-
 static attune_status device_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
@@ -167,6 +149,10 @@ const at_backend at_cuda_backend = {
     .wait_streams = at_cuda_wait_streams,
     .relax = relax,
     .restore = restore,
+    .enter = enter,
+    .leave = leave,
+    .nccl = true,
+    .cufile = true,
     .clock_state = at_cuda_clock_state,
     .telemetry = at_cuda_telemetry,
     .profiler = at_cuda_profiler,
@@ -202,8 +188,10 @@ const at_backend at_cuda_backend = {
     .forget_block = at_cuda_forget_block,
 #endif
     .call = at_cuda_stream_call,
-    .copy = device_copy,
+    .copy = at_cuda_copy,
+    .copy_rows = at_cuda_copy_rows,
     .fill = device_fill,
+    .sum = at_sum_cuda,
     .stream_priorities = at_cuda_stream_priorities,
     .event_export = at_cuda_event_export,
     .event_import = at_cuda_event_import,

@@ -261,6 +261,25 @@ attune_status at_jit_get(at_jit_kernel **out, attune_device *device, const at_ke
   return status;
 }
 
+/* Is it loaded, or would the disk have it? */
+static bool is_compiled(const attune_device *device, const at_kernel_source *source) {
+  const at_kernel_key key = at_jit_key(source, "");
+  pthread_mutex_lock(&table.lock);
+  const at_jit_kernel *kernel = find(key, device);
+  const bool ready = kernel && kernel->state == AT_JIT_READY;
+  pthread_mutex_unlock(&table.lock);
+  return ready || at_jit_on_disk(device, source);
+}
+
+attune_status at_jit_compile(attune_device *device, const at_kernel_source *source, bool *made) {
+  const attune_status status = at_cuda_check_fork(device);
+  if (status != ATTUNE_OK) return status;
+  if (made) return at_jit_code_make(device, source, made);
+  return is_compiled(device, source)
+             ? ATTUNE_OK
+             : at_fail(ATTUNE_NOT_FOUND, "%s of %s is not compiled for %s", source->entry, source->file, device->name);
+}
+
 unsigned at_jit_set_most(unsigned most) {
   pthread_mutex_lock(&table.lock);
   const unsigned before = table.most;

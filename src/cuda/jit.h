@@ -47,6 +47,13 @@ typedef struct at_jit_request {
  * CPU. A request that fails stops no other. The thread's message is left alone. Any thread; allowed in capture. */
 void at_jit_get_all(at_jit_request *requests, int count, attune_device *device);
 
+/* Compiles the kernel into the kernel cache, unless it is there: for whoever will want it later, in this process or in
+ * another. *made: it was compiled now. Loads nothing and does not touch the device, so that it may run beside whatever
+ * is measured there. `made` NULL: nothing is compiled, and NOT_FOUND says that at_jit_get would have to. Errors: those of
+ * the compiler, as at_jit_get has them; IO_ERROR (the cache cannot keep it, and why); DEVICE_ERROR (a child of fork). Any
+ * thread; what another one compiles it waits for. */
+attune_status at_jit_compile(attune_device *device, const at_kernel_source *source, bool *made);
+
 /* How a kernel is launched. Of each size 0 counts as 1, except for the first of grid and block. */
 typedef struct at_jit_config {
   unsigned grid[3];      /* blocks: x, y, z */

@@ -44,8 +44,30 @@ struct at_jit_kernel {
   char message[AT_MESSAGE_CHARS];
 };
 
-/* jit_load.c: the name of what is compiled for `target`: an architecture, or "" for a device's. */
+/* jit_code.c: the name of what is compiled for `target`: an architecture, or "" for a device's. */
 at_kernel_key at_jit_key(const at_kernel_source *source, const char *target);
+
+typedef enum at_jit_origin { AT_JIT_FROM_DISK, AT_JIT_COMPILED } at_jit_origin;
+
+/* jit_code.c: the code of the source for the target, to be freed: from the kernel cache, else compiled and stored there.
+ * Another thread that compiles it is waited for. Errors: those of at_kernel_compile. */
+attune_status at_jit_code_get(at_kernel_code *out, const at_kernel_source *source, const at_architecture *target,
+                              at_jit_origin *origin);
+
+/* jit_code.c: deletes it from the kernel cache: it does not load. */
+void at_jit_code_drop(const at_kernel_source *source, const at_architecture *target);
+
+/* jit_code.c: what is compiled for the device, best first; 0: nothing, *status says why. */
+int at_jit_targets(at_architecture out[2], const attune_device *device, attune_status *status);
+
+/* jit_code.c: at_jit_compile, in a process that has the device. */
+attune_status at_jit_code_make(const attune_device *device, const at_kernel_source *source, bool *made);
+
+/* jit_code.c: is there code of it for the device in the kernel cache? It is not read. */
+bool at_jit_on_disk(const attune_device *device, const at_kernel_source *source);
+
+/* jit_code.c: how many were compiled. */
+uint64_t at_jit_compiled_count(void);
 
 /* jit_load.c: loads the kernel from the disk or the compiler. */
 attune_status at_jit_load(at_jit_code *out, attune_device *device, const at_kernel_source *source);

@@ -1,43 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * jit_load.c: from a kernel's source to a loaded kernel: the kernel cache, then the compiler; and what the device offers
- * it. */
+ * jit_load.c: from a kernel's source to a loaded kernel, and what the device offers it. */
 #include "src/cuda/jit_kernel.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "src/cuda/state.h"
-#include "src/settings.h"
 
-/* Raise it when the same source must be compiled again; winners of what is compiled become misses. */
-#define CODEGEN "1"
-#define PARTS_MAX 72
-
-static atomic_uint_fast64_t compiled, from_disk;
-
-static at_kernel_cache disk;
-static pthread_once_t disk_once = PTHREAD_ONCE_INIT;
-
-/* A bad setting of something else does not matter here: what was read before it is there. */
-static void open_disk(void) {
-  at_settings settings;
-  memset(&settings, 0, sizeof settings);
-  (void)at_settings_read(&settings);
-  size_t at = 0;
-  disk.max_bytes = AT_KERNEL_CACHE_BYTES;
-  if (settings.cache_dir[0] && !at_append(disk.folder, sizeof disk.folder, &at, "%s/kernels", settings.cache_dir))
-    disk.folder[0] = '\0';
-}
-
-at_kernel_key at_jit_key(const at_kernel_source *source, const char *target) {
-  const char *parts[PARTS_MAX] = {"attune kernel " CODEGEN, at_kernel_compiler(), target, source->file, source->entry};
-  int count = 5;
-  for (const char *const *macro = source->macros; macro && *macro && count < PARTS_MAX - 2; macro++)
-    parts[count++] = *macro;
-  if (source->foreign) parts[count++] = "foreign";
-  parts[count++] = source->text;
-  return at_kernel_key_of(parts, count);
-}
+static atomic_uint_fast64_t from_disk;
 
 /* Errors that say this code is of no use here, though other code may be: invalid image, no kernel image, PTX too new or
  * not compilable. */
@@ -102,53 +71,33 @@ static cudaError_t load(at_jit_code *out, const at_kernel_code *code, const char
   return error;
 }
 
-static void store(at_kernel_key key, const at_kernel_code *code) {
-  static atomic_flag said = ATOMIC_FLAG_INIT;
-  const char *why = at_kernel_cache_write(&disk, key, code->bytes, code->size);
-  if (why && !atomic_flag_test_and_set(&said))
-    at_log(ATTUNE_LOG_WARNING, "the kernel cache \"%s\" is not used: %s", disk.folder, why);
-}
-
-/* What is in the kernel cache but does not load is deleted there and compiled again. */
+/* What does not load is deleted from the kernel cache; what came from there is compiled again. */
 static attune_status make_for(at_jit_code *out, attune_device *device, const at_kernel_source *source,
                               const at_architecture *target, bool *unusable) {
-  const at_kernel_key key = at_jit_key(source, target->name);
-  at_kernel_code code = {NULL, 0};
-  *unusable = false;
-  if (at_kernel_cache_read(&disk, key, &code.bytes, &code.size)) {
+  for (bool again = true; again;) {
+    at_kernel_code code = {NULL, 0};
+    at_jit_origin origin = AT_JIT_FROM_DISK;
+    const attune_status status = at_jit_code_get(&code, source, target, &origin);
+    *unusable = status == ATTUNE_UNSUPPORTED;
+    if (status != ATTUNE_OK) return status;
     const cudaError_t error = load(out, &code, source->entry, device->ordinal);
     at_kernel_code_free(&code);
-    if (error == cudaSuccess) {
-      atomic_fetch_add(&from_disk, 1u);
-      return ATTUNE_OK;
-    }
+    again = origin == AT_JIT_FROM_DISK && is_unusable(error);
+    if (error == cudaSuccess && origin == AT_JIT_FROM_DISK) atomic_fetch_add(&from_disk, 1u);
     if (!is_unusable(error)) return at_cuda_check(device, error, "loading a kernel");
-    at_kernel_cache_remove(&disk, key);
+    at_jit_code_drop(source, target);
+    *unusable = true;
+    if (!again)
+      return at_fail(ATTUNE_UNSUPPORTED, "%s of %s, compiled for %s, does not load on %s: %s", source->entry,
+                     source->file, target->name, device->name, cudaGetErrorName(error));
   }
-  attune_status status = at_kernel_compile(&code, source, target, NULL);
-  if (status != ATTUNE_OK) {
-    *unusable = status == ATTUNE_UNSUPPORTED;
-    return status;
-  }
-  atomic_fetch_add(&compiled, 1u);
-  const cudaError_t error = load(out, &code, source->entry, device->ordinal);
-  *unusable = is_unusable(error);
-  if (error == cudaSuccess) store(key, &code);
-  at_kernel_code_free(&code);
-  if (!*unusable) return at_cuda_check(device, error, "loading a kernel");
-  return at_fail(ATTUNE_UNSUPPORTED, "%s of %s, compiled for %s, does not load on %s: %s", source->entry, source->file,
-                 target->name, device->name, cudaGetErrorName(error));
+  return ATTUNE_OK;
 }
 
 static attune_status make(at_jit_code *out, attune_device *device, const at_kernel_source *source) {
   at_architecture targets[2];
-  attune_status status = at_nvrtc_open();
-  if (status != ATTUNE_OK) return status;
-  const int capability = device->properties.capability_major * 10 + device->properties.capability_minor;
-  const int count = at_architectures(targets, capability);
-  if (count == 0)
-    return at_fail(ATTUNE_UNSUPPORTED, "%s has compute capability %d.%d; should be one that this NVRTC compiles for",
-                   device->name, device->properties.capability_major, device->properties.capability_minor);
+  attune_status status = ATTUNE_OK;
+  const int count = at_jit_targets(targets, device, &status);
   bool unusable = true;
   for (int i = 0; i < count && unusable; i++) status = make_for(out, device, source, &targets[i], &unusable);
   return status;
@@ -156,7 +105,6 @@ static attune_status make(at_jit_code *out, attune_device *device, const at_kern
 
 attune_status at_jit_load(at_jit_code *out, attune_device *device, const at_kernel_source *source) {
   at_cuda_scope scope;
-  pthread_once(&disk_once, open_disk);
   attune_status status = at_cuda_enter_relaxed(&scope, device);
   if (status != ATTUNE_OK) return status;
   status = at_cuda_check(device, cudaSetDevice(device->ordinal), "cudaSetDevice"); /* makes the context, if need be */
@@ -166,11 +114,6 @@ attune_status at_jit_load(at_jit_code *out, attune_device *device, const at_kern
 }
 
 void at_jit_load_counts(at_jit_counts *out) {
-  out->compiled = atomic_load(&compiled);
+  out->compiled = at_jit_compiled_count();
   out->from_disk = atomic_load(&from_disk);
-}
-
-bool at_jit_depends(char *out, size_t size) {
-  size_t at = 0;
-  return at_append(out, size, &at, "nvrtc-%s jit-" CODEGEN, at_nvrtc_version());
 }

@@ -168,6 +168,18 @@ bool at_kernel_cache_read(const at_kernel_cache *cache, at_kernel_key key, void 
   return *out != NULL;
 }
 
+bool at_kernel_cache_has(const at_kernel_cache *cache, at_kernel_key key) {
+  const char *why;
+  char name[NAME_CHARS];
+  struct stat info;
+  const int folder = open_folder(cache, false, &why);
+  if (folder < 0) return false;
+  name_of(name, key);
+  const bool has = fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && is_safe(&info, S_IFREG);
+  close(folder);
+  return has;
+}
+
 static int by_time(const void *a, const void *b) {
   const struct timespec *x = &((const entry *)a)->time, *y = &((const entry *)b)->time;
   if (x->tv_sec != y->tv_sec) return x->tv_sec < y->tv_sec ? -1 : 1;

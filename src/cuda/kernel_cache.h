@@ -26,6 +26,9 @@ at_kernel_key at_kernel_key_of(const char *const *parts, int count);
  * others is deleted. */
 bool at_kernel_cache_read(const at_kernel_cache *cache, at_kernel_key key, void **out, size_t *size);
 
+/* Is there an entry of that key? It is not read: it may still be damaged. */
+bool at_kernel_cache_has(const at_kernel_cache *cache, at_kernel_key key);
+
 /* Stores an entry, making the folder if there is none, and deletes old ones above the bound. NULL when stored, else why
  * not, in words. */
 const char *at_kernel_cache_write(const at_kernel_cache *cache, at_kernel_key key, const void *bytes, size_t size);

@@ -13,6 +13,11 @@ attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned cha
 attune_status at_cuda_ipc_open(attune_device *device, const unsigned char handle[64], void **out_base);
 attune_status at_cuda_ipc_close(attune_device *device, void *base);
 
+/* copy.c */
+attune_status at_cuda_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
+attune_status at_cuda_copy_rows(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
+                                size_t source_pitch, size_t bytes, size_t rows);
+
 /* annotate.c: in a toolkit that has NVTX's memory extension */
 #if __has_include(<nvtx3/nvToolsExtMem.h>)
 #define AT_CUDA_NVTX

@@ -2,6 +2,7 @@
  * device.c: the host backend: identity, memory, streams over queues, events. */
 #include "src/backend.h"
 
+#include "src/comm/sum.h"
 #include "src/fork.h"
 #include "src/host/graph.h"
 #include "src/host/host.h"
@@ -306,6 +307,8 @@ const at_backend at_host_backend = {
     .call = at_host_call,
     .copy = at_host_copy,
     .fill = at_host_fill,
+    .copy_rows = at_host_copy_rows,
+    .sum = at_sum_host,
     .random_run = at_random_run_host,
     .random_state = at_random_state_host,
     .stream_open = stream_open,

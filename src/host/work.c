@@ -35,6 +35,18 @@ static void run_copy(const void *args) {
   memcpy(t->destination, t->source, t->bytes);
 }
 
+typedef struct rows {
+  char *destination;
+  const char *source;
+  size_t destination_pitch, source_pitch, bytes, rows;
+} rows;
+
+static void run_rows(const void *args) {
+  const rows *r = args;
+  for (size_t i = 0; i < r->rows; i++)
+    memcpy(r->destination + i * r->destination_pitch, r->source + i * r->source_pitch, r->bytes);
+}
+
 static void run_fill(const void *args) {
   const transfer *t = args;
   memset(t->destination, t->value, t->bytes);
@@ -51,7 +63,7 @@ static void run_call(const void *args) {
 }
 
 const char *at_host_work_name(void (*fn)(const void *args)) {
-  return fn == run_copy ? "copy" : fn == run_fill ? "fill" : fn == run_call ? "call" : "work";
+  return fn == run_copy || fn == run_rows ? "copy" : fn == run_fill ? "fill" : fn == run_call ? "call" : "work";
 }
 
 attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user) {
@@ -62,6 +74,12 @@ attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user)
 attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
   transfer t = {.destination = destination, .source = source, .bytes = bytes};
   return at_host_submit(stream, run_copy, &t, sizeof t);
+}
+
+attune_status at_host_copy_rows(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
+                                size_t source_pitch, size_t bytes, size_t count) {
+  const rows r = {destination, source, destination_pitch, source_pitch, bytes, count};
+  return at_host_submit(stream, run_rows, &r, sizeof r);
 }
 
 attune_status at_host_fill(attune_stream *stream, void *destination, int value, size_t bytes) {

@@ -7,6 +7,8 @@
 
 attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user);
 attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
+attune_status at_host_copy_rows(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
+                                size_t source_pitch, size_t bytes, size_t rows);
 attune_status at_host_fill(attune_stream *stream, void *destination, int value, size_t bytes);
 
 /* "copy", "fill" or "call"; "work" for anything else. */

@@ -38,6 +38,7 @@ typedef struct bench_side {
   gate_source *sources[64];
   gate_run run;
   gate_rounds_side side;
+  size_t commands_missing; /* since this build has no such program, and the other one has */
 } bench_side;
 
 /* Of workloads, suites or a database, which attune itself times. */
@@ -46,6 +47,8 @@ bool bench_has_own_cases(const bench_options *options);
 char *bench_side_make(bench_side *out, const bench_options *options, int which, const gate_limits *limits);
 /* Once its processes told their versions: fills in what the run depends on. `command`: the command line. */
 void bench_side_identify(bench_side *side, const bench_options *options, int which, const char *command);
+/* Once the cases are listed: tells of programs that only the other side has; true: there are such. `side`: "base". */
+bool bench_side_lacks(const bench_side *side, const char *which);
 void bench_side_free(bench_side *side);
 
 /* bench_report.c */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/gate/report_text.h"
 #include "tuning/gate/summary.h"
 
 static bool failed(const gate_case *c) {
@@ -42,13 +43,30 @@ static const char *end_text(const bench_report *r) {
   return r->options->time_s > 0 ? ", ended by --time" : ", ended after the time that a pair gets without --time";
 }
 
+/* Where a change is not the ratio of the two times beside it. */
+static void print_basis(const bench_report *r) {
+  gate_basis basis = {.paired = true};
+  for (size_t i = 0; i < r->outcome->count; i++)
+    if (bench_judged(r, i) && bench_head_of(r, i) && bench_base_of(r, i)) {
+      double head_ns, base_ns;
+      gate_case_summary(bench_head_of(r, i), &head_ns, NULL);
+      gate_case_summary(bench_base_of(r, i), &base_ns, NULL);
+      gate_basis_add(&basis, bench_shown(r, i)->name, bench_judged(r, i)->ratio, base_ns, head_ns);
+    }
+  if (!basis.rows) return;
+  gate_put_basis(stdout, GATE_PLAIN, &basis);
+  putchar('\n');
+}
+
 static void print_summary(const bench_report *r) {
   const counts c = count(r);
+  const char *between = ": ";
   printf("%zu case%s", r->outcome->count, r->outcome->count == 1 ? "" : "s");
-  if (r->outcome->judged)
-    for (int i = 0; i <= GATE_MISSING; i++)
-      if (c.verdicts[i] || i == GATE_SLOWER)
-        printf("%s%zu %s", i ? ", " : ": ", c.verdicts[i], gate_verdict_name((gate_verdict)i));
+  for (int i = 0; r->outcome->judged && i <= GATE_MISSING; i++) {
+    if (!c.verdicts[i] && i != GATE_SLOWER) continue;
+    printf("%s%zu %s", between, c.verdicts[i], gate_verdict_name((gate_verdict)i));
+    between = ", ";
+  }
   if (!r->outcome->judged && c.failed) printf(", %zu failed", c.failed);
   printf("; %d rounds in %.1f s%s", r->outcome->rounds, r->seconds, end_text(r));
   if (r->options->save) {
@@ -57,6 +75,7 @@ static void print_summary(const bench_report *r) {
     printf(" as run %lld", (long long)r->head->run.id);
   }
   putchar('\n');
+  print_basis(r);
   if (c.few)
     printf("No change of %zu can be certain in fewer than %d rounds: more --rounds, or more --time.\n", c.few,
            rounds_needed(r));

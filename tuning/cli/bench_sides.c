@@ -91,7 +91,9 @@ static char *add_own(bench_side *s, const bench_options *o, int which, const gat
     argv[count++] = o->suites.at[i];
   }
   for (size_t i = 0; i < o->workloads.count; i++) argv[count++] = o->workloads.at[i];
-  s->sources[s->side.source_count++] = gate_worker_create(argv, limits, draw());
+  gate_source *own = gate_worker_create(argv, limits, draw());
+  own->yardsticks = true;
+  s->sources[s->side.source_count++] = own;
   free(argv);
   free(self);
   return NULL;
@@ -120,14 +122,35 @@ static char *add_program(bench_side *s, const bench_options *o, int which, const
   return error;
 }
 
-static char *add_commands(bench_side *s, const bench_options *o, int which, const gate_limits *limits) {
-  char *error = NULL;
-  for (size_t i = 0; !error && i < o->commands.count; i++) error = check_build(o, "--command", o->commands.at[i]);
-  if (error) return error;
-  char *folder = build_of(o, which) ? folder_of(build_of(o, which)) : NULL;
-  s->sources[s->side.source_count++] = gate_commands_create(o->commands.at, o->commands.count, folder, limits, draw());
+/* Is the program of a command, in the folder of a build, not there? One that a shell runs, or looks for, is taken to be. */
+static bool lacks_program(const char *command, const char *build) {
+  char *folder = folder_of(build);
+  char **argv = gate_argv_of(strchr(command, '=') + 1, folder, false);
+  const bool lacks = strchr(argv[0], '/') && access(argv[0], F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+  gate_argv_free(argv);
   free(folder);
-  return NULL;
+  return lacks;
+}
+
+/* A command whose program only the other build has is missing here; where neither has it, it is a case that fails. */
+static bool is_missing(const bench_options *o, int which, const char *command) {
+  return o->build && o->against && lacks_program(command, build_of(o, which)) &&
+         !lacks_program(command, build_of(o, which == GATE_BASE ? GATE_HEAD : GATE_BASE));
+}
+
+static char *add_commands(bench_side *s, const bench_options *o, int which, const gate_limits *limits) {
+  char *error = NULL, *folder = build_of(o, which) ? folder_of(build_of(o, which)) : NULL;
+  const char **here = cli_alloc(o->commands.count, sizeof *here);
+  size_t count = 0;
+  for (size_t i = 0; !error && i < o->commands.count; i++) {
+    error = check_build(o, "--command", o->commands.at[i]);
+    if (!error && !is_missing(o, which, o->commands.at[i])) here[count++] = o->commands.at[i];
+  }
+  s->commands_missing = o->commands.count - count;
+  if (!error && count) s->sources[s->side.source_count++] = gate_commands_create(here, count, folder, limits, draw());
+  free(here);
+  free(folder);
+  return error;
 }
 
 char *bench_side_make(bench_side *s, const bench_options *o, int which, const gate_limits *limits) {
@@ -145,6 +168,19 @@ char *bench_side_make(bench_side *s, const bench_options *o, int which, const ga
   s->side.sources = s->sources;
   s->side.run = &s->run;
   return error;
+}
+
+bool bench_side_lacks(const bench_side *s, const char *side) {
+  bool lacks = s->commands_missing > 0;
+  for (size_t i = 0; i < s->side.source_count; i++) {
+    if (!s->sources[i]->absent) continue;
+    cli_error("the %s has no %s: its cases are missing there", side, s->sources[i]->name);
+    lacks = true;
+  }
+  if (s->commands_missing)
+    cli_error("the %s lacks the programs of %zu command%s: %s missing there", side, s->commands_missing,
+              s->commands_missing == 1 ? "" : "s", s->commands_missing == 1 ? "it is" : "they are");
+  return lacks;
 }
 
 void bench_side_free(bench_side *s) {

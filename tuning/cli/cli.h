@@ -28,6 +28,7 @@ int cmd_tune(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_warm(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_compare(int argc, char **argv);

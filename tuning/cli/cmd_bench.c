@@ -26,9 +26,18 @@ static void add_word(bench_words *words, const char *word) {
   words->at[words->count++] = word;
 }
 
+static bool is_blank(const char *text) {
+  return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+static void check_program(const char *text, const struct argp_state *state) {
+  if (is_blank(text))
+    cli_bad_usage(state, "--program is empty; should be the command line of a program, like build/bench_mine");
+}
+
 static void check_command(const char *text, const struct argp_state *state) {
   const char *equals = strchr(text, '=');
-  if (!equals || equals == text || !equals[1] || equals - text > 199)
+  if (!equals || equals == text || is_blank(equals + 1) || equals - text > 199)
     cli_bad_usage(state, "--command is \"%s\"; should be NAME=CMD, like sort=./sort words.txt", text);
 }
 
@@ -82,7 +91,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     if (!bench_has_suite(argument)) cli_bad_usage(state, "--suite is \"%s\"; should be runtime", argument);
     add_word(&o->suites, argument);
     return 0;
-  case CLI_OPTION_PROGRAM: add_word(&o->programs, argument); return 0;
+  case CLI_OPTION_PROGRAM:
+    check_program(argument, state);
+    add_word(&o->programs, argument);
+    return 0;
   case CLI_OPTION_COMMAND:
     check_command(argument, state);
     add_word(&o->commands, argument);
@@ -201,7 +213,11 @@ static int end_runs(benching *b) {
   return code;
 }
 
-static int no_cases(const benching *b) {
+static int no_cases(const benching *b, bool lacks) {
+  if (lacks) {
+    cli_error("so the head has no cases at all; should be a build that has some of what is to be timed");
+    return CLI_USAGE;
+  }
   cli_error("there are no cases%s%s%s", b->options->filter ? " whose name holds \"" : " in what is to be timed",
             b->options->filter ? b->options->filter : "",
             b->options->filter ? "\"; --list prints them all without --filter" : "");
@@ -227,6 +243,7 @@ static int measure(benching *b) {
 static int run(benching *b) {
   const gate_limits limits = {b->options->hang_s, &cli_interrupted};
   int code = check_workloads(b->options);
+  if (code == CLI_DONE) code = compare_check(&b->options->reports); /* not after minutes */
   if (code == CLI_DONE) code = make_sides(b, &limits);
   if (code == CLI_DONE && b->options->save && !b->options->list)
     code = told(gate_file_open(&b->file, b->options->save, true), CLI_USAGE);
@@ -243,7 +260,9 @@ static int run(benching *b) {
   }
   code = told(error, CLI_USAGE);
   if (code != CLI_DONE) return code;
-  if (!b->sides[GATE_HEAD].run.case_count) return no_cases(b);
+  bool lacks[GATE_SIDES] = {false, false};
+  for (int i = 0; i < b->side_count; i++) lacks[i] = bench_side_lacks(&b->sides[i], i == GATE_BASE ? "base" : "head");
+  if (!b->sides[GATE_HEAD].run.case_count) return no_cases(b, lacks[GATE_HEAD]);
   return b->options->list ? bench_list_print(&b->sides[GATE_HEAD], b->options) : measure(b);
 }
 

@@ -15,11 +15,25 @@ static double number(const char *option, const char *text, double least, double 
   return value;
 }
 
+/* "1.5", or "alloc/=5": for the cases whose name holds alloc/. */
+static void add_threshold(gate_rule *rule, const char *argument, const struct argp_state *state) {
+  static const char should[] = "a percentage, 0 to 1000, or TEXT=PERCENT for the cases whose name holds TEXT";
+  const char *equals = strrchr(argument, '=');
+  const double floor = number("--threshold", equals ? equals + 1 : argument, 0.0, 1000.0, should, state) / 100.0;
+  if (!equals) {
+    rule->floor = floor;
+    return;
+  }
+  if (equals == argument) cli_bad_usage(state, "--threshold is \"%s\"; should be %s", argument, should);
+  if (rule->floor_count == GATE_FLOORS_MOST)
+    cli_bad_usage(state, "--threshold TEXT=PERCENT is there %d times; should be at most %d", GATE_FLOORS_MOST + 1,
+                  GATE_FLOORS_MOST);
+  rule->floors[rule->floor_count++] = (gate_floor){argument, (size_t)(equals - argument), floor};
+}
+
 error_t compare_parse(int key, char *argument, struct argp_state *state, gate_rule *rule, compare_reports *reports) {
   switch (key) {
-  case CLI_OPTION_THRESHOLD:
-    rule->floor = number("--threshold", argument, 0.0, 1000.0, "a percentage, 0 to 1000", state) / 100.0;
-    return 0;
+  case CLI_OPTION_THRESHOLD: add_threshold(rule, argument, state); return 0;
   case CLI_OPTION_ALPHA:
     rule->alpha = number("--alpha", argument, 1e-12, 0.5, "a chance, 1e-12 to 0.5", state);
     return 0;
@@ -82,6 +96,10 @@ int cmd_compare(int argc, char **argv) {
   compare_options o = {.rule = gate_rule_default};
   if (cli_parse("compare", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   const bool first = compare_is_database(o.sides[0]), second = o.side_count == 2 && compare_is_database(o.sides[1]);
+  if (first && second && o.rule.floor_count) {
+    cli_error("--threshold TEXT=PERCENT is for cases of `attune bench'; of two databases give --threshold PERCENT");
+    return CLI_USAGE;
+  }
   if (first && second) return compare_databases(&o);
   if (first || second) {
     cli_error("%s is a tuning database%s", o.sides[first ? 0 : 1],

@@ -2,6 +2,7 @@
  * cmd_tune.c: `attune tune`: measures the problems of a workload that have no stored winner yet, one after the
  * other, each committed before the next begins, so that a run may be stopped and resumed at any time. */
 #include "tuning/cli/commands.h"
+#include "tuning/cli/tune_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,58 +15,7 @@
 #include <unistd.h>
 
 #define NAME_WIDTH 40
-#define WINNER_WIDTH 12      /* of the winner, before a remark is cut */
 #define NAME_WIDTH_NARROW 18 /* on a terminal of less than 100 columns */
-
-typedef struct options {
-  cli_options common;
-  const char *workload;
-  double budget_s;          /* for all problems; 0: no limit */
-  double problem_budget_ms; /* for one; 0: the tuner's own */
-  bool force;
-} options;
-
-typedef enum outcome {
-  OUTCOME_LEFT,
-  OUTCOME_TUNED,
-  OUTCOME_STORED,
-  OUTCOME_SAME,
-  OUTCOME_FAILED,
-  OUTCOME_BUSY, /* another process measures it: looked at again after the others */
-  OUTCOME_KINDS
-} outcome;
-static const char *const outcome_names[] = {"left", "tuned", "stored", "same", "failed", "busy"};
-
-typedef struct item {
-  const attune_workload_entry *entry;
-  outcome outcome;
-  attune_decision decision; /* of TUNED and STORED */
-  char message[256];        /* of FAILED and BUSY */
-} item;
-
-typedef struct tune_run {
-  const options *options;
-  attune_tuner *tuner;
-  attune_device *device;
-  item *items;
-  size_t count;
-  size_t to_measure; /* neither stored before nor the same as an earlier one */
-  size_t measured;   /* of those, begun */
-  size_t busy;       /* of those, with others now */
-  int name_width;
-  double weight; /* of those left to measure, calls x time in ns; 0: not known */
-  double start_s;
-  int64_t start_time; /* seconds since 1970 */
-  cli_progress *progress;
-} tune_run;
-
-typedef struct tally {
-  size_t by_outcome[OUTCOME_KINDS];
-  size_t incomplete, unsure;
-  double geomean;  /* 0: no winner's speedup is known */
-  double weighted; /* all calls' time with the default / with the winner; 0: as above */
-  double seconds;
-} tally;
 
 static double parse_positive(const char *option, const char *text, struct argp_state *state) {
   char *end = NULL;
@@ -77,7 +27,7 @@ static double parse_positive(const char *option, const char *text, struct argp_s
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
-  options *o = state->input;
+  tune_options *o = state->input;
   switch (key) {
   case 's': o->budget_s = parse_positive("budget", argument, state); break;
   case CLI_OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
@@ -107,7 +57,7 @@ static void keep_node(void *node) {
 }
 
 /* What all calls of a recorded problem take, about; 0: not known. */
-static double weight_of(const item *it) {
+static double weight_of(const tune_item *it) {
   return (double)it->entry->count * it->entry->time_ns;
 }
 
@@ -117,7 +67,7 @@ static void look_up(tune_run *run) {
   const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
   const int most = room && room < 100 ? NAME_WIDTH_NARROW : NAME_WIDTH;
   for (size_t i = 0; i < run->count; i++) {
-    item *it = &run->items[i];
+    tune_item *it = &run->items[i];
     int width = cli_width(it->entry->name);
     if (width > run->name_width) run->name_width = width < most ? width : most;
     const char *const *first = tsearch(it->entry->problem, &seen, compare_texts);
@@ -138,7 +88,7 @@ static void look_up(tune_run *run) {
 /* More than a problem needs: it takes what it needs. */
 #define ENOUGH_MS 400.0
 
-static bool is_unsure(const item *it) {
+static bool is_unsure(const tune_item *it) {
   return it->outcome == OUTCOME_TUNED && it->decision.unsure;
 }
 
@@ -146,9 +96,9 @@ static bool is_unsure(const item *it) {
  * share is given only where it is short: elsewhere a problem takes what it needs, for most need less than their share
  * and a few need more. What others measure now needs none. Of what was recorded, calls x time decides about the larger
  * part of the budget, so that a problem is tuned for as long as it is worth. */
-static double share_ms(const tune_run *run, const item *it) {
+static double share_ms(const tune_run *run, const tune_item *it) {
   static const double weighted_part = 0.75;
-  const options *o = run->options;
+  const tune_options *o = run->options;
   if (!(o->budget_s > 0)) return o->problem_budget_ms;
   double left_ms = 1e3 * (o->budget_s - (cli_now_s() - run->start_s));
   if (left_ms < 1) return -1;
@@ -163,13 +113,13 @@ static double share_ms(const tune_run *run, const item *it) {
 }
 
 /* Another process measured it since this run began: that winner is taken, complete or not. */
-static bool others_winner(tune_run *run, item *it) {
+static bool others_winner(tune_run *run, tune_item *it) {
   return !run->options->force &&
          attune_explain(run->tuner, run->device, it->entry->problem, &it->decision) == ATTUNE_OK &&
          is_measured(&it->decision) && it->decision.tuned_at > run->start_time;
 }
 
-static void tune_item(tune_run *run, item *it) {
+static void measure(tune_run *run, tune_item *it) {
   const bool again = it->outcome == OUTCOME_BUSY;
   double budget_ms = share_ms(run, it);
   if (budget_ms < 0) return;
@@ -196,84 +146,22 @@ static void tune_item(tune_run *run, item *it) {
   }
 }
 
-/* "default 12.3 us  winner 9.8 us  1.25x" */
-static int print_times(const attune_decision *d) {
-  char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL];
-  const double known = d->unsure ? 0 : cli_speedup(d);
-  const bool green = cli_color(stdout) && known > 1.005;
-  const int printed = printf("  default %10s  winner %10s  ", cli_time_text(default_time, d->default_time_ns),
-                             cli_time_text(time_text, d->time_ns));
-  if (green) fputs("\033[32m", stdout);
-  const int more = printf("%7s", cli_speedup_text(speedup, known));
-  if (green) fputs("\033[0m", stdout);
-  return printed + more;
-}
-
-/* What a reader should know beside the figures. */
-static void write_remark(const item *it, char *out, size_t size) {
-  const attune_decision *d = &it->decision;
-  const bool stored = it->outcome == OUTCOME_STORED;
-  if (stored && strncmp(d->note, "stays: ", 7) == 0)
-    snprintf(out, size, "  (stored; %s)", d->note);
-  else if (!stored && d->unsure)
-    snprintf(out, size, "  (%s%s)", d->complete ? "" : "budget ended first; ", d->note);
-  else
-    snprintf(out, size, "%s", stored ? "  (stored)" : !d->complete ? "  (budget ended first)" : "");
-}
-
-/* The winner and the remark in what is left of a terminal's line, cut where they are longer; room 0: no terminal. */
-static void print_winner(const item *it, int room) {
-  const attune_decision *d = &it->decision;
-  char winner[sizeof d->implementation + sizeof d->configuration + 2], remark[sizeof d->note + 32];
-  write_remark(it, remark, sizeof remark);
-  snprintf(winner, sizeof winner, "%s%s%s", d->implementation, *d->configuration ? " " : "", d->configuration);
-  const int whole = cli_width(winner), told = cli_width(remark);
-  const int least = whole < WINNER_WIDTH ? whole : WINNER_WIDTH;
-  const int winner_room = room - told > least ? room - told : least,
-            left = room - (whole < winner_room ? whole : winner_room);
-  fputs("  ", stdout);
-  cli_print_padded(stdout, winner, room && winner_room < whole ? winner_room : 0, false, true);
-  if (!room || left > 4) cli_print_padded(stdout, remark, room && left < told ? left : 0, false, true);
-}
-
-/* On a terminal a line fits: the name, the winner's configuration and the remark are cut. */
-static void print_item(const tune_run *run, const item *it) {
-  const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
-  cli_print_padded(stdout, it->entry->name, run->name_width, false, room > 0);
-  if (it->outcome == OUTCOME_LEFT) fputs("  left: the budget is spent", stdout);
-  if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
-  if (it->outcome == OUTCOME_BUSY) fputs("  left: another process measures it", stdout);
-  if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
-  if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED) {
-    const int left = room - run->name_width - print_times(&it->decision) - 2;
-    print_winner(it, !room ? 0 : left > 1 ? left : 1);
-  }
-  putchar('\n');
-  fflush(stdout);
-}
-
-static void report_item(tune_run *run, const item *it) {
-  cli_progress_clear(run->progress);
-  if (it->outcome == OUTCOME_FAILED) cli_error("%s: %s", it->entry->name, it->message);
-  if (!run->options->common.json) print_item(run, it);
-}
-
 /* What others measured when its turn came, until each is done or the time is over. */
 static void tune_busy(tune_run *run) {
   enum { LOOK_MS = 20 };
   while (run->busy > 0 && !cli_interrupted && share_ms(run, NULL) >= 0) {
     const size_t before = run->busy;
     for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
-      item *it = &run->items[i];
+      tune_item *it = &run->items[i];
       if (it->outcome != OUTCOME_BUSY) continue;
       cli_progress_draw(run->progress, it->entry->name, run->count - run->busy, run->measured);
-      tune_item(run, it);
-      if (it->outcome != OUTCOME_BUSY) report_item(run, it);
+      measure(run, it);
+      if (it->outcome != OUTCOME_BUSY) tune_report_item(run, it);
     }
     if (run->busy == before) nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
   }
   for (size_t i = 0; i < run->count && run->busy > 0; i++)
-    if (run->items[i].outcome == OUTCOME_BUSY) report_item(run, &run->items[i]);
+    if (run->items[i].outcome == OUTCOME_BUSY) tune_report_item(run, &run->items[i]);
 }
 
 /* What noise or other work left open is measured again in what is left of the run's budget: the machine may be quiet by
@@ -287,7 +175,7 @@ static void tune_unsure(tune_run *run) {
     for (size_t i = 0; i < run->count; i++) left += is_unsure(&run->items[i]);
     size_t waiting = left;
     for (size_t i = 0; i < run->count && left > 0 && !cli_interrupted; i++) {
-      item *it = &run->items[i];
+      tune_item *it = &run->items[i];
       if (!is_unsure(it)) continue;
       const double left_ms = 1e3 * (run->options->budget_s - (cli_now_s() - run->start_s));
       if (left_ms < 1) return;
@@ -300,101 +188,98 @@ static void tune_unsure(tune_run *run) {
       it->decision = again;
       if (again.unsure) continue;
       left--;
-      report_item(run, it);
+      tune_report_item(run, it);
     }
   }
 }
 
+/* What is stored, or the same as another, is told in its place in the list: before the first that is left. */
+static void report_known(tune_run *run) {
+  for (; run->told < run->count && (run->items[run->told].begun || run->items[run->told].outcome != OUTCOME_LEFT);
+       run->told++) {
+    const tune_item *it = &run->items[run->told];
+    if (!it->begun) tune_report_item(run, it);
+  }
+}
+
+/* The numbers of the items to measure, and their kernels begun. False: that is not possible, and needs no more words than
+ * a measurement will say. */
+static bool start_ahead(tune_run *run, attune_ahead **ahead, size_t *numbers) {
+  const char **problems = cli_alloc(run->count, sizeof *problems);
+  size_t count = 0;
+  for (size_t i = 0; i < run->count; i++)
+    if (run->items[i].outcome == OUTCOME_LEFT) {
+      problems[count] = run->items[i].entry->problem;
+      numbers[count++] = i;
+    }
+  const attune_status status = attune_ahead_start(ahead, run->tuner, run->device, problems, count);
+  free(problems);
+  return status == ATTUNE_OK;
+}
+
+/* The next item to measure, one whose kernels are compiled. Without a budget that is waited for: the time would be spent
+ * on them anyway. NULL: there is none, or Ctrl-C. */
+static tune_item *next_item(tune_run *run, attune_ahead *ahead, const size_t *numbers) {
+  enum { LOOK_MS = 50 };
+  size_t next = 0;
+  const bool hurried = run->options->budget_s > 0;
+  attune_status status = ATTUNE_BUSY;
+  while (status == ATTUNE_BUSY && !cli_interrupted)
+    status = attune_ahead_next(ahead, hurried ? 0 : LOOK_MS, hurried, &next);
+  return status == ATTUNE_OK ? &run->items[numbers[next]] : NULL;
+}
+
+static void tune_ready(tune_run *run) {
+  attune_ahead *ahead = NULL;
+  size_t *numbers = cli_alloc(run->count, sizeof *numbers);
+  size_t done = run->count - run->to_measure;
+  if (start_ahead(run, &ahead, numbers))
+    for (tune_item *it; report_known(run), !cli_interrupted && (it = next_item(run, ahead, numbers)) != NULL; done++) {
+      it->begun = true;
+      cli_progress_draw(run->progress, it->entry->name, done, run->measured);
+      measure(run, it);
+      if (it->outcome != OUTCOME_BUSY) tune_report_item(run, it);
+    }
+  attune_ahead_stop(ahead);
+  free(numbers);
+}
+
 static void tune_all(tune_run *run) {
   cli_progress_begin(run->progress, run->count, run->to_measure);
-  for (size_t i = 0; i < run->count && !cli_interrupted; i++) {
-    item *it = &run->items[i];
-    cli_progress_draw(run->progress, it->entry->name, i, run->measured);
-    if (it->outcome == OUTCOME_LEFT) tune_item(run, it);
-    if (it->outcome != OUTCOME_BUSY) report_item(run, it);
-  }
+  tune_ready(run);
+  for (; run->told < run->count; run->told++) /* and those that were not begun */
+    if (!run->items[run->told].begun) tune_report_item(run, &run->items[run->told]);
   tune_busy(run);
   if (run->options->budget_s > 0) tune_unsure(run);
   cli_progress_clear(run->progress);
 }
 
-static tally count_up(const tune_run *run) {
-  tally t = {.seconds = cli_now_s() - run->start_s};
-  double logs = 0, default_ns = 0, winner_ns = 0;
-  size_t known = 0;
-  for (size_t i = 0; i < run->count; i++) {
-    const item *it = &run->items[i];
-    t.by_outcome[it->outcome]++;
-    if (it->outcome != OUTCOME_TUNED && it->outcome != OUTCOME_STORED) continue;
-    t.incomplete += it->outcome == OUTCOME_TUNED && !it->decision.complete && !it->decision.unsure;
-    t.unsure += it->decision.unsure != 0;
-    if (!(cli_speedup(&it->decision) > 0)) continue;
-    logs += log(cli_speedup(&it->decision));
-    known++;
-    default_ns += (double)it->entry->count * it->decision.time_ns * cli_speedup(&it->decision);
-    winner_ns += (double)it->entry->count * it->decision.time_ns;
-  }
-  if (winner_ns > 0) t.weighted = default_ns / winner_ns;
-  if (known) t.geomean = exp(logs / (double)known);
-  return t;
+static void on_kernel(void *user, const attune_decision *winner, attune_warm_outcome outcome, double ms,
+                      const char *message) {
+  tune_run *run = user;
+  (void)ms;
+  if (outcome != ATTUNE_WARM_FAILED) return;
+  cli_progress_clear(run->progress);
+  cli_error("%s: its kernel is not in the kernel cache: %s", winner->problem, message);
 }
 
-static void print_summary(const tune_run *run, const tally *t) {
-  size_t tuned = t->by_outcome[OUTCOME_TUNED];
-  if (cli_interrupted) puts("interrupted: what is done is stored, the same command resumes");
-  if (t->geomean > 0)
-    printf("geomean speedup over the default: %.3fx, weighted by calls x time: %.3fx\n", t->geomean, t->weighted);
-  printf("%zu tuned, %zu already stored, ", tuned, t->by_outcome[OUTCOME_STORED]);
-  if (t->by_outcome[OUTCOME_SAME]) printf("%zu the same as another, ", t->by_outcome[OUTCOME_SAME]);
-  printf("%zu failed, %zu left%s, %.1f s on %s\n", t->by_outcome[OUTCOME_FAILED], t->by_outcome[OUTCOME_LEFT],
-         t->by_outcome[OUTCOME_LEFT] && !cli_interrupted ? " for lack of budget" : "", t->seconds,
-         attune_device_name(run->device));
-  if (t->by_outcome[OUTCOME_BUSY])
-    printf("%zu still measured by other processes: the same command takes their winners\n",
-           t->by_outcome[OUTCOME_BUSY]);
-  if (t->incomplete)
-    printf("%zu of the tuned ran out of their time: the same command measures them further\n", t->incomplete);
-  if (t->unsure) printf("%zu are unsure (noise, or other work): the same command measures them again\n", t->unsure);
-  if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
-    puts("nothing to measure: every winner is stored");
-}
-
-static json_t *item_json(const item *it) {
-  json_t *object = json_pack("{s:o, s:o, s:I, s:s}", "name", cli_json_text(it->entry->name), "problem",
-                             cli_json_text(it->entry->problem), "count", (json_int_t)it->entry->count, "outcome",
-                             outcome_names[it->outcome]);
-  if (it->outcome == OUTCOME_FAILED || it->outcome == OUTCOME_BUSY)
-    json_object_set_new(object, "message", cli_json_text(it->message));
-  if (it->outcome == OUTCOME_TUNED || it->outcome == OUTCOME_STORED)
-    json_object_set_new(object, "decision", cli_json_decision(&it->decision));
-  if (it->entry->time_ns > 0) json_object_set_new(object, "estimated_ns", cli_json_number(it->entry->time_ns));
-  return object;
-}
-
-static int print_json(const tune_run *run, const tally *t) {
-  json_t *results = json_array();
-  for (size_t i = 0; i < run->count; i++) json_array_append_new(results, item_json(&run->items[i]));
-  json_t *object =
-      json_pack("{s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:b}", "workload",
-                cli_json_text(run->options->workload), "device", attune_device_name(run->device), "results", results,
-                "problems", (json_int_t)run->count, "tuned", (json_int_t)t->by_outcome[OUTCOME_TUNED], "stored",
-                (json_int_t)t->by_outcome[OUTCOME_STORED], "same", (json_int_t)t->by_outcome[OUTCOME_SAME], "failed",
-                (json_int_t)t->by_outcome[OUTCOME_FAILED], "left", (json_int_t)t->by_outcome[OUTCOME_LEFT], "busy",
-                (json_int_t)t->by_outcome[OUTCOME_BUSY], "incomplete", (json_int_t)t->incomplete, "geomean_speedup",
-                t->geomean > 0 ? cli_json_number(t->geomean) : json_null(), "weighted_speedup",
-                t->weighted > 0 ? cli_json_number(t->weighted) : json_null(), "seconds", cli_json_number(t->seconds),
-                "interrupted", cli_interrupted != 0);
-  json_object_set_new(object, "unsure", json_integer((json_int_t)t->unsure));
-  return cli_print_json(object);
+/* The kernels of what was chosen stay in the kernel cache, also if those of all candidates were too many for it. */
+static void keep_kernels(tune_run *run) {
+  const char **problems = cli_alloc(run->count, sizeof *problems);
+  size_t count = 0;
+  for (size_t i = 0; i < run->count; i++)
+    if (run->items[i].outcome == OUTCOME_TUNED) problems[count++] = run->items[i].entry->problem;
+  if (count) (void)attune_tuner_warm(run->tuner, run->device, problems, count, on_kernel, run, &run->warmed);
+  free(problems);
 }
 
 /* Winners that could not be written are lost with the process, so that is a failure even though each was measured. */
 static int conclude(const tune_run *run) {
-  tally t = count_up(run);
+  tune_tally t = tune_count_up(run);
   if (run->options->common.json)
-    print_json(run, &t);
+    tune_print_json(run, &t);
   else
-    print_summary(run, &t);
+    tune_print_summary(run, &t);
   attune_status status = attune_tuner_database_status(run->tuner);
   if (status != ATTUNE_OK) cli_fail(status);
   if (cli_interrupted) return 128 + cli_interrupted;
@@ -407,8 +292,8 @@ static void on_log(void *user, attune_log_level level, const char *line) {
   cli_error("%s: %s", level == ATTUNE_LOG_ERROR ? "error" : "warning", line);
 }
 
-static int tune_workload(const options *o, attune_tuner *tuner, attune_device *device, const attune_workload *workload,
-                         cli_progress *progress) {
+static int tune_workload(const tune_options *o, attune_tuner *tuner, attune_device *device,
+                         const attune_workload *workload, cli_progress *progress) {
   size_t count = attune_workload_size(workload);
   tune_run run = {
       .options = o, .tuner = tuner, .device = device, .count = count, .start_s = cli_now_s(), .progress = progress};
@@ -430,6 +315,7 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
     code = cli_fail(status);
   } else {
     tune_all(&run);
+    keep_kernels(&run);
     code = conclude(&run);
   }
   free(run.items);
@@ -437,7 +323,7 @@ static int tune_workload(const options *o, attune_tuner *tuner, attune_device *d
 }
 
 /* A run whose winners would be lost is refused before it measures. */
-static int open_tuner(attune_tuner **out, const options *o) {
+static int open_tuner(attune_tuner **out, const tune_options *o) {
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
   tuner_options.database = o->common.database;
   tuner_options.mode = ATTUNE_MODE_CACHED;
@@ -457,7 +343,7 @@ static const char *path_of(const char *named) {
 }
 
 int cmd_tune(int argc, char **argv) {
-  options o = {0};
+  tune_options o = {0};
   if (cli_parse("tune", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   bool recorded = strcmp(o.workload, "recorded") == 0;
   const char *path = path_of(o.workload);

@@ -59,6 +59,8 @@ static const cli_option verify_options[] = {
     WIDE,
     END};
 
+static const cli_option warm_options[] = {DB, DEVICE, JSON, WIDE, END};
+
 static const cli_option eval_options[] = {
     {"shape", CLI_OPTION_SHAPE, "SIZES", CLI_ANY, "The shape of the outputs, 4096x4096; needed"},
     {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_ANY, "The element type of inputs that name none (f32)"},
@@ -82,14 +84,17 @@ static const cli_option eval_options[] = {
 /* Of verdicts, and where they are written. */
 /* clang-format off */
 #define VERDICTS \
-    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, "The least change that counts (1)"}, \
+    {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, \
+     "The least change that counts (1); TEXT=PERCENT: of cases whose name holds TEXT, may be repeated"}, \
     {"alpha", CLI_OPTION_ALPHA, "P", CLI_ANY, \
      "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"}
 #define REPORTS \
     {"markdown", CLI_OPTION_MARKDOWN, "FILE", CLI_FILE, \
-     "Write a report as Markdown, for a pull request; -, here and below: to standard output, in place of the table"}, \
-    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, "Write JUnit XML, for continuous integration"}, \
-    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, "Write one page for a browser, with every sample and the history"}
+     "Write the table as Markdown, for a pull request; -, here and below: to standard output, in place of the table"}, \
+    {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, \
+     "Write the comparison as JUnit XML, a test a case, for continuous integration; bench: with --against only"}, \
+    {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, \
+     "Write the comparison as one page for a browser, with every sample and the history; bench: with --against only"}
 /* clang-format on */
 
 static const cli_option bench_options[] = {
@@ -158,6 +163,14 @@ const cli_command cli_commands[] = {
      "A winner does not hold if it is over 1 % slower than the default or gains over 3 % less than was stored, in both "
      "cases beyond the noise, or if its numbers are wrong. Exit code 1: some do not hold.",
      verify_options, cmd_verify},
+    {"warm", "[FILE]", CLI_FILE, "compile the kernels that the stored winners need here",
+     "Compiles into the kernel cache what the winners of a tuning database need on this machine, so that programs wait "
+     "for "
+     "no compiler.",
+     "FILE is the tuning database, as --db names it. Winners that hold here are looked at; those whose code a library "
+     "has "
+     "need nothing. Exit code 1: a kernel does not compile or cannot be kept.",
+     warm_options, cmd_warm},
     {"eval", "EXPRESSION", CLI_ANY, "run, check and time one elementwise expression",
      "Tunes EXPRESSION if it has no winner yet, runs it on random operands, checks the results and tells its bandwidth "
      "beside that of a copy.",

@@ -3,10 +3,12 @@
 #include "tuning/cli/compare.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tuning/gate/report.h"
 #include "tuning/gate/report_text.h"
@@ -68,6 +70,11 @@ static void print_table(const compare_options *o, const gate_comparison *c) {
   fputs(": ", stdout);
   gate_put_counts(stdout, c);
   puts(c->alternated ? "; they alternated" : "; they did not alternate");
+  const gate_basis basis = gate_basis_of(c);
+  if (basis.rows) {
+    gate_put_basis(stdout, GATE_PLAIN, &basis);
+    putchar('\n');
+  }
   free(order);
   cli_table_free(&table);
 }
@@ -135,13 +142,36 @@ static bool is_result_file(const char *path) {
   return whole && memcmp(header, "SQLite format 3", sizeof header) == 0;
 }
 
+static bool refuse_database(const char *path) {
+  if (!is_result_file(path)) return false;
+  cli_error("%s is a database; a report would overwrite it: name another file", path);
+  return true;
+}
+
+static int check_path(const char *path) {
+  if (!path || strcmp(path, "-") == 0) return CLI_DONE;
+  if (refuse_database(path)) return CLI_USAGE;
+  char *copy = gate_copy(path);
+  errno = 0;
+  const bool there = access(path, F_OK) == 0;
+  const bool can = there ? access(path, W_OK) == 0 : *path && access(dirname(copy), W_OK | X_OK) == 0;
+  struct stat info;
+  if (there && can && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) errno = EISDIR;
+  const bool good = can && errno != EISDIR;
+  if (!good) cli_error("cannot write %s: %s", path, strerror(errno ? errno : EINVAL));
+  free(copy);
+  return good ? CLI_DONE : CLI_USAGE;
+}
+
+int compare_check(const compare_reports *r) {
+  const int code = check_path(r->markdown) == CLI_DONE ? check_path(r->junit) : CLI_USAGE;
+  return code == CLI_DONE ? check_path(r->html) : code;
+}
+
 int compare_write_file(const char *path, bool (*write)(FILE *out, const void *arg), const void *arg) {
   if (!path) return CLI_DONE;
   if (strcmp(path, "-") == 0) return write(stdout, arg) ? CLI_DONE : CLI_USAGE;
-  if (is_result_file(path)) {
-    cli_error("%s is a database; a report would overwrite it: name another file", path);
-    return CLI_USAGE;
-  }
+  if (refuse_database(path)) return CLI_USAGE;
   errno = 0;
   FILE *out = fopen(path, "w");
   bool written = out && write(out, arg);
@@ -155,8 +185,8 @@ int compare_write_file(const char *path, bool (*write)(FILE *out, const void *ar
 static bool regressed(const gate_comparison *c) {
   for (size_t i = 0; i < c->row_count; i++) {
     const gate_row *row = &c->rows[i];
-    const bool broke = row->judged.verdict == GATE_FAILED && row->base && row->base->state == GATE_CASE_OK &&
-                       row->base->visit_count > 0 && row->head &&
+    const bool did_well = !row->base || (row->base->state == GATE_CASE_OK && row->base->visit_count > 0);
+    const bool broke = row->judged.verdict == GATE_FAILED && did_well && row->head &&
                        (row->head->state == GATE_CASE_FAILED || row->head->visit_count == 0);
     if (row->judged.verdict == GATE_SLOWER || broke) return true;
   }

@@ -23,7 +23,8 @@ typedef struct gate_comparison {
   size_t counts[GATE_MISSING + 1]; /* by verdict */
 } gate_comparison;
 
-/* `allow_different`: fingerprints may differ. NULL, or why they cannot be compared (no common case, other machines). */
+/* `allow_different`: fingerprints may differ. NULL, or why they cannot be compared (no common case, other machines). The runs of
+ * a pair always can be: what one side lacks is missing, also where that is all. */
 char *gate_compare(gate_comparison *out, const gate_run *base, const gate_run *head, const gate_rule *rule,
                    bool allow_different);
 void gate_comparison_free(gate_comparison *comparison);

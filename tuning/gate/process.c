@@ -120,6 +120,7 @@ char *gate_process_start(gate_process *p, const char *const *argv, int end, uint
   p->errors = ends[0];
   if (failed) {
     p->pid = 0;
+    p->absent = failed == ENOENT || failed == ENOTDIR;
     (void)close(p->errors);
     p->errors = -1;
     return gate_say("%s could not be started: %s", argv[0], strerror(failed));
@@ -143,6 +144,12 @@ void gate_process_listen(gate_process *p) {
     p->word_count = kept + fresh;
     p->words[p->word_count] = '\0';
   }
+}
+
+void gate_process_forget(gate_process *p) {
+  gate_process_listen(p);
+  p->word_count = 0;
+  p->words[0] = '\0';
 }
 
 static void let_go(gate_process *p) {

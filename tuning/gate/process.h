@@ -23,6 +23,7 @@ typedef struct gate_process {
   int errors; /* the read end of its standard error; -1 */
   int status; /* as waitpid gives it; once it ended */
   double cpu_ns;
+  bool absent;                /* it could not be started: there is no such program */
   char words[GATE_WORDS + 1]; /* the last it wrote there */
   size_t word_count;
 } gate_process;
@@ -45,6 +46,9 @@ char *gate_process_start(gate_process *process, const char *const *argv, int end
 
 /* Reads what it wrote to standard error so far, without waiting. */
 void gate_process_listen(gate_process *process);
+
+/* Forgets what it wrote so far: it was about something else. */
+void gate_process_forget(gate_process *process);
 
 /* Has it ended? It stays to be waited for, and its group its own. */
 bool gate_process_over(const gate_process *process);

@@ -39,14 +39,17 @@ static bool put_runs(FILE *out, const gate_page *page) {
 
 static bool put_foot(FILE *out, const gate_page *page) {
   const gate_rule *rule = &page->comparison->rule;
-  char least[GATE_CELL], wrong[GATE_CELL];
-  fprintf(out,
-          "<p>%s. A change counts from %s. The chance of any wrong verdict among all cases, where nothing changed, is "
-          "%s.</p>\n",
+  char wrong[GATE_CELL];
+  fprintf(out, "<p>%s. A change counts from ",
           page->comparison->alternated ? "Both sides were measured in turns, sample by sample"
-                                       : "The sides were measured one after the other",
-          gate_share_text(least, rule->floor), gate_share_text(wrong, rule->alpha));
-  fputs("<dl>\n", out);
+                                       : "The sides were measured one after the other");
+  gate_put_floors(out, GATE_XML, rule);
+  fprintf(out, ". The chance of any wrong verdict among all cases, where nothing changed, is %s.</p>\n",
+          gate_share_text(wrong, rule->alpha));
+  const gate_basis basis = gate_basis_of(page->comparison);
+  fputs("<p>", out);
+  gate_put_basis(out, GATE_XML, &basis);
+  fputs(".</p>\n<dl>\n", out);
   gate_each_fact(page->comparison->head, put_fact, out);
   put_fact(out, "command", page->comparison->head->command);
   fputs("</dl>\n", out);

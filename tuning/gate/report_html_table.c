@@ -69,7 +69,7 @@ static void put_point(const page_table *sheet, double ratio) {
 }
 
 static void put_plot(const page_table *sheet, const gate_judgement *judged) {
-  const double floor = sheet->page->comparison->rule.floor, middle = PLOT_HEIGHT / 2.0;
+  const double floor = judged->floor, middle = PLOT_HEIGHT / 2.0;
   const double from = place(sheet, 1 - floor), to = place(sheet, 1 + floor);
   fprintf(sheet->out, "<svg width=\"%d\" height=\"%d\" aria-hidden=\"true\">", PLOT_WIDTH, PLOT_HEIGHT);
   if (from < to)

@@ -3,7 +3,11 @@
  * folded away. GitHub takes 65,536 characters: rows beyond MOST are left out, and a line says so. */
 #include "tuning/gate/report_text.h"
 
+#include "tuning/gate/summary.h"
+
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST 60000 /* bytes, so at most as many characters */
 #define NAME_CHARS 200
@@ -14,11 +18,31 @@ typedef struct comment {
   FILE *out;
   const gate_comparison *comparison;
   size_t used, room;
+  bool peers; /* some cases have one */
 } comment;
 
-static void put_row(FILE *out, const gate_comparison *comparison, const gate_row *row) {
+static bool has_peers(const gate_comparison *comparison) {
+  for (size_t i = 0; i < comparison->row_count; i++)
+    if (gate_row_case(&comparison->rows[i])->peer_of) return true;
+  return false;
+}
+
+/* "1.250 x": of the head, beside the case that it is a peer of. */
+static const char *beside_text(char out[GATE_CELL], const gate_comparison *comparison, const gate_row *row) {
+  double ratio = 0;
+  for (size_t i = 0; row->head && row->head->peer_of && i < comparison->head->case_count; i++) {
+    const gate_case *other = &comparison->head->cases[i];
+    if (strcmp(other->name, row->head->peer_of) == 0) ratio = gate_case_ratio(row->head, other);
+    if (ratio > 0) break;
+  }
+  if (!(ratio > 0) || !isfinite(ratio)) return "-";
+  snprintf(out, GATE_CELL, "%.3f x", ratio);
+  return out;
+}
+
+static void put_row(FILE *out, const gate_comparison *comparison, const gate_row *row, bool peers) {
   const gate_judgement *judged = &row->judged;
-  char change[GATE_CELL], interval[GATE_CELL], base[GATE_CELL], head[GATE_CELL];
+  char change[GATE_CELL], interval[GATE_CELL], base[GATE_CELL], head[GATE_CELL], beside[GATE_CELL];
   const bool bold = judged->verdict == GATE_SLOWER || judged->verdict == GATE_FAILED;
   fprintf(out, bold ? "| **%s** | <code>" : "| %s | <code>", gate_verdict_name(judged->verdict));
   gate_put_row_name(out, GATE_MARKDOWN, comparison, row, NAME_CHARS);
@@ -28,9 +52,10 @@ static void put_row(FILE *out, const gate_comparison *comparison, const gate_row
     fputs("<br>", out);
     gate_put(out, GATE_MARKDOWN, reason, TEXT_CHARS);
   }
-  fprintf(out, " | %s | %s | %s | %s |\n", gate_change_text(change, judged->ratio),
-          gate_interval_text(interval, judged), gate_time_text(base, judged->base_ns),
-          gate_time_text(head, judged->head_ns));
+  fprintf(out, " | %s | %s | %s | %s |", gate_change_text(change, judged->ratio), gate_interval_text(interval, judged),
+          gate_time_text(base, judged->base_ns), gate_time_text(head, judged->head_ns));
+  if (peers) fprintf(out, " %s |", beside_text(beside, comparison, row));
+  fputc('\n', out);
 }
 
 /* A row, if there is room for it. */
@@ -39,7 +64,7 @@ static bool add_row(comment *page, const gate_row *row) {
   size_t size = 0;
   FILE *memory = open_memstream(&text, &size);
   if (!memory) return false;
-  put_row(memory, page->comparison, row);
+  put_row(memory, page->comparison, row, page->peers);
   const bool fits = fclose(memory) == 0 && page->used + size <= page->room;
   if (fits) {
     fwrite(text, 1, size, page->out);
@@ -50,8 +75,8 @@ static bool add_row(comment *page, const gate_row *row) {
 }
 
 static void add_table(comment *page, const size_t *order, size_t count) {
-  static const char *const title = "| | case | change | interval | base | head |\n|:--|:--|--:|:-:|--:|--:|\n";
-  fputs(title, page->out);
+  fprintf(page->out, "| | case | change | interval | base | head |%s\n|:--|:--|--:|:-:|--:|--:|%s\n",
+          page->peers ? " beside |" : "", page->peers ? "--:|" : "");
   size_t done = 0;
   while (done < count && add_row(page, &page->comparison->rows[order[done]])) done++;
   if (done < count)
@@ -84,14 +109,23 @@ static void put_machine(FILE *out, const gate_run *run) {
 }
 
 static void put_foot(FILE *out, const gate_comparison *comparison) {
-  char least[GATE_CELL], wrong[GATE_CELL];
+  char wrong[GATE_CELL];
   fputs("\n- base: ", out);
   gate_put_run(out, GATE_MARKDOWN, comparison->base);
   fputs("\n- head: ", out);
   gate_put_run(out, GATE_MARKDOWN, comparison->head);
-  fprintf(out, "\n- %s; changes from %s on count; chance of any wrong verdict %s\n",
-          comparison->alternated ? "measured in turns, sample by sample" : "measured one after the other",
-          gate_share_text(least, comparison->rule.floor), gate_share_text(wrong, comparison->rule.alpha));
+  fprintf(out, "\n- %s; changes from ",
+          comparison->alternated ? "measured in turns, sample by sample" : "measured one after the other");
+  gate_put_floors(out, GATE_MARKDOWN, &comparison->rule);
+  fprintf(out, " on count; chance of any wrong verdict %s\n", gate_share_text(wrong, comparison->rule.alpha));
+  const gate_basis basis = gate_basis_of(comparison);
+  fputs("- ", out);
+  gate_put_basis(out, GATE_MARKDOWN, &basis);
+  fputc('\n', out);
+  if (has_peers(comparison))
+    fputs("- beside: how many times as long, in the head, as the case that it is a peer of; the median of the rounds' "
+          "ratios\n",
+          out);
   if (comparison->differences && *comparison->differences) put_differences(out, comparison->differences);
   put_machine(out, comparison->head);
 }
@@ -130,7 +164,7 @@ bool gate_report_markdown(FILE *out, const gate_comparison *comparison) {
     fputs("\n\n", out);
     gate_put_counts(out, comparison);
     fputs("\n\n", out);
-    comment page = {.out = out, .comparison = comparison, .room = MOST - size - FRAME};
+    comment page = {.out = out, .comparison = comparison, .room = MOST - size - FRAME, .peers = has_peers(comparison)};
     put_body(&page, order);
     fwrite(foot, 1, size, out);
   }

@@ -58,6 +58,17 @@ size_t *gate_rows_ordered(const gate_comparison *comparison) {
   return order;
 }
 
+void gate_put_floors(FILE *out, gate_markup markup, const gate_rule *rule) {
+  char cell[GATE_CELL];
+  fputs(gate_share_text(cell, rule->floor), out);
+  for (int i = 0; i < rule->floor_count; i++) {
+    char *text = strndup(rule->floors[i].text, rule->floors[i].length);
+    fprintf(out, ", from %s where the name holds ", gate_share_text(cell, rule->floors[i].floor));
+    gate_put(out, markup, text ? text : "", 100);
+    free(text);
+  }
+}
+
 void gate_put_headline(FILE *out, const gate_comparison *comparison) {
   const size_t slower = comparison->counts[GATE_SLOWER], failed = comparison->counts[GATE_FAILED];
   const size_t unsure = slower ? 0 : comparison->counts[GATE_UNSURE], count = comparison->row_count;

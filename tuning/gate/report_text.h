@@ -45,6 +45,21 @@ const char *gate_row_reason(const gate_row *row);
  * NULL: no memory. */
 size_t *gate_rows_ordered(const gate_comparison *comparison);
 
+/* Where the change of a row and the ratio of its two times are not the same: see report_basis.c. Zeroed at first. */
+typedef struct gate_basis {
+  bool paired;
+  size_t rows;      /* where they differ by more than 0.5 % */
+  const char *name; /* of the case where they differ most, not owned, and what they are there */
+  double most, ratio, times;
+} gate_basis;
+/* `ratio`: the change; the times: as the report shows them. */
+void gate_basis_add(gate_basis *basis, const char *name, double ratio, double base_ns, double head_ns);
+gate_basis gate_basis_of(const gate_comparison *comparison);
+/* "change: the middle of the ratios within the rounds; ..." */
+void gate_put_basis(FILE *out, gate_markup markup, const gate_basis *basis);
+
+/* "1 %, from 5 % where the name holds alloc/": the changes that count. */
+void gate_put_floors(FILE *out, gate_markup markup, const gate_rule *rule);
 /* "2 of 50 cases are slower, 1 failed"; "2 slower, 1 failed, 3 faster, 44 same". */
 void gate_put_headline(FILE *out, const gate_comparison *comparison);
 void gate_put_counts(FILE *out, const gate_comparison *comparison);

@@ -232,8 +232,14 @@ char *gate_file_open(gate_file **out, const char *path, bool write) {
   return error;
 }
 
+/* Without a write under way the journal is empty; it goes unless another process uses the file just now, or the folder cannot be
+ * written: then it stays, and does no harm. */
 void gate_file_close(gate_file *file) {
   if (!file) return;
+  if (file->db && file->write) {
+    (void)sqlite3_busy_timeout(file->db, 0);
+    (void)sqlite3_exec(file->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+  }
   (void)sqlite3_close(file->db);
   free(file->path);
   free(file);

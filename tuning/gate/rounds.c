@@ -21,24 +21,40 @@ void gate_rounds_destroy(gate_rounds *r) {
   free(r);
 }
 
-char *gate_rounds_list(gate_rounds *r) {
+/* NULL also where there is no such program. */
+static char *list_source(gate_rounds *r, int side, size_t i) {
+  gate_source *s = r->sides[side].sources[i];
+  char *why = gate_rounds_start(r, side, i);
+  char *error = why && !s->absent ? gate_say("%s: %s", s->name, why) : NULL;
+  free(why);
+  return error;
+}
+
+/* Does no side have the program that is the head's source i? Then the reason, again. */
+static char *check_source(gate_rounds *r, size_t i) {
+  gate_source *s = r->sides[GATE_HEAD].sources[i];
+  if (!s->absent) return NULL;
   for (int side = 0; side < r->side_count; side++)
-    for (size_t i = 0; i < r->sides[side].source_count; i++) {
-      char *why = gate_rounds_start(r, side, i);
-      if (!why) continue;
-      char *error = gate_say("%s: %s", r->sides[side].sources[i]->name, why);
-      free(why);
-      return error;
-    }
+    if (i < r->sides[side].source_count && !r->sides[side].sources[i]->absent) return NULL;
+  char *why = gate_rounds_start(r, GATE_HEAD, i), *error = gate_say("%s: %s", s->name, why ? why : "it came and went");
+  free(why);
+  return error;
+}
+
+char *gate_rounds_list(gate_rounds *r) {
+  char *error = NULL;
+  for (int side = 0; side < r->side_count; side++)
+    for (size_t i = 0; !error && i < r->sides[side].source_count; i++) error = list_source(r, side, i);
+  for (size_t i = 0; !error && i < r->sides[GATE_HEAD].source_count; i++) error = check_source(r, i);
   r->listed = true;
-  return NULL;
+  return error;
 }
 
 static char *start_all(gate_rounds *r) {
   char *error = NULL;
   for (int side = 0; side < r->side_count; side++)
     for (size_t i = 0; !error && i < r->sides[side].source_count && !gate_interrupted(&r->schedule.limits); i++)
-      error = gate_rounds_start_or_fail(r, side, i);
+      if (!r->sides[side].sources[i]->absent) error = gate_rounds_start_or_fail(r, side, i);
   return error;
 }
 
@@ -110,7 +126,9 @@ static char *one_round(gate_rounds *r, int round, int rounds, int look) {
     r->done++;
   }
   free(order);
-  if (!error && !look && (round == 0 || round + 1 == rounds)) gate_yardsticks_take(r);
+  const bool early =
+      round == 0 && !(r->side_count == 2 && r->schedule.time_s > 0); /* verdicts need a pair's time more */
+  if (!error && !look && (early || round + 1 == rounds)) gate_yardsticks_take(r);
   gate_rounds_stop(r);
   return error;
 }

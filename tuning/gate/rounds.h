@@ -67,7 +67,8 @@ typedef struct gate_outcome {
 /* side_count: 1, or 2 for a pair. */
 gate_rounds *gate_rounds_create(const gate_schedule *schedule, const gate_rounds_side *sides, int side_count);
 
-/* Starts the first processes and lists their cases into the sides' runs. */
+/* Starts the first processes and lists their cases into the sides' runs. A program that only one side has is no error: its
+ * cases are missing on the other, whose source has `absent`. */
 char *gate_rounds_list(gate_rounds *rounds);
 
 /* After gate_rounds_list, and gate_file_begin of each side's run: does it all. The outcome, freed also after an error, lasts

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rounds_yardstick.c: cases whose names begin with GATE_YARDSTICK are not judged: they tell what a device can do at best, in
- * the head's first and last planned round. The one called copy tells of memory, the others of their dtype. */
+ * rounds_yardstick.c: attune's own cases whose names begin with GATE_YARDSTICK are not judged: they tell what a device can do at best, in
+ * the head's first and last planned round; of a pair with a bound of time in the last one alone. The one called copy tells of memory, the others of their dtype. */
 #include "tuning/gate/rounds_parts.h"
 
 #include "tuning/gate/summary.h"
@@ -16,7 +16,8 @@ static bool same(const gate_case *a, const gate_case *b) {
 }
 
 bool gate_yardstick_note(gate_rounds *r, int side, size_t source, size_t index, gate_case *c) {
-  if (strncmp(c->name, GATE_YARDSTICK, sizeof GATE_YARDSTICK - 1) != 0) return false;
+  if (!r->sides[side].sources[source]->yardsticks || strncmp(c->name, GATE_YARDSTICK, sizeof GATE_YARDSTICK - 1) != 0)
+    return false;
   if (side != GATE_HEAD) return true;
   gate_yardstick *y = NULL;
   for (size_t i = 0; !y && i < r->yardstick_count; i++)

@@ -7,7 +7,7 @@
 #include "tuning/gate/process.h"
 #include "tuning/gate/results.h"
 
-/* Cases whose names begin so are not for the user: rounds_yardstick.c. */
+/* Cases of a source with `yardsticks` whose names begin so are not for the user: rounds_yardstick.c. */
 #define GATE_YARDSTICK "yardstick/"
 
 typedef struct gate_source gate_source;
@@ -29,6 +29,8 @@ struct gate_source {
   const gate_source_kind *kind;
   const char *name; /* for errors: the command line; lives as long */
   bool alive;       /* started, and it may be asked */
+  bool absent;      /* the last start failed since there is no such program */
+  bool yardsticks;  /* it is attune's own; a program may call its cases what it likes */
   gate_limits limits;
   uint64_t random;
   char version[64]; /* of the attune in it; "" until it was started, and of commands */

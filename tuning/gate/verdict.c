@@ -22,6 +22,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tuning/gate/many.h"
 #include "tuning/gate/say.h"
@@ -70,9 +71,11 @@ static void settle(subject *s, gate_verdict verdict, const char *why) {
 }
 
 /* Has it values on both sides? Else its verdict is settled. */
-static void gather(subject *s, const gate_case *base, const gate_case *head, bool paired) {
+static void gather(subject *s, const gate_case *base, const gate_case *head, bool paired, const gate_rule *rule) {
   gate_judgement *out = s->out;
+  const char *name = head ? head->name : base ? base->name : NULL;
   *out = (gate_judgement){.ratio = NAN, .low = NAN, .high = NAN, .p = 1.0, .p_corrected = 1.0, .paired = paired};
+  out->floor = gate_floor_of(rule, name);
   s->base.count = s->base.throttled = s->head.count = s->head.throttled = 0;
   if (base) gate_side_make(&s->base, base);
   if (head) gate_side_make(&s->head, head);
@@ -80,7 +83,9 @@ static void gather(subject *s, const gate_case *base, const gate_case *head, boo
   summarize(&s->head, &out->head_ns, &out->head_spread, &out->head_clock, &out->head_visits);
   s->judged = gate_values_make(&s->time, &s->base, &s->head, paired, false);
   if (s->judged) out->ratio = out->head_ns / out->base_ns;
-  if (!base || !head)
+  if (!base && head && head->state == GATE_CASE_FAILED)
+    settle(s, GATE_FAILED, HEAD_EMPTY); /* new, and it does not run */
+  else if (!base || !head)
     settle(s, GATE_MISSING, base ? BASE_ONLY : HEAD_ONLY);
   else if (base->state == GATE_CASE_FAILED || (!s->base.count && !s->base.throttled))
     settle(s, GATE_FAILED, BASE_EMPTY);
@@ -157,7 +162,7 @@ static void unsure(subject *s, double alpha, size_t cases) {
 }
 
 static void decide(subject *s, const gate_rule *rule, const gate_drift *d, size_t cases) {
-  const double margin = log1p(rule->floor);
+  const double margin = log1p(s->out->floor);
   const int direction = s->shift.shift > 0.0 ? 1 : -1;
   if (s->out->p_corrected <= rule->alpha && gate_counts(s->shift.shift, direction, margin)) {
     const char *why = excuse(s, d, direction, margin);
@@ -187,7 +192,7 @@ void gate_judge(gate_judgement *out, const gate_case *const *base, const gate_ca
   (void)look; /* a case's rounds tell */
   for (size_t i = 0; i < count; i++) {
     subjects[i].out = &out[i];
-    gather(&subjects[i], base[i], head[i], alternated);
+    gather(&subjects[i], base[i], head[i], alternated, rule);
     subjects[i].share = looks > 1 ? gate_look_share(alternated ? rounds_of(base[i], head[i]) : 0) : 1.0;
     if (subjects[i].judged) test(&subjects[i]);
     judged += subjects[i].judged;
@@ -225,6 +230,13 @@ int gate_judge_least_rounds(const gate_rule *rule, size_t count, int looks) {
          gate_signed_rank_least(rounds) * (double)count > rule->alpha * (looks > 1 ? gate_look_share(rounds) : 1.0))
     rounds++;
   return rounds;
+}
+
+double gate_floor_of(const gate_rule *rule, const char *name) {
+  double floor = rule->floor;
+  for (int i = 0; name && i < rule->floor_count; i++)
+    if (memmem(name, strlen(name), rule->floors[i].text, rule->floors[i].length)) floor = rule->floors[i].floor;
+  return floor;
 }
 
 const char *gate_verdict_name(gate_verdict verdict) {

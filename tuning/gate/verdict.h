@@ -18,10 +18,21 @@ typedef enum gate_verdict {
   GATE_MISSING /* one side does not have the case */
 } gate_verdict;
 
+/* For the cases whose name holds the first `length` bytes of `text`, a floor of their own. */
+typedef struct gate_floor {
+  const char *text; /* not owned */
+  size_t length;
+  double floor;
+} gate_floor;
+
+enum { GATE_FLOORS_MOST = 32 };
+
 typedef struct gate_rule {
   double floor; /* a change that counts, as a fraction: 0.01 */
   double
       alpha; /* chance of any wrong "slower" or "faster" among all cases of a comparison where nothing changed: 0.002 */
+  gate_floor floors[GATE_FLOORS_MOST]; /* in place of `floor`; of those that hold for a case the last one */
+  int floor_count;
 } gate_rule;
 extern const gate_rule gate_rule_default;
 
@@ -37,6 +48,7 @@ typedef struct gate_judgement {
   double base_clock, head_clock; /* MHz; 0: not known */
   int base_visits, head_visits;
   bool paired;
+  double floor;    /* that held for this case */
   const char *why; /* of an unsure, failed or missing one: a short sentence, constant */
 } gate_judgement;
 
@@ -57,6 +69,8 @@ int gate_next_look(int rounds, double *spent);
 
 /* The rounds of a pair below which no change can be certain: all ranks of n rounds on one side have a chance of 2 / 2^n. */
 int gate_judge_least_rounds(const gate_rule *rule, size_t count, int looks);
+
+double gate_floor_of(const gate_rule *rule, const char *name);
 
 const char *gate_verdict_name(gate_verdict verdict); /* "same" ... */
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define END_S 10.0 /* for a process to end once it was told to, or has closed its socket */
@@ -23,6 +24,7 @@ typedef struct worker {
   gate_process process;
   gate_lines lines;
   gate_pin pin; /* while a case is open */
+  bool tried;   /* a case was opened in this process */
 } worker;
 
 static worker *worker_of(gate_source *source) {
@@ -83,6 +85,8 @@ static char *launch(worker *w) {
   w->lines = (gate_lines){.socket = ends[0]};
   char *error = gate_process_start(&w->process, (const char *const *)w->argv, ends[1], &w->source.random);
   (void)close(ends[1]);
+  w->tried = false;
+  w->source.absent = w->process.absent;
   if (error)
     hang_up(w);
   else
@@ -90,11 +94,24 @@ static char *launch(worker *w) {
   return error;
 }
 
+/* A shell ends so where it finds no program of that name; so does a program whose libraries are not found, which says that. */
+static bool shell_found_none(const worker *w) {
+  const bool shell = w->argv[1] && strcmp(w->argv[0], "/bin/sh") == 0 && strcmp(w->argv[1], "-c") == 0;
+  return shell && !w->process.pid && WIFEXITED(w->process.status) && WEXITSTATUS(w->process.status) == 127 &&
+         !strstr(w->process.words, "shared librar");
+}
+
+/* Where posix_spawn does not tell that there is no such program (under valgrind), the path does. */
+static bool is_not_there(const worker *w) {
+  return strchr(w->argv[0], '/') && access(w->argv[0], F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 static char *greet(worker *w) {
   bool failed;
   double version;
   char *error = hear(w, deadline(w), &failed);
   if (error) {
+    w->source.absent = shell_found_none(w) || is_not_there(w);
     char *longer = gate_say("%s (before it said anything: does it give its arguments to attune_bench_main?)", error);
     free(error);
     return longer;
@@ -163,10 +180,21 @@ static char *start(gate_source *source, gate_case **cases, size_t *count) {
 
 /* --- a case --- */
 
+/* What another case left behind ended the process: that is not this one's doing, and is said so. */
+static char *lose_before(worker *w) {
+  char *end = lose(w, GATE_ENDED);
+  char *told = w->tried ? gate_say("its process had ended before, after another case: %s", end) : gate_copy(end);
+  free(end);
+  return told;
+}
+
 static char *open_case(gate_source *source, size_t index, double sample_ns, uint64_t seed, int *calls) {
   worker *w = worker_of(source);
   bool failed;
   double number;
+  if (gate_process_over(&w->process)) return lose_before(w);
+  gate_process_forget(&w->process); /* the last words are this case's own */
+  w->tried = true;
   if (!gate_lines_write(&w->lines, "open\t%zu\t%.0f\t%llu\n", index, sample_ns, (unsigned long long)seed))
     return lose(w, GATE_ENDED);
   char *error = hear(w, deadline(w), &failed);

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mma.c: the family of mma.cuh: products by tensor cores, where vendors leave time: small, odd, skinny and deep ones. */
+#include <string.h>
+
+#include "ops/gemm/kernel.h"
+
+#include "gemm_mma_cuh.h"
+
+enum { MOST_CHOICES = 64, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 64 };
+
+static const double HOPELESS = 1.5; /* times the best guess: not tried */
+
+/* A configuration, read. */
+typedef struct choice {
+  int tm, tn, step, warps_m, warps_n, warps_k, stages, split, parts;
+  double cost; /* microseconds, by the model */
+} choice;
+
+/* A problem as X (m x k) times Y (k x n), m the larger. */
+typedef struct shape {
+  int64_t m, n, k, batch;
+  int in, out, sum; /* bytes of an element, of D's, of a sum */
+  bool swapped;     /* X is B, and D is made transposed */
+  bool x_k, y_k;    /* lies along k */
+  int grain_x, grain_y, grain_d;
+  uint64_t workspace_cap;
+} shape;
+
+/* The widest access that a matrix permits, an element at least. */
+static int grain_of(const at_gemm *g, int64_t element, int64_t lines, int64_t line_bytes, int64_t stride_bytes) {
+  uint64_t bits = g->alignment | 16u;
+  if (lines > 1) bits |= (uint64_t)line_bytes;
+  if (g->batch > 1) bits |= (uint64_t)stride_bytes;
+  const int grain = (int)(bits & (~bits + 1));
+  return grain < element ? (int)element : grain;
+}
+
+static int lesser(int x, int y) {
+  return x < y ? x : y;
+}
+
+static shape shape_of(const at_gemm *g) {
+  const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
+                out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
+  const int grain_a = grain_of(g, in, at_gemm_cols_a(g), g->lda * in, g->stride_a * in),
+            grain_b = grain_of(g, in, at_gemm_cols_b(g), g->ldb * in, g->stride_b * in),
+            grain_d = grain_of(g, out, g->n, g->ldd * out, g->stride_d * out),
+            grain_c = g->c == AT_C_NONE ? 16 : grain_of(g, out, g->n, g->ldc * out, g->stride_c * out);
+  const bool swapped = g->m < g->n;
+  return (shape){.m = swapped ? g->n : g->m,
+                 .n = swapped ? g->m : g->n,
+                 .k = g->k,
+                 .batch = g->batch,
+                 .in = (int)in,
+                 .out = (int)out,
+                 .sum = g->dtype == ATTUNE_F64 ? 8 : 4,
+                 .swapped = swapped,
+                 .x_k = swapped ? !g->trans_b : g->trans_a,
+                 .y_k = swapped ? g->trans_a : !g->trans_b,
+                 .grain_x = swapped ? grain_b : grain_a,
+                 .grain_y = swapped ? grain_a : grain_b,
+                 .grain_d = lesser(grain_d, grain_c),
+                 .workspace_cap = g->workspace_cap};
+}
+
+static int64_t parts_of(int64_t size, int64_t unit) {
+  return (size + unit - 1) / unit;
+}
+
+/* Sums and products a cycle of a processor's tensor cores, by mma.sync. */
+static double products_of(const shape *s) {
+  return s->in == 8 ? 110.0 : s->in == 4 ? 550.0 : 1150.0;
+}
+static const double CYCLE = 1.0 / 1700.0; /* microseconds */
+
+static double compute_of(const shape *s, const at_gemm_machine *machine) {
+  return (double)s->m * (double)s->n * (double)s->k * (double)s->batch / products_of(s) / machine->processors * CYCLE;
+}
+
+static double memory_of(const shape *s) {
+  const double in = ((double)s->m + (double)s->n) * (double)s->k * s->in, out = (double)s->m * (double)s->n * s->out;
+  return (in + out) * (double)s->batch / 4.25e6;
+}
+
+/* Where vendors have faster instructions than mma.sync, only what is bound by something else: memory, a start, operands
+ * that their kernels cannot take. */
+static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
+  const double compute = compute_of(s, machine), memory = memory_of(s);
+  const bool odd = s->grain_x < 16 || s->grain_y < 16, faster = machine->capability == 90 || machine->capability == 100;
+  if (odd) return compute > 60.0;
+  return compute > (faster ? 4.0 : 30.0) && compute > 1.2 * memory;
+}
+
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  if (g->dtype == ATTUNE_F32 && g->accuracy != ATTUNE_REDUCED) return false;
+  const shape s = shape_of(g);
+  if (s.m <= 64 && s.k <= 64) return false; /* tiny_batched's */
+  return machine->capability >= 80 && s.n >= 4 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
+         parts_of(s.m, 32) * parts_of(s.n, 8) <= INT32_MAX / 64 && !is_hopeless(&s, machine);
+}
+
+static int warps_of(const choice *c) {
+  return c->warps_m * c->warps_n * c->warps_k;
+}
+
+static int stage_bytes(const shape *s, const choice *c) {
+  return (c->tm + c->tn) * c->step * s->in;
+}
+
+/* As SUMS of mma.cuh. */
+static int sums_of(const shape *s, const choice *c) {
+  return s->swapped ? c->tm * (c->tn + 8) : c->tn * (c->tm + 4);
+}
+
+static int shared_bytes(const shape *s, const choice *c) {
+  const int stages = c->stages * stage_bytes(s, c), sums = c->warps_k * sums_of(s, c) * s->sum;
+  return stages > sums ? stages : sums;
+}
+
+static int registers_of(const shape *s, const choice *c) {
+  const int m = c->tm / c->warps_m / 16, n = c->tn / c->warps_n / 8, threads = 32 * warps_of(c);
+  const int loads = (s->grain_x < 4 ? c->tm : 0) + (s->grain_y < 4 ? c->tn : 0);
+  return (s->in == 4 ? 64 : 48) + (4 * m * n + 2 * (4 * m + 2 * n)) * (s->in == 8 ? 2 : 1) +
+         loads * c->step * s->in / 16 / threads * 9;
+}
+
+static int64_t tiles_of(const shape *s, const choice *c) {
+  return parts_of(s->m, c->tm) * parts_of(s->n, c->tn);
+}
+
+static size_t workspace_of(const shape *s, const choice *c) {
+  return c->parts == 1 ? 0 : (size_t)(tiles_of(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn) * (size_t)s->sum;
+}
+
+/* Whether one at least of X and Y is copied past the registers. */
+static bool is_copied(const shape *s) {
+  return s->grain_x >= 4 || s->grain_y >= 4;
+}
+
+/* Steps along k of a block, at most. */
+static int64_t steps_of(const shape *s, const choice *c) {
+  return parts_of(parts_of(s->k, c->step), c->split * c->parts);
+}
+
+static bool is_whole(const shape *s, const choice *c) {
+  return steps_of(s, c) <= c->stages;
+}
+
+/* Copies that a line of a tile takes: no more than there are threads. */
+static int units_of(const shape *s, const choice *c) {
+  const int x = (s->x_k ? c->step : c->tm) * s->in / (s->grain_x < 4 ? 16 : s->grain_x),
+            y = (s->y_k ? c->step : c->tn) * s->in / (s->grain_y < 4 ? 16 : s->grain_y);
+  return x > y ? x : y;
+}
+
+static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  if (c->tm % (16 * c->warps_m) || c->tn % (8 * c->warps_n) || c->step % ((s->in == 2 ? 16 : 8) * c->warps_k))
+    return false;
+  if (c->step * s->in < 64 || c->step * s->in > 256) return false;
+  if (c->tm > 256 || c->tn > 128 || c->step > 128 || c->stages > 16) return false;
+  if (c->stages < 2 && !is_whole(s, c)) return false;
+  const int warps = warps_of(c), registers = registers_of(s, c);
+  if (warps < 4 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers > 240 ||
+      registers * warps * 32 > 65536)
+    return false;
+  if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
+  if (c->split * c->parts > 1 && parts_of(s->k, c->step) < 2 * c->split * c->parts) return false;
+  if (tiles_of(s, c) * c->split > INT32_MAX / 64 || workspace_of(s, c) > s->workspace_cap) return false;
+  return shared_bytes(s, c) <= machine->shared_bytes - 1024;
+}
+
+static double above(double x, double least) {
+  return x > least ? x : least;
+}
+
+static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
+            by_registers = 65536 / (((registers_of(s, c) + 7) & ~7) * threads);
+  const int blocks = lesser(lesser(by_shared, by_registers), 2048 / threads);
+  return blocks < 1 ? 1 : blocks;
+}
+
+/* Cycles of a processor for a step of a block: tensor cores beside shared memory. */
+static double step_cycles(const shape *s, const choice *c) {
+  const double products = (double)c->tm * c->tn * c->step / products_of(s);
+  const double picked = (double)(c->tm * c->warps_n + c->tn * c->warps_m) * c->step * s->in / 128.0;
+  const double copied = ((s->grain_x < 4    ? 3.0
+                          : s->grain_x < 16 ? 2.0
+                                            : 1.0) *
+                             c->tm +
+                         (s->grain_y < 4    ? 3.0
+                          : s->grain_y < 16 ? 2.0
+                                            : 1.0) *
+                             c->tn) *
+                        c->step * s->in / 128.0;
+  const double shared = picked + copied;
+  return (products > shared ? products + 0.2 * shared : shared + 0.2 * products) + 30.0;
+}
+
+/* Microseconds. Figures of an H200; on others the order is much the same. */
+static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double processors = machine->processors, tiles = (double)tiles_of(s, c) * (double)s->batch;
+  const double ranks = c->split * c->parts, blocks = tiles * ranks;
+  const double steps = (double)parts_of(s->k, c->step), mine = (double)(int64_t)(steps / ranks + 0.999);
+  const int resident = resident_of(s, c, machine), warps = warps_of(c);
+  const double whole = (double)(int64_t)(blocks / processors + 0.9999); /* blocks of a processor */
+  const double busy = whole < resident ? whole : resident, rounds = (double)(int64_t)(whole / busy + 0.999);
+  const double used = blocks < processors ? blocks / processors : 1.0;
+  const double pair = busy * warps < 8 ? 8.0 / (busy * warps) : 1.0; /* too few warps to hide what they wait for */
+  const double late = s->grain_x < 4 || s->grain_y < 4 ? 1100.0 / busy : 0.0; /* cycles till loads come */
+  const double compute = whole * mine * above(step_cycles(s, c), late) * CYCLE * (0.6 + 0.4 * pair);
+  const double moved = blocks * mine * stage_bytes(s, c); /* by L2 */
+  const double flight = used * busy *
+                        (!is_copied(s)    ? 1
+                         : is_whole(s, c) ? (int)mine
+                                          : c->stages - 1) *
+                        stage_bytes(s, c) / 40960.0;
+  const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
+  const double uneven = whole * processors / blocks;
+  const double memory = memory_of(s) / rate * (0.5 + 0.5 * uneven),
+               level2 = moved / (5.3e6 * processors / 132.0) / above(used, 0.0) * (flight < 1.0 ? 1.0 / flight : 1.0);
+  double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
+  const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
+  const double each = 0.9 + copied + (c->split > 1 ? 0.6 : 0.0);
+  const double last = c->parts > 1 ? 1.4 + (double)workspace_of(s, c) / 1e6 : 0.0;
+  return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + last;
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char tile[24], warps[24];
+  size_t at = 0, at_warps = 0;
+  *out = (at_configuration){""};
+  return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) &&
+         at_append(warps, sizeof warps, &at_warps, "%dx%d", c->warps_m, c->warps_n) &&
+         at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "step", c->step) &&
+         at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
+         at_configuration_put(out, "stages", c->stages) && at_configuration_put(out, "splitk", c->split) &&
+         at_configuration_put(out, "parts", c->parts);
+}
+
+static bool power_of_two(int x) {
+  return x > 0 && (x & (x - 1)) == 0;
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  at_configuration again;
+  *c = (choice){0};
+  if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
+      !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
+      !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "stages", 16, &c->stages) ||
+      !at_gemm_number(text, "splitk", 8, &c->split) || !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
+    return false;
+  if (c->tm > 256 || c->tn > 128 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
+  return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && c->step >= 8 &&
+         power_of_two(c->warps_m) && power_of_two(c->warps_n) && power_of_two(c->warps_k) && format(&again, c) &&
+         strcmp(again.text, text->text) == 0;
+}
+
+/* Adds c in its place by cost; the worst falls out. */
+static int insert(choice *list, int count, int most, const choice *c) {
+  int at = count;
+  while (at > 0 && list[at - 1].cost > c->cost) at--;
+  if (at >= most) return count;
+  const int kept = count < most ? count : most - 1;
+  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
+  list[at] = *c;
+  return kept + 1;
+}
+
+/* Tiles with warps over them and along k. */
+static const uint8_t tiles[][5] = {{32, 8, 2, 1, 2},   {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},
+                                   {32, 16, 2, 1, 2},  {64, 16, 4, 1, 1},  {64, 16, 4, 1, 2},  {128, 16, 4, 1, 1},
+                                   {32, 32, 2, 2, 1},  {32, 32, 2, 1, 2},  {64, 32, 4, 1, 1},  {64, 32, 2, 2, 1},
+                                   {64, 32, 2, 2, 2},  {128, 32, 4, 1, 1}, {64, 64, 2, 2, 1},  {64, 64, 2, 2, 2},
+                                   {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
+                                   {128, 128, 4, 2, 1}};
+
+/* The configurations of a tile; those of `most` or all of the best are kept. */
+static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint8_t *tile, choice *list, int count,
+                        int most) {
+  static const int bytes[] = {64, 128, 256}, stages[] = {1, 2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
+  for (size_t d = 0; d < AT_COUNT(bytes); d++)
+    for (size_t g = 0; g < AT_COUNT(stages); g++)
+      for (size_t h = 0; h < AT_COUNT(shares); h++)
+        for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
+          choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0.0};
+          if (parts > 1 && c.split < (machine->capability < 90 ? 1 : 8)) continue;
+          if (c.stages > steps_of(s, &c) || (c.stages > 2 && !is_copied(s))) continue;
+          if (!fits(s, &c, machine)) continue;
+          c.cost = cost_of(s, &c, machine);
+          count = insert(list, count, most, &c);
+        }
+  return count;
+}
+
+static bool is_alike(const choice *a, const choice *b) {
+  return a->tm == b->tm && a->tn == b->tn && a->step == b->step && a->split == b->split && a->parts == b->parts;
+}
+
+/* A search tries few, of which no more than two differ only in warps and stages. */
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  const shape s = shape_of(g);
+  choice list[MOST_CHOICES];
+  int count = 0, given = 0;
+  for (size_t t = 0; t < AT_COUNT(tiles); t++) {
+    if (tiles[t][1] > 8 && tiles[t][1] >= 2 * s.n) continue;
+    count = collect_tile(&s, machine, tiles[t], list, count, MOST_CHOICES);
+  }
+  for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
+    int alike = 0;
+    for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
+    if (!wide && (alike > 1 || list[i].cost > HOPELESS * list[0].cost)) continue;
+    if (format(&out[given], &list[i])) given++;
+  }
+  return given;
+}
+
+/* X is A and Y is B, whichever they were. */
+static void swap(at_gemm_recipe *r, const shape *s) {
+  at_gemm_arguments *a = &r->arguments;
+  const at_gemm_arguments was = *a;
+  r->swapped = s->swapped;
+  if (!s->swapped) return;
+  a->lda = was.ldb, a->ldb = was.lda;
+  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
+  a->m = was.n, a->n = was.m;
+}
+
+static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const choice *c) {
+  const at_gemm_define all[] = {{"TM", c->tm},
+                                {"TN", c->tn},
+                                {"BK", c->step},
+                                {"STAGES", c->stages},
+                                {"WARPS_M", c->warps_m},
+                                {"WARPS_N", c->warps_n},
+                                {"WARPS_K", c->warps_k},
+                                {"SPLIT", c->split},
+                                {"PARTS", c->parts},
+                                {"X_K", s->x_k},
+                                {"Y_K", s->y_k},
+                                {"BYTES_X", s->grain_x},
+                                {"BYTES_Y", s->grain_y},
+                                {"BYTES_D", s->grain_d},
+                                {"TURNED", s->swapped},
+                                {"READS_C", g->c != AT_C_NONE},
+                                {"RAGGED_M", s->m % c->tm != 0},
+                                {"RAGGED_N", s->n % c->tn != 0},
+                                {"RAGGED_K", s->k % c->step != 0},
+                                {"WHOLE", is_whole(s, c)}};
+  for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
+}
+
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
+  const shape s = shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  at_gemm_recipe_start(out, g);
+  swap(out, &s);
+  define(out, g, &s, &c);
+  const unsigned blocks = (unsigned)tiles_of(&s, &c), threads = (unsigned)(32 * warps_of(&c)),
+                 units = (unsigned)(c.tm * c.tn * s.sum / 16);
+  out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
+                                .block = {threads},
+                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
+                                .dependent = true};
+  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  out->workspace_bytes = workspace_of(&s, &c);
+  if (c.parts > 1)
+    out->second = (at_jit_config){
+        .grid = {blocks * ((units + threads - 1) / threads), (unsigned)s.batch}, .block = {threads}, .dependent = true};
+  return true;
+}
+
+const at_gemm_kernels at_gemm_mma_family = {
+    .name = "mma",
+    .file = "mma.cu",
+    .entry = "at_mma",
+    .text = at_gemm_mma_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};

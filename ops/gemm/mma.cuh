@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mma.cuh: products by tensor cores, for tiles that are small, odd, few or deep: D (m x n) = X (m x k) Y (k x n). A block
+ * makes TM x TN of D and steps along k, BK at a time; STAGES - 1 steps are on their way into shared memory while one is
+ * multiplied, or all of them at once where there are so few (WHOLE). The warps of a block are WARPS_M x WARPS_N over the tile, times WARPS_K along a step. k is shared further by
+ * the SPLIT blocks of a cluster, and by PARTS of such, whose sums go to the workspace: the same kernel, launched again with
+ * a.phase = 1, adds these up. All sums are added in a fixed order. kernel.cuh stands in front of it.
+ *
+ * A tile lies in shared memory as it does in memory, along k or along its rows: lines of 16-byte pieces, whose order within
+ * a line changes from line to line, so that neither copies nor tensor cores meet in a bank. */
+#ifndef TM
+#define TM 64
+#define TN 64
+#define BK 64
+#define STAGES 4
+#define WARPS_M 2
+#define WARPS_N 2
+#define WARPS_K 1
+#define SPLIT 1
+#define PARTS 1
+#define X_K 1 /* X lies along k */
+#define Y_K 1
+#define BYTES_X 16 /* that a copy may have; 2: it goes through registers, one step ahead */
+#define BYTES_Y 16
+#define BYTES_D 16 /* of C too */
+#define TURNED 0   /* D lies along n */
+#define READS_C 0
+#define RAGGED_M 0 /* m is no multiple of TM */
+#define RAGGED_N 0
+#define RAGGED_K 0
+#define WHOLE 0 /* a block has no more steps than stages */
+#endif
+
+#define THREADS (32 * WARPS_M * WARPS_N * WARPS_K)
+#define SIZE ((int)sizeof(at_in))
+#define SIZE_D ((int)sizeof(at_out))
+#define WIDE (16 / SIZE)
+#define WM (TM / WARPS_M) /* of a warp */
+#define WN (TN / WARPS_N)
+#define ORDERED (WHOLE ? STAGES : STAGES - 1) /* steps on their way */
+
+/* ---- tiles in shared memory ---- */
+
+/* Where piece `piece` of line `line` lies. Halves are picked up by rows of 8 pieces of as many lines; f32 and f64 by pairs
+ * of elements, a lane's pairs of steps or of rows. */
+template <int PIECES, bool ALONG_K> AT_INLINE int at_place(int line, int piece) {
+  constexpr int TURNS = PIECES < 8 ? PIECES : 8;
+#if IN >= 2
+  const int turn = line / (8 / TURNS) % TURNS;
+#else
+  const int turn = !ALONG_K      ? line / 2 % 4 * 2
+                   : SIZE == 8   ? line % 2 * 4
+                   : PIECES >= 8 ? line % 4 * 2
+                                 : line / 2 % 4 * 2;
+#endif
+  return (line * PIECES + (piece ^ turn % TURNS)) * 16;
+}
+
+/* An operand's tile: ROWS of it, along k or along the rows. BYTES a copy. */
+template <int ROWS, bool ALONG_K, int BYTES, bool RAGGED_ROWS> struct at_tile {
+  static constexpr int LINES = ALONG_K ? ROWS : BK, LINE = (ALONG_K ? BK : ROWS) * SIZE, PIECES = LINE / 16,
+                       UNIT = BYTES < 4 ? 16 : BYTES, UNITS = LINE / UNIT, EACH = THREADS / UNITS,
+                       TIMES = (LINES + EACH - 1) / EACH, SPACE = LINE * LINES;
+  static_assert(THREADS % UNITS == 0, "a thread keeps its place within a line");
+  const char *from; /* this thread's first unit of the next step */
+  at_i64 ld;
+  int line, at; /* its line, the byte within */
+  int rows, k;  /* that are left from the tile's first row, from the next step on */
+#if BYTES_X < 4 || BYTES_Y < 4
+  const char *begin, *end; /* of the matrix */
+  uint4 low[BYTES < 4 ? TIMES : 1], high[BYTES < 4 ? TIMES : 1];
+  at_u32 skip[BYTES < 4 ? TIMES : 1]; /* bytes of `low` in front of the unit, and 16 times the bytes that count */
+#endif
+
+  __device__ __forceinline__ void start(const char *matrix, at_i64 lead, int row, int all_rows, int first_k, int last_k,
+                                        int all_k) {
+    ld = lead;
+    line = (int)threadIdx.x / UNITS, at = (int)threadIdx.x % UNITS * UNIT;
+    rows = all_rows - row, k = last_k - first_k;
+    from = matrix + (ALONG_K ? row * ld + (at_i64)first_k * SIZE : first_k * ld + (at_i64)row * SIZE) + line * ld + at;
+#if BYTES_X < 4 || BYTES_Y < 4
+    begin = matrix;
+    end = matrix + (ALONG_K ? (all_rows - 1) * ld + (at_i64)all_k * SIZE : (all_k - 1) * ld + (at_i64)all_rows * SIZE);
+#endif
+  }
+
+  /* Bytes that count of this thread's unit in line `l`. */
+  __device__ __forceinline__ int valid(int l) const {
+    constexpr bool ENDS = ALONG_K ? RAGGED_K : RAGGED_ROWS, FEWER = ALONG_K ? RAGGED_ROWS : RAGGED_K;
+    if (FEWER && l >= (ALONG_K ? rows : k)) return 0;
+    if (!ENDS) return UNIT;
+    const int left = (ALONG_K ? k : rows) * SIZE - at;
+    return left < 0 ? 0 : left < UNIT ? left : UNIT;
+  }
+
+  /* The next step's copies into `stage` are ordered; or, through registers, its loads. */
+  __device__ __forceinline__ void order(char *stage) {
+#pragma unroll
+    for (int i = 0; i < TIMES; i++) {
+      const int l = line + i * EACH;
+      if (LINES % EACH != 0 && l >= LINES) continue;
+      const char *p = from + i * EACH * ld;
+      const int count = valid(l);
+      if constexpr (BYTES >= 4)
+        at_copy<UNIT>(stage + at_place<PIECES, ALONG_K>(l, at / 16) + at % 16, count ? p : from - line * ld - at,
+                      count);
+#if BYTES_X < 4 || BYTES_Y < 4
+      else
+        fetch(i, p, count);
+#endif
+    }
+    from += ALONG_K ? (at_i64)(BK * SIZE) : BK * ld;
+    k -= BK;
+  }
+
+#if BYTES_X < 4 || BYTES_Y < 4
+  /* 16 bytes of the matrix at a multiple of 16; those outside it are not read. */
+  __device__ __forceinline__ uint4 word(const char *p) const {
+    if (p >= begin && p + 16 <= end) return *(const uint4 *)p;
+    union {
+      uint4 whole;
+      at_u16 x[8];
+    } u;
+    u.whole = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    for (int i = 0; i < 8; i++)
+      if (p + 2 * i >= begin && p + 2 * i < end) u.x[i] = *(const at_u16 *)(p + 2 * i);
+    return u.whole;
+  }
+
+  __device__ __forceinline__ void fetch(int i, const char *p, int count) {
+    const int off = (int)((at_i64)p & 15);
+    low[i] = high[i] = make_uint4(0, 0, 0, 0);
+    if (count > 0) low[i] = word(p - off);
+    if (off + count > 16) high[i] = word(p - off + 16);
+    skip[i] = (at_u32)(off + 16 * count);
+  }
+
+  static __device__ __forceinline__ at_u32 part(at_u32 x, int count) {
+    return count >= 4 ? x : count >= 2 ? x & 0xffffu : 0u;
+  }
+
+  /* What `order` loaded, in its place in `stage`. */
+  __device__ __forceinline__ void settle(char *stage) {
+#pragma unroll
+    for (int i = 0; i < TIMES; i++) {
+      const int l = line + i * EACH, off = (int)skip[i] & 15, count = (int)skip[i] / 16;
+      if (LINES % EACH != 0 && l >= LINES) continue;
+      const bool two = off & 8, one = off & 4;
+      const at_u32 a = two ? low[i].z : low[i].x, b = two ? low[i].w : low[i].y, c = two ? high[i].x : low[i].z,
+                   d = two ? high[i].y : low[i].w, e = two ? high[i].z : high[i].x, f = two ? high[i].w : high[i].y;
+      const at_u32 v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e,
+                   bits = off & 2 ? 16u : 0u;
+      const uint4 out =
+          make_uint4(part(__funnelshift_r(v, w, bits), count), part(__funnelshift_r(w, x, bits), count - 4),
+                     part(__funnelshift_r(x, y, bits), count - 8), part(__funnelshift_r(y, z, bits), count - 12));
+      *(uint4 *)(stage + at_place<PIECES, ALONG_K>(l, at / 16)) = out;
+    }
+  }
+#endif
+};
+
+typedef at_tile<TM, X_K, BYTES_X, RAGGED_M> at_tile_x;
+typedef at_tile<TN, Y_K, BYTES_Y, RAGGED_N> at_tile_y;
+constexpr int STAGE_BYTES = at_tile_x::SPACE + at_tile_y::SPACE;
+
+/* ---- what tensor cores take and make ---- */
+
+constexpr int FM = WM / 16, FN = WN / 8, DEPTH = IN >= 2 ? 16 : 8, STEPS = BK / DEPTH / WARPS_K;
+
+typedef at_sum at_sums[FM][FN][4];
+
+AT_INLINE int at_place_x(int line, int piece) {
+  return at_place<at_tile_x::PIECES, X_K>(line, piece);
+}
+AT_INLINE int at_place_y(int line, int piece) {
+  return at_tile_x::SPACE + at_place<at_tile_y::PIECES, Y_K>(line, piece);
+}
+
+#if IN >= 2
+
+struct at_pieces {
+  at_u32 x[FM][4], y[FN][2];
+};
+
+/* What the warp needs for DEPTH of k from `k` on. `m` and `n` are its place within the tile. */
+AT_INLINE void at_pick(at_pieces &p, const char *stage, int m, int n, int k, int lane) {
+#pragma unroll
+  for (int i = 0; i < FM; i++) {
+    if (X_K)
+      at_matrices(p.x[i], stage + at_place_x(m + 16 * i + lane % 16, k / 8 + lane / 16));
+    else
+      at_matrices_turned(p.x[i], stage + at_place_x(k + lane % 8 + lane / 16 * 8, (m + 16 * i) / 8 + lane / 8 % 2));
+  }
+  if constexpr (FN == 1) {
+    if (Y_K)
+      at_matrices_two(p.y[0], stage + at_place_y(n + lane % 8, k / 8 + lane / 8 % 2));
+    else
+      at_matrices_two_turned(p.y[0], stage + at_place_y(k + lane % 16, n / 8));
+  } else {
+#pragma unroll
+    for (int j = 0; j < FN; j += 2) {
+      at_u32 both[4];
+      if (Y_K)
+        at_matrices(both, stage + at_place_y(n + 8 * j + lane % 8 + lane / 16 * 8, k / 8 + lane / 8 % 2));
+      else
+        at_matrices_turned(both, stage + at_place_y(k + lane % 16, n / 8 + j + lane / 16));
+      p.y[j][0] = both[0], p.y[j][1] = both[1], p.y[j + 1][0] = both[2], p.y[j + 1][1] = both[3];
+    }
+  }
+}
+
+AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
+#pragma unroll
+  for (int i = 0; i < FM; i++)
+#pragma unroll
+    for (int j = 0; j < FN; j++) at_mma16(sum[i][j], p.x[i], p.y[j][0], p.y[j][1]);
+}
+
+AT_INLINE int at_row_of(int i, int h, int lane) {
+  return 16 * i + 8 * h + lane / 4;
+}
+AT_INLINE int at_col_of(int j, int e, int lane) {
+  return 8 * j + lane % 4 * 2 + e;
+}
+
+#else
+
+/* Lane 4 g + t has pairs: of what lies along k, steps 2 t and 2 t + 1; of what lies along its rows, rows 2 g and 2 g + 1 of
+ * 16. An instruction of f64 takes step 2 t + u of each lane, one of f32 both. */
+struct at_pieces {
+  at_in x[FM][2][2], y[FN][2]; /* [row][step], [step] */
+};
+
+AT_INLINE void at_pick(at_pieces &p, const char *stage, int m, int n, int k, int lane) {
+  const int g = lane / 4, t = lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < FM; i++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int row = X_K ? m + 16 * i + 8 * h + g : m + 16 * i + 2 * g, line = X_K ? row : k + t + h,
+                at = X_K ? k + t : row;
+      const at_pack<at_in, 2> two =
+          *(const at_pack<at_in, 2> *)(stage + at_place_x(line, at / WIDE) + at % WIDE * SIZE);
+#pragma unroll
+      for (int e = 0; e < 2; e++) p.x[i][X_K ? h : e][X_K ? e : h] = at_rounded(two.x[e]);
+    }
+#if Y_K
+#pragma unroll
+  for (int j = 0; j < FN; j++) {
+    const int at = k + t;
+    const at_pack<at_in, 2> two =
+        *(const at_pack<at_in, 2> *)(stage + at_place_y(n + 8 * j + g, at / WIDE) + at % WIDE * SIZE);
+#pragma unroll
+    for (int e = 0; e < 2; e++) p.y[j][e] = at_rounded(two.x[e]);
+  }
+#else
+  constexpr int COUNT = FN == 1 ? 1 : 2;
+#pragma unroll
+  for (int j = 0; j < FN; j += COUNT)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int at = n + 8 * j + COUNT * g;
+      const at_pack<at_in, COUNT> some =
+          *(const at_pack<at_in, COUNT> *)(stage + at_place_y(k + t + h, at / WIDE) + at % WIDE * SIZE);
+#pragma unroll
+      for (int e = 0; e < COUNT; e++) p.y[j + e][h] = at_rounded(some.x[e]);
+    }
+#endif
+}
+
+AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
+#pragma unroll
+  for (int i = 0; i < FM; i++)
+#pragma unroll
+    for (int j = 0; j < FN; j++) at_mma8(sum[i][j], p.x[i], p.y[j]);
+}
+
+AT_INLINE int at_row_of(int i, int h, int lane) {
+  return X_K ? 16 * i + 8 * h + lane / 4 : 16 * i + lane / 4 * 2 + h;
+}
+AT_INLINE int at_col_of(int j, int e, int lane) {
+  const int col = lane % 4 * 2 + e;
+  return Y_K || FN == 1 ? 8 * j + col : 8 * (j & ~1) + 2 * col + (j & 1);
+}
+
+#endif
+
+AT_INLINE void at_multiply(at_sums &sum, const char *stage, int m, int n, int warp_k, int lane) {
+  at_pieces p[2];
+  const int k = warp_k * STEPS * DEPTH;
+  at_pick(p[0], stage, m, n, k, lane);
+#pragma unroll
+  for (int s = 0; s < STEPS; s++) {
+    if (s + 1 < STEPS) at_pick(p[(s + 1) % 2], stage, m, n, k + (s + 1) * DEPTH, lane);
+    at_add(sum, p[s % 2]);
+  }
+}
+
+/* ---- sums: lines along D's contiguous side ---- */
+
+#define LINE_D (TURNED ? TN : TM)
+#define LINES_D (TURNED ? TM : TN)
+#define PITCH_D (LINE_D + (TURNED ? 8 : 4))
+#define SUMS (LINES_D * PITCH_D)
+#define PACK (16 / (int)sizeof(at_sum))
+#define EACH_D (BYTES_D / SIZE_D)              /* elements that a store may have */
+#define UNIT_D (EACH_D < PACK ? PACK : EACH_D) /* that a thread makes at a time */
+#define PART_UNIT PACK                         /* likewise of what lies in the workspace */
+
+AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane) {
+#pragma unroll
+  for (int i = 0; i < FM; i++)
+#pragma unroll
+    for (int j = 0; j < FN; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int row = m + at_row_of(i, e / 2, lane), col = n + at_col_of(j, e % 2, lane);
+        to[TURNED ? row * PITCH_D + col : col * PITCH_D + row] = sum[i][j][e];
+      }
+}
+
+/* COUNT sums side by side. */
+template <int COUNT> struct at_row { at_sum x[COUNT]; };
+
+template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_sum *p) {
+#pragma unroll
+  for (int i = 0; i < COUNT; i += PACK) {
+    const at_pack<at_sum, PACK> some = *(const at_pack<at_sum, PACK> *)(p + i);
+#pragma unroll
+    for (int e = 0; e < PACK; e++) out.x[i + e] = some.x[e];
+  }
+}
+
+template <int COUNT> AT_INLINE void at_take_more(at_row<COUNT> &out, const at_sum *p) {
+  at_row<COUNT> more;
+  at_take(more, p);
+#pragma unroll
+  for (int e = 0; e < COUNT; e++) out.x[e] += more.x[e];
+}
+
+/* Elements of D, COUNT side by side from (line, at) on. */
+template <int COUNT>
+AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
+  constexpr int STORE = EACH_D < COUNT ? EACH_D : COUNT;
+  const int lines = TURNED ? a.m : a.n, length = TURNED ? a.n : a.m;
+  if ((TURNED ? RAGGED_M : RAGGED_N) && line >= lines) return;
+  char *d = a.d + matrix * a.stride_d + line * a.ldd + (at_i64)at * SIZE_D;
+  const char *c = READS_C ? a.c + matrix * a.stride_c + line * a.ldc + (at_i64)at * SIZE_D : 0;
+  const bool with_c = READS_C && a.beta != 0.0;
+#pragma unroll
+  for (int i = 0; i < COUNT; i += STORE) {
+    at_pack<at_out, STORE> out;
+    if (!(TURNED ? RAGGED_N : RAGGED_M) || at + i + STORE <= length) {
+      if (with_c) {
+        const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_D);
+#pragma unroll
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e], old.x[e]);
+      } else {
+#pragma unroll
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e]);
+      }
+      *(at_pack<at_out, STORE> *)(d + i * SIZE_D) = out;
+    } else {
+#pragma unroll
+      for (int e = 0; e < STORE; e++)
+        if (at + i + e < length)
+          *(at_out *)(d + (i + e) * SIZE_D) =
+              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_D)) : at_finish(a, sum.x[i + e]);
+    }
+  }
+}
+
+/* The sums of the block's warps, then those of the cluster's blocks, each in their order; to D or to the workspace. */
+AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, int n0, at_i64 matrix, at_sum *part) {
+  constexpr int UNIT = PARTS > 1 ? PART_UNIT : UNIT_D, UNITS = LINE_D / UNIT, ALL = UNITS * LINES_D;
+#if SPLIT > 1
+  if (WARPS_K > 1) {
+    for (int i = (int)threadIdx.x; i < SUMS; i += THREADS) {
+      at_sum x = sums[i];
+#pragma unroll
+      for (int w = 1; w < WARPS_K; w++) x += sums[w * SUMS + i];
+      sums[i] = x;
+    }
+  }
+  at_cluster_wait();
+#endif
+#pragma unroll 1
+  for (int i = (int)threadIdx.x + rank * THREADS; i < ALL; i += THREADS * SPLIT) {
+    const int line = i / UNITS, at = i % UNITS * UNIT;
+    at_row<UNIT> x;
+#if SPLIT > 1
+    at_row<UNIT> of[SPLIT];
+#pragma unroll
+    for (int r = 0; r < SPLIT; r++)
+#pragma unroll
+      for (int e = 0; e < UNIT; e += PACK) at_pack_of_block(of[r].x + e, sums + line * PITCH_D + at + e, (at_u32)r);
+    x = of[0];
+#pragma unroll
+    for (int r = 1; r < SPLIT; r++)
+#pragma unroll
+      for (int e = 0; e < UNIT; e++) x.x[e] += of[r].x[e];
+#else
+    at_take(x, sums + line * PITCH_D + at);
+#pragma unroll
+    for (int w = 1; w < WARPS_K; w++) at_take_more(x, sums + w * SUMS + line * PITCH_D + at);
+#endif
+#if PARTS > 1
+#pragma unroll
+    for (int e = 0; e < UNIT; e += PACK)
+      *(at_pack<at_sum, PACK> *)(part + i * UNIT + e) = *(at_pack<at_sum, PACK> *)(x.x + e);
+#else
+    at_write(a, matrix, (TURNED ? m0 : n0) + line, (TURNED ? n0 : m0) + at, x);
+#endif
+  }
+#if SPLIT > 1
+  at_cluster_wait(); /* others read this block's memory */
+#endif
+}
+
+/* Tiles of D in an order in which those that run together share lines of X and Y. */
+AT_INLINE void at_tile_of(int tile, int tiles_m, int tiles_n, int &tile_m, int &tile_n) {
+  constexpr int GROUP = 8;
+  const int group = tile / (GROUP * tiles_n), within = tile % (GROUP * tiles_n), first = group * GROUP,
+            size = tiles_m - first < GROUP ? tiles_m - first : GROUP;
+  tile_m = first + within % size;
+  tile_n = within / size;
+}
+
+#if PARTS > 1
+/* What the parts left in the workspace, in their order. A block has as many units as it has threads. */
+AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
+  constexpr int UNITS = LINE_D / PART_UNIT, ALL = UNITS * LINES_D, BLOCKS_D = (ALL + THREADS - 1) / THREADS;
+  const int tile = (int)blockIdx.x / BLOCKS_D, i = (int)blockIdx.x % BLOCKS_D * THREADS + (int)threadIdx.x;
+  const at_i64 matrix = blockIdx.y, apart = (at_i64)a.batch * tiles_m * tiles_n * (TM * TN);
+  int tile_m, tile_n;
+  if (i >= ALL) return;
+  at_tile_of(tile, tiles_m, tiles_n, tile_m, tile_n);
+  const at_sum *p = (const at_sum *)a.sums + (matrix * tiles_m * tiles_n + tile) * (TM * TN) + i * PART_UNIT;
+  at_row<PART_UNIT> x;
+  at_take(x, p);
+#pragma unroll 16
+  for (int part = 1; part < PARTS; part++) at_take_more(x, p + part * apart);
+  at_write(a, matrix, (TURNED ? tile_m * TM : tile_n * TN) + i / UNITS,
+           (TURNED ? tile_n * TN : tile_m * TM) + i % UNITS * PART_UNIT, x);
+}
+#endif
+
+extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_constant__ at_arguments a) {
+  at_begin();
+  const int tiles_m = (a.m + TM - 1) / TM, tiles_n = (a.n + TN - 1) / TN;
+#if PARTS > 1
+  if (a.phase) {
+    at_add_parts(a, tiles_m, tiles_n);
+    return;
+  }
+#endif
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warp_k = warp / (WARPS_M * WARPS_N),
+            m = warp % WARPS_M * WM, n = warp / WARPS_M % WARPS_N * WN;
+  const int rank = (int)blockIdx.x % SPLIT, tile = (int)blockIdx.x / SPLIT, share = (int)blockIdx.z * SPLIT + rank;
+  const at_i64 matrix = blockIdx.y, all = (a.k + BK - 1) / BK;
+  const int begin = (int)(all * share / (SPLIT * PARTS)), steps = (int)(all * (share + 1) / (SPLIT * PARTS)) - begin;
+  int tile_m, tile_n;
+  at_tile_of(tile, tiles_m, tiles_n, tile_m, tile_n);
+  at_tile_x x;
+  at_tile_y y;
+  x.start(a.a + matrix * a.stride_a, a.lda, tile_m * TM, a.m, begin * BK, a.k, a.k);
+  y.start(a.b + matrix * a.stride_b, a.ldb, tile_n * TN, a.n, begin * BK, a.k, a.k);
+  char *room = (char *)at_room;
+  at_sums sum = {};
+#pragma unroll 1
+  for (int s = 0; s < ORDERED; s++) {
+    char *to = room + s * STAGE_BYTES;
+    if (s < (BYTES_X >= 4 || steps == 0 ? steps : 1)) x.order(to);
+    if (s < (BYTES_Y >= 4 || steps == 0 ? steps : 1)) y.order(to + at_tile_x::SPACE);
+#if BYTES_X < 4
+    if (s == 0 && steps > 0) x.settle(to);
+#endif
+#if BYTES_Y < 4
+    if (s == 0 && steps > 0) y.settle(to + at_tile_x::SPACE);
+#endif
+    at_copies_commit();
+  }
+  int now = 0, next = STAGES - 1; /* stages */
+#pragma unroll 1
+  for (int s = 0; s < steps; s++) {
+    at_copies_wait<ORDERED - 1>();
+    __syncthreads(); /* this step is there for all, and the one before is done with */
+    const int after = now + 1 == STAGES ? 0 : now + 1;
+    const bool more = !WHOLE && s + ORDERED < steps, one_more = s + 1 < steps; /* for copies, for registers */
+    char *to = room + next * STAGE_BYTES;
+    if (BYTES_X >= 4 ? more : one_more) x.order(to);
+    if (BYTES_Y >= 4 ? more : one_more) y.order(to + at_tile_x::SPACE);
+    at_copies_commit();
+    at_multiply(sum, room + now * STAGE_BYTES, m, n, warp_k, lane);
+#if BYTES_X < 4
+    if (one_more) x.settle(room + after * STAGE_BYTES);
+#endif
+#if BYTES_Y < 4
+    if (one_more) y.settle(room + after * STAGE_BYTES + at_tile_x::SPACE);
+#endif
+    now = after;
+    next = next + 1 == STAGES ? 0 : next + 1;
+  }
+  at_copies_wait<0>();
+  __syncthreads();
+  at_sum *sums = (at_sum *)at_room, *part = 0;
+#if PARTS > 1
+  part = (at_sum *)a.sums + (((at_i64)blockIdx.z * a.batch + matrix) * tiles_m * tiles_n + tile) * (TM * TN);
+#endif
+  at_put_down(sums + warp_k * SUMS, sum, m, n, lane);
+  __syncthreads();
+  at_gather(a, sums, rank, tile_m * TM, tile_n * TN, matrix, part);
+}

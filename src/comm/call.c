@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * call.c: the collective calls: arguments are checked, the way is chosen, and who watches is told. */
+#include "src/comm/comm.h"
+#include "src/comm/nccl_library.h"
+#include "src/watch.h"
+
+/* All that a call of data is given. */
+typedef struct call {
+  const char *name;
+  at_comm_kind kind;
+  int root;
+  attune_stream *const *streams;
+  const attune_comm_data *data;
+  int count;
+  bool many;
+} call;
+
+/* ---- who watches ---- */
+
+/* What a rank's part of the work reads and writes: by its own stream. */
+static void tell_data(const attune_comm *comm, const call *c) {
+  const int own = at_comm_own(comm, c->root);
+  for (int k = 0; k < c->count; k++)
+    for (int i = 0; i < comm->local; i++) {
+      const attune_comm_data *d = &c->data[k];
+      const size_t bytes = d->count * attune_dtype_size(d->dtype);
+      const bool reads = c->kind != AT_COMM_BROADCAST || i == own, writes = c->kind != AT_COMM_REDUCE || i == own;
+      const void *in = reads ? d->inputs[i] : NULL, *out = writes && d->outputs ? d->outputs[i] : NULL;
+      at_touch uses[2];
+      int count = 0;
+      if (bytes == 0) continue;
+      if (in && in != out) uses[count++] = at_watch_bytes("inputs", in, bytes, false);
+      if (out) uses[count] = at_watch_bytes("outputs", out, bytes, true), uses[count++].reads = in == out;
+      at_watch_use(c->streams[i], c->name, uses, count);
+    }
+}
+
+static void tell_split(const attune_comm *comm, const char *name, int root, attune_stream *const *streams,
+                       const at_move *move) {
+  const attune_comm_split *s = move->split;
+  const size_t all = s->outer * s->size * s->inner * attune_dtype_size(s->dtype);
+  for (int i = 0; i < comm->local && all > 0; i++) {
+    const at_piece p = at_comm_piece(comm, s, comm->rank + i);
+    at_touch uses[2];
+    int count = 0;
+    if (i == at_comm_own(comm, root)) uses[count++] = at_watch_bytes("whole", s->whole, all, move->gather);
+    if (p.bytes) uses[count++] = at_watch_bytes("pieces", s->pieces[i], p.bytes * p.rows, !move->gather);
+    at_watch_use(streams[i], name, uses, count);
+  }
+}
+
+/* Each stream's work may have to be waited for. */
+static attune_status end_watch(const attune_comm *comm, attune_stream *const *streams, bool named,
+                               attune_status status) {
+  for (int i = 0; i < comm->local; i++) status = at_watch_end(named && i == 0, streams[i], status);
+  return status;
+}
+
+/* ---- the way ---- */
+
+/* Arguments are right: so either all streams are in a capture or none. */
+static attune_status check_copies(const attune_comm *comm, attune_stream *const *streams, attune_dtype dtype) {
+  if (comm->local < comm->size)
+    return at_fail(ATTUNE_UNSUPPORTED, "dtype is %s, which NCCL cannot add between processes; should be i32, say",
+                   attune_dtype_name(dtype));
+  if (comm->local == 1 || !at_stream_capturing(streams[0])) return ATTUNE_OK;
+  return at_fail(ATTUNE_UNSUPPORTED, "copies between devices cannot be captured%s",
+                 comm->nccl ? ", and NCCL does not add this dtype" : "; a communicator that uses NCCL can");
+}
+
+static attune_status give(attune_comm *comm, const call *c, const attune_comm_data *data, int count, bool nccl) {
+  if (nccl) return at_nccl_run(comm, c->kind, c->root, c->streams, data, count);
+  return at_copies_run(comm, c->kind, c->root, c->streams, data, count);
+}
+
+/* What NCCL can do goes to it in stretches that are as long as can be. */
+static attune_status give_all(attune_comm *comm, const call *c) {
+  attune_status status = ATTUNE_OK;
+  for (int at = 0, end = 0; at < c->count && status == ATTUNE_OK; at = end) {
+    const bool nccl = comm->nccl && at_nccl_can(c->kind, c->data[at].dtype);
+    while (end < c->count && (comm->nccl && at_nccl_can(c->kind, c->data[end].dtype)) == nccl) end++;
+    status = give(comm, c, c->data + at, end - at, nccl);
+  }
+  return status;
+}
+
+static attune_status check_call(const attune_comm *comm, const call *c) {
+  attune_status status = at_comm_check_streams(comm, c->root, c->streams);
+  if (status != ATTUNE_OK) return status;
+  if (c->count < 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %d; should be 0 or more", c->count);
+  if (!c->data && c->count > 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "data is NULL; should point to %d attune_comm_data", c->count);
+  for (int i = 0; i < c->count; i++) {
+    status = at_comm_check_data(comm, c->kind, c->root, &c->data[i]);
+    if (status == ATTUNE_OK && c->data[i].count > 0 && !(comm->nccl && at_nccl_can(c->kind, c->data[i].dtype)))
+      status = check_copies(comm, c->streams, c->data[i].dtype);
+    if (status != ATTUNE_OK) return c->many ? at_fail_prefix(status, "data[%d]: ", i) : status;
+  }
+  return ATTUNE_OK;
+}
+
+static attune_status run(attune_comm *comm, const call *c) {
+  attune_status status = at_comm_begin(comm);
+  if (status != ATTUNE_OK) return status;
+  status = check_call(comm, c);
+  if (status != ATTUNE_OK || c->count == 0) return at_comm_end(comm, status);
+  const bool named =
+      at_watched() && at_watch_name("%s %s %zu x %d on %d of %d", c->name, attune_dtype_name(c->data->dtype),
+                                    c->data->count, c->count, comm->local, comm->size);
+  status = at_comm_end(comm, give_all(comm, c));
+  if (AT_LIKELY(!at_watched())) return status;
+  status = end_watch(comm, c->streams, named, status);
+  if (at_watched_races() && status == ATTUNE_OK) tell_data(comm, c);
+  return status;
+}
+
+attune_status attune_comm_broadcast(attune_comm *comm, int root, attune_stream *const *streams,
+                                    const attune_comm_data *data) {
+  const call c = {"attune_comm_broadcast", AT_COMM_BROADCAST, root, streams, data, 1, false};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_reduce_add(attune_comm *comm, int root, attune_stream *const *streams,
+                                     const attune_comm_data *data) {
+  const call c = {"attune_comm_reduce_add", AT_COMM_REDUCE, root, streams, data, 1, false};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_all_reduce_add(attune_comm *comm, attune_stream *const *streams,
+                                         const attune_comm_data *data) {
+  const call c = {"attune_comm_all_reduce_add", AT_COMM_ALL_REDUCE, 0, streams, data, 1, false};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_broadcast_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
+                                              const attune_comm_data *data, int count) {
+  const call c = {"attune_comm_broadcast_coalesced", AT_COMM_BROADCAST, root, streams, data, count, true};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_reduce_add_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
+                                               const attune_comm_data *data, int count) {
+  const call c = {"attune_comm_reduce_add_coalesced", AT_COMM_REDUCE, root, streams, data, count, true};
+  return run(comm, &c);
+}
+
+/* ---- pieces ---- */
+
+static attune_status give_move(attune_comm *comm, int root, attune_stream *const *streams, const at_move *move) {
+  const attune_comm_split *s = move->split;
+  if (s->outer == 0 || s->size == 0 || s->inner == 0) return ATTUNE_OK;
+  if (comm->nccl && (comm->local < comm->size || at_stream_capturing(streams[0])))
+    return at_nccl_move(comm, root, streams, move);
+  attune_status status = check_copies(comm, streams, s->dtype);
+  return status == ATTUNE_OK ? at_copies_move(comm, root, streams, move) : status;
+}
+
+static attune_status run_move(attune_comm *comm, const char *name, int root, attune_stream *const *streams,
+                              const at_move *move) {
+  attune_status status = at_comm_begin(comm);
+  if (status != ATTUNE_OK) return status;
+  status = at_comm_check_streams(comm, root, streams);
+  if (status == ATTUNE_OK) status = at_comm_check_split(comm, root, move->split);
+  if (status != ATTUNE_OK) return at_comm_end(comm, status);
+  const bool named = at_watched() && at_watch_name("%s %s %zu x %zu x %zu", name, attune_dtype_name(move->split->dtype),
+                                                   move->split->outer, move->split->size, move->split->inner);
+  status = at_comm_end(comm, give_move(comm, root, streams, move));
+  if (AT_LIKELY(!at_watched())) return status;
+  status = end_watch(comm, streams, named, status);
+  if (at_watched_races() && status == ATTUNE_OK) tell_split(comm, name, root, streams, move);
+  return status;
+}
+
+attune_status attune_comm_scatter(attune_comm *comm, int root, attune_stream *const *streams,
+                                  const attune_comm_split *split) {
+  const at_move move = {split, false};
+  return run_move(comm, "attune_comm_scatter", root, streams, &move);
+}
+
+attune_status attune_comm_gather(attune_comm *comm, int root, attune_stream *const *streams,
+                                 const attune_comm_split *split) {
+  const at_move move = {split, true};
+  return run_move(comm, "attune_comm_gather", root, streams, &move);
+}

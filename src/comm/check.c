@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * check.c: the arguments of a collective call. */
+#include "src/comm/comm.h"
+#include "src/comm/sum.h"
+
+attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_stream *const *streams) {
+  int captured = 0;
+  if (root < 0 || root >= comm->size)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "root is %d; should be a rank, from 0 to %d", root, comm->size - 1);
+  if (!streams)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "streams is NULL; should have a stream for each of %d ranks", comm->local);
+  for (int i = 0; i < comm->local; i++) {
+    if (!streams[i])
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "streams[%d] is NULL; should be a stream of %s", i,
+                     comm->devices[i]->name);
+    if (streams[i]->device != comm->devices[i])
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "streams[%d] is of %s; should be of %s, the device of rank %d", i,
+                     streams[i]->device->name, comm->devices[i]->name, comm->rank + i);
+    captured += at_stream_capturing(streams[i]);
+  }
+  if (captured == 0 || captured == comm->local) return ATTUNE_OK;
+  return at_fail(ATTUNE_CAPTURING, "%d of %d streams are in a capture; should be all or none", captured, comm->local);
+}
+
+static attune_status check_dtype(attune_dtype dtype, bool sums) {
+  if (attune_dtype_size(dtype) == 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %d; should be one of types.h", (int)dtype);
+  if (!sums || at_sum_can(dtype)) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "dtype is %s, which has no sums; should be a number of 16 bits or more, or i8 or u8",
+                 attune_dtype_name(dtype));
+}
+
+static size_t alignment_of(attune_dtype dtype) {
+  const size_t size = attune_dtype_size(dtype);
+  return dtype == ATTUNE_C64 || dtype == ATTUNE_C128 ? size / 2 : size;
+}
+
+static attune_status check_pointer(const char *name, int index, const void *pointer, attune_dtype dtype, size_t bytes) {
+  if (!pointer)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s[%d] is NULL; should point to %zu bytes", name, index, bytes);
+  if ((uintptr_t)pointer > UINTPTR_MAX - bytes)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s[%d] with %zu bytes goes beyond all addresses", name, index, bytes);
+  if ((uintptr_t)pointer % alignment_of(dtype) == 0) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s[%d] is %p; should be aligned to %zu bytes", name, index, pointer,
+                 alignment_of(dtype));
+}
+
+static attune_status check_apart(int index, const void *input, const void *output, size_t bytes) {
+  const uintptr_t a = (uintptr_t)input, b = (uintptr_t)output;
+  if (a == b || a + bytes <= b || b + bytes <= a) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "inputs[%d] and outputs[%d] overlap; should be the same or apart", index,
+                 index);
+}
+
+attune_status at_comm_check_data(const attune_comm *comm, at_comm_kind kind, int root, const attune_comm_data *data) {
+  const size_t size = attune_dtype_size(data->dtype);
+  const int own = at_comm_own(comm, root);
+  attune_status status = check_dtype(data->dtype, kind != AT_COMM_BROADCAST);
+  if (status != ATTUNE_OK || data->count == 0) return status;
+  if (data->count > PTRDIFF_MAX / size)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %zu; should be what fits into memory", data->count);
+  const size_t bytes = data->count * size;
+  const bool all_in = kind != AT_COMM_BROADCAST, all_out = kind != AT_COMM_REDUCE;
+  if (!data->inputs && (all_in || own >= 0))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "inputs is NULL; should have a pointer for each of %d ranks", comm->local);
+  if (!data->outputs && (all_out || own >= 0))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "outputs is NULL; should have a pointer for each of %d ranks", comm->local);
+  for (int i = 0; i < comm->local && status == ATTUNE_OK; i++) {
+    const bool reads = all_in || i == own;
+    const bool writes = kind == AT_COMM_BROADCAST ? i != own || data->outputs[i] : all_out || i == own;
+    if (reads) status = check_pointer("inputs", i, data->inputs[i], data->dtype, bytes);
+    if (writes && status == ATTUNE_OK) status = check_pointer("outputs", i, data->outputs[i], data->dtype, bytes);
+    if (reads && writes && status == ATTUNE_OK) status = check_apart(i, data->inputs[i], data->outputs[i], bytes);
+  }
+  return status;
+}
+
+/* ---- splits ---- */
+
+/* How much of the dimension rank has, and where it starts. */
+static size_t chunk_of(const attune_comm *comm, const attune_comm_split *split, int rank, size_t *out_start) {
+  size_t start = 0;
+  if (split->chunks) {
+    for (int i = 0; i < rank; i++) start += split->chunks[i];
+    *out_start = start;
+    return split->chunks[rank];
+  }
+  const size_t ranks = (size_t)comm->size, each = split->size / ranks + (split->size % ranks != 0);
+  start = (size_t)rank * each < split->size ? (size_t)rank * each : split->size;
+  *out_start = start;
+  return split->size - start < each ? split->size - start : each;
+}
+
+at_piece at_comm_piece(const attune_comm *comm, const attune_comm_split *split, int rank) {
+  size_t start = 0;
+  const size_t unit = split->inner * attune_dtype_size(split->dtype);
+  const size_t chunk = chunk_of(comm, split, rank, &start);
+  return (at_piece){start * unit, chunk * unit, split->size * unit, split->outer};
+}
+
+static attune_status check_sizes(const attune_comm *comm, const attune_comm_split *split) {
+  size_t bytes = attune_dtype_size(split->dtype), sum = 0;
+  if (__builtin_mul_overflow(bytes, split->outer, &bytes) || __builtin_mul_overflow(bytes, split->size, &bytes) ||
+      __builtin_mul_overflow(bytes, split->inner, &bytes) || bytes > PTRDIFF_MAX)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "outer, size and inner are %zu, %zu and %zu; should fit into memory",
+                   split->outer, split->size, split->inner);
+  if (!split->chunks) return ATTUNE_OK;
+  for (int i = 0; i < comm->size; i++)
+    if (__builtin_add_overflow(sum, split->chunks[i], &sum) || sum > split->size) break;
+  if (sum == split->size) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "chunks do not make up size, which is %zu; should be %d sizes with that sum",
+                 split->size, comm->size);
+}
+
+/* The root's own piece may lie where it lies in the whole, if that is one run of bytes. */
+static attune_status check_piece(const attune_comm_split *split, const char *whole, const at_piece *piece, int index,
+                                 size_t all) {
+  const char *own = split->pieces[index];
+  const size_t bytes = piece->bytes * piece->rows;
+  if (whole == NULL || own + bytes <= whole || whole + all <= own) return ATTUNE_OK;
+  if (piece->rows == 1 && own == whole + piece->offset) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "pieces[%d] and whole overlap; should be apart", index);
+}
+
+attune_status at_comm_check_split(const attune_comm *comm, int root, const attune_comm_split *split) {
+  const int own = at_comm_own(comm, root);
+  if (!split) return at_fail(ATTUNE_INVALID_ARGUMENT, "split is NULL; should point to an attune_comm_split");
+  attune_status status = check_dtype(split->dtype, false);
+  if (status == ATTUNE_OK) status = check_sizes(comm, split);
+  if (status != ATTUNE_OK || split->outer == 0 || split->size == 0 || split->inner == 0) return status;
+  const size_t all = split->outer * split->size * split->inner * attune_dtype_size(split->dtype);
+  if (own >= 0 && !split->whole)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "whole is NULL; should point to %zu bytes", all);
+  if (own >= 0 && (uintptr_t)split->whole > UINTPTR_MAX - all)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "whole with %zu bytes goes beyond all addresses", all);
+  if (!split->pieces)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "pieces is NULL; should have a pointer for each of %d ranks", comm->local);
+  for (int i = 0; i < comm->local && status == ATTUNE_OK; i++) {
+    const at_piece piece = at_comm_piece(comm, split, comm->rank + i);
+    if (piece.bytes == 0) continue;
+    status = check_pointer("pieces", i, split->pieces[i], split->dtype, piece.bytes * piece.rows);
+    if (status == ATTUNE_OK) status = check_piece(split, own >= 0 ? split->whole : NULL, &piece, i, all);
+  }
+  return status;
+}

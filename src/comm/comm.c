@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * comm.c: the life of a communicator. */
+#include "src/comm/comm.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "src/comm/nccl_library.h"
+#include "src/fork.h"
+
+/* How long an abort lets a call of another thread come to its end before it takes it for stuck. */
+enum { ABORT_LOOKS = 100, ABORT_LOOK_NS = 1000000 };
+
+/* ---- the end ---- */
+
+static void release(attune_comm *comm) {
+  for (int i = 0; i < comm->local; i++) attune_event_destroy(comm->events[i]);
+  free(comm);
+}
+
+/* In a child of fork NCCL is not called at all: its threads and devices are the parent's. */
+void attune_comm_destroy(attune_comm *comm) {
+  at_message kept;
+  if (!comm) return;
+  at_message_keep(&kept);
+  if (comm->nccl && comm->generation == at_fork_generation()) at_nccl_destroy(comm);
+  release(comm);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+static attune_status check_comm(const attune_comm *comm) {
+  if (!comm) return at_fail(ATTUNE_INVALID_ARGUMENT, "comm is NULL; should be one of attune_comm_create");
+  if (comm->generation == at_fork_generation()) return ATTUNE_OK;
+  return at_fail(ATTUNE_DEVICE_ERROR, "comm was made before fork; should be made again in the child");
+}
+
+/* A call that has looked at `aborted` before is either through soon, or stuck in NCCL, which lets it go then. */
+attune_status attune_comm_abort(attune_comm *comm) {
+  attune_status status = check_comm(comm);
+  if (status != ATTUNE_OK || atomic_exchange(&comm->aborted, true) || !comm->nccl) return status;
+  for (int i = 0; i < ABORT_LOOKS && atomic_load(&comm->calling); i++)
+    (void)nanosleep(&(struct timespec){.tv_nsec = ABORT_LOOK_NS}, NULL);
+  return at_nccl_abort(comm);
+}
+
+attune_status at_comm_begin(attune_comm *comm) {
+  attune_status status = check_comm(comm);
+  if (status != ATTUNE_OK) return status;
+  atomic_store(&comm->calling, true);
+  if (!atomic_load(&comm->aborted)) return ATTUNE_OK;
+  return at_comm_end(comm, at_fail(ATTUNE_DEVICE_ERROR, "comm was aborted; should be destroyed and made again"));
+}
+
+attune_status at_comm_end(attune_comm *comm, attune_status status) {
+  atomic_store(&comm->calling, false);
+  return status;
+}
+
+attune_status attune_comm_check(attune_comm *comm) {
+  attune_status status = at_comm_begin(comm);
+  if (status != ATTUNE_OK) return status;
+  return at_comm_end(comm, comm->nccl ? at_nccl_check(comm) : ATTUNE_OK);
+}
+
+/* ---- the making ---- */
+
+static attune_status check_devices(attune_device *const *devices, int count) {
+  if (!devices) return at_fail(ATTUNE_INVALID_ARGUMENT, "devices is NULL; should point to %d devices", count);
+  if (count < 1 || count > ATTUNE_COMM_DEVICES)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %d; should be from 1 to %d", count, ATTUNE_COMM_DEVICES);
+  for (int i = 0; i < count; i++) {
+    if (!devices[i])
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is NULL; should be one of attune_device_get", i);
+    if (devices[i]->backend != devices[0]->backend)
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] is %s and devices[0] %s; should be of one kind", i,
+                     devices[i]->name, devices[0]->name);
+    for (int j = 0; j < i; j++)
+      if (devices[j] == devices[i])
+        return at_fail(ATTUNE_INVALID_ARGUMENT, "devices[%d] and devices[%d] are both %s; should be different", j, i,
+                       devices[i]->name);
+  }
+  return ATTUNE_OK;
+}
+
+static attune_comm *new_comm(attune_device *const *devices, int local, int rank, int size) {
+  attune_comm *comm = calloc(1, sizeof *comm);
+  if (!comm) return NULL;
+  comm->size = size;
+  comm->local = local;
+  comm->rank = rank;
+  comm->generation = at_fork_generation();
+  for (int i = 0; i < local; i++) comm->devices[i] = devices[i];
+  return comm;
+}
+
+static void describe(attune_comm *comm) {
+  size_t at = 0;
+  (void)at_append(comm->description, sizeof comm->description, &at, comm->nccl ? "nccl %s" : "copies",
+                  at_nccl_version());
+}
+
+/* The events by which the streams wait for each other: no order of the program's follows from them. */
+static attune_status make_events(attune_comm *comm) {
+  static const attune_event_options options = {.no_timing = 1};
+  for (int i = 0; i < comm->local && comm->local > 1; i++) {
+    attune_status status = attune_event_create_with(&comm->events[i], comm->devices[i], &options);
+    if (status != ATTUNE_OK) return status;
+    comm->events[i]->unwatched = true;
+  }
+  return ATTUNE_OK;
+}
+
+/* Peers copy directly; those that cannot be peers, through memory of the host. */
+static void make_peers(const attune_comm *comm) {
+  at_message kept;
+  at_message_keep(&kept);
+  for (int i = 0; i < comm->local; i++)
+    for (int j = 0; j < comm->local; j++) {
+      int can = 0;
+      if (i != j && attune_device_can_access_peer(&can, comm->devices[i], comm->devices[j]) == ATTUNE_OK && can)
+        (void)attune_device_enable_peer(comm->devices[i], comm->devices[j]);
+    }
+  (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+static attune_status choose(attune_comm *comm, attune_comm_way way) {
+  const bool known = comm->devices[0]->backend->nccl;
+  attune_status status = ATTUNE_OK;
+  at_message kept;
+  if (way == ATTUNE_COMM_NCCL && !known)
+    return at_fail(ATTUNE_UNSUPPORTED, "NCCL does not know device %s; way should be ATTUNE_COMM_COPIES",
+                   comm->devices[0]->name);
+  at_message_keep(&kept);
+  if (way == ATTUNE_COMM_NCCL || (way == ATTUNE_COMM_ANY && known && comm->local > 1)) {
+    status = at_nccl_open();
+    comm->nccl = status == ATTUNE_OK;
+    if (way == ATTUNE_COMM_ANY) status = at_message_settle(&kept, ATTUNE_OK);
+  }
+  if (status == ATTUNE_OK && comm->nccl) status = at_nccl_create(comm);
+  return status;
+}
+
+attune_status attune_comm_create(attune_comm **out, attune_device *const *devices, int count, attune_comm_way way) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm *");
+  *out = NULL;
+  attune_status status = check_devices(devices, count);
+  if (status != ATTUNE_OK) return status;
+  if ((int)way < ATTUNE_COMM_ANY || way > ATTUNE_COMM_COPIES)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "way is %d; should be any (0), nccl (1) or copies (2)", (int)way);
+  attune_comm *comm = new_comm(devices, count, 0, count);
+  if (!comm) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a communicator");
+  status = choose(comm, way);
+  if (status == ATTUNE_OK) status = make_events(comm); /* with NCCL too: for scatter, gather and its missing types */
+  if (status != ATTUNE_OK) {
+    attune_comm_destroy(comm);
+    return status;
+  }
+  make_peers(comm);
+  describe(comm);
+  *out = comm;
+  return ATTUNE_OK;
+}
+
+attune_status attune_comm_make_id(attune_comm_id *out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm_id");
+  return at_nccl_make_id(out);
+}
+
+attune_status attune_comm_join(attune_comm **out, attune_device *device, const attune_comm_id *id, int rank, int size) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_comm *");
+  *out = NULL;
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!id) return at_fail(ATTUNE_INVALID_ARGUMENT, "id is NULL; should be one of attune_comm_make_id");
+  if (size < 1) return at_fail(ATTUNE_INVALID_ARGUMENT, "size is %d; should be the number of processes", size);
+  if (rank < 0 || rank >= size)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "rank is %d; should be from 0 to %d", rank, size - 1);
+  if (!device->backend->nccl)
+    return at_fail(ATTUNE_UNSUPPORTED, "processes are joined by NCCL, which does not know device %s", device->name);
+  attune_comm *comm = new_comm(&device, 1, rank, size);
+  if (!comm) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a communicator");
+  comm->nccl = true;
+  attune_status status = at_nccl_join(comm, id);
+  if (status != ATTUNE_OK) {
+    release(comm);
+    return status;
+  }
+  describe(comm);
+  *out = comm;
+  return ATTUNE_OK;
+}
+
+/* ---- questions ---- */
+
+int attune_comm_size(const attune_comm *comm) {
+  return comm ? comm->size : 0;
+}
+
+int attune_comm_rank(const attune_comm *comm) {
+  return comm ? comm->rank : -1;
+}
+
+const char *attune_comm_describe(const attune_comm *comm) {
+  return comm ? comm->description : "";
+}

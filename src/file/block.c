@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * block.c: a block of a file: in slices by several threads where it comes from the system's cache, which one thread does not
+ * empty at the speed of memory; direct, with the edges through the cache. */
+#include "src/file/file.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "src/file_limit.h"
+#include "src/host/threads.h"
+
+enum { SLICE_LEAST = 1 << 20, THREADS_MOST = 4 };
+
+/* One run of bytes of the file. */
+typedef struct run {
+  int descriptor;
+  bool writes;
+  char *memory;
+  size_t bytes;
+  uint64_t offset;
+} run;
+
+/* How many bytes were moved; fewer with *out_error 0: the file ends. */
+static size_t move_run(const run *r, int *out_error) {
+  size_t done = 0;
+  at_file_limit limit;
+  *out_error = 0;
+  if (r->writes) at_file_limit_begin(&limit);
+  while (done < r->bytes) {
+    const size_t rest = r->bytes - done, most = rest < INT_MAX / 2 ? rest : INT_MAX / 2;
+    const off_t at = (off_t)(r->offset + done);
+    const ssize_t n = r->writes ? at_file_pwrite(r->descriptor, r->memory + done, most, at)
+                                : at_file_pread(r->descriptor, r->memory + done, most, at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) *out_error = errno;
+    if (n == 0 && r->writes) *out_error = EIO;
+    if (n <= 0) break;
+    done += (size_t)n;
+  }
+  if (r->writes) at_file_limit_end(&limit);
+  return done;
+}
+
+/* ---- slices ---- */
+
+typedef struct slices {
+  run whole;
+  size_t each;
+  size_t done[THREADS_MOST];
+  int error[THREADS_MOST];
+} slices;
+
+static void move_slice(slices *s, int i) {
+  run r = s->whole;
+  const size_t from = s->each * (size_t)i;
+  if (from >= r.bytes) return;
+  r.memory += from;
+  r.offset += from;
+  r.bytes = r.bytes - from < s->each ? r.bytes - from : s->each;
+  s->done[i] = move_run(&r, &s->error[i]);
+}
+
+static void move_share(void *arg, const at_team *team) {
+  for (int i = team->rank; i < THREADS_MOST; i += team->size) move_slice(arg, i);
+}
+
+/* What counts is what came without a gap. */
+static size_t move_slices(const run *r, int *out_error) {
+  slices s = {.whole = *r, .each = (r->bytes / THREADS_MOST + AT_FILE_GRAIN) / AT_FILE_GRAIN * AT_FILE_GRAIN};
+  const int cpus = at_cpu_count();
+  size_t done = 0;
+  *out_error = 0;
+  at_parallel(cpus < THREADS_MOST ? cpus : THREADS_MOST, move_share, &s);
+  for (int i = 0; i < THREADS_MOST && *out_error == 0; i++) {
+    const size_t from = s.each * (size_t)i, whole = from >= r->bytes ? 0 : r->bytes - from;
+    done += s.done[i];
+    *out_error = s.error[i];
+    if (s.done[i] < (whole < s.each ? whole : s.each)) break;
+  }
+  return done;
+}
+
+static size_t move_plain(const run *r, int *out_error) {
+  return r->bytes >= 2 * SLICE_LEAST ? move_slices(r, out_error) : move_run(r, out_error);
+}
+
+size_t at_file_read_plain(attune_file *file, char *to, size_t bytes, uint64_t offset, int *out_error) {
+  const run r = {file->plain, false, to, bytes, offset};
+  return move_plain(&r, out_error);
+}
+
+size_t at_file_write_plain(attune_file *file, const char *from, size_t bytes, uint64_t offset, int *out_error) {
+  const run r = {file->plain, true, (char *)(uintptr_t)from, bytes, offset};
+  return move_plain(&r, out_error);
+}
+
+/* ---- direct ---- */
+
+static size_t round_up(size_t n) {
+  return (n + AT_FILE_GRAIN - 1) / AT_FILE_GRAIN * AT_FILE_GRAIN;
+}
+
+/* All grains that hold some of the bytes are read. */
+static size_t read_direct(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error) {
+  const size_t head = (size_t)(offset % AT_FILE_GRAIN);
+  const run r = {file->direct, false, buffer, round_up(head + bytes), offset - head};
+  const size_t got = move_run(&r, out_error), there = got > head ? got - head : 0;
+  if (there >= bytes) *out_error = 0;
+  return there < bytes ? there : bytes;
+}
+
+size_t at_file_read_block(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error) {
+  char *to = buffer + offset % AT_FILE_GRAIN;
+  if (!at_file_is_direct(file)) return at_file_read_plain(file, to, bytes, offset, out_error);
+  const size_t done = read_direct(file, buffer, bytes, offset, out_error);
+  if (*out_error != EINVAL && *out_error != EOPNOTSUPP) {
+    if (done == bytes || *out_error != 0) return done;
+    /* The end of the file need not be one of a grain: a direct call after it says the end, or an error. */
+    return done + at_file_read_plain(file, to + done, bytes - done, offset + done, out_error);
+  }
+  atomic_store_explicit(&file->refuse, true, memory_order_relaxed);
+  return at_file_read_plain(file, to, bytes, offset, out_error);
+}
+
+/* Whole grains go direct, and what is before and after them through the cache; the system keeps the two in step. */
+static size_t write_direct(attune_file *file, char *from, size_t bytes, uint64_t offset, int *out_error) {
+  const size_t over = (size_t)(offset % AT_FILE_GRAIN), gap = over ? AT_FILE_GRAIN - over : 0;
+  const size_t head = gap < bytes ? gap : bytes, middle = (bytes - head) / AT_FILE_GRAIN * AT_FILE_GRAIN;
+  size_t done = at_file_write_plain(file, from, head, offset, out_error);
+  if (done < head) return done;
+  const run r = {file->direct, true, from + head, middle, offset + head};
+  done += move_run(&r, out_error);
+  if (done < head + middle) return done;
+  return done + at_file_write_plain(file, from + done, bytes - done, offset + done, out_error);
+}
+
+size_t at_file_write_block(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error) {
+  char *from = buffer + offset % AT_FILE_GRAIN;
+  if (!at_file_is_direct(file)) return at_file_write_plain(file, from, bytes, offset, out_error);
+  const size_t done = write_direct(file, from, bytes, offset, out_error);
+  if (*out_error != EINVAL && *out_error != EOPNOTSUPP) return done;
+  atomic_store_explicit(&file->refuse, true, memory_order_relaxed);
+  return done + at_file_write_plain(file, from + done, bytes - done, offset + done, out_error);
+}

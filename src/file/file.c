@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file.c: files are opened and closed here, and made known to cuFile. */
+#include "src/file/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/file/cufile.h"
+#include "src/fork.h"
+
+static const attune_file_options defaults = ATTUNE_FILE_OPTIONS_INIT;
+
+static attune_status fail_open(const char *path, int error) {
+  char shown[AT_SHOWN_CHARS];
+  const attune_status status = error == ENOENT || error == ENXIO                              ? ATTUNE_NOT_FOUND
+                               : error == EACCES || error == EPERM || error == EROFS          ? ATTUNE_PERMISSION
+                               : error == EISDIR || error == ENOTDIR || error == ENAMETOOLONG ? ATTUNE_INVALID_ARGUMENT
+                               : error == ENOMEM                                              ? ATTUNE_OUT_OF_MEMORY
+                                                                                              : ATTUNE_IO_ERROR;
+  return at_fail(status, "%s cannot be opened: %s", at_shown(shown, path), strerror(error));
+}
+
+/* Not blocking: a FIFO would wait for its other end, and is refused. */
+static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
+  struct stat found;
+  char shown[AT_SHOWN_CHARS];
+  const int flags = (o->write ? O_RDWR : O_RDONLY) | (o->write && o->create ? O_CREAT : 0) | O_CLOEXEC | O_NONBLOCK;
+  do file->plain = open(path, flags, 0666);
+  while (file->plain < 0 && errno == EINTR);
+  if (file->plain < 0) return fail_open(path, errno);
+  if (fstat(file->plain, &found) != 0) return fail_open(path, errno);
+  if (!S_ISREG(found.st_mode) && !S_ISBLK(found.st_mode))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is neither a regular file nor a block device", at_shown(shown, path));
+  if (o->write && o->truncate && S_ISREG(found.st_mode) && ftruncate(file->plain, 0) != 0)
+    return fail_open(path, errno);
+  return ATTUNE_OK;
+}
+
+/* By the descriptor, so that it is the same file whatever the path leads to by now. */
+static void open_direct(attune_file *file) {
+  char path[64];
+  size_t at = 0;
+  (void)at_append(path, sizeof path, &at, "/proc/self/fd/%d", file->plain);
+  file->direct = open(path, (file->writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC | O_NONBLOCK);
+}
+
+static attune_status open_cufile(attune_file *file, const attune_file_options *o) {
+  at_message kept;
+  if (o->way == ATTUNE_FILE_COPIES || (o->way == ATTUNE_FILE_ANY && file->direct < 0)) return ATTUNE_OK;
+  at_message_keep(&kept);
+  attune_status status = at_cufile_open();
+  if (status == ATTUNE_OK && (o->way == ATTUNE_FILE_CUFILE || at_cufile_has_driver()))
+    status = at_cufile_register(&file->cufile, file->direct >= 0 ? file->direct : file->plain);
+  return o->way == ATTUNE_FILE_CUFILE ? status : at_message_settle(&kept, ATTUNE_OK);
+}
+
+static attune_status check_options(const char *path, const attune_file_options *o) {
+  if (!path || !*path)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
+  if (!o->write && (o->create || o->truncate))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.%s needs options.write", o->create ? "create" : "truncate");
+  if ((int)o->way >= ATTUNE_FILE_ANY && o->way <= ATTUNE_FILE_COPIES) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "options.way is %d; should be any (0), cufile (1) or copies (2)",
+                 (int)o->way);
+}
+
+attune_status attune_file_open(attune_file **out, const char *path, const attune_file_options *options) {
+  const attune_file_options *o = options ? options : &defaults;
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_file *");
+  *out = NULL;
+  attune_status status = check_options(path, o);
+  if (status != ATTUNE_OK) return status;
+  attune_file *file = calloc(1, sizeof *file);
+  if (!file) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a file");
+  file->plain = file->direct = -1;
+  file->writable = o->write != 0;
+  file->generation = at_fork_generation();
+  status = open_plain(file, path, o);
+  if (status == ATTUNE_OK && o->direct) open_direct(file);
+  if (status == ATTUNE_OK) status = open_cufile(file, o);
+  if (status == ATTUNE_OK)
+    *out = file;
+  else
+    attune_file_close(file);
+  return status;
+}
+
+void attune_file_close(attune_file *file) {
+  if (!file) return;
+  if (file->cufile && file->generation == at_fork_generation()) at_cufile_forget(file->cufile);
+  if (file->direct >= 0) (void)close(file->direct);
+  if (file->plain >= 0) (void)close(file->plain);
+  free(file);
+}
+
+static attune_status check_file(const attune_file *file) {
+  return file ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "file is NULL; should be one of attune_file_open");
+}
+
+attune_status attune_file_size(uint64_t *out, const attune_file *file) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a uint64_t");
+  attune_status status = check_file(file);
+  if (status != ATTUNE_OK) return status;
+  const off_t end = lseek(file->plain, 0, SEEK_END); /* of a block device too; nobody reads by this position */
+  if (end < 0) return at_fail(ATTUNE_IO_ERROR, "the file does not tell its size: %s", strerror(errno));
+  *out = (uint64_t)end;
+  return ATTUNE_OK;
+}
+
+const char *attune_file_describe(const attune_file *file) {
+  return !file ? "" : file->cufile ? "cufile" : at_file_is_direct(file) ? "copies, direct" : "copies";
+}
+
+attune_status attune_file_flush(attune_file *file) {
+  attune_status status = check_file(file);
+  if (status != ATTUNE_OK || fdatasync(file->plain) == 0) return status;
+  return at_fail(ATTUNE_IO_ERROR, "the file cannot be flushed: %s", strerror(errno));
+}
+
+/* ---- memory that cuFile knows ---- */
+
+static attune_status check_memory(const attune_device *device, const void *pointer) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (pointer) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be memory of %s", device->name);
+}
+
+attune_status attune_file_register_memory(attune_device *device, void *pointer, size_t bytes) {
+  at_entered entered;
+  attune_status status = check_memory(device, pointer);
+  if (status != ATTUNE_OK) return status;
+  if (bytes == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is 0; should be the size of what pointer points to");
+  if (!device->backend->cufile || !at_cufile_is_open()) return ATTUNE_OK;
+  if (device->backend->enter) status = device->backend->enter(device, &entered);
+  if (status != ATTUNE_OK) return status;
+  status = at_cufile_register_memory(pointer, bytes);
+  if (device->backend->leave) device->backend->leave(&entered);
+  return status;
+}
+
+attune_status attune_file_forget_memory(attune_device *device, void *pointer) {
+  at_entered entered;
+  attune_status status = check_memory(device, pointer);
+  if (status != ATTUNE_OK || !device->backend->cufile || !at_cufile_is_open()) return status;
+  if (device->backend->enter) status = device->backend->enter(device, &entered);
+  if (status != ATTUNE_OK) return status;
+  status = at_cufile_forget_memory(pointer);
+  if (device->backend->leave) device->backend->leave(&entered);
+  return status;
+}

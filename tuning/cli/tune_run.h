@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tune_run.h: a run of `attune tune`, as the file that makes it and the file that tells of it see it. */
+#ifndef CLI_TUNE_RUN_H
+#define CLI_TUNE_RUN_H
+
+#include "tuning/cli/cli.h"
+
+typedef struct tune_options {
+  cli_options common;
+  const char *workload;
+  double budget_s;          /* for all problems; 0: no limit */
+  double problem_budget_ms; /* for one; 0: the tuner's own */
+  bool force;
+} tune_options;
+
+typedef enum tune_outcome {
+  OUTCOME_LEFT,
+  OUTCOME_TUNED,
+  OUTCOME_STORED,
+  OUTCOME_SAME,
+  OUTCOME_FAILED,
+  OUTCOME_BUSY, /* another process measures it: looked at again after the others */
+  OUTCOME_KINDS
+} tune_outcome;
+
+typedef struct tune_item {
+  const attune_workload_entry *entry;
+  tune_outcome outcome;
+  bool begun;               /* it was this run's to measure */
+  attune_decision decision; /* of TUNED and STORED */
+  char message[256];        /* of FAILED and BUSY */
+} tune_item;
+
+typedef struct tune_run {
+  const tune_options *options;
+  attune_tuner *tuner;
+  attune_device *device;
+  tune_item *items;
+  size_t count;
+  size_t to_measure; /* neither stored before nor the same as an earlier one */
+  size_t measured;   /* of those, begun */
+  size_t busy;       /* of those, with others now */
+  size_t told;       /* so many, from the first, are told, or were begun and tell themselves */
+  int name_width;
+  double weight; /* of those left to measure, calls x time in ns; 0: not known */
+  double start_s;
+  int64_t start_time;   /* seconds since 1970 */
+  attune_warmed warmed; /* the winners' kernels, at the end */
+  cli_progress *progress;
+} tune_run;
+
+typedef struct tune_tally {
+  size_t by_outcome[OUTCOME_KINDS];
+  size_t incomplete, unsure;
+  double geomean;  /* 0: no winner's speedup is known */
+  double weighted; /* all calls' time with the default / with the winner; 0: as above */
+  double seconds;
+} tune_tally;
+
+/* One item, above the progress bar; of a failed one its message too. */
+void tune_report_item(const tune_run *run, const tune_item *it);
+
+/* All items by outcome, and what was won. */
+tune_tally tune_count_up(const tune_run *run);
+
+/* The lines below the items; or all as JSON. */
+void tune_print_summary(const tune_run *run, const tune_tally *tally);
+int tune_print_json(const tune_run *run, const tune_tally *tally);
+
+#endif
