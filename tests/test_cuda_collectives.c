@@ -23,7 +23,7 @@ static float *numbers, *back;
 
 static int open_devices(void) {
   for (int i = 0; i < GPUS; i++) {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "cuda:%d", i);
     if (attune_device_get(&devices[i], name) != ATTUNE_OK || attune_stream_create(&streams[i], devices[i]) != ATTUNE_OK)
       return 1;

@@ -275,7 +275,10 @@ static void the_file_shrinks(void **state) {
   FAILS(attune_file_load(file, as_gpu, memory, 17 * MIB, 0, &moved), ATTUNE_IO_ERROR);
   TOLD("the file ends at byte");
   OK(attune_stream_synchronize(as_gpu));
-  assert_int_equal(moved, 8 * MIB); /* the first block, read before */
+  if (at_file_is_direct(file))
+    assert_int_equal(moved, 8 * MIB); /* the first block, read before */
+  else
+    assert_true(moved < 8 * MIB); /* of its slices some came before */
   assert_memory_equal(memory, content, moved);
   attune_file_close(file);
 }

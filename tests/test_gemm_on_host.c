@@ -65,6 +65,10 @@ static shape direct_shape(int number) {
   s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
   s.dtype_out = number % 3 ? s.dtype : ATTUNE_F32;
   s.m = 16 * (1 + draw(4)), s.n = 16 * (1 + draw(4)), s.k = 16 * (1 + draw(4));
+  if (draw(3) == 0) { /* cut along its long side */
+    s.batch = 1, s.step = 0, s.share_a = s.share_b = s.share_c = false;
+    *(draw(2) ? &s.m : &s.n) = 16 * (5 + draw(20));
+  }
   return s;
 }
 
@@ -90,28 +94,48 @@ static shape mma_shape(int number) {
   return s;
 }
 
+/* f32 and f64 whose large factor lies along its rows. */
+static shape rows_shape(int number) {
+  shape s = common(number % 2);
+  const int most = s.dtype == ATTUNE_F64 ? 8 : draw(4) ? 16 : 64, small = 1 + draw(most), large = 65 + draw(300);
+  const bool across = draw(2);
+  s.k = draw(2) ? 1 + draw(300) : 16 * (1 + draw(30));
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  if (across)
+    s.tb = 1;
+  else
+    s.ta = 0;
+  s.batch = draw(3) ? 1 : 2;
+  return s;
+}
+
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",        "OUT",      "M",          "N",
-                                        "K",         "TM",       "TN",         "WARPS",
-                                        "TEAMS",     "STAGES",   "SHARE",      "STRAIGHT",
-                                        "TRANS_A",   "TRANS_B",  "BYTES_A",    "BYTES_B",
-                                        "BYTES_C",   "BYTES_D",  "READS_C",    "EXACT",
-                                        "STAYS",     "PACKED_A", "PACKED_B",   "PACKED_D",
-                                        "THREADS",   "SIZE",     "SIZE_D",     "INNER_A",
-                                        "OUTER_A",   "INNER_B",  "OUTER_B",    "FORM",
-                                        "COLS",      "PER",      "WARPS_M",    "WARPS_K",
-                                        "SPLIT",     "AHEAD",    "BLOCKS",     "BOUNDS",
-                                        "CHUNK",     "BYTES_L",  "BYTES_S",    "SMALL_K",
-                                        "TURNED",    "RAGGED",   "TAIL",       "STEP",
-                                        "ALONG_K",   "PITCH",    "LINES",      "CHUNK_ELEMENTS",
-                                        "WARP_ROWS", "LOADS",    "BLOCK_ROWS", "STRIDE_K",
-                                        "UNIT_K",    "WIDE",     "AT_INLINE",  "at_load_large",
-                                        "BK",        "WARPS_N",  "PARTS",      "X_K",
-                                        "Y_K",       "BYTES_X",  "BYTES_Y",    "RAGGED_M",
-                                        "RAGGED_N",  "RAGGED_K", "WHOLE",      "ORDERED",
-                                        "WM",        "WN",       "LINE_D",     "LINES_D",
-                                        "PITCH_D",   "SUMS",     "PACK",       "EACH_D",
-                                        "UNIT_D",    "PART_UNIT"};
+static const char *const undefined[] = {"IN",        "OUT",       "M",          "N",
+                                        "K",         "TM",        "TN",         "WARPS",
+                                        "TEAMS",     "STAGES",    "SHARE",      "STRAIGHT",
+                                        "TRANS_A",   "TRANS_B",   "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",   "BYTES_D",   "READS_C",    "EXACT",
+                                        "STAYS",     "PACKED_A",  "PACKED_B",   "PACKED_D",
+                                        "THREADS",   "SIZE",      "SIZE_D",     "INNER_A",
+                                        "OUTER_A",   "INNER_B",   "OUTER_B",    "FORM",
+                                        "COLS",      "PER",       "WARPS_M",    "WARPS_K",
+                                        "SPLIT",     "AHEAD",     "BLOCKS",     "BOUNDS",
+                                        "CHUNK",     "BYTES_L",   "BYTES_S",    "SMALL_K",
+                                        "TURNED",    "RAGGED",    "TAIL",       "STEP",
+                                        "ALONG_K",   "PITCH",     "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS", "LOADS",     "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",    "WIDE",      "AT_INLINE",  "at_load_large",
+                                        "BK",        "WARPS_N",   "PARTS",      "X_K",
+                                        "Y_K",       "BYTES_X",   "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",  "RAGGED_K",  "WHOLE",      "ORDERED",
+                                        "WM",        "WN",        "LINE_D",     "LINES_D",
+                                        "PITCH_D",   "SUMS",      "PACK",       "EACH_D",
+                                        "UNIT_D",    "PART_UNIT", "LANES",      "ROOMS",
+                                        "GROUPS",    "STEPS",     "WARP_COUNT", "PART",
+                                        "HELD",      "ROOM",      "WARP_ROOM",  "TILES_N",
+                                        "SPAN",      "STRIDE_S",  "LINE_BYTES", "BYTES",
+                                        "PIECES"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -137,9 +161,13 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
                           16 << draw(3), 1 + draw(8), 1 + draw(4)));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
-                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d", 16 << draw(4),
-                          8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3), 2 + draw(5),
-                          1 << draw(4), draw(2) ? 1 : 1 + draw(4)));
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
+                          16 << draw(4), 8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3),
+                          2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
+  else if (family == &at_gemm_rows_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d", 8 << draw(3), 1 << draw(5),
+                          1 << draw(3), 1 << draw(5), 1 << draw(4), 1 << draw(5), 8 << draw(6)));
   else
     assert_true(at_append(out->text, sizeof out->text, &at, "form=%s,columns=%d,per=%d,warps=%dx%d,splitk=%d,ahead=%d",
                           draw(3) == 0   ? "rows"
@@ -173,10 +201,18 @@ static void add(const at_gemm_kernels *family, const shape *s) {
   }
 }
 
+typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
+
+static void run_phase(run_function run, const at_jit_config *c, at_gemm_arguments *arguments, int phase) {
+  const unsigned grid[3] = {c->grid[0], c->grid[1] ? c->grid[1] : 1, 1};
+  arguments->phase = phase;
+  if (grid[0]) run(arguments, grid, 1, c->block[0]);
+}
+
 static void check_job(const job *j, void *library, int number) {
   char name[24];
   gemm_case t;
-  void (*run)(const void *, const unsigned *, unsigned, unsigned) = NULL;
+  run_function run = NULL;
   snprintf(name, sizeof name, "run_%d", number);
   *(void **)&run = dlsym(library, name);
   assert_non_null(run);
@@ -194,12 +230,10 @@ static void check_job(const job *j, void *library, int number) {
   if (getenv("ATTUNE_TEST_VERBOSE"))
     print_message("number %d: \"%s\", %ux%ux%u blocks of %u\n", number, j->configuration.text, grid[0], grid[1],
                   grid[2], c->block[0]);
+  run_phase(run, &j->recipe.before, &arguments, 2);
+  arguments.phase = 0;
   run(&arguments, grid, c->cluster[0] ? c->cluster[0] : 1, c->block[0]);
-  if (j->recipe.second.grid[0]) {
-    const unsigned *again = j->recipe.second.grid, whole[3] = {again[0], again[1] ? again[1] : 1, 1};
-    arguments.phase = 1;
-    run(&arguments, whole, 1, j->recipe.second.block[0]);
-  }
+  run_phase(run, &j->recipe.after, &arguments, 1);
   free(arguments.sums);
   const double error = output_error(&t);
   if (!(error <= 1.0)) wrong++;
@@ -257,6 +291,11 @@ static void direct_kernels(void **state) {
   run_family(&at_gemm_direct_family, direct_shape);
 }
 
+static void rows_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_rows_family, rows_shape);
+}
+
 static void skinny_kernels(void **state) {
   (void)state;
   run_family(&at_gemm_skinny_family, skinny_shape);
@@ -277,7 +316,8 @@ int main(int argc, char **argv) {
   }
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
-                                     cmocka_unit_test(skinny_kernels), cmocka_unit_test(mma_kernels)};
+                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(mma_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

@@ -43,12 +43,13 @@ typedef struct at_gemm_recipe {
   bool stays;                  /* a smaller grid may step over the work: as many blocks as the device holds */
   bool swapped;                /* A and B have changed places */
   at_gemm_arguments arguments; /* without pointers and scalars */
-  size_t workspace_bytes;      /* of sums */
-  at_jit_config second;        /* with a grid: the kernel is launched once more, so, with phase = 1 */
+  size_t workspace_bytes;      /* of padded operands and of sums */
+  at_jit_config before, after; /* with a grid: the kernel is launched before, so, with phase 2; after it with phase 1 */
 } at_gemm_recipe;
 
 typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
+  const char *first; /* what goes between kernel.cuh and the text; NULL: nothing */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */
@@ -58,7 +59,8 @@ typedef struct at_gemm_kernels {
                  const at_configuration *configuration);
 } at_gemm_kernels;
 
-extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_skinny_family, at_gemm_mma_family;
+extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
+    at_gemm_mma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 

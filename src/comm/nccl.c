@@ -53,13 +53,8 @@ static void leave(attune_device *device, const at_entered *entered) {
   if (device->backend->leave) device->backend->leave(entered);
 }
 
-/* Every own device is asked whether it works: NCCL would wait for one that is lost. */
+/* NCCL makes each rank's device current by itself, and then the one that it found. */
 static attune_status begin(attune_comm *comm, at_entered *out) {
-  for (int i = comm->local - 1; i > 0; i--) {
-    attune_status status = enter(comm->devices[i], out);
-    if (status != ATTUNE_OK) return status;
-    leave(comm->devices[i], out);
-  }
   return enter(comm->devices[0], out);
 }
 

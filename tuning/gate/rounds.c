@@ -126,7 +126,9 @@ static char *one_round(gate_rounds *r, int round, int rounds, int look) {
     r->done++;
   }
   free(order);
-  if (!error && !look && (round == 0 || round + 1 == rounds)) gate_yardsticks_take(r);
+  const bool early =
+      round == 0 && !(r->side_count == 2 && r->schedule.time_s > 0); /* verdicts need a pair's time more */
+  if (!error && !look && (early || round + 1 == rounds)) gate_yardsticks_take(r);
   gate_rounds_stop(r);
   return error;
 }

@@ -101,12 +101,17 @@ static bool shell_found_none(const worker *w) {
          !strstr(w->process.words, "shared librar");
 }
 
+/* Where posix_spawn does not tell that there is no such program (under valgrind), the path does. */
+static bool is_not_there(const worker *w) {
+  return strchr(w->argv[0], '/') && access(w->argv[0], F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 static char *greet(worker *w) {
   bool failed;
   double version;
   char *error = hear(w, deadline(w), &failed);
   if (error) {
-    w->source.absent = shell_found_none(w);
+    w->source.absent = shell_found_none(w) || is_not_there(w);
     char *longer = gate_say("%s (before it said anything: does it give its arguments to attune_bench_main?)", error);
     free(error);
     return longer;
