@@ -15,7 +15,8 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_skinny, at_gemm_mma, at_gemm_cublas;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
+    at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
@@ -23,6 +24,7 @@ static const struct {
 } tried[] = {{&at_gemm_cublas, NULL},
              {&at_gemm_tiny_batched, &at_gemm_tiny_family},
              {&at_gemm_tiny_direct, &at_gemm_direct_family},
+             {&at_gemm_rows, &at_gemm_rows_family},
              {&at_gemm_skinny, &at_gemm_skinny_family},
              {&at_gemm_mma, &at_gemm_mma_family}};
 
@@ -48,7 +50,12 @@ static const named shapes[] = {
     {"splitk", ATTUNE_BF16, 0, 1, 64, 64, 131072, 1},         {"tall", ATTUNE_BF16, 0, 0, 131072, 64, 64, 1},
     {"sq512", ATTUNE_BF16, 0, 0, 512, 512, 512, 1},           {"odd999", ATTUNE_BF16, 0, 0, 999, 1001, 1003, 1},
     {"decode128_qkv", ATTUNE_BF16, 1, 0, 6144, 128, 4096, 1}, {"bmm_attn", ATTUNE_BF16, 1, 0, 1024, 1024, 128, 32},
-    {"tf32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
+    {"tf32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},     {"r_f32_n8", ATTUNE_F32, 0, 0, 4096, 8, 4096, 1},
+    {"r_f32_n4", ATTUNE_F32, 0, 0, 4096, 4, 4096, 1},         {"r_f32_n1", ATTUNE_F32, 0, 0, 4096, 1, 4096, 1},
+    {"r_f32_nt16", ATTUNE_F32, 0, 1, 4096, 16, 4096, 1},      {"r_f32_m16", ATTUNE_F32, 0, 1, 16, 4096, 4096, 1},
+    {"r_f32_odd", ATTUNE_F32, 0, 0, 4095, 13, 4095, 1},       {"r_f32_short", ATTUNE_F32, 0, 0, 262144, 16, 64, 1},
+    {"r_f64_n8", ATTUNE_F64, 0, 0, 4096, 8, 4096, 1},         {"r_f64_n4", ATTUNE_F64, 0, 0, 4096, 4, 4096, 1},
+    {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},
 };
 
 static attune_device *device;

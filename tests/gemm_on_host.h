@@ -30,6 +30,8 @@ struct host_thread {
   bool begun;
   char *stack;
   bool done;
+  unsigned generation;   /* of the cluster's barrier, when it arrived */
+  bool met;              /* knows that the others of the cluster have begun */
   unsigned rank, thread; /* block of the cluster, thread of the block */
   std::vector<std::vector<host_copy>> groups;
   std::vector<host_copy> open;
@@ -41,7 +43,8 @@ static ucontext_t host_main;
 static jmp_buf host_back;
 static unsigned host_count, host_block, host_ranks;
 static uint4 host_rooms[HOST_RANKS][HOST_ROOM / 16];
-static host_barrier host_warps[HOST_THREADS / 32], host_teams[HOST_RANKS][16], host_blocks[HOST_RANKS], host_cluster;
+static host_barrier host_warps[HOST_THREADS / 32], host_teams[HOST_RANKS][16], host_blocks[HOST_RANKS], host_cluster,
+    host_begun;
 static unsigned long long host_slots[HOST_THREADS][8]; /* what a lane shows the others of its warp */
 static place host_first;                               /* block */
 static void (*host_body)(const void *);
@@ -73,8 +76,19 @@ static void host_block_wait() {
   host_wait(&host_blocks[host_me->rank], host_block);
 }
 #define __syncthreads host_block_wait
+#define __syncwarp host_warp_wait
 static void at_cluster_wait() {
   host_wait(&host_cluster, host_block * host_ranks);
+  host_me->met = true;
+}
+/* The second step waits for those that take the first: a barrier like the other. */
+static void at_cluster_arrive() {
+  host_me->generation = host_begun.generation;
+  if (++host_begun.come == host_block * host_ranks) host_begun.come = 0, host_begun.generation++;
+}
+static void at_cluster_await() {
+  while (host_begun.generation == host_me->generation) host_yield();
+  host_me->met = true;
 }
 template <int THREADS_> static void at_team_wait(int team) {
   if (THREADS_ == 32)
@@ -83,17 +97,40 @@ template <int THREADS_> static void at_team_wait(int team) {
     host_wait(&host_teams[host_me->rank][team], THREADS_);
 }
 
-template <class T> static T __shfl_xor_sync(unsigned, T x, int far) {
+template <class T> static T host_of_lane(T x, unsigned lane) {
   T y;
   memcpy(host_slots[host_index()], &x, sizeof x);
   host_warp_wait();
-  memcpy(&y, host_slots[host_index() ^ (unsigned)far], sizeof y);
+  memcpy(&y, host_slots[host_index() - host_me->thread % 32 + lane], sizeof y);
   host_warp_wait();
   return y;
 }
+template <class T> static T __shfl_xor_sync(unsigned, T x, int far) {
+  return host_of_lane(x, (host_me->thread % 32) ^ (unsigned)far);
+}
+template <class T> static T __shfl_sync(unsigned, T x, int lane) {
+  return host_of_lane(x, (unsigned)lane);
+}
 
+template <class T> static T *host_there(const T *p, unsigned rank) {
+  if (!host_me->met) abort();
+  return (T *)((char *)host_rooms[rank] + ((const char *)p - (const char *)host_rooms[host_me->rank]));
+}
 template <class T> static T at_of_block(const T *p, unsigned rank) {
-  return *(const T *)((const char *)host_rooms[rank] + ((const char *)p - (const char *)host_rooms[host_me->rank]));
+  return *host_there(p, rank);
+}
+
+/* An inbox counts the bytes that are still to come. */
+static void at_inbox_open(unsigned long long *inbox, int bytes) {
+  *inbox = (unsigned long long)bytes;
+}
+static void at_send(void *to, const uint4 &x, unsigned long long *inbox, unsigned rank) {
+  if ((uintptr_t)to % 16) abort();
+  *host_there((uint4 *)to, rank) = x;
+  *host_there(inbox, rank) -= 16;
+}
+static void at_inbox_wait(unsigned long long *inbox) {
+  while (*inbox != 0) host_yield();
 }
 
 template <class T> static void at_pack_of_block(T *out, const T *p, unsigned rank) {
@@ -258,7 +295,7 @@ static void host_run_cluster(place first, unsigned ranks, unsigned threads) {
     h->context.uc_stack.ss_size = HOST_STACK;
     h->context.uc_link = &host_main;
     makecontext(&h->context, host_start, 0);
-    h->done = h->begun = false;
+    h->done = h->begun = h->met = false;
     h->groups.clear();
     h->rank = t / threads, h->thread = t % threads;
   }

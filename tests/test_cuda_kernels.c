@@ -14,7 +14,7 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_skinny, at_gemm_mma;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -96,6 +96,19 @@ static shape mma_shape(int number) {
   s.k = draw(2) ? 65 + draw(700) : 16 * (5 + draw(60));
   if (draw(4) == 0) s.m = 1 + s.m / 8, s.n = 4 + s.n / 8, s.k = 1000 + draw(9000); /* deep */
   draw_batch(&s, draw(3) ? 1 : 4);
+  return s;
+}
+
+/* f32 and f64 whose large factor lies along its rows. */
+static shape rows_shape(int number) {
+  shape s = skinny_shape(number);
+  s.dtype = s.dtype_out = number % 2 ? ATTUNE_F64 : ATTUNE_F32;
+  const int most = number % 2 ? 8 : 64;
+  const bool across = s.m < s.n;
+  if (across)
+    s.m = (s.m - 1) % most + 1, s.tb = 1;
+  else
+    s.n = (s.n - 1) % most + 1, s.ta = 0;
   return s;
 }
 
@@ -199,6 +212,11 @@ static void direct_is_right(void **state) {
   drawn_problems(&at_gemm_direct_family, &at_gemm_tiny_direct, direct_shape);
 }
 
+static void rows_is_right(void **state) {
+  (void)state;
+  drawn_problems(&at_gemm_rows_family, &at_gemm_rows, rows_shape);
+}
+
 static void skinny_is_right(void **state) {
   (void)state;
   drawn_problems(&at_gemm_skinny_family, &at_gemm_skinny, skinny_shape);
@@ -236,6 +254,7 @@ static void special_values_are_kept(void **state) {
   (void)state;
   verified(&at_gemm_tiny_batched, tiny_shape, problems / 20);
   verified(&at_gemm_tiny_direct, direct_shape, problems / 20);
+  verified(&at_gemm_rows, rows_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
   verified(&at_gemm_mma, mma_shape, problems / 20);
 }
@@ -277,6 +296,8 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F32, .m = 16, .n = 16, .k = 16, .batch = 3000, .alpha = 1});
   repeats(&at_gemm_tiny_batched, &(shape){ATTUNE_F16, .m = 33, .n = 31, .k = 17, .batch = 100, .alpha = 1});
   repeats(&at_gemm_tiny_direct, &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
+  repeats(&at_gemm_rows, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_rows, &(shape){ATTUNE_F64, .tb = 1, .m = 5, .n = 777, .k = 999, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
@@ -298,6 +319,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(tiny_is_right),   cmocka_unit_test(direct_is_right),
       cmocka_unit_test(skinny_is_right), cmocka_unit_test(special_values_are_kept),
       cmocka_unit_test(mma_is_right),    cmocka_unit_test(the_same_bits_each_time),
+      cmocka_unit_test(rows_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

@@ -134,6 +134,11 @@ static void direct_kernels(void **state) {
   family_compiles(&at_gemm_direct_family, tiny_sizes, AT_COUNT(tiny_sizes), 100, every(499));
 }
 
+static void rows_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_rows_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(701));
+}
+
 static void skinny_kernels(void **state) {
   (void)state;
   family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(2499));
@@ -147,6 +152,7 @@ static void mma_kernels(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
-                                     cmocka_unit_test(skinny_kernels), cmocka_unit_test(mma_kernels)};
+                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(mma_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

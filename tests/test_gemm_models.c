@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ops/gemm/kernel.h"
+#include "ops/gemm/thin.h"
 
 enum { ROOM = 64, FEW = 8 };
 
@@ -153,6 +153,45 @@ static void shares_of_a_long_k(void **state) {
   assert_int_equal(recipe.after.grid[0], 0);
 }
 
+static void what_rows_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_rows_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 4096, 16, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g = problem_of(ATTUNE_F32, 1, 0, 4096, 16, 4096, 1); /* the large factor lies along k */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 1, 16, 4096, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 16, 4096, 4096, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 4096, 16, 4096, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 4096, 8, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 4096, 9, 4096, 1); /* more sums than memory gives time for */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 4096, 65, 4096, 1);
+  assert_false(f->supports(&g, &h200));
+}
+
+/* Clusters of 4 leave 12 of 132 processors without work: 32 of them take two rounds, which 64 of two blocks do not. */
+static void clusters_have_fewer_places(void **state) {
+  (void)state;
+  assert_true(at_gemm_uneven(&h200, 132, 1) == 1.0);
+  assert_true(at_gemm_uneven(&h200, 133, 1) > 1.9);
+  assert_true(at_gemm_uneven(&h200, 66, 2) == 1.0);
+  assert_true(at_gemm_uneven(&h200, 64, 2) < 1.05);
+  assert_true(at_gemm_uneven(&h200, 30, 4) < 1.15);
+  assert_true(at_gemm_uneven(&h200, 32, 4) > 2.0);
+  assert_true(at_gemm_uneven(&h200, 15, 8) < 1.15);
+  assert_true(at_gemm_uneven(&h200, 16, 8) > 2.0);
+  assert_true(at_gemm_uneven(&h200, 1, 1) == 132.0);
+  const at_gemm_machine small = {90, 4, 227 * 1024};
+  assert_true(at_gemm_uneven(&small, 1, 8) == 1.0); /* more blocks than processors */
+}
+
 /* Every problem that is supported has few configurations, all different, all readable, all launchable. */
 static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
   static at_configuration list[ROOM], other = {"form=rows,tile=1"};
@@ -201,6 +240,9 @@ static void every_problem_is_offered_something(void **state) {
           const at_gemm g = problem_of(dtypes[d], t & 1, t >> 1, large[j], small[i], large[(i + j) % 5],
                                        1 + (int64_t)j % 2),
                         h = problem_of(dtypes[d], t & 1, t >> 1, small[i], large[j], small[(i + j) % 5], 1);
+          check_offers(&at_gemm_rows_family, &g, &h200);
+          check_offers(&at_gemm_rows_family, &h, &h200);
+          check_offers(&at_gemm_rows_family, &g, &a100);
           check_offers(&at_gemm_skinny_family, &g, &h200);
           check_offers(&at_gemm_skinny_family, &h, &h200);
           check_offers(&at_gemm_skinny_family, &g, &a100);
@@ -226,6 +268,8 @@ static void the_best_are_tried(void **state) {
       {&at_gemm_tiny_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x16,teams=1,stages=1,grid=whole"},
       {&at_gemm_direct_family, ATTUNE_F16, 0, 32, 32, 32, 16384, "tile=32x32,teams=4,blocks=5"},
       {&at_gemm_direct_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x32,teams=1,blocks=5"},
+      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 16, 4096, 1,
+       "lanes=16,columns=16,warps=1x16,splitk=2,ahead=4,chunk=8"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
        "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
@@ -290,6 +334,8 @@ int main(void) {
       cmocka_unit_test(what_skinny_takes),
       cmocka_unit_test(what_mma_takes),
       cmocka_unit_test(shares_of_a_long_k),
+      cmocka_unit_test(what_rows_takes),
+      cmocka_unit_test(clusters_have_fewer_places),
       cmocka_unit_test(every_problem_is_offered_something),
       cmocka_unit_test(the_best_are_tried),
       cmocka_unit_test(arguments),

@@ -94,28 +94,48 @@ static shape mma_shape(int number) {
   return s;
 }
 
+/* f32 and f64 whose large factor lies along its rows. */
+static shape rows_shape(int number) {
+  shape s = common(number % 2);
+  const int most = s.dtype == ATTUNE_F64 ? 8 : draw(4) ? 16 : 64, small = 1 + draw(most), large = 65 + draw(300);
+  const bool across = draw(2);
+  s.k = draw(2) ? 1 + draw(300) : 16 * (1 + draw(30));
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  if (across)
+    s.tb = 1;
+  else
+    s.ta = 0;
+  s.batch = draw(3) ? 1 : 2;
+  return s;
+}
+
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",        "OUT",      "M",          "N",
-                                        "K",         "TM",       "TN",         "WARPS",
-                                        "TEAMS",     "STAGES",   "SHARE",      "STRAIGHT",
-                                        "TRANS_A",   "TRANS_B",  "BYTES_A",    "BYTES_B",
-                                        "BYTES_C",   "BYTES_D",  "READS_C",    "EXACT",
-                                        "STAYS",     "PACKED_A", "PACKED_B",   "PACKED_D",
-                                        "THREADS",   "SIZE",     "SIZE_D",     "INNER_A",
-                                        "OUTER_A",   "INNER_B",  "OUTER_B",    "FORM",
-                                        "COLS",      "PER",      "WARPS_M",    "WARPS_K",
-                                        "SPLIT",     "AHEAD",    "BLOCKS",     "BOUNDS",
-                                        "CHUNK",     "BYTES_L",  "BYTES_S",    "SMALL_K",
-                                        "TURNED",    "RAGGED",   "TAIL",       "STEP",
-                                        "ALONG_K",   "PITCH",    "LINES",      "CHUNK_ELEMENTS",
-                                        "WARP_ROWS", "LOADS",    "BLOCK_ROWS", "STRIDE_K",
-                                        "UNIT_K",    "WIDE",     "AT_INLINE",  "at_load_large",
-                                        "BK",        "WARPS_N",  "PARTS",      "X_K",
-                                        "Y_K",       "BYTES_X",  "BYTES_Y",    "RAGGED_M",
-                                        "RAGGED_N",  "RAGGED_K", "WHOLE",      "ORDERED",
-                                        "WM",        "WN",       "LINE_D",     "LINES_D",
-                                        "PITCH_D",   "SUMS",     "PACK",       "EACH_D",
-                                        "UNIT_D",    "PART_UNIT"};
+static const char *const undefined[] = {"IN",        "OUT",       "M",          "N",
+                                        "K",         "TM",        "TN",         "WARPS",
+                                        "TEAMS",     "STAGES",    "SHARE",      "STRAIGHT",
+                                        "TRANS_A",   "TRANS_B",   "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",   "BYTES_D",   "READS_C",    "EXACT",
+                                        "STAYS",     "PACKED_A",  "PACKED_B",   "PACKED_D",
+                                        "THREADS",   "SIZE",      "SIZE_D",     "INNER_A",
+                                        "OUTER_A",   "INNER_B",   "OUTER_B",    "FORM",
+                                        "COLS",      "PER",       "WARPS_M",    "WARPS_K",
+                                        "SPLIT",     "AHEAD",     "BLOCKS",     "BOUNDS",
+                                        "CHUNK",     "BYTES_L",   "BYTES_S",    "SMALL_K",
+                                        "TURNED",    "RAGGED",    "TAIL",       "STEP",
+                                        "ALONG_K",   "PITCH",     "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS", "LOADS",     "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",    "WIDE",      "AT_INLINE",  "at_load_large",
+                                        "BK",        "WARPS_N",   "PARTS",      "X_K",
+                                        "Y_K",       "BYTES_X",   "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",  "RAGGED_K",  "WHOLE",      "ORDERED",
+                                        "WM",        "WN",        "LINE_D",     "LINES_D",
+                                        "PITCH_D",   "SUMS",      "PACK",       "EACH_D",
+                                        "UNIT_D",    "PART_UNIT", "LANES",      "ROOMS",
+                                        "GROUPS",    "STEPS",     "WARP_COUNT", "PART",
+                                        "HELD",      "ROOM",      "WARP_ROOM",  "TILES_N",
+                                        "SPAN",      "STRIDE_S",  "LINE_BYTES", "BYTES",
+                                        "PIECES"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -144,6 +164,10 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
                           16 << draw(4), 8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3),
                           2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
+  else if (family == &at_gemm_rows_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d", 8 << draw(3), 1 << draw(5),
+                          1 << draw(3), 1 << draw(5), 1 << draw(4), 1 << draw(5), 8 << draw(6)));
   else
     assert_true(at_append(out->text, sizeof out->text, &at, "form=%s,columns=%d,per=%d,warps=%dx%d,splitk=%d,ahead=%d",
                           draw(3) == 0   ? "rows"
@@ -267,6 +291,11 @@ static void direct_kernels(void **state) {
   run_family(&at_gemm_direct_family, direct_shape);
 }
 
+static void rows_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_rows_family, rows_shape);
+}
+
 static void skinny_kernels(void **state) {
   (void)state;
   run_family(&at_gemm_skinny_family, skinny_shape);
@@ -287,7 +316,8 @@ int main(int argc, char **argv) {
   }
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
-                                     cmocka_unit_test(skinny_kernels), cmocka_unit_test(mma_kernels)};
+                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(mma_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

@@ -13,6 +13,7 @@
 typedef unsigned int at_u32;
 typedef unsigned short at_u16;
 typedef long long at_i64;
+typedef unsigned long long at_u64;
 
 #define AT_INLINE static __device__ __forceinline__
 
@@ -118,6 +119,18 @@ AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum) {
 
 AT_INLINE at_out at_finish(const at_arguments &a, at_sum sum, at_out c) {
   return at_narrow(at_multiply_add((at_sum)a.beta, at_widen_c(c), (at_sum)a.alpha * sum));
+}
+
+/* A sum into its place in D; TURNED: D lies along n. READS_C: there may be a C. */
+template <bool TURNED_, bool READS_C_>
+AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum sum) {
+  if (m >= a.m || n >= a.n) return;
+  const at_i64 line = TURNED_ ? m : n, at = (at_i64)(TURNED_ ? n : m) * (at_i64)sizeof(at_out);
+  at_out *d = (at_out *)(a.d + matrix * a.stride_d + line * a.ldd + at);
+  if (READS_C_ && a.beta != 0.0)
+    *d = at_finish(a, sum, *(const at_out *)(a.c + matrix * a.stride_c + line * a.ldc + at));
+  else
+    *d = at_finish(a, sum);
 }
 
 /* ---- memory ---- */
@@ -277,6 +290,42 @@ AT_INLINE void at_cluster_wait() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
+/* The same in two steps, without what they wrote: all threads of the cluster have begun. */
+AT_INLINE void at_cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+AT_INLINE void at_cluster_await() {
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/* An inbox in shared memory: the cluster's blocks send `bytes` in all to this one. One thread opens it, before it arrives
+ * at the barrier that the senders wait for. */
+AT_INLINE void at_inbox_open(at_u64 *inbox, int bytes) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(at_shared(inbox))
+               : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at_shared(inbox)), "r"(bytes) : "memory");
+}
+/* Sends 16 bytes to block `rank`, to the same place in its shared memory. */
+AT_INLINE void at_send(void *to, const uint4 &x, at_u64 *inbox, at_u32 rank) {
+  at_u32 there, theirs;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at_shared(to)), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(at_shared(inbox)), "r"(rank));
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
+      "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"(theirs)
+      : "memory");
+}
+/* All that was to come has come. */
+AT_INLINE void at_inbox_wait(at_u64 *inbox) {
+  at_u32 done = 0;
+  while (!done)
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, "
+                 "1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(at_shared(inbox))
+                 : "memory");
+}
+
 /* A sum at the same place in the shared memory of block `rank` of the cluster. */
 AT_INLINE at_sum at_of_block(const at_sum *p, at_u32 rank) {
   at_sum x;
@@ -304,3 +353,34 @@ AT_INLINE void at_pack_of_block(at_sum *out, const at_sum *p, at_u32 rank) {
 #endif
 }
 #endif
+
+/* ---- 16 bytes that are needed once, at any address ---- */
+
+/* Of which only BYTES are sure to lie together. */
+template <int BYTES> AT_INLINE uint4 at_load16(const char *p) {
+  if constexpr (BYTES == 16) {
+    return at_stream16(p);
+  } else {
+    typedef at_pack<char, BYTES> piece;
+    union {
+      uint4 whole;
+      piece pieces[16 / BYTES];
+    } x;
+#pragma unroll
+    for (int i = 0; i < 16 / BYTES; i++) x.pieces[i] = *(const piece *)(p + i * BYTES);
+    return x.whole;
+  }
+}
+
+/* Of which only the first `count` elements are there; zeros for the others. */
+AT_INLINE uint4 at_load_part(const char *p, int count) {
+  union {
+    uint4 whole;
+    at_in x[16 / sizeof(at_in)];
+  } u;
+  u.whole = make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (int i = 0; i < (int)(16 / sizeof(at_in)); i++)
+    if (i < count) u.x[i] = ((const at_in *)p)[i];
+  return u.whole;
+}

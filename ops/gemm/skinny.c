@@ -2,7 +2,7 @@
  * skinny.c: the family of skinny.cuh: a large matrix times one of up to 64 columns, or the same transposed. */
 #include <string.h>
 
-#include "ops/gemm/kernel.h"
+#include "ops/gemm/thin.h"
 
 #include "gemm_skinny_cuh.h"
 
@@ -27,31 +27,7 @@ typedef struct choice {
   double cost; /* microseconds, by the model */
 } choice;
 
-/* A problem as L (m x k) times S (k x n). */
-typedef struct shape {
-  int64_t m, n, k, batch;
-  int in, sum;  /* bytes of an element, of a sum */
-  int wide;     /* elements of 16 bytes */
-  bool swapped; /* D is made transposed: L is B */
-  bool large_k, small_k;
-  bool half;
-} shape;
-
-static shape shape_of(const at_gemm *g) {
-  const bool swapped = g->m < g->n;
-  shape s = {.m = swapped ? g->n : g->m,
-             .n = swapped ? g->m : g->n,
-             .k = g->k,
-             .batch = g->batch,
-             .in = (int)attune_dtype_size((attune_dtype)g->dtype),
-             .swapped = swapped,
-             .large_k = swapped ? !g->trans_b : g->trans_a,
-             .small_k = swapped ? g->trans_a : !g->trans_b};
-  s.half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
-  s.sum = g->dtype == ATTUNE_F64 ? 8 : 4;
-  s.wide = 16 / s.in;
-  return s;
-}
+typedef at_gemm_thin shape;
 
 /* Where too few rows share a long k, or halves along m need tensor cores for their many columns, these kernels are far
  * behind others: not taken. */
@@ -60,7 +36,7 @@ static bool is_hopeless(const shape *s) {
 }
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
-  const shape s = shape_of(g);
+  const shape s = at_gemm_thin_of(g);
   if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
   return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
          !is_hopeless(&s);
@@ -138,7 +114,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   if (resident < 1) resident = 1;
   const double mine = above(blocks / processors, 1.0), whole = (double)(int64_t)(mine + 0.999);
   const double busy = whole > resident ? resident : whole; /* blocks of a processor at a time */
-  const double uneven = whole / mine * (blocks < processors ? processors / blocks : 1.0);
+  const double uneven = at_gemm_uneven(machine, blocks / c->split, c->split);
   const double flight = busy * warps * 512.0 * loads * c->ahead * 0.8 / 40960.0;
   const double large =
       (double)s->m * (double)s->k * s->in * (double)s->batch * (tiles_n > 1 ? 1.0 + 0.5 * tiles_n : 1.0);
@@ -274,7 +250,7 @@ static int collect_all(const shape *s, const at_gemm_machine *machine, choice *l
 
 /* Where none of the few fits, the best of all. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
-  const shape s = shape_of(g);
+  const shape s = at_gemm_thin_of(g);
   choice list[MOST_CHOICES];
   int count = wide ? 0 : collect_few(&s, machine, list), given = 0;
   if (count == 0) {
@@ -286,38 +262,12 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   return given;
 }
 
-/* L is A and S is B, whichever they were. */
-static void swap(at_gemm_recipe *r, const shape *s) {
-  at_gemm_arguments *a = &r->arguments;
-  const at_gemm_arguments was = *a;
-  r->swapped = s->swapped;
-  if (!s->swapped) return;
-  a->lda = was.ldb, a->ldb = was.lda;
-  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
-  a->m = was.n, a->n = was.m;
-}
-
-static int small_grain(const at_gemm *g, const shape *s, const at_gemm_arguments *a) {
-  uint64_t bits = g->alignment | 16u;
-  if ((s->small_k ? s->n : s->k) > 1) bits |= (uint64_t)a->ldb;
-  if (s->batch > 1) bits |= (uint64_t)a->stride_b;
-  return (int)(bits & (~bits + 1));
-}
-
-static int large_grain(const at_gemm *g, const shape *s, const at_gemm_arguments *a) {
-  uint64_t bits = g->alignment | 16u;
-  if ((s->large_k ? s->m : s->k) > 1) bits |= (uint64_t)a->lda;
-  if (s->batch > 1) bits |= (uint64_t)a->stride_a;
-  return (int)(bits & (~bits + 1));
-}
-
 static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
                    const at_configuration *text) {
-  const shape s = shape_of(g);
+  const shape s = at_gemm_thin_of(g);
   choice c;
   if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
-  at_gemm_recipe_start(out, g);
-  swap(out, &s);
+  at_gemm_thin_start(out, g, &s);
   at_gemm_define_add(out, "FORM", c.form);
   at_gemm_define_add(out, "COLS", c.cols);
   at_gemm_define_add(out, "PER", c.per);
@@ -328,12 +278,6 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   /* The compiler is told only where it would take more: told, it takes all that there is. */
   at_gemm_define_add(out, "BLOCKS", c.form == ROWS && s.sum == 4 && resident_of(&s, &c) > 1 ? resident_of(&s, &c) : 0);
   at_gemm_define_add(out, "CHUNK", chunk_of(&s, &c));
-  at_gemm_define_add(out, "BYTES_L", large_grain(g, &s, &out->arguments));
-  at_gemm_define_add(out, "BYTES_S", small_grain(g, &s, &out->arguments));
-  at_gemm_define_add(out, "SMALL_K", s.small_k);
-  at_gemm_define_add(out, "TURNED", s.swapped);
-  at_gemm_define_add(out, "READS_C", g->c != AT_C_NONE);
-  at_gemm_define_add(out, "RAGGED", (s.large_k ? s.k : s.m) % s.wide != 0);
   at_gemm_define_add(out, "TAIL", c.form == ROWS && s.k % step_of(&s, &c) != 0);
   const int rows = block_rows(&s, &c);
   out->config = (at_jit_config){.grid = {(unsigned)((s.m + rows - 1) / rows * c.split), (unsigned)s.batch,

@@ -29,7 +29,6 @@
 
 #define THREADS (32 * WARPS_M * WARPS_K)
 #define SIZE ((int)sizeof(at_in))
-#define SIZE_D ((int)sizeof(at_out))
 #define WIDE (16 / SIZE)
 
 /* STEP of k by a warp at a time, with LOADS of 16 bytes by a thread. S lies in shared memory as it lies in memory, or along
@@ -66,36 +65,6 @@ struct at_lane {
   int k, row; /* of that load */
 };
 
-#if BYTES_L == 16
-#define at_load_large at_stream16
-#else
-AT_INLINE uint4 at_load_large(const char *p) {
-  typedef at_pack<char, BYTES_L> piece;
-  union {
-    uint4 whole;
-    piece pieces[16 / BYTES_L];
-  } x;
-#pragma unroll
-  for (int i = 0; i < 16 / BYTES_L; i++) x.pieces[i] = *(const piece *)(p + i * BYTES_L);
-  return x.whole;
-}
-#endif
-
-#if RAGGED
-/* A part of 16 bytes of which only some are inside: element by element. */
-AT_INLINE uint4 at_load_part(const char *p, int count) {
-  union {
-    uint4 whole;
-    at_in x[WIDE];
-  } u;
-  u.whole = make_uint4(0, 0, 0, 0);
-#pragma unroll
-  for (int i = 0; i < WIDE; i++)
-    if (i < count) u.x[i] = ((const at_in *)p)[i];
-  return u.whole;
-}
-#endif
-
 /* The loads of the next step: rows and k beyond the matrix are zeros. */
 AT_INLINE void at_fetch(uint4 x[LOADS], const at_arguments &a, at_lane &lane, int end) {
 #pragma unroll
@@ -108,7 +77,7 @@ AT_INLINE void at_fetch(uint4 x[LOADS], const at_arguments &a, at_lane &lane, in
     const char *p = lane.from + line * lane.ld;
 #endif
     x[i] = make_uint4(0, 0, 0, 0);
-    if (left >= WIDE) x[i] = at_load_large(p);
+    if (left >= WIDE) x[i] = at_load16<BYTES_L>(p);
 #if RAGGED
     if (left > 0 && left < WIDE) x[i] = at_load_part(p, left);
 #endif
@@ -294,20 +263,6 @@ AT_INLINE void at_put_down(at_sum *to, at_sums &sum, int lane) {
 
 /* ---- D ---- */
 
-AT_INLINE void at_write(const at_arguments &a, int m, int n, at_i64 matrix, at_sum sum) {
-  if (m >= a.m || n >= a.n) return;
-  const at_i64 at = TURNED ? m * a.ldd + (at_i64)n * SIZE_D : n * a.ldd + (at_i64)m * SIZE_D;
-  at_out *d = (at_out *)(a.d + matrix * a.stride_d + at);
-#if READS_C
-  if (a.beta != 0.0) {
-    const at_i64 at_c = TURNED ? m * a.ldc + (at_i64)n * SIZE_D : n * a.ldc + (at_i64)m * SIZE_D;
-    *d = at_finish(a, sum, *(const at_out *)(a.c + matrix * a.stride_c + at_c));
-    return;
-  }
-#endif
-  *d = at_finish(a, sum);
-}
-
 /* The sums of the block's warps, then those of the cluster's blocks, each in their order. */
 AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, int n0, at_i64 matrix) {
   constexpr int COUNT = BLOCK_ROWS * COLS;
@@ -335,7 +290,7 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
 #pragma unroll
     for (int w = 1; w < WARPS_K; w++) x += sums[w * COUNT + at];
 #endif
-    at_write(a, m0 + m, n0 + n, matrix, x);
+    at_put<TURNED, READS_C>(a, m0 + m, n0 + n, matrix, x);
   }
 #if SPLIT > 1
   at_cluster_wait(); /* others read this block's memory */
