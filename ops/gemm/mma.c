@@ -352,7 +352,7 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
   return count;
 }
 
-/* Twice what is copied ahead, or that many times, where a device starts a kernel before the last one is done. */
+/* So many times what is copied ahead, where a device starts a kernel before the last one is done. */
 static int early_of(const shape *s, const choice *c, const at_gemm_machine *machine, int times) {
   const bool aligned = grain_x(s, c) == 16 || grain_y(s, c) == 16;
   const int64_t steps = steps_of(s, c);
@@ -369,7 +369,7 @@ static bool is_alike(const choice *a, const choice *b) {
 /* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = shape_of(g);
-  static const int times[] = {0, 4, 16};
+  static const int times[] = {0, 1, 4};
   choice list[MOST_CHOICES];
   bool taken[MOST_CHOICES];
   int count = 0, given = 0;
@@ -386,7 +386,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     taken[i] = of_tile < (wide ? 6 : 3) && (wide || (alike < 2 && list[i].cost < HOPELESS * list[0].cost));
     if (!taken[i]) continue;
     for (size_t e = 0; e < AT_COUNT(times) && given < max; e++) {
-      if (!wide && e != (alike == 0 ? 1 : 2)) continue;
+      if (!wide && e != (alike > 0 && is_whole(&s, &list[i]) ? 1 : 0)) continue; /* it helps short sums alone */
       const int before = list[i].early;
       list[i].early = early_of(&s, &list[i], machine, times[e]);
       if (e > 0 && wide && list[i].early == before) break;
