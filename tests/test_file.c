@@ -98,6 +98,7 @@ static int end_all(void **state) {
 
 static int begin(void **state) {
   (void)state;
+  if (host_devices_wait() != ATTUNE_OK) return -1; /* a save that failed may still copy */
   memset(&fault, 0, sizeof fault);
   for (size_t i = 0; i < ROOM / 8; i++) ((uint64_t *)(void *)content)[i] = i * 0x9e3779b97f4a7c15u;
   return 0;
@@ -158,7 +159,7 @@ static void loads_and_saves(void **state) {
   (void)state;
   for (int gpu = 0; gpu < 2; gpu++)
     for (int direct = 0; direct < 2; direct++)
-      for (size_t i = 0; i < AT_COUNT(cases); i++) {
+      for (size_t i = 0; i < AT_COUNT(cases) - !gpu; i++) { /* the last: more blocks than buffers */
         save_one(gpu ? as_gpu : as_host, direct, cases[i].bytes, cases[i].offset);
         write_file(cases[i].offset + cases[i].bytes + (i % 2) * 100);
         load_one(gpu ? as_gpu : as_host, direct, cases[i].bytes, cases[i].offset);
