@@ -85,7 +85,10 @@ uint64_t at_check_count(void) {
   return count;
 }
 
+/* The watch of forks is older than the allocators', whose locks are held when this one's is taken: so a fork takes this
+ * one's last. */
 void at_watch_start(void) {
+  pthread_once(&fork_once, watch_fork);
   if (at_settings_check_races()) (void)at_check_switch(true, NULL, NULL);
 }
 
