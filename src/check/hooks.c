@@ -331,6 +331,14 @@ void at_watch_graph_gone(void **graph) {
   pthread_mutex_unlock(&lock);
 }
 
+void *at_watch_graph_clone(void *graph) {
+  at_kept *kept = graph;
+  pthread_mutex_lock(&lock);
+  kept->clones++;
+  pthread_mutex_unlock(&lock);
+  return kept;
+}
+
 static bool replay_one(at_line *line, const at_access *captured) {
   at_access access = *captured;
   size_t at = 0;
