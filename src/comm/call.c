@@ -4,8 +4,9 @@
 #include "src/comm/nccl_library.h"
 #include "src/watch.h"
 
-/* Up to here two peers broadcast and add sooner by copies than by NCCL, which wins above (bench_collectives). */
-#define PAIR_BYTES ((size_t)1 << 20)
+/* Up to here two peers broadcast or add sooner by copies than by NCCL, which wins above (bench_collectives). */
+#define PAIR_BROADCAST_BYTES ((size_t)1 << 18)
+#define PAIR_SUM_BYTES ((size_t)1 << 20)
 
 /* All that a call of data is given. */
 typedef struct call {
@@ -78,8 +79,9 @@ static attune_status give(attune_comm *comm, const call *c, const attune_comm_da
 
 static bool by_nccl(const attune_comm *comm, const call *c, const attune_comm_data *data) {
   if (!comm->nccl || !at_nccl_can(c->kind, data->dtype)) return false;
+  const size_t most = c->kind == AT_COMM_BROADCAST ? PAIR_BROADCAST_BYTES : PAIR_SUM_BYTES;
   return !comm->pair || c->many || c->kind == AT_COMM_ALL_REDUCE || at_stream_capturing(c->streams[0]) ||
-         data->count * attune_dtype_size(data->dtype) > PAIR_BYTES;
+         data->count * attune_dtype_size(data->dtype) > most;
 }
 
 /* What NCCL can do goes to it in stretches that are as long as can be. */
