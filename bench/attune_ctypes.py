@@ -113,3 +113,27 @@ class Call:
         a, decision = self.attune, Decision()
         a.check(a.lib.attune_explain(a.tuner, a.device, self.problem(), ctypes.byref(decision)))
         return f"{decision.implementation.decode()} {decision.configuration.decode()}"
+
+
+class CudaCall(Call):
+    """The same with a function in CUDA C in place of the expression, its tensors without names."""
+
+    def __init__(self, attune, source, name, output, inputs):
+        super().__init__(attune, source, output, inputs)
+        self.name = name.encode()
+
+    def run(self):
+        a = self.attune
+        a.check(a.lib.attune_elementwise_cuda(a.tuner, a.stream, self.expression, self.name, self.reference))
+
+    def make_plan(self):
+        a = self.attune
+        a.check(a.lib.attune_elementwise_cuda_plan_create(ctypes.byref(self.plan), a.tuner, a.stream, self.expression,
+                                                          self.name, self.reference))
+
+    def problem(self):
+        text = ctypes.create_string_buffer(4096)
+        a = self.attune
+        a.check(a.lib.attune_elementwise_cuda_problem_format(text, ctypes.c_size_t(4096), self.expression, self.name,
+                                                             self.reference))
+        return text.value

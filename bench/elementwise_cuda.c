@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * elementwise_cuda.c: bench_elementwise_cuda: bytes a second of expressions on cuda:0, beside a copy of the same memory on
- * the device, interleaved. --sweep times every configuration that is worth a try, which orders the best guesses.
+ * the device, interleaved. --sweep times every configuration that is worth a try, which orders the best guesses; --small those of few
+ * elements in replayed graphs, each as a kernel that waits for the one in front and as dependent ones.
  * torch_elementwise.py measures PyTorch in the same way. */
 #include "bench/tool.h"
 #include "bench/turns.h"
@@ -12,8 +13,9 @@
 
 #include "ops/elementwise/compile.h"
 #include "ops/elementwise/cuda_kernel.h"
+#include "src/backend.h"
 
-enum { MOST_CHOICES = BENCH_TURN_WAYS - 1, CALLS = 3, BUFFERS = 3 };
+enum { MOST_CHOICES = BENCH_TURN_WAYS - 1, CALLS = 3, BUFFERS = 3, NODES = 50, REPLAYS = 4 };
 
 /* How the inputs lie: each letter one: p packed, b a bias along rows, t transposed. */
 typedef struct bench_case {
@@ -40,7 +42,7 @@ typedef struct bench {
   int64_t rows, columns;
   char *memory[1 + BUFFERS]; /* the output, the inputs */
   int rounds;
-  bool sweep;
+  bool sweep, small;
 } bench;
 
 /* One configuration, ready. */
@@ -49,6 +51,7 @@ typedef struct way {
   at_cuda_launch launch;
   at_jit_kernel *kernel;
   char *text;
+  at_graph *graph; /* of NODES launches; --small */
   double median;
 } way;
 
@@ -60,10 +63,27 @@ static double elapsed(bench *b) {
   return ns / CALLS;
 }
 
-static double time_way(bench *b, const way *w) {
+static void launch_way(bench *b, const way *w) {
+  bench_check(at_jit_launch(w->kernel, &w->launch.config, w->launch.words, b->stream), "at_jit_launch");
+}
+
+static void capture_way(bench *b, way *w) {
+  bench_check(b->device->backend->capture_begin(b->stream), "capture_begin");
+  for (int i = 0; i < NODES; i++) launch_way(b, w);
+  bench_check(b->device->backend->capture_end(b->stream, &w->graph), "capture_end");
+}
+
+/* Nanoseconds of a node. */
+static double time_graph(bench *b, const way *w) {
   bench_check(attune_event_record(b->start, b->stream), "attune_event_record");
-  for (int i = 0; i < CALLS; i++)
-    bench_check(at_jit_launch(w->kernel, &w->launch.config, w->launch.words, b->stream), "at_jit_launch");
+  for (int i = 0; i < REPLAYS; i++) bench_check(b->device->backend->graph_launch(w->graph, b->stream), "graph_launch");
+  return elapsed(b) * CALLS / (NODES * REPLAYS);
+}
+
+static double time_way(bench *b, const way *w) {
+  if (w->graph) return time_graph(b, w);
+  bench_check(attune_event_record(b->start, b->stream), "attune_event_record");
+  for (int i = 0; i < CALLS; i++) launch_way(b, w);
   return elapsed(b);
 }
 
@@ -119,13 +139,25 @@ static int blocks_of(const way *w) {
   return error == cudaSuccess && blocks > 0 ? blocks : 1;
 }
 
+/* Each of the first ones as a dependent kernel too, of both kinds. */
+static int add_dependent(at_cuda_choice *list, int found) {
+  const int first = found < MOST_CHOICES / 3 ? found : MOST_CHOICES / 3;
+  for (int i = 0; i < first; i++)
+    for (int kind = 1; kind <= 2; kind++) {
+      list[first + 2 * i + kind - 1] = list[i];
+      list[first + 2 * i + kind - 1].dependent = (uint8_t)kind;
+    }
+  return 3 * first;
+}
+
 /* Makes all ways of a case; those that do not compile or launch are told and left out. */
 static int make_ways(bench *b, way *ways, const at_cuda_problem *p, void **tensors) {
   static at_jit_request requests[MOST_CHOICES];
   at_cuda_choice list[MOST_CHOICES];
   const int capability = b->properties.capability_major * 10 + b->properties.capability_minor;
-  const int found = at_cuda_candidates(p, capability, list, b->sweep ? MOST_CHOICES : 1);
+  int found = at_cuda_candidates(p, capability, list, b->sweep || b->small ? MOST_CHOICES : 1);
   int count = 0;
+  if (b->small) found = add_dependent(list, found);
   for (int i = 0; i < found; i++) {
     memset(&ways[i], 0, sizeof ways[i]);
     memset(&requests[i], 0, sizeof requests[i]);
@@ -148,6 +180,7 @@ static int make_ways(bench *b, way *ways, const at_cuda_problem *p, void **tenso
     at_cuda_bind_scalars(&w.launch, p->expression, &half);
     at_cuda_bind_random(&w.launch, 1, 0, NULL);
     bench_check(at_jit_check(w.kernel, &w.launch.config), "at_jit_check");
+    if (b->small) capture_way(b, &w);
     ways[count++] = w;
   }
   return count;
@@ -190,11 +223,16 @@ static void run_case(bench *b, const bench_case *c, attune_dtype dtype) {
     at_configuration text;
     (void)at_cuda_choice_format(&text, &ways[i].choice);
     const double rate = bytes / ways[i].median;
-    bench_line("| %s %s | %.0f | %.1f %% | %s%s |", c->name, attune_dtype_name(dtype), rate, 100 * rate / copy,
-               text.text, strcmp(text.text, guess.text) == 0 ? " (best guess)" : "");
+    if (b->small)
+      bench_line("| %s %s %lld | %.3f | | %s%s |", c->name, attune_dtype_name(dtype), (long long)(b->rows * b->columns),
+                 ways[i].median / 1e3, text.text, strcmp(text.text, guess.text) == 0 ? " (best guess)" : "");
+    else
+      bench_line("| %s %s | %.0f | %.1f %% | %s%s |", c->name, attune_dtype_name(dtype), rate, 100 * rate / copy,
+                 text.text, strcmp(text.text, guess.text) == 0 ? " (best guess)" : "");
   }
-  bench_line("| copy %s | %.0f | | |", attune_dtype_name(dtype), copy);
+  if (!b->small) bench_line("| copy %s | %.0f | | |", attune_dtype_name(dtype), copy);
   for (int i = 0; i < count; i++) {
+    if (ways[i].graph) b->device->backend->graph_destroy(ways[i].graph);
     at_jit_release(ways[i].kernel);
     free(ways[i].text);
   }
@@ -213,7 +251,8 @@ static void open_bench(bench *b) {
   snprintf(method, sizeof method, "%lld x %lld elements, median of %d rounds of %d calls, in turns with a copy",
            (long long)b->rows, (long long)b->columns, b->rounds, CALLS);
   bench_head("Elementwise kernels", b->device, NULL, method);
-  bench_table("| expression | GB/s >| of the copy >| configuration |");
+  bench_table(b->small ? "| expression | us of a node >| | configuration |"
+                       : "| expression | GB/s >| of the copy >| configuration |");
 }
 
 /* Random numbers of the dtype into all buffers. */
@@ -236,14 +275,17 @@ static void close_bench(bench *b) {
 
 int main(int argc, char **argv) {
   static const char usage[] =
-      "usage: bench_elementwise_cuda [--sweep] [--only NAME] [--rows N] [--columns N] [--markdown FILE]\n";
+      "usage: bench_elementwise_cuda [--sweep] [--small] [--only NAME] [--rows N] [--columns N] [--markdown FILE]\n";
   bench b = {.rounds = 21};
   const char *only = NULL, *markdown = NULL;
   int rows = 1 << 14, columns = 1 << 14;
-  const bench_option table[] = {
-      {"markdown", BENCH_TEXT, &markdown, 0, 0},      {"rows", BENCH_WHOLE, &rows, 1, 1 << 24},
-      {"columns", BENCH_WHOLE, &columns, 1, 1 << 24}, {"only", BENCH_TEXT, &only, 0, 0},
-      {"sweep", BENCH_FLAG, &b.sweep, 0, 0},          {NULL, BENCH_FLAG, NULL, 0, 0}};
+  const bench_option table[] = {{"markdown", BENCH_TEXT, &markdown, 0, 0},
+                                {"rows", BENCH_WHOLE, &rows, 1, 1 << 24},
+                                {"columns", BENCH_WHOLE, &columns, 1, 1 << 24},
+                                {"only", BENCH_TEXT, &only, 0, 0},
+                                {"sweep", BENCH_FLAG, &b.sweep, 0, 0},
+                                {"small", BENCH_FLAG, &b.small, 0, 0},
+                                {NULL, BENCH_FLAG, NULL, 0, 0}};
   (void)bench_read_options(argc, argv, table, usage, NULL, 0);
   bench_markdown_open(markdown);
   b.rows = rows;

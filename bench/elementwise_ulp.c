@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * elementwise_ulp.c: how far the functions of expressions are off, in units in the last place of the result, beside long
  * double: on the host with each instruction set of this CPU, and on the first CUDA device if there is one.
- * elementwise_ulp [--count N] [--markdown FILE]. f16 and bf16: all 65536 inputs. f32: N random bit patterns (10^7).
+ * elementwise_ulp [--count N] [--only FUNCTIONS] [--markdown FILE]. f16 and bf16: all 65536 inputs. f32: N random bit patterns (10^7).
  * f64: N / 20. Of functions of two arguments: N / 10 pairs. */
 #include <math.h>
 #include <stdio.h>
@@ -187,15 +187,26 @@ static void measure(work *w, int64_t count, const at_interpret_isa *const *isas)
   free(w->y);
 }
 
+/* Whether the text begins with one of the names, which commas part. */
+static bool is_named(const char *names, const char *text) {
+  for (const char *at = names; at; at = strchr(at, ','), at += at != NULL) {
+    const size_t length = strcspn(at, ",");
+    if (strncmp(text, at, length) == 0 && (text[length] == '(' || text[length] == 0)) return true;
+  }
+  return false;
+}
+
 int main(int argc, char **argv) {
   int count = 10000000;
-  const char *markdown = NULL;
+  const char *markdown = NULL, *only = NULL;
   const bench_option table[] = {{"count", BENCH_WHOLE, &count, 1000, 1e9},
                                 {"markdown", BENCH_TEXT, &markdown, 0, 0},
+                                {"only", BENCH_TEXT, &only, 0, 0},
                                 {NULL, BENCH_FLAG, NULL, 0, 0}};
   const at_interpret_isa *isas[WAYS + 1] = {NULL};
   work w = {0};
-  (void)bench_read_options(argc, argv, table, "usage: bench_elementwise_ulp [--count N] [--markdown FILE]\n", NULL, 0);
+  (void)bench_read_options(argc, argv, table,
+                           "usage: bench_elementwise_ulp [--count N] [--only FUNCTIONS] [--markdown FILE]\n", NULL, 0);
   bench_markdown_open(markdown);
   at_interpret_isas(isas);
   while (isas[w.ways]) w.ways++;
@@ -229,6 +240,7 @@ int main(int argc, char **argv) {
     }
     bench_line("%s worst at |\n%s---|", head, rule);
     for (size_t i = 0; i < AT_COUNT(subjects); i++) {
+      if (only && !is_named(only, subjects[i].text)) continue;
       w.s = &subjects[i];
       w.dtype = dtypes[d];
       measure(&w, count, isas);

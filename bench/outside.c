@@ -25,6 +25,9 @@ static const char usage[] =
     "  --only TEXT         problems whose name contains TEXT\n"
     "  --time-limit S      start no problem after S seconds\n"
     "  --slice MS          host: how long each process runs in a turn (30)\n"
+    "  --pause MS          host: rest before it, so that no idle thread of the other spins any more (40)\n"
+    "  --twice             measure all rows once more at the end, in new processes, and tell how far the outside is\n"
+    "                      from itself beside how far the claims are from it\n"
     "  --blas LIBRARY      host: the CBLAS to compare with (libopenblas.so.0)\n"
     "  --markdown FILE     write the table as markdown too\n"
     "  --csv FILE          write every ratio as CSV\n"
@@ -46,8 +49,12 @@ static int sizes(const char *text, size_t *out, bool powers, const char *what) {
 }
 
 static outside_options read_options(int argc, char **argv) {
-  outside_options o = {
-      .device = "best", .blas = "libopenblas.so.0", .rounds = 11, .time_limit_s = INFINITY, .slice_ms = 30};
+  outside_options o = {.device = "best",
+                       .blas = "libopenblas.so.0",
+                       .rounds = 11,
+                       .time_limit_s = INFINITY,
+                       .slice_ms = 30,
+                       .pause_ms = 40};
   const char *alignments = NULL, *spacings = NULL;
   const bench_option table[] = {{"db", BENCH_TEXT, &o.database, 0, 0},
                                 {"device", BENCH_TEXT, &o.device, 0, 0},
@@ -58,6 +65,8 @@ static outside_options read_options(int argc, char **argv) {
                                 {"only", BENCH_TEXT, &o.only, 0, 0},
                                 {"time-limit", BENCH_NUMBER, &o.time_limit_s, 0, 1e9},
                                 {"slice", BENCH_NUMBER, &o.slice_ms, 0.1, 1e4},
+                                {"pause", BENCH_NUMBER, &o.pause_ms, 0, 1e4},
+                                {"twice", BENCH_FLAG, &o.twice, 0, 0},
                                 {"blas", BENCH_TEXT, &o.blas, 0, 0},
                                 {"markdown", BENCH_TEXT, &o.markdown, 0, 0},
                                 {"csv", BENCH_TEXT, &o.csv, 0, 0},
@@ -71,7 +80,7 @@ static outside_options read_options(int argc, char **argv) {
   return o;
 }
 
-static void open_side(outside_side *side, outside_options *o) {
+void outside_open(outside_side *side, outside_options *o) {
   attune_device *device = NULL;
   attune_device_properties properties;
   bench_check(attune_device_get(&device, o->device), "--device");
@@ -149,6 +158,11 @@ static double middle(const outside_row *row, int count) {
   return bench_median(sorted, count);
 }
 
+double outside_ratio(outside_side *side, const outside_options *o, const bench_problem *problem, size_t alignment) {
+  outside_row row = {.claim = 0};
+  return measure_row(side, o, problem, alignment, &row) ? middle(&row, o->spacing_count) : 0.0;
+}
+
 static void count_row(const outside_side *side, const outside_options *o, const bench_problem *problem,
                       size_t alignment, const outside_row *row, tally *t) {
   const double median = middle(row, o->spacing_count);
@@ -213,10 +227,11 @@ static void print_tally(const outside_side *side, const char *what, const tally 
                exp(t->claim_logs / t->claims), t->claims_off, t->claims, 100.0 * side->claim_tolerance);
 }
 
-static void run_all(outside_side *side, const outside_options *o, const attune_workload *workload, tally *by_alignment,
-                    tally *all, FILE *csv) {
+/* The count of rows, which are noted in `seen`. */
+static int run_all(outside_side *side, const outside_options *o, const attune_workload *workload, tally *by_alignment,
+                   tally *all, FILE *csv, outside_seen *seen) {
   const double start = bench_now_ns();
-  int skipped = 0;
+  int skipped = 0, count = 0;
   for (size_t i = 0; i < attune_workload_size(workload); i++) {
     const attune_workload_entry *entry = attune_workload_at(workload, i);
     if (o->only && !strstr(entry->name, o->only)) continue;
@@ -232,10 +247,12 @@ static void run_all(outside_side *side, const outside_options *o, const attune_w
       print_row(o, &problem, o->alignments[a], &row, csv);
       count_row(side, o, &problem, o->alignments[a], &row, &by_alignment[a]);
       count_row(side, o, &problem, o->alignments[a], &row, all);
+      seen[count++] = (outside_seen){i, o->alignments[a], middle(&row, o->spacing_count), row.claim};
     }
   }
   bench_line("%s", "");
   if (skipped) bench_line("- %d rows were not begun: the time limit", skipped);
+  return count;
 }
 
 int main(int argc, char **argv) {
@@ -249,12 +266,14 @@ int main(int argc, char **argv) {
   bench_markdown_open(o.markdown);
   FILE *csv = o.csv ? fopen(o.csv, "w") : NULL;
   if (o.csv && !csv) bench_die("cannot write %s: give a path in a folder that exists", o.csv);
-  open_side(&side, &o);
+  outside_open(&side, &o);
   if (csv)
     fputs("name,problem,alignment,spacing,ratio,claimed,attune_ns,vendor_ns,implementation,configuration\n", csv);
   print_head(&side, &o);
   tally by_alignment[OUTSIDE_MAX_PLACES] = {{0}}, all = {0};
-  run_all(&side, &o, workload, by_alignment, &all, csv);
+  outside_seen *seen = calloc(attune_workload_size(workload) * OUTSIDE_MAX_PLACES + 1, sizeof *seen);
+  if (!seen) bench_die("out of memory");
+  const int rows = run_all(&side, &o, workload, by_alignment, &all, csv, seen);
   for (int a = 0; a < o.alignment_count; a++) {
     char what[64];
     snprintf(what, sizeof what, "alignment %zu", o.alignments[a]);
@@ -262,6 +281,8 @@ int main(int argc, char **argv) {
   }
   print_tally(&side, "all", &all);
   side.end(&side);
+  if (o.twice) outside_twice(&side, &o, workload, seen, rows);
+  free(seen);
   bench_markdown_close();
   if (csv && fclose(csv) != 0) bench_die("%s was not written whole", o.csv);
   attune_workload_destroy(workload);

@@ -33,9 +33,25 @@ typedef struct outside_options {
   const char *workload, *database, *device, *markdown, *csv, *only, *blas, *program;
   size_t alignments[OUTSIDE_MAX_PLACES], spacings[OUTSIDE_MAX_PLACES];
   int alignment_count, spacing_count, rounds;
-  bool tune;
-  double time_limit_s, slice_ms;
+  bool tune, twice;
+  double time_limit_s, slice_ms, pause_ms;
 } outside_options;
+
+/* What a row showed, for the second time. */
+typedef struct outside_seen {
+  size_t entry, alignment;
+  double ratio, claim; /* claim 0: not tuned */
+} outside_seen;
+
+/* outside.c: the side of these options, opened; the middle ratio over the spacings, 0: the side has no call for it. */
+void outside_open(outside_side *side, outside_options *options);
+double outside_ratio(outside_side *side, const outside_options *options, const bench_problem *problem,
+                     size_t alignment);
+
+/* outside_twice.c: measures the rows once more, with processes, memory and handles of its own, and tells how far the
+ * outside is from itself beside how far the claims are from it. Ends the side. */
+void outside_twice(outside_side *side, outside_options *options, const attune_workload *workload,
+                   const outside_seen *rows, int count);
 
 /* outside_host.c, outside_cuda.c */
 void outside_host_open(outside_side *side, const outside_options *options);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct child {
@@ -19,7 +20,7 @@ typedef struct child {
 
 typedef struct host_state {
   child attune, vendor;
-  double slice_ms;
+  double slice_ms, pause_ms;
 } host_state;
 
 static void start(child *out, char *const arguments[]) {
@@ -65,8 +66,12 @@ static double run(child *c, double ms) {
   return atof(answer);
 }
 
+/* Idle threads of a CBLAS spin for tens of milliseconds after its last call, on the CPUs that the other's team needs: no
+ * program would pay for another's calls. */
 static double host_sample(outside_side *side, int way) {
   host_state *host = side->state;
+  const long ns = (long)(1e6 * host->pause_ms);
+  nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
   return run(way == OUTSIDE_ATTUNE ? &host->attune : &host->vendor, host->slice_ms);
 }
 
@@ -104,6 +109,7 @@ void outside_host_open(outside_side *side, const outside_options *o) {
   if (!host) bench_die("out of memory");
   side->state = host;
   host->slice_ms = o->slice_ms;
+  host->pause_ms = o->pause_ms;
   char *attune[] = {
       "bench_outside",           "--worker", "attune", "--db", (char *)(uintptr_t)(o->database ? o->database : ""),
       o->tune ? "--tune" : NULL, NULL};
@@ -111,8 +117,8 @@ void outside_host_open(outside_side *side, const outside_options *o) {
   start(&host->attune, attune);
   start(&host->vendor, vendor);
   side->vendor = o->blas;
-  side->method = "two processes in turns, one with attune and one with the CBLAS alone (gemv where D is a vector), hot "
-                 "operands, the default threads of each";
+  side->method = "two processes in turns with a rest between them, one with attune and one with the CBLAS alone (gemv "
+                 "where D is a vector), hot operands, the default threads of each";
   side->floor_ratio = 0.97;
   side->claim_tolerance = 0.05;
   snprintf(side->libraries, sizeof side->libraries, "%s", o->blas);

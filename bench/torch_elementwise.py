@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Elementwise expressions on cuda:0: attune beside PyTorch (eager, torch.compile, jiterator) in one process, on the same
-buffers, in turns.
+buffers, in turns. Beside jiterator stands the same text of CUDA C through attune_elementwise_cuda.
 
 torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--only NAMES] [--markdown FILE]
   LIBRARY       libattune.so
@@ -63,7 +63,13 @@ def attune_call(attune, name, text, out, inputs, dtype):
                    "rand" in text)
 
 
-def ways_of(attune, case, dtype_name, dtype, out, inputs):
+def raw_call(attune, source, out, inputs, dtype):
+    """jiterator's own text through attune_elementwise_cuda."""
+    tensors = [at.tensor(None, x.data_ptr(), dtype, x.shape, x.stride()) for x in inputs]
+    return at.CudaCall(attune, source, "f", at.tensor(None, out.data_ptr(), dtype, out.shape), tensors)
+
+
+def ways_of(attune, case, dtype_name, dtype, out, inputs, raw=False):
     """name -> a call without arguments. PyTorch writes to memory of its own, as its users have it."""
     name, text, function, jit, lies = case
     call = attune_call(attune, name, text, out, inputs, dtype_name)
@@ -75,8 +81,15 @@ def ways_of(attune, case, dtype_name, dtype, out, inputs):
     ways["compile"] = lambda: fast(*inputs)
     if jit:
         arguments = ", ".join(f"T {x}" for x in "ab"[:len(inputs)])
-        kernel = torch.cuda.jiterator._create_jit_fn("template <typename T> T f(" + arguments + ") { " + jit + " }")
+        source = "template <typename T> T f(" + arguments + ") { " + jit + " }"
+        kernel = torch.cuda.jiterator._create_jit_fn(source)
         ways["jiterator"] = lambda: kernel(*inputs)
+    if jit and raw:
+        own = raw_call(attune, source, out, inputs, dtype_name)
+        own.run() # a problem has a hash of the source: what is to be tuned was called before
+        own.tune()
+        own.run()
+        ways["raw"] = own.run
     return call, {k: v for k, v in ways.items() if v}
 
 
@@ -91,13 +104,13 @@ def is_right(name, out, function, inputs):
 
 def large(attune, side, put):
     put(f"### {side} x {side} elements: GB/s, medians of {ROUNDS} rounds of {CALLS} calls in turns\n")
-    put.table("expression", "attune>", "copy>", "attune / copy>", "eager>", "compile>", "jiterator>", "attune / fastest>", "right",
-              "attune runs")
+    put.table("expression", "attune>", "copy>", "attune / copy>", "eager>", "compile>", "jiterator>", "attune's raw CUDA>",
+              "attune / fastest>", "right", "attune runs")
     for dtype_name, dtype in TYPES:
         source, out = (torch.randn(side, side, device="cuda").to(dtype) for _ in range(2))
         for case in CASES:
             inputs = make_inputs(case[4], side, side, dtype)
-            call, ways = ways_of(attune, case, dtype_name, dtype, out, inputs)
+            call, ways = ways_of(attune, case, dtype_name, dtype, out, inputs, raw=True)
             ways["copy"] = lambda: out.copy_(source)
             ways["attune"]()
             right = is_right(case[0], out, case[2], inputs)
@@ -105,8 +118,8 @@ def large(attune, side, put):
             moved = out.numel() * out.element_size() + sum(x.numel() * x.element_size() for x in inputs)
             rate = {k: moved / ms * 1e-6 for k, ms in turns.medians(times).items()}
             rate["copy"] *= 2 * out.numel() * out.element_size() / moved
-            best = max(v for k, v in rate.items() if k not in ("attune", "copy"))
-            cells = [f"{rate[k]:.0f}" if k in rate else "-" for k in ("eager", "compile", "jiterator")]
+            best = max(v for k, v in rate.items() if k not in ("attune", "copy", "raw"))
+            cells = [f"{rate[k]:.0f}" if k in rate else "-" for k in ("eager", "compile", "jiterator", "raw")]
             put.row(f"{case[0]} {dtype_name}", f"{rate['attune']:.0f}", f"{rate['copy']:.0f}",
                     f"{rate['attune'] / rate['copy']:.3f}", *cells, f"{rate['attune'] / best:.3f}", "yes" if right else "NO",
                     call.chosen())

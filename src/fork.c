@@ -10,7 +10,7 @@
 #include "src/loading.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_uint generation;
+atomic_uint at_fork_count;
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; held over a fork */
 static at_fork_watch *list, *oldest;                          /* the newest first */
@@ -35,7 +35,7 @@ static void after_in_parent(void) {
 }
 
 static void after_in_child(void) {
-  atomic_fetch_add(&generation, 1);
+  atomic_fetch_add(&at_fork_count, 1);
   at_loading_renew(loading_held);
   after(true);
 }
@@ -47,7 +47,7 @@ static void watch_forks(void) {
 
 unsigned at_fork_generation(void) {
   pthread_once(&once, watch_forks);
-  return atomic_load_explicit(&generation, memory_order_relaxed);
+  return at_fork_generation_now();
 }
 
 /* Under the list's lock. */

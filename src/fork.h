@@ -9,10 +9,17 @@
 #ifndef AT_FORK_H
 #define AT_FORK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* A number that changes in a child of fork. */
 unsigned at_fork_generation(void);
+
+/* The same, for whoever has a number of it already: on the way of calls. */
+extern atomic_uint at_fork_count __attribute__((visibility("hidden"))); /* fork.c's */
+static inline unsigned at_fork_generation_now(void) {
+  return atomic_load_explicit(&at_fork_count, memory_order_relaxed);
+}
 
 /* A thing with locks. Both functions run in the thread that forks: `before` (may be NULL) of the newest watch first,
  * `after` of the oldest first, as with pthread_atfork. But no fork misses a watch: one is added before the first use of

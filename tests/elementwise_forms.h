@@ -79,7 +79,9 @@ static const form_case form_cases[] = {
      {4, {2, 3, 5, 7}},
      {PACKED, BACKWARD, COLUMN, SPREAD},
      {ATTUNE_I16, ATTUNE_BF16, ATTUNE_F64, ATTUNE_I64}},
-    {{S, 1, 0, 0, 0, 0, 0, 1, 128}, {8, {2, 3, 1, 2, 3, 2, 1, 2}}, {SPREAD, TURNED, PACKED, SPREAD}, F32x4},
+    {{S, 1, 0, 0, 0, 0, 0, 1, .block = 128}, {8, {2, 3, 1, 2, 3, 2, 1, 2}}, {SPREAD, TURNED, PACKED, SPREAD}, F32x4},
+    {{V, 1, 4, 0, 0, 0, .dependent = 1, .block = 128}, {1, {1003}}, {PACKED, PACKED, PACKED, ONE}, F32x4},
+    {{S, 1, 0, 0, 0, 0, .dependent = 2, .block = 128}, {2, {9, 35}}, {PACKED, TURNED, PACKED, ONE}, F32x4},
     {{S, 1, 0, 0, 0, 0, .block = 128}, {0, {0}}, {PACKED, PACKED, PACKED, PACKED}, F32x4},
 };
 

@@ -139,6 +139,13 @@ template <class T> static void at_pack_of_block(T *out, const T *p, unsigned ran
 }
 
 static void at_begin() {}
+static void at_let_next() {}
+static void at_wait_for_last() {}
+static void at_early(const char *p, int bytes) {
+  if ((uintptr_t)p % 16 || bytes <= 0 || bytes % 16) abort();
+  static volatile char sink;
+  sink = p[0], sink = p[bytes - 1]; /* all of it is the operand's */
+}
 
 template <int BYTES> static void at_copy(char *to, const char *from, int valid) {
   if ((uintptr_t)to % BYTES || (valid && (uintptr_t)from % BYTES)) abort();

@@ -4,6 +4,7 @@
 
 #include "tests/check.h"
 
+#include <cuda.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/cuda/blas.h"
+#include "src/cuda/state.h"
 
 #define BYTES ((size_t)1 << 20)
 #define THREADS 4
@@ -193,6 +195,42 @@ static void handles_are_made_once(void **state) {
   assert_no_stale_error();
 }
 
+/* The quick way to a handle is taken only where nothing at all is to be done. */
+static void handles_are_had_at_once(void **state) {
+  (void)state;
+  const size_t all = ATTUNE_WORKSPACE_DEFAULT;
+  attune_stream *stream = NULL;
+  attune_graph *graph = NULL;
+  cublasHandle_t blas = NULL;
+  CUcontext primary = NULL, none = NULL;
+  CUresult (*set_current)(CUcontext) = NULL, (*current)(CUcontext *) = NULL;
+  assert_true(at_cuda_driver_call(&set_current, "cuCtxSetCurrent") && at_cuda_driver_call(&current, "cuCtxGetCurrent"));
+  OK(attune_stream_create(&stream, device));
+  assert_null(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, all)); /* there is no handle yet */
+  OK(at_cuda_blas(stream, &blas));
+  assert_ptr_equal(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, all), blas);
+  assert_ptr_equal(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, SIZE_MAX), blas);
+  assert_null(at_cuda_blas_at_once(stream, CUBLAS_DEFAULT_MATH, all));
+  assert_null(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, 4096));
+  assert_int_equal(current(&primary), CUDA_SUCCESS);
+  assert_int_equal(set_current(NULL), CUDA_SUCCESS); /* the device is not this thread's any more */
+  assert_null(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, all));
+  assert_int_equal(set_current(primary), CUDA_SUCCESS);
+  assert_int_equal(current(&none), CUDA_SUCCESS);
+  assert_ptr_equal(none, primary);
+  assert_ptr_equal(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, all), blas);
+  atomic_store(&at_cuda_device_of(device)->dead, 700);
+  assert_null(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, all));
+  atomic_store(&at_cuda_device_of(device)->dead, 0);
+  OK(attune_graph_create(&graph, device));
+  OK(attune_graph_capture_begin(graph, stream, NULL)); /* a workspace of the graph's pool is wanted there */
+  assert_null(at_cuda_blas_at_once(stream, AT_CUDA_STRICT_MATH, all));
+  OK(attune_graph_capture_end(graph, stream));
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+  assert_no_stale_error();
+}
+
 typedef struct beside {
   attune_stream *stream;
   void *memory;
@@ -332,6 +370,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(graph_replays),
       cmocka_unit_test(broken_capture_leaves_the_stream_usable),
       cmocka_unit_test(handles_are_made_once),
+      cmocka_unit_test(handles_are_had_at_once),
       cmocka_unit_test(the_programs_capture_survives),
       cmocka_unit_test(clock_state_is_plausible),
       cmocka_unit_test(threads_share_the_device),

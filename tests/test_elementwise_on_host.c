@@ -53,8 +53,9 @@ static void begin(void) {
 
 /* What all kernels begin with stands once, in front of them: of each text the tunables and what is its own. */
 static void write_kernel(const char *text, int number, bool syncs) {
-  static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",      "PERSISTENT", "LOAD",  "STORE",
-                                        "TILE",        "WIDE",  "GROUP", "STAGE_BYTES", "UNITS",      "PIECES"};
+  static const char *const defined[] = {"AT_EMBEDDED", "BLOCK", "LOADS",  "VECTOR",   "PERSISTENT",
+                                        "LOAD",        "STORE", "TILE",   "WIDE",     "GROUP",
+                                        "STAGE_BYTES", "UNITS", "PIECES", "DEPENDENT"};
   const char *own = strstr(text, "\n#undef AT_EMBEDDED"), *rest = text;
   if (!own) own = strstr(text, "\nstruct at_arguments {");
   assert_non_null(own);
@@ -387,7 +388,7 @@ static void casts(void **state) {
 static void random_expressions(void **state) {
   (void)state;
   static graph g;
-  const int count = getenv("ATTUNE_TEST_ALL") ? MOST : 6;
+  const int count = getenv("ATTUNE_TEST_ALL") ? 100 : 6;
   begin();
   for (int i = 0; i < count; i++) {
     static const lie ways[RANDOM_TENSORS] = {PACKED};

@@ -116,8 +116,8 @@ static void shares_of_a_long_k(void **state) {
   assert_int_equal(recipe.config.cluster[0], 8);
   assert_in_range(recipe.config.grid[0] * parts, 100, 264);
   assert_int_equal(recipe.workspace_bytes, parts * 64 * 64 * 4);
-  assert_int_equal(recipe.second.grid[0] * recipe.second.block[0], 64 * 64 / 4);
-  assert_int_equal(recipe.second.cluster[0], 0);
+  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 64 * 64 / 4);
+  assert_int_equal(recipe.after.cluster[0], 0);
   assert_true(at_gemm_mma_family.candidates(&g, &a100, list, ROOM, false) > 0);
   assert_true(at_gemm_mma_family.recipe(&recipe, &g, &a100, &list[0]));
   assert_int_equal(recipe.config.cluster[0], 0);
@@ -127,7 +127,7 @@ static void shares_of_a_long_k(void **state) {
   assert_true(at_gemm_mma_family.recipe(&recipe, &g, &h200, &list[0]));
   assert_int_equal(recipe.workspace_bytes, 0);
   assert_int_equal(recipe.config.grid[2], 1);
-  assert_int_equal(recipe.second.grid[0], 0);
+  assert_int_equal(recipe.after.grid[0], 0);
 }
 
 static void what_rows_takes(void **state) {

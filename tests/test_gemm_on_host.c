@@ -156,9 +156,9 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
                           16 << draw(3), 1 + draw(8), 1 + draw(4)));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
-                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d", 16 << draw(4),
-                          8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3), 2 + draw(5),
-                          1 << draw(4), draw(2) ? 1 : 1 + draw(4)));
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
+                          16 << draw(4), 8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3),
+                          2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
   else if (family == &at_gemm_rows_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d", 8 << draw(3), 1 << draw(5),
@@ -196,10 +196,18 @@ static void add(const at_gemm_kernels *family, const shape *s) {
   }
 }
 
+typedef void (*run_function)(const void *, const unsigned *, unsigned, unsigned);
+
+static void run_phase(run_function run, const at_jit_config *c, at_gemm_arguments *arguments, int phase) {
+  const unsigned grid[3] = {c->grid[0], c->grid[1] ? c->grid[1] : 1, 1};
+  arguments->phase = phase;
+  if (grid[0]) run(arguments, grid, 1, c->block[0]);
+}
+
 static void check_job(const job *j, void *library, int number) {
   char name[24];
   gemm_case t;
-  void (*run)(const void *, const unsigned *, unsigned, unsigned) = NULL;
+  run_function run = NULL;
   snprintf(name, sizeof name, "run_%d", number);
   *(void **)&run = dlsym(library, name);
   assert_non_null(run);
@@ -217,12 +225,10 @@ static void check_job(const job *j, void *library, int number) {
   if (getenv("ATTUNE_TEST_VERBOSE"))
     print_message("number %d: \"%s\", %ux%ux%u blocks of %u\n", number, j->configuration.text, grid[0], grid[1],
                   grid[2], c->block[0]);
+  run_phase(run, &j->recipe.before, &arguments, 2);
+  arguments.phase = 0;
   run(&arguments, grid, c->cluster[0] ? c->cluster[0] : 1, c->block[0]);
-  if (j->recipe.second.grid[0]) {
-    const unsigned *again = j->recipe.second.grid, whole[3] = {again[0], again[1] ? again[1] : 1, 1};
-    arguments.phase = 1;
-    run(&arguments, whole, 1, j->recipe.second.block[0]);
-  }
+  run_phase(run, &j->recipe.after, &arguments, 1);
   free(arguments.sums);
   const double error = output_error(&t);
   if (!(error <= 1.0)) wrong++;

@@ -54,6 +54,46 @@ static void known_costs(void **state) {
   at_profile_close(&profile);
 }
 
+/* A plan's first call after another's takes 100 us longer, as one whose threads sleep and whose data is elsewhere. */
+static int64_t awake_ns;
+static void pass_after_waking(int64_t start, int64_t ns, int64_t cpus) {
+  toy_pass_virtual(start, ns == awake_ns ? ns : ns + 100000, cpus);
+  awake_ns = ns;
+}
+
+/* That call is no part of a sample, for a program that calls it again and again sees it once. */
+static void samples_start_awake(void **state) {
+  (void)state;
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  static const double own_ns[] = {20000.0, 40000.0, 80000.0};
+  static const char *const texts[] = {"ns=20000", "ns=40000", "ns=80000"};
+  at_profile profile;
+  at_plan *plans[3];
+  at_subject subjects[3], *all[3];
+  OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+  for (int i = 0; i < 3; i++) {
+    plans[i] = plan_of(&key, texts[i]);
+    all[i] = &subjects[i];
+    OK(at_profile_try(&profile, &subjects[i], plans[i]));
+  }
+  at_profile_calibrate(&profile, 20000.0);
+  for (int i = 0; i < 3; i++) OK(at_profile_ready(&profile, &subjects[i]));
+  toy_pass = pass_after_waking;
+  for (int round = 0; round < 5; round++) {
+    double ns[3];
+    bool good = false;
+    OK(at_profile_round(&profile, all, 3, ns, &good));
+    for (int i = 0; i < 3; i++)
+      if (!(ns[i] < 1.02 * own_ns[i])) fail_msg("%s takes %g ns a call", texts[i], ns[i]);
+  }
+  toy_pass = toy_pass_virtual;
+  for (int i = 0; i < 3; i++) {
+    at_profile_forget(&profile, &subjects[i]);
+    at_plan_destroy(plans[i]);
+  }
+  at_profile_close(&profile);
+}
+
 /* What memory_info of a host tells that has little left. */
 static uint64_t free_now;
 static attune_status little_free(attune_device *of, uint64_t *out_free, uint64_t *out_total) {
@@ -250,6 +290,7 @@ static void operands_move_between_placements(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_costs),
+      cmocka_unit_test(samples_start_awake),
       cmocka_unit_test(what_is_too_large_is_told),
       cmocka_unit_test(a_failing_plan_fails_here),
       cmocka_unit_test(calls_of_a_sample),

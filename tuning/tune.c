@@ -282,12 +282,12 @@ static void tell_result(const attune_decision *d, const double stage_ms[AT_STAGE
     snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %.3f us", d->default_time_ns / d->time_ns,
              d->default_implementation, d->default_time_ns * 1e-3);
   at_log(ATTUNE_LOG_INFO,
-         "tuned %s on %s in %.0f ms (open %.0f, screen %.0f, widen %.0f, race %.0f, verify %.0f): %s%s%s, %.3f us%s; "
-         "%d candidates%s%s%s",
-         at_shown(shown, d->problem), d->device, (double)took_ns * 1e-6, stage_ms[AT_STAGE_OPEN],
-         stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY],
-         d->implementation, *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3, versus, d->candidates,
-         d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note);
+         "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s; of the time open %.0f, screen %.0f, "
+         "widen %.0f, race %.0f, verify %.0f ms",
+         at_shown(shown, d->problem), d->device, (double)took_ns * 1e-6, d->implementation,
+         *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3, versus, d->candidates,
+         d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],
+         stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY]);
 }
 
 /* The winner into j->room->out. */

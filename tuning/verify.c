@@ -135,7 +135,7 @@ static attune_status keep_outputs(at_verifier *v) {
     if (!buffer->output) continue;
     v->outputs.bytes[i] = v->host + offset_of(v, i);
     if (!buffer->input) continue;
-    v->pristine[i] = at_alloc_large(buffer->bytes);
+    v->pristine[i] = at_alloc_touched(buffer->bytes);
     if (!v->pristine[i]) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify an in-place problem");
     copy_large(v->pristine[i], v->outputs.bytes[i], buffer->bytes);
   }
@@ -162,7 +162,7 @@ attune_status at_verifier_create(at_verifier **out, const at_op *op, const void 
   v->random = random;
   attune_status status = at_operand_set_create(&v->set, op, problem, stream, random, 1, SIZE_MAX, true);
   if (status == ATTUNE_OK) {
-    v->host = at_alloc_large(v->set->set_bytes);
+    v->host = at_alloc_touched(v->set->set_bytes);
     if (!v->host)
       status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", v->set->set_bytes);
   }
@@ -220,11 +220,23 @@ static bool are_large(const at_verifier *v) {
   return v->set->set_bytes > (size_t)16 << 20;
 }
 
+/* Inputs that hold special values since an earlier plan get back what they held. */
+static attune_status restore_inputs(at_verifier *v) {
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) {
+    if (!v->contents[i]) continue;
+    if (!v->set->buffers[i].output)
+      status = attune_copy(v->set->stream, v->set->pointers[0][i], v->host + offset_of(v, i), v->set->buffers[i].bytes);
+    v->contents[i] = 0;
+  }
+  return status;
+}
+
 /* Poisons each output, or restores it where it is an input too; runs the plan; fetches all that may have changed, of large
  * operands not the inputs. */
 static attune_status run(at_verifier *v, const at_plan *plan, turn which) {
   uint64_t operands[AT_OPERANDS_BYTES / 8];
-  attune_status status = v->damaged ? renew(v) : ATTUNE_OK;
+  attune_status status = v->damaged ? renew(v) : restore_inputs(v);
   if (status != ATTUNE_OK) return status;
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) {
     if (v->pristine[i])
@@ -374,14 +386,8 @@ static void ask_default(at_verifier *v, int which) {
 }
 
 static attune_status begin_special(at_verifier *v) {
-  if (!v->planted) v->planted = at_alloc_large(largest_buffer(v));
+  if (!v->planted) v->planted = at_alloc_touched(largest_buffer(v));
   return v->planted ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify special values");
-}
-
-/* The next plan finds everything as this one did. */
-static void end_special(at_verifier *v) {
-  for (int i = 0; i < v->set->buffer_count; i++)
-    if (v->set->buffers[i].input && !v->set->buffers[i].output && put_buffer(v, -1, i) != ATTUNE_OK) v->damaged = true;
 }
 
 static int special_count(const at_verifier *v) {
@@ -403,7 +409,6 @@ static attune_status check_special(at_verifier *v, const at_plan *plan) {
     if (status == ATTUNE_OK && (lost & ~v->base_lost)) ask_default(v, which);
     broken = lost & ~v->base_lost;
   }
-  end_special(v);
   if (status != ATTUNE_OK || !broken) return status;
   char names[96];
   at_verifier_rules(v, broken, names, sizeof names);
@@ -432,7 +437,6 @@ attune_status at_verifier_lost(at_verifier *v, const at_plan *plan, uint32_t *lo
     status = run_special(v, plan, which, &here);
     *lost |= here;
   }
-  end_special(v);
   if (status != ATTUNE_OK) v->damaged = true;
   return status;
 }

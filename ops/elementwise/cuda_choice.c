@@ -44,20 +44,21 @@ static bool is_valid(const at_cuda_choice *c) {
 
 bool at_cuda_choice_parse(at_cuda_choice *out, const at_configuration *t) {
   char form[24];
-  int loads, bytes, persistent, tile, wide, block;
+  int loads, bytes, persistent, tile, wide, dependent, block;
   *out = (at_cuda_choice){0};
   if (!at_configuration_get_text(t, "form", form, sizeof form)) return false;
   while (out->form < AT_FORM_COUNT && strcmp(form, at_cuda_form_of(out->form)->name) != 0) out->form++;
   if (out->form == AT_FORM_COUNT || !word(&out->load, t, "load", load_names, AT_COUNT(load_names)) ||
       !word(&out->store, t, "store", store_names, AT_COUNT(store_names)) || !number(&loads, t, "loads", 8) ||
       !number(&bytes, t, "bytes", 64) || !number(&persistent, t, "persistent", 1) || !number(&tile, t, "tile", 64) ||
-      !number(&wide, t, "wide", 1) || !number(&block, t, "block", 1024))
+      !number(&wide, t, "wide", 1) || !number(&dependent, t, "dependent", 2) || !number(&block, t, "block", 1024))
     return false;
   out->loads = (uint8_t)loads;
   out->bytes = (uint8_t)bytes;
   out->persistent = (uint8_t)persistent;
   out->tile = (uint8_t)tile;
   out->wide = (uint8_t)wide;
+  out->dependent = (uint8_t)dependent;
   out->block = (uint16_t)block;
   at_configuration again;
   return is_valid(out) && at_cuda_choice_format(&again, out) && strcmp(again.text, t->text) == 0;
@@ -74,6 +75,7 @@ bool at_cuda_choice_format(at_configuration *out, const at_cuda_choice *c) {
   if (c->store) ok = ok && at_configuration_put_text(out, "store", store_names[c->store]);
   if (c->persistent) ok = ok && at_configuration_put(out, "persistent", 1);
   if (c->wide) ok = ok && at_configuration_put(out, "wide", 1);
+  if (c->dependent) ok = ok && at_configuration_put(out, "dependent", c->dependent);
   return ok;
 }
 
@@ -82,6 +84,7 @@ bool at_cuda_supports(const at_cuda_problem *p, const at_cuda_choice *c, int cap
   at_cuda_launch slots;
   if (!form || !is_valid(c) || capability < form->capability || !at_generate_slots(&slots, p->expression)) return false;
   if (p->in_place && c->load == 3) return false; /* AT_LOAD_CONSTANT */
+  if (c->dependent && capability < 90) return false;
   return form->supports(p, c);
 }
 

@@ -74,14 +74,16 @@ static bool is_complex(const at_expression *e) {
 static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   at_write(s, "#define AT_EMBEDDED 1\n#define BLOCK %d\n#define LOADS %d\n#define VECTOR %d\n", c->block,
            c->loads ? c->loads : 1, c->bytes ? at_cuda_width(p, c->bytes) : 1);
-  at_write(s, "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n",
-           c->persistent, c->load, c->store, c->tile, c->wide);
+  at_write(s,
+           "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n#define "
+           "DEPENDENT %d\n",
+           c->persistent, c->load, c->store, c->tile, c->wide, c->dependent);
 }
 
 /* Its words see none of the tunables' macros; nor do these change with what it may have defined. */
 static void add_function(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   static const char *const tunables[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR", "PERSISTENT",
-                                         "LOAD",        "STORE", "TILE",  "WIDE"};
+                                         "LOAD",        "STORE", "TILE",  "WIDE",   "DEPENDENT"};
   for (int turn = 0; turn < 2; turn++) {
     for (size_t i = 0; i < AT_COUNT(tunables); i++) at_write(s, "#undef %s\n", tunables[i]);
     if (turn == 0) at_generate_raw_text(s, p);
@@ -162,7 +164,7 @@ attune_status at_cuda_plan(at_cuda_launch *out, const at_cuda_problem *p, const 
     return at_fail(ATTUNE_UNSUPPORTED, "the operands are too large for this form of the kernel");
   out->config.grid[0] = (unsigned)grid;
   out->config.block[0] = c->block;
-  out->config.dependent = true; /* at_begin and at_wait of device.cuh */
+  out->config.dependent = c->dependent > 0; /* at_begin and at_wait of device.cuh */
   return ATTUNE_OK;
 }
 

@@ -53,6 +53,7 @@ typedef struct at_cuda_choice {
   uint8_t load, store; /* hints, AT_LOAD_ and AT_STORE_ of device.cuh */
   uint8_t tile;        /* side of a tile of AT_FORM_TRANSPOSE */
   uint8_t wide;        /* AT_FORM_STRIDED: numbers of 64 bits */
+  uint8_t dependent;   /* started before the kernel in front is done: 1 or 2, at_begin of device.cuh */
   uint16_t block;      /* threads of a block */
 } at_cuda_choice;
 

@@ -455,16 +455,20 @@ template <class D> AT_INLINE typename D::value at_scalar_value(const at_scalar &
     return at_decode<D>(s.w[0]);
 }
 
-/* A kernel may be started before the one in front of it in the stream is done. First of all it lets the next one start;
- * what needs no memory it does then; and every thread waits before it touches memory, or ends. */
+/* A kernel that is DEPENDENT may be started before the one in front of it in the stream is done. It does what needs no
+ * memory; then every thread waits, before it touches memory or ends. Where it lets the next one start: 1 first of all, so
+ * that several wait, 2 when it has waited. */
 AT_INLINE void at_begin() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && DEPENDENT == 1
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 AT_INLINE void at_wait() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && DEPENDENT
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && DEPENDENT == 2
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

@@ -162,15 +162,11 @@ static int few(const at_cuda_problem *p, at_cuda_choice *out, int max) {
  * for operands that are aligned no better. */
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   static const at_cuda_choice best[] = {
-      {.bytes = 16, .loads = 1, .block = 256},
-      {.bytes = 16, .loads = 4, .block = 128},
-      {.bytes = 4, .loads = 4, .block = 256},
-      {.bytes = 16, .loads = 4, .block = 512},
-      {.bytes = 16, .loads = 2, .block = 512, .load = 1, .store = 1},
-      {.bytes = 16, .loads = 2, .block = 256},
-      {.bytes = 8, .loads = 4, .block = 256},
-      {.bytes = 8, .loads = 1, .block = 128},
-      {.bytes = 2, .loads = 4, .block = 256},
+      {.bytes = 16, .loads = 1, .block = 256}, {.bytes = 16, .loads = 4, .block = 128},
+      {.bytes = 4, .loads = 4, .block = 256},  {.bytes = 16, .loads = 4, .block = 512},
+      {.bytes = 16, .loads = 8, .block = 128}, {.bytes = 16, .loads = 2, .block = 512, .load = 1, .store = 1},
+      {.bytes = 16, .loads = 2, .block = 256}, {.bytes = 8, .loads = 4, .block = 256},
+      {.bytes = 8, .loads = 1, .block = 128},  {.bytes = 2, .loads = 4, .block = 256},
       {.bytes = 1, .loads = 4, .block = 256},
   };
   const int first = p->layout.count > 1 << 20 && is_heavy(p) ? 1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_libm.c: functions that the C library computes one element at a time: those of f32 in f64, so that they are
- * rounded once; those of f64 in f64 where the library is within 2 units in the last place, else in long double; and
+ * interpret_libm.c: functions that the C library computes one element at a time: the few of f32 that have no loop of
+ * their own in f64, so that they are rounded once; those of f64 in f64 where the library is within 2 units in the last place, else in long double; and
  * complex ones. */
 #include "ops/elementwise/interpret_kernels.h"
 
@@ -38,54 +38,39 @@ static double log_gamma(double x) {
   return lgamma_r(x, &sign);
 }
 
+/* clang-format off */
 /* AT_LIBM(function, dtype, result, argument, expression in x, y, z). */
-#define AT_LIST(AT_LIBM)                                                                                              \
-  AT_BOTH1(AT_LIBM, CBRT, cbrtl)                                                                                      \
-  AT_BOTH1(AT_LIBM, TAN, tan) AT_BOTH1(AT_LIBM, ASIN, asin) AT_BOTH1(AT_LIBM, ACOS, acos) AT_BOTH1(                   \
-      AT_LIBM, ATAN, atan) AT_BOTH1(AT_LIBM, ASINH, asinhl) AT_BOTH1(AT_LIBM, ACOSH, acoshl)                          \
-      AT_BOTH1(AT_LIBM, ATANH, atanhl) AT_BOTH1(AT_LIBM, ERFC, erfcl) AT_BOTH2(AT_LIBM, HYPOT, hypot) AT_BOTH2(       \
-          AT_LIBM, ATAN2, atan2) AT_BOTH2(AT_LIBM, FMOD, fmod) AT_BOTH2(AT_LIBM, POWER, pow)                          \
-          AT_BOTH_REFERENCE1(AT_LIBM, ERFINV) AT_BOTH_REFERENCE1(AT_LIBM, TGAMMA) AT_BOTH_REFERENCE1(AT_LIBM, LOGIT)  \
-              AT_BOTH_REFERENCE2(AT_LIBM, LDEXP) AT_LIBM(LGAMMA, F32, float, float, (float)log_gamma(x)) AT_LIBM(     \
-                  LGAMMA, F64, double, double, reference1(AT_FN_LGAMMA, x)) AT_LIBM(NEXTAFTER, F32, float, float,     \
-                                                                                    nextafterf(x, y))                 \
-                  AT_LIBM(NEXTAFTER, F64, double, double, nextafter(x, y)) AT_LIBM(                                   \
-                      REMAINDER, F32,                                                                                 \
-                      float, float, remainder32(x, y)) AT_LIBM(REMAINDER, F64, double, double, remainder64(x, y))     \
-                      AT_LIBM(FLOOR_DIVIDE, F64, double, double, reference2(AT_FN_FLOOR_DIVIDE, x, y)) AT_LIBM(       \
-                          EXP, F64, double, double, exp(x)) AT_LIBM(EXP2, F64, double, double, exp2(x))               \
-                          AT_LIBM(EXPM1, F64, double, double, expm1(x)) AT_LIBM(LOG, F64, double, double, log(x))     \
-                              AT_LIBM(LOG2, F64, double, double,                                                      \
-                                      log2(x)) AT_LIBM(LOG10, F64, double, double,                                    \
-                                                       log10(x)) AT_LIBM(LOG1P, F64, double, double, log1p(x))        \
-                                  AT_LIBM(SIN, F64, double, double, sin(x)) AT_LIBM(COS, F64, double, double, cos(x)) \
-                                      AT_LIBM(SINH, F64, double, double,                                              \
-                                              (double)sinhl(x)) AT_LIBM(COSH, F64, double, double, (double)coshl(x))  \
-                                          AT_LIBM(TANH, F64, double, double, (double)tanhl(x)) AT_LIBM(               \
-                                              ERF, F64, double, double,                                               \
-                                              erf(x)) AT_LIBM(ELU, F64, double, double, x > 0 ? x : y * expm1(x))     \
-                                              AT_REFERENCE1(AT_LIBM, GELU) AT_REFERENCE1(AT_LIBM, GELU_TANH)          \
-                                                  AT_REFERENCE1(AT_LIBM,                                              \
-                                                                SIGMOID) AT_REFERENCE1(AT_LIBM, SILU)                 \
-                                                      AT_REFERENCE1(AT_LIBM, SOFTPLUS) AT_REFERENCE1(AT_LIBM, MISH)   \
-                                                          AT_LIBM(COMPLEX, F32, pair32, float, ((pair32){x, y}))      \
-                                                              AT_LIBM(COMPLEX, F64, pair64, double, ((pair64){x, y})) \
-                                                                  AT_COMPLEX_LIST(AT_LIBM, C64, pair32, float)        \
-                                                                      AT_COMPLEX_LIST(AT_LIBM, C128, pair64, double)
+#define AT_LIST(AT_LIBM) \
+  AT_WIDE1(AT_LIBM, CBRT, cbrtl) AT_WIDE1(AT_LIBM, TAN, tan) AT_WIDE1(AT_LIBM, ASIN, asin) \
+  AT_WIDE1(AT_LIBM, ACOS, acos) AT_WIDE1(AT_LIBM, ATAN, atan) AT_WIDE1(AT_LIBM, ASINH, asinhl) \
+  AT_WIDE1(AT_LIBM, ACOSH, acoshl) AT_WIDE1(AT_LIBM, ATANH, atanhl) AT_WIDE1(AT_LIBM, ERFC, erfcl) \
+  AT_WIDE2(AT_LIBM, HYPOT, hypot) AT_WIDE2(AT_LIBM, ATAN2, atan2) AT_WIDE2(AT_LIBM, POWER, pow) \
+  AT_WIDE2(AT_LIBM, FMOD, fmod) AT_LIBM(FMOD, F32, float, float, (float)fmod((double)x, (double)y)) \
+  AT_WIDE2(AT_LIBM, REMAINDER, remainder64) AT_LIBM(REMAINDER, F32, float, float, remainder32(x, y)) \
+  AT_WIDE2(AT_LIBM, NEXTAFTER, nextafter) AT_LIBM(NEXTAFTER, F32, float, float, nextafterf(x, y)) \
+  AT_WIDE1(AT_LIBM, EXP, exp) AT_WIDE1(AT_LIBM, EXP2, exp2) AT_WIDE1(AT_LIBM, EXPM1, expm1) \
+  AT_WIDE1(AT_LIBM, LOG, log) AT_WIDE1(AT_LIBM, LOG2, log2) AT_WIDE1(AT_LIBM, LOG10, log10) \
+  AT_WIDE1(AT_LIBM, LOG1P, log1p) AT_WIDE1(AT_LIBM, SIN, sin) AT_WIDE1(AT_LIBM, COS, cos) \
+  AT_WIDE1(AT_LIBM, SINH, sinhl) AT_WIDE1(AT_LIBM, COSH, coshl) AT_WIDE1(AT_LIBM, TANH, tanhl) \
+  AT_WIDE1(AT_LIBM, ERF, erf) AT_LIBM(ELU, F64, double, double, x > 0 ? x : y * expm1(x)) \
+  AT_BOTH_REFERENCE1(AT_LIBM, ERFINV) AT_BOTH_REFERENCE1(AT_LIBM, TGAMMA) AT_REFERENCE1(AT_LIBM, LOGIT) \
+  AT_LIBM(LGAMMA, F32, float, float, (float)log_gamma(x)) AT_REFERENCE1(AT_LIBM, LGAMMA) \
+  AT_LIBM(LDEXP, F32, float, float, (float)reference2(AT_FN_LDEXP, x, y)) AT_REFERENCE2(AT_LIBM, LDEXP) \
+  AT_REFERENCE2(AT_LIBM, FLOOR_DIVIDE) AT_REFERENCE1(AT_LIBM, GELU) AT_REFERENCE1(AT_LIBM, GELU_TANH) \
+  AT_REFERENCE1(AT_LIBM, SIGMOID) AT_REFERENCE1(AT_LIBM, SILU) AT_REFERENCE1(AT_LIBM, SOFTPLUS) \
+  AT_REFERENCE1(AT_LIBM, MISH) \
+  AT_LIBM(COMPLEX, F32, pair32, float, ((pair32){x, y})) AT_LIBM(COMPLEX, F64, pair64, double, ((pair64){x, y})) \
+  AT_COMPLEX_LIST(AT_LIBM, C64, pair32, float) AT_COMPLEX_LIST(AT_LIBM, C128, pair64, double)
+/* clang-format on */
 
-#define AT_BOTH1(AT_LIBM, F, f)                      \
-  AT_LIBM(F, F32, float, float, (float)f((double)x)) \
-  AT_LIBM(F, F64, double, double, (double)f(x))
-#define AT_BOTH2(AT_LIBM, F, f)                                 \
-  AT_LIBM(F, F32, float, float, (float)f((double)x, (double)y)) \
-  AT_LIBM(F, F64, double, double, f(x, y))
+/* Of f64; f32 has loops of its own. */
+#define AT_WIDE1(AT_LIBM, F, f) AT_LIBM(F, F64, double, double, (double)f(x))
+#define AT_WIDE2(AT_LIBM, F, f) AT_LIBM(F, F64, double, double, f(x, y))
 #define AT_REFERENCE1(AT_LIBM, F) AT_LIBM(F, F64, double, double, reference1(AT_FN_##F, x))
+#define AT_REFERENCE2(AT_LIBM, F) AT_LIBM(F, F64, double, double, reference2(AT_FN_##F, x, y))
 #define AT_BOTH_REFERENCE1(AT_LIBM, F)                           \
   AT_LIBM(F, F32, float, float, (float)reference1(AT_FN_##F, x)) \
   AT_REFERENCE1(AT_LIBM, F)
-#define AT_BOTH_REFERENCE2(AT_LIBM, F)                              \
-  AT_LIBM(F, F32, float, float, (float)reference2(AT_FN_##F, x, y)) \
-  AT_LIBM(F, F64, double, double, reference2(AT_FN_##F, x, y))
 
 #define WIDE(v) ((pair64){v.re, v.im})
 #define AT_COMPLEX_LIST(AT_LIBM, D, P, R)                                                                       \

@@ -112,14 +112,6 @@ FLAT double log1p_64(double x) {
   return special ? y : x == 0.0 ? x : y + rest;
 }
 
-FLAT float sinh32(float x) {
-  const double e = expm1_64(__builtin_fabs((double)x)), y = 0.5 * (e + e / (e + 1.0));
-  return (float)__builtin_copysign(y, (double)x);
-}
-FLAT float cosh32(float x) {
-  const double e = exp_64((double)x);
-  return (float)(0.5 * (e + 1.0 / e));
-}
 /* The share of the normal distribution above a, 0 <= a <= 15, is exp(-a^2 / 2) t R(t) with t = 1 / (1 + a / 4); R, off by
  * 2^-42 of its value, in powers of t - 0.60546875. */
 FLAT double share_above_64(double a) {

@@ -90,16 +90,68 @@ FLAT float log1p_rest32(float f) {
   return MAC32(z * f, p, -0.5f * z);
 }
 
-/* ln(x): x = 2^k m, m from sqrt(1/2) to sqrt(2). */
-FLAT float log32(float x) {
+/* x = 2^e (1 + f), 1 + f from sqrt(1/2) to sqrt(2). */
+typedef struct split_log32 {
+  float e, f;
+} split_log32;
+FLAT split_log32 split_for_log32(float x) {
   const float up = x < 0x1p-126f ? x * 0x1p24f : x, less = x < 0x1p-126f ? 24.0f : 0.0f;
   const uint32_t bits = at_bits_of_f32(up), k = (bits - 0x3f3504f3u) & 0xff800000u;
-  const float m = at_f32_of_bits(bits - k), e = (float)((int32_t)k >> 23) - less, f = m - 1.0f;
-  float y = MAC32(e, 0x1.62e4p-1f, f + MAC32(e, 0x1.7f7d1cp-20f, log1p_rest32(f)));
+  return (split_log32){(float)((int32_t)k >> 23) - less, at_f32_of_bits(bits - k) - 1.0f};
+}
+/* y, or what a logarithm is of 0, of negative numbers, infinity and NaN. */
+FLAT float log_or_special32(float x, float y) {
   y = x == 0.0f ? -__builtin_inff() : y;
   y = x < 0.0f ? __builtin_nanf("") : y;
   y = x == __builtin_inff() ? x : y;
   return x != x ? x : y;
+}
+FLAT float log32(float x) {
+  const split_log32 s = split_for_log32(x);
+  return log_or_special32(x, MAC32(s.e, 0x1.62e4p-1f, s.f + MAC32(s.e, 0x1.7f7d1cp-20f, log1p_rest32(s.f))));
+}
+/* f times log2(e), which has two parts, and the rest. */
+FLAT float log2_32(float x) {
+  const split_log32 s = split_for_log32(x);
+  const float low = MAC32(s.f, 0x1.4ae0cp-26f, log1p_rest32(s.f) * 0x1.715476p+0f);
+  return log_or_special32(x, s.e + MAC32(s.f, 0x1.715476p+0f, low));
+}
+/* Likewise; e times the first part of log10(2) is exact. */
+FLAT float log10_32(float x) {
+  const split_log32 s = split_for_log32(x);
+  const float low = MAC32(s.f, -0x1.5b235ep-27f, log1p_rest32(s.f) * 0x1.bcb7b2p-2f),
+              part = MAC32(s.e, 0x1.3509f8p-18f, MAC32(s.f, 0x1.bcb7b2p-2f, low));
+  return log_or_special32(x, MAC32(s.e, 0x1.344p-2f, part));
+}
+/* ln(u) of u = 1 + x; what u lost is put back as its share of u's mantissa. Near 0 nothing is lost: f is x. */
+FLAT float log1p_32(float x) {
+  const float u = 1.0f + x, lost = __builtin_fabsf(x) > 1.0f ? 1.0f - (u - x) : x - (u - 1.0f);
+  const uint32_t bits = at_bits_of_f32(u), k = (bits - 0x3f3504f3u) & 0xff800000u;
+  const float e = (float)((int32_t)k >> 23), m = at_f32_of_bits(bits - k), f = k == 0 ? x : m - 1.0f;
+  const float part = k == 0 || x > 0x1p30f ? 0.0f : lost * at_f32_of_bits(0x3f800000u - k) * MAC32(f, f - 1.0f, 1.0f);
+  const float y = MAC32(e, 0x1.62e4p-1f, f + MAC32(e, 0x1.7f7d1cp-20f, part + log1p_rest32(f)));
+  return x == 0.0f ? x : log_or_special32(u, y);
+}
+
+/* With w = (exp(|x|) - 1) / 4: 2 (w + w / (4 w + 1)). */
+FLAT float sinh32(float x) {
+  float a = __builtin_fabsf(x);
+  a = a > 89.5f ? 89.5f : a;
+  const split_exp32 e = split_32(a, 0.0f);
+  const float power = power_of_2(e.n - 2), base = power - 0.25f, w = MAC32(power, e.small, base);
+  const float w_low = MAC32(power, e.small, base - w), d = MAC32(4.0f, w, 1.0f),
+              d_low = ((1.0f - d) + 4.0f * w) + 4.0f * w_low, q = w / d;
+  const float sum = w + q, low = ((w - sum) + q) + (w_low + (MAC32(-q, d, w) + (w_low - q * d_low)) / d);
+  const float y = 2.0f * (a > 20.0f ? w + w_low : sum + low), near = __builtin_fabsf(x) < 0x1p-12f ? x : y;
+  return x != x ? x : __builtin_copysignf(near, x);
+}
+/* With h = exp(|x|) / 4: 2 (h + 1 / (16 h)). */
+FLAT float cosh32(float x) {
+  float a = __builtin_fabsf(x);
+  a = a > 89.5f ? 89.5f : a;
+  const split_exp32 e = split_32(a, 0.0f);
+  const float power = power_of_2(e.n - 2), h = MAC32(power, e.small, power), low = MAC32(power, e.small, power - h);
+  return x != x ? x : 2.0f * (h + (0.0625f / h + low));
 }
 
 /* |x| < 0.9: x + x p(x^2), p off by 2^-37; beyond 1 - exp(-q(|x|)), q off by 2^-34 of the result. */
@@ -153,6 +205,23 @@ FLAT float tanh32(float x) {
 }
 FLAT float log32(float x) {
   return (float)log_64((double)x);
+}
+FLAT float log2_32(float x) {
+  return (float)(log_64((double)x) * LOG2_E);
+}
+FLAT float log10_32(float x) {
+  return (float)(log_64((double)x) * LOG10_E);
+}
+FLAT float log1p_32(float x) {
+  return (float)log1p_64((double)x);
+}
+FLAT float sinh32(float x) {
+  const double e = expm1_64(__builtin_fabs((double)x)), y = 0.5 * (e + e / (e + 1.0));
+  return (float)__builtin_copysign(y, (double)x);
+}
+FLAT float cosh32(float x) {
+  const double e = exp_64((double)x);
+  return (float)(0.5 * (e + 1.0 / e));
 }
 /* |x| < 1: x p(x^2), off by 2^-45; beyond by the share above sqrt(2) |x|. */
 FLAT float erf32(float x) {

@@ -33,39 +33,39 @@ FLAT float silu32(float x) {
   return x > 110.0f ? x : x == -__builtin_inff() ? __builtin_nanf("") : y;
 }
 
-/* max(x, 0) - |x| times the share of the normal distribution above a = |x|, which is exp(-a^2 / 2) t R(t) with
- * t = 1 / (1 + a / 4). R in powers of t - 0.609375, all times 2^-24. */
+/* max(x, 0) - a times the share of the normal distribution above a = |x|. That share is 2^(-a^2 / (2 ln 2)) times a function
+ * that a polynomial in t = 1 / (a + 4) gives. */
 FLAT float gelu32(float x) {
   float a = __builtin_fabsf(x);
   a = a > 14.4f ? 14.4f : a; /* beyond, the result is x or -0 */
-  const float d = MAC32(a, 0.25f, 1.0f), left = MAC32(a, 0.25f, 1.0f - d);
-  const float t = 1.0f / d, t_low = t * (MAC32(-d, t, 1.0f) - left * t), s = (t - 0x1.38p-1f) + t_low;
-  float r = -0x1.846eaep-31f;
-  r = MAC32(r, s, 0x1.fa6ec2p-31f);
-  r = MAC32(r, s, 0x1.0a8652p-29f);
-  r = MAC32(r, s, -0x1.09b5cap-29f);
-  r = MAC32(r, s, -0x1.6ebe6ap-28f);
-  r = MAC32(r, s, 0x1.82613ep-31f);
-  r = MAC32(r, s, 0x1.0ca092p-26f);
-  r = MAC32(r, s, 0x1.efdebp-26f);
-  r = MAC32(r, s, 0x1.0e1936p-25f);
-  const float last = MAC32(r, s, 0x1.9d0112p-26f), lost = MAC32(r, s, 0x1.9d0112p-26f - last);
-  const float r_high = MAC32(last, s, 0x1.d158f2p-27f),
-              r_low = MAC32(lost, s, MAC32(last, s, 0x1.d158f2p-27f - r_high));
-  const float h = a * a, l = MAC32(a, a, -h);
-  /* exp(-a^2 / 2) is 2^n (1 + f + e f^2), where f carries what squaring lost; n + 151 is in the low bits of `shifted`. */
-  const float shifted = MAC32(h, -0x1.715476p-1f, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);
-  const float f = MAC32(n, -0x1.62e4p-1f, -0.5f * h) + MAC32(n, -0x1.7f7d1cp-20f, -0.5f * l);
-  float e = 0x1.6ab8cep-10f;
-  e = MAC32(e, f, 0x1.126dbep-7f);
-  e = MAC32(e, f, 0x1.55589ep-5f);
-  e = MAC32(e, f, 0x1.55540ap-3f);
-  e = MAC32(e, f, 0x1.fffffap-2f);
-  const float p = t * r_high, p_low = MAC32(t, r_high, -p) + MAC32(t, r_low, t_low * r_high);
-  const float rest = MAC32(p, f, MAC32(p, e * f * f, MAC32(p_low, f, p_low)));
-  const float q = p + rest, q_low = (p - q) + rest, w = MAC32(a, q, a * q_low);
-  const float y = MAC32(-w, at_f32_of_bits(at_bits_of_f32(shifted) << 23), x > 0.0f ? x : x * 0.0f);
-  return __builtin_fabsf(x) < 0x1p-60f ? 0.5f * x : y;
+  /* Without its last two bits 1 - 4 t is exact; t (1 + off) is 1 / (a + 4). */
+  const float t = at_f32_of_bits(at_bits_of_f32(1.0f / (a + 4.0f)) & ~UINT32_C(3));
+  const float off = MAC32(-a, t, MAC32(t, -4.0f, 1.0f)), s = MAC32(t, off, t - 0x1.07cp-3f);
+  float r = 0x1.16e1dep-10f; /* all times 2^-24 */
+  r = MAC32(r, s, 0x1.be388ap-13f);
+  r = MAC32(r, s, -0x1.8e7ce2p-13f);
+  r = MAC32(r, s, -0x1.f76e6ap-15f);
+  r = MAC32(r, s, 0x1.c16d24p-17f);
+  r = MAC32(r, s, 0x1.f7bf02p-17f);
+  r = MAC32(r, s, 0x1.8d1e54p-18f);
+  r = MAC32(r, s, 0x1.9e1de0p-20f);
+  r = MAC32(r, s, 0x1.4382acp-22f);
+  const float r_high = MAC32(r, s, 0x1.8c500cp-25f), r_low = MAC32(r, s, 0x1.8c500cp-25f - r_high);
+  const float p = t * r_high, p_low = MAC32(t, r_low, MAC32(p, off, MAC32(t, r_high, -p)));
+  /* a (b + b_low) is a^2 / 2 times the f32 next to 1 / ln 2; what that is off by is in the polynomial above. It is
+   * f - n; n + 151 is in the low bits of `shifted`, and 1 + e is 2^f. */
+  const float b = a * 0x1.715476p-1f, b_low = MAC32(a, 0x1.715476p-1f, -b);
+  const float shifted = MAC32(-a, b, 0x1.8p23f + 151.0f), n = shifted - (0x1.8p23f + 151.0f);
+  const float f = MAC32(-a, b_low, MAC32(-a, b, -n));
+  float e = 0x1.439486p-13f;
+  e = MAC32(e, f, 0x1.5ef17ap-10f);
+  e = MAC32(e, f, 0x1.3b2ae6p-7f);
+  e = MAC32(e, f, 0x1.c6afa2p-5f);
+  e = MAC32(e, f, 0x1.ebfbep-3f);
+  e = MAC32(e, f, 0x1.62e43p-1f) * f;
+  /* The share is 2^(n + 24) (p + rest); the last step alone rounds where the result is below the normal numbers. */
+  const float rest = MAC32(p, e, MAC32(p_low, e, p_low)), scaled = a * at_f32_of_bits(at_bits_of_f32(shifted) << 23);
+  return (x > 0.0f ? x : x * 0.0f) - MAC32(scaled, p, scaled * rest);
 }
 
 /* x / (1 + exp(-u)), u = x (k + j x^2) in two parts, k = 2 sqrt(2 / pi), j = 0.044715 k. k's first part has 21 bits, so

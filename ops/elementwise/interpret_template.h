@@ -11,6 +11,7 @@
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
 #include "ops/elementwise/interpret_neural32.h"
+#include "ops/elementwise/interpret_wide.h"
 #include "src/dtype.h"
 
 /* Element i depends on element i alone, whatever memory is shared. */
@@ -83,7 +84,7 @@ typedef struct pair64 {
 AT_EACH_SIZE(AT_SELECT)
 
 /* Arguments far out, which are rare, go to the C library, with all of their chunk. */
-#define AT_CIRCLE(F, turn, library)                                                                          \
+#define AT_CIRCLE(F, near, library)                                                                          \
   static void F##_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {                 \
     enum { CHUNK = 128 };                                                                                    \
     float *o = out;                                                                                          \
@@ -95,15 +96,38 @@ AT_EACH_SIZE(AT_SELECT)
       for (size_t i = 0; i < count; i++) far |= !(__builtin_fabsf(xp[i]) <= NEAR_CIRCLE);                    \
       n -= count;                                                                                            \
       if (far) {                                                                                             \
-        for (size_t i = 0; i < count; i++)                                                                   \
-          o[i] = __builtin_fabsf(xp[i]) <= NEAR_CIRCLE ? circle32(xp[i], turn) : (float)library((double)xp[i]); \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+          const float x = xp[i];                                                                             \
+          o[i] = __builtin_fabsf(x) <= NEAR_CIRCLE ? (near) : (float)library((double)x);                     \
+        }                                                                                                    \
         continue;                                                                                            \
       }                                                                                                      \
-      AT_LONG_LOOP(o, xp, count, circle32(x, turn))                                                          \
+      AT_LONG_LOOP(o, xp, count, near)                                                                       \
     }                                                                                                        \
   }
-AT_CIRCLE(SIN, 0, sin)
-AT_CIRCLE(COS, 1, cos)
+AT_CIRCLE(SIN, circle32(x, 0), sin)
+AT_CIRCLE(COS, circle32(x, 1), cos)
+AT_CIRCLE(TAN, tan32(x), tan)
+
+/* Likewise: 0, negative numbers, infinities and NaN. */
+static void POWER_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {
+  enum { CHUNK = 128 };
+  float *o = out;
+  const float *xp = xs, *yp = ys;
+  (void)zs;
+  for (; n > 0; xp += CHUNK, yp += CHUNK, o += CHUNK) {
+    const size_t count = n < CHUNK ? n : CHUNK;
+    int special = 0;
+    for (size_t i = 0; i < count; i++)
+      special |= !((xp[i] > 0.0f) & (xp[i] < __builtin_inff()) & (__builtin_fabsf(yp[i]) < __builtin_inff()));
+    n -= count;
+    if (special) {
+      for (size_t i = 0; i < count; i++) o[i] = (float)pow((double)xp[i], (double)yp[i]);
+      continue;
+    }
+    AT_EACH for (size_t i = 0; i < count; i++) o[i] = power32(xp[i], yp[i]);
+  }
+}
 
 static at_kernel find_function(at_function function, attune_dtype dtype) {
   static const at_kernel table[AT_FN_COUNT][AT_DTYPE_LAST + 1] = {
@@ -115,6 +139,8 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
 #undef AT_KERNEL
       [AT_FN_SIN][ATTUNE_F32] = SIN_F32,
       [AT_FN_COS][ATTUNE_F32] = COS_F32,
+      [AT_FN_TAN][ATTUNE_F32] = TAN_F32,
+      [AT_FN_POWER][ATTUNE_F32] = POWER_F32,
   };
   static const at_kernel select[] = {[1] = SELECT_BOOL, [2] = SELECT_I16, [4] = SELECT_F32, [8] = SELECT_F64, [16] = SELECT_C128};
   if (function == AT_FN_SELECT) return select[attune_dtype_size(dtype)];

@@ -8,7 +8,7 @@
 
 typedef struct kernel_plan {
   at_jit_kernel *kernel;
-  at_jit_config config, second; /* a grid of 0: there is no second */
+  at_jit_config config, before, after; /* a grid of 0: there is none before or after */
   at_gemm_arguments arguments;
   bool swapped;
 } kernel_plan;
@@ -62,12 +62,13 @@ static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kern
   free(text);
   if (status != ATTUNE_OK) return status;
   s->config = recipe.config;
-  s->second = recipe.second;
+  s->before = recipe.before, s->after = recipe.after;
   plan->workspace_bytes = recipe.workspace_bytes;
   s->arguments = recipe.arguments;
   s->swapped = recipe.swapped;
   status = at_jit_check(s->kernel, &s->config);
-  if (status == ATTUNE_OK && s->second.grid[0]) status = at_jit_check(s->kernel, &s->second);
+  if (status == ATTUNE_OK && s->before.grid[0]) status = at_jit_check(s->kernel, &s->before);
+  if (status == ATTUNE_OK && s->after.grid[0]) status = at_jit_check(s->kernel, &s->after);
   if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
   if (status != ATTUNE_OK) return status;
   status = settle_grid(s, &recipe, &machine, plan->device);
@@ -126,11 +127,18 @@ attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *
   return status;
 }
 
+static attune_status launch_phase(const kernel_plan *s, const at_jit_config *config, at_gemm_arguments *arguments,
+                                  int phase, attune_stream *stream) {
+  if (config->grid[0] == 0) return ATTUNE_OK;
+  arguments->phase = phase;
+  return at_jit_launch(s->kernel, config, arguments, stream);
+}
+
 static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, attune_stream *stream) {
-  attune_status status = at_jit_launch(s->kernel, &s->config, arguments, stream);
-  if (status != ATTUNE_OK || s->second.grid[0] == 0) return status;
-  arguments->phase = 1;
-  return at_jit_launch(s->kernel, &s->second, arguments, stream);
+  attune_status status = launch_phase(s, &s->before, arguments, 2, stream);
+  if (status == ATTUNE_OK) status = launch_phase(s, &s->config, arguments, 0, stream);
+  if (status == ATTUNE_OK) status = launch_phase(s, &s->after, arguments, 1, stream);
+  return status;
 }
 
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream) {

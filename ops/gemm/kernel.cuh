@@ -136,11 +136,28 @@ AT_INLINE void at_put(const at_arguments &a, int m, int n, at_i64 matrix, at_sum
 /* ---- memory ---- */
 
 #ifndef AT_ON_HOST
-/* First of all: the kernel may have been started before the one in front of it was done, and lets the next one start. */
-AT_INLINE void at_begin() {
+/* The kernel may have been started before the one in front of it was done, and lets the next one start. */
+AT_INLINE void at_let_next() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/* What came before is done. */
+AT_INLINE void at_wait_for_last() {
+#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+AT_INLINE void at_begin() {
+  at_let_next();
+  at_wait_for_last();
+}
+
+/* BYTES from p on, both multiples of 16, towards the L2 cache. That is where all writes go, so it may be asked for before
+ * what came before is done. */
+AT_INLINE void at_early(const char *p, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
 #endif
 }
 

@@ -43,8 +43,8 @@ typedef struct at_gemm_recipe {
   bool stays;                  /* a smaller grid may step over the work: as many blocks as the device holds */
   bool swapped;                /* A and B have changed places */
   at_gemm_arguments arguments; /* without pointers and scalars */
-  size_t workspace_bytes;      /* of sums */
-  at_jit_config second;        /* with a grid: the kernel is launched once more, so, with phase = 1 */
+  size_t workspace_bytes;      /* of padded operands and of sums */
+  at_jit_config before, after; /* with a grid: the kernel is launched before, so, with phase 2; after it with phase 1 */
 } at_gemm_recipe;
 
 typedef struct at_gemm_kernels {

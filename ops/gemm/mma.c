@@ -6,13 +6,15 @@
 
 #include "gemm_mma_cuh.h"
 
-enum { MOST_CHOICES = 64, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 64 };
+enum { MOST_CHOICES = 64, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 64, MOST_EARLY = 256 };
 
 static const double HOPELESS = 1.5; /* times the best guess: not tried */
 
 /* A configuration, read. */
 typedef struct choice {
   int tm, tn, step, warps_m, warps_n, warps_k, stages, split, parts;
+  int early;   /* steps whose bytes a block asks for before what came before is done */
+  bool pads;   /* what permits no copies of 4 bytes is first copied to the workspace */
   double cost; /* microseconds, by the model */
 } choice;
 
@@ -99,6 +101,14 @@ static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
          parts_of(s.m, 32) * parts_of(s.n, 8) <= INT32_MAX / 64 && !is_hopeless(&s, machine);
 }
 
+static int grain_x(const shape *s, const choice *c) {
+  return c->pads && s->grain_x < 4 ? 16 : s->grain_x;
+}
+
+static int grain_y(const shape *s, const choice *c) {
+  return c->pads && s->grain_y < 4 ? 16 : s->grain_y;
+}
+
 static int warps_of(const choice *c) {
   return c->warps_m * c->warps_n * c->warps_k;
 }
@@ -119,7 +129,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 
 static int registers_of(const shape *s, const choice *c) {
   const int m = c->tm / c->warps_m / 16, n = c->tn / c->warps_n / 8, threads = 32 * warps_of(c);
-  const int loads = (s->grain_x < 4 ? c->tm : 0) + (s->grain_y < 4 ? c->tn : 0);
+  const int loads = (grain_x(s, c) < 4 ? c->tm : 0) + (grain_y(s, c) < 4 ? c->tn : 0);
   return (s->in == 4 ? 64 : 48) + (4 * m * n + 2 * (4 * m + 2 * n)) * (s->in == 8 ? 2 : 1) +
          loads * c->step * s->in / 16 / threads * 9;
 }
@@ -128,13 +138,31 @@ static int64_t tiles_of(const shape *s, const choice *c) {
   return parts_of(s->m, c->tm) * parts_of(s->n, c->tn);
 }
 
+/* As at_up of mma.cuh. */
+static size_t up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/* What padded operands take. */
+static size_t padding_of(const shape *s, const choice *c) {
+  const size_t k = (size_t)s->k, m = (size_t)s->m, n = (size_t)s->n, in = (size_t)s->in, batch = (size_t)s->batch;
+  size_t bytes = 0;
+  if (c->pads && s->grain_x < 4) bytes += up(batch * (s->x_k ? m : k) * up((s->x_k ? k : m) * in, 16), 256);
+  if (c->pads && s->grain_y < 4) bytes += up(batch * (s->y_k ? n : k) * up((s->y_k ? k : n) * in, 16), 256);
+  return bytes;
+}
+
+static size_t sums_in_workspace(const shape *s, const choice *c) {
+  return c->parts == 1 ? 0 : (size_t)(tiles_of(s, c) * s->batch * c->parts * c->tm * c->tn * s->sum);
+}
+
 static size_t workspace_of(const shape *s, const choice *c) {
-  return c->parts == 1 ? 0 : (size_t)(tiles_of(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn) * (size_t)s->sum;
+  return padding_of(s, c) + sums_in_workspace(s, c);
 }
 
 /* Whether one at least of X and Y is copied past the registers. */
-static bool is_copied(const shape *s) {
-  return s->grain_x >= 4 || s->grain_y >= 4;
+static bool is_copied(const shape *s, const choice *c) {
+  return grain_x(s, c) >= 4 || grain_y(s, c) >= 4;
 }
 
 /* Steps along k of a block, at most. */
@@ -148,8 +176,8 @@ static bool is_whole(const shape *s, const choice *c) {
 
 /* Copies that a line of a tile takes: no more than there are threads. */
 static int units_of(const shape *s, const choice *c) {
-  const int x = (s->x_k ? c->step : c->tm) * s->in / (s->grain_x < 4 ? 16 : s->grain_x),
-            y = (s->y_k ? c->step : c->tn) * s->in / (s->grain_y < 4 ? 16 : s->grain_y);
+  const int x = (s->x_k ? c->step : c->tm) * s->in / (grain_x(s, c) < 4 ? 16 : grain_x(s, c)),
+            y = (s->y_k ? c->step : c->tn) * s->in / (grain_y(s, c) < 4 ? 16 : grain_y(s, c));
   return x > y ? x : y;
 }
 
@@ -158,6 +186,7 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
     return false;
   if (c->step * s->in < 64 || c->step * s->in > 256) return false;
   if (c->tm > 256 || c->tn > 128 || c->step > 128 || c->stages > 16) return false;
+  if (c->pads && s->grain_x >= 4 && s->grain_y >= 4) return false;
   if (c->stages < 2 && !is_whole(s, c)) return false;
   const int warps = warps_of(c), registers = registers_of(s, c);
   if (warps < 4 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers > 240 ||
@@ -184,13 +213,13 @@ static int resident_of(const shape *s, const choice *c, const at_gemm_machine *m
 static double step_cycles(const shape *s, const choice *c) {
   const double products = (double)c->tm * c->tn * c->step / products_of(s);
   const double picked = (double)(c->tm * c->warps_n + c->tn * c->warps_m) * c->step * s->in / 128.0;
-  const double copied = ((s->grain_x < 4    ? 3.0
-                          : s->grain_x < 16 ? 2.0
-                                            : 1.0) *
+  const double copied = ((grain_x(s, c) < 4    ? 3.0
+                          : grain_x(s, c) < 16 ? 2.0
+                                               : 1.0) *
                              c->tm +
-                         (s->grain_y < 4    ? 3.0
-                          : s->grain_y < 16 ? 2.0
-                                            : 1.0) *
+                         (grain_y(s, c) < 4    ? 3.0
+                          : grain_y(s, c) < 16 ? 2.0
+                                               : 1.0) *
                              c->tn) *
                         c->step * s->in / 128.0;
   const double shared = picked + copied;
@@ -207,23 +236,26 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double busy = whole < resident ? whole : resident, rounds = (double)(int64_t)(whole / busy + 0.999);
   const double used = blocks < processors ? blocks / processors : 1.0;
   const double pair = busy * warps < 8 ? 8.0 / (busy * warps) : 1.0; /* too few warps to hide what they wait for */
-  const double late = s->grain_x < 4 || s->grain_y < 4 ? 1100.0 / busy : 0.0; /* cycles till loads come */
+  const double late = grain_x(s, c) < 4 || grain_y(s, c) < 4 ? 1100.0 / busy : 0.0; /* cycles till loads come */
   const double compute = whole * mine * above(step_cycles(s, c), late) * CYCLE * (0.6 + 0.4 * pair);
   const double moved = blocks * mine * stage_bytes(s, c); /* by L2 */
   const double flight = used * busy *
-                        (!is_copied(s)    ? 1
+                        (!is_copied(s, c) ? 1
                          : is_whole(s, c) ? (int)mine
                                           : c->stages - 1) *
-                        stage_bytes(s, c) / 40960.0;
+                        stage_bytes(s, c) / 65536.0;
   const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
   const double uneven = whole * processors / blocks;
-  const double memory = memory_of(s) / rate * (0.5 + 0.5 * uneven),
+  /* Short lines far apart are slow to come. */
+  const double apart = s->x_k ? 1.0 + 15.0 / (c->step * s->in) : s->m <= c->tm ? 1.0 : 1.0 + 70.0 / (c->tm * s->in);
+  const double memory = memory_of(s) * apart / rate * (0.5 + 0.5 * uneven),
                level2 = moved / (5.3e6 * processors / 132.0) / above(used, 0.0) * (flight < 1.0 ? 1.0 / flight : 1.0);
   double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
   const double each = 0.9 + copied + (c->split > 1 ? 0.6 : 0.0);
-  const double last = c->parts > 1 ? 1.4 + (double)workspace_of(s, c) / 1e6 : 0.0;
-  return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + last;
+  const double last = c->parts > 1 ? 1.4 + (double)sums_in_workspace(s, c) / 1e6 : 0.0;
+  const double before = c->pads ? 2.4 + (double)padding_of(s, c) / 1.5e6 : 0.0;
+  return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + before + last;
 }
 
 static bool format(at_configuration *out, const choice *c) {
@@ -235,7 +267,8 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "step", c->step) &&
          at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
          at_configuration_put(out, "stages", c->stages) && at_configuration_put(out, "splitk", c->split) &&
-         at_configuration_put(out, "parts", c->parts);
+         at_configuration_put(out, "parts", c->parts) && at_configuration_put(out, "pads", c->pads) &&
+         at_configuration_put(out, "early", c->early);
 }
 
 static bool power_of_two(int x) {
@@ -244,12 +277,17 @@ static bool power_of_two(int x) {
 
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
+  int64_t pads = 0, early = 0;
   *c = (choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
       !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
       !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "stages", 16, &c->stages) ||
-      !at_gemm_number(text, "splitk", 8, &c->split) || !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
+      !at_gemm_number(text, "splitk", 8, &c->split) || !at_configuration_get(text, "pads", &pads) ||
+      !at_configuration_get(text, "early", &early) || early < 0 || early > MOST_EARLY ||
+      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
     return false;
+  c->pads = pads == 1;
+  c->early = (int)early;
   if (c->tm > 256 || c->tn > 128 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
   return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && c->step >= 8 &&
          power_of_two(c->warps_m) && power_of_two(c->warps_n) && power_of_two(c->warps_k) && format(&again, c) &&
@@ -268,38 +306,58 @@ static int insert(choice *list, int count, int most, const choice *c) {
 }
 
 /* Tiles with warps over them and along k. */
-static const uint8_t tiles[][5] = {{32, 8, 2, 1, 2},   {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},
-                                   {32, 16, 2, 1, 2},  {64, 16, 4, 1, 1},  {64, 16, 4, 1, 2},  {128, 16, 4, 1, 1},
-                                   {32, 32, 2, 2, 1},  {32, 32, 2, 1, 2},  {64, 32, 4, 1, 1},  {64, 32, 2, 2, 1},
-                                   {64, 32, 2, 2, 2},  {128, 32, 4, 1, 1}, {64, 64, 2, 2, 1},  {64, 64, 2, 2, 2},
-                                   {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
-                                   {128, 128, 4, 2, 1}};
+static const uint16_t tiles[][5] = {
+    {32, 8, 2, 1, 2},    {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},  {32, 16, 2, 1, 2},
+    {64, 16, 4, 1, 1},   {64, 16, 4, 1, 2},  {128, 16, 4, 1, 1}, {32, 32, 2, 2, 1},  {32, 32, 2, 1, 2},
+    {64, 32, 4, 1, 1},   {64, 32, 2, 2, 1},  {64, 32, 2, 2, 2},  {128, 32, 4, 1, 1}, {64, 64, 2, 2, 1},
+    {64, 64, 2, 2, 2},   {128, 64, 2, 2, 1}, {128, 64, 4, 1, 1}, {128, 64, 4, 2, 1}, {128, 128, 2, 2, 1},
+    {128, 128, 4, 2, 1}, {256, 8, 8, 1, 1},  {256, 16, 8, 1, 1}, {256, 32, 8, 1, 1}, {256, 64, 8, 1, 1}};
+
+static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+  if (c.stages > 2 && !is_copied(s, &c)) return count;
+  if (!fits(s, &c, machine)) return count;
+  c.cost = cost_of(s, &c, machine);
+  return insert(list, count, most, &c);
+}
 
 /* The configurations of a tile; those of `most` or all of the best are kept. */
-static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint8_t *tile, choice *list, int count,
+static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint16_t *tile, choice *list, int count,
                         int most) {
   static const int bytes[] = {64, 128, 256}, stages[] = {1, 2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
   for (size_t d = 0; d < AT_COUNT(bytes); d++)
     for (size_t g = 0; g < AT_COUNT(stages); g++)
       for (size_t h = 0; h < AT_COUNT(shares); h++)
         for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
-          choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0.0};
+          const bool pads = s->grain_x < 4 || s->grain_y < 4;
+          choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0,
+                      pads,    0.0};
           if (parts > 1 && c.split < (machine->capability < 90 ? 1 : 8)) continue;
-          if (c.stages > steps_of(s, &c) || (c.stages > 2 && !is_copied(s))) continue;
-          if (!fits(s, &c, machine)) continue;
-          c.cost = cost_of(s, &c, machine);
-          count = insert(list, count, most, &c);
+          if (c.stages > steps_of(s, &c)) continue;
+          count = consider(s, machine, c, list, count, most);
+          c.pads = false;
+          if (pads) count = consider(s, machine, c, list, count, most);
         }
   return count;
 }
 
+/* Twice what is copied ahead, or that many times, where a device starts a kernel before the last one is done. */
+static int early_of(const shape *s, const choice *c, const at_gemm_machine *machine, int times) {
+  const bool aligned = grain_x(s, c) == 16 || grain_y(s, c) == 16;
+  const int64_t steps = steps_of(s, c);
+  if (machine->capability < 90 || !aligned || c->pads) return 0;
+  const int64_t asked = steps < (int64_t)times * c->stages ? steps : (int64_t)times * c->stages;
+  return asked < MOST_EARLY ? (int)asked : MOST_EARLY;
+}
+
 static bool is_alike(const choice *a, const choice *b) {
-  return a->tm == b->tm && a->tn == b->tn && a->step == b->step && a->split == b->split && a->parts == b->parts;
+  return a->tm == b->tm && a->tn == b->tn && a->step == b->step && a->split == b->split && a->parts == b->parts &&
+         a->pads == b->pads;
 }
 
 /* A search tries few, of which no more than two differ only in warps and stages. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = shape_of(g);
+  static const int times[] = {0, 4, 16};
   choice list[MOST_CHOICES];
   int count = 0, given = 0;
   for (size_t t = 0; t < AT_COUNT(tiles); t++) {
@@ -310,7 +368,13 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     int alike = 0;
     for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 1 || list[i].cost > HOPELESS * list[0].cost)) continue;
-    if (format(&out[given], &list[i])) given++;
+    for (size_t e = 0; e < AT_COUNT(times) && given < max; e++) {
+      if (!wide && e != (alike == 0 ? 1 : 2)) continue;
+      const int before = list[i].early;
+      list[i].early = early_of(&s, &list[i], machine, times[e]);
+      if (e > 0 && wide && list[i].early == before) break;
+      if (format(&out[given], &list[i])) given++;
+    }
   }
   return given;
 }
@@ -338,14 +402,17 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
                                 {"PARTS", c->parts},
                                 {"X_K", s->x_k},
                                 {"Y_K", s->y_k},
-                                {"BYTES_X", s->grain_x},
-                                {"BYTES_Y", s->grain_y},
+                                {"BYTES_X", grain_x(s, c)},
+                                {"BYTES_Y", grain_y(s, c)},
+                                {"PAD_X", c->pads && s->grain_x < 4},
+                                {"PAD_Y", c->pads && s->grain_y < 4},
                                 {"BYTES_D", s->grain_d},
                                 {"TURNED", s->swapped},
                                 {"READS_C", g->c != AT_C_NONE},
                                 {"RAGGED_M", s->m % c->tm != 0},
                                 {"RAGGED_N", s->n % c->tn != 0},
                                 {"RAGGED_K", s->k % c->step != 0},
+                                {"EARLY", c->early},
                                 {"WHOLE", is_whole(s, c)}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
@@ -366,8 +433,14 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
                                 .dependent = true};
   if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
   out->workspace_bytes = workspace_of(&s, &c);
+  if (c.pads) {
+    const int64_t lines = (s.grain_x < 4 ? (s.x_k ? s.m : s.k) : 0) + (s.grain_y < 4 ? (s.y_k ? s.n : s.k) : 0),
+                  wanted = parts_of(lines * s.batch, threads / 32);
+    out->before =
+        (at_jit_config){.grid = {(unsigned)(wanted < 4096 ? wanted : 4096)}, .block = {threads}, .dependent = true};
+  }
   if (c.parts > 1)
-    out->second = (at_jit_config){
+    out->after = (at_jit_config){
         .grid = {blocks * ((units + threads - 1) / threads), (unsigned)s.batch}, .block = {threads}, .dependent = true};
   return true;
 }

@@ -21,12 +21,15 @@
 #define Y_K 1
 #define BYTES_X 16 /* that a copy may have; 2: it goes through registers, one step ahead */
 #define BYTES_Y 16
+#define PAD_X 0 /* X is first copied to the workspace, lines at multiples of 16 bytes: phase 2 */
+#define PAD_Y 0
 #define BYTES_D 16 /* of C too */
 #define TURNED 0   /* D lies along n */
 #define READS_C 0
 #define RAGGED_M 0 /* m is no multiple of TM */
 #define RAGGED_N 0
 #define RAGGED_K 0
+#define EARLY 0 /* steps whose bytes are asked for before what comes first is done */
 #define WHOLE 0 /* a block has no more steps than stages */
 #endif
 
@@ -37,6 +40,47 @@
 #define WM (TM / WARPS_M) /* of a warp */
 #define WN (TN / WARPS_N)
 #define ORDERED (WHOLE ? STAGES : STAGES - 1) /* steps on their way */
+
+#ifndef BLOCKS
+#define BLOCKS 1
+#endif
+#define SHIFTS (BYTES_X < 4 || BYTES_Y < 4 || PAD_X || PAD_Y)
+
+#if SHIFTS
+
+/* ---- 16 bytes at an address that is only an element's ---- */
+
+/* 16 bytes of a matrix at a multiple of 16; those outside it are not read. */
+AT_INLINE uint4 at_word(const char *p, const char *begin, const char *end) {
+  if (p >= begin && p + 16 <= end) return *(const uint4 *)p;
+  union {
+    uint4 whole;
+    at_u16 x[8];
+  } u;
+  u.whole = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+  for (int i = 0; i < 8; i++)
+    if (p + 2 * i >= begin && p + 2 * i < end) u.x[i] = *(const at_u16 *)(p + 2 * i);
+  return u.whole;
+}
+
+AT_INLINE at_u32 at_first(at_u32 x, int count) {
+  return count >= 4 ? x : count >= 2 ? x & 0xffffu : 0u;
+}
+
+/* 16 bytes from byte `off` of two words on; zeros from byte `count` on. */
+AT_INLINE uint4 at_shifted(uint4 low, uint4 high, int off, int count) {
+  const bool two = off & 8, one = off & 4;
+  const at_u32 a = two ? low.z : low.x, b = two ? low.w : low.y, c = two ? high.x : low.z, d = two ? high.y : low.w,
+               e = two ? high.z : high.x, f = two ? high.w : high.y;
+  const at_u32 v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e,
+               bits = off & 2 ? 16u : 0u;
+  return make_uint4(at_first(__funnelshift_r(v, w, bits), count), at_first(__funnelshift_r(w, x, bits), count - 4),
+                    at_first(__funnelshift_r(x, y, bits), count - 8),
+                    at_first(__funnelshift_r(y, z, bits), count - 12));
+}
+
+#endif
 
 /* ---- tiles in shared memory ---- */
 
@@ -113,47 +157,22 @@ template <int ROWS, bool ALONG_K, int BYTES, bool RAGGED_ROWS> struct at_tile {
   }
 
 #if BYTES_X < 4 || BYTES_Y < 4
-  /* 16 bytes of the matrix at a multiple of 16; those outside it are not read. */
-  __device__ __forceinline__ uint4 word(const char *p) const {
-    if (p >= begin && p + 16 <= end) return *(const uint4 *)p;
-    union {
-      uint4 whole;
-      at_u16 x[8];
-    } u;
-    u.whole = make_uint4(0, 0, 0, 0);
-#pragma unroll 1
-    for (int i = 0; i < 8; i++)
-      if (p + 2 * i >= begin && p + 2 * i < end) u.x[i] = *(const at_u16 *)(p + 2 * i);
-    return u.whole;
-  }
-
   __device__ __forceinline__ void fetch(int i, const char *p, int count) {
     const int off = (int)((at_i64)p & 15);
     low[i] = high[i] = make_uint4(0, 0, 0, 0);
-    if (count > 0) low[i] = word(p - off);
-    if (off + count > 16) high[i] = word(p - off + 16);
+    if (count > 0) low[i] = at_word(p - off, begin, end);
+    if (off + count > 16) high[i] = at_word(p - off + 16, begin, end);
     skip[i] = (at_u32)(off + 16 * count);
-  }
-
-  static __device__ __forceinline__ at_u32 part(at_u32 x, int count) {
-    return count >= 4 ? x : count >= 2 ? x & 0xffffu : 0u;
   }
 
   /* What `order` loaded, in its place in `stage`. */
   __device__ __forceinline__ void settle(char *stage) {
 #pragma unroll
     for (int i = 0; i < TIMES; i++) {
-      const int l = line + i * EACH, off = (int)skip[i] & 15, count = (int)skip[i] / 16;
+      const int l = line + i * EACH;
       if (LINES % EACH != 0 && l >= LINES) continue;
-      const bool two = off & 8, one = off & 4;
-      const at_u32 a = two ? low[i].z : low[i].x, b = two ? low[i].w : low[i].y, c = two ? high[i].x : low[i].z,
-                   d = two ? high[i].y : low[i].w, e = two ? high[i].z : high[i].x, f = two ? high[i].w : high[i].y;
-      const at_u32 v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e,
-                   bits = off & 2 ? 16u : 0u;
-      const uint4 out =
-          make_uint4(part(__funnelshift_r(v, w, bits), count), part(__funnelshift_r(w, x, bits), count - 4),
-                     part(__funnelshift_r(x, y, bits), count - 8), part(__funnelshift_r(y, z, bits), count - 12));
-      *(uint4 *)(stage + at_place<PIECES, ALONG_K>(l, at / 16)) = out;
+      *(uint4 *)(stage + at_place<PIECES, ALONG_K>(l, at / 16)) =
+          at_shifted(low[i], high[i], (int)skip[i] & 15, (int)skip[i] / 16);
     }
   }
 #endif
@@ -426,6 +445,62 @@ AT_INLINE void at_tile_of(int tile, int tiles_m, int tiles_n, int &tile_m, int &
   tile_n = within / size;
 }
 
+/* ---- the workspace: X and Y where they are padded, then sums ---- */
+
+#define LENGTH_X ((at_i64)(X_K ? a.k : a.m) * SIZE) /* bytes of a line */
+#define LENGTH_Y ((at_i64)(Y_K ? a.k : a.n) * SIZE)
+#define LINES_X ((at_i64)(X_K ? a.m : a.k))
+#define LINES_Y ((at_i64)(Y_K ? a.n : a.k))
+
+AT_INLINE at_i64 at_up(at_i64 bytes, at_i64 unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+AT_INLINE char *at_padded_y(const at_arguments &a) {
+  return a.sums + (PAD_X ? at_up(a.batch * LINES_X * at_up(LENGTH_X, 16), 256) : 0);
+}
+
+AT_INLINE at_sum *at_partial_sums(const at_arguments &a) {
+  return (at_sum *)(at_padded_y(a) + (PAD_Y ? at_up(a.batch * LINES_Y * at_up(LENGTH_Y, 16), 256) : 0));
+}
+
+#if PAD_X || PAD_Y
+/* A warp copies a line after the other, `first` being its first of all matrices' one after the other. */
+AT_INLINE void at_pad_lines(char *to, const char *from, at_i64 ld, at_i64 stride, at_i64 lines, at_i64 length,
+                            int batch, at_i64 first, at_i64 step) {
+  constexpr int MANY = 4;
+  const at_i64 pitch = at_up(length, 16);
+  for (at_i64 l = first; l < lines * batch; l += step) {
+    const char *begin = from + l / lines * stride, *end = begin + (lines - 1) * ld + length,
+               *source = begin + l % lines * ld;
+    for (at_i64 at = (at_i64)threadIdx.x % 32 * 16; at < length; at += 32 * 16 * MANY) {
+      uint4 low[MANY], high[MANY];
+      const int off = (int)((at_i64)source & 15);
+#pragma unroll
+      for (int i = 0; i < MANY; i++) {
+        const at_i64 there = at + i * 512, left = length - there;
+        low[i] = high[i] = make_uint4(0, 0, 0, 0);
+        if (left > 0) low[i] = at_word(source + there - off, begin, end);
+        if (left > 16 - off) high[i] = at_word(source + there - off + 16, begin, end);
+      }
+#pragma unroll
+      for (int i = 0; i < MANY; i++)
+        if (at + i * 512 < length) *(uint4 *)(to + l * pitch + at + i * 512) = at_shifted(low[i], high[i], off, 16);
+    }
+  }
+}
+
+AT_INLINE void at_pad(const at_arguments &a) {
+  const at_i64 step = (at_i64)gridDim.x * (THREADS / 32), warp = (at_i64)blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+  const at_i64 lines = PAD_X ? LINES_X * a.batch : 0;
+  if (PAD_X) at_pad_lines(a.sums, a.a, a.lda, a.stride_a, LINES_X, LENGTH_X, a.batch, warp, step);
+  /* Y's lines come after X's */
+  if (PAD_Y)
+    at_pad_lines(at_padded_y(a), a.b, a.ldb, a.stride_b, LINES_Y, LENGTH_Y, a.batch,
+                 warp >= lines ? warp - lines : warp + (lines - warp + step - 1) / step * step - lines, step);
+}
+#endif
+
 #if PARTS > 1
 /* What the parts left in the workspace, in their order. A block has as many units as it has threads. */
 AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
@@ -435,7 +510,7 @@ AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
   int tile_m, tile_n;
   if (i >= ALL) return;
   at_tile_of(tile, tiles_m, tiles_n, tile_m, tile_n);
-  const at_sum *p = (const at_sum *)a.sums + (matrix * tiles_m * tiles_n + tile) * (TM * TN) + i * PART_UNIT;
+  const at_sum *p = at_partial_sums(a) + (matrix * tiles_m * tiles_n + tile) * (TM * TN) + i * PART_UNIT;
   at_row<PART_UNIT> x;
   at_take(x, p);
 #pragma unroll 16
@@ -445,11 +520,30 @@ AT_INLINE void at_add_parts(const at_arguments &a, int tiles_m, int tiles_n) {
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_constant__ at_arguments a) {
-  at_begin();
+/* The first steps of a tile towards the L2 cache. */
+template <int ROWS, bool ALONG_K>
+AT_INLINE void at_ask(const char *matrix, at_i64 ld, int row, int all_rows, int first_k, int last_k) {
+  const int rows = all_rows - row < ROWS ? all_rows - row : ROWS,
+            k = last_k - first_k < EARLY * BK ? last_k - first_k : EARLY * BK;
+  const int lines = ALONG_K ? rows : k, bytes = (ALONG_K ? k : rows) * SIZE / 16 * 16;
+  const char *from = matrix + (ALONG_K ? row * ld + (at_i64)first_k * SIZE : first_k * ld + (at_i64)row * SIZE);
+  if (bytes <= 0) return;
+  for (int l = (int)threadIdx.x; l < lines; l += THREADS) at_early(from + l * ld, bytes);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_mma(const __grid_constant__ at_arguments a) {
+  at_let_next();
   const int tiles_m = (a.m + TM - 1) / TM, tiles_n = (a.n + TN - 1) / TN;
+#if PAD_X || PAD_Y
+  if (a.phase == 2) {
+    at_wait_for_last();
+    at_pad(a);
+    return;
+  }
+#endif
 #if PARTS > 1
-  if (a.phase) {
+  if (a.phase == 1) {
+    at_wait_for_last();
     at_add_parts(a, tiles_m, tiles_n);
     return;
   }
@@ -463,8 +557,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_consta
   at_tile_of(tile, tiles_m, tiles_n, tile_m, tile_n);
   at_tile_x x;
   at_tile_y y;
-  x.start(a.a + matrix * a.stride_a, a.lda, tile_m * TM, a.m, begin * BK, a.k, a.k);
-  y.start(a.b + matrix * a.stride_b, a.ldb, tile_n * TN, a.n, begin * BK, a.k, a.k);
+  const at_i64 ld_x = PAD_X ? at_up(LENGTH_X, 16) : a.lda, ld_y = PAD_Y ? at_up(LENGTH_Y, 16) : a.ldb;
+  x.start(PAD_X ? a.sums + matrix * LINES_X * ld_x : a.a + matrix * a.stride_a, ld_x, tile_m * TM, a.m, begin * BK, a.k,
+          a.k);
+  y.start(PAD_Y ? at_padded_y(a) + matrix * LINES_Y * ld_y : a.b + matrix * a.stride_b, ld_y, tile_n * TN, a.n,
+          begin * BK, a.k, a.k);
+#if EARLY
+  const int last = a.k - begin * BK < steps * BK ? a.k : (begin + steps) * BK;
+  if (BYTES_X == 16 && !PAD_X) at_ask<TM, X_K>(a.a + matrix * a.stride_a, a.lda, tile_m * TM, a.m, begin * BK, last);
+  if (BYTES_Y == 16 && !PAD_Y) at_ask<TN, Y_K>(a.b + matrix * a.stride_b, a.ldb, tile_n * TN, a.n, begin * BK, last);
+#endif
+  at_wait_for_last();
   char *room = (char *)at_room;
   at_sums sum = {};
 #pragma unroll 1
@@ -505,7 +608,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_mma(const __grid_consta
   __syncthreads();
   at_sum *sums = (at_sum *)at_room, *part = 0;
 #if PARTS > 1
-  part = (at_sum *)a.sums + (((at_i64)blockIdx.z * a.batch + matrix) * tiles_m * tiles_n + tile) * (TM * TN);
+  part = at_partial_sums(a) + (((at_i64)blockIdx.z * a.batch + matrix) * tiles_m * tiles_n + tile) * (TM * TN);
 #endif
   at_put_down(sums + warp_k * SUMS, sum, m, n, lane);
   __syncthreads();

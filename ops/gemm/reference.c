@@ -186,7 +186,7 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
         ATTUNE_UNSUPPORTED,
         "D has %zu elements, too many to be verified (at most %zu), so it is not tuned; calls of it run the default",
         count, MOST_ELEMENTS);
-  r->product = at_alloc_large(count * sizeof *r->product);
+  r->product = at_alloc_touched(count * sizeof *r->product);
   r->row_norms = at_alloc_large((size_t)(g->m * g->batch) * sizeof *r->row_norms);
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);
   if (!r->product || !r->row_norms || !r->column_norms)
@@ -220,7 +220,7 @@ attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *c
     if (!buffers[i].input) continue;
     seen[i] = pointers[i];
     if (stream->device->properties.kind == ATTUNE_DEVICE_HOST) continue;
-    seen[i] = r->fetched[i] = at_alloc_large(buffers[i].bytes);
+    seen[i] = r->fetched[i] = at_alloc_touched(buffers[i].bytes);
     status = r->fetched[i]
                  ? attune_copy(stream, r->fetched[i], pointers[i], buffers[i].bytes)
                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);

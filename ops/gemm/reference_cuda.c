@@ -4,6 +4,7 @@
 
 #include "ops/gemm/reference.h"
 #include "src/cuda/cuda.h"
+#include "src/host/threads.h"
 
 /* One matrix of the batch on the device, as cuBLAS takes it. */
 typedef struct device_matrix {
@@ -24,7 +25,7 @@ static attune_status widen(device_matrix *out, attune_stream *stream, const void
                            int64_t ld, int64_t stride, int64_t batch) {
   const int64_t copies = stride ? batch : 1;
   const size_t one = (size_t)(rows * cols), bytes = one * (size_t)copies * sizeof(double);
-  double *wide = at_alloc_large(bytes);
+  double *wide = at_alloc_touched(bytes);
   if (!wide) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
   for (int64_t b = 0; b < copies; b++)
     at_reference_convert(wide + one * (size_t)b, host, ATTUNE_F32, (size_t)(stride * b), rows, cols, ld);
@@ -57,7 +58,7 @@ static attune_status multiply(const at_gemm *g, attune_stream *stream, const dev
 /* The result comes back as f64 or f32 and is kept as f64. */
 static attune_status fetch_result(at_reference *r, attune_stream *stream, const void *d, attune_dtype dtype) {
   const size_t count = (size_t)(r->g.m * r->g.n) * (size_t)r->g.batch, bytes = count * attune_dtype_size(dtype);
-  void *narrow = dtype == ATTUNE_F64 ? NULL : at_alloc_large(bytes);
+  void *narrow = dtype == ATTUNE_F64 ? NULL : at_alloc_touched(bytes);
   if (dtype != ATTUNE_F64 && !narrow)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference of %zu elements", count);
   attune_status status = attune_copy(stream, narrow ? narrow : r->product, d, bytes);

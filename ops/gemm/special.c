@@ -248,14 +248,17 @@ static void put_lines(list *l, const at_gemm *g) {
                                              {AT_ROLE_DENORMAL_LAST, AT_ROLE_HUGE_LAST},
                                              {AT_ROLE_HUGE_LAST, AT_ROLE_HUGE_LAST},
                                              {AT_ROLE_HUGE, AT_ROLE_DENORMAL}};
-  const bool many = g->m >= FEW_LINES && g->n >= FEW_LINES;
-  if (many) {
+  const bool many = g->m >= FEW_LINES || g->n >= FEW_LINES;
+  if (many && g->m >= FEW_LINES && g->n >= FEW_LINES) {
     put_data(l, AT_PATTERN_SPREAD, AT_PATTERN_SPREAD, AT_C_ORDINARY);
+  } else if (many) { /* each role of the short side meets each of the long one, which is planted once */
+    const int64_t few = g->m >= FEW_LINES ? g->n : g->m;
+    for (int64_t at = 0; at < AT_SPECIAL_ROLES; at += few)
+      put_data(l, g->m >= FEW_LINES ? AT_PATTERN_SPREAD : AT_PATTERN_TURNS + (int)at,
+               g->n >= FEW_LINES ? AT_PATTERN_SPREAD : AT_PATTERN_TURNS + (int)at, AT_C_ORDINARY);
   } else {
-    for (int64_t at = 0; at < AT_SPECIAL_ROLES; at += g->m >= FEW_LINES ? AT_SPECIAL_ROLES : g->m)
-      put_data(l, g->m >= FEW_LINES ? AT_PATTERN_SPREAD : AT_PATTERN_TURNS + (int)at, 0, AT_C_ORDINARY);
-    for (int64_t at = 0; at < AT_SPECIAL_ROLES; at += g->n >= FEW_LINES ? AT_SPECIAL_ROLES : g->n)
-      put_data(l, 0, g->n >= FEW_LINES ? AT_PATTERN_SPREAD : AT_PATTERN_TURNS + (int)at, AT_C_ORDINARY);
+    for (int64_t at = 0; at < AT_SPECIAL_ROLES; at += g->m) put_data(l, AT_PATTERN_TURNS + (int)at, 0, AT_C_ORDINARY);
+    for (int64_t at = 0; at < AT_SPECIAL_ROLES; at += g->n) put_data(l, 0, AT_PATTERN_TURNS + (int)at, AT_C_ORDINARY);
   }
   for (size_t i = 0; i < (many ? 2 : AT_COUNT(cross)); i++) /* zero times NaN at the edges of large ones too */
     put_data(l, AT_PATTERN_UNIFORM + (int)cross[i][0], AT_PATTERN_UNIFORM + (int)cross[i][1], AT_C_ORDINARY);
@@ -282,13 +285,14 @@ int at_special_cases(const at_gemm *g, int want, at_special_case *out) {
     l.alpha = AT_GEMM_TEST_ALPHA;
     l.beta = AT_GEMM_TEST_BETA;
   }
-  if (lines_are_apart(g, 0) && lines_are_apart(g, 1)) put_lines(&l, g);
   if (g->c != AT_C_NONE) put_c(&l, g);
   if (g->c == AT_C_NONE) put(&l, 0, 0, AT_C_ORDINARY, AT_GEMM_TEST_ALPHA, 0.0);
   put(&l, 0, 0, AT_C_ORDINARY, (double)NAN, l.beta);
   put(&l, 0, 0, AT_C_ORDINARY, (double)INFINITY, l.beta);
   if (g->c == AT_C_NONE && g->dtype_out != ATTUNE_F16)
     put(&l, 0, 0, AT_C_ORDINARY, denormal_of(g->dtype == ATTUNE_F64 ? ATTUNE_F64 : ATTUNE_F32), 0.0);
+  /* last: what fills A and B need not be taken away for others */
+  if (lines_are_apart(g, 0) && lines_are_apart(g, 1)) put_lines(&l, g);
   return l.count;
 }
 

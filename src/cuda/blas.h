@@ -13,4 +13,8 @@
  * settings hold until the stream's next at_cuda_blas or at_cuda_blas_mode. */
 attune_status at_cuda_blas_mode(attune_stream *stream, cublasMath_t math, size_t workspace, cublasHandle_t *out);
 
+/* The same if the device is current and the handle is set so already, all in a few instructions; NULL: something is to
+ * be done, or fails, which at_cuda_enter and at_cuda_blas_mode do. No scope is needed around a call with it. */
+cublasHandle_t at_cuda_blas_at_once(attune_stream *stream, cublasMath_t math, size_t workspace);
+
 #endif

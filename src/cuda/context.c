@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * context.c: whether a device is the thread's current one. Every call asks that, so the driver is asked, which answers
  * sooner than the runtime. */
+#include <attune/tuner.h>
+
 #include <cuda.h>
 
+#include "src/cuda/blas.h"
 #include "src/cuda/state.h"
+#include "src/fork.h"
 
 bool at_cuda_driver_call(void *out, const char *name) {
   void *call = NULL;
@@ -41,6 +45,22 @@ bool at_cuda_is_current(const attune_device *device) {
   void *known = atomic_load_explicit(&at_cuda_device_of(device)->context, memory_order_acquire);
   CUcontext now = NULL;
   return known && driver.current(&now) == CUDA_SUCCESS && (void *)now == known;
+}
+
+/* One function, here, for each further one costs: after the last call of cuBLAS nearly every line of attune's code and
+ * data has to come from the second cache. */
+cublasHandle_t at_cuda_blas_at_once(attune_stream *stream, cublasMath_t math, size_t workspace) {
+  const at_cuda_device *device = at_cuda_device_of(stream->device);
+  const at_cuda_stream *state = at_cuda_stream_of(stream);
+  const size_t bytes = workspace < ATTUNE_WORKSPACE_DEFAULT ? workspace : ATTUNE_WORKSPACE_DEFAULT;
+  const void *known = atomic_load_explicit(&device->context, memory_order_acquire);
+  CUcontext now = NULL;
+  const bool set =
+      state->blas && state->math == math && state->blas_bytes == bytes && state->blas_capture == stream->capture;
+  const bool alive =
+      device->generation == at_fork_generation_now() && atomic_load_explicit(&device->dead, memory_order_relaxed) == 0;
+  if (AT_UNLIKELY(!set) || AT_UNLIKELY(!alive) || AT_UNLIKELY(!known)) return NULL;
+  return driver.current(&now) == CUDA_SUCCESS && (const void *)now == known ? state->blas : NULL;
 }
 
 void at_cuda_remember_context(const attune_device *device) {

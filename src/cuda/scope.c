@@ -86,7 +86,7 @@ attune_status at_cublas_check(attune_device *device, cublasStatus_t status, cons
 }
 
 attune_status at_cuda_check_fork(const attune_device *device) {
-  if (AT_LIKELY(at_cuda_device_of(device)->generation == at_fork_generation())) return ATTUNE_OK;
+  if (AT_LIKELY(at_cuda_device_of(device)->generation == at_fork_generation_now())) return ATTUNE_OK;
   return at_fail(
       ATTUNE_DEVICE_ERROR,
       "%s was opened before fork and cannot be used in the child; should be a new process (posix_spawn, exec)",

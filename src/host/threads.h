@@ -5,6 +5,7 @@
 #define AT_HOST_THREADS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct at_team {
@@ -30,5 +31,9 @@ int64_t at_team_alone_ns(void);
 /* CPU threads that one operation may use: logical CPUs (affinity mask, cgroup quota rounded up), at most as many as
  * attune_set_threads or ATTUNE_THREADS say; at least 1. */
 int at_cpu_count(void);
+
+/* at_alloc_large, and all CPUs touch it, each its share: who fills it then waits for no page. For what one thread, or a
+ * driver, fills. Release it with free(). */
+void *at_alloc_touched(size_t bytes);
 
 #endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * interpret_wide.h: more functions of f32 for loops that become vectors, computed in f64 and rounded once. They are within
+ * 0.51 units in the last place. See interpret_math.h. */
+#ifndef AT_INTERPRET_WIDE_H
+#define AT_INTERPRET_WIDE_H
+
+#include "ops/elementwise/interpret_math.h"
+
+#define HALF_PI 1.5707963267948966
+
+/* atan(t) for t >= 0, infinity too: of 1 / t beyond 1, then turned by pi / 4 beyond tan(pi / 8). b P(b^2), P off by 2^-49. */
+FLAT double atan_64(double t) {
+  const double a = t > 1.0 ? 1.0 / t : t, b = a > 0.41421356237309503 ? (a - 1.0) / (a + 1.0) : a, z = b * b;
+  double p = -0x1.a150ebe7bae58p-6;
+  p = mac(p, z, 0x1.9ca554f826f03p-5);
+  p = mac(p, z, -0x1.0aa8240c679bbp-4);
+  p = mac(p, z, 0x1.3a56f12d92e2ap-4);
+  p = mac(p, z, -0x1.744f82c2fbe3fp-4);
+  p = mac(p, z, 0x1.c71bd96ab0b49p-4);
+  p = mac(p, z, -0x1.2492473e8e2c6p-3);
+  p = mac(p, z, 0x1.99999993a45a8p-3);
+  p = mac(p, z, -0x1.55555555521b6p-2);
+  const double y = mac(b * z, p, b), turned = a > 0.41421356237309503 ? 0.5 * HALF_PI + y : y;
+  return t > 1.0 ? HALF_PI - turned : turned;
+}
+FLAT float atan32(float x) {
+  return __builtin_copysignf((float)atan_64(__builtin_fabs((double)x)), x);
+}
+/* Beyond 1 the root is NaN. */
+FLAT float asin32(float x) {
+  const double a = __builtin_fabs((double)x);
+  return __builtin_copysignf((float)atan_64(a / __builtin_sqrt((1.0 - a) * (1.0 + a))), x);
+}
+FLAT float acos32(float x) {
+  return (float)(2.0 * atan_64(__builtin_sqrt((1.0 - x) / (1.0 + x))));
+}
+/* The angle of (x, y). */
+FLAT float atan2_32(float y, float x) {
+  const double a = __builtin_fabs((double)y), b = __builtin_fabs((double)x), q = a == b ? 1.0 : a / b;
+  const double angle = atan_64(a == 0.0 ? 0.0 : q),
+               whole = __builtin_copysignf(1.0f, x) < 0.0f ? 2.0 * HALF_PI - angle : angle;
+  return ((x != x) | (y != y)) ? x + y : __builtin_copysignf((float)whole, y);
+}
+FLAT float hypot32(float x, float y) {
+  const double a = x, b = y, z = __builtin_sqrt(a * a + b * b), far = __builtin_inf();
+  return (float)(((__builtin_fabs(a) == far) | (__builtin_fabs(b) == far)) ? far : z);
+}
+FLAT float cbrt32(float x) {
+  const float y = (float)exp_64(log_64(__builtin_fabs((double)x)) * 0.33333333333333333);
+  return __builtin_copysignf(y, x);
+}
+/* ln(a + sqrt(a^2 + 1)) as ln(1 + what is small when a is). */
+FLAT float asinh32(float x) {
+  const double a = __builtin_fabs((double)x), y = log1p_64(a + a * a / (1.0 + __builtin_sqrt(mac(a, a, 1.0))));
+  return __builtin_copysignf((float)(a == __builtin_inf() ? a : y), x);
+}
+FLAT float acosh32(float x) {
+  const double t = (double)x - 1.0, y = log1p_64(t + __builtin_sqrt(t * (t + 2.0)));
+  return t < 0.0 ? __builtin_nanf("") : (float)y;
+}
+FLAT float atanh32(float x) {
+  const double a = __builtin_fabs((double)x);
+  return __builtin_copysignf((float)(0.5 * log1p_64(2.0 * a / (1.0 - a))), x);
+}
+/* Twice the share of the normal distribution above sqrt(2) |x|. */
+FLAT float erfc32(float x) {
+  double a = __builtin_fabs((double)x);
+  a = a > 10.6 ? 10.6 : a;
+  const double above = 2.0 * share_above_64(a * 1.4142135623730951);
+  return (float)(x < 0.0f ? 2.0 - above : above);
+}
+FLAT float logit32(float x) {
+  return (float)log_64(x / (1.0 - x));
+}
+/* tan(x) for |x| <= 1e5, reduced as the sine of interpret_circle32.h is in f64. */
+FLAT float tan32(float x) {
+  const double wide = x, shifted = wide * 0.63661977236758138 + 0x1.8p52, n = shifted - 0x1.8p52;
+  const double r = mac(n, -0x1.3198a2e037073p-69, mac(n, -0x1.0b4611a6p-34, mac(n, -0x1.921fb544p+0, wide))), z = r * r;
+  double s = 0x1.5e0b0498ddbbap-33, c = 0x1.1c81b824dbc69p-29;
+  s = mac(s, z, -0x1.ae600acd65338p-26);
+  c = mac(c, z, -0x1.27e25f39eece7p-22);
+  s = mac(s, z, 0x1.71de37965e2d6p-19);
+  c = mac(c, z, 0x1.a019ff539a5c7p-16);
+  s = mac(s, z, -0x1.a01a019e83906p-13);
+  c = mac(c, z, -0x1.6c16c16b61512p-10);
+  s = mac(s, z, 0x1.1111111110bb2p-7);
+  c = mac(c, z, 0x1.5555555555437p-5);
+  s = mac(s, z, -0x1.5555555555555p-3);
+  s = mac(s * z, r, r);
+  c = mac(z * z, c, 1.0 - 0.5 * z);
+  const uint64_t odd = 0u - (at_bits_of_f64(shifted) & 1u), sine = at_bits_of_f64(s), cosine = at_bits_of_f64(c);
+  const double top = f64_of((cosine & odd) | (sine & ~odd)), bottom = f64_of((sine & odd) | (cosine & ~odd));
+  const float y = (float)(odd ? -top / bottom : top / bottom);
+  return x == 0.0f ? x : y;
+}
+/* x^y for 0 < x < infinity and finite y. */
+FLAT float power32(float x, float y) {
+  return (float)exp_64(y * log_64(x));
+}
+
+#endif
