@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """attune's elementwise calls on the host beside NumPy and numexpr, in one process on the same f32 arrays, in turns.
 
-numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--rounds N] [--markdown FILE]
+numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--expressions E;E...] [--rounds N] [--markdown FILE]
 
 LIBATTUNE is libattune.so.0, NUMPY_LOOPS the library bench_numpy_loops of the same build. Needs NumPy; numexpr and SciPy (for
 erf) where they are. Each size and expression is tuned first. A figure is the median of the rounds; a ratio is the median of
@@ -10,6 +10,7 @@ the rounds' own ratios, so that a drift of the machine cancels."""
 import argparse
 import ctypes
 import os
+import re
 import sys
 
 import numpy as np
@@ -34,6 +35,10 @@ NUMEXPR_TANH = "(0.5 * {0} * (1 + tanh(0.7978846 * ({0} + 0.044715 * {0} * {0} *
 SAMPLE_NS = 200e3  # a sample is about so long, or one call
 
 
+def takes_b(expression):
+    return re.search(r"\bb\b", expression) is not None
+
+
 def numpy_gelu(x, b, out):
     np.multiply(HALF * x * (ONE + erf(x * ROOT)), ONE if b is None else b, out=out)
 
@@ -49,6 +54,12 @@ def numpy_ways(a, b, out):
         "exp(a)": (lambda: np.exp(a, out=out), np.exp),
         "sin(a)": (lambda: np.sin(a, out=out), np.sin),
         "gelu_tanh(a)": (lambda: numpy_gelu_tanh(a, out), None),
+        "log1p(abs(a))": (lambda: np.log1p(np.abs(a, out=out), out=out), None),
+        "log2(abs(a))": (lambda: np.log2(np.abs(a, out=out), out=out), None),
+        "tan(a)": (lambda: np.tan(a, out=out), np.tan),
+        "atan2(a, b)": (lambda: np.arctan2(a, b, out=out), np.arctan2),
+        "abs(a) ** b": (lambda: np.power(np.abs(a, out=out), b, out=out), None),
+        "sinh(a)": (lambda: np.sinh(a, out=out), np.sinh),
     }
     if erf is not None:
         ways["gelu(a)"] = (lambda: numpy_gelu(a, None, out), None)
@@ -59,7 +70,8 @@ def numpy_ways(a, b, out):
 def numexpr_text(expression):
     """numexpr has no erf: gelu is its tanh form there, which is less work."""
     return {"gelu(a)": NUMEXPR_TANH.format("a"), "gelu_tanh(a)": NUMEXPR_TANH.format("a"),
-            "gelu(a + b) * b": NUMEXPR_TANH.format("(a + b)") + " * b"}.get(expression, expression)
+            "gelu(a + b) * b": NUMEXPR_TANH.format("(a + b)") + " * b", "log2(abs(a))": "log(abs(a)) * 1.442695",
+            "atan2(a, b)": "arctan2(a, b)"}.get(expression, expression)
 
 
 class Ufunc(ctypes.Structure):
@@ -91,7 +103,7 @@ class Calls:
     def prepare(self, expression, count, arrays):
         a, b, out = arrays
         inputs = [attune_ctypes.tensor("a", a.ctypes.data, "f32", [count])]
-        if "b" in expression:
+        if takes_b(expression):
             inputs.append(attune_ctypes.tensor("b", b.ctypes.data, "f32", [count]))
         call = attune_ctypes.Call(self.attune, expression,
                                   attune_ctypes.tensor(None, out.ctypes.data, "f32", [count]), inputs)
@@ -119,11 +131,11 @@ class Calls:
             ways["numpy"] = python(beside[0])
             loop = inner_loop(beside[1]) if beside[1] else None
             if loop:
-                tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if "b" in expression else (a, out))])
+                tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if takes_b(expression) else (a, out))])
                 ways["numpy loop"] = lambda n: loops.bench_ufunc(none(loop[0]), none(loop[1]), tensors,
                                                                  beside[1].nargs, ctypes.c_int64(count), n)
         if numexpr:
-            values = {"a": a, "b": b} if "b" in expression else {"a": a}
+            values = {"a": a, "b": b} if takes_b(expression) else {"a": a}
             numexpr.evaluate(numexpr_text(expression), values, out=out, casting="same_kind")
             text = numexpr_text(expression)
             ways["numexpr"] = python(lambda: numexpr.evaluate(text, values, out=out, casting="same_kind"))
@@ -152,7 +164,7 @@ def row(expression, count, times, chosen):
     def over(peer, factor=1.0):
         return f"{factor * turns.ratio(times, peer, 'plan'):.2f}" if peer in times else "-"
 
-    moved = 3 / 2 if "b" in expression else 1.0
+    moved = 3 / 2 if takes_b(expression) else 1.0
     return [f"`{expression}`", count,
             *(nanoseconds(middle[n]) if n in times else "-" for n in ("plan", "call", "C loop", "numpy loop", "numpy", "numexpr")),
             *map(over, ("C loop", "numpy loop", "numpy", "numexpr")), over("copy", moved),
@@ -181,6 +193,8 @@ def main():
     parser.add_argument("libattune")
     parser.add_argument("loops")
     parser.add_argument("--sizes", default=f"10,100,1000,100000,{1 << 24}")
+    parser.add_argument("--expressions", default="a + b;exp(a);sin(a);gelu(a);gelu_tanh(a);gelu(a + b) * b;log1p(abs(a));"
+                        "log2(abs(a));tan(a);atan2(a, b);abs(a) ** b;sinh(a)")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--markdown")
     options = parser.parse_args()
@@ -190,7 +204,7 @@ def main():
     for count in map(int, options.sizes.split(",")):
         arrays = [(np.arange(count) % 2003).astype(np.float32) / 200 - 5,
                   (np.arange(count) % 1009).astype(np.float32) / 100 - 5, np.zeros(count, np.float32)]
-        for expression in ("a + b", "exp(a)", "sin(a)", "gelu(a)", "gelu_tanh(a)", "gelu(a + b) * b"):
+        for expression in options.expressions.split(";"):
             times = measure(calls.ways(expression, count, arrays), options.rounds)
             report.row(*row(expression, count, times, calls.chosen))
     report.write(options.markdown)

@@ -65,6 +65,10 @@ static shape direct_shape(int number) {
   s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
   s.dtype_out = number % 3 ? s.dtype : ATTUNE_F32;
   s.m = 16 * (1 + draw(4)), s.n = 16 * (1 + draw(4)), s.k = 16 * (1 + draw(4));
+  if (draw(3) == 0) { /* cut along its long side */
+    s.batch = 1, s.step = 0, s.share_a = s.share_b = s.share_c = false;
+    *(draw(2) ? &s.m : &s.n) = 16 * (5 + draw(20));
+  }
   return s;
 }
 
@@ -75,6 +79,17 @@ static shape skinny_shape(int number) {
   const bool across = draw(2);
   s.m = across ? small : large;
   s.n = across ? large : small;
+  s.batch = draw(3) ? 1 : 2;
+  return s;
+}
+
+static shape mma_shape(int number) {
+  shape s = common(number);
+  s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
+  s.m = draw(2) ? 1 + draw(90) : 8 * (1 + draw(12));
+  s.n = draw(2) ? 4 + draw(60) : 8 * (1 + draw(8));
+  s.k = draw(2) ? 65 + draw(100) : 16 * (5 + draw(10));
+  if (draw(3) == 0) s.m = 1 + s.m / 4, s.n = 4 + s.n / 4, s.k = 600 + draw(900);
   s.batch = draw(3) ? 1 : 2;
   return s;
 }
@@ -95,42 +110,32 @@ static shape rows_shape(int number) {
   return s;
 }
 
-static shape mma_shape(int number) {
-  shape s = common(number);
-  s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
-  s.m = draw(2) ? 1 + draw(90) : 8 * (1 + draw(12));
-  s.n = draw(2) ? 4 + draw(60) : 8 * (1 + draw(8));
-  s.k = draw(2) ? 65 + draw(100) : 16 * (5 + draw(10));
-  if (draw(3) == 0) s.m = 1 + s.m / 4, s.n = 4 + s.n / 4, s.k = 600 + draw(900);
-  s.batch = draw(3) ? 1 : 2;
-  return s;
-}
-
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",        "OUT",        "M",          "N",
-                                        "K",         "TM",         "TN",         "WARPS",
-                                        "TEAMS",     "STAGES",     "SHARE",      "STRAIGHT",
-                                        "TRANS_A",   "TRANS_B",    "BYTES_A",    "BYTES_B",
-                                        "BYTES_C",   "BYTES_D",    "READS_C",    "EXACT",
-                                        "STAYS",     "PACKED_A",   "PACKED_B",   "PACKED_D",
-                                        "THREADS",   "SIZE",       "SIZE_D",     "INNER_A",
-                                        "OUTER_A",   "INNER_B",    "OUTER_B",    "FORM",
-                                        "COLS",      "PER",        "WARPS_M",    "WARPS_K",
-                                        "SPLIT",     "AHEAD",      "BLOCKS",     "BOUNDS",
-                                        "CHUNK",     "BYTES_L",    "BYTES_S",    "SMALL_K",
-                                        "TURNED",    "RAGGED",     "TAIL",       "STEP",
-                                        "ALONG_K",   "PITCH",      "LINES",      "CHUNK_ELEMENTS",
-                                        "WARP_ROWS", "LOADS",      "BLOCK_ROWS", "STRIDE_K",
-                                        "UNIT_K",    "WIDE",       "AT_INLINE",  "BK",
-                                        "WARPS_N",   "PARTS",      "X_K",        "Y_K",
-                                        "BYTES_X",   "BYTES_Y",    "RAGGED_M",   "RAGGED_N",
-                                        "RAGGED_K",  "WHOLE",      "ORDERED",    "WM",
-                                        "WN",        "LINE_D",     "LINES_D",    "PITCH_D",
-                                        "SUMS",      "PACK",       "EACH_D",     "UNIT_D",
-                                        "PART_UNIT", "LANES",      "ROOMS",      "GROUPS",
-                                        "STEPS",     "WARP_COUNT", "PART",       "HELD",
-                                        "ROOM",      "WARP_ROOM",  "TILES_N",    "SPAN",
-                                        "STRIDE_S",  "LINE_BYTES", "BYTES",      "PIECES"};
+static const char *const undefined[] = {"IN",        "OUT",       "M",          "N",
+                                        "K",         "TM",        "TN",         "WARPS",
+                                        "TEAMS",     "STAGES",    "SHARE",      "STRAIGHT",
+                                        "TRANS_A",   "TRANS_B",   "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",   "BYTES_D",   "READS_C",    "EXACT",
+                                        "STAYS",     "PACKED_A",  "PACKED_B",   "PACKED_D",
+                                        "THREADS",   "SIZE",      "SIZE_D",     "INNER_A",
+                                        "OUTER_A",   "INNER_B",   "OUTER_B",    "FORM",
+                                        "COLS",      "PER",       "WARPS_M",    "WARPS_K",
+                                        "SPLIT",     "AHEAD",     "BLOCKS",     "BOUNDS",
+                                        "CHUNK",     "BYTES_L",   "BYTES_S",    "SMALL_K",
+                                        "TURNED",    "RAGGED",    "TAIL",       "STEP",
+                                        "ALONG_K",   "PITCH",     "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS", "LOADS",     "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",    "WIDE",      "AT_INLINE",  "at_load_large",
+                                        "BK",        "WARPS_N",   "PARTS",      "X_K",
+                                        "Y_K",       "BYTES_X",   "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",  "RAGGED_K",  "WHOLE",      "ORDERED",
+                                        "WM",        "WN",        "LINE_D",     "LINES_D",
+                                        "PITCH_D",   "SUMS",      "PACK",       "EACH_D",
+                                        "UNIT_D",    "PART_UNIT", "LANES",      "ROOMS",
+                                        "GROUPS",    "STEPS",     "WARP_COUNT", "PART",
+                                        "HELD",      "ROOM",      "WARP_ROOM",  "TILES_N",
+                                        "SPAN",      "STRIDE_S",  "LINE_BYTES", "BYTES",
+                                        "PIECES"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;

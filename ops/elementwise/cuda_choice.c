@@ -84,7 +84,7 @@ bool at_cuda_supports(const at_cuda_problem *p, const at_cuda_choice *c, int cap
   at_cuda_launch slots;
   if (!form || !is_valid(c) || capability < form->capability || !at_generate_slots(&slots, p->expression)) return false;
   if (p->in_place && c->load == 3) return false; /* AT_LOAD_CONSTANT */
-  if (c->dependent && capability < 90) return false;
+  if (c->dependent && capability < AT_CUDA_DEPENDENT) return false;
   return form->supports(p, c);
 }
 

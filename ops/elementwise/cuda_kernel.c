@@ -120,7 +120,7 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
                    "the problem is of a function in CUDA C whose source this process does not have; "
                    "call attune_elementwise_cuda with it");
   const at_cuda_form_type *form = at_cuda_form_of(c->form);
-  if (!form || !at_cuda_supports(p, c, form->capability))
+  if (!form || !at_cuda_supports(p, c, c->dependent ? AT_CUDA_DEPENDENT : form->capability))
     return at_fail(ATTUNE_UNSUPPORTED, "the operands do not lie as this form of the kernel needs it");
   at_arguments fields = {.source = &s};
   add_tunables(&s, p, c);

@@ -17,7 +17,8 @@ enum {
   AT_CUDA_TENSORS = AT_EXPRESSION_OUTPUTS + AT_EXPRESSION_INPUTS,
   AT_CUDA_SLOTS = 32,  /* scalars of a kernel: each in each dtype that it is used in */
   AT_CUDA_WORDS = 500, /* of the arguments: 8 bytes each, below the 4 KiB that every launch takes */
-  AT_CUDA_INDICES = 1 + AT_DIMS
+  AT_CUDA_INDICES = 1 + AT_DIMS,
+  AT_CUDA_DEPENDENT = 90 /* the capability from which kernels may be dependent */
 };
 
 /* What a kernel is made for. Operands lie in the layout as layout.h has them: outputs, inputs, and then the numbers of

@@ -55,3 +55,12 @@ AT_INLINE bool at_is_below(at_u32 w, float p) {
 #endif
   return below > 0 && w <= (below << 8) - 1u;
 }
+
+/* Loads stay in front of it, all under way before the numbers are made: the assembler would rather have few registers.
+ * All threads of the warp come here. */
+#define AT_DRAWS 1
+AT_INLINE void at_loads_begun() {
+#ifdef __CUDA_ARCH__
+  asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+#endif
+}

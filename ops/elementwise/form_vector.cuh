@@ -25,6 +25,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
       at_batch<VECTOR> batch[LOADS];
 #pragma unroll
       for (int l = 0; l < LOADS; l++) at_fetch(a, a.head + (vector + l * BLOCK) * VECTOR, batch[l]);
+#if defined(AT_DRAWS) && LOADS > 1
+      at_loads_begun();
+#endif
 #pragma unroll
       for (int l = 0; l < LOADS; l++)
         at_finish(a, once, still, a.head + (vector + l * BLOCK) * VECTOR, batch[l]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * direct.c: the family of direct.cuh: batches of products of halves, sizes multiples of 16 up to 64. */
+ * direct.c: the family of direct.cuh: batches of products of halves, sizes multiples of 16 up to 64, and
+ * single products with one long side, which is cut. */
 #include <string.h>
 
 #include "ops/gemm/kernel.h"
@@ -16,10 +17,39 @@ typedef struct choice {
   double cost;
 } choice;
 
-static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+/* The largest size that a side may be cut into; 0: none. */
+static int64_t piece_of(int64_t size) {
+  for (int64_t piece = MOST; piece >= UNIT; piece -= UNIT)
+    if (size % piece == 0) return piece;
+  return 0;
+}
+
+/* One product with a long side is a batch of pieces of that side, which share the other matrix. Others are as they are. */
+static at_gemm cut(const at_gemm *g) {
+  at_gemm s = *g;
+  if (g->batch > 1) return s;
+  if (g->m > MOST && g->n <= MOST && piece_of(g->m) > 0) {
+    s.m = piece_of(g->m), s.batch = g->m / s.m;
+    s.stride_a = g->trans_a ? s.m * g->lda : s.m;
+    s.stride_d = s.stride_c = s.m;
+  } else if (g->n > MOST && g->m <= MOST && piece_of(g->n) > 0) {
+    s.n = piece_of(g->n), s.batch = g->n / s.n;
+    s.stride_b = g->trans_b ? s.n : s.n * g->ldb;
+    s.stride_d = s.n * g->ldd, s.stride_c = s.n * g->ldc;
+  }
+  if (g->c == AT_C_NONE) s.stride_c = 0;
+  return s;
+}
+
+static bool can(const at_gemm *g, const at_gemm_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   return half && machine->capability >= 80 && g->m <= MOST && g->n <= MOST && g->k <= MOST && g->m % UNIT == 0 &&
          g->n % UNIT == 0 && g->k % UNIT == 0 && g->batch >= 2 && g->batch <= INT32_MAX / 2;
+}
+
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  const at_gemm s = cut(g);
+  return can(&s, machine);
 }
 
 static int warps_of(const at_gemm *g, const choice *c) {
@@ -89,7 +119,8 @@ static int insert(choice *list, int count, int most, const choice *c) {
 
 /* With `wide` every tile; otherwise blocks of 128 threads, with the registers that the kernel is thought to need and a
  * fifth less. */
-static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  const at_gemm s = cut(whole), *g = &s;
   choice list[MOST_CHOICES];
   int count = 0, given = 0;
   for (int tm = UNIT; tm <= MOST; tm *= 2)
@@ -115,10 +146,11 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
   return given;
 }
 
-static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+static bool recipe(at_gemm_recipe *out, const at_gemm *whole, const at_gemm_machine *machine,
                    const at_configuration *text) {
+  const at_gemm s = cut(whole), *g = &s;
   choice c;
-  if (!supports(g, machine) || !parse(&c, text) || !fits(g, &c)) return false;
+  if (!can(g, machine) || !parse(&c, text) || !fits(g, &c)) return false;
   const size_t in = attune_dtype_size((attune_dtype)g->dtype), result = attune_dtype_size((attune_dtype)g->dtype_out);
   const bool reads_c = g->c != AT_C_NONE;
   const int warps = warps_of(g, &c);

@@ -49,6 +49,7 @@ typedef struct at_gemm_recipe {
 
 typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
+  const char *first; /* what goes between kernel.cuh and the text; NULL: nothing */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */

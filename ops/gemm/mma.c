@@ -5,8 +5,9 @@
 #include "ops/gemm/kernel.h"
 
 #include "gemm_mma_cuh.h"
+#include "gemm_mma_tile_cuh.h"
 
-enum { MOST_CHOICES = 64, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 64, MOST_EARLY = 256 };
+enum { MOST_CHOICES = 128, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 128, MOST_ROUNDS = 2, MOST_EARLY = 256 };
 
 static const double HOPELESS = 1.5; /* times the best guess: not tried */
 
@@ -226,9 +227,15 @@ static double step_cycles(const shape *s, const choice *c) {
   return (products > shared ? products + 0.2 * shared : shared + 0.2 * products) + 30.0;
 }
 
+/* Processors that blocks of a cluster can have: clusters of 4 and 8 leave some of each group of processors idle (an H200
+ * holds 66 clusters of 2, 30 of 4 and 15 of 8, with one block a processor). */
+static int usable_of(int split, const at_gemm_machine *machine) {
+  return split <= 2 ? machine->processors / split * split : machine->processors * 10 / 11 / split * split;
+}
+
 /* Microseconds. Figures of an H200; on others the order is much the same. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = machine->processors, tiles = (double)tiles_of(s, c) * (double)s->batch;
+  const double processors = above(usable_of(c->split, machine), 1.0), tiles = (double)tiles_of(s, c) * (double)s->batch;
   const double ranks = c->split * c->parts, blocks = tiles * ranks;
   const double steps = (double)parts_of(s->k, c->step), mine = (double)(int64_t)(steps / ranks + 0.999);
   const int resident = resident_of(s, c, machine), warps = warps_of(c);
@@ -253,7 +260,7 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
   const double each = 0.9 + copied + (c->split > 1 ? 0.6 : 0.0);
-  const double last = c->parts > 1 ? 1.4 + (double)sums_in_workspace(s, c) / 1e6 : 0.0;
+  const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)sums_in_workspace(s, c) / 2e6 : 0.0;
   const double before = c->pads ? 2.4 + (double)padding_of(s, c) / 1.5e6 : 0.0;
   return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + before + last;
 }
@@ -327,11 +334,16 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
   for (size_t d = 0; d < AT_COUNT(bytes); d++)
     for (size_t g = 0; g < AT_COUNT(stages); g++)
       for (size_t h = 0; h < AT_COUNT(shares); h++)
-        for (int parts = 1; parts <= MOST_PARTS; parts *= 2) {
+        for (int r = 0; r <= MOST_ROUNDS; r++) {
+          /* Parts that fill the processors r times. */
+          const int64_t filled = (int64_t)usable_of(shares[h], machine) * r,
+                        parts = r == 0 ? 1
+                                       : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
+                                                   shares[h]);
           const bool pads = s->grain_x < 4 || s->grain_y < 4;
-          choice c = {tile[0], tile[1], bytes[d] / s->in, tile[2], tile[3], tile[4], stages[g], shares[h], parts, 0,
-                      pads,    0.0};
-          if (parts > 1 && c.split < (machine->capability < 90 ? 1 : 8)) continue;
+          choice c = {tile[0],   tile[1],   bytes[d] / s->in, tile[2], tile[3], tile[4],
+                      stages[g], shares[h], (int)parts,       0,       pads,    0.0};
+          if (r > 0 && (parts < 2 || parts > MOST_PARTS)) continue;
           if (c.stages > steps_of(s, &c)) continue;
           count = consider(s, machine, c, list, count, most);
           c.pads = false;
@@ -354,20 +366,25 @@ static bool is_alike(const choice *a, const choice *b) {
          a->pads == b->pads;
 }
 
-/* A search tries few, of which no more than two differ only in warps and stages. */
+/* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = shape_of(g);
   static const int times[] = {0, 4, 16};
   choice list[MOST_CHOICES];
+  bool taken[MOST_CHOICES];
   int count = 0, given = 0;
   for (size_t t = 0; t < AT_COUNT(tiles); t++) {
     if (tiles[t][1] > 8 && tiles[t][1] >= 2 * s.n) continue;
     count = collect_tile(&s, machine, tiles[t], list, count, MOST_CHOICES);
   }
   for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
-    int alike = 0;
-    for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
-    if (!wide && (alike > 1 || list[i].cost > HOPELESS * list[0].cost)) continue;
+    int alike = 0, of_tile = 0;
+    for (int j = 0; j < i; j++) {
+      alike += is_alike(&list[i], &list[j]);
+      of_tile += taken[j] && list[i].tm == list[j].tm && list[i].tn == list[j].tn;
+    }
+    taken[i] = of_tile < (wide ? 6 : 3) && (wide || (alike < 2 && list[i].cost < HOPELESS * list[0].cost));
+    if (!taken[i]) continue;
     for (size_t e = 0; e < AT_COUNT(times) && given < max; e++) {
       if (!wide && e != (alike == 0 ? 1 : 2)) continue;
       const int before = list[i].early;
@@ -426,7 +443,7 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   swap(out, &s);
   define(out, g, &s, &c);
   const unsigned blocks = (unsigned)tiles_of(&s, &c), threads = (unsigned)(32 * warps_of(&c)),
-                 units = (unsigned)(c.tm * c.tn * s.sum / 16);
+                 units = (unsigned)(c.tm * c.tn);
   out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
                                 .block = {threads},
                                 .shared_bytes = (unsigned)shared_bytes(&s, &c),
@@ -450,6 +467,7 @@ const at_gemm_kernels at_gemm_mma_family = {
     .file = "mma.cu",
     .entry = "at_mma",
     .text = at_gemm_mma_cuh,
+    .first = at_gemm_mma_tile_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,

@@ -67,18 +67,18 @@ static bool is_straight(const at_gemm *g, const shape *s, const choice *c) {
 }
 
 /* As at_pitch of tiny.cuh. */
-static int pitch(int bytes) {
-  return ((bytes + 15) / 16 | 1) * 16;
+static int pitch(int bytes, bool spread) {
+  return ((bytes + 15) / 16 | (spread ? 1 : 0)) * 16;
 }
 
 static int stage_bytes(const at_gemm *g, const shape *s) {
-  const int a = g->trans_a ? pitch(s->k * s->in) * s->m : pitch(s->m * s->in) * s->k;
-  const int b = g->trans_b ? pitch(s->n * s->in) * s->k : pitch(s->k * s->in) * s->n;
-  return a + b + (g->c != AT_C_NONE ? pitch(s->m * s->out) * s->n : 0);
+  const int a = g->trans_a ? pitch(s->k * s->in, true) * s->m : pitch(s->m * s->in, s->half) * s->k;
+  const int b = g->trans_b ? pitch(s->n * s->in, s->half) * s->k : pitch(s->k * s->in, true) * s->n;
+  return a + b + (g->c != AT_C_NONE ? pitch(s->m * s->out, true) * s->n : 0);
 }
 
 static int shared_bytes(const at_gemm *g, const shape *s, const choice *c) {
-  const int result = is_straight(g, s, c) ? 0 : pitch(s->m * s->out) * s->n;
+  const int result = is_straight(g, s, c) ? 0 : pitch(s->m * s->out, true) * s->n;
   return c->teams * share_of(s, c) * (c->stages * stage_bytes(g, s) + result);
 }
 

@@ -41,11 +41,13 @@
 #define INNER_B (TRANS_B ? N : K)
 #define OUTER_B (TRANS_B ? K : N)
 
-/* Bytes from one line to the next in shared memory: an odd number of 16-byte pieces. */
-static __device__ constexpr int at_pitch(int bytes) {
-  return ((bytes + 15) / 16 | 1) * 16;
+/* Bytes from one line to the next in shared memory: an odd number of 16-byte pieces where threads read different lines at
+ * once. Where they read one line, nothing lies between lines: copies then fill whole 128 bytes, which is quicker. */
+static __device__ constexpr int at_pitch(int bytes, bool spread) {
+  return ((bytes + 15) / 16 | (spread ? 1 : 0)) * 16;
 }
-constexpr int PITCH_A = at_pitch(INNER_A * SIZE), PITCH_B = at_pitch(INNER_B * SIZE), PITCH_D = at_pitch(M * SIZE_D);
+constexpr int PITCH_A = at_pitch(INNER_A * SIZE, TRANS_A || IN > 1),
+              PITCH_B = at_pitch(INNER_B * SIZE, !TRANS_B || IN > 1), PITCH_D = at_pitch(M * SIZE_D, true);
 constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B,
               ONE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0), STAGE_BYTES = SHARE * ONE_BYTES,
               RESULT_BYTES = STRAIGHT ? 0 : PITCH_D * N, TEAM_BYTES = STAGES * STAGE_BYTES + SHARE * RESULT_BYTES;
@@ -178,8 +180,9 @@ AT_INLINE void at_product(const at_arguments &a, const char *stage, char *result
   if (SHARE > 1) stage += mine * ONE_BYTES, result += mine * RESULT_BYTES;
   if (STRAIGHT) result = a.d + (group * SHARE + mine) * a.stride_d;
   at_sum sum[TM][TN] = {}, x[TM][WIDE], y[TN][WIDE];
+  constexpr int UNROLL = EXACT && K <= 16 ? 4 : 2;
   const int steps = EXACT ? K : a.k;
-#pragma unroll(EXACT && K <= 16 ? 4 : 2)
+#pragma unroll UNROLL
   for (int k = 0; k < steps; k += WIDE) {
     at_pick<TRANS_A, TM, WIDE_M, ROWS, PITCH_A>(x, stage, row, k);
     at_pick<!TRANS_B, TN, WIDE_N, COLS, PITCH_B>(y, stage + AT_B, col, k);
