@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * collectives.c: bench_collectives [--markdown FILE] [--rounds N]: all-reduce, broadcast and reduce of all GPUs of the
- * machine: attune with NCCL, NCCL called directly on the same streams and memory, attune's copies. The ways take turns. A
+ * machine: attune, NCCL called directly on the same streams and memory, attune's copies. The ways take turns. A
  * sample of a small array is calls one by one, each waited for; of a large one calls in a row. torch_collectives.py has
  * torch.cuda.comm's. */
 #include <attune/attune.h>
@@ -91,7 +91,7 @@ static void open_scene(scene *s) {
     ordinals[s->gpus] = s->gpus;
   }
   if (s->gpus < 2) bench_die("two GPUs are needed; there are %d", s->gpus);
-  bench_check(attune_comm_create(&s->comms[BY_ATTUNE], s->devices, s->gpus, ATTUNE_COMM_NCCL), "attune_comm_create");
+  bench_check(attune_comm_create(&s->comms[BY_ATTUNE], s->devices, s->gpus, ATTUNE_COMM_ANY), "attune_comm_create");
   bench_check(attune_comm_create(&s->comms[BY_COPIES], s->devices, s->gpus, ATTUNE_COMM_COPIES), "attune_comm_create");
   check_nccl(at_nccl.CommInitAll(s->direct, s->gpus, ordinals), "ncclCommInitAll");
   for (int g = 0; g < s->gpus; g++) {

@@ -16,7 +16,7 @@
 
 #define BLOCK ((size_t)8 << 20)
 
-enum { LOAD, READ, READ_4, LOAD_DIRECT, READ_DIRECT, SAVE, WRITE, WAYS, THREADS = 4 };
+enum { LOAD, READ, READ_4, LOAD_DIRECT, READ_DIRECT, READ_DIRECT_4, SAVE, WRITE, WAYS, THREADS = 4 };
 
 typedef struct scene {
   const char *path;
@@ -68,7 +68,7 @@ static void write_alone(const scene *s) {
 static double sample(void *arg, int way, int round) {
   scene *s = arg;
   (void)round;
-  if ((way == LOAD_DIRECT || way == READ_DIRECT) && s->direct_descriptor < 0) return 0.0;
+  if ((way == LOAD_DIRECT || way == READ_DIRECT || way == READ_DIRECT_4) && s->direct_descriptor < 0) return 0.0;
   const double start = bench_now_ns();
   switch (way) {
   case LOAD:
@@ -80,6 +80,7 @@ static double sample(void *arg, int way, int round) {
     bench_check(attune_file_load(s->direct, s->stream, s->memory, s->bytes, 0, NULL), "attune_file_load");
     break;
   case READ_DIRECT: read_alone(s, 1, s->direct_descriptor); break;
+  case READ_DIRECT_4: read_alone(s, THREADS, s->direct_descriptor); break;
   case SAVE:
     bench_check(attune_file_save(s->plain, s->stream, s->memory, s->bytes, 0, NULL), "attune_file_save");
     break;
@@ -155,7 +156,7 @@ int main(int argc, char **argv) {
   tell(&turns, &s, "load, from the cache", LOAD, READ, READ_4);
   char what[64];
   snprintf(what, sizeof what, "load, direct (%s)", attune_file_describe(s.direct));
-  tell(&turns, &s, what, LOAD_DIRECT, READ_DIRECT, -1);
+  tell(&turns, &s, what, LOAD_DIRECT, READ_DIRECT, READ_DIRECT_4);
   tell(&turns, &s, "save, to the cache", SAVE, WRITE, -1);
   bench_markdown_close();
   close_scene(&s);

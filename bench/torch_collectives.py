@@ -71,13 +71,17 @@ for size in (1024, 1 << 20, 16 << 20, 256 << 20):
     outputs = [torch.empty(count, device=f"cuda:{gpu}") for gpu in range(GPUS)]
     pieces = list(comm.scatter(inputs[0], range(GPUS)))
     ins, outs, parts = pointers(inputs), pointers(outputs), pointers(pieces)
+    others, views = pointers(outputs), pointers(pieces)  # as torch has it: what is the first GPU's stays where it is
+    others[0], views[0] = None, outputs[0].data_ptr()
     data = Data(F32, count, ctypes.addressof(ins), ctypes.addressof(outs))
+    spread = Data(F32, count, ctypes.addressof(ins), ctypes.addressof(others))
     split = Split(F32, 1, count, 1, None, outputs[0].data_ptr(), ctypes.addressof(parts))
+    cut = Split(F32, 1, count, 1, None, outputs[0].data_ptr(), ctypes.addressof(views))
     cases = [
         ("reduce_add", lambda: comm.reduce_add(inputs, 0), lambda: check(lib.attune_comm_reduce_add(handle, 0, streams, ctypes.byref(data)))),
         ("broadcast", lambda: comm.broadcast(inputs[0], range(GPUS)),
-         lambda: check(lib.attune_comm_broadcast(handle, 0, streams, ctypes.byref(data)))),
-        ("scatter", lambda: comm.scatter(inputs[0], range(GPUS)), lambda: check(lib.attune_comm_scatter(handle, 0, streams, ctypes.byref(split)))),
+         lambda: check(lib.attune_comm_broadcast(handle, 0, streams, ctypes.byref(spread)))),
+        ("scatter", lambda: comm.scatter(inputs[0], range(GPUS)), lambda: check(lib.attune_comm_scatter(handle, 0, streams, ctypes.byref(cut)))),
         ("gather", lambda: comm.gather(pieces, 0, 0), lambda: check(lib.attune_comm_gather(handle, 0, streams, ctypes.byref(split)))),
     ]
     calls = max(4, min(50, (1 << 28) // size))

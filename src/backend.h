@@ -155,6 +155,13 @@ typedef struct at_backend {
   attune_status (*graph_dump)(const at_graph *graph,
                               FILE *file); /* what fails of the file itself is the caller's to see */
   void *(*graph_native)(const at_graph *graph, bool executable);
+  attune_status (*graph_clone)(const at_graph *graph, at_graph **out); /* of what was captured: no executable */
+  /* NULL: there is nothing to do, or to tell. */
+  attune_status (*graph_upload)(at_graph *graph, attune_stream *stream);
+  attune_status (*graph_trim)(attune_device *device);
+  attune_status (*graph_memory)(attune_device *device, uint64_t *out_used, uint64_t *out_reserved);
+  /* Of a capture of attune's or the program's; *id 0: there is none. NULL: attune's are all there are. */
+  attune_status (*capture_info)(attune_stream *stream, uint64_t *id, bool *broken);
 } at_backend;
 
 struct attune_device {

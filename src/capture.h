@@ -34,6 +34,7 @@ typedef struct at_capture {
   /* The rest is graph_capture.c's and the backend's. */
   struct attune_graph *graph;
   bool called; /* a callback gives the work; what called it ends the capture */
+  uint64_t id; /* its number in this process */
   attune_capture_mode mode;
   pthread_t thread;        /* that began it */
   atomic_int references;   /* the graph while it is under way, and every event whose latest record lies in it */
@@ -77,6 +78,7 @@ void at_generator_capturing(at_graph_generator *joined, int change);
  * allocations on the stream go to the pool, no event is recorded and nothing is given back to the system by anybody on
  * the device until end (also a failed one). */
 attune_status at_pool_create_private(struct attune_pool **out, attune_device *device);
+attune_device *at_pool_device(const struct attune_pool *pool);
 void at_pool_retain(struct attune_pool *pool);
 void at_pool_release(struct attune_pool *pool);
 /* A graph that has the pool is about to be replayed on the stream: what is free of it is in use until that is done. */

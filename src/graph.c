@@ -96,7 +96,7 @@ attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *
   return status == ATTUNE_OK ? adopt(graph, captured) : status;
 }
 
-static attune_status check_made(const attune_graph *graph) {
+attune_status at_graph_check_made(const attune_graph *graph) {
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
   if (graph->capture) return at_fail(ATTUNE_CAPTURING, "graph is in a capture; should be ended first");
   if (!graph->made)
@@ -105,8 +105,8 @@ static attune_status check_made(const attune_graph *graph) {
   return ATTUNE_OK;
 }
 
-static attune_status check_kept(const attune_graph *graph) {
-  attune_status status = check_made(graph);
+attune_status at_graph_check_kept(const attune_graph *graph) {
+  attune_status status = at_graph_check_made(graph);
   if (status == ATTUNE_OK && !graph->keep)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "what the graph captured was not kept; should be captured with options.keep_graph");
@@ -114,14 +114,14 @@ static attune_status check_kept(const attune_graph *graph) {
 }
 
 attune_status attune_graph_instantiate(attune_graph *graph) {
-  attune_status status = check_kept(graph);
+  attune_status status = at_graph_check_kept(graph);
   if (status == ATTUNE_OK) status = graph->device->backend->graph_instantiate(graph->made, true);
   if (status == ATTUNE_OK) graph->instantiated = true;
   return status;
 }
 
-static attune_status check_replay(const attune_graph *graph, attune_stream *stream) {
-  attune_status status = check_made(graph);
+attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *stream) {
+  attune_status status = at_graph_check_made(graph);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (!stream)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
@@ -137,7 +137,7 @@ static attune_status check_replay(const attune_graph *graph, attune_stream *stre
 }
 
 attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
-  attune_status status = check_replay(graph, stream);
+  attune_status status = at_graph_check_replay(graph, stream);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
   if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
@@ -186,7 +186,7 @@ static attune_status fail_file(const char *path, const char *what, int error) {
 }
 
 attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path) {
-  attune_status status = check_kept(graph);
+  attune_status status = at_graph_check_kept(graph);
   if (status != ATTUNE_OK) return status;
   if (!path || !*path)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");

@@ -18,6 +18,12 @@ struct attune_graph {
   void *watched;                  /* src/check/'s: what a replay uses */
 };
 
+/* graph.c: OK when work is captured in the graph and no capture is under way; and when it was kept beside the executable.
+ * And what a replay asks for. */
+attune_status at_graph_check_made(const attune_graph *graph);
+attune_status at_graph_check_kept(const attune_graph *graph);
+attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *stream);
+
 /* graph_capture.c: a capture of the graph's, started and brought to what the backend made of it (not instantiated).
  * `updating`: the graph may have been captured already. finish ends the capture whatever happens, except for
  * INVALID_ARGUMENT with graph->capture still set: then it goes on. */

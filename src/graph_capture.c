@@ -26,6 +26,11 @@ static attune_status check_begin(const attune_graph *graph, attune_stream *strea
   if (o->share && o->share->device != graph->device)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "options.share is a graph of %s; should be of %s", o->share->device->name,
                    graph->device->name);
+  if (o->pool && o->share)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options has both share and pool; one of them should be NULL");
+  if (o->pool && at_pool_device(o->pool) != graph->device)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.pool is of %s; should be of %s", at_pool_device(o->pool)->name,
+                   graph->device->name);
   if (graph->capture) return at_fail(ATTUNE_BUSY, "graph is in a capture already; should be ended first");
   if (stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE))
     return at_fail(ATTUNE_UNSUPPORTED,
@@ -40,14 +45,16 @@ static attune_status check_begin(const attune_graph *graph, attune_stream *strea
   if (!updating && graph->pool && o->share && o->share->pool != graph->pool)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "graph has a pool already; options.share should be NULL, or the graph reset");
+  if (!updating && graph->pool && o->pool && o->pool != graph->pool)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "graph has a pool already; options.pool should be that one, or NULL");
   return ATTUNE_OK;
 }
 
-static attune_status share_pool(attune_graph *graph, attune_graph *share) {
-  struct attune_pool *pool = NULL;
+static attune_status share_pool(attune_graph *graph, const attune_capture_options *o) {
+  struct attune_pool *pool = o->pool;
   if (graph->pool) return ATTUNE_OK;
-  if (!share || share == graph) return at_graph_pool(graph, &pool);
-  attune_status status = at_graph_pool(share, &pool);
+  if (!pool && (!o->share || o->share == graph)) return at_graph_pool(graph, &pool);
+  attune_status status = pool ? ATTUNE_OK : at_graph_pool(o->share, &pool);
   if (status != ATTUNE_OK) return status;
   at_pool_retain(pool);
   graph->pool = pool;
@@ -61,6 +68,8 @@ static at_capture *new_capture(attune_graph *graph, attune_stream *stream, attun
   capture->stream = stream;
   capture->pool = graph->pool;
   capture->generators = graph->generators;
+  static uint64_t captures;
+  capture->id = __atomic_add_fetch(&captures, 1, __ATOMIC_RELAXED);
   capture->mode = mode;
   capture->thread = pthread_self();
   atomic_init(&capture->references, 1);
@@ -98,7 +107,7 @@ attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream,
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->capture_begin || !stream->device->backend->graph_instantiate)
     return at_fail(ATTUNE_UNSUPPORTED, "device %s has no graphs", stream->device->name);
-  status = share_pool(graph, o->share);
+  status = share_pool(graph, o);
   if (status != ATTUNE_OK) return status;
   at_capture *capture = new_capture(graph, stream, o->mode);
   status = capture ? enter(capture, stream) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a capture");

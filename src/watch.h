@@ -70,6 +70,7 @@ void at_watch_capture_begin(struct at_capture *capture, attune_stream *stream);
 void at_watch_capture_end(struct at_capture *capture, void **graph, bool kept);
 void at_watch_replay(void *const *graph, attune_stream *stream);
 void at_watch_graph_gone(void **graph);
+void *at_watch_graph_clone(void *graph); /* the same for another graph */
 
 /* Before and after work is given to a stream: a range in a profiler's time line, of the calling thread, if somebody wants
  * names; and if launches are to block, a wait for the work, whose status it then is. end takes what name gave, and the

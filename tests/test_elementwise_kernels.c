@@ -8,6 +8,7 @@
 
 #include "ops/elementwise/compile.h"
 #include "src/cuda/kernel_compile.h"
+#include "tests/elementwise_forms.h"
 #include "tests/elementwise_texts.h"
 
 static const char *const architectures[] = {"sm_80", "sm_90a", "sm_100", "sm_120"};
@@ -201,12 +202,38 @@ static void from_text(void **state) {
   }
 }
 
+/* Few elements have many threads with one each, and no tile that is larger than the matrix; many have vectors. */
+static void few_elements(void **state) {
+  (void)state;
+  static graph g;
+  static const lie packed[] = {PACKED, PACKED, PACKED, PACKED}, turned[] = {PACKED, TURNED, PACKED, ONE};
+  static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32};
+  at_cuda_choice list[64];
+  three(&g, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32, ATTUNE_F32);
+  for (int side = 32; side <= 1024; side *= 2) {
+    const bool few = side <= 256;
+    for (int way = 0; way < 2; way++) {
+      ecase c;
+      OK(case_make(&c, &g, &(at_shape){2, {side, side}}, way ? turned : packed, dtypes, false, true, 1));
+      const int count = at_cuda_candidates(&c.problem, 90, list, 64);
+      assert_in_range(count, 4, 16);
+      assert_int_equal(list[0].form, !way ? V : few ? S : T);
+      assert_int_equal(list[0].loads, way && !few ? 0 : 1);
+      if (!way) assert_int_equal(list[0].bytes, few ? 4 : 16);
+      for (int k = 0; k < count; k++) {
+        assert_true(list[k].tile <= (few ? 32 : 64));
+        assert_false(few && list[k].form == B);
+        assert_int_equal(list[k].dependent, 0);
+      }
+      case_free(&c);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(functions),
-      cmocka_unit_test(few_functions),
-      cmocka_unit_test(forms),
-      cmocka_unit_test(from_text),
+      cmocka_unit_test(functions), cmocka_unit_test(few_functions), cmocka_unit_test(forms),
+      cmocka_unit_test(from_text), cmocka_unit_test(few_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

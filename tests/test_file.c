@@ -98,6 +98,7 @@ static int end_all(void **state) {
 
 static int begin(void **state) {
   (void)state;
+  if (host_devices_wait() != ATTUNE_OK) return -1; /* a save that failed may still copy */
   memset(&fault, 0, sizeof fault);
   for (size_t i = 0; i < ROOM / 8; i++) ((uint64_t *)(void *)content)[i] = i * 0x9e3779b97f4a7c15u;
   return 0;
@@ -158,7 +159,7 @@ static void loads_and_saves(void **state) {
   (void)state;
   for (int gpu = 0; gpu < 2; gpu++)
     for (int direct = 0; direct < 2; direct++)
-      for (size_t i = 0; i < AT_COUNT(cases); i++) {
+      for (size_t i = 0; i < AT_COUNT(cases) - !gpu; i++) { /* the last: more blocks than buffers */
         save_one(gpu ? as_gpu : as_host, direct, cases[i].bytes, cases[i].offset);
         write_file(cases[i].offset + cases[i].bytes + (i % 2) * 100);
         load_one(gpu ? as_gpu : as_host, direct, cases[i].bytes, cases[i].offset);
@@ -261,6 +262,7 @@ static void the_file_ends(void **state) {
     assert_true(memory[moved] == 0x5a);
     FAILS(attune_file_load(file, stream, memory, 1, 20 * MIB, &moved), ATTUNE_IO_ERROR);
     assert_int_equal(moved, 0);
+    assert_int_equal(at_file_is_direct(file), file->direct >= 0); /* an end amid a grain is no refusal */
     attune_file_close(file);
   }
 }
@@ -275,15 +277,11 @@ static void the_file_shrinks(void **state) {
   FAILS(attune_file_load(file, as_gpu, memory, 17 * MIB, 0, &moved), ATTUNE_IO_ERROR);
   TOLD("the file ends at byte");
   OK(attune_stream_synchronize(as_gpu));
-  if (at_file_is_direct(file))
-    assert_int_equal(moved, 8 * MIB); /* the first block, read before */
-  else
-    assert_true(moved < 8 * MIB); /* of its slices some came before */
+  assert_true(moved < 8 * MIB); /* of its slices some came before */
   assert_memory_equal(memory, content, moved);
   attune_file_close(file);
 }
 
-/* Of four slices the second fails: what counts came before it. */
 static void the_disk_breaks(void **state) {
   size_t moved = 0;
   (void)state;
@@ -307,10 +305,14 @@ static void the_disk_breaks(void **state) {
   assert_int_equal(moved, 2000);
   fault.most = 0;
   fault.fails_at = 2;
-  for (int gpu = 0; gpu < 2; gpu++) { /* four slices, of which three fail */
+  atomic_store(&fault.calls, 0); /* the second block of 2 MiB */
+  FAILS(attune_file_save(file, as_gpu, content, 8 * MIB, 0, &moved), ATTUNE_IO_ERROR);
+  assert_int_equal(moved, 2 * MIB);
+  fault.error = EIO;
+  for (int gpu = 0; gpu < 2; gpu++) { /* of four slices all but one */
     atomic_store(&fault.calls, 0);
-    FAILS(attune_file_save(file, gpu ? as_gpu : as_host, content, 8 * MIB, 0, &moved), ATTUNE_IO_ERROR);
-    assert_true(moved == 0 || moved == 2 * MIB + 4096); /* the first one, or none */
+    FAILS(attune_file_load(file, gpu ? as_gpu : as_host, memory, MIB * 2, 0, &moved), ATTUNE_IO_ERROR);
+    assert_true(moved == 0 || moved == MIB / 2 + 4096); /* the first one, or none */
   }
   attune_file_close(file);
 }

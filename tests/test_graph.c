@@ -345,6 +345,110 @@ static void replays_do_not_overlap(void **state) {
   for (int i = 0; i < 3; i++) attune_stream_destroy(streams[i]);
 }
 
+static void captures_can_be_asked_for(void **state) {
+  (void)state;
+  static unsigned x[3 * COUNT];
+  attune_stream *main = new_stream(), *side = new_stream(), *other = new_stream();
+  attune_event *out = new_event(), *outside = new_event();
+  attune_graph *graph = new_graph(), *second = new_graph();
+  attune_capture_info info, joined, apart;
+  OK(attune_stream_capture_info(main, &info));
+  assert_true(info.state == ATTUNE_CAPTURE_NONE && info.id == 0 && !info.graph);
+  assert_int_equal(attune_stream_is_capturing(main) + attune_stream_is_capturing(NULL), 0);
+  OK(attune_stream_capture_info(attune_stream_default(host), &info));
+  assert_int_equal(info.state, ATTUNE_CAPTURE_NONE);
+  FAILS(attune_stream_capture_info(NULL, &info), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_stream_capture_info(main, NULL), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_graph_capture_begin(graph, main, NULL));
+  OK(attune_graph_capture_begin(second, other, NULL));
+  OK(attune_event_record(out, main));
+  OK(attune_stream_wait_event(side, out));
+  OK(attune_stream_capture_info(main, &info));
+  OK(attune_stream_capture_info(side, &joined));
+  OK(attune_stream_capture_info(other, &apart));
+  assert_true(info.state == ATTUNE_CAPTURE_ACTIVE && info.graph == graph && info.id != 0);
+  assert_true(joined.state == ATTUNE_CAPTURE_ACTIVE && joined.graph == graph && joined.id == info.id);
+  assert_true(apart.graph == second && apart.id != 0 && apart.id != info.id);
+  assert_int_equal(attune_stream_is_capturing(side), 1);
+  give(main, x, 1, 1); /* asking broke nothing */
+  OK(attune_graph_capture_end(graph, main));
+  OK(attune_stream_capture_info(side, &joined));
+  assert_true(joined.state == ATTUNE_CAPTURE_NONE && !joined.graph);
+  OK(attune_event_record(outside, main));
+  FAILS(attune_stream_wait_event(other, outside), ATTUNE_CAPTURING);
+  OK(attune_stream_capture_info(other, &apart));
+  assert_int_equal(apart.state, ATTUNE_CAPTURE_BROKEN);
+  FAILS(attune_graph_capture_end(second, other), ATTUNE_CAPTURING);
+  OK(attune_stream_capture_info(other, &apart));
+  assert_int_equal(apart.state, ATTUNE_CAPTURE_NONE);
+  attune_graph_destroy(graph);
+  attune_graph_destroy(second);
+  attune_event_destroy(out);
+  attune_event_destroy(outside);
+  attune_stream_destroy(main);
+  attune_stream_destroy(side);
+  attune_stream_destroy(other);
+}
+
+/* A clone does the same work, and stays when the first graph changes and goes. */
+static void clones_stand_alone(void **state) {
+  (void)state;
+  static unsigned x[COUNT];
+  attune_stream *stream = new_stream();
+  attune_graph *graph = new_graph(), *clone = NULL;
+  attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
+  FAILS(attune_graph_clone(&clone, graph), ATTUNE_INVALID_ARGUMENT); /* nothing captured */
+  assert_null(clone);
+  FAILS(attune_graph_clone(NULL, graph), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_clone(&clone, NULL), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_graph_capture_callback(graph, stream, NULL, add_five, x));
+  FAILS(attune_graph_clone(&clone, graph), ATTUNE_INVALID_ARGUMENT); /* not kept */
+  OK(attune_graph_reset(graph));
+  keep.keep_graph = 1;
+  OK(attune_graph_capture_callback(graph, stream, &keep, add_five, x));
+  OK(attune_graph_clone(&clone, graph));
+  assert_int_equal(attune_graph_node_count(clone), attune_graph_node_count(graph));
+  OK(attune_graph_update(graph, stream, add_six, x, NULL));
+  memset(x, 0, sizeof x);
+  OK(attune_graph_replay(graph, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_numbers(x, 6);
+  attune_graph_destroy(graph);
+  OK(attune_graph_upload(clone, stream));
+  OK(attune_graph_replay(clone, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_numbers(x, 11);
+  graph = NULL;
+  OK(attune_graph_clone(&graph, clone)); /* a clone is kept too */
+  attune_graph_destroy(graph);
+  attune_graph_destroy(clone);
+  attune_stream_destroy(stream);
+}
+
+static void uploads_and_memory(void **state) {
+  (void)state;
+  static unsigned x[COUNT];
+  uint64_t used = 7, reserved = 7;
+  attune_stream *stream = new_stream();
+  attune_graph *graph = new_graph();
+  FAILS(attune_graph_upload(graph, stream), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_upload(NULL, stream), ATTUNE_INVALID_ARGUMENT);
+  memset(x, 0, sizeof x);
+  OK(attune_graph_capture_callback(graph, stream, NULL, add_five, x));
+  FAILS(attune_graph_upload(graph, NULL), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_graph_upload(graph, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_numbers(x, 0); /* nothing ran */
+  OK(attune_graph_trim(host));
+  FAILS(attune_graph_trim(NULL), ATTUNE_INVALID_ARGUMENT);
+  OK(attune_graph_memory(host, &used, &reserved));
+  assert_true(used == 0 && reserved == 0);
+  OK(attune_graph_memory(host, NULL, NULL));
+  FAILS(attune_graph_memory(NULL, &used, &reserved), ATTUNE_INVALID_ARGUMENT);
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replay_is_eager),
@@ -356,6 +460,9 @@ int main(void) {
       cmocka_unit_test(many_sizes),
       cmocka_unit_test(many_threads),
       cmocka_unit_test(replays_do_not_overlap),
+      cmocka_unit_test(captures_can_be_asked_for),
+      cmocka_unit_test(clones_stand_alone),
+      cmocka_unit_test(uploads_and_memory),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);
 }

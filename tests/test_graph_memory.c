@@ -374,6 +374,93 @@ static void draws_are_counted_anew(void **state) {
   attune_stream_destroy(other);
 }
 
+/* Memory of one pool, made before any graph, serves two graphs; it goes with the last holder. */
+static void a_pool_before_any_graph(void **state) {
+  (void)state;
+  OK(attune_stream_synchronize(stream));
+  const uint64_t before = reserved();
+  static float eager[COUNT];
+  uint64_t bytes = 0, held = 0;
+  attune_pool *pool = NULL, *other = NULL, *of_graph = NULL;
+  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
+  attune_graph *first = new_graph(), *second = new_graph();
+  unsigned char *kept = NULL;
+  OK(with_memory(NULL, stream));
+  OK(attune_stream_synchronize(stream));
+  memcpy(eager, d, BYTES);
+  OK(attune_pool_create(&pool, host, NULL));
+  OK(attune_pool_create(&other, host, NULL));
+  options.pool = pool;
+  OK(attune_graph_capture_callback(first, stream, &options, with_memory, NULL));
+  OK(attune_pool_bytes(pool, &bytes, &held));
+  assert_true(bytes > 0 && held == 0);
+  OK(attune_graph_capture_begin(second, stream, &options));
+  OK(attune_alloc((void **)&kept, stream, BYTES));
+  OK(attune_fill(stream, kept, 9, BYTES));
+  OK(attune_graph_capture_end(second, stream));
+  OK(attune_pool_bytes(pool, NULL, &held));
+  assert_true(held >= BYTES);
+  OK(attune_graph_pool(second, &of_graph));
+  assert_ptr_equal(of_graph, pool);
+  attune_pool_destroy(of_graph);
+  attune_pool_destroy(pool); /* the graphs hold it */
+  OK(attune_memory_empty_cache(host));
+  memset(d, 0, BYTES);
+  OK(attune_graph_replay(first, stream));
+  OK(attune_graph_replay(second, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_memory_equal(d, eager, BYTES);
+  assert_int_equal(kept[BYTES - 1], 9);
+  OK(attune_free(kept, stream));
+  attune_graph_destroy(first);
+  attune_graph_destroy(second);
+  attune_pool_destroy(other);
+  OK(attune_stream_synchronize(stream));
+  assert_int_equal(reserved(), before);
+}
+
+static void pools_that_do_not_fit(void **state) {
+  (void)state;
+  attune_pool *pool = NULL, *other = NULL, *own = NULL;
+  attune_graph *graph = new_graph(), *second = new_graph();
+  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
+  OK(attune_pool_create(&pool, host, NULL));
+  OK(attune_pool_create(&other, host, NULL));
+  FAILS(attune_graph_pool(NULL, &own), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_graph_pool(graph, NULL), ATTUNE_INVALID_ARGUMENT);
+  options.pool = pool;
+  options.share = second;
+  FAILS(attune_graph_capture_callback(graph, stream, &options, with_memory, NULL), ATTUNE_INVALID_ARGUMENT);
+  options.share = NULL;
+  OK(attune_graph_pool(graph, &own)); /* made before the capture: the graph keeps to it */
+  FAILS(attune_graph_capture_callback(graph, stream, &options, with_memory, NULL), ATTUNE_INVALID_ARGUMENT);
+  options.pool = own;
+  OK(attune_graph_capture_callback(graph, stream, &options, with_memory, NULL));
+  OK(attune_graph_capture_callback(second, stream, &options, with_memory, NULL)); /* a graph's pool for another */
+  attune_graph_destroy(graph);
+  attune_graph_destroy(second);
+  attune_pool_destroy(own);
+  attune_pool_destroy(pool);
+  attune_pool_destroy(other);
+}
+
+static void no_clone_of_a_graph_that_draws(void **state) {
+  (void)state;
+  attune_graph *graph = new_graph(), *clone = NULL;
+  attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
+  attune_generator *drawn = NULL;
+  OK(attune_generator_create(&drawn, 5));
+  keep.keep_graph = 1;
+  OK(attune_graph_register_generator(graph, drawn));
+  OK(attune_graph_capture_begin(graph, stream, &keep));
+  OK(attune_random_uniform(drawn, stream, d, ATTUNE_F32, COUNT, 0.0, 1.0));
+  OK(attune_graph_capture_end(graph, stream));
+  FAILS(attune_graph_clone(&clone, graph), ATTUNE_UNSUPPORTED);
+  assert_null(clone);
+  attune_graph_destroy(graph);
+  attune_generator_destroy(drawn);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(replay_is_eager),
@@ -384,6 +471,9 @@ int main(void) {
       cmocka_unit_test(plans_may_go_first),
       cmocka_unit_test(random_numbers_go_on),
       cmocka_unit_test(draws_are_counted_anew),
+      cmocka_unit_test(a_pool_before_any_graph),
+      cmocka_unit_test(pools_that_do_not_fit),
+      cmocka_unit_test(no_clone_of_a_graph_that_draws),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -150,6 +150,37 @@ static int all_ranks(void) {
   return 0;
 }
 
+/* Two peers: what is small goes by copies, unless NCCL was asked for. */
+static attune_status are_peers(int *can, attune_device *device, attune_device *peer) {
+  *can = device != peer;
+  return ATTUNE_OK;
+}
+static attune_status be_peers(attune_device *device, attune_device *peer) {
+  return device != peer ? ATTUNE_OK : ATTUNE_INTERNAL;
+}
+
+static int two_peers(void) {
+  static float large[2][(1 << 18) + 1];
+  const void *larges[] = {large[0], large[1]};
+  attune_comm_data data = {ATTUNE_F32, COUNT, ins, outs};
+  host_backend.peer_query = are_peers;
+  host_backend.peer_enable = be_peers;
+  for (int way = ATTUNE_COMM_ANY; way <= ATTUNE_COMM_NCCL; way++) {
+    attune_comm *comm = NULL;
+    GOOD(attune_comm_create(&comm, devices, 2, (attune_comm_way)way));
+    *(float *)(void *)in[0] = *(float *)(void *)in[1] = 3.0f;
+    GOOD(attune_comm_reduce_add(comm, 1, streams, &data));
+    GOOD(host_devices_wait());
+    EXPECT(*(float *)(void *)out[1] == 6.0f, "sum");
+    EXPECT(said("reduce rank 1 count 100") == (way == ATTUNE_COMM_NCCL), "%s", told);
+    const attune_comm_data more = {ATTUNE_F32, (1 << 18) + 1, larges, (void *const *)(void *)larges};
+    GOOD(attune_comm_broadcast(comm, 0, streams, &more));
+    EXPECT(said("broadcast rank 1 count 262145") == 1 + (way == ATTUNE_COMM_NCCL), "%s", told);
+    attune_comm_destroy(comm);
+  }
+  return 0;
+}
+
 /* Each rank in a thread of its own, as processes have them. */
 static attune_comm_id id;
 static int wrong[RANKS];
@@ -274,6 +305,7 @@ static int as_child(const char *name) {
   if (prepare() != 0) return 1;
   const int ended = strcmp(name, "all") == 0        ? all_ranks()
                     : strcmp(name, "each") == 0     ? one_rank_each()
+                    : strcmp(name, "peers") == 0    ? two_peers()
                     : strcmp(name, "refusing") == 0 ? refusing()
                     : strcmp(name, "stuck") == 0    ? stuck()
                                                     : absent(name);
@@ -294,6 +326,7 @@ static void run(const char *folder, const char *mode, const char *name) {
 static void ranks_of_one_process(void **state) {
   (void)state;
   run("nccl", "", "all");
+  run("nccl", "", "peers");
 }
 
 static void ranks_of_their_own(void **state) {

@@ -204,8 +204,8 @@ static void one_verifier_many_plans(void **state) {
   at_verifier *verifier = NULL;
   at_plan *plan = NULL;
   const at_configuration configuration = {""};
-  static const fault order[] = {RIGHT, ONE_WRONG, RIGHT,     LEAVES_ONE, RIGHT,  FAILS, RIGHT,    BEHIND_D,
-                                RIGHT, CHANGES_A, CHANGES_B, RIGHT,      IN_GAP, RIGHT, BEFORE_D, RIGHT};
+  static const fault order[] = {RIGHT, RIGHT,     ONE_WRONG, RIGHT, LEAVES_ONE, RIGHT, FAILS,    RIGHT, BEHIND_D,
+                                RIGHT, CHANGES_A, CHANGES_B, RIGHT, IN_GAP,     RIGHT, BEFORE_D, RIGHT};
   assert_int_equal(at_verifier_create(&verifier, &at_gemm_op, &g, stream, data), ATTUNE_OK);
   assert_int_equal(at_plan_create(&plan, &at_gemm_op, &fake, &configuration, &g, device), ATTUNE_OK);
   for (size_t i = 0; i < AT_COUNT(order); i++) {

@@ -39,7 +39,8 @@ typedef struct attune_comm attune_comm;
 
 /* How the ranks reach each other. */
 typedef enum attune_comm_way {
-  ATTUNE_COMM_ANY = 0,   /* NCCL if it is there, else copies */
+  ATTUNE_COMM_ANY = 0,   /* NCCL if it is there (broadcasts and reductions of up to 1 MiB between two peers of one
+                            process by copies, which take less time), else copies */
   ATTUNE_COMM_NCCL = 1,  /* NCCL, or UNSUPPORTED */
   ATTUNE_COMM_COPIES = 2 /* copies between the devices of this process; attune's own addition */
 } attune_comm_way;

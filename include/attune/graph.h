@@ -13,7 +13,7 @@
 #ifndef ATTUNE_GRAPH_H
 #define ATTUNE_GRAPH_H
 
-#include <attune/stream.h>
+#include <attune/pool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,17 +31,22 @@ typedef enum attune_capture_mode {
   ATTUNE_CAPTURE_RELAXED = 2
 } attune_capture_mode;
 
-/* Options of a capture; start from ATTUNE_CAPTURE_OPTIONS_INIT. */
+/* Options of a capture; start from ATTUNE_CAPTURE_OPTIONS_INIT. With neither `share` nor `pool` a graph makes a pool of
+ * its own. */
 typedef struct attune_capture_options {
-  attune_graph *share; /* use this graph's pool; the two must never run at the same time. NULL: a pool of its own */
+  attune_graph *share; /* use this graph's pool; the two must never run at the same time. NULL: none */
   attune_capture_mode mode;
-  int keep_graph; /* nonzero: keep what was captured, for attune_graph_debug_dump, attune_graph_native and
+  int keep_graph;    /* nonzero: keep what was captured, for attune_graph_debug_dump, attune_graph_native and
                      attune_graph_instantiate; the executable is then made at the first replay */
+  attune_pool *pool; /* use this pool of attune_pool_create or attune_graph_pool, which the graph then holds too: many
+                        graphs may, made in any order; no two of them may run at the same time. A replay writes to what
+                        was free of the pool in its capture: what is allocated from the pool later, by attune_pool_begin
+                        too, may be overwritten by it. NULL: none */
 } attune_capture_options;
 
 /* The defaults. */
 #define ATTUNE_CAPTURE_OPTIONS_INIT \
-  { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0 }
+  { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0, NULL }
 
 /* A new, empty graph of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
  * UNSUPPORTED. Any thread. */
@@ -93,6 +98,17 @@ ATTUNE_API attune_status attune_graph_instantiate(attune_graph *graph);
  * the stream is in a capture, attune's or the program's, which goes on), DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream);
 
+/* Puts the executable on the device ahead of the first replay, in stream order, so that the first one takes no longer than
+ * the next; makes it first if need be. On the host there is nothing to put anywhere. Errors: as attune_graph_replay,
+ * OUT_OF_MEMORY. */
+ATTUNE_API attune_status attune_graph_upload(attune_graph *graph, attune_stream *stream);
+
+/* A new graph into *out with the same work, which changes on its own from then on. It shares pool and memory with `graph`,
+ * and has no executable yet. The caller destroys it. Needs keep_graph, and the clone is kept too. Errors:
+ * INVALID_ARGUMENT (nothing is captured, or it was not kept), CAPTURING (in a capture), UNSUPPORTED (the graph draws from a
+ * generator, which belongs to one graph: capture the work again), OUT_OF_MEMORY, DEVICE_ERROR. */
+ATTUNE_API attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph);
+
 /* Drops what is captured and the hold on the pool; generators stay registered. The graph's replays must be done.
  * Errors: INVALID_ARGUMENT, BUSY (in a capture). */
 ATTUNE_API attune_status attune_graph_reset(attune_graph *graph);
@@ -117,6 +133,42 @@ ATTUNE_API void *attune_graph_native(const attune_graph *graph);
 
 /* The cudaGraphExec_t, as above. */
 ATTUNE_API void *attune_graph_native_executable(const attune_graph *graph);
+
+/* The pool that the graph's captures take memory from into *out, made if there is none: for attune_pool_bytes, and for
+ * captures of other graphs. The caller releases it with attune_pool_destroy; the graph holds it for itself. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY. */
+ATTUNE_API attune_status attune_graph_pool(attune_graph *graph, attune_pool **out);
+
+/* Whether work given to a stream is written down into a graph. */
+typedef enum attune_capture_state {
+  ATTUNE_CAPTURE_NONE = 0,
+  ATTUNE_CAPTURE_ACTIVE = 1,
+  ATTUNE_CAPTURE_BROKEN = 2 /* something broke it: its end will fail */
+} attune_capture_state;
+
+/* A capture under way, as one of its streams sees it. */
+typedef struct attune_capture_info {
+  attune_capture_state state;
+  uint64_t id;         /* the same for all streams of one capture, another one for every other capture of the process
+                          on devices of the kind; 0: none. On CUDA it is the id of cudaStreamGetCaptureInfo */
+  attune_graph *graph; /* that is captured; NULL: no capture, or one of the program's own by CUDA */
+} attune_capture_info;
+
+/* Fills *out. Breaks no capture. Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (a legacy default stream, while a capture
+ * is under way that CUDA does not let it be asked in). Allowed in capture. */
+ATTUNE_API attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_info *out);
+
+/* 1 while work given to `stream` is written down into a graph, by attune or by the program itself; else 0, also for NULL.
+ * Allowed in capture. */
+ATTUNE_API int attune_stream_is_capturing(attune_stream *stream);
+
+/* What the device holds for memory that graphs themselves allocate (CUDA: cudaMallocAsync in a capture; attune_alloc takes
+ * from the graph's pool instead): the bytes in use and those taken from the device; either may be NULL. 0 on the host. Errors:
+ * INVALID_ARGUMENT, DEVICE_ERROR. Any thread. */
+ATTUNE_API attune_status attune_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved);
+
+/* Gives what is not in use of that memory back to the device. Does nothing on the host. Errors and threads as above. */
+ATTUNE_API attune_status attune_graph_trim(attune_device *device);
 
 /* The graph's device. Borrowed; NULL for NULL. */
 ATTUNE_API attune_device *attune_graph_device(const attune_graph *graph);

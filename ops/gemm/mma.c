@@ -7,7 +7,15 @@
 #include "gemm_mma_cuh.h"
 #include "gemm_mma_tile_cuh.h"
 
-enum { MOST_CHOICES = 128, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 128, MOST_ROUNDS = 2, MOST_EARLY = 256 };
+enum {
+  MOST_CHOICES = 128,
+  MOST_FEW = 8,
+  MOST_WARPS = 8,
+  MOST_PARTS = 128,
+  MOST_ROUNDS = 2,
+  MOST_COPIES = 32,
+  MOST_EARLY = 256
+};
 
 static const double HOPELESS = 1.5; /* times the best guess: not tried */
 
@@ -182,6 +190,12 @@ static int units_of(const shape *s, const choice *c) {
   return x > y ? x : y;
 }
 
+/* Copies of a thread in a step; each keeps an address. */
+static int copies_of(const shape *s, const choice *c) {
+  const int x = grain_x(s, c) < 4 ? 16 : grain_x(s, c), y = grain_y(s, c) < 4 ? 16 : grain_y(s, c);
+  return (c->tm * c->step * s->in / x + c->tn * c->step * s->in / y) / (32 * warps_of(c));
+}
+
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
   if (c->tm % (16 * c->warps_m) || c->tn % (8 * c->warps_n) || c->step % ((s->in == 2 ? 16 : 8) * c->warps_k))
     return false;
@@ -190,8 +204,8 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
   if (c->pads && s->grain_x >= 4 && s->grain_y >= 4) return false;
   if (c->stages < 2 && !is_whole(s, c)) return false;
   const int warps = warps_of(c), registers = registers_of(s, c);
-  if (warps < 4 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers > 240 ||
-      registers * warps * 32 > 65536)
+  if (warps < 4 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || copies_of(s, c) > MOST_COPIES ||
+      registers > 240 || registers * warps * 32 > 65536)
     return false;
   if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
   if (c->split * c->parts > 1 && parts_of(s->k, c->step) < 2 * c->split * c->parts) return false;
@@ -352,7 +366,7 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
   return count;
 }
 
-/* Twice what is copied ahead, or that many times, where a device starts a kernel before the last one is done. */
+/* So many times what is copied ahead, where a device starts a kernel before the last one is done. */
 static int early_of(const shape *s, const choice *c, const at_gemm_machine *machine, int times) {
   const bool aligned = grain_x(s, c) == 16 || grain_y(s, c) == 16;
   const int64_t steps = steps_of(s, c);
@@ -369,7 +383,7 @@ static bool is_alike(const choice *a, const choice *b) {
 /* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = shape_of(g);
-  static const int times[] = {0, 4, 16};
+  static const int times[] = {0, 1, 4};
   choice list[MOST_CHOICES];
   bool taken[MOST_CHOICES];
   int count = 0, given = 0;
@@ -386,7 +400,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     taken[i] = of_tile < (wide ? 6 : 3) && (wide || (alike < 2 && list[i].cost < HOPELESS * list[0].cost));
     if (!taken[i]) continue;
     for (size_t e = 0; e < AT_COUNT(times) && given < max; e++) {
-      if (!wide && e != (alike == 0 ? 1 : 2)) continue;
+      if (!wide && e != (alike > 0 && is_whole(&s, &list[i]) ? 1 : 0)) continue; /* it helps short sums alone */
       const int before = list[i].early;
       list[i].early = early_of(&s, &list[i], machine, times[e]);
       if (e > 0 && wide && list[i].early == before) break;

@@ -85,7 +85,10 @@ uint64_t at_check_count(void) {
   return count;
 }
 
+/* The watch of forks is older than the allocators', whose locks are held when this one's is taken: so a fork takes this
+ * one's last. */
 void at_watch_start(void) {
+  pthread_once(&fork_once, watch_fork);
   if (at_settings_check_races()) (void)at_check_switch(true, NULL, NULL);
 }
 
@@ -326,6 +329,14 @@ void at_watch_graph_gone(void **graph) {
   pthread_mutex_lock(&lock);
   at_kept_release(kept);
   pthread_mutex_unlock(&lock);
+}
+
+void *at_watch_graph_clone(void *graph) {
+  at_kept *kept = graph;
+  pthread_mutex_lock(&lock);
+  kept->clones++;
+  pthread_mutex_unlock(&lock);
+  return kept;
 }
 
 static bool replay_one(at_line *line, const at_access *captured) {

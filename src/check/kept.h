@@ -18,6 +18,7 @@ typedef struct at_mark {
 /* With a capture, then with its graph. */
 typedef struct at_kept {
   uint64_t epoch;
+  unsigned clones; /* graphs that have it besides the first */
   at_world world;
 } at_kept;
 
@@ -32,7 +33,7 @@ static inline at_world *at_kept_world(at_kept *kept, uint64_t epoch) {
 }
 
 static inline void at_kept_release(at_kept *kept) {
-  if (!kept) return;
+  if (!kept || kept->clones-- > 0) return;
   at_world_clear(&kept->world);
   free(kept);
 }

@@ -4,6 +4,9 @@
 #include "src/comm/nccl_library.h"
 #include "src/watch.h"
 
+/* Up to here two peers broadcast and add sooner by copies than by NCCL, which wins above (bench_collectives). */
+#define PAIR_BYTES ((size_t)1 << 20)
+
 /* All that a call of data is given. */
 typedef struct call {
   const char *name;
@@ -73,12 +76,18 @@ static attune_status give(attune_comm *comm, const call *c, const attune_comm_da
   return at_copies_run(comm, c->kind, c->root, c->streams, data, count);
 }
 
+static bool by_nccl(const attune_comm *comm, const call *c, const attune_comm_data *data) {
+  if (!comm->nccl || !at_nccl_can(c->kind, data->dtype)) return false;
+  return !comm->pair || c->many || c->kind == AT_COMM_ALL_REDUCE || at_stream_capturing(c->streams[0]) ||
+         data->count * attune_dtype_size(data->dtype) > PAIR_BYTES;
+}
+
 /* What NCCL can do goes to it in stretches that are as long as can be. */
 static attune_status give_all(attune_comm *comm, const call *c) {
   attune_status status = ATTUNE_OK;
   for (int at = 0, end = 0; at < c->count && status == ATTUNE_OK; at = end) {
-    const bool nccl = comm->nccl && at_nccl_can(c->kind, c->data[at].dtype);
-    while (end < c->count && (comm->nccl && at_nccl_can(c->kind, c->data[end].dtype)) == nccl) end++;
+    const bool nccl = by_nccl(comm, c, &c->data[at]);
+    while (end < c->count && by_nccl(comm, c, &c->data[end]) == nccl) end++;
     status = give(comm, c, c->data + at, end - at, nccl);
   }
   return status;

@@ -111,16 +111,19 @@ static attune_status make_events(attune_comm *comm) {
 }
 
 /* Peers copy directly; those that cannot be peers, through memory of the host. */
-static void make_peers(const attune_comm *comm) {
+static bool make_peers(const attune_comm *comm) {
   at_message kept;
+  bool all = true;
   at_message_keep(&kept);
   for (int i = 0; i < comm->local; i++)
     for (int j = 0; j < comm->local; j++) {
       int can = 0;
-      if (i != j && attune_device_can_access_peer(&can, comm->devices[i], comm->devices[j]) == ATTUNE_OK && can)
-        (void)attune_device_enable_peer(comm->devices[i], comm->devices[j]);
+      if (i == j) continue;
+      const bool known = attune_device_can_access_peer(&can, comm->devices[i], comm->devices[j]) == ATTUNE_OK && can;
+      all = known && attune_device_enable_peer(comm->devices[i], comm->devices[j]) == ATTUNE_OK && all;
     }
   (void)at_message_settle(&kept, ATTUNE_OK);
+  return all;
 }
 
 static attune_status choose(attune_comm *comm, attune_comm_way way) {
@@ -155,7 +158,7 @@ attune_status attune_comm_create(attune_comm **out, attune_device *const *device
     attune_comm_destroy(comm);
     return status;
   }
-  make_peers(comm);
+  comm->pair = make_peers(comm) && way == ATTUNE_COMM_ANY && count == 2;
   describe(comm);
   *out = comm;
   return ATTUNE_OK;

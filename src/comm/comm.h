@@ -16,6 +16,7 @@ struct attune_comm {
   unsigned generation;
   atomic_bool aborted, calling; /* a call is being made */
   bool nccl;                    /* else copies */
+  bool pair;                    /* two peers, and the way was left open: small arrays go by copies */
   char description[32];
   attune_device *devices[ATTUNE_COMM_DEVICES];  /* of the own ranks, as all below */
   attune_event *events[ATTUNE_COMM_DEVICES];    /* for copies */

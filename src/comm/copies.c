@@ -61,9 +61,9 @@ static attune_status broadcast(attune_comm *comm, int root, attune_stream *const
   const void *source = data->inputs[root];
   void *own = data->outputs[root];
   attune_status status = spread(comm, root, streams, data, source);
-  status = come_back(comm, root, streams, status);
-  if (status != ATTUNE_OK || !own) return status;
-  return copy(streams[root], own, source, data->count * attune_dtype_size(data->dtype));
+  if (status == ATTUNE_OK && own)
+    status = copy(streams[root], own, source, data->count * attune_dtype_size(data->dtype));
+  return come_back(comm, root, streams, status);
 }
 
 /* ---- sums ---- */
@@ -147,13 +147,20 @@ static attune_status move_piece(attune_stream *stream, const at_move *move, cons
                                             move->gather ? bytes : p->pitch, bytes, p->rows);
 }
 
+static attune_status move_own(attune_comm *comm, int rank, attune_stream *stream, const at_move *move) {
+  const at_piece piece = at_comm_piece(comm, move->split, rank);
+  if (piece.bytes == 0 || piece.rows == 0) return ATTUNE_OK;
+  return move_piece(stream, move, &piece, move->split->pieces[rank]);
+}
+
+/* The root's own piece comes last: the others do not wait for it. */
 attune_status at_copies_move(attune_comm *comm, int root, attune_stream *const *streams, const at_move *move) {
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < comm->local && status == ATTUNE_OK; i++) {
-    const at_piece piece = at_comm_piece(comm, move->split, i);
-    if (piece.bytes == 0 || piece.rows == 0) continue;
-    if (i != root) status = follow(comm, streams[i], root, streams[root]);
-    if (status == ATTUNE_OK) status = move_piece(streams[i], move, &piece, move->split->pieces[i]);
+    if (i == root) continue;
+    status = follow(comm, streams[i], root, streams[root]);
+    if (status == ATTUNE_OK) status = move_own(comm, i, streams[i], move);
   }
+  if (status == ATTUNE_OK) status = move_own(comm, root, streams[root], move);
   return come_back(comm, root, streams, status);
 }

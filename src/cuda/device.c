@@ -222,4 +222,9 @@ const at_backend at_cuda_backend = {
     .graph_nodes = at_cuda_graph_nodes,
     .graph_dump = at_cuda_graph_dump,
     .graph_native = at_cuda_graph_native,
+    .graph_clone = at_cuda_graph_clone,
+    .graph_upload = at_cuda_graph_upload,
+    .graph_trim = at_cuda_graph_trim,
+    .graph_memory = at_cuda_graph_memory,
+    .capture_info = at_cuda_capture_info,
 };

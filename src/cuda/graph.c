@@ -158,6 +158,76 @@ attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, 
   return status;
 }
 
+attune_status at_cuda_graph_clone(const at_graph *graph, at_graph **out) {
+  at_cuda_scope scope;
+  *out = NULL;
+  at_graph *clone = calloc(1, sizeof *clone);
+  if (!clone) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph of %s", graph->device->name);
+  *clone = (at_graph){.device = graph->device, .nodes = graph->nodes};
+  attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
+  if (status == ATTUNE_OK) {
+    status = at_cuda_check(graph->device, cudaGraphClone(&clone->captured, graph->captured), "cudaGraphClone");
+    at_cuda_leave(&scope);
+  }
+  if (status == ATTUNE_OK)
+    *out = clone;
+  else
+    free(clone);
+  return status;
+}
+
+attune_status at_cuda_graph_upload(at_graph *graph, attune_stream *stream) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  status = at_cuda_check(stream->device, cudaGraphUpload(graph->executable, at_cuda_native(stream)), "cudaGraphUpload");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_cuda_graph_trim(attune_device *device) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  status = at_cuda_check(device, cudaDeviceGraphMemTrim(device->ordinal), "cudaDeviceGraphMemTrim");
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_cuda_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  const char *call = "cudaDeviceGetGraphMemAttribute";
+  status = at_cuda_check(
+      device, cudaDeviceGetGraphMemAttribute(device->ordinal, cudaGraphMemAttrUsedMemCurrent, out_used), call);
+  if (status == ATTUNE_OK)
+    status = at_cuda_check(
+        device, cudaDeviceGetGraphMemAttribute(device->ordinal, cudaGraphMemAttrReservedMemCurrent, out_reserved),
+        call);
+  at_cuda_leave(&scope);
+  return status;
+}
+
+attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *broken) {
+  enum cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  unsigned long long number = 0;
+#if CUDART_VERSION >= 13000
+  cudaError_t error = cudaStreamGetCaptureInfo(at_cuda_native(stream), &state, &number, NULL, NULL, NULL, NULL);
+#else
+  cudaError_t error = cudaStreamGetCaptureInfo(at_cuda_native(stream), &state, &number);
+#endif
+  if (error == cudaErrorStreamCaptureImplicit) {
+    (void)cudaGetLastError();
+    return at_fail(ATTUNE_CAPTURING, "the legacy default stream cannot be asked while another stream is captured");
+  }
+  attune_status status = at_cuda_check(stream->device, error, "cudaStreamGetCaptureInfo");
+  if (status != ATTUNE_OK) return status;
+  *id = state == cudaStreamCaptureStatusNone ? 0 : number;
+  *broken = state == cudaStreamCaptureStatusInvalidated;
+  return ATTUNE_OK;
+}
+
 attune_status at_cuda_graph_launch(at_graph *graph, attune_stream *stream) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, stream->device);

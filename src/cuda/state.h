@@ -97,6 +97,11 @@ void at_cuda_graph_destroy(at_graph *graph);
 attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep);
 attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place);
 size_t at_cuda_graph_nodes(const at_graph *graph);
+attune_status at_cuda_graph_clone(const at_graph *graph, at_graph **out);
+attune_status at_cuda_graph_upload(at_graph *graph, attune_stream *stream);
+attune_status at_cuda_graph_trim(attune_device *device);
+attune_status at_cuda_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved);
+attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *broken);
 attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file);
 void *at_cuda_graph_native(const at_graph *graph, bool executable);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * block.c: a block of a file: in slices by several threads where it comes from the system's cache, which one thread does not
- * empty at the speed of memory; direct, with the edges through the cache. */
+ * block.c: a block of a file. It is read in slices by several threads: one does not empty the system's cache at the speed of
+ * memory, nor keep a disk busy. It is written by one: the system lets one at a time write to a file. Direct calls leave the
+ * edges to the cache. */
 #include "src/file/file.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ enum { SLICE_LEAST = 1 << 20, THREADS_MOST = 4 };
 /* One run of bytes of the file. */
 typedef struct run {
   int descriptor;
-  bool writes;
+  bool writes, direct;
   char *memory;
   size_t bytes;
   uint64_t offset;
@@ -36,6 +37,7 @@ static size_t move_run(const run *r, int *out_error) {
     if (n == 0 && r->writes) *out_error = EIO;
     if (n <= 0) break;
     done += (size_t)n;
+    if (r->direct && !r->writes && (size_t)n % AT_FILE_GRAIN) break; /* the end of the file, as a rule */
   }
   if (r->writes) at_file_limit_end(&limit);
   return done;
@@ -80,18 +82,18 @@ static size_t move_slices(const run *r, int *out_error) {
   return done;
 }
 
-static size_t move_plain(const run *r, int *out_error) {
-  return r->bytes >= 2 * SLICE_LEAST ? move_slices(r, out_error) : move_run(r, out_error);
+static size_t move_any(const run *r, int *out_error) {
+  return r->bytes >= 2 * SLICE_LEAST && !r->writes ? move_slices(r, out_error) : move_run(r, out_error);
 }
 
 size_t at_file_read_plain(attune_file *file, char *to, size_t bytes, uint64_t offset, int *out_error) {
-  const run r = {file->plain, false, to, bytes, offset};
-  return move_plain(&r, out_error);
+  const run r = {file->plain, false, false, to, bytes, offset};
+  return move_any(&r, out_error);
 }
 
 size_t at_file_write_plain(attune_file *file, const char *from, size_t bytes, uint64_t offset, int *out_error) {
-  const run r = {file->plain, true, (char *)(uintptr_t)from, bytes, offset};
-  return move_plain(&r, out_error);
+  const run r = {file->plain, true, false, (char *)(uintptr_t)from, bytes, offset};
+  return move_any(&r, out_error);
 }
 
 /* ---- direct ---- */
@@ -103,8 +105,8 @@ static size_t round_up(size_t n) {
 /* All grains that hold some of the bytes are read. */
 static size_t read_direct(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error) {
   const size_t head = (size_t)(offset % AT_FILE_GRAIN);
-  const run r = {file->direct, false, buffer, round_up(head + bytes), offset - head};
-  const size_t got = move_run(&r, out_error), there = got > head ? got - head : 0;
+  const run r = {file->direct, false, true, buffer, round_up(head + bytes), offset - head};
+  const size_t got = move_any(&r, out_error), there = got > head ? got - head : 0;
   if (there >= bytes) *out_error = 0;
   return there < bytes ? there : bytes;
 }
@@ -128,8 +130,8 @@ static size_t write_direct(attune_file *file, char *from, size_t bytes, uint64_t
   const size_t head = gap < bytes ? gap : bytes, middle = (bytes - head) / AT_FILE_GRAIN * AT_FILE_GRAIN;
   size_t done = at_file_write_plain(file, from, head, offset, out_error);
   if (done < head) return done;
-  const run r = {file->direct, true, from + head, middle, offset + head};
-  done += move_run(&r, out_error);
+  const run r = {file->direct, true, true, from + head, middle, offset + head};
+  done += move_any(&r, out_error);
   if (done < head + middle) return done;
   return done + at_file_write_plain(file, from + done, bytes - done, offset + done, out_error);
 }

@@ -102,10 +102,15 @@ static attune_status open_buffer(const transfer *t, buffer *b) {
   return ATTUNE_OK;
 }
 
+/* What is written to the system's cache is best still in the CPU's. */
+static size_t block_of(const transfer *t) {
+  return t->saves && !at_file_is_direct(t->file) ? AT_FILE_BLOCK / 4 : AT_FILE_BLOCK;
+}
+
 /* The block at `at` ends where the next multiple of a block begins, or the call. */
 static size_t block_at(const transfer *t, size_t at) {
   const uint64_t begin = t->offset + at;
-  const size_t to_edge = AT_FILE_BLOCK - (size_t)(begin % AT_FILE_BLOCK), rest = t->bytes - at;
+  const size_t block = block_of(t), to_edge = block - (size_t)(begin % block), rest = t->bytes - at;
   return rest < to_edge ? rest : to_edge;
 }
 

@@ -331,4 +331,5 @@ const at_backend at_host_backend = {
     .graph_update = at_host_graph_update,
     .graph_nodes = at_host_graph_nodes,
     .graph_dump = at_host_graph_dump,
+    .graph_clone = at_host_graph_clone,
 };

@@ -40,6 +40,15 @@ attune_status at_host_graph_record(attune_stream *stream, at_graph **out) {
   return status;
 }
 
+attune_status at_host_graph_clone(const at_graph *graph, at_graph **out) {
+  at_recording copy;
+  *out = NULL;
+  if (!at_recording_copy(&copy, &graph->recording)) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
+  attune_status status = create(out, &copy);
+  at_recording_free(&copy);
+  return status;
+}
+
 static bool stale(const at_graph *graph) {
   return graph->generation != at_fork_generation();
 }

@@ -13,6 +13,7 @@ void at_host_graph_destroy(at_graph *graph);
 attune_status at_host_graph_instantiate(at_graph *graph, bool keep);
 attune_status at_host_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place);
 size_t at_host_graph_nodes(const at_graph *graph);
+attune_status at_host_graph_clone(const at_graph *graph, at_graph **out);
 attune_status at_host_graph_dump(const at_graph *graph, FILE *file);
 
 #endif

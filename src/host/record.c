@@ -42,6 +42,23 @@ void at_recording_free(at_recording *recording) {
   *recording = (at_recording){0};
 }
 
+static bool copy_bytes(void *out, const void *from, size_t bytes) {
+  void *copy = malloc(bytes ? bytes : 1);
+  if (copy && bytes) memcpy(copy, from, bytes);
+  *(void **)out = copy;
+  return copy != NULL;
+}
+
+bool at_recording_copy(at_recording *out, const at_recording *from) {
+  *out = (at_recording){.nodes = from->nodes, .edges = from->edges, .args_bytes = from->args_bytes};
+  if (copy_bytes(&out->node, from->node, from->nodes * sizeof *from->node) &&
+      copy_bytes(&out->edge, from->edge, from->edges * sizeof *from->edge) &&
+      copy_bytes(&out->args, from->args, from->args_bytes))
+    return true;
+  at_recording_free(out);
+  return false;
+}
+
 /* Room for `more` elements behind the first `count`. */
 static bool room_for(void **array, uint32_t count, uint32_t *room, uint32_t more, size_t size) {
   if (count + more <= *room) return true;

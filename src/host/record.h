@@ -29,6 +29,9 @@ typedef struct at_recording {
 
 void at_recording_free(at_recording *recording);
 
+/* False: no memory, and *out is empty. */
+bool at_recording_copy(at_recording *out, const at_recording *from);
+
 /* What the host backend does for a stream in a capture. end: whatever comes of it, the capture has no recording any
  * more; *out is the caller's, empty on failure. */
 attune_status at_record_begin(attune_stream *stream);

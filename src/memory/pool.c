@@ -48,6 +48,10 @@ attune_status attune_pool_create(attune_pool **out, attune_device *device, const
   return make_pool(out, device, &form, false);
 }
 
+attune_device *at_pool_device(const attune_pool *pool) {
+  return pool->allocator->device;
+}
+
 void at_pool_retain(attune_pool *pool) {
   if (!pool) return;
   pthread_mutex_lock(&pool->allocator->lock);
