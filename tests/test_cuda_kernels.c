@@ -298,7 +298,7 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_tiny_direct, &(shape){ATTUNE_BF16, .m = 64, .n = 48, .k = 32, .batch = 300, .alpha = 1});
   repeats(&at_gemm_rows, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_rows, &(shape){ATTUNE_F64, .tb = 1, .m = 5, .n = 777, .k = 999, .alpha = 1, .data = DATA_WIDE});
-  repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .ta = 1, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});

@@ -91,6 +91,14 @@ static void what_skinny_takes(void **state) {
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 1, 0, 4096, 4, 64, 65536);
   assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 4096, 4, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 4096, 5, 4096, 1); /* rows' */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 1, 1, 16, 4096, 4096, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 0, 4096, 16, 4096, 1);
+  assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 0, 1, 64, 64, 131072, 1); /* hopeless: too few rows; many columns without tensor cores */
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 0, 0, 131072, 64, 64, 1);
@@ -270,6 +278,14 @@ static void the_best_are_tried(void **state) {
       {&at_gemm_direct_family, ATTUNE_BF16, 0, 64, 64, 64, 4096, "tile=32x32,teams=1,blocks=5"},
       {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 16, 4096, 1,
        "lanes=16,columns=16,warps=1x16,splitk=2,ahead=4,chunk=8"},
+      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 8, 4096, 1, "lanes=8,columns=8,warps=2x8,splitk=2,ahead=8,chunk=32"},
+      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 4, 4096, 1, "lanes=8,columns=4,warps=1x8,splitk=1,ahead=16,chunk=64"},
+      {&at_gemm_rows_family, ATTUNE_F32, 0, 4096, 1, 4096, 1,
+       "lanes=8,columns=1,warps=1x16,splitk=1,ahead=8,chunk=128"},
+      {&at_gemm_rows_family, ATTUNE_F32, 0, 262144, 16, 64, 1,
+       "lanes=16,columns=16,warps=4x1,splitk=1,ahead=4,chunk=8"},
+      {&at_gemm_rows_family, ATTUNE_F64, 0, 4096, 8, 4096, 1,
+       "lanes=16,columns=8,warps=2x4,splitk=2,ahead=16,chunk=32"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
        "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,

@@ -71,7 +71,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 /* What a thread takes without a word of it in memory: as compiled for many configurations. */
 static int registers_of(const shape *s, const choice *c) {
   const int others = (c->lanes == 32 || c->cols < 8 || s->in == 8 ? 60 : 44) + (s->m % s->wide ? 16 : 0);
-  return others + c->cols * s->wide * s->in / 4 + 4 * c->ahead;
+  return others + c->cols * s->wide * s->in / 4 + 5 * c->ahead;
 }
 
 /* Blocks of a processor at a time. */
@@ -178,12 +178,12 @@ static int columns_of(const shape *s) {
 
 /* Those of which a search tries the best guesses: lanes, columns, warps along m and k, splitk, ahead. */
 static const choice few[] = {
-    {16, 0, 1, 16, 2, 4, 0, 0}, {16, 0, 1, 16, 1, 4, 0, 0}, {16, 0, 1, 16, 2, 8, 0, 0}, {16, 0, 1, 8, 2, 8, 0, 0},
-    {16, 0, 1, 8, 4, 4, 0, 0},  {16, 0, 1, 8, 1, 8, 0, 0},  {32, 0, 1, 16, 2, 4, 0, 0}, {32, 0, 1, 16, 1, 4, 0, 0},
-    {32, 0, 1, 16, 2, 8, 0, 0}, {32, 0, 1, 8, 2, 8, 0, 0},  {32, 0, 1, 8, 1, 8, 0, 0},  {32, 0, 1, 16, 2, 16, 0, 0},
-    {32, 0, 1, 8, 8, 4, 0, 0},  {32, 0, 2, 4, 2, 8, 0, 0},  {32, 0, 2, 4, 8, 8, 0, 0},  {32, 0, 2, 8, 1, 4, 0, 0},
-    {32, 0, 4, 2, 1, 4, 0, 0},  {32, 0, 4, 1, 1, 4, 0, 0},  {32, 0, 1, 4, 1, 8, 0, 0},  {8, 0, 1, 16, 1, 4, 0, 0},
-    {8, 0, 1, 16, 2, 4, 0, 0},  {8, 0, 1, 8, 1, 4, 0, 0},   {16, 0, 2, 2, 1, 4, 0, 0},  {16, 0, 1, 4, 1, 4, 0, 0},
+    {16, 0, 1, 16, 2, 4, 0, 0}, {16, 0, 1, 16, 1, 4, 0, 0}, {16, 0, 1, 8, 2, 8, 0, 0}, {16, 0, 1, 8, 2, 16, 0, 0},
+    {16, 0, 1, 8, 1, 8, 0, 0},  {16, 0, 2, 4, 2, 16, 0, 0}, {16, 0, 4, 1, 1, 4, 0, 0}, {16, 0, 2, 2, 1, 4, 0, 0},
+    {16, 0, 1, 4, 1, 4, 0, 0},  {32, 0, 1, 8, 2, 8, 0, 0},  {32, 0, 1, 8, 1, 8, 0, 0}, {32, 0, 1, 16, 2, 16, 0, 0},
+    {32, 0, 2, 4, 2, 8, 0, 0},  {32, 0, 2, 8, 1, 4, 0, 0},  {32, 0, 4, 1, 1, 4, 0, 0}, {32, 0, 1, 4, 1, 8, 0, 0},
+    {8, 0, 1, 16, 1, 4, 0, 0},  {8, 0, 1, 16, 1, 8, 0, 0},  {8, 0, 1, 8, 1, 16, 0, 0}, {8, 0, 2, 8, 2, 8, 0, 0},
+    {8, 0, 4, 2, 2, 16, 0, 0},  {8, 0, 2, 8, 1, 4, 0, 0},   {8, 0, 1, 8, 1, 4, 0, 0},
 };
 
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {

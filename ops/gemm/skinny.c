@@ -35,11 +35,16 @@ static bool is_hopeless(const shape *s) {
   return (s->m * s->batch < 1024 && s->k > 16384) || (s->half && !s->large_k && s->n > 16);
 }
 
+/* f32 and f64 along m with more than a few columns: the family rows does them in less time. */
+static bool is_left_to_rows(const shape *s) {
+  return !s->half && !s->large_k && s->n > 4;
+}
+
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const shape s = at_gemm_thin_of(g);
   if (s.m <= MOST && s.k <= MOST) return false; /* tiny_batched's */
   return machine->capability >= 80 && s.n <= MOST && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
-         !is_hopeless(&s);
+         !is_hopeless(&s) && !is_left_to_rows(&s);
 }
 
 static int step_of(const shape *s, const choice *c) {
