@@ -138,6 +138,50 @@ static void functions_share_a_pool(void **state) {
   attune_pool_destroy(pool);
 }
 
+static attune_status through_memory(void *user, attune_stream *stream) {
+  void *between = NULL;
+  OK(attune_alloc(&between, stream, BYTES));
+  OK(attune_copy(stream, between, user, BYTES));
+  OK(attune_copy(stream, (unsigned *)user + COUNT, between, BYTES));
+  return attune_free(between, stream);
+}
+
+static uint64_t reserved(void) {
+  attune_memory_statistics statistics;
+  OK(attune_memory_empty_cache(host));
+  OK(attune_memory_get_statistics(host, &statistics));
+  return statistics.reserved_bytes[ATTUNE_MEMORY_ALL].current;
+}
+
+/* The pool's memory stays while a clone has it, then while the program has it alone. */
+static void a_pool_has_several_holders(void **state) {
+  (void)state;
+  static unsigned x[2 * COUNT];
+  attune_stream *stream = new_stream();
+  attune_graph *graph = new_graph(), *clone = NULL;
+  attune_pool *pool = NULL;
+  attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
+  const uint64_t before = reserved();
+  keep.keep_graph = 1;
+  OK(attune_graph_capture_callback(graph, stream, &keep, through_memory, x));
+  const uint64_t during = reserved();
+  assert_true(during > before);
+  OK(attune_graph_clone(&clone, graph));
+  attune_graph_destroy(graph);
+  assert_int_equal(reserved(), during);
+  set(x, COUNT, 8);
+  OK(attune_graph_replay(clone, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_numbers(x + COUNT, 8);
+  OK(attune_graph_pool(clone, &pool));
+  attune_graph_destroy(clone);
+  OK(attune_stream_synchronize(stream));
+  assert_int_equal(reserved(), during);
+  attune_pool_destroy(pool);
+  assert_int_equal(reserved(), before);
+  attune_stream_destroy(stream);
+}
+
 static uint64_t held_bytes(void) {
   attune_memory_statistics statistics;
   OK(attune_memory_get_statistics(host, &statistics));
@@ -204,11 +248,9 @@ static void misuse(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(new_inputs_each_call),
-      cmocka_unit_test(samples_and_warmups),
-      cmocka_unit_test(functions_share_a_pool),
-      cmocka_unit_test(functions_that_fail),
-      cmocka_unit_test(misuse),
+      cmocka_unit_test(new_inputs_each_call),       cmocka_unit_test(samples_and_warmups),
+      cmocka_unit_test(functions_share_a_pool),     cmocka_unit_test(functions_that_fail),
+      cmocka_unit_test(a_pool_has_several_holders), cmocka_unit_test(misuse),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);
 }
