@@ -4,7 +4,7 @@
 #define TESTS_CUDA_GRAPH_H
 
 #include <attune/attune.h>
-#include <attune/graph.h>
+#include <attune/graphed.h>
 
 #include "tests/check.h"
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/comm/comm.h"
+#include "src/comm/communicator.h"
 #include "src/comm/sum.h"
 #include "src/half.h"
 #include "tests/host_devices.h"

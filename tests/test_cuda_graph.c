@@ -294,6 +294,132 @@ static void random_numbers_go_on(void **state) {
   end_scene(&s);
 }
 
+/* attune's capture and one of the program's own: each is told, and none broken by the question. */
+static void captures_can_be_asked_for(void **state) {
+  (void)state;
+  scene s = new_scene();
+  attune_stream *other = new_stream();
+  attune_graph *graph = new_graph();
+  attune_capture_info info, apart;
+  cudaGraph_t own = NULL;
+  OK(attune_stream_capture_info(s.stream, &info));
+  assert_true(info.state == ATTUNE_CAPTURE_NONE && info.id == 0 && !info.graph);
+  OK(attune_graph_capture_begin(graph, s.stream, NULL));
+  assert_int_equal(cudaStreamBeginCapture(attune_stream_native(other), cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  OK(attune_stream_capture_info(s.stream, &info));
+  OK(attune_stream_capture_info(other, &apart));
+  assert_true(info.state == ATTUNE_CAPTURE_ACTIVE && info.graph == graph && info.id != 0);
+  assert_true(apart.state == ATTUNE_CAPTURE_ACTIVE && !apart.graph && apart.id != 0 && apart.id != info.id);
+  assert_int_equal(attune_stream_is_capturing(other), 1);
+  OK(attune_fill(s.stream, s.d, 1, BYTES));
+  OK(attune_graph_capture_end(graph, s.stream));
+  assert_int_equal(cudaStreamEndCapture(attune_stream_native(other), &own), cudaSuccess);
+  assert_int_equal(cudaGraphDestroy(own), cudaSuccess);
+  assert_int_equal(attune_stream_is_capturing(other), 0);
+  attune_graph_destroy(graph);
+  attune_stream_destroy(other);
+  end_scene(&s);
+}
+
+/* Two graphs on a pool of the program's; a clone that outlives its graph; an upload runs nothing. */
+static void pools_clones_and_uploads(void **state) {
+  (void)state;
+  static float eager[COUNT], replayed[COUNT];
+  scene s = new_scene();
+  attune_pool *pool = NULL, *same = NULL;
+  attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
+  attune_graph *first = new_graph(), *second = new_graph(), *clone = NULL;
+  uint64_t bytes = 0;
+  OK(with_memory(&s, s.stream));
+  read_back(s.stream, eager, s.d);
+  OK(attune_pool_create(&pool, device, NULL));
+  options.pool = pool;
+  options.keep_graph = 1;
+  OK(attune_graph_capture_callback(first, s.stream, &options, with_memory, &s));
+  OK(attune_pool_bytes(pool, &bytes, NULL));
+  assert_true(bytes >= 2 * BYTES);
+  OK(attune_graph_capture_callback(second, s.stream, &options, with_memory, &s));
+  OK(attune_graph_pool(second, &same));
+  assert_ptr_equal(same, pool);
+  attune_pool_destroy(same);
+  attune_pool_destroy(pool);
+  OK(attune_graph_clone(&clone, first));
+  assert_int_equal(attune_graph_node_count(clone), attune_graph_node_count(first));
+  assert_ptr_not_equal(attune_graph_native(clone), attune_graph_native(first));
+  attune_graph_destroy(first);
+  attune_graph *graphs[] = {clone, second};
+  for (int i = 0; i < 2; i++) {
+    OK(attune_fill(s.stream, s.d, 0, BYTES));
+    OK(attune_graph_upload(graphs[i], s.stream));
+    read_back(s.stream, replayed, s.d);
+    assert_true(replayed[0] == 0.0f && replayed[COUNT - 1] == 0.0f);
+    OK(attune_graph_replay(graphs[i], s.stream));
+    read_back(s.stream, replayed, s.d);
+    assert_memory_equal(replayed, eager, BYTES);
+  }
+  attune_graph_destroy(clone);
+  attune_graph_destroy(second);
+  end_scene(&s);
+}
+
+/* Memory that a graph itself allocates: held after a replay, given back by trim. */
+static void graphs_memory_is_trimmed(void **state) {
+  (void)state;
+  scene s = new_scene();
+  attune_graph *graph = new_graph();
+  uint64_t used = 0, held = 0, left = 0;
+  void *memory = NULL;
+  OK(attune_graph_trim(device));
+  OK(attune_graph_memory(device, NULL, &left));
+  OK(attune_graph_capture_begin(graph, s.stream, NULL));
+  assert_int_equal(cudaMallocAsync(&memory, 64 << 20, attune_stream_native(s.stream)), cudaSuccess);
+  OK(attune_fill(s.stream, memory, 1, 64 << 20));
+  assert_int_equal(cudaFreeAsync(memory, attune_stream_native(s.stream)), cudaSuccess);
+  OK(attune_graph_capture_end(graph, s.stream));
+  OK(attune_graph_replay(graph, s.stream));
+  OK(attune_stream_synchronize(s.stream));
+  OK(attune_graph_memory(device, &used, &held));
+  assert_true(held >= left + (64 << 20) && used <= held);
+  attune_graph_destroy(graph);
+  OK(attune_graph_trim(device));
+  OK(attune_graph_memory(device, NULL, &held));
+  assert_true(held <= left);
+  end_scene(&s);
+}
+
+static attune_status square(void *user, attune_stream *stream, void *const *in, void *const *out) {
+  (void)user;
+  return multiply(stream, in[0], in[1], out[0]);
+}
+
+static void a_graphed_function(void **state) {
+  (void)state;
+  static float eager[COUNT], returned[COUNT];
+  static const size_t sizes[] = {BYTES, BYTES};
+  scene s = new_scene();
+  attune_graphed *graphed = NULL;
+  attune_graphed_options options = ATTUNE_GRAPHED_OPTIONS_INIT;
+  options.input_count = 2;
+  options.output_count = 1;
+  options.input_bytes = options.output_bytes = sizes;
+  OK(attune_graphed_create(&graphed, device, &options, square, NULL));
+  for (unsigned turn = 0; turn < 3; turn++) {
+    const void *in[] = {s.a, turn == 1 ? NULL : s.b};
+    void *out[] = {s.d};
+    fill_random(s.stream, s.a, 30 + turn);
+    OK(multiply(s.stream, s.a, s.b, s.d));
+    read_back(s.stream, eager, s.d);
+    OK(attune_fill(s.stream, s.d, 0xff, BYTES));
+    OK(attune_graphed_call(graphed, s.stream, in, out));
+    read_back(s.stream, returned, s.d);
+    assert_memory_equal(returned, eager, BYTES);
+    read_back(s.stream, returned, attune_graphed_output(graphed, 0));
+    assert_memory_equal(returned, eager, BYTES);
+  }
+  attune_graphed_destroy(graphed);
+  end_scene(&s);
+}
+
 int main(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
@@ -312,6 +438,10 @@ int main(void) {
       cmocka_unit_test(a_shared_pool),
       cmocka_unit_test(gemms_are_tuned_afterwards),
       cmocka_unit_test(random_numbers_go_on),
+      cmocka_unit_test(captures_can_be_asked_for),
+      cmocka_unit_test(pools_clones_and_uploads),
+      cmocka_unit_test(graphs_memory_is_trimmed),
+      cmocka_unit_test(a_graphed_function),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   attune_tuner_destroy(tuner);

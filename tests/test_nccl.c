@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "src/comm/comm.h"
+#include "src/comm/communicator.h"
 #include "tests/child.h"
 #include "tests/host_devices.h"
 

@@ -14,6 +14,7 @@
 #include <attune/file.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
+#include <attune/graphed.h>
 #include <attune/memory.h>
 #include <attune/pinned.h>
 #include <attune/plan.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * call.c: the collective calls: arguments are checked, the way is chosen, and who watches is told. */
-#include "src/comm/comm.h"
+#include "src/comm/communicator.h"
 #include "src/comm/nccl_library.h"
 #include "src/watch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * check.c: the arguments of a collective call. */
-#include "src/comm/comm.h"
+#include "src/comm/communicator.h"
 #include "src/comm/sum.h"
 
 attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_stream *const *streams) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * comm.c: the life of a communicator. */
-#include "src/comm/comm.h"
+#include "src/comm/communicator.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -2,7 +2,7 @@
  * copies.c: collectives by copies between the devices of a process, and attune's own addition. A rank's memory is read and
  * written by its own stream, or by one that waits for it and that it waits for: whoever looks from outside sees each
  * stream in its order. */
-#include "src/comm/comm.h"
+#include "src/comm/communicator.h"
 
 #include <attune/memory.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nccl.c: collectives by NCCL. All own ranks of a call are one group: they start together. Elements that NCCL has no name
  * for are moved as bytes; complex numbers are added as pairs. */
-#include "src/comm/comm.h"
+#include "src/comm/communicator.h"
 
 #include <attune/memory.h>
 

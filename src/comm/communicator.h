@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * comm.h: a communicator, and the two ways in which it does its calls. */
-#ifndef AT_COMM_H
-#define AT_COMM_H
+ * communicator.h: a communicator, and the two ways in which it does its calls. */
+#ifndef AT_COMMUNICATOR_H
+#define AT_COMMUNICATOR_H
 
 #include <attune/collectives.h>
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graphed.h: a function made into a graph that takes new inputs: each call copies them to where the graph reads, replays
+ * it, and copies the outputs to where the caller wants them. As torch.cuda.make_graphed_callables, without gradients. */
+#ifndef ATTUNE_GRAPHED_H
+#define ATTUNE_GRAPHED_H
+
+#include <attune/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A function captured with its inputs and outputs. It is used by one thread at a time. */
+typedef struct attune_graphed attune_graphed;
+
+/* Gives work to `stream` that reads inputs[i] and writes outputs[i]. It is called for each warm-up and once for the capture,
+ * where what graph.h says of captures holds. Any status but OK ends the making of the graph and is what the caller
+ * gets. */
+typedef attune_status (*attune_graphed_fn)(void *user, attune_stream *stream, void *const *inputs,
+                                           void *const *outputs);
+
+/* Options; start from ATTUNE_GRAPHED_OPTIONS_INIT. */
+typedef struct attune_graphed_options {
+  size_t input_count, output_count;
+  const size_t *input_bytes, *output_bytes; /* the size of each, 1 or more */
+  const void *const *samples; /* inputs for warm-ups, one for each input, as of attune_graphed_call; NULL, or an element
+                                 that is: zeros */
+  int warmups;                /* runs before the capture, in which kernels are compiled and loaded; 0 or more */
+  attune_pool *pool; /* as attune_capture_options.pool: functions that never run at the same time may have one */
+} attune_graphed_options;
+
+/* The defaults: no inputs, no outputs, 3 warm-ups. */
+#define ATTUNE_GRAPHED_OPTIONS_INIT \
+  { 0, 0, NULL, NULL, NULL, 3, NULL }
+
+/* Captures fn(user, ...) for `device` into *out, on a stream of its own, and waits for the warm-ups. The caller destroys it.
+ * options NULL: the defaults. Errors: INVALID_ARGUMENT, those of attune_alloc and attune_graph_capture_callback, and fn's
+ * own. Not allowed in capture. */
+ATTUNE_API attune_status attune_graphed_create(attune_graphed **out, attune_device *device,
+                                               const attune_graphed_options *options, attune_graphed_fn fn, void *user);
+
+/* Gives one run to `stream`, a stream of the device: copies inputs[i] to the graph's input, replays, and copies the graph's
+ * output to outputs[i]; what attune_copy says of pointers holds. An element that is NULL, or the graph's own pointer
+ * (attune_graphed_input, attune_graphed_output), is not copied; inputs or outputs NULL: none of them is. Calls must run one
+ * after another, which the caller ensures; calls on one stream do. Errors: INVALID_ARGUMENT, CAPTURING (the stream is in a
+ * capture), those of attune_copy and attune_graph_replay. */
+ATTUNE_API attune_status attune_graphed_call(attune_graphed *graphed, attune_stream *stream, const void *const *inputs,
+                                             void *const *outputs);
+
+/* Where the graph reads its input `index` and writes its output, in memory of the device: to be written or read there
+ * without a copy, in order with the calls. Borrowed; NULL when there is no such one. */
+ATTUNE_API void *attune_graphed_input(const attune_graphed *graphed, size_t index);
+ATTUNE_API void *attune_graphed_output(const attune_graphed *graphed, size_t index);
+
+/* The graph, for attune_graph_upload, attune_graph_pool and the like. Borrowed; NULL for NULL. */
+ATTUNE_API attune_graph *attune_graphed_graph(const attune_graphed *graphed);
+
+/* Releases it with its memory. Its calls must be done. NULL does nothing. */
+ATTUNE_API void attune_graphed_destroy(attune_graphed *graphed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
