@@ -325,7 +325,7 @@ static void test_graphs(void **state) {
   OK(attune_fill(b, memory, 1, 10));
   OK(attune_graph_replay(clone, a));
   assert_int_equal(races(), 1);
-  OK(attune_stream_synchronize(a));
+  OK(attune_device_synchronize(host));
   attune_graph_destroy(clone);
   free(memory);
 }
