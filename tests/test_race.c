@@ -303,10 +303,12 @@ static attune_status one_fill(void *user, attune_stream *stream) {
 
 static void test_graphs(void **state) {
   char *memory = malloc(200);
-  attune_graph *graph = NULL;
+  attune_graph *graph = NULL, *clone = NULL;
+  attune_capture_options keep = ATTUNE_CAPTURE_OPTIONS_INIT;
+  keep.keep_graph = 1;
   (void)state;
   OK(attune_graph_create(&graph, host));
-  OK(attune_graph_capture_callback(graph, a, NULL, fork_in_capture, memory));
+  OK(attune_graph_capture_callback(graph, a, &keep, fork_in_capture, memory));
   assert_int_equal(races(), 1);
   OK(attune_graph_update(graph, a, one_fill, memory, NULL));
   OK(attune_fill(b, memory, 1, 10));
@@ -318,7 +320,13 @@ static void test_graphs(void **state) {
   OK(attune_graph_replay(graph, a));
   assert_int_equal(races(), 0);
   OK(attune_stream_synchronize(a));
+  OK(attune_graph_clone(&clone, graph)); /* knows what it uses, also when the first graph is gone */
   attune_graph_destroy(graph);
+  OK(attune_fill(b, memory, 1, 10));
+  OK(attune_graph_replay(clone, a));
+  assert_int_equal(races(), 1);
+  OK(attune_device_synchronize(host));
+  attune_graph_destroy(clone);
   free(memory);
 }
 
