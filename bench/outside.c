@@ -80,70 +80,15 @@ static outside_options read_options(int argc, char **argv) {
   return o;
 }
 
-void outside_open(outside_side *side, outside_options *o) {
+/* The places of this kind of device, where none are given. */
+static void fill_places(outside_options *o) {
   attune_device *device = NULL;
   attune_device_properties properties;
   bench_check(attune_device_get(&device, o->device), "--device");
   bench_check(attune_device_get_properties(device, &properties), "attune_device_get_properties");
-  const bool host = properties.kind == ATTUNE_DEVICE_HOST;
-  if (!o->alignment_count) o->alignment_count = sizes(host ? "64" : "16,64,256", o->alignments, true, "");
-  if (!o->spacing_count) o->spacing_count = sizes(host ? "0" : "0,8192,1048576", o->spacings, false, "");
-  if (host) {
-    outside_host_open(side, o);
-  } else {
-#ifdef BENCH_WITH_CUDA
-    outside_cuda_open(side, o);
-#else
-    bench_die("this program was built without CUDA; build it with -DATTUNE_CUDA=ON");
-#endif
-  }
-}
-
-/* What one problem showed at one alignment. */
-typedef struct outside_row {
-  double ratio[OUTSIDE_MAX_PLACES]; /* vendor / attune by spacing; 0: not measured */
-  double attune_ns, vendor_ns;      /* at the first spacing */
-  double claim;                     /* of tuning; 0: not tuned */
-  bool again;                       /* some were taken again */
-  attune_decision decision;
-} outside_row;
-
-static double sample(void *arg, int way, int round) {
-  outside_side *side = arg;
-  (void)round;
-  return side->sample(side, way);
-}
-
-/* The median over rounds of the ratio within a round. */
-static double measure(outside_side *side, int rounds, double *attune_ns, double *vendor_ns) {
-  static bench_turns turns;
-  bench_take_turns(&turns, OUTSIDE_WAYS, 1, rounds, BENCH_ROTATED, sample, side);
-  *attune_ns = bench_turns_median(&turns, OUTSIDE_ATTUNE);
-  *vendor_ns = bench_turns_median(&turns, OUTSIDE_VENDOR);
-  return bench_turns_ratio(&turns, OUTSIDE_VENDOR, OUTSIDE_ATTUNE);
-}
-
-static bool measure_row(outside_side *side, const outside_options *o, const bench_problem *problem, size_t alignment,
-                        outside_row *row) {
-  for (int i = 0; i < o->spacing_count; i++) {
-    double attune_ns = 0, vendor_ns = 0;
-    if (!side->open(side, problem, (bench_place){alignment, o->spacings[i]})) return false;
-    row->ratio[i] = measure(side, o->rounds, &attune_ns, &vendor_ns);
-    if (row->ratio[i] < side->floor_ratio) {
-      row->ratio[i] = measure(side, 3 * o->rounds, &attune_ns, &vendor_ns);
-      row->again = true;
-    }
-    if (i == 0) {
-      row->attune_ns = attune_ns;
-      row->vendor_ns = vendor_ns;
-      side->explain(side, &row->decision);
-      const attune_decision *d = &row->decision;
-      if (d->time_ns > 0 && d->source >= ATTUNE_SOURCE_STORED && !d->unsure)
-        row->claim = d->default_time_ns / d->time_ns;
-    }
-    side->close(side);
-  }
-  return true;
+  o->host = properties.kind == ATTUNE_DEVICE_HOST;
+  if (!o->alignment_count) o->alignment_count = sizes(o->host ? "64" : "16,64,256", o->alignments, true, "");
+  if (!o->spacing_count) o->spacing_count = sizes(o->host ? "0" : "0,8192,1048576", o->spacings, false, "");
 }
 
 typedef struct tally {
@@ -152,20 +97,9 @@ typedef struct tally {
   char least_at[128];
 } tally;
 
-static double middle(const outside_row *row, int count) {
-  double sorted[OUTSIDE_MAX_PLACES];
-  memcpy(sorted, row->ratio, sizeof sorted);
-  return bench_median(sorted, count);
-}
-
-double outside_ratio(outside_side *side, const outside_options *o, const bench_problem *problem, size_t alignment) {
-  outside_row row = {.claim = 0};
-  return measure_row(side, o, problem, alignment, &row) ? middle(&row, o->spacing_count) : 0.0;
-}
-
 static void count_row(const outside_side *side, const outside_options *o, const bench_problem *problem,
                       size_t alignment, const outside_row *row, tally *t) {
-  const double median = middle(row, o->spacing_count);
+  const double median = outside_middle(row, o->spacing_count);
   t->rows++;
   t->logs += log(median);
   for (int i = 0; i < o->spacing_count; i++) {
@@ -243,11 +177,11 @@ static int run_all(outside_side *side, const outside_options *o, const attune_wo
         continue;
       }
       outside_row row = {.claim = 0};
-      if (!measure_row(side, o, &problem, o->alignments[a], &row)) continue;
+      if (!outside_measure(side, o, &problem, o->alignments[a], &row)) continue;
       print_row(o, &problem, o->alignments[a], &row, csv);
       count_row(side, o, &problem, o->alignments[a], &row, &by_alignment[a]);
       count_row(side, o, &problem, o->alignments[a], &row, all);
-      seen[count++] = (outside_seen){i, o->alignments[a], middle(&row, o->spacing_count), row.claim};
+      seen[count++] = (outside_seen){i, o->alignments[a], outside_middle(&row, o->spacing_count), row.claim};
     }
   }
   bench_line("%s", "");
@@ -266,6 +200,7 @@ int main(int argc, char **argv) {
   bench_markdown_open(o.markdown);
   FILE *csv = o.csv ? fopen(o.csv, "w") : NULL;
   if (o.csv && !csv) bench_die("cannot write %s: give a path in a folder that exists", o.csv);
+  fill_places(&o);
   outside_open(&side, &o);
   if (csv)
     fputs("name,problem,alignment,spacing,ratio,claimed,attune_ns,vendor_ns,implementation,configuration\n", csv);

@@ -33,7 +33,7 @@ typedef struct outside_options {
   const char *workload, *database, *device, *markdown, *csv, *only, *blas, *program;
   size_t alignments[OUTSIDE_MAX_PLACES], spacings[OUTSIDE_MAX_PLACES];
   int alignment_count, spacing_count, rounds;
-  bool tune, twice;
+  bool tune, twice, host;
   double time_limit_s, slice_ms, pause_ms;
 } outside_options;
 
@@ -43,8 +43,24 @@ typedef struct outside_seen {
   double ratio, claim; /* claim 0: not tuned */
 } outside_seen;
 
-/* outside.c: the side of these options, opened; the middle ratio over the spacings, 0: the side has no call for it. */
-void outside_open(outside_side *side, outside_options *options);
+/* What one problem showed at one alignment. */
+typedef struct outside_row {
+  double ratio[OUTSIDE_MAX_PLACES]; /* vendor / attune by spacing; 0: not measured */
+  double attune_ns, vendor_ns;      /* at the first spacing */
+  double claim;                     /* of tuning; 0: not tuned */
+  bool again;                       /* some were taken again */
+  attune_decision decision;
+} outside_row;
+
+/* outside_row.c: the side of these options, opened. */
+void outside_open(outside_side *side, const outside_options *options);
+
+/* False: the side has no call for the problem. */
+bool outside_measure(outside_side *side, const outside_options *options, const bench_problem *problem, size_t alignment,
+                     outside_row *row);
+
+/* The middle ratio over `count` spacings; the same, measured: 0 where the side has no call. */
+double outside_middle(const outside_row *row, int count);
 double outside_ratio(outside_side *side, const outside_options *options, const bench_problem *problem,
                      size_t alignment);
 
