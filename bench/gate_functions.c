@@ -4,7 +4,7 @@
  *
  *   bench_gate_functions [--slow=FILE]
  *
- * Where FILE exists it has a line CASE PERCENT: that case really does so much more work. Two sides that differ by it, where
+ * Where FILE exists each of its lines CASE PERCENT names a case that really does so much more work. Two sides that differ so, where
  * folder `slow` has a file `which`, and folder `same` has none:
  *   attune bench --program 'bench_gate_functions --slow={build}/which' --build slow --against same --save slower.db */
 #include <math.h>
@@ -212,24 +212,28 @@ typedef struct slowing {
   double percent;
 } slowing;
 
-static slowing read_slowing(int argc, char **argv) {
+/* The lines "NAME PERCENT" of the file; the count. */
+static int read_slowing(slowing *out, int most, int argc, char **argv) {
   static const char option[] = "--slow=";
-  slowing out = {"", 0};
-  if (argc < 2 || strncmp(argv[1], option, sizeof option - 1) != 0) return out;
+  if (argc < 2 || strncmp(argv[1], option, sizeof option - 1) != 0) return 0;
   FILE *file = fopen(argv[1] + sizeof option - 1, "r");
-  if (!file) return out;
-  if (fscanf(file, "%63s %lf", out.name, &out.percent) != 2) out.name[0] = '\0';
+  if (!file) return 0;
+  int count = 0;
+  while (count < most && fscanf(file, "%63s %lf", out[count].name, &out[count].percent) == 2) count++;
   fclose(file);
-  return out;
+  return count;
 }
 
-static size_t size_of(const char *name, size_t n, const slowing *slow) {
-  return strcmp(name, slow->name) == 0 ? (size_t)((double)n * (1.0 + slow->percent / 100.0) + 0.5) : n;
+static size_t size_of(const char *name, size_t n, const slowing *slow, int count) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(name, slow[i].name) == 0) return (size_t)((double)n * (1.0 + slow[i].percent / 100.0) + 0.5);
+  return n;
 }
 
 int main(int argc, char **argv) {
   static work works[CASES_MOST];
-  const slowing slow = read_slowing(argc, argv);
+  slowing slow[CASES_MOST];
+  const int slow_count = read_slowing(slow, CASES_MOST, argc, argv);
   attune_bench *bench = NULL;
   size_t count = 0;
   make_data();
@@ -238,7 +242,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < 4 && kinds[k].sizes[i] && count < CASES_MOST; i++) {
       char name[64];
       snprintf(name, sizeof name, "%s/%zu", kinds[k].name, kinds[k].sizes[i]);
-      works[count] = (work){kinds[k].function, size_of(name, kinds[k].sizes[i], &slow)};
+      works[count] = (work){kinds[k].function, size_of(name, kinds[k].sizes[i], slow, slow_count)};
       const attune_bench_case c = {.size = sizeof c, .name = name, .run = run, .arg = &works[count++]};
       if (attune_bench_add(bench, &c) == ATTUNE_OK) continue;
       fprintf(stderr, "bench_gate_functions: %s\n", attune_last_message());
