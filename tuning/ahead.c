@@ -38,7 +38,6 @@ struct attune_ahead {
   at_proven *proven;    /* constant */
   pthread_mutex_t lock; /* guards all below, and the problems; held for a moment */
   pthread_cond_t changed;
-  at_fork_watch fork;
   wanted *problems;
   size_t count, first; /* the first that was not given */
   bool stopped;        /* no more is begun */
@@ -81,19 +80,25 @@ static void at_end(void) {
   while (running_in_all() > 0 && at_patience_nap(&patience)) continue;
 }
 
-static void before_fork_of_all(void *unused) {
+/* In running_in_all's order. */
+static void before_fork(void *unused) {
   (void)unused;
   pthread_mutex_lock(&all_lock);
+  for (attune_ahead *a = all; a; a = a->older) pthread_mutex_lock(&a->lock);
 }
 
-static void after_fork_of_all(void *unused, bool child) {
+static void after_fork(void *unused, bool child) {
   (void)unused;
-  if (child) all = NULL; /* their threads are in the parent */
+  for (attune_ahead *a = all; a; a = a->older) {
+    if (child) a->started = a->running = 0; /* their threads are in the parent */
+    pthread_mutex_unlock(&a->lock);
+  }
+  if (child) all = NULL;
   pthread_mutex_unlock(&all_lock);
 }
 
 static void begin_all(void) {
-  static at_fork_watch watch = {.before = before_fork_of_all, .after = after_fork_of_all};
+  static at_fork_watch watch = {.before = before_fork, .after = after_fork};
   at_fork_watch_add(&watch);
   at_exit_call(at_end);
 }
@@ -112,16 +117,6 @@ static void delist(const attune_ahead *a) {
   while (*link && *link != a) link = &(*link)->older;
   if (*link) *link = a->older;
   pthread_mutex_unlock(&all_lock);
-}
-
-static void before_fork(void *of) {
-  pthread_mutex_lock(&((attune_ahead *)of)->lock);
-}
-
-static void after_fork(void *of, bool child) {
-  attune_ahead *a = of;
-  if (child) a->started = a->running = 0;
-  pthread_mutex_unlock(&a->lock);
 }
 
 /* ---- what a thread does; from here to at_work under the lock ---- */
@@ -297,8 +292,6 @@ attune_status attune_ahead_start(attune_ahead **out, attune_tuner *tuner, attune
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_cond_init(&a->changed, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  a->fork = (at_fork_watch){.before = before_fork, .after = after_fork, .of = a};
-  at_fork_watch_add(&a->fork);
   enlist(a);
   if (device->properties.kind == ATTUNE_DEVICE_HOST || count == 0) {
     give_up(a);
@@ -319,7 +312,6 @@ void attune_ahead_stop(attune_ahead *a) {
   pthread_mutex_unlock(&a->lock);
   for (int i = 0; i < a->started; i++) (void)pthread_join(a->threads[i], NULL);
   delist(a);
-  at_fork_watch_remove(&a->fork);
   if (a->generation == at_fork_generation()) pthread_cond_destroy(&a->changed); /* else others wait for it, elsewhere */
   pthread_mutex_destroy(&a->lock);
   release(a);

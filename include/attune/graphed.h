@@ -47,9 +47,12 @@ ATTUNE_API attune_status attune_graphed_create(attune_graphed **out, attune_devi
 ATTUNE_API attune_status attune_graphed_call(attune_graphed *graphed, attune_stream *stream, const void *const *inputs,
                                              void *const *outputs);
 
-/* Where the graph reads its input `index` and writes its output, in memory of the device: to be written or read there
- * without a copy, in order with the calls. Borrowed; NULL when there is no such one. */
+/* Where the graph reads its input `index`, in memory of the device: to be written there without a copy, in order with the
+ * calls. Borrowed; NULL when there is no such one. */
 ATTUNE_API void *attune_graphed_input(const attune_graphed *graphed, size_t index);
+
+/* Where the graph writes its output `index`, in memory of the device: to be read there without a copy, in order with the
+ * calls. Borrowed; NULL when there is no such one. */
 ATTUNE_API void *attune_graphed_output(const attune_graphed *graphed, size_t index);
 
 /* The graph, for attune_graph_upload, attune_graph_pool and the like. Borrowed; NULL for NULL. */
