@@ -4,8 +4,8 @@
  *
  *   bench_gate_functions [--slow=FILE]
  *
- * Where FILE exists each of its lines CASE PERCENT names a case that really does so much more work. Two sides that differ so, where
- * folder `slow` has a file `which`, and folder `same` has none:
+ * Where FILE exists each of its lines CASE PERCENT names a case that really does so much more work. Two sides that differ
+ * so, where folder `slow` has a file `which`, and folder `same` has none:
  *   attune bench --program 'bench_gate_functions --slow={build}/which' --build slow --against same --save slower.db */
 #include <math.h>
 #include <stdio.h>
