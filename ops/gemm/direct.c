@@ -106,17 +106,6 @@ static bool parse(choice *c, const at_configuration *text) {
          strcmp(again.text, text->text) == 0;
 }
 
-/* Adds c in its place by cost; the worst falls out. */
-static int insert(choice *list, int count, int most, const choice *c) {
-  int at = count;
-  while (at > 0 && list[at - 1].cost > c->cost) at--;
-  if (at >= most) return count;
-  const int kept = count < most ? count : most - 1;
-  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
-  list[at] = *c;
-  return kept + 1;
-}
-
 /* With `wide` every tile; otherwise blocks of 128 threads, with the registers that the kernel is thought to need and a
  * fifth less. */
 static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
@@ -137,7 +126,7 @@ static int candidates(const at_gemm *whole, const at_gemm_machine *machine, at_c
           c.blocks = room + more < 1 ? 1 : room + more;
           if (!fits(g, &c)) continue;
           c.cost = cost_of(g, &c, machine) + 0.01 * more;
-          count = insert(list, count, wide ? MOST_CHOICES : MOST_FEW, &c);
+          count = AT_GEMM_INSERT(list, count, wide ? MOST_CHOICES : MOST_FEW, &c);
         }
       }
     }

@@ -4,6 +4,8 @@
 #ifndef AT_GEMM_KERNEL_H
 #define AT_GEMM_KERNEL_H
 
+#include <stddef.h>
+
 #include "ops/gemm/problem.h"
 #include "src/cuda/jit.h"
 #include "tuning/registry.h"
@@ -63,6 +65,13 @@ extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm
     at_gemm_mma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
+
+/* Puts *item into a list of structs of `size` bytes, least cost first; `cost` is the offset of the double that tells it.
+ * Where the list has `most` the worst falls out. The new count. */
+int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, const void *item);
+
+#define AT_GEMM_INSERT(list, count, most, item) \
+  at_gemm_insert(list, count, most, sizeof *(item), offsetof(choice, cost), item)
 
 /* Appends NAME=VALUE. */
 void at_gemm_define_add(at_gemm_recipe *recipe, const char *name, int value);

@@ -85,3 +85,21 @@ bool at_gemm_pair(const at_configuration *configuration, const char *key, int *f
   *second = (int)y;
   return y <= 9999 && *end == 0;
 }
+
+static double cost_at(const char *list, int i, size_t size, size_t cost) {
+  double out;
+  memcpy(&out, list + (size_t)i * size + cost, sizeof out);
+  return out;
+}
+
+int at_gemm_insert(void *list, int count, int most, size_t size, size_t cost, const void *item) {
+  char *all = list;
+  const double mine = cost_at(item, 0, size, cost);
+  int at = count;
+  while (at > 0 && cost_at(all, at - 1, size, cost) > mine) at--;
+  if (at >= most) return count;
+  const int kept = count < most ? count : most - 1;
+  memmove(all + (size_t)(at + 1) * size, all + (size_t)at * size, (size_t)(kept - at) * size);
+  memcpy(all + (size_t)at * size, item, size);
+  return kept + 1;
+}

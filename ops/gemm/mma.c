@@ -315,17 +315,6 @@ static bool parse(choice *c, const at_configuration *text) {
          strcmp(again.text, text->text) == 0;
 }
 
-/* Adds c in its place by cost; the worst falls out. */
-static int insert(choice *list, int count, int most, const choice *c) {
-  int at = count;
-  while (at > 0 && list[at - 1].cost > c->cost) at--;
-  if (at >= most) return count;
-  const int kept = count < most ? count : most - 1;
-  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
-  list[at] = *c;
-  return kept + 1;
-}
-
 /* Tiles with warps over them and along k. */
 static const uint16_t tiles[][5] = {
     {32, 8, 2, 1, 2},    {64, 8, 4, 1, 1},   {64, 8, 4, 1, 2},   {128, 8, 8, 1, 1},  {32, 16, 2, 1, 2},
@@ -338,7 +327,7 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
   if (c.stages > 2 && !is_copied(s, &c)) return count;
   if (!fits(s, &c, machine)) return count;
   c.cost = cost_of(s, &c, machine);
-  return insert(list, count, most, &c);
+  return AT_GEMM_INSERT(list, count, most, &c);
 }
 
 /* The configurations of a tile; those of `most` or all of the best are kept. */

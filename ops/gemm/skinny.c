@@ -173,17 +173,6 @@ static bool parse(choice *c, const at_configuration *text) {
          power_of_two(c->split) && power_of_two(c->ahead) && format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
-/* Adds c in its place by cost; the worst falls out. */
-static int insert(choice *list, int count, int most, const choice *c) {
-  int at = count;
-  while (at > 0 && list[at - 1].cost > c->cost) at--;
-  if (at >= most) return count;
-  const int kept = count < most ? count : most - 1;
-  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
-  list[at] = *c;
-  return kept + 1;
-}
-
 /* The least number of columns that a form computes at once and that holds n; the most it has where none does. */
 static int columns_of(const shape *s, int form) {
   int cols = form == TENSOR ? 8 : 1;
@@ -218,7 +207,7 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
   for (int i = 0; i < count; i++)
     if (same(&list[i], &c)) return count;
   c.cost = cost_of(s, &c, machine);
-  return insert(list, count, most, &c);
+  return AT_GEMM_INSERT(list, count, most, &c);
 }
 
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {

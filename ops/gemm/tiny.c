@@ -138,17 +138,6 @@ static bool parse(choice *c, const at_configuration *text) {
   return format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
-/* Adds c in its place by cost; the worst falls out. */
-static int insert(choice *list, int count, int most, const choice *c) {
-  int at = count;
-  while (at > 0 && list[at - 1].cost > c->cost) at--;
-  if (at >= most) return count;
-  const int kept = count < most ? count : most - 1;
-  memmove(&list[at + 1], &list[at], (size_t)(kept - at) * sizeof *list);
-  list[at] = *c;
-  return kept + 1;
-}
-
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   static const int fma[][2] = {{2, 2}, {4, 2}, {2, 4}, {4, 4}, {8, 4}, {4, 8}, {8, 8}, {2, 1}},
                    mma[][2] = {{16, 16}, {32, 16}, {16, 32}, {32, 32}, {64, 16}, {64, 32}, {48, 16}, {48, 32}};
@@ -172,7 +161,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
         if (!fits(g, &s, &c, machine)) continue;
         if (!wide && (c.stages > 2 || (h > 0 && c.stages > 1))) continue;
         c.cost = cost_of(g, &s, &c, machine);
-        count = insert(list, count, most, &c);
+        count = AT_GEMM_INSERT(list, count, most, &c);
       }
     }
   int given = 0;
