@@ -14,7 +14,8 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
+    at_gemm_bf16x6;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -99,6 +100,17 @@ static shape mma_shape(int number) {
   return s;
 }
 
+/* f32 by parts of bf16: large products. */
+static shape bf16x6_shape(int number) {
+  shape s = common(number);
+  s.dtype = s.dtype_out = ATTUNE_F32;
+  s.accuracy = ATTUNE_EQUIVALENT;
+  s.m = 400 + draw(400), s.n = 300 + draw(400);
+  s.k = draw(3) ? 1000 + draw(300) : 64 * (16 + draw(10));
+  draw_batch(&s, 3);
+  return s;
+}
+
 /* f32 and f64 whose large factor lies along its rows. */
 static shape rows_shape(int number) {
   shape s = skinny_shape(number);
@@ -117,7 +129,7 @@ typedef struct group {
   shape shapes[BATCH];
   at_gemm problems[BATCH];
   at_configuration tried[BATCH][TRIED];
-  at_jit_request requests[BATCH * TRIED];
+  at_jit_request requests[2 * BATCH * TRIED];
   int counts[BATCH], count, made;
 } group;
 
@@ -139,8 +151,11 @@ static void add_problem(group *all, const at_gemm_kernels *family, const shape *
     char *text = NULL;
     all->tried[i][all->counts[i]++] = list[t == 0 ? 0 : draw(count)];
     assert_true(family->recipe(&recipe, g, &machine, &all->tried[i][t]));
-    OK(at_gemm_text(&text, family, &recipe));
-    all->requests[all->made++].source = (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
+    for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
+      OK(at_gemm_text(&text, family, &recipe, before));
+      all->requests[all->made++].source =
+          (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
+    }
   }
 }
 
@@ -227,6 +242,14 @@ static void mma_is_right(void **state) {
   drawn_problems(&at_gemm_mma_family, &at_gemm_mma, mma_shape);
 }
 
+static void bf16x6_is_right(void **state) {
+  (void)state;
+  const int all = problems;
+  problems = problems < 40 ? problems : 40;
+  drawn_problems(&at_gemm_bf16x6_family, &at_gemm_bf16x6, bf16x6_shape);
+  problems = all;
+}
+
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
@@ -257,6 +280,7 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_rows, rows_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
   verified(&at_gemm_mma, mma_shape, problems / 20);
+  verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
 }
 
 /* The same bits in RUNS runs, in a graph too. */
@@ -305,6 +329,8 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
+  repeats(&at_gemm_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333, .k = 1000,
+                                    .alpha = 1, .data = DATA_WIDE});
 }
 
 int main(int argc, char **argv) {
@@ -319,7 +345,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(tiny_is_right),   cmocka_unit_test(direct_is_right),
       cmocka_unit_test(skinny_is_right), cmocka_unit_test(special_values_are_kept),
       cmocka_unit_test(mma_is_right),    cmocka_unit_test(the_same_bits_each_time),
-      cmocka_unit_test(rows_is_right),
+      cmocka_unit_test(rows_is_right),   cmocka_unit_test(bf16x6_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

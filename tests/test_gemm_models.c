@@ -134,6 +134,73 @@ static void what_mma_takes(void **state) {
   assert_true(f->supports(&g, &h200));
 }
 
+/* Every problem that is supported has few configurations, all different, all readable, all launchable. */
+static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
+  static at_configuration list[ROOM], other = {"form=rows,tile=1"};
+  at_gemm_recipe recipe;
+  if (!f->supports(g, machine)) return;
+  const int count = f->candidates(g, machine, list, ROOM, false);
+  assert_in_range(count, 1, FEW);
+  assert_int_equal(f->candidates(g, machine, list, 1, false), 1);
+  assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
+  for (int i = 0; i < count; i++) {
+    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
+    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
+    const at_jit_config *c = &recipe.config;
+    assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
+    assert_true((int)c->shared_bytes <= machine->shared_bytes);
+    assert_true(recipe.define_count < AT_GEMM_DEFINES);
+    if (c->cluster[0]) {
+      assert_true(machine->capability >= 90);
+      assert_int_equal(c->grid[0] % c->cluster[0], 0);
+    }
+    at_configuration longer = list[i];
+    strcat(longer.text, ",x=1");
+    assert_false(f->recipe(&recipe, g, machine, &longer));
+  }
+  assert_false(f->recipe(&recipe, g, machine, &other));
+  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
+}
+
+static void what_bf16x6_takes(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  const at_gemm_kernels *f = &at_gemm_bf16x6_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1);
+  assert_false(f->supports(&g, &h200)); /* never for strict */
+  g.accuracy = ATTUNE_REDUCED;
+  assert_false(f->supports(&g, &h200)); /* TF32 is faster */
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->supports(&g, &h200));
+  assert_false(f->supports(&g, &a100));
+  g.dtype = g.dtype_out = ATTUNE_F64;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 2048, 32, 2048, 1);
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 300, 300, 300, 1); /* its parts cost more than they save */
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_false(f->supports(&g, &h200));
+  /* Six bytes an element and a flag for each 64 x 64, of two operands, with whole tiles. */
+  g = problem_of(ATTUNE_F32, 0, 1, 1000, 1000, 1000, 2);
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->candidates(&g, &h200, list, ROOM, true) == 4);
+  for (int i = 0; i < 4; i++) {
+    assert_true(f->recipe(&recipe, &g, &h200, &list[i]));
+    assert_true(at_gemm_has_before(f, &recipe));
+    assert_int_equal(recipe.workspace_bytes, 2 * 2 * 16 * 16 * (64 * 64 * 6 + 4));
+    assert_int_equal(recipe.before.grid[0], 2 * 16 * 16);
+    assert_int_equal(recipe.before.grid[1], 2);
+    assert_int_equal(recipe.config.grid[1], 2);
+  }
+  check_offers(f, &g, &h200);
+  g.workspace_cap = recipe.workspace_bytes;
+  assert_true(f->supports(&g, &h200));
+  g.workspace_cap--;
+  assert_false(f->supports(&g, &h200));
+}
+
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
 static void shares_of_a_long_k(void **state) {
   (void)state;
@@ -198,34 +265,6 @@ static void clusters_have_fewer_places(void **state) {
   assert_true(at_gemm_uneven(&h200, 1, 1) == 132.0);
   const at_gemm_machine small = {90, 4, 227 * 1024};
   assert_true(at_gemm_uneven(&small, 1, 8) == 1.0); /* more blocks than processors */
-}
-
-/* Every problem that is supported has few configurations, all different, all readable, all launchable. */
-static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
-  static at_configuration list[ROOM], other = {"form=rows,tile=1"};
-  at_gemm_recipe recipe;
-  if (!f->supports(g, machine)) return;
-  const int count = f->candidates(g, machine, list, ROOM, false);
-  assert_in_range(count, 1, FEW);
-  assert_int_equal(f->candidates(g, machine, list, 1, false), 1);
-  assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
-  for (int i = 0; i < count; i++) {
-    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
-    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
-    const at_jit_config *c = &recipe.config;
-    assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
-    assert_true((int)c->shared_bytes <= machine->shared_bytes);
-    assert_true(recipe.define_count < AT_GEMM_DEFINES);
-    if (c->cluster[0]) {
-      assert_true(machine->capability >= 90);
-      assert_int_equal(c->grid[0] % c->cluster[0], 0);
-    }
-    at_configuration longer = list[i];
-    strcat(longer.text, ",x=1");
-    assert_false(f->recipe(&recipe, g, machine, &longer));
-  }
-  assert_false(f->recipe(&recipe, g, machine, &other));
-  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
 }
 
 static void every_problem_is_offered_something(void **state) {
@@ -348,6 +387,7 @@ int main(void) {
       cmocka_unit_test(what_tiny_takes),
       cmocka_unit_test(what_direct_takes),
       cmocka_unit_test(what_skinny_takes),
+      cmocka_unit_test(what_bf16x6_takes),
       cmocka_unit_test(what_mma_takes),
       cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
