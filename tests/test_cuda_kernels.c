@@ -15,7 +15,7 @@
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_bf16x6;
+    at_gemm_bf16x6, at_gemm_cublas;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -250,6 +250,34 @@ static void bf16x6_is_right(void **state) {
   problems = all;
 }
 
+/* The error, in units of what is allowed, of the first configuration. */
+static double error_of(const at_implementation *implementation, gemm_case *t) {
+  static at_configuration list[ROOM];
+  at_plan *plan = NULL;
+  assert_true(implementation->configurations(&t->g, device, list, ROOM) > 0);
+  OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t->g, device));
+  assert_true(reset_output(t));
+  OK(plan->launch(plan, &t->operands, stream));
+  const double error = output_error(t);
+  at_plan_destroy(plan);
+  return error;
+}
+
+/* No more than twice the error of f32's own arithmetic, on data of each kind. */
+static void bf16x6_is_as_exact_as_f32(void **state) {
+  (void)state;
+  for (int kind = DATA_NORMAL; kind < DATA_KINDS; kind++) {
+    gemm_case t;
+    const shape s = {ATTUNE_F32,  .accuracy = ATTUNE_EQUIVALENT, .m = 512, .n = 512, .k = 2048, .alpha = 1,
+                     .data = kind};
+    assert_true(make_case(&t, &s, stream));
+    const double plain = error_of(&at_gemm_cublas, &t), ours = error_of(&at_gemm_bf16x6, &t);
+    print_message("data %d: f32 %.4f, bf16x6 %.4f of what is allowed\n", kind, plain, ours);
+    assert_true(plain > 0.0 && ours > 0.0 && ours <= 2.0 * plain);
+    free_case(&t);
+  }
+}
+
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
@@ -342,10 +370,15 @@ int main(int argc, char **argv) {
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiny_is_right),   cmocka_unit_test(direct_is_right),
-      cmocka_unit_test(skinny_is_right), cmocka_unit_test(special_values_are_kept),
-      cmocka_unit_test(mma_is_right),    cmocka_unit_test(the_same_bits_each_time),
-      cmocka_unit_test(rows_is_right),   cmocka_unit_test(bf16x6_is_right),
+      cmocka_unit_test(tiny_is_right),
+      cmocka_unit_test(direct_is_right),
+      cmocka_unit_test(skinny_is_right),
+      cmocka_unit_test(special_values_are_kept),
+      cmocka_unit_test(mma_is_right),
+      cmocka_unit_test(the_same_bits_each_time),
+      cmocka_unit_test(rows_is_right),
+      cmocka_unit_test(bf16x6_is_right),
+      cmocka_unit_test(bf16x6_is_as_exact_as_f32),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);
