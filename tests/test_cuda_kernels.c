@@ -245,7 +245,7 @@ static void mma_is_right(void **state) {
 static void bf16x6_is_right(void **state) {
   (void)state;
   const int all = problems;
-  problems = problems < 40 ? problems : 40;
+  problems = problems < 12 ? problems : 12; /* large ones, whose sums a CPU makes too */
   drawn_problems(&at_gemm_bf16x6_family, &at_gemm_bf16x6, bf16x6_shape);
   problems = all;
 }
