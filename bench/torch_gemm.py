@@ -19,9 +19,10 @@ import torch_problems as problems
 import turns
 
 FLOOR = 0.99
+MIB = 1 << 20
 MINE, DEFAULT = "attune", "GemmEx default"
-METHOD = ("one process, the same operands, cold: rotating over more than twice the L2 (256 MiB at least); graphs of 4 to 40 "
-          "calls replayed between events, behind an untimed replay; ways in turns, median of {rounds} rounds, microseconds a "
+METHOD = ("one process, the same operands, rotating over {rotate} MiB (twice the L2 is {l2}); graphs of 4 to 40 calls "
+          "replayed between events, behind an untimed replay; ways in turns, median of {rounds} rounds, microseconds a "
           "call; a ratio is the median of the rounds' ratios, and one below 0.99 is taken again; torch.compile writes to "
           "memory of its own; W and MHz of the SMs (NVML) while the ways ran")
 
@@ -76,8 +77,8 @@ class Bench:
             space = torch.empty(cublas_ctypes.WORKSPACE_BYTES, dtype=torch.uint8, device="cuda")
             self.workspaces.append(space)
             self.blas.append(cublas_ctypes.Cublas(major, native, space.data_ptr()))
-        l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
-        self.rotate_bytes = max(problems.ROTATE_BYTES, 2 * l2)
+        self.l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
+        self.rotate_bytes = max(256 * MIB, 2 * self.l2) if options.rotate is None else options.rotate * MIB
 
     def tunable(self, on):
         self.torch.cuda.tunable.enable(on)
@@ -266,6 +267,7 @@ def arguments():
     parser.add_argument("--device", default="cuda:0", help="attune's (default cuda:0)")
     parser.add_argument("--only", metavar="NAME", default="", help="problems whose name contains this")
     parser.add_argument("--rounds", type=int, default=15, help="samples of each way (default 15)")
+    parser.add_argument("--rotate", type=int, metavar="MIB", help="operands to rotate over (default: 256 and twice the L2 at least)")
     parser.add_argument("--tunable", action="store_true", help="also eager with TunableOp on")
     parser.add_argument("--skip-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--mode", default="max-autotune-no-cudagraphs", help="torch.compile's mode")
@@ -318,7 +320,7 @@ def main():
     bench, put = Bench(torch, options), turns.Report()
     put.head("GEMM: attune beside its peers in one process", torch.cuda.get_device_name(0),
              f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuBLAS {bench.blas[0].version}",
-             METHOD.format(rounds=options.rounds))
+             METHOD.format(rounds=options.rounds, rotate=bench.rotate_bytes // MIB, l2=2 * bench.l2 // MIB))
     table = Table(put, options)
     bad = run_all(bench, table)
     put.write(options.markdown)

@@ -4,8 +4,6 @@ and how many sets of them a measurement needs."""
 import csv
 import math
 
-MIB = 1 << 20
-ROTATE_BYTES = 256 * MIB  # at least; more than twice the L2
 TARGET_S = 1.5e-3
 MAX_SETS = 4096
 NEEDED = ("dtype", "m", "n", "k")
