@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in for PyTorch, and for cuBLAS, in test_bench_python.py's test of torch_gemm.py: tensors in the host's memory,
-products in plain Python, and a clock on which each call takes as long as MADE_UP says: "eager=10 compile=9 wrong=compile"."""
+products in plain Python, and a clock on which each call takes as long as MADE_UP says: "eager=10 compile=9
+wrong=compile". What may be wrong: a compiled result (compile), the compiler (refuse), eager mode writes nothing (idle), a replay (cublas-graph)."""
 import ctypes
 import itertools
 import os
@@ -83,7 +84,7 @@ def empty(shape, dtype, device):
 
 
 def matrix_product(left, right, out):
-    for index in out.indices() if not Graph.capturing else ():
+    for index in out.indices() if not Graph.capturing and SETTINGS.get("wrong") != "idle" else ():
         *lead, i, j = index
         out.memory[out.at(index)] = sum(left.memory[left.at((*lead, i, l))] * right.memory[right.at((*lead, l, j))]
                                         for l in range(left.shape[-1]))

@@ -127,6 +127,7 @@ def compares(root, folder, library):
             ("compile=4", (), 0, ["0.500 (torch.compile)", "least 0.500 (tt), 1 below 0.99: tt 0.500"]),
             ("eager=6", ("--skip-compile", "--tunable"), 0, ["| torch eager | TunableOp | default", "| 6.00 | 6.00 | 1.500 | 0.750 (torch eager) |"]),
             ("wrong=compile", (), 1, ["tt: the result of torch.compile differs", "1 with results that differ"]),
+            ("wrong=idle", ("--skip-compile",), 1, ["tt: the result of torch eager differs"]),
             ("wrong=refuse", (), 0, ["tt: not compiled after", "ValueError made up", "| 10.00 | - | 1.500 | 1.250 (torch eager) |"]),
             ("", ("--compile-limit", "0"), 0, ["not compiled: --compile-limit is spent"]),
             ("wrong=cublas-graph", (), 1, ["tt: made up: no replay", "1 failed, 0 with"]),
