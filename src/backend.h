@@ -4,8 +4,8 @@
 #define AT_BACKEND_H
 
 #include <attune/details.h>
-#include <attune/memory.h>
 #include <attune/telemetry.h>
+#include <attune/transfer.h>
 
 #include "src/support.h"
 
@@ -108,6 +108,9 @@ typedef struct at_backend {
   attune_status (*copy_rows)(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
                              size_t source_pitch, size_t bytes, size_t rows);
   attune_status (*sum)(attune_stream *stream, const struct at_sum_call *call);
+  /* Nothing of these is zero, and every pitch is one that counts or what it would be. */
+  attune_status (*copy_box)(attune_stream *stream, const attune_box_copy *copy);
+  attune_status (*fill_box)(attune_stream *stream, const attune_box_fill *fill);
 
   /* stream->native is given when wrapping (owned == false), else made here. */
   attune_status (*stream_open)(attune_stream *stream);

@@ -26,6 +26,7 @@
 #include <attune/telemetry.h>
 #include <attune/tensor.h>
 #include <attune/trace.h>
+#include <attune/transfer.h>
 #include <attune/tuner.h>
 #include <attune/types.h>
 #include <attune/warm.h>

@@ -17,6 +17,10 @@ attune_status at_cuda_ipc_close(attune_device *device, void *base);
 attune_status at_cuda_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
 attune_status at_cuda_copy_rows(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
                                 size_t source_pitch, size_t bytes, size_t rows);
+attune_status at_cuda_copy_box(attune_stream *stream, const attune_box_copy *copy);
+
+/* fill.c */
+attune_status at_cuda_fill_box(attune_stream *stream, const attune_box_fill *fill);
 
 /* annotate.c: in a toolkit that has NVTX's memory extension */
 #if __has_include(<nvtx3/nvToolsExtMem.h>)
