@@ -15,9 +15,11 @@
 #include <attune/gemm.h>
 #include <attune/graph.h>
 #include <attune/graphed.h>
+#include <attune/managed.h>
 #include <attune/memory.h>
 #include <attune/pinned.h>
 #include <attune/plan.h>
+#include <attune/pointer.h>
 #include <attune/pool.h>
 #include <attune/profile.h>
 #include <attune/random.h>
