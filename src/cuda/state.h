@@ -141,6 +141,9 @@ bool at_cuda_driver_call(void *out, const char *name);
 bool at_cuda_is_current(const attune_device *device);
 void at_cuda_remember_context(const attune_device *device);
 
+/* pointer.c: attune's device of CUDA's number; NULL: there is none. */
+attune_device *at_cuda_device_at(int ordinal);
+
 /* details.c */
 attune_status at_cuda_details(attune_device *device, attune_device_details *out);
 attune_status at_cuda_attribute(attune_device *device, int attribute, int *out);
