@@ -38,7 +38,7 @@ typedef struct at_small_scale {
   int64_t rows, columns, padded, ldc, ldd;
 } at_small_scale;
 
-enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 24 };
+enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 28 };
 
 typedef struct at_small_ops {
   int lanes;                     /* elements of a vector */
