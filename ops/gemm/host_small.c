@@ -27,6 +27,7 @@ typedef struct panel {
 typedef struct state {
   at_small_one one;        /* one product with one vector of rows; else its functions are NULL */
   at_small_one_fn ones[2]; /* by: the last columns */
+  int64_t one_b, one_d;    /* bytes from one tile to the next */
   int64_t batch;
   panel panels[2];  /* by: the last rows */
   const at_gemm *g; /* the plan's */
@@ -203,13 +204,11 @@ static attune_status launch_ones(const at_plan *plan, const void *operands, attu
   if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
     return launch_run_tiled(plan, operands, stream);
   const panel *p = &s->panels[1];
-  if (p->whole > 1) {
-    p->tile(&p->across, o->a, o->b, o->d, p->whole, NULL);
-    if (!p->narrow) return ATTUNE_OK;
-  } else {
-    (void)s->ones[0](&s->one, o->a, o->b, o->d);
-  }
-  return s->ones[1](&s->one, o->a, (const char *)o->b + p->past_b, (char *)o->d + p->past_d);
+  const char *b = (const char *)o->b;
+  char *d = (char *)o->d;
+  for (int64_t i = 1; i < p->whole + p->narrow; i++, b += s->one_b, d += s->one_d)
+    (void)s->ones[0](&s->one, o->a, b, d);
+  return s->ones[1](&s->one, o->a, b, d);
 }
 
 /* ---- configurations: kernel=avx512,vectors=2,columns=8 ---- */
@@ -324,6 +323,10 @@ static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t 
   s->panels[1] = panel_of(g, ops, last_vectors, last_rows - (last_vectors - 1) * ops->lanes, last_columns);
 }
 
+static bool is_packed(const at_gemm *g, int64_t columns) {
+  return !g->trans_b && g->ldb == columns;
+}
+
 static void fill_one(state *s, const at_gemm *g, const at_small_ops *ops) {
   const panel *p = &s->panels[1];
   const bool part = p->shape.rows < ops->lanes;
@@ -333,8 +336,10 @@ static void fill_one(state *s, const at_gemm *g, const at_small_ops *ops) {
                           .b_n = p->shape.b_n * s->size,
                           .ldd = g->ldd * s->size,
                           .rows = p->shape.rows};
-  s->ones[0] = ops->ones[part][p->width - 1];
-  s->ones[1] = ops->ones[part][p->last_width - 1];
+  s->one_b = p->width * s->one.b_n;
+  s->one_d = p->width * s->one.ldd;
+  s->ones[0] = ops->ones[is_packed(g, p->width)][part][p->width - 1];
+  s->ones[1] = ops->ones[is_packed(g, p->last_width)][part][p->last_width - 1];
 }
 
 static void set_a_step(state *s, int64_t step, int64_t last_step) {

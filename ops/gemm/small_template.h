@@ -79,10 +79,13 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
   }
 }
 
-/* The same for one product, with as little around it as can be; few columns need none of the caller's registers. */
+/* The same for one product, with as little around it as can be; few columns need none of the caller's registers.
+ * `packed`: B's columns are `columns` elements apart, as in a square matrix without gaps: their addresses are constants,
+ * which the processor reads faster than sums of registers. */
 SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const char *b, char *d, const int columns,
-                                 const bool part) {
-  const int64_t b_n = s->b_n, ldd = s->ldd;
+                                 const bool part, const bool packed) {
+  const int64_t b_n = packed ? columns * (int64_t)sizeof(E) : s->b_n, b_k = packed ? (int64_t)sizeof(E) : s->b_k;
+  const int64_t ldd = s->ldd;
   const P(mask) last = P(first)(part ? s->rows : LANES);
   P(vector) acc[AT_SMALL_COLUMNS];
   const char *group[AT_SMALL_COLUMNS / 4];
@@ -94,10 +97,14 @@ SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const cha
   do {
     const P(vector) row = part ? P(load_part)((const E *)(const void *)a, last) : P(load)((const E *)(const void *)a);
     AT_UNROLL
-    for (int j = 0; j < columns; j++) acc[j] = P(fma)(row, P(set1)(AT_COLUMN(group, j)), acc[j]);
+    for (int j = 0; j < columns; j++) {
+      const char *y = packed ? b + j * b_n : group[j / 4] + j % 4 * b_n;
+      acc[j] = P(fma)(row, P(set1)(*(const E *)(const void *)y), acc[j]);
+    }
     a += s->a_step;
+    b += b_k;
     AT_UNROLL
-    for (int j = 0; j < columns; j += 4) group[j / 4] += s->b_k;
+    for (int j = 0; j < columns; j += 4) group[j / 4] += b_k;
   } while (--k > 0);
   AT_UNROLL
   for (int j = 0; j < columns; j++) {
@@ -110,16 +117,20 @@ SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const cha
   return ATTUNE_OK;
 }
 
-#define ONE(v, n)                                                                                                  \
-  static AT_TARGET attune_status FN(small_one_##n)(const at_small_one *s, const void *a, const void *b, void *d) { \
-    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, false);                                \
-  }                                                                                                                \
-  static AT_TARGET attune_status FN(small_one_part_##n)(const at_small_one *s, const void *a, const void *b,       \
-                                                        void *d) {                                                 \
-    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, true);                                 \
+#define ONE_AS(name, n, part, packed)                                                                           \
+  static AT_TARGET attune_status FN(small_one##name##_##n)(const at_small_one *s, const void *a, const void *b, \
+                                                           void *d) {                                           \
+    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, part, packed);                      \
   }
+#define ONE(v, n)                 \
+  ONE_AS(, n, false, false)       \
+  ONE_AS(_part, n, true, false)   \
+  ONE_AS(_packed, n, false, true) \
+  ONE_AS(_packed_part, n, true, true)
 #define WHOLE_ONE(v, n) FN(small_one_##n),
 #define PART_ONE(v, n) FN(small_one_part_##n),
+#define PACKED_ONE(v, n) FN(small_one_packed_##n),
+#define PACKED_PART_ONE(v, n) FN(small_one_packed_part_##n),
 #define TILE(v, n)                                                                                                   \
   static AT_TARGET void FN(small_##v##_##n)(const at_small *s, const void *a, const void *b, void *d, int64_t count, \
                                             const void *c) {                                                         \
@@ -156,12 +167,16 @@ const at_small_ops TABLE = {.lanes = LANES,
                             .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
                             .scale = FN(small_scale),
                             .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
-                            .ones = {{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}}};
+                            .ones = {{{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}},
+                                     {{EACH(COLUMNS_1, PACKED_ONE, 1)}, {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};
 
 #undef AT_COLUMN
 #undef ONE
 #undef WHOLE_ONE
 #undef PART_ONE
+#undef PACKED_ONE
+#undef PACKED_PART_ONE
+#undef ONE_AS
 #undef TILE
 #undef WHOLE
 #undef PART
