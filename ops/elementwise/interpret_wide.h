@@ -34,13 +34,6 @@ FLAT float asin32(float x) {
 FLAT float acos32(float x) {
   return (float)(2.0 * atan_64(__builtin_sqrt((1.0 - x) / (1.0 + x))));
 }
-/* The angle of (x, y). */
-FLAT float atan2_32(float y, float x) {
-  const double a = __builtin_fabs((double)y), b = __builtin_fabs((double)x), q = a == b ? 1.0 : a / b;
-  const double angle = atan_64(a == 0.0 ? 0.0 : q),
-               whole = __builtin_copysignf(1.0f, x) < 0.0f ? 2.0 * HALF_PI - angle : angle;
-  return ((x != x) | (y != y)) ? x + y : __builtin_copysignf((float)whole, y);
-}
 FLAT float hypot32(float x, float y) {
   const double a = x, b = y, z = __builtin_sqrt(a * a + b * b), far = __builtin_inf();
   return (float)(((__builtin_fabs(a) == far) | (__builtin_fabs(b) == far)) ? far : z);
@@ -72,30 +65,28 @@ FLAT float erfc32(float x) {
 FLAT float logit32(float x) {
   return (float)log_64(x / (1.0 - x));
 }
-/* tan(x) for |x| <= 1e5, reduced as the sine of interpret_circle32.h is in f64. */
-FLAT float tan32(float x) {
-  const double wide = x, shifted = wide * 0.63661977236758138 + 0x1.8p52, n = shifted - 0x1.8p52;
-  const double r = mac(n, -0x1.3198a2e037073p-69, mac(n, -0x1.0b4611a6p-34, mac(n, -0x1.921fb544p+0, wide))), z = r * r;
-  double s = 0x1.5e0b0498ddbbap-33, c = 0x1.1c81b824dbc69p-29;
-  s = mac(s, z, -0x1.ae600acd65338p-26);
-  c = mac(c, z, -0x1.27e25f39eece7p-22);
-  s = mac(s, z, 0x1.71de37965e2d6p-19);
-  c = mac(c, z, 0x1.a019ff539a5c7p-16);
-  s = mac(s, z, -0x1.a01a019e83906p-13);
-  c = mac(c, z, -0x1.6c16c16b61512p-10);
-  s = mac(s, z, 0x1.1111111110bb2p-7);
-  c = mac(c, z, 0x1.5555555555437p-5);
-  s = mac(s, z, -0x1.5555555555555p-3);
-  s = mac(s * z, r, r);
-  c = mac(z * z, c, 1.0 - 0.5 * z);
-  const uint64_t odd = 0u - (at_bits_of_f64(shifted) & 1u), sine = at_bits_of_f64(s), cosine = at_bits_of_f64(c);
-  const double top = f64_of((cosine & odd) | (sine & ~odd)), bottom = f64_of((sine & odd) | (cosine & ~odd));
-  const float y = (float)(odd ? -top / bottom : top / bottom);
-  return x == 0.0f ? x : y;
-}
-/* x^y for 0 < x < infinity and finite y. */
+/* x^y for 0 < x < infinity and finite y, as exp_64 and log_64 do it, to what f32 needs: the logarithm is off by 2^-37, q
+ * by 2^-28. 1 / (m + 1) of f32, improved once, takes the place of a division. */
 FLAT float power32(float x, float y) {
-  return (float)exp_64(y * log_64(x));
+  const uint64_t bits = at_bits_of_f64((double)x), k = (bits - 0x3fe6a09e667f3bcdu) & 0xfff0000000000000u;
+  const double m = f64_of(bits - k), e = f64_of(((k >> 52) ^ 0x800u) | 0x4330000000000000u) - (0x1p52 + 2048.0);
+  const double f = m - 1.0, d = m + 1.0, over = (double)(1.0f / (float)d), near = f * over;
+  const double s = mac(over, mac(-near, d, f), near), z = s * s;
+  double p = 0x1.e2f3ed81f8738p-3;
+  p = mac(p, z, 0x1.2438e9e38fc63p-2);
+  p = mac(p, z, 0x1.999a7a38f6a16p-2);
+  p = mac(p, z, 0x1.555554fdcffb5p-1);
+  double t = (double)y * mac(e, 0.69314718055994531, mac(s * z, p, s + s));
+  t = t > 150.0 ? 150.0 : t;
+  t = t < -150.0 ? -150.0 : t;
+  const double shifted = t * LOG2_E + 0x1.8p52, n = shifted - 0x1.8p52, r = mac(n, -0.69314718055994531, t);
+  double q = 0x1.6a23f28e35a2bp-10;
+  q = mac(q, r, 0x1.123a6d724258ap-7);
+  q = mac(q, r, 0x1.5558f4eda34d1p-5);
+  q = mac(q, r, 0x1.555490918bf7fp-3);
+  q = mac(q, r, 0x1.fffffb93558c6p-2);
+  const double scale = f64_of((at_bits_of_f64(shifted) + 1023u) << 52);
+  return (float)mac(scale, mac(r * r, q, r), scale);
 }
 
 #endif
