@@ -50,25 +50,21 @@ int at_wgmma_threads(const at_wgmma_choice *c) {
 
 /* As PASS_BYTES of wgmma_sums.cuh. */
 static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const bool whole = at_wgmma_whole(c), rounded = s->out == 2 && !s->reads_c && !whole;
-  const int passing = whole                        ? c->tn
-                      : rounded && c->tn % 64 == 0 ? 64
-                      : c->tn % 32 == 0            ? 32
-                                                   : 16,
-            rows = whole ? c->tm : UNIT;
-  const int line = c->turned ? passing : rows, lines = c->turned ? rows : passing;
+  const bool rounded = s->out == 2 && !s->reads_c;
+  const int own = c->tn / c->split, passing = rounded && own % 64 == 0 ? 64 : own % 32 == 0 ? 32 : 16;
+  const int line = c->turned ? passing : UNIT, lines = c->turned ? UNIT : passing;
   return lines * (line + (rounded || c->turned ? 8 : 4)) * (rounded ? 2 : 4);
 }
 
-/* Where the barriers are in shared memory. */
+/* Where the barriers are in shared memory: behind stages, what passes to D, and what the cluster's blocks send. */
 static int barriers_at(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const int ring = c->stages * at_wgmma_stage_bytes(s, c), pass = pass_bytes(s, c);
-  const int bytes = !at_wgmma_whole(c) ? ring + c->groups * pass : ring > pass ? ring : pass;
-  return (bytes + 127) / 128 * 128;
+  const int ring = c->stages * at_wgmma_stage_bytes(s, c), pass = c->parts > 1 ? 0 : c->groups * pass_bytes(s, c),
+            inbox = (c->split - 1) * c->tm * (c->tn / c->split) * 4;
+  return (ring + pass + inbox + 127) / 128 * 128;
 }
 
 int at_wgmma_shared_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  return ALIGNED + barriers_at(s, c) + BARRIER_BYTES * c->stages;
+  return ALIGNED + barriers_at(s, c) + BARRIER_BYTES * (c->stages + 1);
 }
 
 int64_t at_wgmma_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) {
@@ -109,7 +105,8 @@ static bool has_registers(const at_wgmma_choice *c) {
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
   const int64_t steps = at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
   const int cluster = at_wgmma_cluster(c), pieces_m = c->tn / 8, pieces_n = c->tm / 8;
-  if (!is_tile(c) || !has_registers(c) || cluster > 8) return false;
+  if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split))
+    return false;
   if (c->along_m > 4 || c->along_n > 4 || pieces_m % c->along_m || pieces_n % c->along_n) return false;
   if (steps < (int64_t)c->split * c->parts) return false;
   if (tiles > INT32_MAX / 64 / c->parts / s->batch / cluster ||

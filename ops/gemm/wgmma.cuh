@@ -2,8 +2,8 @@
  * wgmma.cuh: products of halves by warpgroups: D (m x n) = X (m x k) Y (k x n). The last warps of a block copy tiles by
  * tensor maps into STAGES places, one after the other, each with two barriers: `full` when its bytes are there, `empty` when
  * all have multiplied them. The other warps, GROUPS x 128 threads, multiply, and write D. The blocks of a cluster stand side
- * by side along m and n, where each copies a part of what they share to all of them, and along k, where their sums are added
- * at the end. Without a shared k a block goes from tile to tile, and the copies run ahead of it. PARTS clusters may share k
+ * by side along m and n, where each copies a part of what they share to all of them, and along k, where they send each other
+ * their sums at the end. Without a shared k a block goes from tile to tile, and the copies run ahead of it. PARTS clusters may share k
  * too: their sums go to the workspace, and the same kernel, launched again with a.phase = 1, adds them. All sums are added
  * in a fixed order. kernel.cuh, wgmma_tile.cuh and wgmma_sums.cuh stand in front of it. */
 
@@ -100,7 +100,11 @@ AT_INLINE void at_place_free(at_u32 empty, at_rank r) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __grid_constant__ at_wgmma_arguments t) {
   const at_arguments &a = t.a;
+#if EARLY
+  if (PARTS > 1 && a.phase == 1) at_let_next();
+#else
   at_let_next();
+#endif
   const int warp = (int)threadIdx.x / 32, group = warp / 4;
   const int tiles = at_up(a.m, TM * ALONG_M) * at_up(a.n, TN * ALONG_N);
 #if PARTS > 1
@@ -120,11 +124,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
   const at_rank r = at_rank_of((int)blockIdx.x % CLUSTER);
   const int begin = (int)blockIdx.x / CLUSTER, apart = (int)gridDim.x / CLUSTER, works = tiles * PARTS * a.batch;
   const at_u32 barriers = ring + BARRIERS;
+#if SPLIT > 1
+  at_u64 *arrived = (at_u64 *)(room + BARRIERS + 16 * STAGES);
+#endif
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; i++) {
       at_barrier_start(barriers + 16 * i, 1);
       at_barrier_start(barriers + 16 * i + 8, 4 * GROUPS * PEERS);
     }
+#if SPLIT > 1
+    at_inbox_open(arrived, INBOX_BYTES);
+#endif
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   if (threadIdx.x == MAKERS) {
@@ -136,17 +146,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
 #endif
   }
   __syncthreads();
-#if AROUND > 1
+#if CLUSTER > 1
   at_cluster_arrive();
+#endif
+#if AROUND > 1
   at_cluster_await();
 #endif
   at_wait_for_last();
   if (warp >= MAKERS / 32) {
     at_leave_registers();
-    if (threadIdx.x == MAKERS) at_copy_all(t, ring, barriers, begin, works, apart, r);
+    if (threadIdx.x == MAKERS) {
+      at_copy_all(t, ring, barriers, begin, works, apart, r);
+#if EARLY
+      at_let_next(); /* it asks for its first bytes while the last of these are multiplied */
+#endif
+    }
     __syncwarp();
-#if SPLIT > 1
-    at_cluster_wait();
+#if CLUSTER > 1 && AROUND == 1
+    at_cluster_await();
 #endif
   } else {
     at_take_registers();
@@ -174,27 +191,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
       for (int f = 0; f < FM; f++)
 #pragma unroll
         for (int e = 0; e < TN / 2; e++) asm volatile("" : "+f"(sum[f][e])::"memory");
-#if WHOLE
-      at_makers_wait(); /* none of them multiplies any more what the sums are put upon */
-      float *sums = (float *)room;
-#pragma unroll
-      for (int f = 0; f < FM; f++) at_put_down<0>(a, sums, sum[f], group * ROWS + f * 64);
 #if SPLIT > 1
-      at_cluster_wait();
-#else
-      at_makers_wait();
+#if AROUND == 1
+      at_cluster_await(); /* all have begun */
 #endif
-      at_gather(a, sums, r.all % AROUND, r.k, w.tile_m * TM, w.tile_n * TN, w.matrix,
-                PARTS > 1 ? at_partial_sums(a, w.part, w.matrix, tiles * AROUND, w.tile) : 0);
+      at_own own;
+      at_exchange(own, sum, room + INBOX, arrived, r.all % AROUND, r.k);
+#else
+      const at_own &own = sum;
+#endif
+#if PARTS > 1
+      at_keep(at_partial_sums(a, w.part, w.matrix, tiles * AROUND, w.tile), own, r.k);
 #else
 #pragma unroll
       for (int f = 0; f < FM; f++)
-        at_pass<0>(a, (at_passed *)(room + STAGES * STAGE_BYTES + group * PASS_BYTES), sum[f],
-                   w.tile_m * TM + group * ROWS + f * 64, w.tile_n * TN, w.matrix, group);
+        at_pass<0>(a, (at_passed *)(room + STAGES * STAGE_BYTES + group * PASS_BYTES), own[f],
+                   w.tile_m * TM + group * ROWS + f * 64, w.tile_n * TN + r.k * OWN, w.matrix, group);
 #endif
     }
   }
-#if CLUSTER > 1
-  at_cluster_wait(); /* nobody leaves whom others still write to or read from */
+#if AROUND > 1
+  at_cluster_wait(); /* nobody leaves whom others still write to */
 #endif
 }

@@ -3,7 +3,7 @@
  * be. wgmma_tile.cuh stands in front of it. */
 
 /* Without C elements of 16 bits are made of the sums at once; otherwise the sums pass. */
-#define ROUNDED (OUT >= 2 && !READS_C && !WHOLE)
+#define ROUNDED (OUT >= 2 && !READS_C)
 #if ROUNDED
 typedef at_out at_passed;
 #else
@@ -14,15 +14,13 @@ typedef float at_passed;
 #define EACH_D (BYTES_D / SIZE_D)                /* elements that a store may have */
 #define UNIT_D (EACH_D < PACK ? PACK : EACH_D)
 /* Columns of a tile that pass together. */
-#define PASSING (WHOLE ? TN : ROUNDED && TN % 64 == 0 ? 64 : TN % 32 == 0 ? 32 : 16)
-#define ROWS_D (WHOLE ? TM : 64) /* likewise rows */
-#define LINE_D (TURNED ? PASSING : ROWS_D)
-#define LINES_D (TURNED ? ROWS_D : PASSING)
+#define PASSING (ROUNDED && OWN % 64 == 0 ? 64 : OWN % 32 == 0 ? 32 : 16)
+#define LINE_D (TURNED ? PASSING : 64)
+#define LINES_D (TURNED ? 64 : PASSING)
 #define PITCH_D (LINE_D + (ROUNDED || TURNED ? 8 : 4))
 #define PASS_BYTES (LINES_D * PITCH_D * (int)sizeof(at_passed))
-static_assert(BARRIERS >= (WHOLE ? PASS_BYTES : STAGES * STAGE_BYTES + GROUPS * PASS_BYTES) &&
-                  BARRIERS >= STAGES * STAGE_BYTES && PASS_BYTES % 16 == 0,
-              "there is room");
+#define INBOX (STAGES * STAGE_BYTES + (PARTS > 1 ? 0 : GROUPS * PASS_BYTES)) /* where it is */
+static_assert(BARRIERS >= INBOX + INBOX_BYTES && PASS_BYTES % 16 == 0 && OWN % 16 == 0, "there is room");
 
 /* Four matrices of 8 x 8 halves, a line of each wherever its lanes say; or a column. */
 template <bool TURNED_> AT_INLINE void at_store_matrices(const void *to, const at_u32 x[4]) {
@@ -39,13 +37,12 @@ template <bool TURNED_> AT_INLINE void at_store_matrices(const void *to, const a
 AT_INLINE void at_group_wait(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
 }
-AT_INLINE void at_makers_wait() {
-  asm volatile("bar.sync 7, %0;" ::"n"(MAKERS) : "memory");
-}
 
-/* Columns FIRST on of the 64 rows that the warpgroup has, which are row `row` on of what passes together. */
-template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed *to, const float (&sum)[TN / 2], int row) {
-  const int lane = (int)threadIdx.x % 32, at = row + (int)threadIdx.x / 32 % 4 * 16;
+typedef float at_own[FM][OWN / 2];
+
+/* Columns FIRST on of 64 rows. */
+template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed *to, const float (&sum)[OWN / 2]) {
+  const int lane = (int)threadIdx.x % 32, at = (int)threadIdx.x / 32 % 4 * 16;
 #if ROUNDED
 #pragma unroll
   for (int j = 0; j < PASSING; j += 16) {
@@ -131,15 +128,13 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
   }
 }
 
-#if !WHOLE
-
 /* A warpgroup's columns FIRST on and all after them, from (m, n) on. */
 template <int FIRST>
-AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[TN / 2], int m, int n, at_i64 matrix,
+AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[OWN / 2], int m, int n, at_i64 matrix,
                        int group) {
   constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D;
   at_group_wait(group);
-  at_put_down<FIRST>(a, room, sum, 0);
+  at_put_down<FIRST>(a, room, sum);
   at_group_wait(group);
 #pragma unroll
   for (int i = (int)threadIdx.x % 128; i < ALL; i += 128) {
@@ -148,77 +143,104 @@ AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum
     at_take(x, room + line * PITCH_D + at);
     at_write(a, matrix, (TURNED ? m : n + FIRST) + line, (TURNED ? n + FIRST : m) + at, x);
   }
-  if constexpr (FIRST + PASSING < TN) at_pass<FIRST + PASSING>(a, room, sum, m, n, matrix, group);
+  if constexpr (FIRST + PASSING < OWN) at_pass<FIRST + PASSING>(a, room, sum, m, n, matrix, group);
 }
 
-#else
-
-AT_INLINE float *at_partial_sums(const at_arguments &a, int part, at_i64 matrix, int tiles, int tile) {
-  return (float *)a.sums + (((at_i64)part * a.batch + matrix) * tiles + tile) * (TM * TN);
-}
-
-/* The sums of the cluster's blocks that share k, of which the first is `first`, in their order: to D or, as the lines of
- * shared memory, to `part`. Each block does its share. */
-AT_INLINE void at_gather(const at_arguments &a, const float *sums, int first, int share, int m0, int n0, at_i64 matrix,
-                         float *part) {
-  constexpr int UNIT = PARTS > 1 ? PACK : UNIT_D, UNITS = LINE_D / UNIT, ALL = UNITS * LINES_D;
-#pragma unroll 2
-  for (int i = (int)threadIdx.x + share * MAKERS; i < ALL; i += MAKERS * SPLIT) {
-    const int line = i / UNITS, at = i % UNITS * UNIT;
-    at_row<UNIT> x;
 #if SPLIT > 1
-    at_row<UNIT> of[SPLIT];
-#pragma unroll
-    for (int r = 0; r < SPLIT; r++)
-#pragma unroll
-      for (int e = 0; e < UNIT; e += PACK)
-        at_pack_of_block(of[r].x + e, sums + line * PITCH_D + at + e, (at_u32)(first + r * AROUND));
-    x = of[0];
-#pragma unroll
-    for (int r = 1; r < SPLIT; r++)
-#pragma unroll
-      for (int e = 0; e < UNIT; e++) x.x[e] += of[r].x[e];
-#else
-    at_take(x, sums + line * PITCH_D + at);
-#endif
-#if PARTS > 1
-    at_pack<float, UNIT> out;
-#pragma unroll
-    for (int e = 0; e < UNIT; e++) out.x[e] = x.x[e];
-    *(at_pack<float, UNIT> *)(part + line * LINE_D + at) = out;
-#else
-    at_write(a, matrix, (TURNED ? m0 : n0) + line, (TURNED ? n0 : m0) + at, x);
-#endif
-  }
+
+/* 16 bytes to `there` in the shared memory of a block of the cluster, whose barrier `theirs` counts them. */
+AT_INLINE void at_send_sums(at_u32 there, at_u32 theirs, const float *x) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
+      "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]), "r"(theirs)
+      : "memory");
 }
 
+AT_INLINE at_u32 at_in_block(at_u32 shared, at_u32 rank) {
+  at_u32 there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(rank));
+  return there;
+}
+
+/* The blocks that share k each get what the others have of their columns, and add it to what they have, in the order of
+ * the blocks. `first`: that of them whose share is the first. All blocks of the cluster have begun. */
+AT_INLINE void at_exchange(at_own &own, const at_sums &sum, const char *inbox, at_u64 *arrived, int first, int mine) {
+#pragma unroll
+  for (int s = 0; s < SPLIT; s++) {
+    if (s == mine) {
+#pragma unroll
+      for (int f = 0; f < FM; f++)
+#pragma unroll
+        for (int e = 0; e < OWN / 2; e++) own[f][e] = sum[f][s * (OWN / 2) + e];
+    } else {
+      const at_u32 rank = (at_u32)(first + s * AROUND), theirs = at_in_block(at_shared(arrived), rank),
+                   there = at_in_block(at_shared(inbox), rank) +
+                           (at_u32)((mine < s ? mine : mine - 1) * (TM * OWN * 4) + (int)threadIdx.x * 16);
+#pragma unroll
+      for (int f = 0; f < FM; f++)
+#pragma unroll
+        for (int j = 0; j < OWN / 8; j++)
+          at_send_sums(there + (at_u32)((f * (OWN / 8) + j) * (MAKERS * 16)), theirs, &sum[f][s * (OWN / 2) + 4 * j]);
+    }
+  }
+  at_inbox_wait(arrived);
+#pragma unroll
+  for (int s = 0; s < SPLIT - 1; s++)
+#pragma unroll
+    for (int f = 0; f < FM; f++)
+#pragma unroll
+      for (int j = 0; j < OWN / 8; j++) {
+        const float4 x = *(const float4 *)(inbox + s * (TM * OWN * 4) + (f * (OWN / 8) + j) * (MAKERS * 16) +
+                                           (int)threadIdx.x * 16);
+        own[f][4 * j] += x.x, own[f][4 * j + 1] += x.y, own[f][4 * j + 2] += x.z, own[f][4 * j + 3] += x.w;
+      }
+}
+
+#endif
+
 #if PARTS > 1
+
+/* Of a tile's sums, in the workspace: four of a thread lie together, then those of all threads of a block; then come the
+ * thread's others, and the blocks of the cluster that share the tile. */
+#define TILE_UNITS (TM * TN / 4)
+
+AT_INLINE float4 *at_partial_sums(const at_arguments &a, int part, at_i64 matrix, int tiles, int tile) {
+  return (float4 *)a.sums + (((at_i64)part * a.batch + matrix) * tiles + tile) * TILE_UNITS;
+}
+
+AT_INLINE void at_keep(float4 *tile, const at_own &own, int share) {
+  float4 *to = tile + share * (TM * OWN / 4) + (int)threadIdx.x;
+#pragma unroll
+  for (int f = 0; f < FM; f++)
+#pragma unroll
+    for (int j = 0; j < OWN / 8; j++)
+      to[(f * (OWN / 8) + j) * MAKERS] =
+          make_float4(own[f][4 * j], own[f][4 * j + 1], own[f][4 * j + 2], own[f][4 * j + 3]);
+}
+
 /* What the parts left in the workspace: 128 threads make 64 elements of a tile, 8 of them each 4; these add every eighth
  * part, and then what they have, in order. */
 AT_INLINE void at_add_parts(const at_arguments &a, int tiles, int tile, int tile_m, int tile_n, at_i64 matrix, int which) {
   constexpr int TEAMS = 8, MINE = (PARTS + TEAMS - 1) / TEAMS;
-  float(*room)[64] = (float(*)[64])at_room;
-  const int team = (int)threadIdx.x / 16, i = which * 64 + (int)threadIdx.x % 16 * 4;
-  const float *p = at_partial_sums(a, 0, matrix, tiles, tile) + i;
-  const at_i64 apart = (at_i64)a.batch * tiles * (TM * TN);
+  float4(*room)[16] = (float4(*)[16])at_room;
+  const int team = (int)threadIdx.x / 16, unit = which * 16 + (int)threadIdx.x % 16;
+  const float4 *p = at_partial_sums(a, 0, matrix, tiles, tile) + unit;
+  const at_i64 apart = (at_i64)a.batch * tiles * TILE_UNITS;
   float4 some[MINE], sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
-  for (int e = 0; e < MINE; e++)
-    some[e] = e * TEAMS + team < PARTS ? *(const float4 *)(p + (e * TEAMS + team) * apart) : sum;
+  for (int e = 0; e < MINE; e++) some[e] = e * TEAMS + team < PARTS ? p[(e * TEAMS + team) * apart] : sum;
 #pragma unroll
   for (int e = 0; e < MINE; e++) sum.x += some[e].x, sum.y += some[e].y, sum.z += some[e].z, sum.w += some[e].w;
-  *(float4 *)&room[team][threadIdx.x % 16 * 4] = sum;
+  room[team][threadIdx.x % 16] = sum;
   __syncthreads();
-  if (team > 0) return;
-  at_row<4> x;
+  if (team >= 4) return;
+  float x = 0.0f; /* of team 0 the first of each four, and so on */
 #pragma unroll
-  for (int e = 0; e < 4; e++) {
-    x.x[e] = 0.0f;
-#pragma unroll
-    for (int t = 0; t < TEAMS; t++) x.x[e] += room[t][threadIdx.x * 4 + e];
-  }
-  at_write(a, matrix, (TURNED ? tile_m * TM : tile_n * TN) + i / LINE_D,
-           (TURNED ? tile_n * TN : tile_m * TM) + i % LINE_D, x);
+  for (int t = 0; t < TEAMS; t++) x += ((const float *)&room[t][threadIdx.x % 16])[team];
+  const int thread = unit % MAKERS, lane = thread % 32, j = unit / MAKERS % (OWN / 8), f = unit / MAKERS / (OWN / 8) % FM,
+            share = unit / MAKERS / (OWN / 8) / FM;
+  at_put<TURNED, READS_C>(
+      a, tile_m * TM + thread / 128 * ROWS + f * 64 + thread / 32 % 4 * 16 + lane / 4 + team / 2 * 8,
+      tile_n * TN + share * OWN + 8 * j + lane % 4 * 2 + team % 2, matrix, x);
 }
-#endif
 #endif

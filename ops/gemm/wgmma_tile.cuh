@@ -39,7 +39,8 @@
 #define AROUND (ALONG_M * ALONG_N)
 #define CLUSTER (SPLIT * AROUND)
 #define PEERS (ALONG_M + ALONG_N - 1) /* blocks whose copies come here, this one among them */
-#define WHOLE (SPLIT > 1 || PARTS > 1) /* a block makes one tile, and its sums are all put into shared memory */
+#define OWN (TN / SPLIT) /* columns that a block finishes of what the cluster's blocks have added up */
+#define INBOX_BYTES ((SPLIT - 1) * TM * OWN * 4)
 #define SLICE_X (TM * 128) /* bytes of 64 of k */
 #define SLICE_Y (Y_K ? TN * 128 : (TN + 63) / 64 * 8192)
 #define STAGE_BYTES (DEEP * (SLICE_X + SLICE_Y))
