@@ -198,5 +198,9 @@ _dynamo = types.SimpleNamespace(reset=ignore)
 _inductor = types.ModuleType("torch._inductor")
 _inductor.config = types.ModuleType("torch._inductor.config")
 _inductor.config.max_autotune_gemm_backends = ""
+_inductor.runtime = types.ModuleType("torch._inductor.runtime")
+_inductor.runtime.benchmarking = types.ModuleType("torch._inductor.runtime.benchmarking")
+_inductor.runtime.benchmarking.benchmarker = types.SimpleNamespace()
 __path__ = []
-sys.modules.update({"torch._inductor": _inductor, "torch._inductor.config": _inductor.config})
+sys.modules.update({"torch._inductor": _inductor, "torch._inductor.config": _inductor.config, "torch._inductor.runtime": _inductor.runtime,
+                    "torch._inductor.runtime.benchmarking": _inductor.runtime.benchmarking})
