@@ -5,6 +5,7 @@
 #include "ops/gemm/reference.h"
 #include "src/cuda/cuda.h"
 #include "src/host/threads.h"
+#include "tuning/staging.h"
 
 /* One matrix of the batch on the device, as cuBLAS takes it. */
 typedef struct device_matrix {
@@ -31,8 +32,7 @@ static attune_status widen(device_matrix *out, attune_stream *stream, const void
     at_reference_convert(wide + one * (size_t)b, host, ATTUNE_F32, (size_t)(stride * b), rows, cols, ld);
   *out = (device_matrix){NULL, rows, stride ? (long long)one : 0};
   attune_status status = attune_alloc(&out->data, stream, bytes);
-  if (status == ATTUNE_OK) status = attune_copy(stream, out->data, wide, bytes);
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
+  if (status == ATTUNE_OK) status = at_staging_put(stream, out->data, wide, bytes);
   free(wide);
   return status;
 }
@@ -61,8 +61,7 @@ static attune_status fetch_result(at_reference *r, attune_stream *stream, const 
   void *narrow = dtype == ATTUNE_F64 ? NULL : at_alloc_touched(bytes);
   if (dtype != ATTUNE_F64 && !narrow)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference of %zu elements", count);
-  attune_status status = attune_copy(stream, narrow ? narrow : r->product, d, bytes);
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
+  attune_status status = at_staging_fetch(stream, narrow ? narrow : r->product, d, bytes);
   if (status == ATTUNE_OK && narrow)
     at_reference_convert(r->product, narrow, dtype, 0, r->g.m, r->g.n * r->g.batch, r->g.m);
   free(narrow);
