@@ -107,7 +107,7 @@ static double sample(void *arg, int index, int round) {
 
 static attune_gemm_problem problem_of(attune_dtype dtype, int64_t m, int64_t n, int64_t k, int64_t batch) {
   attune_gemm_problem p = ATTUNE_GEMM_PROBLEM_INIT;
-  p.dtype = dtype;
+  p.dtype = p.dtype_out = dtype;
   p.m = m, p.n = n, p.k = k, p.batch = batch;
   p.lda = p.ldd = m, p.ldb = k; /* the peer takes them as they stand */
   p.stride_a = m * k, p.stride_b = k * n, p.stride_d = m * n;
