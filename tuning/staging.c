@@ -10,7 +10,7 @@
 
 #include "src/host/threads.h"
 
-enum { PARTS = 3, PART_BYTES = 8 << 20, LEAST = 1 << 20 };
+enum { PARTS = 4, PART_BYTES = 4 << 20, LEAST = 1 << 20 };
 
 /* ---- within host memory ---- */
 
