@@ -5,6 +5,7 @@
 #include "tests/check.h"
 
 #include "tests/toy_clock.h"
+#include "tuning/favourites.h"
 #include "tuning/search.h"
 
 enum { CALLS = 128, LAUNCHES = 4096 };
@@ -107,6 +108,7 @@ static int fresh(void **state) {
   toy_base_implementation.launch = toy_spin_implementation.launch = launch;
   at_copy_text(toy_base, sizeof toy_base, "ns=20000");
   toy_spin_implementation.neighbours = NULL;
+  profiler.favourite_count = 0;
   graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = 0;
   late_ns = 0;
   return 0;
@@ -200,6 +202,54 @@ static void hopeless_changes_are_not_combined(void **state) {
   assert_string_equal(result.decision.configuration, "ns=9000,a=0,b=0,c=1");
 }
 
+static int no_neighbours(const void *problem, attune_device *device, const at_configuration *leader,
+                         at_configuration *out, int max) {
+  (void)problem, (void)device, (void)leader, (void)out, (void)max;
+  return 0;
+}
+
+/* What won for one problem is tried for the next, which lists it no more; one that cannot do that is no failure. */
+static void what_was_good_is_tried_again(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000,a=0,b=0,c=0", NULL}, *const others[] = {"ns=12000", NULL};
+  toy_spin_implementation.neighbours = neighbours;
+  search(spins);
+  assert_string_equal(result.decision.configuration, "ns=9000,a=0,b=0,c=1");
+  toy_spin_implementation.neighbours = no_neighbours;
+  search(others);
+  assert_string_equal(result.decision.configuration, "ns=9000,a=0,b=0,c=1");
+  toy_refused = "ns=9000,a=0,b=0,c=1";
+  search(others);
+  assert_string_equal(result.decision.configuration, "ns=12000");
+  assert_int_equal(result.decision.rejected, 0);
+  toy_refused = NULL;
+}
+
+/* As many as there is room for, the latest first, each once; of a race also those that are as good. */
+static void favourites_are_few(void **state) {
+  (void)state;
+  at_contender ones[3];
+  at_contender *contenders[] = {&ones[0], &ones[1], &ones[2]};
+  const at_race race = {.contenders = contenders, .count = 3};
+  toy_spin_implementation.neighbours = no_neighbours;
+  for (int i = 0; i < AT_FAVOURITES + 4; i++) {
+    for (int j = 0; j < 3; j++) {
+      ones[j] = (at_contender){.implementation = &toy_spin_implementation, .state = AT_SCREENED, .count = 12};
+      snprintf(ones[j].configuration.text, sizeof ones[j].configuration.text, "ns=%d,number=%d", j, j ? i / 2 : i);
+      ones[j].speedup = j == 0 ? 2.0 : j == 1 ? 1.995 : 1.9; /* the last is behind */
+    }
+    at_favourites_note(&profiler, &race, &ones[0]);
+    assert_string_equal(profiler.favourites[0].configuration.text, ones[0].configuration.text);
+    assert_string_equal(profiler.favourites[1].configuration.text, ones[1].configuration.text);
+    const int wanted = i + 1 + i / 2 + 1;
+    assert_int_equal(profiler.favourite_count, wanted < AT_FAVOURITES ? wanted : AT_FAVOURITES);
+  }
+  profiler.favourite_count = 0;
+  toy_spin_implementation.neighbours = NULL; /* its list is all it has */
+  at_favourites_note(&profiler, &race, &ones[0]);
+  assert_int_equal(profiler.favourite_count, 0);
+}
+
 static int samples_of(const char *configuration) {
   for (int i = 0; i < result.trial_count; i++)
     if (strcmp(result.trials[i].configuration, configuration) == 0) return result.trials[i].samples;
@@ -276,6 +326,8 @@ int main(void) {
       TEST(a_winner_wins_over_placements),
       TEST(what_is_far_too_slow_runs_once),
       TEST(hopeless_changes_are_not_combined),
+      TEST(what_was_good_is_tried_again),
+      TEST(favourites_are_few),
       TEST(who_is_far_behind_leaves_the_race_at_once),
       TEST(a_settled_race_ends),
       TEST(graphs_of_a_race_have_several_calls),

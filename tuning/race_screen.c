@@ -97,7 +97,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
     contender->state = AT_SCREENED;
     return ATTUNE_OK;
   }
-  at_race_drop(race, contender, AT_FAILED);
+  at_race_drop(race, contender, contender->favourite && status == ATTUNE_NOT_FOUND ? AT_SLOWER : AT_FAILED);
   return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && !at_race_stays(race, contender)
              ? ATTUNE_OK
              : status;

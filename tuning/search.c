@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/favourites.h"
 #include "tuning/making.h"
 #include "tuning/race.h"
 #include "tuning/verify.h"
@@ -26,7 +27,7 @@ typedef struct schedule {
   double auto_ns, auto_calls;
   double screen_until, widen_until, race_until;
 } schedule;
-static const schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94}, DEVICE = {300e6, 300.0, 0.45, 0.55, 0.94};
+static const schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94}, DEVICE = {240e6, 400.0, 0.54, 0.56, 0.94};
 
 /* So much longer it is where it had to wait for kernels that were compiled beside. */
 static const double MAKING_MOST_NS = 250e6;
@@ -135,9 +136,11 @@ static attune_status collect(search *s) {
     if (counts[i] > 0 && s->op->implementations[i] != base && s->op->implementations[i]->prepare_many)
       add_beside(s, s->op->implementations[i], lists[i], counts[i]);
   if (status == ATTUNE_OK) at_making_start(&s->making, s->problem, s->device);
-  for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
+  for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
+    if (turn == 0 && s->race.steady) at_favourites_add(s->profile.profiler, &s->race, s->problem);
+  }
   for (size_t i = 0; i < n && lists; i++) free(lists[i]);
   free(lists);
   free(counts);
@@ -423,6 +426,7 @@ static attune_status run(search *s, at_search_result *out) {
   const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;
   describe(s, winner, &out->decision);
+  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner);
   weigh_known(s, out);
   list_trials(s, winner, out);
   return ATTUNE_OK;
