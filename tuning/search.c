@@ -14,7 +14,7 @@
 
 enum {
   MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
-  FIELD = 20,                /* kept after screening */
+  FIELD = 16,                /* kept after screening */
   KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
   LEADERS = 2,               /* and in a later one */
   NEIGHBOURS = 64,           /* of one leader: those that change one tunable come first; the best lead the next wave */
@@ -27,7 +27,7 @@ typedef struct schedule {
   double auto_ns, auto_calls;
   double screen_until, widen_until, race_until;
 } schedule;
-static const schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94}, DEVICE = {240e6, 400.0, 0.54, 0.56, 0.94};
+static const schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94}, DEVICE = {220e6, 400.0, 0.54, 0.56, 0.94};
 
 /* So much longer it is where it had to wait for kernels that were compiled beside. */
 static const double MAKING_MOST_NS = 250e6;

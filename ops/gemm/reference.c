@@ -134,7 +134,7 @@ static attune_status spot_check(const at_reference *r) {
              (long double)at_reference_value(r->b, (attune_dtype)g->dtype,
                                              at_index(j, p, g->ldb, g->trans_b == 0, g->stride_b, b));
     const double allowed = r->gamma * r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
-    const double error = fabs(r->product[(b * g->n + j) * g->m + i] - (double)sum);
+    const double error = fabs(at_reference_product(r, (size_t)((b * g->n + j) * g->m + i)) - (double)sum);
     if (!(error <= allowed))
       return at_fail(ATTUNE_INTERNAL, "the trusted result is wrong at (%lld,%lld,%lld): error %g, allowed %g",
                      (long long)i, (long long)j, (long long)b, error, allowed);
@@ -184,6 +184,15 @@ static attune_status keep_places(at_reference *r) {
   return ATTUNE_OK;
 }
 
+static bool on_cuda(const attune_device *device) {
+#ifdef AT_WITH_CUDA
+  return device->properties.kind == ATTUNE_DEVICE_CUDA;
+#else
+  (void)device;
+  return false;
+#endif
+}
+
 static attune_status make(at_reference *r, attune_device *device, attune_stream *stream,
                           void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
@@ -193,21 +202,24 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
         ATTUNE_UNSUPPORTED,
         "D has %zu elements, too many to be verified (at most %zu), so it is not tuned; calls of it run the default",
         count, MOST_ELEMENTS);
-  r->product = at_alloc_touched(count * sizeof *r->product);
+  const bool narrow = on_cuda(device) && (g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16);
+  if (narrow)
+    r->narrow = at_alloc_touched(count * sizeof *r->narrow);
+  else
+    r->product = at_alloc_touched(count * sizeof *r->product);
   r->row_norms = at_alloc_large((size_t)(g->m * g->batch) * sizeof *r->row_norms);
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);
-  if (!r->product || !r->row_norms || !r->column_norms)
+  if ((!r->product && !r->narrow) || !r->row_norms || !r->column_norms)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
   attune_status status = at_reference_fetch(r, stream, pointers);
   if (status != ATTUNE_OK) return status;
   all_norms(r);
 #ifdef AT_WITH_CUDA
-  if (device->properties.kind == ATTUNE_DEVICE_CUDA)
+  if (on_cuda(device))
     status = at_reference_expect_on_cuda(r, stream, pointers);
   else
 #endif
     status = expect_on_host(r);
-  (void)device;
   if (status == ATTUNE_OK) status = spot_check(r);
   if (status == ATTUNE_OK) status = keep_c(r);
   if (status == ATTUNE_OK) status = keep_places(r);
@@ -259,6 +271,7 @@ void at_gemm_reference_destroy(void *reference) {
   if (!r) return;
   for (size_t i = 0; i < AT_COUNT(r->fetched); i++) free(r->fetched[i]);
   free(r->product);
+  free(r->narrow);
   free(r->added);
   free(r->a_at);
   free(r->b_at);
