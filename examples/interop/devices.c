@@ -63,5 +63,12 @@ int main(void) {
   pairs(count);
   OK(attune_device_get(&interop_device, "cuda:0"));
   CUDA(cudaSetDevice(0));
+
+  /* For what a network card wrote. */
+  int ways = 0;
+  OK(attune_device_get_attribute(interop_device, cudaDevAttrGPUDirectRDMAFlushWritesOptions, &ways));
+  if (ways & cudaFlushGPUDirectRDMAWritesOptionHost)
+    CUDA(cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+                                            cudaFlushGPUDirectRDMAWritesToOwner));
   return interop_end(stream, "questions about devices");
 }

@@ -38,6 +38,30 @@ static cudaGraphNode_t find(cudaGraph_t graph, enum cudaGraphNodeType kind) {
   return NULL;
 }
 
+/* A node of the program's own in a capture of attune's: returns how many it added. */
+static int add_in_capture(attune_stream *stream) {
+#if CUDART_VERSION >= 13000
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  cudaGraph_t graph = NULL;
+  const cudaGraphNode_t *before = NULL;
+  const cudaGraphEdgeData *edges = NULL;
+  size_t count = 0;
+  cudaGraphNode_t node = NULL;
+  attune_capture_info info;
+  const struct cudaHostNodeParams call = {.fn = count_call, .userData = NULL};
+  CUDA(cudaStreamGetCaptureInfo(interop_native(stream), &status, &id, &graph, &before, &edges, &count));
+  OK(attune_stream_capture_info(stream, &info));
+  MUST(status == cudaStreamCaptureStatusActive && info.id == id);
+  CUDA(cudaGraphAddHostNode(&node, graph, before, count, &call));
+  CUDA(cudaStreamUpdateCaptureDependencies(interop_native(stream), &node, NULL, 1, cudaStreamSetCaptureDependencies));
+  return 1;
+#else
+  (void)stream; /* the same calls have other arguments there */
+  return 0;
+#endif
+}
+
 int main(void) {
   attune_stream *stream = interop_begin();
   attune_graph *graph = NULL;
@@ -49,6 +73,7 @@ int main(void) {
   OK(attune_graph_create(&graph, interop_device));
   OK(attune_graph_capture_begin(graph, stream, &options));
   OK(attune_fill(stream, memory, 1, BYTES));
+  const int added = add_in_capture(stream);
   OK(attune_graph_capture_end(graph, stream));
 
   /* One node more, behind attune's, and an object that the graph keeps; then the executable is made again. */
@@ -60,10 +85,15 @@ int main(void) {
   cudaUserObject_t object = NULL;
   CUDA(cudaUserObjectCreate(&object, &let, let_go, 1, cudaUserObjectNoDestructorSync));
   CUDA(cudaGraphRetainUserObject(native, object, 1, cudaGraphUserObjectMove));
+  attune_event *event = NULL;
+  cudaGraphNode_t record = NULL;
+  OK(attune_event_create(&event, interop_device));
+  CUDA(cudaGraphAddEventRecordNode(&record, native, &host, 1, (cudaEvent_t)attune_event_native(event)));
   OK(attune_graph_instantiate(graph));
   OK(attune_graph_replay(graph, stream));
-  MUST(value_of(stream, memory) == 1 && calls == 1);
-  MUST(attune_graph_node_count(graph) == 2);
+  MUST(value_of(stream, memory) == 1 && calls == 1 + added);
+  MUST(attune_graph_node_count(graph) == 3 + (size_t)added);
+  OK(attune_event_synchronize(event));
 
   /* New parameters for a node of the executable, and a node switched off. */
   cudaGraphExec_t executable = (cudaGraphExec_t)attune_graph_native_executable(graph);
@@ -72,16 +102,17 @@ int main(void) {
   change.value = change.elementSize == 4 ? 0x02020202 : 2;
   CUDA(cudaGraphExecMemsetNodeSetParams(executable, fill, &change));
   OK(attune_graph_replay(graph, stream));
-  MUST(value_of(stream, memory) == 2 && calls == 2);
+  MUST(value_of(stream, memory) == 2 && calls == 2 * (1 + added));
   OK(attune_fill(stream, memory, 9, BYTES));
   CUDA(cudaGraphNodeSetEnabled(executable, fill, 0));
   OK(attune_graph_replay(graph, stream));
-  MUST(value_of(stream, memory) == 9 && calls == 3);
+  MUST(value_of(stream, memory) == 9 && calls == 3 * (1 + added));
   unsigned enabled = 1;
   CUDA(cudaGraphNodeGetEnabled(executable, fill, &enabled));
   MUST(enabled == 0);
 
   attune_graph_destroy(graph);
+  attune_event_destroy(event);
   OK(attune_device_synchronize(interop_device));
   OK(attune_free(memory, stream));
   return interop_end(stream, "nodes of graphs");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * memory_pools.c: the driver's own pools of memory (cudaMallocAsync and its kin) on attune's stream, and attune's work on
- * their memory. */
+ * their memory; and memory of the host that CUDA made. */
 #include "examples/interop/interop.h"
 
 enum { COUNT = 1 << 16, BYTES = COUNT * (int)sizeof(float) };
@@ -13,6 +13,19 @@ static cudaMemPool_t make_pool(void) {
   uint64_t keep = UINT64_MAX;
   CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
   return pool;
+}
+
+/* Memory of the host that is written in whole lines, seen by the device under another name or the same. */
+static void of_the_host(attune_stream *stream, const float *source) {
+  void *host = NULL, *device = NULL;
+  unsigned flags = 0;
+  CUDA(cudaHostAlloc(&host, BYTES, cudaHostAllocWriteCombined | cudaHostAllocMapped));
+  CUDA(cudaHostGetFlags(&flags, host));
+  MUST(flags & cudaHostAllocWriteCombined);
+  CUDA(cudaHostGetDevicePointer(&device, host, 0));
+  OK(attune_copy(stream, device, source, BYTES));
+  interop_check(stream, host, COUNT, 1.0f, 1.0f);
+  CUDA(cudaFreeHost(host));
 }
 
 int main(void) {
@@ -54,6 +67,7 @@ int main(void) {
   CUDA(cudaMemPoolGetAccess(&flags, pool, &here));
   MUST(flags == cudaMemAccessFlagsProtReadWrite);
 
+  of_the_host(stream, source);
   CUDA(cudaMemPoolDestroy(pool));
   OK(attune_free(after, stream));
   OK(attune_free(source, stream));

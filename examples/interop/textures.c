@@ -58,6 +58,17 @@ int main(void) {
   MUST(found.res.array.array == array);
   CUDA(cudaDestroySurfaceObject(surface));
 
+  /* Pitched memory of CUDA's, filled row by row by attune. */
+  char *pitched = NULL;
+  size_t pitch = 0, widest = 0;
+  CUDA(cudaMallocPitch((void **)&pitched, &pitch, ROW, HEIGHT));
+  for (int y = 0; y < HEIGHT; y++) OK(attune_copy(stream, pitched + (size_t)y * pitch, source + y * WIDTH, ROW));
+  CUDA(cudaMemcpy2DAsync(out, ROW, pitched, pitch, ROW, HEIGHT, cudaMemcpyDeviceToDevice, native));
+  interop_check(stream, out, COUNT, 1.0f, 1.0f);
+  CUDA(cudaFree(pitched));
+  CUDA(cudaDeviceGetTexture1DLinearMaxWidth(&widest, &format, 0));
+  MUST(widest >= COUNT);
+
   CUDA(cudaFreeArray(array));
   OK(attune_free(source, stream));
   OK(attune_free(out, stream));
