@@ -16,7 +16,7 @@ enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_bf16x6, at_gemm_cublas;
+    at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
@@ -27,7 +27,8 @@ static const struct {
              {&at_gemm_rows, &at_gemm_rows_family},
              {&at_gemm_skinny, &at_gemm_skinny_family},
              {&at_gemm_mma, &at_gemm_mma_family},
-             {&at_gemm_bf16x6, &at_gemm_bf16x6_family}};
+             {&at_gemm_bf16x6, &at_gemm_bf16x6_family},
+             {&at_gemm_wgmma, &at_gemm_wgmma_family}};
 
 typedef struct named {
   const char *name;
@@ -56,9 +57,8 @@ static const named shapes[] = {
     {"r_f32_nt16", ATTUNE_F32, 0, 1, 4096, 16, 4096, 1},      {"r_f32_m16", ATTUNE_F32, 0, 1, 16, 4096, 4096, 1},
     {"r_f32_odd", ATTUNE_F32, 0, 0, 4095, 13, 4095, 1},       {"r_f32_short", ATTUNE_F32, 0, 0, 262144, 16, 64, 1},
     {"r_f64_n8", ATTUNE_F64, 0, 0, 4096, 8, 4096, 1},         {"r_f64_n4", ATTUNE_F64, 0, 0, 4096, 4, 4096, 1},
-    {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},
-    {"e_2048", ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1},        {"e_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},
-    {"e_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
+    {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},         {"e_2048", ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1},
+    {"e_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},        {"e_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
 };
 
 static attune_device *device;

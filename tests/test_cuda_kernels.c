@@ -15,7 +15,7 @@
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_bf16x6, at_gemm_cublas;
+    at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -108,6 +108,26 @@ static shape bf16x6_shape(int number) {
   s.m = 400 + draw(400), s.n = 300 + draw(400);
   s.k = draw(3) ? 1000 + draw(300) : 64 * (16 + draw(10));
   draw_batch(&s, 3);
+  return s;
+}
+
+/* What tensor copies reach: lines and matrices that begin at multiples of 16 bytes. */
+static shape wgmma_shape(int number) {
+  shape s = common(number);
+  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
+  s.dtype_out = draw(3) ? s.dtype : ATTUNE_F32;
+  if (s.dtype == ATTUNE_F16 && s.data == DATA_WIDE) s.data = DATA_NORMAL; /* sums beyond what f16 holds */
+  s.m = 8 + draw(500), s.n = 8 + draw(300), s.k = draw(2) ? 1 + draw(900) : 64 * (1 + draw(12));
+  if (draw(4) == 0) s.m = 8 + s.m / 8, s.n = 8 + s.n / 8, s.k = 1000 + draw(9000); /* deep */
+  if (draw(4) == 0) s.m += 1000;
+  if (s.m <= 64 && s.n <= 64 && s.k <= 64) s.k += 64;
+  draw_batch(&s, draw(3) ? 1 : 4);
+  int64_t *const lines[] = {s.ta ? &s.k : &s.m, s.tb ? &s.n : &s.k};
+  const int odd = draw(2) ? draw(8) : 0; /* the gap makes up for it */
+  for (int i = 0; i < 2; i++)
+    if (i == 0 || lines[0] != lines[1]) *lines[i] = (*lines[i] + 7) / 8 * 8 - odd;
+  s.gap = odd + 8 * draw(3);
+  s.shift = s.shift / 8 * 8, s.step = s.step / 8 * 8;
   return s;
 }
 
@@ -278,6 +298,14 @@ static void bf16x6_is_as_exact_as_f32(void **state) {
   }
 }
 
+static void wgmma_is_right(void **state) {
+  (void)state;
+  if (device->properties.capability_major == 9)
+    drawn_problems(&at_gemm_wgmma_family, &at_gemm_wgmma, wgmma_shape);
+  else
+    skip();
+}
+
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
@@ -309,6 +337,7 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
   verified(&at_gemm_mma, mma_shape, problems / 20);
   verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
+  verified(&at_gemm_wgmma, wgmma_shape, problems / 20);
 }
 
 /* The same bits in RUNS runs, in a graph too. */
@@ -356,6 +385,13 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
+  if (device->properties.capability_major == 9) {
+    repeats(&at_gemm_wgmma,
+            &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
+    repeats(&at_gemm_wgmma,
+            &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 64, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
+    repeats(&at_gemm_wgmma, &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1});
+  }
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
   repeats(&at_gemm_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333, .k = 1000,
                                     .alpha = 1, .data = DATA_WIDE});
@@ -379,6 +415,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(rows_is_right),
       cmocka_unit_test(bf16x6_is_right),
       cmocka_unit_test(bf16x6_is_as_exact_as_f32),
+      cmocka_unit_test(wgmma_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

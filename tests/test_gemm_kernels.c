@@ -72,6 +72,10 @@ static const int64_t skinny_sizes[][3] = {{4096, 1, 4096},  {4096, 3, 4096},  {4
 static const int64_t mma_sizes[][3] = {{64, 64, 131072}, {131072, 64, 64}, {4096, 8, 4096},   {4096, 64, 4096},
                                        {16, 4096, 4096}, {512, 512, 512},  {999, 1001, 1003}, {77, 300, 1000}};
 
+static const int64_t wgmma_sizes[][3] = {{64, 64, 131072},   {131072, 64, 64}, {4096, 64, 4096},   {28672, 16, 4096},
+                                         {512, 512, 512},    {24, 4096, 4096}, {4096, 1000, 4096}, {1024, 1024, 128},
+                                         {4096, 4096, 4096}, {333, 200, 1000}};
+
 typedef struct counts {
   int problems, kernels, registers;
 } counts;
@@ -172,10 +176,16 @@ static void bf16x6_kernels(void **state) {
   assert_int_equal(spilled, 0);
 }
 
+static void wgmma_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_wgmma_family, wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
                                      cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(bf16x6_kernels)};
+                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(bf16x6_kernels),
+                                     cmocka_unit_test(wgmma_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ FLAT float tan32(float x) {
   p = MAC32(p, z, 0x1.110d9ap-3f);
   p = MAC32(p, z, 0x1.555560p-2f);
   const float more = MAC32(r * z, p, MAC32(z, split.low, split.low)), t = r + more, t_low = (r - t) + more;
-  const float over = reciprocal32(t), turned = MAC32(over, MAC32(-t_low, over, MAC32(-t, over, 1.0f)), over);
+  const float over = 1.0f / t, turned = MAC32(over, MAC32(-t_low, over, MAC32(-t, over, 1.0f)), over);
   const float y = split.turns & 1u ? -turned : t;
   return x == 0.0f ? x : y;
 }
@@ -76,7 +76,7 @@ FLAT float atan2_32(float y, float x) {
   p = MAC32(p, z, 0x1.9991eap-3f);
   p = MAC32(p, z, -0x1.55553ep-2f);
   const float part = MAC32(q * z, p, q);
-  const bool behind = __builtin_copysignf(1.0f, x) < 0.0f, steep = a > b;
+  const bool behind = __builtin_copysignf(1.0f, x)<0.0f, steep = a> b;
   const float j = steep ? 1.0f : behind ? 2.0f : 0.0f, turn = steep != behind ? -part : part;
   const float angle = j * 0x1.921fb6p+0f + MAC32(j, -0x1.777a5cp-25f, turn);
   return ((x != x) | (y != y)) ? x + y : __builtin_copysignf(angle, y);

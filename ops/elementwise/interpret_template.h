@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_template.h: the interpreter's loops, compiled once for each instruction set by a file that defines
- * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part`, `store_part`, LANES (f32 of a vector) and AT_ISA and
- * AT_ISA_NAME first. Loops without branches: the compiler makes vectors
+ * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part`, `store_part`, `find_vector`, LANES (f32 of a vector) and
+ * AT_ISA and AT_ISA_NAME first. Loops without branches: the compiler makes vectors
  * of them. */
 #include <math.h>
 #include <string.h>
 
 #include "ops/elementwise/convert.h"
 #include "ops/elementwise/interpret_circle32.h"
+#include "ops/elementwise/interpret_circle64.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
 #include "ops/elementwise/interpret_neural32.h"
@@ -104,6 +105,14 @@ AT_EACH_SIZE(AT_SELECT)
 AT_CIRCLE(SIN, F32, float, f, NEAR_CIRCLE, circle32(x, 0), sin)
 AT_CIRCLE(COS, F32, float, f, NEAR_CIRCLE, circle32(x, 1), cos)
 AT_CIRCLE(TAN, F32, float, f, NEAR_CIRCLE, tan32(x), tan)
+#ifdef __FMA__
+#define AT_LONG_LOOP_F64(to, from, n, expression) \
+  AT_EACH for (size_t i = 0; i < (n); i++) {      \
+    const double x = (from)[i];                   \
+    (to)[i] = (expression);                       \
+  }
+AT_CIRCLE(TAN, F64, double, , NEAR_CIRCLE_64, tan_64(x), tan)
+#endif
 
 /* Likewise: 0, negative numbers, infinities and NaN. */
 FLAT bool power_is_special(float x, float y) {
@@ -139,11 +148,14 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
       [AT_FN_SIN][ATTUNE_F32] = SIN_F32,
       [AT_FN_COS][ATTUNE_F32] = COS_F32,
       [AT_FN_TAN][ATTUNE_F32] = TAN_F32,
+#ifdef __FMA__
+      [AT_FN_TAN][ATTUNE_F64] = TAN_F64,
+#endif
       [AT_FN_POWER][ATTUNE_F32] = POWER_F32,
   };
   static const at_kernel select[] = {[1] = SELECT_BOOL, [2] = SELECT_I16, [4] = SELECT_F32, [8] = SELECT_F64, [16] = SELECT_C128};
   if (function == AT_FN_SELECT) return select[attune_dtype_size(dtype)];
-  return table[function][dtype];
+  return table[function][dtype] ? table[function][dtype] : find_vector(function, dtype);
 }
 
 /* ---- conversions ---- */

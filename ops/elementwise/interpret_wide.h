@@ -4,7 +4,7 @@
 #ifndef AT_INTERPRET_WIDE_H
 #define AT_INTERPRET_WIDE_H
 
-#include "ops/elementwise/interpret_math.h"
+#include "ops/elementwise/interpret_math32.h"
 
 #define HALF_PI 1.5707963267948966
 
@@ -65,28 +65,29 @@ FLAT float erfc32(float x) {
 FLAT float logit32(float x) {
   return (float)log_64(x / (1.0 - x));
 }
-/* x^y for 0 < x < infinity and finite y, as exp_64 and log_64 do it, to what f32 needs: the logarithm is off by 2^-37, q
- * by 2^-28. 1 / (m + 1) of f32, improved once, takes the place of a division. */
+/* x^y for 0 < x < infinity and finite y: 2^(y log2(x)), to what f32 needs: the logarithm is off by 2^-37, what 2^n is
+ * multiplied by by 2^-28. 1 / (2 + f) of f32, improved once, takes the place of a division. */
 FLAT float power32(float x, float y) {
-  const uint64_t bits = at_bits_of_f64((double)x), k = (bits - 0x3fe6a09e667f3bcdu) & 0xfff0000000000000u;
-  const double m = f64_of(bits - k), e = f64_of(((k >> 52) ^ 0x800u) | 0x4330000000000000u) - (0x1p52 + 2048.0);
-  const double f = m - 1.0, d = m + 1.0, over = (double)(1.0f / (float)d), near = f * over;
-  const double s = mac(over, mac(-near, d, f), near), z = s * s;
-  double p = 0x1.e2f3ed81f8738p-3;
-  p = mac(p, z, 0x1.2438e9e38fc63p-2);
-  p = mac(p, z, 0x1.999a7a38f6a16p-2);
-  p = mac(p, z, 0x1.555554fdcffb5p-1);
-  double t = (double)y * mac(e, 0.69314718055994531, mac(s * z, p, s + s));
-  t = t > 150.0 ? 150.0 : t;
-  t = t < -150.0 ? -150.0 : t;
-  const double shifted = t * LOG2_E + 0x1.8p52, n = shifted - 0x1.8p52, r = mac(n, -0.69314718055994531, t);
-  double q = 0x1.6a23f28e35a2bp-10;
-  q = mac(q, r, 0x1.123a6d724258ap-7);
-  q = mac(q, r, 0x1.5558f4eda34d1p-5);
-  q = mac(q, r, 0x1.555490918bf7fp-3);
-  q = mac(q, r, 0x1.fffffb93558c6p-2);
+  const split_log32 split = split_for_log32(x);
+  const double f = split.f, over = 1.0f / (2.0f + split.f), near = f * over;
+  const double s = mac(over, mac(-near, 2.0 + f, f), near), z = s * s;
+  double p = 0x1.5ce84ead39423p-2;
+  p = mac(p, z, 0x1.a58d8926dc142p-2);
+  p = mac(p, z, 0x1.27777fe78af88p-1);
+  p = mac(p, z, 0x1.ec709d12d1237p-1);
+  p = mac(p, z, 0x1.71547652bedf1p+1);
+  double t = (double)y * mac(s, p, (double)split.e);
+  t = t > 200.0 ? 200.0 : t;
+  t = t < -200.0 ? -200.0 : t;
+  const double shifted = t + 0x1.8p52, r = t - (shifted - 0x1.8p52);
+  double q = 0x1.41fd2f7c9040ap-13;
+  q = mac(q, r, 0x1.5f402f363b031p-10);
+  q = mac(q, r, 0x1.3b2d4ee658393p-7);
+  q = mac(q, r, 0x1.c6aee4dbfbb03p-5);
+  q = mac(q, r, 0x1.ebfbdc3429c96p-3);
+  q = mac(q, r, 0x1.62e430b1dd74bp-1);
   const double scale = f64_of((at_bits_of_f64(shifted) + 1023u) << 52);
-  return (float)mac(scale, mac(r * r, q, r), scale);
+  return (float)mac(scale * r, q, scale);
 }
 
 #endif

@@ -9,8 +9,9 @@
 typedef struct kernel_plan {
   at_jit_kernel *kernel, *first;       /* `first`: launched before; NULL: that is `kernel` too */
   at_jit_config config, before, after; /* a grid of 0: there is none before or after */
-  at_gemm_arguments arguments;
-  bool swapped;
+  at_gemm_mapped_arguments given;      /* its maps only where `mapped` */
+  at_tensor_shape maps[2];
+  bool swapped, mapped;
 } kernel_plan;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device) {
@@ -64,6 +65,17 @@ static at_jit_kernel *before_of(const kernel_plan *s) {
   return s->first ? s->first : s->kernel;
 }
 
+/* Maps at a made-up address: a call has the true one. */
+static attune_status make_maps(kernel_plan *s, const at_gemm_recipe *r) {
+  attune_status status = ATTUNE_OK;
+  s->mapped = r->mapped;
+  for (int i = 0; r->mapped && i < 2 && status == ATTUNE_OK; i++) {
+    s->maps[i] = r->maps[i];
+    status = at_tensor_map_make(&s->given.maps[i], &s->maps[i], (const void *)(uintptr_t)AT_ALIGNMENT);
+  }
+  return status;
+}
+
 static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kernels *family) {
   const at_gemm_machine machine = at_gemm_machine_of(plan->device);
   at_gemm_recipe recipe;
@@ -76,9 +88,10 @@ static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kern
   s->config = recipe.config;
   s->before = recipe.before, s->after = recipe.after;
   plan->workspace_bytes = recipe.workspace_bytes;
-  s->arguments = recipe.arguments;
+  s->given.arguments = recipe.arguments;
   s->swapped = recipe.swapped;
-  status = at_jit_check(s->kernel, &s->config);
+  status = make_maps(s, &recipe);
+  if (status == ATTUNE_OK) status = at_jit_check(s->kernel, &s->config);
   if (status == ATTUNE_OK && s->before.grid[0]) status = at_jit_check(before_of(s), &s->before);
   if (status == ATTUNE_OK && s->after.grid[0]) status = at_jit_check(s->kernel, &s->after);
   if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
@@ -89,8 +102,10 @@ static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kern
 }
 
 attune_status at_gemm_kernel_prepare(at_plan *plan, const at_gemm_kernels *family) {
-  kernel_plan *s = calloc(1, sizeof *s);
+  kernel_plan *s = NULL;
+  if (posix_memalign((void **)&s, alignof(kernel_plan), sizeof *s) != 0) s = NULL;
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a %s plan", family->name);
+  *s = (kernel_plan){0};
   plan->state = s;
   const attune_status status = open_plan(s, plan, family);
   if (status != ATTUNE_OK) at_gemm_kernel_destroy(plan);
@@ -155,6 +170,7 @@ static attune_status launch_phase(at_jit_kernel *kernel, const at_jit_config *co
   return at_jit_launch(kernel, config, arguments, stream);
 }
 
+/* `arguments` are the first of what the kernel takes. */
 static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, attune_stream *stream) {
   attune_status status = launch_phase(before_of(s), &s->before, arguments, 2, stream);
   if (status == ATTUNE_OK) status = launch_phase(s->kernel, &s->config, arguments, 0, stream);
@@ -162,15 +178,23 @@ static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, 
   return status;
 }
 
+static attune_status launch_mapped(const kernel_plan *s, const at_gemm_arguments *arguments, attune_stream *stream) {
+  at_gemm_mapped_arguments given = s->given;
+  given.arguments = *arguments;
+  attune_status status = at_tensor_map_move(&given.maps[0], &s->maps[0], arguments->a);
+  if (status == ATTUNE_OK) status = at_tensor_map_move(&given.maps[1], &s->maps[1], arguments->b);
+  return status == ATTUNE_OK ? launch(s, &given.arguments, stream) : status;
+}
+
 attune_status at_gemm_kernel_launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   const kernel_plan *s = plan->state;
-  at_gemm_arguments arguments = s->arguments;
+  at_gemm_arguments arguments = s->given.arguments;
   at_cuda_scope scope;
   at_gemm_bind(&arguments, at_gemm_of(plan->problem), s->swapped, operands);
   attune_status status = at_cuda_enter(&scope, plan->device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (plan->workspace_bytes > 0) status = at_cuda_workspace(stream, plan->workspace_bytes, &arguments.sums);
-  if (status == ATTUNE_OK) status = launch(s, &arguments, stream);
+  if (status == ATTUNE_OK) status = s->mapped ? launch_mapped(s, &arguments, stream) : launch(s, &arguments, stream);
   at_cuda_leave(&scope);
   return status;
 }
