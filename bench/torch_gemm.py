@@ -280,6 +280,7 @@ def arguments():
     parser.add_argument("--compile-cap", type=float, metavar="S", default=30.0, help="most seconds to compile one problem (30)")
     parser.add_argument("--compile-limit", type=float, metavar="S", default=200.0, help="the same for all problems (200)")
     parser.add_argument("--time-limit", type=float, metavar="S", default=math.inf, help="start no problem after S seconds")
+    parser.add_argument("--small-first", action="store_true", help="by operations, so that a limit leaves out the largest")
     parser.add_argument("--markdown", metavar="FILE", help="write the table here")
     options = parser.parse_args()
     if options.rounds < 3:
@@ -287,6 +288,8 @@ def arguments():
     options.list = [p for p in problems.read_workload(options.workload) if options.only in p["name"]]
     if not options.list:
         parser.error(f"{options.workload} has no problem whose name contains \"{options.only}\"")
+    if options.small_first:
+        options.list.sort(key=lambda p: p["m"] * p["n"] * p["k"] * p["batch"])
     return options
 
 

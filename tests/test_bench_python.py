@@ -140,6 +140,10 @@ def compares(root, folder, library):
         if file.read() not in done.stdout:
             yield "torch_gemm.py --markdown differs from what it prints"
     one = [*words, "--only", "tt"]
+    got = [line.split()[1] for line in run(root, folder, "torch_gemm.py", *words, "--small-first", "--skip-compile").stdout.splitlines() if " strict |" in
+           line or " reduced |" in line]
+    if got != ["tt", "tn", "nn", "batch"]:
+        yield f"torch_gemm.py --small-first: {got}"
     for made_up, more, code, texts in [
             ("compile=4", (), 0, ["0.500 (torch.compile)", "least 0.500 (tt), 1 below 0.99: tt 0.500"]),
             ("eager=6", ("--skip-compile", "--tunable"), 0, ["| torch eager | TunableOp | default", "| 6.00 | 6.00 | 1.500 | 0.750 (torch eager) |"]),
