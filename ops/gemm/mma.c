@@ -97,7 +97,8 @@ static double memory_of(const shape *s) {
  * that their kernels cannot take. */
 static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
   const double compute = compute_of(s, machine), memory = memory_of(s);
-  const bool odd = s->grain_x < 16 || s->grain_y < 16, faster = machine->capability == 90 || machine->capability == 100;
+  const bool odd = s->grain_x < 16 || s->grain_y < 16,
+             faster = s->in < 8 && (machine->capability == 90 || machine->capability == 100);
   if (odd) return compute > 60.0;
   return compute > (faster ? 4.0 : 30.0) && compute > 1.2 * memory;
 }
