@@ -16,7 +16,7 @@ enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_cublas;
+    at_gemm_simt, at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
@@ -26,7 +26,8 @@ static const struct {
              {&at_gemm_tiny_direct, &at_gemm_direct_family},
              {&at_gemm_rows, &at_gemm_rows_family},
              {&at_gemm_skinny, &at_gemm_skinny_family},
-             {&at_gemm_mma, &at_gemm_mma_family}};
+             {&at_gemm_mma, &at_gemm_mma_family},
+             {&at_gemm_simt, &at_gemm_simt_family}};
 
 typedef struct named {
   const char *name;

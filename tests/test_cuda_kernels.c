@@ -14,7 +14,8 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
+    at_gemm_simt;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -96,6 +97,15 @@ static shape mma_shape(int number) {
   s.k = draw(2) ? 65 + draw(700) : 16 * (5 + draw(60));
   if (draw(4) == 0) s.m = 1 + s.m / 8, s.n = 4 + s.n / 8, s.k = 1000 + draw(9000); /* deep */
   draw_batch(&s, draw(3) ? 1 : 4);
+  return s;
+}
+
+static shape simt_shape(int number) {
+  shape s = mma_shape(number);
+  s.dtype = s.dtype_out = ATTUNE_F32;
+  s.accuracy = number % 3 ? ATTUNE_STRICT : ATTUNE_EQUIVALENT;
+  if (s.n < 8) s.n += 8;
+  if (s.m < 8) s.m += 8;
   return s;
 }
 
@@ -227,6 +237,11 @@ static void mma_is_right(void **state) {
   drawn_problems(&at_gemm_mma_family, &at_gemm_mma, mma_shape);
 }
 
+static void simt_is_right(void **state) {
+  (void)state;
+  drawn_problems(&at_gemm_simt_family, &at_gemm_simt, simt_shape);
+}
+
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
@@ -257,6 +272,7 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_rows, rows_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
   verified(&at_gemm_mma, mma_shape, problems / 20);
+  verified(&at_gemm_simt, simt_shape, problems / 20);
 }
 
 /* The same bits in RUNS runs, in a graph too. */
@@ -304,6 +320,8 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
+  repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .tb = 1, .m = 128, .n = 128, .k = 30000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .m = 512, .n = 512, .k = 512, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
 }
 
@@ -319,7 +337,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(tiny_is_right),   cmocka_unit_test(direct_is_right),
       cmocka_unit_test(skinny_is_right), cmocka_unit_test(special_values_are_kept),
       cmocka_unit_test(mma_is_right),    cmocka_unit_test(the_same_bits_each_time),
-      cmocka_unit_test(rows_is_right),
+      cmocka_unit_test(rows_is_right),   cmocka_unit_test(simt_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

@@ -71,6 +71,9 @@ static const int64_t skinny_sizes[][3] = {{4096, 1, 4096},  {4096, 3, 4096},  {4
 static const int64_t mma_sizes[][3] = {{64, 64, 131072}, {131072, 64, 64}, {4096, 8, 4096},   {4096, 64, 4096},
                                        {16, 4096, 4096}, {512, 512, 512},  {999, 1001, 1003}, {77, 300, 1000}};
 
+static const int64_t simt_sizes[][3] = {{128, 128, 65536}, {512, 512, 512}, {2048, 2048, 2048}, {777, 333, 555},
+                                        {100, 100, 100},   {32, 4000, 400}, {70, 9, 3000}};
+
 typedef struct counts {
   int problems, kernels, registers;
 } counts;
@@ -149,10 +152,15 @@ static void mma_kernels(void **state) {
   family_compiles(&at_gemm_mma_family, mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
 }
 
+static void simt_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_simt_family, simt_sizes, AT_COUNT(simt_sizes), 1, every(199));
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
                                      cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels)};
+                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ typedef struct at_gemm_recipe {
 
 typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
-  const char *first; /* what goes between kernel.cuh and the text; NULL: nothing */
+  const char *first, *second; /* what goes between kernel.cuh and the text, in this order; NULL: nothing */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */
@@ -62,7 +62,7 @@ typedef struct at_gemm_kernels {
 } at_gemm_kernels;
 
 extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
-    at_gemm_mma_family;
+    at_gemm_mma_family, at_gemm_simt_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 
