@@ -2,7 +2,7 @@
  * gemm_kernel_times.c: times the configurations of attune's own GEMM kernels, for their models: cold operands that take
  * turns, graphs of launches, the least and the median of some replays, beside the default's.
  * Usage: gemm_kernel_times [NAME...]: of the shapes below those whose names begin so; ATTUNE_TEST_CONFIGURATIONS: how many
- * of each (64), best guess first. */
+ * of each (64), best guess first; ATTUNE_TEST_LIST: a file of those to time, lines of shape, implementation, configuration. */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -128,6 +128,20 @@ static void time_one(const at_implementation *implementation, const at_configura
   if (plan) at_plan_destroy(plan);
 }
 
+/* The configurations that a file names for a shape and an implementation, three words a line. */
+static int read_list(const char *path, const char *shape, const char *implementation, at_configuration *list) {
+  char of[64], by[64], text[256];
+  int count = 0;
+  FILE *file = fopen(path, "r");
+  while (file && count < ROOM && fscanf(file, "%63s %63s %255s", of, by, text) == 3)
+    if (strcmp(of, shape) == 0 && strcmp(by, implementation) == 0) {
+      list[count] = (at_configuration){""};
+      snprintf(list[count++].text, sizeof list->text, "%s", text);
+    }
+  if (file) fclose(file);
+  return count;
+}
+
 static void time_shape(const named *s, int most) {
   static at_configuration list[ROOM];
   const int64_t in = (int64_t)attune_dtype_size(s->dtype);
@@ -158,6 +172,8 @@ static void time_shape(const named *s, int most) {
     int count = tried[i].family ? tried[i].family->candidates(&g, &machine, list, ROOM, true)
                                 : one->configurations(&g, device, list, ROOM);
     if (count > most) count = most;
+    if (getenv("ATTUNE_TEST_LIST") && tried[i].family)
+      count = read_list(getenv("ATTUNE_TEST_LIST"), s->name, one->name, list);
     if (one->prepare_many) one->prepare_many(&g, device, list, count);
     for (int c = 0; c < count; c++) time_one(one, &list[c], &g, &m, s->name, bytes);
   }

@@ -75,8 +75,8 @@ template <int ROWS, bool ALONG_K, int BYTES, bool RAGGED_ROWS> struct at_tile {
     return left < 0 ? 0 : left < UNIT ? left : UNIT;
   }
 
-  /* The next step's copies into `stage` are ordered. */
-  __device__ __forceinline__ void order(char *stage) {
+  /* Some of the next step's copies into `stage` are ordered: those of part `part` of `parts`. */
+  __device__ __forceinline__ void order_part(char *stage, int part, int parts) const {
 #pragma unroll
     for (int i = 0; i < TIMES; i++) {
       const int l = line + i * EACH;
@@ -84,13 +84,22 @@ template <int ROWS, bool ALONG_K, int BYTES, bool RAGGED_ROWS> struct at_tile {
       const char *p = from + i * EACH * ld;
 #pragma unroll
       for (int j = 0; j < MORE; j++) {
+        if ((i * MORE + j) * parts / (TIMES * MORE) != part) continue;
         const int to = ALONG_K ? (at + j * UNITS) * PITCH + l : l * PITCH + at * (UNIT / SIZE),
                   count = valid(l, j * UNITS);
         at_copy<UNIT>(stage + to * SIZE, p + j * UNITS * UNIT, count);
       }
     }
+  }
+
+  __device__ __forceinline__ void advance() {
     from += ALONG_K ? (at_i64)(BK * SIZE) : BK * ld;
     k -= BK;
+  }
+
+  __device__ __forceinline__ void order(char *stage) {
+    order_part(stage, 0, 1);
+    advance();
   }
 };
 
@@ -100,7 +109,8 @@ constexpr int STAGE_BYTES = at_tile_x::SPACE + at_tile_y::SPACE;
 
 /* ---- what threads take and make ---- */
 
-constexpr int STEPS = BK / WARPS_K, CHUNK = STEPS < 16 ? STEPS : 16;
+/* A loop's body of no more than 512 products stays in the cache of instructions next to the lanes. */
+constexpr int STEPS = BK / WARPS_K, MOST = RM * RN > 256 ? 2 : 512 / RM / RN, CHUNK = STEPS < MOST ? STEPS : MOST;
 static_assert(IN == 0 && OUT == 0 && RM % 4 == 0 && RN % 4 == 0 && CHUNK % 2 == 0, "");
 
 typedef at_sum at_sums[RM][RN];
@@ -132,8 +142,13 @@ AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
     for (int j = 0; j < RN; j++) sum[i][j] = at_multiply_add(p.x[i], p.y[j], sum[i][j]);
 }
 
-/* `m` and `n` are the warp's place within the tile. */
-AT_INLINE void at_multiply(at_sums &sum, const char *stage, int m, int n, int warp_k, int lane) {
+/* Tiles that are ordered while others are multiplied, a few copies at a time: so they do not stand in the way of what is
+ * picked up. */
+#define ORDERS_BESIDE 1
+
+/* `m` and `n` are the warp's place within the tile. The next tiles go to `to`, if there are more. */
+AT_INLINE void at_multiply(at_sums &sum, const char *stage, int m, int n, int warp_k, int lane, at_tile_x &next_x,
+                           at_tile_y &next_y, char *to, bool more) {
   constexpr int PX = at_tile_x::PITCH, PY = at_tile_y::PITCH;
   const at_in *x = (const at_in *)stage + warp_k * STEPS * PX + m + at_lane_m(lane) * 4,
               *y = (const at_in *)(stage + at_tile_x::SPACE) + warp_k * STEPS * PY + n + at_lane_n(lane) * 4;
@@ -144,10 +159,16 @@ AT_INLINE void at_multiply(at_sums &sum, const char *stage, int m, int n, int wa
 #pragma unroll
     for (int s = 0; s < CHUNK; s++) {
       if (s + 1 < CHUNK || first + CHUNK < STEPS) at_pick(p[(s + 1) % 2], x + (s + 1) * PX, y + (s + 1) * PY);
+      if (more && first == 0) {
+        next_x.order_part(to, s, CHUNK);
+        next_y.order_part(to + at_tile_x::SPACE, s, CHUNK);
+      }
       at_add(sum, p[s % 2]);
     }
     x += CHUNK * PX, y += CHUNK * PY;
   }
+  next_x.advance();
+  next_y.advance();
 }
 
 /* The thread's sums among the block's, in lines of PITCH along D's contiguous side. */

@@ -276,10 +276,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) KERNEL(const __gri
     const int after = now + 1 == STAGES ? 0 : now + 1;
     const bool more = !WHOLE && s + ORDERED < steps, one_more = s + 1 < steps; /* for copies, for registers */
     char *to = room + next * STAGE_BYTES;
+#if ORDERS_BESIDE
+    at_multiply(sum, room + now * STAGE_BYTES, m, n, warp_k, lane, x, y, to, more);
+    at_copies_commit();
+#else
     if (BYTES_X >= 4 ? more : one_more) x.order(to);
     if (BYTES_Y >= 4 ? more : one_more) y.order(to + at_tile_x::SPACE);
     at_copies_commit();
     at_multiply(sum, room + now * STAGE_BYTES, m, n, warp_k, lane);
+#endif
 #if BYTES_X < 4
     if (one_more) x.settle(room + after * STAGE_BYTES);
 #endif
