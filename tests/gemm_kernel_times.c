@@ -130,14 +130,11 @@ static void time_one(const at_implementation *implementation, const at_configura
 
 /* The configurations that a file names for a shape and an implementation, three words a line. */
 static int read_list(const char *path, const char *shape, const char *implementation, at_configuration *list) {
-  char of[64], by[64], text[256];
+  char of[64], by[64];
   int count = 0;
   FILE *file = fopen(path, "r");
-  while (file && count < ROOM && fscanf(file, "%63s %63s %255s", of, by, text) == 3)
-    if (strcmp(of, shape) == 0 && strcmp(by, implementation) == 0) {
-      list[count] = (at_configuration){""};
-      snprintf(list[count++].text, sizeof list->text, "%s", text);
-    }
+  while (file && count < ROOM && fscanf(file, "%63s %63s %191s", of, by, list[count].text) == 3)
+    if (strcmp(of, shape) == 0 && strcmp(by, implementation) == 0) count++;
   if (file) fclose(file);
   return count;
 }
