@@ -53,9 +53,9 @@ static double memory_of(const shape *s) {
  * that their kernels cannot take. */
 static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
   const double compute = compute_of(s, machine), memory = memory_of(s);
-  const bool odd = s->grain_x < 16 || s->grain_y < 16,
-             faster = s->in < 8 && (machine->capability == 90 || machine->capability == 100);
+  const bool odd = s->grain_x < 16 || s->grain_y < 16, faster = machine->capability == 90 || machine->capability == 100;
   if (odd) return compute > 60.0;
+  if (s->in == 8) return compute > 100.0;
   return compute > (faster ? 4.0 : 30.0) && compute > 1.2 * memory;
 }
 
@@ -91,6 +91,13 @@ static int sums_of(const shape *s, const choice *c) {
 static int shared_bytes(const shape *s, const choice *c) {
   const int stages = c->stages * stage_bytes(s, c), sums = c->warps_k * sums_of(s, c) * s->sum;
   return stages > sums ? stages : sums;
+}
+
+/* Where products take all the time. */
+static int asked_bytes(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int needed = shared_bytes(s, c);
+  const int64_t tiles = at_gemm_parts(s->m, c->tm) * at_gemm_parts(s->n, c->tn);
+  return s->in == 8 ? at_gemm_apart(tiles * s->batch * c->split * c->parts, needed, machine) : needed;
 }
 
 static int registers_of(const shape *s, const choice *c) {
@@ -390,7 +397,7 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
                  units = (unsigned)(c.tm * c.tn);
   out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
                                 .block = {threads},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
+                                .shared_bytes = (unsigned)asked_bytes(&s, &c, machine),
                                 .dependent = true};
   if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
   out->workspace_bytes = workspace_of(&s, &c);

@@ -71,15 +71,6 @@ static int64_t tiles_of(const shape *s, const choice *c) {
   return at_gemm_parts(s->m, c->tm) * at_gemm_parts(s->n, c->tn);
 }
 
-/* Where all blocks find a place at once, so much that no processor takes more of them than others, even while the kernel
- * before leaves. */
-static int asked_shared_bytes(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const int needed = shared_bytes(s, c);
-  const int64_t blocks = tiles_of(s, c) * s->batch * c->split * c->parts,
-                each = at_gemm_parts(blocks, machine->processors), least = machine->shared_bytes / ((int)each + 1);
-  return each < 8 && needed < least ? (int)least : needed;
-}
-
 static size_t workspace_of(const shape *s, const choice *c) {
   return c->parts == 1 ? 0 : (size_t)(tiles_of(s, c) * s->batch * c->parts * c->tm * c->tn * 4);
 }
@@ -318,7 +309,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
                  units = (unsigned)(c.tm * c.tn);
   out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
                                 .block = {threads},
-                                .shared_bytes = (unsigned)asked_shared_bytes(&s, &c, machine),
+                                .shared_bytes = (unsigned)at_gemm_apart(tiles_of(&s, &c) * s.batch * c.split * c.parts,
+                                                                        shared_bytes(&s, &c), machine),
                                 .dependent = true};
   if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
   out->workspace_bytes = workspace_of(&s, &c);

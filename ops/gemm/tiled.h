@@ -26,4 +26,8 @@ int64_t at_gemm_parts(int64_t size, int64_t unit);
  * (an H200 holds 66 clusters of 2, 30 of 4 and 15 of 8, with one block a processor). */
 int at_gemm_usable(int split, const at_gemm_machine *machine);
 
+/* Shared memory to ask for, `needed` or more: so much that no processor takes more blocks than others while the kernel before
+ * leaves, where all blocks find a place at once. */
+int at_gemm_apart(int64_t blocks, int needed, const at_gemm_machine *machine);
+
 #endif
