@@ -135,7 +135,7 @@ AT_INLINE void at_multiply(at_sums &sum, const char *stage, int m, int n, int wa
 }
 
 /* The thread's sums among the block's, in lines of PITCH along D's contiguous side. */
-template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane) {
+template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane, at_u32) {
 #pragma unroll
   for (int i = 0; i < FM; i++)
 #pragma unroll

@@ -135,44 +135,78 @@ AT_INLINE void at_pick(at_pieces &p, const at_in *x, const at_in *y) {
   for (int j = 0; j < RN; j += 4) *(at_pack<at_in, 4> *)(p.y + j) = *(const at_pack<at_in, 4> *)(y + j * LANES_N);
 }
 
+/* Neighbours in this order share an element of X or Y, which is read from the registers once. */
 AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
 #pragma unroll
-  for (int i = 0; i < RM; i++)
+  for (int j = 0; j < RN; j += 2)
 #pragma unroll
-    for (int j = 0; j < RN; j++) sum[i][j] = at_multiply_add(p.x[i], p.y[j], sum[i][j]);
-}
-
-/* Tiles that are ordered while others are multiplied, a few copies at a time: so they do not stand in the way of what is
- * picked up. */
-#define ORDERS_BESIDE 1
-
-/* `m` and `n` are the warp's place within the tile. The next tiles go to `to`, if there are more. */
-AT_INLINE void at_multiply(at_sums &sum, const char *stage, int m, int n, int warp_k, int lane, at_tile_x &next_x,
-                           at_tile_y &next_y, char *to, bool more) {
-  constexpr int PX = at_tile_x::PITCH, PY = at_tile_y::PITCH;
-  const at_in *x = (const at_in *)stage + warp_k * STEPS * PX + m + at_lane_m(lane) * 4,
-              *y = (const at_in *)(stage + at_tile_x::SPACE) + warp_k * STEPS * PY + n + at_lane_n(lane) * 4;
-  at_pieces p[2];
-  at_pick(p[0], x, y);
-#pragma unroll 1
-  for (int first = 0; first < STEPS; first += CHUNK) {
+    for (int i = 0; i < RM; i++)
 #pragma unroll
-    for (int s = 0; s < CHUNK; s++) {
-      if (s + 1 < CHUNK || first + CHUNK < STEPS) at_pick(p[(s + 1) % 2], x + (s + 1) * PX, y + (s + 1) * PY);
-      if (more && first == 0) {
-        next_x.order_part(to, s, CHUNK);
-        next_y.order_part(to + at_tile_x::SPACE, s, CHUNK);
+      for (int q = 0; q < 2; q++) {
+        const int row = j / 2 % 2 ? RM - 1 - i : i, col = i % 2 ? j + 1 - q : j + q;
+        sum[row][col] = at_multiply_add(p.x[row], p.y[col], sum[row][col]);
       }
-      at_add(sum, p[s % 2]);
-    }
-    x += CHUNK * PX, y += CHUNK * PY;
-  }
-  next_x.advance();
-  next_y.advance();
 }
 
-/* The thread's sums among the block's, in lines of PITCH along D's contiguous side. */
-template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane) {
+/* This family's loop over steps is its own: tiles are ordered while others are multiplied, a few copies at a time, so that they
+ * do not stand in the way of what is picked up; and what the next step begins with is picked up before this one's last
+ * products, which hide the barrier. */
+#define OWN_LOOP 1
+
+/* `m` and `n` are the warp's place within the tile. ORDERED steps are on their way into `room`. */
+AT_INLINE void at_run(at_sums &sum, at_tile_x &x, at_tile_y &y, char *room, int steps, int m, int n, int warp_k,
+                      int lane) {
+  constexpr int PX = at_tile_x::PITCH, PY = at_tile_y::PITCH;
+  const at_in *first_x = (const at_in *)room + warp_k * STEPS * PX + m + at_lane_m(lane) * 4,
+              *first_y = (const at_in *)(room + at_tile_x::SPACE) + warp_k * STEPS * PY + n + at_lane_n(lane) * 4;
+  const at_in *from_x = first_x, *from_y = first_y;
+  int now = 0, next = STAGES - 1; /* stages */
+  at_pieces p[2];
+  at_copies_wait<ORDERED - 1>();
+  __syncthreads();
+  at_pick(p[0], from_x, from_y);
+#pragma unroll 1
+  for (int s = 0; s < steps; s++) {
+    const bool more = !WHOLE && s + ORDERED < steps;
+    char *to = room + next * STAGE_BYTES;
+#pragma unroll 1
+    for (int first = 0; first < STEPS; first += CHUNK) {
+#pragma unroll
+      for (int i = 0; i < CHUNK; i++) {
+        if (more && first == 0) {
+          x.order_part(to, i, CHUNK);
+          y.order_part(to + at_tile_x::SPACE, i, CHUNK);
+        }
+        if (i + 1 < CHUNK) {
+          at_pick(p[(i + 1) % 2], from_x + (i + 1) * PX, from_y + (i + 1) * PY);
+        } else {
+          from_x += CHUNK * PX, from_y += CHUNK * PY;
+          if (first + CHUNK == STEPS) {
+            at_copies_commit();
+            at_copies_wait<ORDERED - 1>();
+            __syncthreads(); /* the next step is there for all, and this one is picked up */
+            now = now + 1 == STAGES ? 0 : now + 1;
+            from_x = first_x + now * (STAGE_BYTES / SIZE), from_y = first_y + now * (STAGE_BYTES / SIZE);
+          }
+          at_pick(p[0], from_x, from_y); /* after the last step: what is not used */
+        }
+        at_add(sum, p[i % 2]);
+      }
+    }
+    x.advance();
+    y.advance();
+    next = next + 1 == STAGES ? 0 : next + 1;
+  }
+}
+
+/* x, in another register, as far as the compiler can know. */
+AT_INLINE at_sum at_other(at_sum x, at_u32 zero) {
+  return __uint_as_float(__float_as_uint(x) ^ zero);
+}
+
+/* The thread's sums among the block's, in lines of PITCH along D's contiguous side. `zero` is 0: what is stored four at a time
+ * must not bind the registers of the sums, which then would lie in the same banks as what they are made of. */
+template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane, at_u32 zero) {
 #pragma unroll
   for (int i = 0; i < RM; i += 4)
 #pragma unroll
@@ -182,7 +216,7 @@ template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, 
       for (int e = 0; e < 4; e++) {
         at_pack<at_sum, 4> some;
 #pragma unroll
-        for (int f = 0; f < 4; f++) some.x[f] = TURNED ? sum[i + e][j + f] : sum[i + f][j + e];
+        for (int f = 0; f < 4; f++) some.x[f] = at_other(TURNED ? sum[i + e][j + f] : sum[i + f][j + e], zero);
         *(at_pack<at_sum, 4> *)(to + (TURNED ? (row + e) * PITCH + col : (col + e) * PITCH + row)) = some;
       }
     }

@@ -5,7 +5,8 @@
  * tile, times WARPS_K along a step. k is shared further by the SPLIT blocks of a cluster, and by PARTS of such, whose sums
  * go to the workspace: the same kernel, launched again with a.phase = 1, adds these up. All sums are added in a fixed order.
  * In front of it stands how tiles come into shared memory and how they are multiplied, by tensor cores (mma_tile.cuh,
- * mma.cuh) or without them (simt.cuh): at_tile_x, at_tile_y, at_sums, at_multiply, at_put_down. */
+ * mma.cuh) or without them (simt.cuh): at_tile_x, at_tile_y, at_sums, at_multiply
+ * (or at_run, a loop of its own), at_put_down. */
 
 /* ---- sums: lines along D's contiguous side ---- */
 
@@ -268,6 +269,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) KERNEL(const __gri
 #endif
     at_copies_commit();
   }
+#if OWN_LOOP
+  at_run(sum, x, y, room, steps, m, n, warp_k, lane);
+#else
   int now = 0, next = STAGES - 1; /* stages */
 #pragma unroll 1
   for (int s = 0; s < steps; s++) {
@@ -276,15 +280,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) KERNEL(const __gri
     const int after = now + 1 == STAGES ? 0 : now + 1;
     const bool more = !WHOLE && s + ORDERED < steps, one_more = s + 1 < steps; /* for copies, for registers */
     char *to = room + next * STAGE_BYTES;
-#if ORDERS_BESIDE
-    at_multiply(sum, room + now * STAGE_BYTES, m, n, warp_k, lane, x, y, to, more);
-    at_copies_commit();
-#else
     if (BYTES_X >= 4 ? more : one_more) x.order(to);
     if (BYTES_Y >= 4 ? more : one_more) y.order(to + at_tile_x::SPACE);
     at_copies_commit();
     at_multiply(sum, room + now * STAGE_BYTES, m, n, warp_k, lane);
-#endif
 #if BYTES_X < 4
     if (one_more) x.settle(room + after * STAGE_BYTES);
 #endif
@@ -294,13 +293,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) KERNEL(const __gri
     now = after;
     next = next + 1 == STAGES ? 0 : next + 1;
   }
+#endif
   at_copies_wait<0>();
   __syncthreads();
   at_sum *sums = (at_sum *)at_room, *part = 0;
 #if PARTS > 1
   part = at_partial_sums(a) + (((at_i64)blockIdx.z * a.batch + matrix) * tiles_m * tiles_n + tile) * (TM * TN);
 #endif
-  at_put_down<PITCH_D>(sums + warp_k * SUMS, sum, m, n, lane);
+  at_put_down<PITCH_D>(sums + warp_k * SUMS, sum, m, n, lane, (at_u32)a.zero);
   __syncthreads();
   at_gather(a, sums, rank, tile_m * TM, tile_n * TN, matrix, part);
 }
