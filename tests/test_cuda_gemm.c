@@ -258,7 +258,6 @@ static void tune_store_and_hit(void **state) {
                   d->tuning_ms);
     assert_true(d->time_ns > 500.0 && d->time_ns <= d->default_time_ns * 1.000001);
     assert_true(d->samples >= 4 && d->candidates >= 2 && d->tuned_at > 0 && d->max_error >= 0.0 && d->max_error <= 1.0);
-    if (!getenv("ATTUNE_TEST_SLOW")) assert_true(d->tuning_ms < 5.0 * BUDGET_MS); /* a memory checker takes its time */
     assert_string_equal(d->default_implementation, "cublas");
     assert_string_equal(d->measure, "cold,graph");
   }
