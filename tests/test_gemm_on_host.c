@@ -178,10 +178,9 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
                           2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
   else if (family == &at_gemm_simt_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
-                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,lanes=%d,stages=%d,splitk=%d,parts=%d,early=%d,"
-                          "held=%d",
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,lanes=%d,stages=%d,splitk=%d,parts=%d,held=%d",
                           16 << draw(4), 16 << draw(4), 8 << draw(3), 1 << draw(3), 1 << draw(3), 1 << draw(3),
-                          4 << draw(2), 1 + draw(5), 1 << draw(3), draw(2) ? 1 : 1 + draw(4), draw(9), draw(2)));
+                          4 << draw(2), 1 + draw(5), 1 << draw(3), draw(2) ? 1 : 1 + draw(4), draw(2)));
   else if (family == &at_gemm_rows_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d", 8 << draw(3), 1 << draw(5),

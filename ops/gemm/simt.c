@@ -8,7 +8,7 @@
 #include "gemm_simt_cuh.h"
 #include "gemm_tiled_cuh.h"
 
-enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 264, MOST_ROUNDS = 2, MOST_EARLY = 256 };
+enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 264, MOST_ROUNDS = 2 };
 
 static const double HOPELESS = 1.4;       /* times the best guess: not tried */
 static const double CYCLE = 1.0 / 1700.0; /* microseconds */
@@ -16,7 +16,6 @@ static const double CYCLE = 1.0 / 1700.0; /* microseconds */
 /* A configuration, read. */
 typedef struct choice {
   int tm, tn, step, warps_m, warps_n, warps_k, lanes, stages, split, parts;
-  int early;   /* steps whose bytes a block asks for before what came before is done */
   bool held;   /* what is turned goes through registers */
   double cost; /* microseconds, by the model */
 } choice;
@@ -178,7 +177,7 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
          at_configuration_put(out, "lanes", c->lanes) && at_configuration_put(out, "stages", c->stages) &&
          at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
-         at_configuration_put(out, "early", c->early) && at_configuration_put(out, "held", c->held);
+         at_configuration_put(out, "held", c->held);
 }
 
 static bool power_of_two(int x) {
@@ -187,16 +186,14 @@ static bool power_of_two(int x) {
 
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t early = 0, held = 0;
+  int64_t held = 0;
   *c = (choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
       !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
       !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "lanes", 8, &c->lanes) ||
       !at_gemm_number(text, "stages", 16, &c->stages) || !at_gemm_number(text, "splitk", 8, &c->split) ||
-      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts) || !at_configuration_get(text, "early", &early) ||
-      !at_configuration_get(text, "held", &held) || early < 0 || early > MOST_EARLY)
+      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts) || !at_configuration_get(text, "held", &held))
     return false;
-  c->early = (int)early;
   c->held = held == 1;
   if (c->tm > 256 || c->tn > 256 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
   return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && power_of_two(c->warps_m) &&
@@ -236,8 +233,8 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
                         parts = r == 0 ? 1
                                        : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
                                                    shares[h]);
-          choice c = {tile[0],   tile[1],   steps[d],   tile[2], tile[3], tile[4], tile[5],
-                      stages[g], shares[h], (int)parts, 0,       false,   0.0};
+          choice c = {tile[0], tile[1],   steps[d],  tile[2],    tile[3], tile[4],
+                      tile[5], stages[g], shares[h], (int)parts, false,   0.0};
           if (r > 0 && (parts < 2 || parts > MOST_PARTS)) continue;
           if (c.stages > steps_of(s, &c)) continue;
           count = consider(s, machine, c, list, count, most);
@@ -245,13 +242,6 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
           count = consider(s, machine, c, list, count, most);
         }
   return count;
-}
-
-/* So many times what is copied ahead, where a device starts a kernel before the last one is done. */
-static int early_of(const shape *s, const choice *c, const at_gemm_machine *machine, int times) {
-  const int64_t steps = steps_of(s, c),
-                asked = lesser((int)(steps < MOST_EARLY ? steps : MOST_EARLY), times * c->stages);
-  return machine->capability < 90 || (s->grain_x < 16 && s->grain_y < 16) ? 0 : (int)asked;
 }
 
 static bool is_alike(const choice *a, const choice *b) {
@@ -262,7 +252,6 @@ static bool is_alike(const choice *a, const choice *b) {
 /* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
-  static const int times[] = {0, 1};
   choice list[MOST_CHOICES];
   bool taken[MOST_CHOICES];
   int count = 0, given = 0;
@@ -278,14 +267,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     }
     taken[i] = of_tile < (wide ? 8 : 3) && (wide || (alike < 2 && list[i].cost < HOPELESS * list[0].cost));
     if (!taken[i]) continue;
-    for (size_t e = 0; e < AT_COUNT(times) && given < max; e++) {
-      if (!wide && e != (alike > 0 && is_whole(&s, &list[i]) ? 1 : 0)) continue; /* it helps short sums alone */
-      if (wide && e > 0 && !is_whole(&s, &list[i])) continue;
-      const int before = list[i].early;
-      list[i].early = early_of(&s, &list[i], machine, times[e]);
-      if (e > 0 && wide && list[i].early == before) break;
-      if (format(&out[given], &list[i])) given++;
-    }
+    if (format(&out[given], &list[i])) given++;
   }
   return given;
 }
@@ -314,7 +296,7 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
                                 {"RAGGED_M", s->m % c->tm != 0},
                                 {"RAGGED_N", s->n % c->tn != 0},
                                 {"RAGGED_K", s->k % c->step != 0},
-                                {"EARLY", c->early},
+                                {"EARLY", 0},
                                 {"WHOLE", is_whole(s, c)},
                                 {"BLOCKS", resident_of(s, c, machine)}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
