@@ -120,34 +120,33 @@ static shape rows_shape(int number) {
 }
 
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",         "OUT",       "M",          "N",
-                                        "K",          "TM",        "TN",         "WARPS",
-                                        "TEAMS",      "STAGES",    "SHARE",      "STRAIGHT",
-                                        "TRANS_A",    "TRANS_B",   "BYTES_A",    "BYTES_B",
-                                        "BYTES_C",    "BYTES_D",   "READS_C",    "EXACT",
-                                        "STAYS",      "PACKED_A",  "PACKED_B",   "PACKED_D",
-                                        "THREADS",    "SIZE",      "SIZE_D",     "INNER_A",
-                                        "OUTER_A",    "INNER_B",   "OUTER_B",    "FORM",
-                                        "COLS",       "PER",       "WARPS_M",    "WARPS_K",
-                                        "SPLIT",      "AHEAD",     "BLOCKS",     "BOUNDS",
-                                        "CHUNK",      "BYTES_L",   "BYTES_S",    "SMALL_K",
-                                        "TURNED",     "RAGGED",    "TAIL",       "STEP",
-                                        "ALONG_K",    "PITCH",     "LINES",      "CHUNK_ELEMENTS",
-                                        "WARP_ROWS",  "LOADS",     "BLOCK_ROWS", "STRIDE_K",
-                                        "UNIT_K",     "WIDE",      "AT_INLINE",  "at_load_large",
-                                        "BK",         "WARPS_N",   "PARTS",      "X_K",
-                                        "Y_K",        "BYTES_X",   "BYTES_Y",    "RAGGED_M",
-                                        "RAGGED_N",   "RAGGED_K",  "WHOLE",      "ORDERED",
-                                        "WM",         "WN",        "LINE_D",     "LINES_D",
-                                        "PITCH_D",    "SUMS",      "PACK",       "EACH_D",
-                                        "UNIT_D",     "PART_UNIT", "LANES",      "ROOMS",
-                                        "GROUPS",     "STEPS",     "WARP_COUNT", "PART",
-                                        "KERNEL",     "OWN_LOOP",  "HELD_X",     "HELD_Y",
-                                        "GAP_TURNED", "LANES_M",   "LANES_N",    "RM",
-                                        "RN",         "PAD_X",     "PAD_Y",      "EARLY",
-                                        "SHIFTS",     "HELD",      "ROOM",       "WARP_ROOM",
-                                        "TILES_N",    "SPAN",      "STRIDE_S",   "LINE_BYTES",
-                                        "BYTES",      "PIECES"};
+static const char *const undefined[] = {"IN",        "OUT",        "M",          "N",
+                                        "K",         "TM",         "TN",         "WARPS",
+                                        "TEAMS",     "STAGES",     "SHARE",      "STRAIGHT",
+                                        "TRANS_A",   "TRANS_B",    "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",   "BYTES_D",    "READS_C",    "EXACT",
+                                        "STAYS",     "PACKED_A",   "PACKED_B",   "PACKED_D",
+                                        "THREADS",   "SIZE",       "SIZE_D",     "INNER_A",
+                                        "OUTER_A",   "INNER_B",    "OUTER_B",    "FORM",
+                                        "COLS",      "PER",        "WARPS_M",    "WARPS_K",
+                                        "SPLIT",     "AHEAD",      "BLOCKS",     "BOUNDS",
+                                        "CHUNK",     "BYTES_L",    "BYTES_S",    "SMALL_K",
+                                        "TURNED",    "RAGGED",     "TAIL",       "STEP",
+                                        "ALONG_K",   "PITCH",      "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS", "LOADS",      "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",    "WIDE",       "AT_INLINE",  "at_load_large",
+                                        "BK",        "WARPS_N",    "PARTS",      "X_K",
+                                        "Y_K",       "BYTES_X",    "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",  "RAGGED_K",   "WHOLE",      "ORDERED",
+                                        "WM",        "WN",         "LINE_D",     "LINES_D",
+                                        "PITCH_D",   "SUMS",       "PACK",       "EACH_D",
+                                        "UNIT_D",    "PART_UNIT",  "LANES",      "ROOMS",
+                                        "GROUPS",    "STEPS",      "WARP_COUNT", "PART",
+                                        "KERNEL",    "OWN_LOOP",   "GAP_TURNED", "LANES_M",
+                                        "LANES_N",   "RM",         "RN",         "PAD_X",
+                                        "PAD_Y",     "EARLY",      "SHIFTS",     "HELD",
+                                        "ROOM",      "WARP_ROOM",  "TILES_N",    "SPAN",
+                                        "STRIDE_S",  "LINE_BYTES", "BYTES",      "PIECES"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -178,9 +177,9 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
                           2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
   else if (family == &at_gemm_simt_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
-                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,lanes=%d,stages=%d,splitk=%d,parts=%d,held=%d",
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,lanes=%d,stages=%d,splitk=%d,parts=%d",
                           16 << draw(4), 16 << draw(4), 8 << draw(3), 1 << draw(3), 1 << draw(3), 1 << draw(3),
-                          4 << draw(2), 1 + draw(5), 1 << draw(3), draw(2) ? 1 : 1 + draw(4), draw(2)));
+                          4 << draw(2), 1 + draw(5), 1 << draw(3), draw(2) ? 1 : 1 + draw(4)));
   else if (family == &at_gemm_rows_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d", 8 << draw(3), 1 << draw(5),

@@ -16,7 +16,6 @@ static const double CYCLE = 1.0 / 1700.0; /* microseconds */
 /* A configuration, read. */
 typedef struct choice {
   int tm, tn, step, warps_m, warps_n, warps_k, lanes, stages, split, parts;
-  bool held;   /* what is turned goes through registers */
   double cost; /* microseconds, by the model */
 } choice;
 
@@ -51,15 +50,6 @@ static int cols_of(const choice *c) {
   return c->tn / c->warps_n / (32 / c->lanes);
 }
 
-/* What may go through registers: whole pieces of 16 bytes along k. */
-static bool holds_x(const shape *s) {
-  return s->x_k && s->grain_x == 16 && s->k % 4 == 0;
-}
-
-static bool holds_y(const shape *s) {
-  return s->y_k && s->grain_y == 16 && s->k % 4 == 0;
-}
-
 /* As at_tile of simt.cuh. */
 static int stage_bytes(const shape *s, const choice *c) {
   return (c->tm + (s->x_k ? 4 : 0) + c->tn + (s->y_k ? 4 : 0)) * c->step * 4;
@@ -71,10 +61,9 @@ static int shared_bytes(const shape *s, const choice *c) {
   return stages > sums ? stages : sums;
 }
 
-static int registers_of(const shape *s, const choice *c) {
+static int registers_of(const choice *c) {
   const int m = rows_of(c), n = cols_of(c);
-  const int held = c->held ? ((holds_x(s) ? c->tm : 0) + (holds_y(s) ? c->tn : 0)) * c->step / (32 * warps_of(c)) : 0;
-  return m * n + 2 * (m + n) + 30 + held;
+  return m * n + 2 * (m + n) + 30;
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
@@ -102,7 +91,7 @@ static int units_of(const shape *s, const choice *c) {
 
 static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
-            by_registers = 65536 / (((registers_of(s, c) + 7) & ~7) * threads);
+            by_registers = 65536 / (((registers_of(c) + 7) & ~7) * threads);
   const int blocks = lesser(lesser(by_shared, by_registers), 2048 / threads);
   return blocks < 1 ? 1 : blocks;
 }
@@ -114,10 +103,9 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
   if (rows_of(c) > 16 || cols_of(c) > 16 || rows_of(c) * cols_of(c) > 128) return false;
   if (c->stages < 2 && !is_whole(s, c)) return false;
   const int warps = warps_of(c);
-  if (warps < 2 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers_of(s, c) > 240 ||
-      registers_of(s, c) * warps * 32 > 65536)
+  if (warps < 2 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers_of(c) > 240 ||
+      registers_of(c) * warps * 32 > 65536)
     return false;
-  if (c->held && (is_whole(s, c) || !(holds_x(s) || holds_y(s)))) return false;
   if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
   if (c->split * c->parts > 1 && at_gemm_parts(s->k, c->step) < 2 * c->split * c->parts) return false;
   if (tiles_of(s, c) * c->split > INT32_MAX / 64 || workspace_of(s, c) > s->workspace_cap) return false;
@@ -125,8 +113,8 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
 }
 
 /* How often shared memory is busy with 128 bytes that come: an element's copy takes a turn for itself. */
-static double copies_of(bool along_k, int grain, bool held) {
-  return along_k ? held ? 2.0 : 10.0 : grain < 8 ? 3.0 : grain < 16 ? 2.0 : 1.0;
+static double copies_of(bool along_k, int grain) {
+  return along_k ? 10.0 : grain < 8 ? 3.0 : grain < 16 ? 2.0 : 1.0;
 }
 
 /* Cycles of a processor for a step of a block: products, and what shared memory serves beside them. */
@@ -135,9 +123,8 @@ static double step_cycles(const shape *s, const choice *c) {
   const double products = (double)c->tm * c->tn * c->step / 128.0;
   const double issued = products * (1.03 + (double)(m + n) / 4.0 / (m * n)),
                picked = (double)warps * c->step * (m + n) / 2.0;
-  const double copied = (c->tm * copies_of(s->x_k, s->grain_x, c->held && holds_x(s)) +
-                         c->tn * copies_of(s->y_k, s->grain_y, c->held && holds_y(s))) *
-                        c->step * 4 / 128.0;
+  const double copied =
+      (c->tm * copies_of(s->x_k, s->grain_x) + c->tn * copies_of(s->y_k, s->grain_y)) * c->step * 4 / 128.0;
   const double shared = picked + copied;
   return (issued > shared ? issued + 0.1 * shared : shared + 0.1 * issued) + 25.0;
 }
@@ -176,8 +163,7 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "step", c->step) &&
          at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
          at_configuration_put(out, "lanes", c->lanes) && at_configuration_put(out, "stages", c->stages) &&
-         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
-         at_configuration_put(out, "held", c->held);
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts);
 }
 
 static bool power_of_two(int x) {
@@ -186,15 +172,13 @@ static bool power_of_two(int x) {
 
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t held = 0;
   *c = (choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
       !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
       !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "lanes", 8, &c->lanes) ||
       !at_gemm_number(text, "stages", 16, &c->stages) || !at_gemm_number(text, "splitk", 8, &c->split) ||
-      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts) || !at_configuration_get(text, "held", &held))
+      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
     return false;
-  c->held = held == 1;
   if (c->tm > 256 || c->tn > 256 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
   return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && power_of_two(c->warps_m) &&
          power_of_two(c->warps_n) && power_of_two(c->warps_k) && (c->lanes == 4 || c->lanes == 8) &&
@@ -233,20 +217,17 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
                         parts = r == 0 ? 1
                                        : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
                                                    shares[h]);
-          choice c = {tile[0], tile[1],   steps[d],  tile[2],    tile[3], tile[4],
-                      tile[5], stages[g], shares[h], (int)parts, false,   0.0};
+          const choice c = {tile[0], tile[1],   steps[d],  tile[2],    tile[3], tile[4],
+                            tile[5], stages[g], shares[h], (int)parts, 0.0};
           if (r > 0 && (parts < 2 || parts > MOST_PARTS)) continue;
           if (c.stages > steps_of(s, &c)) continue;
-          count = consider(s, machine, c, list, count, most);
-          c.held = true;
           count = consider(s, machine, c, list, count, most);
         }
   return count;
 }
 
 static bool is_alike(const choice *a, const choice *b) {
-  return a->tm == b->tm && a->tn == b->tn && a->step == b->step && a->split == b->split && a->parts == b->parts &&
-         a->held == b->held;
+  return a->tm == b->tm && a->tn == b->tn && a->step == b->step && a->split == b->split && a->parts == b->parts;
 }
 
 /* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
@@ -274,6 +255,8 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
 
 static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const choice *c,
                    const at_gemm_machine *machine) {
+  const int64_t each = at_gemm_parts(tiles_of(s, c) * s->batch * c->split * c->parts, machine->processors),
+                resident = resident_of(s, c, machine);
   const at_gemm_define all[] = {{"TM", c->tm},
                                 {"TN", c->tn},
                                 {"BK", c->step},
@@ -286,8 +269,6 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
                                 {"PARTS", c->parts},
                                 {"X_K", s->x_k},
                                 {"Y_K", s->y_k},
-                                {"HELD_X", c->held && holds_x(s)},
-                                {"HELD_Y", c->held && holds_y(s)},
                                 {"BYTES_X", s->grain_x},
                                 {"BYTES_Y", s->grain_y},
                                 {"BYTES_D", s->grain_d},
@@ -298,7 +279,7 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
                                 {"RAGGED_K", s->k % c->step != 0},
                                 {"EARLY", 0},
                                 {"WHOLE", is_whole(s, c)},
-                                {"BLOCKS", resident_of(s, c, machine)}};
+                                {"BLOCKS", (int)(each < resident ? each : resident)}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 

@@ -21,8 +21,6 @@
 #define BYTES_D 16 /* of C too */
 #define TURNED 0   /* D lies along n */
 #define READS_C 0
-#define HELD_X 0 /* what is turned goes through registers */
-#define HELD_Y 0
 #define RAGGED_M 0 /* m is no multiple of TM */
 #define RAGGED_N 0
 #define RAGGED_K 0
@@ -109,65 +107,10 @@ typedef at_tile<TM, X_K, BYTES_X, RAGGED_M> at_tile_x;
 typedef at_tile<TN, Y_K, BYTES_Y, RAGGED_N> at_tile_y;
 constexpr int STAGE_BYTES = at_tile_x::SPACE + at_tile_y::SPACE;
 
-/* How a tile comes while another is multiplied: by copies, */
-template <class TILE, int ROWS, bool RAGGED_ROWS, bool HELD> struct at_next {
-  TILE &tile;
-  __device__ __forceinline__ at_next(TILE &t) : tile(t) {}
-  __device__ __forceinline__ void order(char *stage, int part, int parts) const { tile.order_part(stage, part, parts); }
-  __device__ __forceinline__ void settle(char *) const {}
-  __device__ __forceinline__ void advance() { tile.advance(); }
-};
-
-/* or, what is turned and lies in pieces of 16 bytes, through registers: a warp writes into few lines at a time. */
-template <class TILE, int ROWS, bool RAGGED_ROWS> struct at_next<TILE, ROWS, RAGGED_ROWS, true> {
-  static constexpr int WIDE = THREADS / ROWS < 2 ? 2 : THREADS / ROWS, UNITS = WIDE < BK / 4 ? WIDE : BK / 4,
-                       EACH = THREADS / UNITS, TIMES = (ROWS + EACH - 1) / EACH, MORE = BK / 4 / UNITS;
-  const char *from; /* this thread's first unit of the next step */
-  at_i64 ld;
-  int line, at, rows, k;
-  uint4 held[TIMES][MORE];
-
-  __device__ __forceinline__ at_next(const TILE &t) : ld(t.ld), rows(t.rows), k(t.k) {
-    line = (int)threadIdx.x / UNITS, at = (int)threadIdx.x % UNITS;
-    from = t.from + (line - t.line) * ld + at * 16 - t.at * SIZE;
-  }
-
-  /* Units are whole: k is a multiple of 4. */
-  __device__ __forceinline__ void order(char *, int part, int) {
-    if (part != 0) return;
-#pragma unroll
-    for (int i = 0; i < TIMES; i++)
-#pragma unroll
-      for (int j = 0; j < MORE; j++) {
-        const bool in = (!RAGGED_ROWS || line + i * EACH < rows) && (!RAGGED_K || 4 * (at + j * UNITS) < k);
-        held[i][j] = make_uint4(0, 0, 0, 0);
-        if (ROWS % EACH != 0 && line + i * EACH >= ROWS) continue;
-        if (in) held[i][j] = at_stream16(from + i * EACH * ld + j * UNITS * 16);
-      }
-  }
-
-  __device__ __forceinline__ void settle(char *stage) const {
-#pragma unroll
-    for (int i = 0; i < TIMES; i++)
-#pragma unroll
-      for (int j = 0; j < MORE; j++) {
-        if (ROWS % EACH != 0 && line + i * EACH >= ROWS) continue;
-        at_u32 *to = (at_u32 *)stage + 4 * (at + j * UNITS) * TILE::PITCH + line + i * EACH;
-        to[0] = held[i][j].x, to[TILE::PITCH] = held[i][j].y;
-        to[2 * TILE::PITCH] = held[i][j].z, to[3 * TILE::PITCH] = held[i][j].w;
-      }
-  }
-
-  __device__ __forceinline__ void advance() {
-    from += BK * SIZE;
-    k -= BK;
-  }
-};
-
 /* ---- what threads take and make ---- */
 
-/* A loop's body of no more than 512 products stays in the cache of instructions next to the lanes. */
-constexpr int STEPS = BK / WARPS_K, MOST = RM * RN > 256 ? 2 : 512 / RM / RN, CHUNK = STEPS < MOST ? STEPS : MOST;
+constexpr int STEPS = BK / WARPS_K, CHUNK = STEPS < 16 ? STEPS : 16, /* that are unrolled */
+    EVERY = CHUNK < 4 ? CHUNK : 4;                                   /* steps of them have copies */
 static_assert(IN == 0 && OUT == 0 && RM % 4 == 0 && RN % 4 == 0 && CHUNK % 2 == 0, "");
 
 typedef at_sum at_sums[RM][RN];
@@ -192,17 +135,15 @@ AT_INLINE void at_pick(at_pieces &p, const at_in *x, const at_in *y) {
   for (int j = 0; j < RN; j += 4) *(at_pack<at_in, 4> *)(p.y + j) = *(const at_pack<at_in, 4> *)(y + j * LANES_N);
 }
 
-/* Neighbours in this order share an element of X or Y, which is read from the registers once. */
+/* There and back: neighbours share an element of X or Y, which is read from the registers once. */
 AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
 #pragma unroll
-  for (int j = 0; j < RN; j += 2)
+  for (int j = 0; j < RN; j++)
 #pragma unroll
-    for (int i = 0; i < RM; i++)
-#pragma unroll
-      for (int q = 0; q < 2; q++) {
-        const int row = j / 2 % 2 ? RM - 1 - i : i, col = i % 2 ? j + 1 - q : j + q;
-        sum[row][col] = at_multiply_add(p.x[row], p.y[col], sum[row][col]);
-      }
+    for (int i = 0; i < RM; i++) {
+      const int row = j % 2 ? RM - 1 - i : i;
+      sum[row][j] = at_multiply_add(p.x[row], p.y[j], sum[row][j]);
+    }
 }
 
 /* This family's loop over steps is its own: tiles are ordered while others are multiplied, a few copies at a time, so that they
@@ -217,8 +158,6 @@ AT_INLINE void at_run(at_sums &sum, at_tile_x &x, at_tile_y &y, char *room, int 
   const at_in *first_x = (const at_in *)room + warp_k * STEPS * PX + m + at_lane_m(lane) * 4,
               *first_y = (const at_in *)(room + at_tile_x::SPACE) + warp_k * STEPS * PY + n + at_lane_n(lane) * 4;
   const at_in *from_x = first_x, *from_y = first_y;
-  at_next<at_tile_x, TM, RAGGED_M, HELD_X> next_x(x);
-  at_next<at_tile_y, TN, RAGGED_N, HELD_Y> next_y(y);
   int now = 0, next = STAGES - 1; /* stages */
   at_pieces p[2];
   at_copies_wait<ORDERED - 1>();
@@ -232,16 +171,15 @@ AT_INLINE void at_run(at_sums &sum, at_tile_x &x, at_tile_y &y, char *room, int 
     for (int first = 0; first < STEPS; first += CHUNK) {
 #pragma unroll
       for (int i = 0; i < CHUNK; i++) {
-        if (more && first == 0) {
-          next_x.order(to, i, CHUNK);
-          next_y.order(to + at_tile_x::SPACE, i, CHUNK);
+        if (more && first == 0 && i % EVERY == 0) {
+          x.order_part(to, i / EVERY, CHUNK / EVERY);
+          y.order_part(to + at_tile_x::SPACE, i / EVERY, CHUNK / EVERY);
         }
         if (i + 1 < CHUNK) {
           at_pick(p[(i + 1) % 2], from_x + (i + 1) * PX, from_y + (i + 1) * PY);
         } else {
           from_x += CHUNK * PX, from_y += CHUNK * PY;
           if (first + CHUNK == STEPS) {
-            if (more) next_x.settle(to), next_y.settle(to + at_tile_x::SPACE);
             at_copies_commit();
             at_copies_wait<ORDERED - 1>();
             __syncthreads(); /* the next step is there for all, and this one is picked up */
@@ -253,8 +191,8 @@ AT_INLINE void at_run(at_sums &sum, at_tile_x &x, at_tile_y &y, char *room, int 
         at_add(sum, p[i % 2]);
       }
     }
-    next_x.advance();
-    next_y.advance();
+    x.advance();
+    y.advance();
     next = next + 1 == STAGES ? 0 : next + 1;
   }
 }
