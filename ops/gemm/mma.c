@@ -97,7 +97,7 @@ static int shared_bytes(const shape *s, const choice *c) {
 static int asked_bytes(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const int needed = shared_bytes(s, c);
   const int64_t tiles = at_gemm_parts(s->m, c->tm) * at_gemm_parts(s->n, c->tn);
-  return s->in == 8 ? at_gemm_apart(tiles * s->batch * c->split * c->parts, needed, machine) : needed;
+  return s->in == 8 ? at_gemm_spread(tiles * s->batch * c->split * c->parts, needed, machine) : needed;
 }
 
 static int registers_of(const shape *s, const choice *c) {

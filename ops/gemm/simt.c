@@ -295,8 +295,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
                  units = (unsigned)(c.tm * c.tn);
   out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
                                 .block = {threads},
-                                .shared_bytes = (unsigned)at_gemm_apart(tiles_of(&s, &c) * s.batch * c.split * c.parts,
-                                                                        shared_bytes(&s, &c), machine),
+                                .shared_bytes = (unsigned)at_gemm_spread(tiles_of(&s, &c) * s.batch * c.split * c.parts,
+                                                                         shared_bytes(&s, &c), machine),
                                 .dependent = true};
   if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
   out->workspace_bytes = workspace_of(&s, &c);

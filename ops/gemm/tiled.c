@@ -53,7 +53,7 @@ int at_gemm_usable(int split, const at_gemm_machine *machine) {
   return split <= 2 ? machine->processors / split * split : machine->processors * 10 / 11 / split * split;
 }
 
-int at_gemm_apart(int64_t blocks, int needed, const at_gemm_machine *machine) {
+int at_gemm_spread(int64_t blocks, int needed, const at_gemm_machine *machine) {
   const int64_t each = at_gemm_parts(blocks, machine->processors);
   const int least = each < 8 ? machine->shared_bytes / ((int)each + 1) : 0;
   return needed < least ? least : needed;

@@ -28,6 +28,6 @@ int at_gemm_usable(int split, const at_gemm_machine *machine);
 
 /* Shared memory to ask for, `needed` or more: so much that no processor takes more blocks than others while the kernel before
  * leaves, where all blocks find a place at once. */
-int at_gemm_apart(int64_t blocks, int needed, const at_gemm_machine *machine);
+int at_gemm_spread(int64_t blocks, int needed, const at_gemm_machine *machine);
 
 #endif
