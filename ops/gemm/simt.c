@@ -11,7 +11,7 @@
 enum { MOST_CHOICES = 160, MOST_FEW = 8, MOST_WARPS = 8, MOST_PARTS = 264, MOST_ROUNDS = 2 };
 
 static const double HOPELESS = 1.4;       /* times the best guess: not tried */
-static const double CYCLE = 1.0 / 1700.0; /* microseconds */
+static const double CYCLE = 1.0 / 1900.0; /* microseconds */
 
 /* A configuration, read. */
 typedef struct choice {
@@ -61,9 +61,9 @@ static int shared_bytes(const shape *s, const choice *c) {
   return stages > sums ? stages : sums;
 }
 
-static int registers_of(const choice *c) {
-  const int m = rows_of(c), n = cols_of(c);
-  return m * n + 2 * (m + n) + 30;
+static int registers_of(const shape *s, const choice *c) {
+  const int m = rows_of(c), n = cols_of(c), lines = (s->x_k ? c->tm : 0) + (s->y_k ? c->tn : 0);
+  return m * n + 2 * (m + n) + 30 + lines / (4 * warps_of(c)); /* and an address of each line */
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
@@ -91,7 +91,7 @@ static int units_of(const shape *s, const choice *c) {
 
 static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
-            by_registers = 65536 / (((registers_of(c) + 7) & ~7) * threads);
+            by_registers = 65536 / (((registers_of(s, c) + 7) & ~7) * threads);
   const int blocks = lesser(lesser(by_shared, by_registers), 2048 / threads);
   return blocks < 1 ? 1 : blocks;
 }
@@ -103,8 +103,8 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
   if (rows_of(c) > 16 || cols_of(c) > 16 || rows_of(c) * cols_of(c) > 128) return false;
   if (c->stages < 2 && !is_whole(s, c)) return false;
   const int warps = warps_of(c);
-  if (warps < 2 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers_of(c) > 240 ||
-      registers_of(c) * warps * 32 > 65536)
+  if (warps < 2 || warps > MOST_WARPS || units_of(s, c) > 32 * warps || registers_of(s, c) > 220 ||
+      registers_of(s, c) * warps * 32 > 65536)
     return false;
   if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
   if (c->split * c->parts > 1 && at_gemm_parts(s->k, c->step) < 2 * c->split * c->parts) return false;
@@ -117,16 +117,18 @@ static double copies_of(bool along_k, int grain) {
   return along_k ? 10.0 : grain < 8 ? 3.0 : grain < 16 ? 2.0 : 1.0;
 }
 
-/* Cycles of a processor for a step of a block: products, and what shared memory serves beside them. */
+/* Cycles of a processor for a step of a block: what its warps issue, beside what shared memory serves. Products that find all
+ * they take in registers' other banks take a turn each; some do not. */
 static double step_cycles(const shape *s, const choice *c) {
-  const int m = rows_of(c), n = cols_of(c), warps = c->warps_m * c->warps_n;
-  const double products = (double)c->tm * c->tn * c->step / 128.0;
-  const double issued = products * (1.03 + (double)(m + n) / 4.0 / (m * n)),
-               picked = (double)warps * c->step * (m + n) / 2.0;
+  const int m = rows_of(c), n = cols_of(c), warps = warps_of(c), steps = c->step / c->warps_k;
+  const double copies = c->step * 4.0 / (32 * warps) *
+                        ((double)c->tm / (s->x_k ? 4 : s->grain_x) + (double)c->tn / (s->y_k ? 4 : s->grain_y));
+  const double turns = (m * n > 64 ? 1.08 : 1.03) * (steps > 16 ? 1.12 : 1.0) * (warps < 8 ? 1.04 : 1.0);
+  const double issued = (steps * (m * n * turns + (m + n) / 4.0) + 45.0 + 4.0 * copies) * warps / 4.0;
   const double copied =
       (c->tm * copies_of(s->x_k, s->grain_x) + c->tn * copies_of(s->y_k, s->grain_y)) * c->step * 4 / 128.0;
-  const double shared = picked + copied;
-  return (issued > shared ? issued + 0.1 * shared : shared + 0.1 * issued) + 25.0;
+  const double shared = (double)warps * steps * (m + n) / 2.0 + copied;
+  return issued > shared ? issued + 0.1 * shared : shared + 0.1 * issued;
 }
 
 /* Microseconds. Figures of an H200; on others the order is much the same. */
@@ -149,9 +151,10 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
                level2 = moved / (5.3e6 * processors / 132.0) / above(used, 0.0);
   const double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * 4.0 * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
-  const double each = 0.9 + copied + (c->split > 1 ? 0.6 : 0.0);
+  const double each = 0.9 + copied + (c->split > 1 ? 1.4 : 0.0);
   const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)workspace_of(s, c) / 2e6 : 0.0;
-  return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + last;
+  const double deep = c->stages > 3 ? 1.0 + 0.006 * (c->stages - 3) : 1.0;
+  return (most + 0.12 * (sum - most)) * deep + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + last;
 }
 
 static bool format(at_configuration *out, const choice *c) {
@@ -230,7 +233,12 @@ static bool is_alike(const choice *a, const choice *b) {
   return a->tm == b->tm && a->tn == b->tn && a->step == b->step && a->split == b->split && a->parts == b->parts;
 }
 
-/* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
+/* But for stages and which way its warps and lanes lie. */
+static bool is_same(const choice *a, const choice *b) {
+  return is_alike(a, b) && a->warps_k == b->warps_k && warps_of(a) == warps_of(b);
+}
+
+/* A search tries few, of which no more than two differ only in what a block does in itself, and three have the same tile. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
@@ -241,12 +249,14 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     count = collect_tile(&s, machine, tiles[t], list, count, MOST_CHOICES);
   }
   for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
-    int alike = 0, of_tile = 0;
+    int alike = 0, of_tile = 0, same = 0;
     for (int j = 0; j < i; j++) {
+      if (!taken[j]) continue;
       alike += is_alike(&list[i], &list[j]);
-      of_tile += taken[j] && list[i].tm == list[j].tm && list[i].tn == list[j].tn;
+      same += is_same(&list[i], &list[j]);
+      of_tile += list[i].tm == list[j].tm && list[i].tn == list[j].tn;
     }
-    taken[i] = of_tile < (wide ? 8 : 3) && (wide || (alike < 2 && list[i].cost < HOPELESS * list[0].cost));
+    taken[i] = of_tile < (wide ? 8 : 3) && (wide || (alike < 2 && same < 1 && list[i].cost < HOPELESS * list[0].cost));
     if (!taken[i]) continue;
     if (format(&out[given], &list[i])) given++;
   }
