@@ -137,7 +137,7 @@ AT_CALLED at_pair at_log1p_pair(at_pair s) {
 
 AT_INLINE double at_hypot_double(double x, double y) {
   const double a = fmax(fabs(x), fabs(y)), b = fmin(fabs(x), fabs(y));
-  if (!(b > a * 0x1p-60) || !(a < 0x1.fffffffffffffp1023)) return hypot(x, y);
+  if (x != x || y != y || !(b > a * 0x1p-60) || !(a < 0x1.fffffffffffffp1023)) return hypot(x, y);
   const double scale = a > 0x1p500 ? 0x1p-600 : a < 0x1p-400 ? 0x1p600 : 1.0, p = a * scale, q = b * scale;
   const at_pair u = at_product(p, p), v = at_product(q, q), s = at_sum_sorted(u.high, v.high);
   const at_pair y2 = at_root(at_pair{s.high, s.low + (u.low + v.low)});
