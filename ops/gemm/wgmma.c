@@ -98,8 +98,8 @@ static bool is_tile(const at_wgmma_choice *c) {
 /* Registers: of the four quarters of a processor each has a fourth of its warps. */
 static bool has_registers(const at_wgmma_choice *c) {
   const int warps = (at_wgmma_threads(c) / 32 * c->blocks + 3) / 4, room = 65536 / 128 / warps / 8 * 8,
-            sums = c->tm / c->groups * c->tn / 128, own = c->split > 1 ? sums / c->split : 0;
-  return leaves_registers(c) ? c->blocks == 1 : sums + own + 48 <= (room < 255 ? room : 255);
+            sums = c->tm / c->groups * c->tn / 128;
+  return leaves_registers(c) ? c->blocks == 1 : sums + 48 <= (room < 255 ? room : 255);
 }
 
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {

@@ -4,21 +4,27 @@
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };
 
-static const double HOPELESS = 1.4; /* times the best guess: not tried */
+static const double HOPELESS = 1.35; /* times the best guess: not tried */
 
-static const double CYCLE = 1.0 / 1650.0; /* microseconds */
+static const double CYCLE = 1.0 / 1700.0;   /* microseconds */
+static const double MEMORY = 4.2e6;         /* bytes a microsecond */
+static const double INTO_PROCESSOR = 1.0e5; /* likewise what a processor takes in from the L2 cache */
 
 static double greater(double x, double y) {
   return x > y ? x : y;
 }
 
-static double whole_rounds(double x) {
+static double lesser(double x, double y) {
+  return x < y ? x : y;
+}
+
+static double rounded_up(double x) {
   return (double)(int64_t)(x + 0.9999);
 }
 
-/* Cycles of a processor for 64 of k of a tile: tensor cores, which read X from shared memory as they go. */
+/* Cycles of a processor for 64 of k of a tile: tensor cores, which read both factors from shared memory as they go. */
 static double slice_cycles(const at_wgmma_choice *c) {
-  const double width = c->tn, products = width * 2.0, picked = 64.0 + width; /* of 64 rows, 64 of k */
+  const double width = c->tn, products = width * 2.0, picked = 64.0 + width; /* of 64 rows */
   return c->tm / 64 * greater(products, picked);
 }
 
@@ -28,37 +34,48 @@ static double bytes_of(const at_wgmma_shape *s) {
   return (in + out) * (double)s->batch;
 }
 
-/* Microseconds of a tile's sums on their way to D, without what memory takes. */
+/* Microseconds of a tile's sums on their way to D. */
 static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const bool rounded = s->out == 2 && !s->reads_c && !at_wgmma_whole(c);
-  const double elements = (double)c->tm * c->tn;
-  double us = 0.35 + elements * (rounded ? 2.6e-5 : 6.0e-5) * (s->reads_c ? 1.5 : 1.0);
-  if (s->grain_d < 16) us += elements * 1.0e-4 * (s->grain_d < 4 ? 2.0 : 1.0);
-  if (c->split > 1) us += 0.5 + elements * 2.0e-5;
+  const double elements = (double)c->tm * c->tn / c->split;
+  double us = 0.3 + elements * (s->out == 2 && !s->reads_c ? 2.0e-5 : 4.0e-5) * (s->reads_c ? 1.5 : 1.0);
+  if (s->grain_d < 16) us += elements * 5.0e-5 * (s->grain_d < 4 ? 2.0 : 1.0);
   return us;
 }
 
+/* Microseconds of the cluster's blocks to add up what they have. */
+static double exchange_of(const at_wgmma_choice *c) {
+  return c->split == 1 ? 0.0 : 0.5 + (double)c->tm * c->tn * (c->split - 1) / c->split * 1.0e-5 * c->blocks;
+}
+
 double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
-  const int cluster = at_wgmma_cluster(c), fits = at_wgmma_clusters(c, machine);
-  const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts, blocks = works * cluster;
-  const double slices = (double)at_wgmma_parts_of(s->k, AT_WGMMA_STEP) / (c->split * c->parts);
-  const double rounds = whole_rounds(works / fits), busy = works < fits ? works / fits : 1.0;
-  const double level2 = 2.0 * 64.0 * ((double)c->tm / c->along_n + (double)c->tn / c->along_m) * slices * blocks;
-  const double step = slice_cycles(c) + 12.0 + 40.0 / c->deep;
-  const double compute = rounds * (c->blocks > 1 && busy > 0.99 ? c->blocks : 1.0) * slices * step * CYCLE;
-  const double processors = machine->processors, part = processors / 132.0;
-  /* Bytes in flight: 48 KB a processor are what memory wants. */
-  const double running = (blocks < (double)fits * cluster ? blocks : (double)fits * cluster), steps = slices / c->deep,
-               ahead = steps < c->stages ? steps : c->stages,
-               flight = running * ahead * at_wgmma_stage_bytes(s, c) / (processors * 49152.0),
-               rate = part * (flight < 1.0 ? flight : 1.0);
-  const double used = running / processors < 1.0 ? running / processors : 1.0;
-  const double memory = bytes_of(s) / 4.15e6 / rate, second = level2 / 5.8e6 / rate / (0.3 + 0.7 * used);
-  const double epilogue = epilogue_of(s, c), hidden = c->blocks > 1 ? 0.5 : 1.0;
-  const double most = greater(memory, greater(second, compute));
-  double us = 1.3 + most + 0.15 * (memory + second + compute - most) + epilogue * (1.0 + hidden * (rounds - 1.0));
-  if (c->along_m * c->along_n > 1) us += 0.3;
-  if (c->parts > 1) us += 1.2 + 2.0 * (double)at_wgmma_workspace(s, c) / 3e6;
+  const int cluster = at_wgmma_cluster(c), at_once = at_wgmma_clusters(c, machine);
+  const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts;
+  const double processors = lesser((double)at_once * cluster / c->blocks, machine->processors);
+  const double mean = works * cluster / processors, most = rounded_up(mean), rounds = rounded_up(works / at_once);
+  const double slices = (double)at_wgmma_parts_of(s->k, AT_WGMMA_STEP) / (c->split * c->parts),
+               steps = slices / c->deep;
+  /* Bytes on their way: 40 KB a processor are what memory wants. */
+  const double ahead = lesser(steps * (at_wgmma_whole(c) ? 1.0 : rounds), c->stages),
+               flight = lesser(works * cluster, (double)at_once * cluster) * ahead * at_wgmma_stage_bytes(s, c) /
+                        (machine->processors * 40960.0);
+  const double rate = machine->processors / 132.0 * lesser(flight, 1.0) * (0.55 + 0.45 * lesser(mean, 1.0));
+  const double uneven = mean < 1.0 ? 1.0 : 0.7 + 0.3 * most / mean;
+  const double memory = bytes_of(s) * uneven / MEMORY / rate;
+  const double slice = (double)at_wgmma_stage_bytes(s, c) / c->deep * slices,
+               level2 = slice * (0.4 * most + 0.6 * mean) / INTO_PROCESSOR *
+                        (mean < 1.0 ? 1.0 / (0.4 / mean + 0.6) / mean : 1.0);
+  const double tensor = most * slices * (slice_cycles(c) + 10.0 + (c->blocks > 1 ? 0.0 : 30.0 / c->deep)) * CYCLE;
+  /* Too few steps ahead: the copies wait for the sums, and these for them. */
+  const double late = steps <= c->stages && rounds <= 1.0 ? 1.0
+                      : c->stages < 3                     ? 1.4
+                      : c->stages == 3 && c->blocks == 1  ? 1.1
+                                                          : 1.0;
+  const double longest = late * greater(memory, greater(level2, tensor));
+  const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.7 : 0.8;
+  double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
+  us += epilogue * (1.0 + shown * (rounds - 1.0));
+  if (c->along_m * c->along_n > 1) us += 0.5;
+  if (c->parts > 1) us += 2.0 + (double)at_wgmma_workspace(s, c) / 4e6;
   return us;
 }
 
@@ -88,11 +105,9 @@ static int share_k(const at_wgmma_shape *s, const at_gemm_machine *machine, at_w
     c.split = splits[i], c.parts = 1;
     if (at_wgmma_cluster(&c) > 8) break;
     count = consider(s, machine, c, list, count, most);
-    const int64_t works = at_wgmma_tiles(s, &c) * s->batch, parts = at_wgmma_clusters(&c, machine) / works;
-    if (parts < 2 || parts > AT_WGMMA_PARTS) continue;
-    c.parts = (int)parts;
-    count = consider(s, machine, c, list, count, most);
-    c.parts = 1;
+    const int64_t works = at_wgmma_tiles(s, &c) * s->batch, filled = at_wgmma_clusters(&c, machine) / c.blocks;
+    c.parts = filled / works <= AT_WGMMA_PARTS ? (int)(filled / works) : 1;
+    if (c.parts > 1) count = consider(s, machine, c, list, count, most);
   }
   return count;
 }
