@@ -44,7 +44,13 @@ static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 
 /* Microseconds of the cluster's blocks to add up what they have. */
 static double exchange_of(const at_wgmma_choice *c) {
-  return c->split == 1 ? 0.0 : 0.5 + (double)c->tm * c->tn * (c->split - 1) / c->split * 1.0e-5 * c->blocks;
+  return c->split == 1 ? 0.0 : 0.25 * c->split + (double)c->tm * c->tn * (c->split - 1) / c->split * 1.0e-5 * c->blocks;
+}
+
+/* Bytes of 64 of k of a tile that are read: rows outside the matrix are not. */
+static double slice_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  const int columns = s->y_k ? c->tn : (c->tn + 63) / 64 * 64;
+  return 128.0 * (lesser(c->tm, (double)s->m) + lesser(columns, (double)s->n));
 }
 
 double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
@@ -56,14 +62,14 @@ double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at
                steps = slices / c->deep;
   /* Bytes on their way: 40 KB a processor are what memory wants. */
   const double ahead = lesser(steps * (at_wgmma_whole(c) ? 1.0 : rounds), c->stages),
-               flight = lesser(works * cluster, (double)at_once * cluster) * ahead * at_wgmma_stage_bytes(s, c) /
+               flight = lesser(works * cluster, (double)at_once * cluster) * ahead * slice_bytes(s, c) * c->deep /
                         (machine->processors * 40960.0);
   const double rate = machine->processors / 132.0 * lesser(flight, 1.0) * (0.55 + 0.45 * lesser(mean, 1.0));
-  const double uneven = mean < 1.0 ? 1.0 : 0.7 + 0.3 * most / mean;
+  const double waves = at_wgmma_whole(c) && rounds > 1.0 ? rounds * at_once / works : 1.0,
+               uneven = waves * (mean < 1.0 ? 1.0 : 0.7 + 0.3 * most / mean);
   const double memory = bytes_of(s) * uneven / MEMORY / rate;
-  const double slice = (double)at_wgmma_stage_bytes(s, c) / c->deep * slices,
-               level2 = slice * (0.4 * most + 0.6 * mean) / INTO_PROCESSOR *
-                        (mean < 1.0 ? 1.0 / (0.4 / mean + 0.6) / mean : 1.0);
+  const double slice = slice_bytes(s, c) * slices, level2 = slice * (0.4 * most + 0.6 * mean) / INTO_PROCESSOR *
+                                                            (mean < 1.0 ? 1.0 / (0.4 / mean + 0.6) / mean : 1.0);
   const double tensor = most * slices * (slice_cycles(c) + 10.0 + (c->blocks > 1 ? 0.0 : 30.0 / c->deep)) * CYCLE;
   /* Too few steps ahead: the copies wait for the sums, and these for them. */
   const double late = steps <= c->stages && rounds <= 1.0 ? 1.0
@@ -71,7 +77,7 @@ double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at
                       : c->stages == 3 && c->blocks == 1  ? 1.1
                                                           : 1.0;
   const double longest = late * greater(memory, greater(level2, tensor));
-  const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.7 : 0.8;
+  const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.65 * c->blocks : 0.8;
   double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
   us += epilogue * (1.0 + shown * (rounds - 1.0));
   if (c->along_m * c->along_n > 1) us += 0.5;
@@ -79,10 +85,10 @@ double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at
   return us;
 }
 
-static const uint16_t tiles[][3] = {{64, 16, 1},   {64, 32, 1},   {64, 64, 1},   {64, 96, 1},   {64, 128, 1},
-                                    {64, 192, 1},  {64, 256, 1},  {128, 16, 2},  {128, 32, 2},  {128, 64, 2},
-                                    {128, 96, 2},  {128, 128, 2}, {128, 192, 2}, {128, 256, 2}, {256, 64, 2},
-                                    {256, 128, 2}, {192, 128, 3}};
+static const uint16_t tiles[][3] = {
+    {64, 16, 1},   {64, 32, 1},   {64, 48, 1},   {64, 64, 1},  {64, 96, 1},   {64, 112, 1}, {64, 128, 1}, {64, 192, 1},
+    {64, 224, 1},  {64, 256, 1},  {128, 16, 2},  {128, 32, 2}, {128, 48, 2},  {128, 64, 2}, {128, 96, 2}, {128, 112, 2},
+    {128, 128, 2}, {128, 192, 2}, {128, 256, 2}, {256, 64, 2}, {256, 128, 2}, {192, 128, 3}};
 
 static int consider(const at_wgmma_shape *s, const at_gemm_machine *machine, at_wgmma_choice c, at_wgmma_choice *list,
                     int count, int most) {
@@ -145,7 +151,7 @@ int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_con
   int count = 0, given = 0;
   for (int turned = 0; turned < 2; turned++) {
     const at_wgmma_shape s = at_wgmma_shape_of(g, turned);
-    if (s.m < s.n && s.n >= 2 * s.m) continue; /* the longer side takes the rows */
+    if (s.n >= 2 * s.m && s.m > 128) continue; /* the longer side takes the rows, or the shorter all of them */
     for (size_t t = 0; t < AT_COUNT(tiles); t++) {
       if ((tiles[t][1] > 16 && tiles[t][1] >= 2 * s.n) || (tiles[t][0] > 64 && tiles[t][0] >= 2 * s.m)) continue;
       count = collect(&s, machine, turned, tiles[t], list, count, most);
