@@ -175,9 +175,9 @@ static void maps_of_wgmma(void **state) {
   (void)state;
   static const char
       *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,"
-                     "turned=0",
+                     "kept=0,turned=0",
              *const shared = "tile=128x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=2x4,band=8,"
-                             "blocks=1,early=0,turned=1";
+                             "blocks=1,early=0,kept=2,turned=1";
   at_configuration text = {""};
   at_gemm_recipe r;
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);

@@ -44,7 +44,7 @@ static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 
 /* Microseconds of the cluster's blocks to add up what they have. */
 static double exchange_of(const at_wgmma_choice *c) {
-  return c->split == 1 ? 0.0 : 0.25 * c->split + (double)c->tm * c->tn * (c->split - 1) / c->split * 1.0e-5 * c->blocks;
+  return c->split == 1 ? 0.0 : (c->parts > 1 ? 0.2 : 0.6) + (double)c->tm * c->tn * (c->split - 1) / c->split * 7.5e-5;
 }
 
 /* Bytes of 64 of k of a tile that are read: rows outside the matrix are not. */
@@ -74,9 +74,12 @@ double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at
   /* Too few steps ahead: the copies wait for the sums, and these for them. */
   const double late = steps <= c->stages && rounds <= 1.0 ? 1.0
                       : c->stages < 3                     ? 1.4
-                      : c->stages == 3 && c->blocks == 1  ? 1.1
+                      : c->stages == 3 && c->blocks == 1  ? 1.15
                                                           : 1.0;
-  const double longest = late * greater(memory, greater(level2, tensor));
+  /* Where there are few blocks, those of the call behind come to the same processors, and leave others idle. */
+  const double crowded = c->blocks > 1 && mean <= 1.0 && c->parts == 1 ? 1.2 : 1.0;
+  const double coarse = c->deep > 1 && c->tn > 64 ? 1.06 : c->deep == 1 && c->tn <= 64 && c->blocks == 1 ? 1.02 : 1.0;
+  const double longest = late * crowded * coarse * greater(memory, greater(level2, tensor));
   const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.65 * c->blocks : 0.8;
   double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
   us += epilogue * (1.0 + shown * (rounds - 1.0));
@@ -139,32 +142,62 @@ static int collect(const at_wgmma_shape *s, const at_gemm_machine *machine, bool
 }
 
 static bool is_alike(const at_wgmma_choice *a, const at_wgmma_choice *b) {
-  return a->tm == b->tm && a->tn == b->tn && a->split == b->split && a->parts == b->parts && a->turned == b->turned &&
-         a->along_m == b->along_m && a->along_n == b->along_n;
+  return a->tm == b->tm && a->tn == b->tn && a->split == b->split && a->parts == b->parts && a->along_m == b->along_m &&
+         a->along_n == b->along_n && a->turned == b->turned;
 }
 
-/* A search tries few, of which no more than two differ only in depth and blocks, and three have the same tile. */
-int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
-  static const int most = MOST_CHOICES;
-  at_wgmma_choice list[MOST_CHOICES];
-  bool taken[MOST_CHOICES];
-  int count = 0, given = 0;
+/* What no model tells: whether the first bytes are asked for early, and what is kept. Short sums gain by the one, what
+ * memory bounds by the other. */
+static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, int number) {
+  const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
+  const bool brief = steps <= 8, streams = bytes_of(s) / MEMORY > 0.6 * c.cost;
+  const int early = steps < 4 ? (int)steps : 4;
+  c.early = c.blocks == 1 && c.parts == 1 && (number == 0 ? brief : !brief && streams && number == 2) ? early : 0;
+  c.kept = streams && steps > 2 ? (number == 0 ? 1 : number == 1 ? 2 : 0) : 0;
+  if (!streams && number == 1) c.early = c.early ? 0 : early;
+  return c;
+}
+
+/* The best of all tiles. */
+static int rank(at_wgmma_choice *list, int most, const at_gemm *g, const at_gemm_machine *machine) {
+  int count = 0;
   for (int turned = 0; turned < 2; turned++) {
     const at_wgmma_shape s = at_wgmma_shape_of(g, turned);
-    if (s.n >= 2 * s.m && s.m > 128) continue; /* the longer side takes the rows, or the shorter all of them */
+    /* The longer side takes the rows, or the shorter one all of them. */
+    if ((turned ? s.m <= s.n : s.m < s.n) && (s.m > 128 || s.n < 2 * s.m)) continue;
     for (size_t t = 0; t < AT_COUNT(tiles); t++) {
       if ((tiles[t][1] > 16 && tiles[t][1] >= 2 * s.n) || (tiles[t][0] > 64 && tiles[t][0] >= 2 * s.m)) continue;
       count = collect(&s, machine, turned, tiles[t], list, count, most);
     }
   }
+  return count;
+}
+
+/* A search tries few: no two that differ only in depth and blocks, no more than two of a tile, and variants of the best. */
+int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  at_wgmma_choice list[MOST_CHOICES];
+  bool taken[MOST_CHOICES];
+  const int count = rank(list, MOST_CHOICES, g, machine);
+  int given = 0, tried = 0;
   for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
     int alike = 0, of_tile = 0;
     for (int j = 0; j < i; j++) {
       alike += taken[j] && is_alike(&list[i], &list[j]);
-      of_tile += taken[j] && list[i].tm == list[j].tm && list[i].tn == list[j].tn;
+      of_tile += taken[j] && list[i].tm * list[i].tn == list[j].tm * list[j].tn;
     }
-    taken[i] = wide || (alike < 2 && of_tile < 3 && list[i].cost < HOPELESS * list[0].cost);
-    if (taken[i] && at_wgmma_format(&out[given], &list[i])) given++;
+    taken[i] = wide || (alike == 0 && of_tile < 2 && list[i].cost < HOPELESS * list[0].cost);
+    if (!taken[i]) continue;
+    const at_wgmma_shape s = at_wgmma_shape_of(g, list[i].turned);
+    const int variants = wide || tried == 0 ? 3 : 1;
+    tried++;
+    for (int v = 0; v < variants && given < max && (wide || given < MOST_FEW); v++) {
+      const at_wgmma_choice c = variant_of(&s, list[i], v), first = variant_of(&s, list[i], 0),
+                            second = variant_of(&s, list[i], 1);
+      if ((v > 0 && c.early == first.early && c.kept == first.kept) ||
+          (v > 1 && c.early == second.early && c.kept == second.kept))
+        continue;
+      if (at_wgmma_format(&out[given], &c)) given++;
+    }
   }
   return given;
 }
