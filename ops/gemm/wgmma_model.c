@@ -44,7 +44,9 @@ static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 
 /* Microseconds of the cluster's blocks to add up what they have. */
 static double exchange_of(const at_wgmma_choice *c) {
-  return c->split == 1 ? 0.0 : (c->parts > 1 ? 0.2 : 0.6) + (double)c->tm * c->tn * (c->split - 1) / c->split * 7.5e-5;
+  if (c->split == 1) return 0.0;
+  const double all = c->parts > 1 ? 0.1 + 0.1 * c->split : 0.3 + 0.15 * c->split;
+  return all + (double)c->tm * c->tn * (c->split - 1) / c->split * 7.5e-5;
 }
 
 /* Bytes of 64 of k of a tile that are read: rows outside the matrix are not. */
@@ -97,9 +99,8 @@ static int consider(const at_wgmma_shape *s, const at_gemm_machine *machine, at_
                     int count, int most) {
   /* As many stages as there is room for, and use. */
   const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, (int64_t)AT_WGMMA_STEP * c.deep), c.split * c.parts);
-  const bool whole = at_wgmma_whole(&c);
-  int most_stages = AT_WGMMA_STAGES;
-  if (whole && steps < most_stages) most_stages = (int)steps;
+  const bool once = at_wgmma_whole(&c) || at_wgmma_tiles(s, &c) * s->batch <= at_wgmma_clusters(&c, machine);
+  const int most_stages = once && steps < AT_WGMMA_STAGES ? (int)steps : AT_WGMMA_STAGES;
   for (c.stages = most_stages; c.stages > 1 && !at_wgmma_fits(s, &c, machine);) c.stages--;
   if (!at_wgmma_fits(s, &c, machine) || (c.stages < 2 && steps > 1)) return count;
   c.cost = at_wgmma_cost(s, &c, machine);
