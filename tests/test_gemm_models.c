@@ -126,12 +126,81 @@ static void what_mma_takes(void **state) {
   assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F64, 0, 0, 4096, 16, 4096, 1);
   assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 512, 512, 512, 1); /* vendors have no faster ones for f64 */
+  assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F32, 0, 0, 4096, 16, 4096, 1); /* TF32 only where the contract says so */
   assert_false(f->supports(&g, &h200));
   g.accuracy = ATTUNE_EQUIVALENT;
   assert_false(f->supports(&g, &h200));
   g.accuracy = ATTUNE_REDUCED;
   assert_true(f->supports(&g, &h200));
+}
+
+/* Every problem that is supported has few configurations, all different, all readable, all launchable. */
+static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
+  static at_configuration list[ROOM], other = {"form=rows,tile=1"};
+  at_gemm_recipe recipe;
+  if (!f->supports(g, machine)) return;
+  const int count = f->candidates(g, machine, list, ROOM, false);
+  assert_in_range(count, 1, FEW);
+  assert_int_equal(f->candidates(g, machine, list, 1, false), 1);
+  assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
+  for (int i = 0; i < count; i++) {
+    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
+    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
+    const at_jit_config *c = &recipe.config;
+    assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
+    assert_true((int)c->shared_bytes <= machine->shared_bytes);
+    assert_true(recipe.define_count < AT_GEMM_DEFINES);
+    if (c->cluster[0]) {
+      assert_true(machine->capability >= 90);
+      assert_int_equal(c->grid[0] % c->cluster[0], 0);
+    }
+    at_configuration longer = list[i];
+    strcat(longer.text, ",x=1");
+    assert_false(f->recipe(&recipe, g, machine, &longer));
+  }
+  assert_false(f->recipe(&recipe, g, machine, &other));
+  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
+}
+
+static void what_bf16x6_takes(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  const at_gemm_kernels *f = &at_gemm_bf16x6_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1);
+  assert_false(f->supports(&g, &h200)); /* never for strict */
+  g.accuracy = ATTUNE_REDUCED;
+  assert_false(f->supports(&g, &h200)); /* TF32 is faster */
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->supports(&g, &h200));
+  assert_false(f->supports(&g, &a100));
+  g.dtype = g.dtype_out = ATTUNE_F64;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 2048, 32, 2048, 1);
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 300, 300, 300, 1); /* its parts cost more than they save */
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_false(f->supports(&g, &h200));
+  /* Six bytes an element and a flag for each 64 x 64, of two operands, with whole tiles. */
+  g = problem_of(ATTUNE_F32, 0, 1, 1000, 1000, 1000, 2);
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->candidates(&g, &h200, list, ROOM, true) == 4);
+  for (int i = 0; i < 4; i++) {
+    assert_true(f->recipe(&recipe, &g, &h200, &list[i]));
+    assert_true(at_gemm_has_before(f, &recipe));
+    assert_int_equal(recipe.workspace_bytes, 2 * 2 * 16 * 16 * (64 * 64 * 6 + 4));
+    assert_int_equal(recipe.before.grid[0], 2 * 16 * 16);
+    assert_int_equal(recipe.before.grid[1], 2);
+    assert_int_equal(recipe.config.grid[1], 2);
+  }
+  check_offers(f, &g, &h200);
+  g.workspace_cap = recipe.workspace_bytes;
+  assert_true(f->supports(&g, &h200));
+  g.workspace_cap--;
+  assert_false(f->supports(&g, &h200));
 }
 
 static void what_wgmma_takes(void **state) {
@@ -227,6 +296,49 @@ static void shapes_of_tensors(void **state) {
   assert_true(at_tensor_shape_fits(&one));
 }
 
+static void what_simt_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_simt_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->supports(&g, &h200));
+  g.accuracy = ATTUNE_REDUCED; /* tensor cores' */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 512, 512, 512, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 512, 512, 512, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 0, 4096, 7, 4096, 1); /* skinny's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 1, 777, 333, 555, 3);
+  g.alignment = 4;
+  assert_true(f->supports(&g, &h200));
+}
+
+/* A deep product of one tile has a block for each processor, whose sums go to the workspace, as large as it may be. */
+static void simt_shares_a_long_k(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 1, 128, 128, 65536, 1);
+  assert_true(at_gemm_simt_family.candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_in_range(recipe.config.grid[0] * recipe.config.grid[2], 120, 264);
+  assert_true(recipe.workspace_bytes > 0);
+  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 128 * 128);
+  g.workspace_cap = 1;
+  assert_true(at_gemm_simt_family.candidates(&g, &a100, list, ROOM, false) > 0);
+  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &a100, &list[0]));
+  assert_int_equal(recipe.workspace_bytes, 0);
+  assert_int_equal(recipe.after.grid[0], 0);
+  assert_int_equal(recipe.config.cluster[0], 0);
+}
+
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
 static void shares_of_a_long_k(void **state) {
   (void)state;
@@ -293,34 +405,6 @@ static void clusters_have_fewer_places(void **state) {
   assert_true(at_gemm_uneven(&small, 1, 8) == 1.0); /* more blocks than processors */
 }
 
-/* Every problem that is supported has few configurations, all different, all readable, all launchable. */
-static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
-  static at_configuration list[ROOM], other = {"form=rows,tile=1"};
-  at_gemm_recipe recipe;
-  if (!f->supports(g, machine)) return;
-  const int count = f->candidates(g, machine, list, ROOM, false);
-  assert_in_range(count, 1, FEW);
-  assert_int_equal(f->candidates(g, machine, list, 1, false), 1);
-  assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
-  for (int i = 0; i < count; i++) {
-    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
-    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
-    const at_jit_config *c = &recipe.config;
-    assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
-    assert_true((int)c->shared_bytes <= machine->shared_bytes);
-    assert_true(recipe.define_count < AT_GEMM_DEFINES);
-    if (c->cluster[0]) {
-      assert_true(machine->capability >= 90);
-      assert_int_equal(c->grid[0] % c->cluster[0], 0);
-    }
-    at_configuration longer = list[i];
-    strcat(longer.text, ",x=1");
-    assert_false(f->recipe(&recipe, g, machine, &longer));
-  }
-  assert_false(f->recipe(&recipe, g, machine, &other));
-  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
-}
-
 static void every_problem_is_offered_something(void **state) {
   (void)state;
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F64, ATTUNE_F16, ATTUNE_BF16};
@@ -352,6 +436,8 @@ static void every_problem_is_offered_something(void **state) {
           check_offers(&at_gemm_mma_family, &h, &a100);
           check_offers(&at_gemm_wgmma_family, &g, &h200);
           check_offers(&at_gemm_wgmma_family, &h, &h200);
+          check_offers(&at_gemm_simt_family, &g, &h200);
+          check_offers(&at_gemm_simt_family, &h, &a100);
         }
       }
 }
@@ -451,10 +537,13 @@ int main(void) {
       cmocka_unit_test(what_tiny_takes),
       cmocka_unit_test(what_direct_takes),
       cmocka_unit_test(what_skinny_takes),
+      cmocka_unit_test(what_bf16x6_takes),
       cmocka_unit_test(what_mma_takes),
       cmocka_unit_test(what_wgmma_takes),
       cmocka_unit_test(maps_of_wgmma),
       cmocka_unit_test(shapes_of_tensors),
+      cmocka_unit_test(what_simt_takes),
+      cmocka_unit_test(simt_shares_a_long_k),
       cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
       cmocka_unit_test(clusters_have_fewer_places),

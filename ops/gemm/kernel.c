@@ -7,7 +7,7 @@
 #include "src/cuda/cuda.h"
 
 typedef struct kernel_plan {
-  at_jit_kernel *kernel;
+  at_jit_kernel *kernel, *first;       /* `first`: launched before; NULL: that is `kernel` too */
   at_jit_config config, before, after; /* a grid of 0: there is none before or after */
   at_gemm_mapped_arguments given;      /* its maps only where `mapped` */
   at_tensor_shape maps[2];
@@ -42,13 +42,27 @@ static attune_status settle_grid(kernel_plan *s, const at_gemm_recipe *r, const 
   return at_cuda_check(device, error, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
-/* The recipe and the kernel's text, to be freed, of a configuration. */
-static attune_status describe(at_gemm_recipe *recipe, char **text, const at_gemm_kernels *family, const at_gemm *g,
+static attune_status describe(at_gemm_recipe *recipe, const at_gemm_kernels *family, const at_gemm *g,
                               const at_gemm_machine *machine, const at_configuration *configuration) {
   if (!family->supports(g, machine) || !family->recipe(recipe, g, machine, configuration))
     return at_fail(ATTUNE_NOT_FOUND, "configuration \"%s\" is not one of %s's for this problem", configuration->text,
                    family->name);
-  return at_gemm_text(text, family, recipe);
+  return ATTUNE_OK;
+}
+
+static attune_status load(at_jit_kernel **out, attune_device *device, const at_gemm_kernels *family,
+                          const at_gemm_recipe *recipe, bool before) {
+  char *text = NULL;
+  attune_status status = at_gemm_text(&text, family, recipe, before);
+  if (status != ATTUNE_OK) return status;
+  const at_kernel_source source = source_of(family, text);
+  status = at_jit_get(out, device, &source);
+  free(text);
+  return status;
+}
+
+static at_jit_kernel *before_of(const kernel_plan *s) {
+  return s->first ? s->first : s->kernel;
 }
 
 /* Maps at a made-up address: a call has the true one. */
@@ -66,12 +80,10 @@ static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kern
   const at_gemm_machine machine = at_gemm_machine_of(plan->device);
   at_gemm_recipe recipe;
   at_cuda_scope scope;
-  char *text = NULL;
-  attune_status status = describe(&recipe, &text, family, at_gemm_of(plan->problem), &machine, &plan->configuration);
-  if (status != ATTUNE_OK) return status;
-  const at_kernel_source source = source_of(family, text);
-  status = at_jit_get(&s->kernel, plan->device, &source);
-  free(text);
+  attune_status status = describe(&recipe, family, at_gemm_of(plan->problem), &machine, &plan->configuration);
+  if (status == ATTUNE_OK) status = load(&s->kernel, plan->device, family, &recipe, false);
+  if (status == ATTUNE_OK && at_gemm_has_before(family, &recipe))
+    status = load(&s->first, plan->device, family, &recipe, true);
   if (status != ATTUNE_OK) return status;
   s->config = recipe.config;
   s->before = recipe.before, s->after = recipe.after;
@@ -80,7 +92,7 @@ static attune_status open_plan(kernel_plan *s, at_plan *plan, const at_gemm_kern
   s->swapped = recipe.swapped;
   status = make_maps(s, &recipe);
   if (status == ATTUNE_OK) status = at_jit_check(s->kernel, &s->config);
-  if (status == ATTUNE_OK && s->before.grid[0]) status = at_jit_check(s->kernel, &s->before);
+  if (status == ATTUNE_OK && s->before.grid[0]) status = at_jit_check(before_of(s), &s->before);
   if (status == ATTUNE_OK && s->after.grid[0]) status = at_jit_check(s->kernel, &s->after);
   if (status == ATTUNE_OK) status = at_cuda_enter_relaxed(&scope, plan->device);
   if (status != ATTUNE_OK) return status;
@@ -104,6 +116,7 @@ void at_gemm_kernel_destroy(at_plan *plan) {
   kernel_plan *s = plan->state;
   if (!s) return;
   at_jit_release(s->kernel);
+  at_jit_release(s->first);
   free(s);
   plan->state = NULL;
 }
@@ -112,14 +125,15 @@ void at_gemm_kernel_destroy(at_plan *plan) {
 void at_gemm_kernel_prepare_many(const at_gemm_kernels *family, const void *problem, attune_device *device,
                                  const at_configuration *configurations, int count) {
   const at_gemm_machine machine = at_gemm_machine_of(device);
-  at_jit_request *requests = calloc((size_t)count, sizeof *requests);
+  at_jit_request *requests = calloc(2 * (size_t)count, sizeof *requests);
   int made = 0;
   for (int i = 0; requests && i < count; i++) {
     at_gemm_recipe recipe;
-    char *text = NULL;
-    if (family->recipe(&recipe, at_gemm_of(problem), &machine, &configurations[i]) &&
-        at_gemm_text(&text, family, &recipe) == ATTUNE_OK)
-      requests[made++].source = source_of(family, text);
+    if (!family->recipe(&recipe, at_gemm_of(problem), &machine, &configurations[i])) continue;
+    for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
+      char *text = NULL;
+      if (at_gemm_text(&text, family, &recipe, before) == ATTUNE_OK) requests[made++].source = source_of(family, text);
+    }
   }
   if (made > 0) at_jit_get_all(requests, made, device);
   for (int i = 0; i < made; i++) {
@@ -133,27 +147,34 @@ attune_status at_gemm_kernel_compile(const at_gemm_kernels *family, const void *
                                      const at_configuration *configuration, bool *made) {
   const at_gemm_machine machine = at_gemm_machine_of(device);
   at_gemm_recipe recipe;
-  char *text = NULL;
-  attune_status status = describe(&recipe, &text, family, at_gemm_of(problem), &machine, configuration);
-  if (status != ATTUNE_OK) return status;
-  const at_kernel_source source = source_of(family, text);
-  status = at_jit_compile(device, &source, made);
-  free(text);
+  bool any = false;
+  attune_status status = describe(&recipe, family, at_gemm_of(problem), &machine, configuration);
+  for (int before = 0; status == ATTUNE_OK && before <= (int)at_gemm_has_before(family, &recipe); before++) {
+    char *text = NULL;
+    bool now = false;
+    status = at_gemm_text(&text, family, &recipe, before);
+    if (status != ATTUNE_OK) break;
+    const at_kernel_source source = source_of(family, text);
+    status = at_jit_compile(device, &source, made ? &now : NULL);
+    any = any || now;
+    free(text);
+  }
+  if (made) *made = any;
   return status;
 }
 
-static attune_status launch_phase(const kernel_plan *s, const at_jit_config *config, at_gemm_arguments *arguments,
+static attune_status launch_phase(at_jit_kernel *kernel, const at_jit_config *config, at_gemm_arguments *arguments,
                                   int phase, attune_stream *stream) {
   if (config->grid[0] == 0) return ATTUNE_OK;
   arguments->phase = phase;
-  return at_jit_launch(s->kernel, config, arguments, stream);
+  return at_jit_launch(kernel, config, arguments, stream);
 }
 
 /* `arguments` are the first of what the kernel takes. */
 static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, attune_stream *stream) {
-  attune_status status = launch_phase(s, &s->before, arguments, 2, stream);
-  if (status == ATTUNE_OK) status = launch_phase(s, &s->config, arguments, 0, stream);
-  if (status == ATTUNE_OK) status = launch_phase(s, &s->after, arguments, 1, stream);
+  attune_status status = launch_phase(before_of(s), &s->before, arguments, 2, stream);
+  if (status == ATTUNE_OK) status = launch_phase(s->kernel, &s->config, arguments, 0, stream);
+  if (status == ATTUNE_OK) status = launch_phase(s->kernel, &s->after, arguments, 1, stream);
   return status;
 }
 

@@ -18,8 +18,8 @@ typedef struct at_gemm_arguments {
   int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int32_t m, n, k, batch;
-  void *sums; /* the workspace, of a recipe that asks for one */
-  int32_t phase, unused;
+  void *sums;          /* the workspace, of a recipe that asks for one */
+  int32_t phase, zero; /* zero: 0, which a compiler cannot know */
 } at_gemm_arguments;
 _Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
 
@@ -61,6 +61,7 @@ typedef struct at_gemm_recipe {
 typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
   const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
+  bool before_apart; /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */
@@ -71,7 +72,7 @@ typedef struct at_gemm_kernels {
 } at_gemm_kernels;
 
 extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
-    at_gemm_mma_family, at_gemm_wgmma_family;
+    at_gemm_mma_family, at_gemm_simt_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 
@@ -94,8 +95,12 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
 /* A call's operands: pointers and scalars. */
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);
 
-/* The kernel's text into *out, to be freed. OUT_OF_MEMORY. */
-attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe);
+/* The kernel's text into *out, to be freed; `before`: of the one that is launched before it. OUT_OF_MEMORY. */
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe, bool before);
+
+static inline bool at_gemm_has_before(const at_gemm_kernels *family, const at_gemm_recipe *recipe) {
+  return family->before_apart && recipe->before.grid[0] > 0;
+}
 
 /* "tile=4x2" and the like: two numbers of 1 to 9999 with an x between them. */
 bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second);
