@@ -10,11 +10,16 @@
 #include "src/fork.h"
 
 bool at_cuda_driver_call(void *out, const char *name) {
+  return at_cuda_driver_call_of(out, name, 10020);
+}
+
+bool at_cuda_driver_call_of(void *out, const char *name, unsigned version) {
   void *call = NULL;
   enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
-  cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, 10020, cudaEnableDefault, &found);
+  cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, version, cudaEnableDefault, &found);
 #else
+  (void)version;
   cudaError_t error = cudaGetDriverEntryPoint(name, &call, cudaEnableDefault, &found);
 #endif
   if (error != cudaSuccess) (void)cudaGetLastError();

@@ -103,6 +103,15 @@ attune_status at_cuda_graph_trim(attune_device *device);
 attune_status at_cuda_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved);
 attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *broken);
 attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file);
+
+/* graph_nodes.c */
+attune_status at_cuda_graph_node(at_graph *graph, size_t index, attune_node *out);
+attune_status at_cuda_graph_edges(at_graph *graph, attune_edge *out, size_t room, size_t *out_count);
+attune_status at_cuda_graph_get_parameters(at_graph *graph, size_t index, attune_node_parameters *out);
+attune_status at_cuda_graph_set_parameters(at_graph *graph, size_t index, const attune_node_parameters *p);
+attune_status at_cuda_graph_set_enabled(at_graph *graph, size_t index, bool enabled);
+
+/* graph.c */
 void *at_cuda_graph_native(const at_graph *graph, bool executable);
 
 /* ipc_event.c */
@@ -133,8 +142,10 @@ void at_cuda_blas_leave_capture(attune_stream *stream);
 void at_cuda_blas_close(attune_stream *stream);
 
 /* context.c: a function of the driver, which is not linked, into *out, a pointer to a function pointer; false: it has
- * none. For functions that exist since CUDA 10.2. */
+ * none. For functions that exist since CUDA 10.2; the other one for the form that a function has in a later version, such
+ * as 12000, at most that of the toolkit. */
 bool at_cuda_driver_call(void *out, const char *name);
+bool at_cuda_driver_call_of(void *out, const char *name, unsigned version);
 
 /* context.c: true when the device is known to be current in this thread; false says nothing. The other one is for a
  * thread in which CUDA works: it notes the device's primary context, if there is one by now. */

@@ -337,4 +337,9 @@ const at_backend at_host_backend = {
     .graph_nodes = at_host_graph_nodes,
     .graph_dump = at_host_graph_dump,
     .graph_clone = at_host_graph_clone,
+    .graph_node = at_host_graph_node,
+    .graph_edges = at_host_graph_edges,
+    .graph_get_parameters = at_host_graph_get_parameters,
+    .graph_set_parameters = at_host_graph_set_parameters,
+    .graph_set_enabled = at_host_graph_set_enabled,
 };

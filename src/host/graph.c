@@ -4,7 +4,6 @@
 
 #include "src/fork.h"
 #include "src/host/host.h"
-#include "src/host/record.h"
 #include "src/host/work.h"
 
 #include <stdio.h>
@@ -15,18 +14,61 @@ struct at_graph {
   atomic_int references; /* the handle, and each replay given to a queue */
   unsigned generation;   /* at_fork_generation() at the making */
   pthread_mutex_t lock;  /* held by a replay while it runs: the next one waits, as on CUDA */
-  at_recording recording;
+  at_host_steps *steps;
 };
 
-/* The graph takes the recording. */
-static attune_status create(at_graph **out, at_recording *recording) {
-  at_graph *graph = calloc(1, sizeof *graph);
-  if (!graph) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
+/* ---- steps ---- */
+
+static void drop_steps(at_host_steps *steps) {
+  if (atomic_fetch_sub_explicit(&steps->references, 1, memory_order_acq_rel) != 1) return;
+  at_recording_free(&steps->recording);
+  free(steps->disabled);
+  free(steps);
+}
+
+static at_host_steps *copy_steps(const at_host_steps *from, bool with_disabled) {
+  at_host_steps *copy = calloc(1, sizeof *copy);
+  if (!copy) return NULL;
+  atomic_init(&copy->references, 1);
+  const size_t nodes = from->recording.nodes;
+  bool good = at_recording_copy(&copy->recording, &from->recording);
+  if (good && with_disabled && from->disabled) {
+    copy->disabled = malloc(nodes * sizeof *copy->disabled);
+    good = copy->disabled != NULL;
+    if (good) memcpy(copy->disabled, from->disabled, nodes * sizeof *copy->disabled);
+  }
+  if (good) return copy;
+  drop_steps(copy);
+  return NULL;
+}
+
+const at_host_steps *at_host_graph_steps(const at_graph *graph) {
+  return graph->steps;
+}
+
+/* Replays given before keep what they have. */
+at_host_steps *at_host_graph_own_steps(at_graph *graph) {
+  if (atomic_load_explicit(&graph->steps->references, memory_order_acquire) == 1) return graph->steps;
+  at_host_steps *copy = copy_steps(graph->steps, true);
+  if (!copy) return NULL;
+  drop_steps(graph->steps);
+  graph->steps = copy;
+  return copy;
+}
+
+/* ---- graphs ---- */
+
+/* The graph takes the steps, also on failure. */
+static attune_status create(at_graph **out, at_host_steps *steps) {
+  at_graph *graph = steps ? calloc(1, sizeof *graph) : NULL;
+  if (!graph) {
+    if (steps) drop_steps(steps);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
+  }
   atomic_init(&graph->references, 1);
   graph->generation = at_fork_generation();
   pthread_mutex_init(&graph->lock, NULL);
-  graph->recording = *recording;
-  *recording = (at_recording){0};
+  graph->steps = steps;
   *out = graph;
   return ATTUNE_OK;
 }
@@ -35,18 +77,20 @@ attune_status at_host_graph_record(attune_stream *stream, at_graph **out) {
   at_recording recording;
   *out = NULL;
   attune_status status = at_record_end(stream, &recording);
-  if (status == ATTUNE_OK) status = create(out, &recording);
-  at_recording_free(&recording);
-  return status;
+  if (status != ATTUNE_OK) return status;
+  at_host_steps *steps = calloc(1, sizeof *steps);
+  if (steps) {
+    atomic_init(&steps->references, 1);
+    steps->recording = recording;
+  } else {
+    at_recording_free(&recording);
+  }
+  return create(out, steps);
 }
 
 attune_status at_host_graph_clone(const at_graph *graph, at_graph **out) {
-  at_recording copy;
   *out = NULL;
-  if (!at_recording_copy(&copy, &graph->recording)) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
-  attune_status status = create(out, &copy);
-  at_recording_free(&copy);
-  return status;
+  return create(out, copy_steps(graph->steps, false));
 }
 
 static bool stale(const at_graph *graph) {
@@ -56,46 +100,64 @@ static bool stale(const at_graph *graph) {
 static void drop(at_graph *graph) {
   if (atomic_fetch_sub_explicit(&graph->references, 1, memory_order_acq_rel) != 1) return;
   if (!stale(graph)) pthread_mutex_destroy(&graph->lock); /* else a thread of the parent may have held it at the fork */
-  at_recording_free(&graph->recording);
+  drop_steps(graph->steps);
   free(graph);
 }
 
 /* The replays of a parent's streams never run in a child: there the handle is the last holder. */
 void at_host_graph_destroy(at_graph *graph) {
   if (!graph) return;
-  if (stale(graph)) atomic_store(&graph->references, 1);
+  if (stale(graph)) {
+    atomic_store(&graph->references, 1);
+    atomic_store(&graph->steps->references, 1);
+  }
   drop(graph);
 }
 
+typedef struct replay {
+  at_graph *graph;
+  at_host_steps *steps;
+} replay;
+
 static void run_graph(const void *args) {
-  at_graph *graph = *(at_graph *const *)args;
-  const at_recording *r = &graph->recording;
-  pthread_mutex_lock(&graph->lock);
-  for (uint32_t i = 0; i < r->nodes; i++) r->node[i].fn(r->args + r->node[i].args);
-  pthread_mutex_unlock(&graph->lock);
-  drop(graph);
+  const replay *p = args;
+  const at_recording *r = &p->steps->recording;
+  pthread_mutex_lock(&p->graph->lock);
+  for (uint32_t i = 0; i < r->nodes; i++)
+    if (!p->steps->disabled || !p->steps->disabled[i]) r->node[i].fn(r->args + r->node[i].args);
+  pthread_mutex_unlock(&p->graph->lock);
+  drop_steps(p->steps);
+  drop(p->graph);
 }
 
 attune_status at_host_graph_launch(at_graph *graph, attune_stream *stream) {
   if (stale(graph))
     return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured again in the child");
+  const replay p = {graph, graph->steps};
   atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
-  attune_status status = at_host_submit(stream, run_graph, &graph, sizeof graph);
-  if (status != ATTUNE_OK) drop(graph);
+  atomic_fetch_add_explicit(&p.steps->references, 1, memory_order_relaxed);
+  attune_status status = at_host_submit(stream, run_graph, &p, sizeof p);
+  if (status == ATTUNE_OK) return status;
+  drop_steps(p.steps);
+  drop(graph);
   return status;
 }
 
-/* A recording is ready to run as it is. */
+/* A recording is ready to run as it is, all of it. */
 attune_status at_host_graph_instantiate(at_graph *graph, bool keep) {
-  (void)graph;
   (void)keep;
+  if (!graph->steps->disabled) return ATTUNE_OK;
+  at_host_steps *steps = at_host_graph_own_steps(graph);
+  if (!steps) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph");
+  free(steps->disabled);
+  steps->disabled = NULL;
   return ATTUNE_OK;
 }
 
 /* In place where CUDA would change its executable in place too: the same pieces of work in the same order, whatever
  * their arguments. */
 attune_status at_host_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
-  const at_recording *a = &graph->recording, *b = &older->recording;
+  const at_recording *a = &graph->steps->recording, *b = &older->steps->recording;
   (void)keep;
   bool same = a->nodes == b->nodes && a->edges == b->edges &&
               (a->edges == 0 || memcmp(a->edge, b->edge, a->edges * sizeof *a->edge) == 0);
@@ -106,11 +168,11 @@ attune_status at_host_graph_update(at_graph *graph, at_graph *older, bool keep, 
 }
 
 size_t at_host_graph_nodes(const at_graph *graph) {
-  return graph->recording.nodes;
+  return graph->steps->recording.nodes;
 }
 
 attune_status at_host_graph_dump(const at_graph *graph, FILE *file) {
-  const at_recording *r = &graph->recording;
+  const at_recording *r = &graph->steps->recording;
   fprintf(file, "digraph attune {\n  node [shape=box];\n");
   for (uint32_t n = 0; n < r->nodes; n++) {
     const at_node *node = &r->node[n];
