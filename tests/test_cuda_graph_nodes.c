@@ -253,6 +253,64 @@ static void both_at_once(void **state) {
   end_work(&w);
 }
 
+/* ---- external events ---- */
+
+static attune_event *started, *ended, *awaited;
+
+static attune_event *new_external(void) {
+  attune_event *event = NULL;
+  attune_event_options options = ATTUNE_EVENT_OPTIONS_INIT;
+  options.external = 1;
+  OK(attune_event_create_with(&event, device, &options));
+  return event;
+}
+
+static attune_status timed(void *user, attune_stream *stream) {
+  work *w = user;
+  attune_status status = attune_event_record(started, stream);
+  if (status == ATTUNE_OK) status = attune_stream_wait_event(stream, awaited);
+  for (int i = 0; i < 20 && status == ATTUNE_OK; i++) status = multiply(stream, w->s.a, w->s.b, w->s.d);
+  if (status == ATTUNE_OK) status = attune_copy(stream, w->x, w->s.a, BYTES);
+  return status == ATTUNE_OK ? attune_event_record(ended, stream) : status;
+}
+
+/* Records of a replay are seen outside and timed; its waits are for work outside. */
+static void external_events(void **state) {
+  (void)state;
+  work w = new_work();
+  attune_node node;
+  double ns = -1;
+  size_t records = 0, waits = 0;
+  started = new_external();
+  ended = new_external();
+  awaited = new_external();
+  attune_graph *graph = capture(&w, timed);
+  for (size_t i = 0; i < attune_graph_node_count(graph); i++) {
+    OK(attune_graph_get_node(&node, graph, i));
+    records += node.kind == ATTUNE_NODE_RECORD;
+    waits += node.kind == ATTUNE_NODE_WAIT;
+  }
+  assert_true(records == 2 && waits == 1);
+  for (int turn = 1; turn < 4; turn++) {
+    for (int i = 0; i < 200; i++) OK(attune_fill(w.side, w.s.a, i, BYTES));
+    OK(attune_fill(w.side, w.s.a, turn, BYTES));
+    OK(attune_event_record(awaited, w.side));
+    OK(attune_graph_replay(graph, w.s.stream)); /* after the fills */
+    OK(attune_stream_wait_event(w.side, ended));
+    OK(attune_copy(w.side, w.s.b, w.x, BYTES)); /* after the replay */
+    OK(attune_stream_synchronize(w.side));
+    OK(attune_event_query(ended));
+    assert_int_equal(first_byte(&w, w.s.b), turn);
+    OK(attune_event_elapsed_ns(&ns, started, ended));
+    assert_true(ns > 0);
+  }
+  attune_graph_destroy(graph);
+  attune_event_destroy(started);
+  attune_event_destroy(ended);
+  attune_event_destroy(awaited);
+  end_work(&w);
+}
+
 int main(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
@@ -262,10 +320,9 @@ int main(void) {
   }
   if (attune_tuner_create(&tuner, &options) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nodes_and_edges),
-      cmocka_unit_test(nodes_are_left_out),
-      cmocka_unit_test(nodes_get_new_parameters),
-      cmocka_unit_test(both_at_once),
+      cmocka_unit_test(nodes_and_edges),          cmocka_unit_test(nodes_are_left_out),
+      cmocka_unit_test(nodes_get_new_parameters), cmocka_unit_test(both_at_once),
+      cmocka_unit_test(external_events),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   attune_tuner_destroy(tuner);

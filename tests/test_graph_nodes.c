@@ -239,6 +239,118 @@ static void fills_get_new_parameters(void **state) {
   attune_stream_destroy(stream);
 }
 
+/* ---- external events ---- */
+
+static attune_event *started, *ended, *awaited;
+
+static attune_event *new_external(void) {
+  attune_event *event = NULL;
+  attune_event_options options = ATTUNE_EVENT_OPTIONS_INIT;
+  options.external = 1;
+  OK(attune_event_create_with(&event, host, &options));
+  return event;
+}
+
+static attune_status timed(void *user, attune_stream *stream) {
+  unsigned *x = user;
+  OK(attune_event_record(started, stream));
+  OK(attune_stream_wait_event(stream, awaited));
+  OK(attune_stream_wait_event(stream, started)); /* of the same replay: nothing to wait for */
+  give(stream, x, 2, 1);
+  return attune_event_record(ended, stream);
+}
+
+/* A replay's records are seen outside, and its waits are for records from outside, by the latest ones when it is given. */
+static void external_events(void **state) {
+  (void)state;
+  attune_stream *stream = new_stream(), *beside = new_stream();
+  attune_node node;
+  double ns = -1;
+  const char gated = 0;
+  started = new_external();
+  ended = new_external();
+  awaited = new_external();
+  attune_graph *graph = capture(stream, timed, 1), *clone = NULL;
+  static const attune_node_kind kinds[] = {ATTUNE_NODE_RECORD, ATTUNE_NODE_WAIT, ATTUNE_NODE_WAIT, ATTUNE_NODE_KERNEL,
+                                           ATTUNE_NODE_RECORD};
+  assert_int_equal(attune_graph_node_count(graph), 5);
+  for (size_t i = 0; i < 5; i++) {
+    OK(attune_graph_get_node(&node, graph, i));
+    assert_int_equal(node.kind, kinds[i]);
+  }
+  assert_int_equal(attune_stream_is_capturing(stream), 0);
+  FAILS(attune_graph_set_enabled(graph, 0, 0), ATTUNE_UNSUPPORTED);
+  FAILS(attune_graph_get_parameters(&(attune_node_parameters){0}, graph, 1), ATTUNE_UNSUPPORTED);
+  OK(attune_event_query(ended)); /* not recorded yet */
+  FAILS(attune_event_elapsed_ns(&ns, started, ended), ATTUNE_INVALID_ARGUMENT);
+  memset(numbers, 0, sizeof numbers);
+  replay(graph, stream); /* nothing was recorded outside: it waits for nothing */
+  assert_numbers(numbers, 1);
+  OK(attune_event_elapsed_ns(&ns, started, ended));
+  assert_true(ns >= 0);
+
+  atomic_store(&gate, false);
+  OK(at_host_submit(beside, wait_for_gate, &gated, 1));
+  OK(attune_fill(beside, numbers, 0, COUNT * sizeof *numbers));
+  OK(attune_event_record(awaited, beside));
+  OK(attune_graph_replay(graph, stream)); /* after the fill */
+  FAILS(attune_event_query(ended), ATTUNE_NOT_READY);
+  OK(attune_stream_wait_event(beside, ended));
+  give(beside, numbers, 3, 1); /* after the replay */
+  OK(attune_event_record(awaited, beside));
+  OK(attune_graph_clone(&clone, graph));
+  OK(attune_graph_replay(clone, stream)); /* after that */
+  atomic_store(&gate, true);
+  OK(attune_event_synchronize(ended));
+  assert_numbers(numbers, 9); /* 2 * (3 * (2 * 0 + 1) + 1) + 1 */
+  attune_graph_destroy(clone);
+  OK(attune_graph_replay(graph, attune_stream_default(host)));
+  assert_numbers(numbers, 19);
+  OK(attune_event_record(ended, stream)); /* outside of captures: an event like others */
+  OK(attune_stream_wait_event(beside, ended));
+  OK(attune_event_synchronize(ended));
+  attune_graph_destroy(graph);
+  OK(attune_stream_synchronize(beside));
+  attune_stream_destroy(stream);
+  attune_stream_destroy(beside);
+  attune_event_destroy(started);
+  attune_event_destroy(ended);
+  attune_event_destroy(awaited);
+}
+
+/* The race check follows them, in both directions. */
+static attune_status waits_and_records(void *user, attune_stream *stream) {
+  OK(attune_stream_wait_event(stream, awaited));
+  OK(attune_fill(stream, user, 1, 64));
+  return attune_event_record(ended, stream);
+}
+static void external_events_order(void **state) {
+  (void)state;
+  attune_stream *stream = new_stream(), *beside = new_stream();
+  ended = new_external();
+  awaited = new_external();
+  OK(attune_set_race_check(1, NULL, NULL));
+  attune_graph *graph = capture(stream, waits_and_records, 0);
+  for (int turn = 0; turn < 3; turn++) {
+    OK(attune_fill(beside, numbers, 2, 64));
+    OK(attune_event_record(awaited, beside));
+    OK(attune_graph_replay(graph, stream));
+    OK(attune_stream_wait_event(beside, ended));
+  }
+  assert_int_equal(attune_race_count(), 0);
+  OK(attune_fill(beside, numbers, 2, 64)); /* not recorded: the next replay does not wait for it */
+  OK(attune_graph_replay(graph, stream));
+  assert_true(attune_race_count() > 0);
+  OK(attune_set_race_check(0, NULL, NULL));
+  OK(attune_stream_synchronize(stream));
+  OK(attune_stream_synchronize(beside));
+  attune_graph_destroy(graph);
+  attune_stream_destroy(stream);
+  attune_stream_destroy(beside);
+  attune_event_destroy(ended);
+  attune_event_destroy(awaited);
+}
+
 /* What a changed graph uses is not known: nothing is told of it any more, and nothing false. */
 static attune_status fill_first(void *user, attune_stream *stream) {
   return attune_fill(stream, user, 1, 64);
@@ -269,7 +381,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nodes_and_edges),          cmocka_unit_test(nodes_are_left_out),
       cmocka_unit_test(nodes_get_new_parameters), cmocka_unit_test(fills_get_new_parameters),
-      cmocka_unit_test(the_race_check_forgets),
+      cmocka_unit_test(the_race_check_forgets),   cmocka_unit_test(external_events),
+      cmocka_unit_test(external_events_order),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);
 }

@@ -3,6 +3,7 @@
 #include "src/host/graph.h"
 
 #include "src/fork.h"
+#include "src/host/event.h"
 #include "src/host/host.h"
 #include "src/host/work.h"
 
@@ -31,6 +32,7 @@ static at_host_steps *copy_steps(const at_host_steps *from, bool with_disabled) 
   if (!copy) return NULL;
   atomic_init(&copy->references, 1);
   const size_t nodes = from->recording.nodes;
+  copy->external = from->external;
   bool good = at_recording_copy(&copy->recording, &from->recording);
   if (good && with_disabled && from->disabled) {
     copy->disabled = malloc(nodes * sizeof *copy->disabled);
@@ -73,6 +75,16 @@ static attune_status create(at_graph **out, at_host_steps *steps) {
   return ATTUNE_OK;
 }
 
+static bool is_external(const at_node *node) {
+  return node->fn == at_host_record_node || node->fn == at_host_wait_node;
+}
+
+static size_t count_external(const at_recording *r) {
+  size_t count = 0;
+  for (uint32_t i = 0; i < r->nodes; i++) count += is_external(&r->node[i]);
+  return count;
+}
+
 attune_status at_host_graph_record(attune_stream *stream, at_graph **out) {
   at_recording recording;
   *out = NULL;
@@ -82,6 +94,7 @@ attune_status at_host_graph_record(attune_stream *stream, at_graph **out) {
   if (steps) {
     atomic_init(&steps->references, 1);
     steps->recording = recording;
+    steps->external = count_external(&recording);
   } else {
     at_recording_free(&recording);
   }
@@ -114,33 +127,102 @@ void at_host_graph_destroy(at_graph *graph) {
   drop(graph);
 }
 
+/* What one replay does with an external event: as the events are when it is given. */
+typedef struct moment {
+  at_host_event *event;
+  uint64_t number;       /* of the record; 0: it waits */
+  at_host_record waited; /* nothing: for a record of the same replay, which came before */
+} moment;
+
+typedef struct plan {
+  atomic_int references; /* who gives the replay, and who runs it */
+  size_t count;
+  moment moments[]; /* of the external nodes, in their order */
+} plan;
+
 typedef struct replay {
   at_graph *graph;
   at_host_steps *steps;
+  plan *plan; /* NULL: there are no external nodes */
 } replay;
+
+static void drop_plan(plan *p) {
+  if (p && atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) == 1) free(p);
+}
+
+static bool records(const plan *p, const at_host_event *event) {
+  for (size_t i = 0; i < p->count; i++)
+    if (p->moments[i].event == event && p->moments[i].number) return true;
+  return false;
+}
+
+static plan *make_plan(const at_host_steps *steps, at_queue *queue) {
+  const at_recording *r = &steps->recording;
+  plan *p = calloc(1, sizeof *p + steps->external * sizeof *p->moments);
+  if (!p) return NULL;
+  atomic_init(&p->references, queue ? 2 : 1);
+  for (uint32_t i = 0; i < r->nodes; i++) {
+    if (!is_external(&r->node[i])) continue;
+    moment *m = &p->moments[p->count];
+    memcpy(&m->event, r->args + r->node[i].args, sizeof(at_host_event *));
+    if (r->node[i].fn == at_host_record_node)
+      m->number = at_host_event_plan(m->event, queue);
+    else if (!records(p, m->event))
+      m->waited = at_host_event_take(m->event);
+    p->count++;
+  }
+  return p;
+}
+
+static void run_moment(const moment *m) {
+  if (m->number)
+    at_host_event_happen(m->event, m->number);
+  else
+    at_host_record_await(&m->waited);
+}
 
 static void run_graph(const void *args) {
   const replay *p = args;
   const at_recording *r = &p->steps->recording;
+  const moment *m = p->plan ? p->plan->moments : NULL;
   pthread_mutex_lock(&p->graph->lock);
-  for (uint32_t i = 0; i < r->nodes; i++)
-    if (!p->steps->disabled || !p->steps->disabled[i]) r->node[i].fn(r->args + r->node[i].args);
+  for (uint32_t i = 0; i < r->nodes; i++) {
+    if (AT_UNLIKELY(m && is_external(&r->node[i])))
+      run_moment(m++);
+    else if (!p->steps->disabled || !p->steps->disabled[i])
+      r->node[i].fn(r->args + r->node[i].args);
+  }
   pthread_mutex_unlock(&p->graph->lock);
+  drop_plan(p->plan);
   drop_steps(p->steps);
   drop(p->graph);
+}
+
+/* Where the replay lies is known only once it is given. */
+static void give(at_queue *queue, const replay *p) {
+  const uint64_t position = at_queue_submit(queue, run_graph, p, sizeof *p);
+  for (size_t i = 0; p->plan && i < p->plan->count; i++)
+    if (p->plan->moments[i].number)
+      at_host_event_place(p->plan->moments[i].event, p->plan->moments[i].number, position);
+  drop_plan(p->plan);
 }
 
 attune_status at_host_graph_launch(at_graph *graph, attune_stream *stream) {
   if (stale(graph))
     return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured again in the child");
-  const replay p = {graph, graph->steps};
+  at_queue *queue = stream->state;
+  replay p = {graph, graph->steps, NULL};
+  attune_status status = queue ? at_queue_check(queue) : ATTUNE_OK;
+  if (status != ATTUNE_OK) return status;
+  if (p.steps->external && !(p.plan = make_plan(p.steps, queue)))
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a replay");
   atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&p.steps->references, 1, memory_order_relaxed);
-  attune_status status = at_host_submit(stream, run_graph, &p, sizeof p);
-  if (status == ATTUNE_OK) return status;
-  drop_steps(p.steps);
-  drop(graph);
-  return status;
+  if (queue)
+    give(queue, &p);
+  else
+    run_graph(&p);
+  return ATTUNE_OK;
 }
 
 /* A recording is ready to run as it is, all of it. */

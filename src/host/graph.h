@@ -21,7 +21,8 @@ attune_status at_host_graph_dump(const at_graph *graph, FILE *file);
 typedef struct at_host_steps {
   atomic_int references;
   at_recording recording;
-  bool *disabled; /* of each node; NULL: none is */
+  bool *disabled;  /* of each node; NULL: none is */
+  size_t external; /* nodes that record an external event or wait for one */
 } at_host_steps;
 
 /* graph.c: the graph's steps; and steps that only the graph has, to be changed. NULL: no memory. */

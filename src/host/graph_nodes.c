@@ -7,10 +7,9 @@
 #include "src/host/work.h"
 
 attune_status at_host_graph_node(at_graph *graph, size_t index, attune_node *out) {
-  static const attune_node_kind kinds[] = {[AT_HOST_OTHER] = ATTUNE_NODE_KERNEL,
-                                           [AT_HOST_COPY] = ATTUNE_NODE_COPY,
-                                           [AT_HOST_FILL] = ATTUNE_NODE_FILL,
-                                           [AT_HOST_CALL] = ATTUNE_NODE_CALL};
+  static const attune_node_kind kinds[] = {
+      [AT_HOST_OTHER] = ATTUNE_NODE_KERNEL, [AT_HOST_COPY] = ATTUNE_NODE_COPY,     [AT_HOST_FILL] = ATTUNE_NODE_FILL,
+      [AT_HOST_CALL] = ATTUNE_NODE_CALL,    [AT_HOST_RECORD] = ATTUNE_NODE_RECORD, [AT_HOST_WAIT] = ATTUNE_NODE_WAIT};
   const at_host_steps *steps = at_host_graph_steps(graph);
   const at_node *node = &steps->recording.node[index];
   out->kind = kinds[at_host_work_kind(node->fn)];
