@@ -15,9 +15,11 @@
 #include <attune/gemm.h>
 #include <attune/graph.h>
 #include <attune/graphed.h>
+#include <attune/managed.h>
 #include <attune/memory.h>
 #include <attune/pinned.h>
 #include <attune/plan.h>
+#include <attune/pointer.h>
 #include <attune/pool.h>
 #include <attune/profile.h>
 #include <attune/random.h>
@@ -27,6 +29,7 @@
 #include <attune/telemetry.h>
 #include <attune/tensor.h>
 #include <attune/trace.h>
+#include <attune/transfer.h>
 #include <attune/tuner.h>
 #include <attune/types.h>
 #include <attune/warm.h>

@@ -138,13 +138,17 @@ void at_cuda_blas_leave_capture(attune_stream *stream);
 void at_cuda_blas_close(attune_stream *stream);
 
 /* context.c: a function of the driver, which is not linked, into *out, a pointer to a function pointer; false: it has
- * none. For functions that exist since CUDA 10.2. */
+ * none. For functions that exist since CUDA 10.2; the other one for those of a later version, 12000 for 12.0. */
 bool at_cuda_driver_call(void *out, const char *name);
+bool at_cuda_driver_call_since(void *out, const char *name, unsigned version);
 
 /* context.c: true when the device is known to be current in this thread; false says nothing. The other one is for a
  * thread in which CUDA works: it notes the device's primary context, if there is one by now. */
 bool at_cuda_is_current(const attune_device *device);
 void at_cuda_remember_context(const attune_device *device);
+
+/* pointer.c: attune's device of CUDA's number; NULL: there is none. */
+attune_device *at_cuda_device_at(int ordinal);
 
 /* details.c */
 attune_status at_cuda_details(attune_device *device, attune_device_details *out);

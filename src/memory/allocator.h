@@ -124,7 +124,8 @@ struct attune_pool {
   _Atomic(at_front *) replayed; /* the stream of the latest replay of a graph that has the pool; NULL: none */
   int leaving;                  /* segments on their way back to the device */
   uint64_t id[2]; /* {0,0} the common pool, {0,n} a graph's, {n,0} the program's: as PyTorch numbers them */
-  bool use_on_oom, no_split, own_allocator;
+  bool use_on_oom, no_split, own_allocator; /* own_allocator: of managed memory too */
+  struct at_managed *managed;               /* owned; NULL: the pool is of no managed memory */
   attune_allocator raw;
   at_heap *heaps;
 };
@@ -330,6 +331,19 @@ bool at_segments_release_oversize(at_allocator *allocator, const at_request *req
 attune_status at_expandable_grow(at_allocator *allocator, const at_request *request, at_block **out, bool *possible);
 uint64_t at_expandable_shrink(at_allocator *allocator);
 void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* without mapped memory */
+
+/* explain.c. The segment that the address lies in; NULL: none. Lock held. */
+at_segment *at_segment_around(at_allocator *allocator, uintptr_t address);
+
+/* managed.c: the advice of a pool's segments, checked and copied; freed by free(). And a segment with it, without the
+ * lock. */
+struct at_managed;
+attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options);
+attune_status at_managed_take(const struct at_managed *managed, attune_device *device, void **out, size_t bytes);
+
+/* pinned.c and registered.c: fill in what is known of an address; false: it is none of theirs. at_pinned_lock is held. */
+bool at_pinned_find(attune_pointer_info *out, uintptr_t address);
+bool at_registered_find(attune_pointer_info *out, uintptr_t address);
 
 /* explain.c. Lock not held. Fails with what a pointer is that is no live allocation of the allocator; NOT_FOUND,
  * without a message: not its memory, then at_explain_foreign says whose; `device` is the stream's, or NULL. */

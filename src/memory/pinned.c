@@ -177,8 +177,27 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
   return status;
 }
 
+bool at_pinned_find(attune_pointer_info *out, uintptr_t address) {
+  for (const at_pinned_block *block = last_made; block; block = block->made) {
+    const uintptr_t begin = atomic_load(&block->entry.address);
+    if (begin == 0 || address - begin >= block->size) continue;
+    out->kind = ATTUNE_KIND_PINNED;
+    out->device = block->device;
+    out->held = block->live;
+    out->base = block->live ? (void *)begin : NULL;
+    out->bytes = block->live ? block->size : 0;
+    return true;
+  }
+  return false;
+}
+
 /* Why the pointer is in no entry of the table. Lock held. */
 static attune_status explain(uintptr_t address) {
+  attune_pointer_info registered;
+  if (at_registered_find(&registered, address))
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "%p lies in memory that the program registered; should be given to attune_pinned_unregister",
+                   (void *)address);
   for (const at_pinned_block *block = last_made; block; block = block->made) {
     uintptr_t begin = atomic_load(&block->entry.address);
     if (begin == 0 || address - begin >= block->size) continue;

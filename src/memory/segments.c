@@ -40,6 +40,7 @@ static attune_status take_raw(at_allocator *allocator, const at_request *request
   attune_device *device = allocator->device;
   const attune_allocator *own = own_allocator(allocator, request->pool);
   *out = NULL;
+  if (request->pool->managed) return at_managed_take(request->pool->managed, device, out, bytes);
   if (!own) return device->backend->alloc(device, out, bytes);
   *out = own->alloc(own->user, bytes, device, request->stream);
   if (*out) return ATTUNE_OK;
@@ -182,7 +183,9 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
   attune_device *device = allocator->device;
   const attune_pool *pool = segment->heap->pool;
   const attune_allocator *own = own_allocator(allocator, pool);
-  if (!own) {
+  if (pool->managed && !*waited) (void)device->backend->wait_streams(device);
+  if (pool->managed) *waited = true;
+  if (!own || pool->managed) {
     (void)device->backend->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
     return;
   }
