@@ -126,6 +126,8 @@ static void what_mma_takes(void **state) {
   assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F64, 0, 0, 4096, 16, 4096, 1);
   assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 512, 512, 512, 1); /* vendors have no faster ones for f64 */
+  assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F32, 0, 0, 4096, 16, 4096, 1); /* TF32 only where the contract says so */
   assert_false(f->supports(&g, &h200));
   g.accuracy = ATTUNE_EQUIVALENT;
@@ -294,6 +296,49 @@ static void shapes_of_tensors(void **state) {
   assert_true(at_tensor_shape_fits(&one));
 }
 
+static void what_simt_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_simt_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->supports(&g, &h200));
+  g.accuracy = ATTUNE_REDUCED; /* tensor cores' */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 512, 512, 512, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 512, 512, 512, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 0, 4096, 7, 4096, 1); /* skinny's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 1, 777, 333, 555, 3);
+  g.alignment = 4;
+  assert_true(f->supports(&g, &h200));
+}
+
+/* A deep product of one tile has a block for each processor, whose sums go to the workspace, as large as it may be. */
+static void simt_shares_a_long_k(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 1, 128, 128, 65536, 1);
+  assert_true(at_gemm_simt_family.candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_in_range(recipe.config.grid[0] * recipe.config.grid[2], 120, 264);
+  assert_true(recipe.workspace_bytes > 0);
+  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 128 * 128);
+  g.workspace_cap = 1;
+  assert_true(at_gemm_simt_family.candidates(&g, &a100, list, ROOM, false) > 0);
+  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &a100, &list[0]));
+  assert_int_equal(recipe.workspace_bytes, 0);
+  assert_int_equal(recipe.after.grid[0], 0);
+  assert_int_equal(recipe.config.cluster[0], 0);
+}
+
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
 static void shares_of_a_long_k(void **state) {
   (void)state;
@@ -391,6 +436,8 @@ static void every_problem_is_offered_something(void **state) {
           check_offers(&at_gemm_mma_family, &h, &a100);
           check_offers(&at_gemm_wgmma_family, &g, &h200);
           check_offers(&at_gemm_wgmma_family, &h, &h200);
+          check_offers(&at_gemm_simt_family, &g, &h200);
+          check_offers(&at_gemm_simt_family, &h, &a100);
         }
       }
 }
@@ -487,6 +534,8 @@ int main(void) {
       cmocka_unit_test(what_wgmma_takes),
       cmocka_unit_test(maps_of_wgmma),
       cmocka_unit_test(shapes_of_tensors),
+      cmocka_unit_test(what_simt_takes),
+      cmocka_unit_test(simt_shares_a_long_k),
       cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
       cmocka_unit_test(clusters_have_fewer_places),

@@ -51,7 +51,7 @@ int at_wgmma_threads(const at_wgmma_choice *c) {
 /* As PASS_BYTES of wgmma_sums.cuh. */
 static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const bool rounded = s->out == 2 && !s->reads_c;
-  const int own = c->tn / c->split, passing = rounded && own % 64 == 0 ? 64 : own % 32 == 0 ? 32 : 16;
+  const int own = c->tn / c->split, passing = rounded && c->split == 1 && own % 64 == 0 ? 64 : own % 32 == 0 ? 32 : 16;
   const int line = c->turned ? passing : UNIT, lines = c->turned ? UNIT : passing;
   return lines * (line + (rounded || c->turned ? 8 : 4)) * (rounded ? 2 : 4);
 }
@@ -87,7 +87,7 @@ int at_wgmma_clusters(const at_wgmma_choice *c, const at_gemm_machine *machine) 
 }
 
 static bool is_tile(const at_wgmma_choice *c) {
-  static const int widths[] = {16, 32, 64, 96, 128, 192, 256};
+  static const int widths[] = {16, 32, 48, 64, 96, 112, 128, 192, 224, 256};
   bool known = false;
   for (size_t i = 0; i < AT_COUNT(widths); i++) known = known || c->tn == widths[i];
   const int rows = c->tm / c->groups;
@@ -98,15 +98,14 @@ static bool is_tile(const at_wgmma_choice *c) {
 /* Registers: of the four quarters of a processor each has a fourth of its warps. */
 static bool has_registers(const at_wgmma_choice *c) {
   const int warps = (at_wgmma_threads(c) / 32 * c->blocks + 3) / 4, room = 65536 / 128 / warps / 8 * 8,
-            sums = c->tm / c->groups * c->tn / 128;
-  return leaves_registers(c) ? c->blocks == 1 : sums + 40 <= (room < 255 ? room : 255);
+            sums = c->tm / c->groups * c->tn / 128, own = c->split > 1 ? sums / c->split : 0;
+  return leaves_registers(c) ? c->blocks == 1 : sums + own + 48 <= (room < 255 ? room : 255);
 }
 
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
   const int64_t steps = at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
   const int cluster = at_wgmma_cluster(c), pieces_m = c->tn / 8, pieces_n = c->tm / 8;
-  if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split))
-    return false;
+  if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split)) return false;
   if (c->along_m > 4 || c->along_n > 4 || pieces_m % c->along_m || pieces_n % c->along_n) return false;
   if (steps < (int64_t)c->split * c->parts) return false;
   if (tiles > INT32_MAX / 64 / c->parts / s->batch / cluster ||

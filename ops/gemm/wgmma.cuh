@@ -16,7 +16,7 @@ AT_INLINE at_rank at_rank_of(int rank) {
 }
 
 struct at_work {
-  int matrix, part, tile, tile_m, tile_n, first, steps; /* tile: among those of the matrix; first: step */
+  int matrix, part, tile, tiles, tile_m, tile_n, first, steps; /* tile: of the matrix's `tiles`; first: step */
 };
 
 AT_INLINE int at_up(int x, int unit) {
@@ -41,6 +41,7 @@ AT_INLINE at_work at_work_of(const at_arguments &a, int i, at_rank r) {
   w.tile_m = w.tile_m * ALONG_M + r.m;
   w.tile_n = w.tile_n * ALONG_N + r.n;
   w.tile = tile * AROUND + r.n * ALONG_M + r.m;
+  w.tiles = tiles * AROUND;
   const int share = w.part * SPLIT + r.k;
   w.first = (int)((at_i64)all * share / (SPLIT * PARTS));
   w.steps = (int)((at_i64)all * (share + 1) / (SPLIT * PARTS)) - w.first;
@@ -96,6 +97,27 @@ AT_INLINE void at_place_free(at_u32 empty, at_rank r) {
   (void)r;
   if (lane == 0) at_barrier_arrive(empty);
 #endif
+}
+
+/* A warpgroup's sums of the columns that its block finishes: FIRST on, or later ones. */
+template <int FIRST>
+AT_INLINE void at_end(const at_wgmma_arguments &t, at_sums &sum, char *room, const at_work &w, at_rank r, int group) {
+  const at_arguments &a = t.a;
+  if (FIRST / OWN == r.k || SPLIT == 1) {
+#if SPLIT > 1
+    at_add_all<FIRST>(sum, room + INBOX);
+#endif
+#if PARTS > 1
+    at_keep<FIRST>(at_partial_sums(a, w.part, w.matrix, w.tiles, w.tile), sum);
+#else
+#pragma unroll
+    for (int f = 0; f < FM; f++)
+      at_pass<FIRST, FIRST + OWN>(a, (at_passed *)(room + STAGES * STAGE_BYTES + group * PASS_BYTES), sum[f],
+                                  w.tile_m * TM + group * ROWS + f * 64, w.tile_n * TN, w.matrix, group);
+#endif
+  } else if constexpr (FIRST + OWN < TN) {
+    at_end<FIRST + OWN>(t, sum, room, w, r, group);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __grid_constant__ at_wgmma_arguments t) {
@@ -195,19 +217,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
 #if AROUND == 1
       at_cluster_await(); /* all have begun */
 #endif
-      at_own own;
-      at_exchange(own, sum, room + INBOX, arrived, r.all % AROUND, r.k);
-#else
-      const at_own &own = sum;
+      at_send_all(sum, room + INBOX, arrived, r.all % AROUND, r.k);
+      at_inbox_wait(arrived);
 #endif
-#if PARTS > 1
-      at_keep(at_partial_sums(a, w.part, w.matrix, tiles * AROUND, w.tile), own, r.k);
-#else
-#pragma unroll
-      for (int f = 0; f < FM; f++)
-        at_pass<0>(a, (at_passed *)(room + STAGES * STAGE_BYTES + group * PASS_BYTES), own[f],
-                   w.tile_m * TM + group * ROWS + f * 64, w.tile_n * TN + r.k * OWN, w.matrix, group);
-#endif
+      at_end<0>(t, sum, room, w, r, group);
     }
   }
 #if AROUND > 1

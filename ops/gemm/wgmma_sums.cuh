@@ -14,7 +14,7 @@ typedef float at_passed;
 #define EACH_D (BYTES_D / SIZE_D)                /* elements that a store may have */
 #define UNIT_D (EACH_D < PACK ? PACK : EACH_D)
 /* Columns of a tile that pass together. */
-#define PASSING (ROUNDED && OWN % 64 == 0 ? 64 : OWN % 32 == 0 ? 32 : 16)
+#define PASSING (ROUNDED && SPLIT == 1 && OWN % 64 == 0 ? 64 : OWN % 32 == 0 ? 32 : 16)
 #define LINE_D (TURNED ? PASSING : 64)
 #define LINES_D (TURNED ? 64 : PASSING)
 #define PITCH_D (LINE_D + (ROUNDED || TURNED ? 8 : 4))
@@ -38,10 +38,8 @@ AT_INLINE void at_group_wait(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
 }
 
-typedef float at_own[FM][OWN / 2];
-
 /* Columns FIRST on of 64 rows. */
-template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed *to, const float (&sum)[OWN / 2]) {
+template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed *to, const float (&sum)[TN / 2]) {
   const int lane = (int)threadIdx.x % 32, at = (int)threadIdx.x / 32 % 4 * 16;
 #if ROUNDED
 #pragma unroll
@@ -128,9 +126,9 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
   }
 }
 
-/* A warpgroup's columns FIRST on and all after them, from (m, n) on. */
-template <int FIRST>
-AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[OWN / 2], int m, int n, at_i64 matrix,
+/* A warpgroup's columns FIRST on and all after them up to END: 64 rows from m on, and column 0 is n. */
+template <int FIRST, int END>
+AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[TN / 2], int m, int n, at_i64 matrix,
                        int group) {
   constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D;
   at_group_wait(group);
@@ -143,7 +141,7 @@ AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum
     at_take(x, room + line * PITCH_D + at);
     at_write(a, matrix, (TURNED ? m : n + FIRST) + line, (TURNED ? n + FIRST : m) + at, x);
   }
-  if constexpr (FIRST + PASSING < OWN) at_pass<FIRST + PASSING>(a, room, sum, m, n, matrix, group);
+  if constexpr (FIRST + PASSING < END) at_pass<FIRST + PASSING, END>(a, room, sum, m, n, matrix, group);
 }
 
 #if SPLIT > 1
@@ -162,28 +160,25 @@ AT_INLINE at_u32 at_in_block(at_u32 shared, at_u32 rank) {
   return there;
 }
 
-/* The blocks that share k each get what the others have of their columns, and add it to what they have, in the order of
- * the blocks. `first`: that of them whose share is the first. All blocks of the cluster have begun. */
-AT_INLINE void at_exchange(at_own &own, const at_sums &sum, const char *inbox, at_u64 *arrived, int first, int mine) {
+/* The blocks that share k each get what the others have of their columns. `first`: that of them whose share is the first.
+ * All blocks of the cluster have begun. */
+AT_INLINE void at_send_all(const at_sums &sum, const char *inbox, at_u64 *arrived, int first, int mine) {
 #pragma unroll
   for (int s = 0; s < SPLIT; s++) {
-    if (s == mine) {
+    if (s == mine) continue;
+    const at_u32 rank = (at_u32)(first + s * AROUND), theirs = at_in_block(at_shared(arrived), rank),
+                 there = at_in_block(at_shared(inbox), rank) +
+                         (at_u32)((mine < s ? mine : mine - 1) * (TM * OWN * 4) + (int)threadIdx.x * 16);
 #pragma unroll
-      for (int f = 0; f < FM; f++)
+    for (int f = 0; f < FM; f++)
 #pragma unroll
-        for (int e = 0; e < OWN / 2; e++) own[f][e] = sum[f][s * (OWN / 2) + e];
-    } else {
-      const at_u32 rank = (at_u32)(first + s * AROUND), theirs = at_in_block(at_shared(arrived), rank),
-                   there = at_in_block(at_shared(inbox), rank) +
-                           (at_u32)((mine < s ? mine : mine - 1) * (TM * OWN * 4) + (int)threadIdx.x * 16);
-#pragma unroll
-      for (int f = 0; f < FM; f++)
-#pragma unroll
-        for (int j = 0; j < OWN / 8; j++)
-          at_send_sums(there + (at_u32)((f * (OWN / 8) + j) * (MAKERS * 16)), theirs, &sum[f][s * (OWN / 2) + 4 * j]);
-    }
+      for (int j = 0; j < OWN / 8; j++)
+        at_send_sums(there + (at_u32)((f * (OWN / 8) + j) * (MAKERS * 16)), theirs, &sum[f][s * (OWN / 2) + 4 * j]);
   }
-  at_inbox_wait(arrived);
+}
+
+/* What has come is added to columns FIRST on, in the order of the blocks. */
+template <int FIRST> AT_INLINE void at_add_all(at_sums &sum, const char *inbox) {
 #pragma unroll
   for (int s = 0; s < SPLIT - 1; s++)
 #pragma unroll
@@ -192,7 +187,8 @@ AT_INLINE void at_exchange(at_own &own, const at_sums &sum, const char *inbox, a
       for (int j = 0; j < OWN / 8; j++) {
         const float4 x = *(const float4 *)(inbox + s * (TM * OWN * 4) + (f * (OWN / 8) + j) * (MAKERS * 16) +
                                            (int)threadIdx.x * 16);
-        own[f][4 * j] += x.x, own[f][4 * j + 1] += x.y, own[f][4 * j + 2] += x.z, own[f][4 * j + 3] += x.w;
+        float *to = &sum[f][FIRST / 2 + 4 * j];
+        to[0] += x.x, to[1] += x.y, to[2] += x.z, to[3] += x.w;
       }
 }
 
@@ -208,14 +204,15 @@ AT_INLINE float4 *at_partial_sums(const at_arguments &a, int part, at_i64 matrix
   return (float4 *)a.sums + (((at_i64)part * a.batch + matrix) * tiles + tile) * TILE_UNITS;
 }
 
-AT_INLINE void at_keep(float4 *tile, const at_own &own, int share) {
-  float4 *to = tile + share * (TM * OWN / 4) + (int)threadIdx.x;
+template <int FIRST> AT_INLINE void at_keep(float4 *tile, const at_sums &sum) {
+  float4 *to = tile + FIRST / OWN * (TM * OWN / 4) + (int)threadIdx.x;
 #pragma unroll
   for (int f = 0; f < FM; f++)
 #pragma unroll
-    for (int j = 0; j < OWN / 8; j++)
-      to[(f * (OWN / 8) + j) * MAKERS] =
-          make_float4(own[f][4 * j], own[f][4 * j + 1], own[f][4 * j + 2], own[f][4 * j + 3]);
+    for (int j = 0; j < OWN / 8; j++) {
+      const float *x = &sum[f][FIRST / 2 + 4 * j];
+      to[(f * (OWN / 8) + j) * MAKERS] = make_float4(x[0], x[1], x[2], x[3]);
+    }
 }
 
 /* What the parts left in the workspace: 128 threads make 64 elements of a tile, 8 of them each 4; these add every eighth
