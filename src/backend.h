@@ -4,8 +4,10 @@
 #define AT_BACKEND_H
 
 #include <attune/details.h>
-#include <attune/memory.h>
+#include <attune/managed.h>
+#include <attune/pointer.h>
 #include <attune/telemetry.h>
+#include <attune/transfer.h>
 
 #include "src/support.h"
 
@@ -66,6 +68,9 @@ typedef struct at_backend {
   /* Its own libraries, besides those of the ops; the last return value of `fn`. */
   int (*each_library)(attune_library_fn fn, void *user);
 
+  /* An error number of the backend's own, that a call of the program gave, as a status and a message. NULL: it has none. */
+  attune_status (*check_error)(attune_device *device, int error, const char *what);
+
   /* Raw memory, aligned to 512 bytes at least; what programs are given comes out of it by src/memory/. `free` first
    * waits for the work of the whole device; not to be called while a capture is under way. */
   attune_status (*alloc)(attune_device *device, void **out, size_t bytes);
@@ -73,6 +78,19 @@ typedef struct at_backend {
   attune_status (*memory_info)(attune_device *device, uint64_t *out_free, uint64_t *out_total);
   attune_status (*pinned_alloc)(attune_device *device, void **out, size_t bytes);
   attune_status (*pinned_free)(attune_device *device, void *pointer);
+  /* Memory of the program. Both NULL: there is nothing to do. */
+  attune_status (*pinned_register)(attune_device *device, void *pointer, size_t bytes);
+  attune_status (*pinned_unregister)(attune_device *device, void *pointer);
+  /* Fills in what is known of an address; the rest stays. NULL: nothing is. */
+  attune_status (*pointer_info)(attune_device *device, attune_pointer_info *out, const void *pointer);
+
+  /* Managed memory, which `free` frees. check: whether there is some, and with `advised` whether it may be advised. The
+   * other slots may be NULL: there is nothing to do, or to tell. */
+  attune_status (*managed_check)(attune_device *device, bool advised);
+  attune_status (*managed_alloc)(attune_device *device, void **out, size_t bytes);
+  attune_status (*managed_advise)(attune_device *device, void *pointer, size_t bytes, const attune_managed_options *o);
+  attune_status (*managed_prefetch)(attune_stream *stream, void *pointer, size_t bytes, attune_device *to);
+  attune_status (*managed_state)(attune_device *device, attune_managed_state *out, const void *pointer, size_t bytes);
 
   /* Virtual memory: addresses are reserved once, and memory is mapped to stretches of them and taken away again; both
    * are multiples of the granularity. What is unmapped is not in use by any work: vm_unmap waits for it. All NULL: the
@@ -108,6 +126,9 @@ typedef struct at_backend {
   attune_status (*copy_rows)(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
                              size_t source_pitch, size_t bytes, size_t rows);
   attune_status (*sum)(attune_stream *stream, const struct at_sum_call *call);
+  /* Nothing of these is zero, and every pitch is one that counts or what it would be. */
+  attune_status (*copy_box)(attune_stream *stream, const attune_box_copy *copy);
+  attune_status (*fill_box)(attune_stream *stream, const attune_box_fill *fill);
 
   /* stream->native is given when wrapping (owned == false), else made here. */
   attune_status (*stream_open)(attune_stream *stream);

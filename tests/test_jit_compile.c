@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/comm/sum_cuda.h"
+#include "src/cuda/fill.h"
 #include "tests/jit_kernels.h"
 
 static const int capabilities[] = {80, 90, 100, 120};
@@ -20,6 +21,13 @@ static const at_kernel_source *sum_source(size_t form) {
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_I8};
   static at_kernel_source source;
   source = at_sum_source(dtypes[form], form != 2);
+  return &source;
+}
+
+static const at_kernel_source *fill_source(size_t form) {
+  static at_kernel_source source;
+  (void)form;
+  source = at_fill_source();
   return &source;
 }
 
@@ -37,6 +45,7 @@ static const struct kernel {
     {sum_source, 1, 64, 999},
     {sum_source, 2, 64, 999},
     {sum_source, 3, 64, 90},
+    {fill_source, 0, 32, 999},
     {show_source, SHOW_A_PLACE, 40, 90},
     {show_source, SHOW_A_SHARED, 40, 90},
     {show_source, SHOW_A_CLUSTER, 40, 90},

@@ -25,6 +25,18 @@ ATTUNE_API attune_status attune_pinned_record_use(void *pointer, attune_stream *
  * NOT_FOUND, DEVICE_ERROR. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_pinned_free(void *pointer);
 
+/* Pins memory that the program has (of malloc, mmap, Fortran, MPI ...) where it is, for copies to and from all GPUs at full
+ * speed and without waiting. It stays the program's. On the host device nothing has to be pinned: the range is checked and
+ * noted, so that attune_pointer_get_info knows it. Errors: INVALID_ARGUMENT (no memory there, memory of attune or of a
+ * device, a part of it is registered already), UNSUPPORTED, OUT_OF_MEMORY (also: no more can be locked), DEVICE_ERROR. Any
+ * thread; allowed in capture. */
+ATTUNE_API attune_status attune_pinned_register(attune_device *device, void *pointer, size_t bytes);
+
+/* Ends that, before the program gives the memory back. Work that uses it must be done. `pointer` is what was registered.
+ * Errors, after which it is still registered: INVALID_ARGUMENT (inside of what was registered), NOT_FOUND (not
+ * registered), DEVICE_ERROR. Threads and captures as above. */
+ATTUNE_API attune_status attune_pinned_unregister(void *pointer);
+
 /* What the cache of pinned memory has and did. */
 typedef struct attune_pinned_statistics {
   attune_memory_figure allocation;      /* held by the program */
@@ -35,6 +47,8 @@ typedef struct attune_pinned_statistics {
   attune_memory_figure reserved_bytes;
   uint64_t host_allocs, host_frees;
   uint64_t host_alloc_ns, host_free_ns; /* time spent in the driver */
+  uint64_t host_alloc_least_ns, host_alloc_most_ns, host_free_least_ns,
+      host_free_most_ns; /* of one call; 0: none yet */
 } attune_pinned_statistics;
 
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread. */

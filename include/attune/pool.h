@@ -4,6 +4,7 @@
 #ifndef ATTUNE_POOL_H
 #define ATTUNE_POOL_H
 
+#include <attune/managed.h>
 #include <attune/memory.h>
 
 #ifdef __cplusplus
@@ -18,13 +19,18 @@ typedef struct attune_pool_options {
   const attune_allocator *allocator; /* where segments come from, copied; NULL: the device */
   int use_on_out_of_memory; /* 1: when the device has no more, the common pool's requests are served from here */
   int no_split;             /* 1: a block serves one request, however small */
+  const attune_managed_options
+      *managed; /* segments are managed memory with this advice, copied; NULL: they are not. They
+                                            may be more than the device has, count against the device's limit if there
+                                            is one, and go back to the device when the pool is destroyed */
 } attune_pool_options;
 /* The defaults. */
 #define ATTUNE_POOL_OPTIONS_INIT \
-  { NULL, 0, 0 }
+  { NULL, 0, 0, NULL }
 
-/* A new pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT,
- * OUT_OF_MEMORY. Any thread. */
+/* A new pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT (also:
+ * both allocator and managed), UNSUPPORTED (the device has no managed memory, or takes no advice for it), OUT_OF_MEMORY,
+ * DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *device,
                                             const attune_pool_options *options);
 

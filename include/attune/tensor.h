@@ -31,6 +31,15 @@ typedef struct attune_tensor {
 ATTUNE_API attune_status attune_tensor_copy(attune_tuner *tuner, attune_stream *stream, const attune_tensor *out,
                                             const attune_tensor *in);
 
+/* Copies `count` elements and converts them from dtype `from` to dtype `to`, wherever the two lie: memory of the stream's
+ * device, of the host (pinned or not) or of another GPU. The stream's device converts; for a side that is not its own (nor
+ * managed) it takes memory of attune_alloc for the time of the call. In stream order; pageable host memory may make the call
+ * wait. Destination and source must not overlap. Errors: INVALID_ARGUMENT, and those of attune_tensor_copy, attune_alloc and
+ * attune_copy; after an error the destination's contents are undefined. In capture: one of attune_graph, or the program's
+ * own where both sides are the device's. */
+ATTUNE_API attune_status attune_copy_converted(attune_tuner *tuner, attune_stream *stream, void *destination,
+                                               attune_dtype to, const void *source, attune_dtype from, size_t count);
+
 /* out = value in every element, converted to its dtype. */
 ATTUNE_API attune_status attune_tensor_fill(attune_tuner *tuner, attune_stream *stream, const attune_tensor *out,
                                             double value);

@@ -9,17 +9,22 @@
 #include "src/cuda/state.h"
 #include "src/fork.h"
 
-bool at_cuda_driver_call(void *out, const char *name) {
+bool at_cuda_driver_call_since(void *out, const char *name, unsigned version) {
   void *call = NULL;
   enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
-  cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, 10020, cudaEnableDefault, &found);
+  cudaError_t error = cudaGetDriverEntryPointByVersion(name, &call, version, cudaEnableDefault, &found);
 #else
+  (void)version;
   cudaError_t error = cudaGetDriverEntryPoint(name, &call, cudaEnableDefault, &found);
 #endif
   if (error != cudaSuccess) (void)cudaGetLastError();
   *(void **)out = call;
   return error == cudaSuccess && found == cudaDriverEntryPointSuccess && call;
+}
+
+bool at_cuda_driver_call(void *out, const char *name) {
+  return at_cuda_driver_call_since(out, name, 10020);
 }
 
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;

@@ -110,3 +110,75 @@ attune_status at_cuda_copy_rows(attune_stream *stream, void *destination, size_t
   at_cuda_leave(&scope);
   return status;
 }
+
+/* ---- boxes ---- */
+
+static attune_status copy_slices(attune_stream *stream, const attune_box_copy *c) {
+  attune_status status = ATTUNE_OK;
+  for (size_t i = 0; i < c->slices && status == ATTUNE_OK; i++) {
+    const rows r = {(char *)c->destination + i * c->destination_slice_pitch,
+                    (const char *)c->source + i * c->source_slice_pitch,
+                    c->destination_pitch,
+                    c->source_pitch,
+                    c->bytes,
+                    c->rows};
+    status = copy_all_rows(stream, &r);
+  }
+  return status;
+}
+
+/* A slice pitch is told to CUDA as a number of rows. */
+static attune_status copy_at_once(attune_stream *stream, const attune_box_copy *c) {
+  two_ends ends;
+  const struct cudaPitchedPtr from = {(void *)(uintptr_t)c->source, c->source_pitch, c->bytes,
+                                      c->source_slice_pitch / c->source_pitch};
+  const struct cudaPitchedPtr to = {c->destination, c->destination_pitch, c->bytes,
+                                    c->destination_slice_pitch / c->destination_pitch};
+  const struct cudaExtent all = {c->bytes, c->rows, c->slices};
+  if (of_two_devices(&ends, stream, c->destination, c->source)) {
+    const struct cudaMemcpy3DPeerParms p = {
+        .srcPtr = from, .dstPtr = to, .srcDevice = ends.from, .dstDevice = ends.to, .extent = all};
+    return at_cuda_check(stream->device, cudaMemcpy3DPeerAsync(&p, at_cuda_native(stream)), "cudaMemcpy3DPeerAsync");
+  }
+  const struct cudaMemcpy3DParms p = {.srcPtr = from, .dstPtr = to, .extent = all, .kind = cudaMemcpyDefault};
+  return at_cuda_check(stream->device, cudaMemcpy3DAsync(&p, at_cuda_native(stream)), "cudaMemcpy3DAsync");
+}
+
+static bool fits_at_once(const attune_box_copy *c) {
+  return c->slices > 1 && c->destination_pitch <= INT_MAX && c->source_pitch <= INT_MAX &&
+         c->destination_slice_pitch % c->destination_pitch == 0 && c->source_slice_pitch % c->source_pitch == 0;
+}
+
+/* Rows without a gap are one, and so are slices: the driver is asked for as few dimensions as there are. */
+static attune_box_copy fold(const attune_box_copy *copy) {
+  attune_box_copy c = *copy;
+  if (c.rows == 1) {
+    c.rows = c.slices;
+    c.slices = 1;
+    c.destination_pitch = c.destination_slice_pitch;
+    c.source_pitch = c.source_slice_pitch;
+  }
+  if (c.destination_slice_pitch == c.rows * c.destination_pitch && c.source_slice_pitch == c.rows * c.source_pitch) {
+    c.rows *= c.slices;
+    c.slices = 1;
+  }
+  if (c.slices == 1 && c.destination_pitch == c.bytes && c.source_pitch == c.bytes) {
+    c.bytes *= c.rows;
+    c.rows = 1;
+  }
+  return c;
+}
+
+attune_status at_cuda_copy_box(attune_stream *stream, const attune_box_copy *copy) {
+  const attune_box_copy c = fold(copy);
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  if (at_sync_debug_on() && !at_cuda_stream_capturing(stream)) status = check_pageable(stream, c.destination, c.source);
+  if (status == ATTUNE_OK && c.rows == 1 && c.slices == 1)
+    status = copy_bytes(stream, c.destination, c.source, c.bytes);
+  else if (status == ATTUNE_OK)
+    status = fits_at_once(&c) ? copy_at_once(stream, &c) : copy_slices(stream, &c);
+  at_cuda_leave(&scope);
+  return status;
+}

@@ -17,6 +17,24 @@ attune_status at_cuda_ipc_close(attune_device *device, void *base);
 attune_status at_cuda_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
 attune_status at_cuda_copy_rows(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
                                 size_t source_pitch, size_t bytes, size_t rows);
+attune_status at_cuda_copy_box(attune_stream *stream, const attune_box_copy *copy);
+
+/* pointer.c */
+attune_status at_cuda_pointer_info(attune_device *device, attune_pointer_info *out, const void *pointer);
+attune_status at_cuda_pinned_register(attune_device *device, void *pointer, size_t bytes);
+attune_status at_cuda_pinned_unregister(attune_device *device, void *pointer);
+
+/* managed.c */
+attune_status at_cuda_managed_check(attune_device *device, bool advised);
+attune_status at_cuda_managed_alloc(attune_device *device, void **out, size_t bytes);
+attune_status at_cuda_managed_advise(attune_device *device, void *pointer, size_t bytes,
+                                     const attune_managed_options *o);
+attune_status at_cuda_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to);
+attune_status at_cuda_managed_state(attune_device *device, attune_managed_state *out, const void *pointer,
+                                    size_t bytes);
+
+/* fill.c */
+attune_status at_cuda_fill_box(attune_stream *stream, const attune_box_fill *fill);
 
 /* annotate.c: in a toolkit that has NVTX's memory extension */
 #if __has_include(<nvtx3/nvToolsExtMem.h>)

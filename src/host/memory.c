@@ -2,6 +2,7 @@
  * memory.c: raw memory of the host: from the C library, and address space that pages are mapped to and taken from. */
 #include "src/host/memory.h"
 
+#include "src/host/host.h"
 #include "src/host/queue.h"
 
 #include <errno.h>
@@ -59,6 +60,35 @@ attune_status at_host_pinned_free(attune_device *device, void *pointer) {
   (void)device;
   free(pointer);
   return ATTUNE_OK;
+}
+
+/* All memory of the host is the CPU's. */
+attune_status at_host_managed_check(attune_device *device, bool advised) {
+  (void)device;
+  (void)advised;
+  return ATTUNE_OK;
+}
+
+typedef struct pages {
+  char *begin;
+  size_t bytes;
+} pages;
+
+/* A kernel before Linux 5.14 has no such advice: then the pages come when they are used. */
+static void run_prefetch(const void *args) {
+  const pages *p = args;
+#ifdef MADV_POPULATE_WRITE
+  (void)madvise(p->begin, p->bytes, MADV_POPULATE_WRITE);
+#else
+  (void)madvise(p->begin, p->bytes, MADV_WILLNEED);
+#endif
+}
+
+attune_status at_host_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
+  (void)to;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)pointer / page * page;
+  const pages p = {(char *)begin, ((uintptr_t)pointer - begin + bytes + page - 1) / page * page};
+  return at_host_submit(stream, run_prefetch, &p, sizeof p);
 }
 
 attune_status at_host_vm_granularity(attune_device *device, size_t *out) {

@@ -23,66 +23,95 @@ attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args)
   return status;
 }
 
-typedef struct transfer {
-  void *destination;
-  const void *source;
-  int value;
-  size_t bytes;
-} transfer;
+/* ---- copies ---- */
 
 static void run_copy(const void *args) {
-  const transfer *t = args;
-  memcpy(t->destination, t->source, t->bytes);
+  const attune_box_copy *c = args;
+  for (size_t z = 0; z < c->slices; z++) {
+    char *to = (char *)c->destination + z * c->destination_slice_pitch;
+    const char *from = (const char *)c->source + z * c->source_slice_pitch;
+    for (size_t y = 0; y < c->rows; y++) memcpy(to + y * c->destination_pitch, from + y * c->source_pitch, c->bytes);
+  }
 }
 
-typedef struct rows {
-  char *destination;
-  const char *source;
-  size_t destination_pitch, source_pitch, bytes, rows;
-} rows;
-
-static void run_rows(const void *args) {
-  const rows *r = args;
-  for (size_t i = 0; i < r->rows; i++)
-    memcpy(r->destination + i * r->destination_pitch, r->source + i * r->source_pitch, r->bytes);
-}
-
-static void run_fill(const void *args) {
-  const transfer *t = args;
-  memset(t->destination, t->value, t->bytes);
-}
-
-typedef struct call {
-  attune_call_fn fn;
-  void *user;
-} call;
-
-static void run_call(const void *args) {
-  const call *c = args;
-  c->fn(c->user);
-}
-
-const char *at_host_work_name(void (*fn)(const void *args)) {
-  return fn == run_copy || fn == run_rows ? "copy" : fn == run_fill ? "fill" : fn == run_call ? "call" : "work";
-}
-
-attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user) {
-  const call c = {fn, user};
-  return at_host_submit(stream, run_call, &c, sizeof c);
-}
-
-attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
-  transfer t = {.destination = destination, .source = source, .bytes = bytes};
-  return at_host_submit(stream, run_copy, &t, sizeof t);
+attune_status at_host_copy_box(attune_stream *stream, const attune_box_copy *copy) {
+  return at_host_submit(stream, run_copy, copy, sizeof *copy);
 }
 
 attune_status at_host_copy_rows(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
                                 size_t source_pitch, size_t bytes, size_t count) {
-  const rows r = {destination, source, destination_pitch, source_pitch, bytes, count};
-  return at_host_submit(stream, run_rows, &r, sizeof r);
+  const attune_box_copy c = {.destination = destination,
+                             .destination_pitch = destination_pitch,
+                             .source = source,
+                             .source_pitch = source_pitch,
+                             .bytes = bytes,
+                             .rows = count,
+                             .slices = 1};
+  return at_host_copy_box(stream, &c);
+}
+
+attune_status at_host_copy(attune_stream *stream, void *destination, const void *source, size_t bytes) {
+  return at_host_copy_rows(stream, destination, bytes, source, bytes, bytes, 1);
+}
+
+/* ---- fills ---- */
+
+/* The first element, then as much again as there is. */
+static void fill_row(char *to, const attune_box_fill *f) {
+  const size_t bytes = f->count * f->element_bytes;
+  size_t done = f->element_bytes;
+  memcpy(to, f->element, done);
+  for (size_t more; done < bytes; done += more) {
+    more = done < 4096 ? done : 4096 / f->element_bytes * f->element_bytes;
+    if (more > bytes - done) more = bytes - done;
+    memcpy(to + done, to, more);
+  }
+}
+
+static void run_fill(const void *args) {
+  const attune_box_fill *f = args;
+  for (size_t z = 0; z < f->slices; z++)
+    for (size_t y = 0; y < f->rows; y++) {
+      char *row = (char *)f->destination + z * f->slice_pitch + y * f->pitch;
+      if (f->element_bytes == 1)
+        memset(row, f->element[0], f->count);
+      else
+        fill_row(row, f);
+    }
+}
+
+attune_status at_host_fill_box(attune_stream *stream, const attune_box_fill *fill) {
+  return at_host_submit(stream, run_fill, fill, sizeof *fill);
 }
 
 attune_status at_host_fill(attune_stream *stream, void *destination, int value, size_t bytes) {
-  transfer t = {.destination = destination, .value = value, .bytes = bytes};
-  return at_host_submit(stream, run_fill, &t, sizeof t);
+  const attune_box_fill f = {.destination = destination,
+                             .pitch = bytes,
+                             .element = {(unsigned char)value},
+                             .element_bytes = 1,
+                             .count = bytes,
+                             .rows = 1,
+                             .slices = 1};
+  return at_host_fill_box(stream, &f);
+}
+
+/* ---- functions of the program ---- */
+
+static void run_call(const void *args) {
+  const at_host_function *c = args;
+  c->fn(c->user);
+}
+
+attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user) {
+  const at_host_function c = {fn, user};
+  return at_host_submit(stream, run_call, &c, sizeof c);
+}
+
+at_host_work at_host_work_kind(void (*fn)(const void *args)) {
+  return fn == run_copy ? AT_HOST_COPY : fn == run_fill ? AT_HOST_FILL : fn == run_call ? AT_HOST_CALL : AT_HOST_OTHER;
+}
+
+const char *at_host_work_name(void (*fn)(const void *args)) {
+  static const char *const names[] = {"work", "copy", "fill", "call"};
+  return names[at_host_work_kind(fn)];
 }

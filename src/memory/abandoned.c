@@ -195,6 +195,7 @@ static void free_pool(at_allocator *allocator, attune_pool *pool) {
     free(heap);
   }
   if (pool->life == AT_POOL_ABANDONED) allocator->abandoned--;
+  free(pool->managed);
   free(pool);
 }
 

@@ -14,8 +14,9 @@
 #include <attune/pool.h>
 
 #include "src/backend.h"
-#include "src/memory/options.h"
 #include "src/memory/addresses.h"
+#include "src/memory/history.h"
+#include "src/memory/options.h"
 
 #include <pthread.h>
 
@@ -69,6 +70,7 @@ struct at_block {
   bool small, plain;         /* from a small segment; of the front's common pool, so the front may have it */
   size_t rounded;            /* the request it serves, rounded: the size that the front's bins know it by */
   size_t requested;
+  uint64_t recorded; /* its record in the history; 0: none */
   at_use *uses;
   at_block *link; /* next in a bin or another list */
   size_t size;
@@ -122,7 +124,8 @@ struct attune_pool {
   _Atomic(at_front *) replayed; /* the stream of the latest replay of a graph that has the pool; NULL: none */
   int leaving;                  /* segments on their way back to the device */
   uint64_t id[2]; /* {0,0} the common pool, {0,n} a graph's, {n,0} the program's: as PyTorch numbers them */
-  bool use_on_oom, no_split, own_allocator;
+  bool use_on_oom, no_split, own_allocator; /* own_allocator: of managed memory too */
+  struct at_managed *managed;               /* owned; NULL: the pool is of no managed memory */
   attune_allocator raw;
   at_heap *heaps;
 };
@@ -179,8 +182,6 @@ typedef struct at_figures {
   attune_memory_figure figures[3];
 } at_figures;
 
-typedef struct at_history at_history;
-
 struct at_allocator {
   attune_device *device;
   _Atomic uint64_t epoch;     /* of the peaks; grows; AT_EPOCH_LOST sends every request to the slow path */
@@ -208,6 +209,9 @@ struct at_allocator {
   attune_memory_callback callbacks[AT_CALLBACKS];
   void *callback_users[AT_CALLBACKS];
   int callback_count;
+  attune_memory_observer observers[AT_CALLBACKS];
+  void *observer_users[AT_CALLBACKS];
+  int observer_count;
   /* Statistics. [0] all [1] small [2] large */
   attune_memory_figure segments[3], reserved_bytes[3], pieces[3], piece_bytes[3], pending[3], pending_bytes[3];
   attune_memory_figure held[AT_COUNTS][3]; /* peaks, and what was counted before the last reset (in allocated, freed) */
@@ -328,6 +332,19 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
 uint64_t at_expandable_shrink(at_allocator *allocator);
 void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* without mapped memory */
 
+/* explain.c. The segment that the address lies in; NULL: none. Lock held. */
+at_segment *at_segment_around(at_allocator *allocator, uintptr_t address);
+
+/* managed.c: the advice of a pool's segments, checked and copied; freed by free(). And a segment with it, without the
+ * lock. */
+struct at_managed;
+attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options);
+attune_status at_managed_take(const struct at_managed *managed, attune_device *device, void **out, size_t bytes);
+
+/* pinned.c and registered.c: fill in what is known of an address; false: it is none of theirs. at_pinned_lock is held. */
+bool at_pinned_find(attune_pointer_info *out, uintptr_t address);
+bool at_registered_find(attune_pointer_info *out, uintptr_t address);
+
 /* explain.c. Lock not held. Fails with what a pointer is that is no live allocation of the allocator; NOT_FOUND,
  * without a message: not its memory, then at_explain_foreign says whose; `device` is the stream's, or NULL. */
 attune_status at_explain_pointer(at_allocator *allocator, uintptr_t address);
@@ -393,23 +410,15 @@ void at_unreserve(at_allocator *allocator, size_t bytes);
  * counts. */
 void at_statistics_epoch(at_allocator *allocator);
 
-/* history.c. Lock held. */
-typedef enum at_action {
-  AT_ACTION_ALLOC,
-  AT_ACTION_FREE_REQUESTED,
-  AT_ACTION_FREE_COMPLETED,
-  AT_ACTION_SEGMENT_ALLOC,
-  AT_ACTION_SEGMENT_FREE,
-  AT_ACTION_SEGMENT_MAP,
-  AT_ACTION_SEGMENT_UNMAP,
-  AT_ACTION_OOM,
-  AT_ACTION_SNAPSHOT
-} at_action;
-/* For so many entries, which the caller frees; NULL: no memory. Lock not needed. */
-at_history *at_history_make(size_t entries);
-void at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes, const at_front *front);
-struct at_text;
-void at_history_write(const at_allocator *allocator, struct at_text *out);
+/* observers.c. Tells the program of a request that failed. Lock not held. */
+void at_observers_tell(at_allocator *allocator, const attune_memory_failure *failure);
+
+/* history.h's, of the allocator; `front` may be NULL. Lock held. */
+static inline uint64_t at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes,
+                                      const at_front *front) {
+  if (AT_LIKELY(!allocator->history)) return 0;
+  return at_history_note(allocator->history, action, address, bytes, front ? front->id : 0);
+}
 
 /* poison.c. Lock held, except for the check. */
 /* True while a freed block must not be filled: its stream is in a capture, and the fill would become work of a graph

@@ -3,8 +3,7 @@
  */
 #include "src/memory/front.h"
 
-/* The segment that the address lies in. Lock held. */
-static at_segment *segment_around(at_allocator *allocator, uintptr_t address) {
+at_segment *at_segment_around(at_allocator *allocator, uintptr_t address) {
   for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
     for (at_heap *heap = pool->heaps; heap; heap = heap->next)
       for (at_segment *segment = heap->segments; segment; segment = segment->next) {
@@ -63,7 +62,7 @@ static attune_status explain_block(at_block *block, uintptr_t address, const cha
 
 attune_status at_explain_pointer(at_allocator *allocator, uintptr_t address) {
   pthread_mutex_lock(&allocator->lock);
-  at_segment *segment = segment_around(allocator, address);
+  at_segment *segment = at_segment_around(allocator, address);
   attune_status status = ATTUNE_NOT_FOUND;
   if (segment) {
     at_block *block = segment->first;
@@ -81,7 +80,7 @@ attune_status at_explain_foreign(const attune_device *device, uintptr_t address)
     at_allocator *allocator = __atomic_load_n(&other->memory, __ATOMIC_ACQUIRE);
     if (!allocator) continue;
     pthread_mutex_lock(&allocator->lock);
-    bool its = segment_around(allocator, address) != NULL;
+    bool its = at_segment_around(allocator, address) != NULL;
     pthread_mutex_unlock(&allocator->lock);
     if (its && device)
       return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of %s, stream is of %s; should be of one device",

@@ -45,7 +45,16 @@ attune_status attune_pool_create(attune_pool **out, attune_device *device, const
     form.own_allocator = true;
     form.raw = *options->allocator;
   }
-  return make_pool(out, device, &form, false);
+  if (options->managed) {
+    if (options->allocator)
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "options has both allocator and managed; one of them should be NULL");
+    attune_status status = at_managed_make(&form.managed, device, options->managed);
+    if (status != ATTUNE_OK) return status;
+    form.own_allocator = true;
+  }
+  attune_status status = make_pool(out, device, &form, false);
+  if (status != ATTUNE_OK) free(form.managed);
+  return status;
 }
 
 attune_device *at_pool_device(const attune_pool *pool) {

@@ -40,6 +40,7 @@ static attune_status take_raw(at_allocator *allocator, const at_request *request
   attune_device *device = allocator->device;
   const attune_allocator *own = own_allocator(allocator, request->pool);
   *out = NULL;
+  if (request->pool->managed) return at_managed_take(request->pool->managed, device, out, bytes);
   if (!own) return device->backend->alloc(device, out, bytes);
   *out = own->alloc(own->user, bytes, device, request->stream);
   if (*out) return ATTUNE_OK;
@@ -80,7 +81,7 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
   at_figure_add(allocator->reserved_bytes, segment->small, segment->bytes);
   allocator->device_allocs++;
   if (segment->bytes >= allocator->options.max_split) at_figure_add_one(&allocator->oversize_segments, 1);
-  at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->front);
+  (void)at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->front);
 }
 
 /* Lock held, but not while the device is asked. */
@@ -182,7 +183,9 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
   attune_device *device = allocator->device;
   const attune_pool *pool = segment->heap->pool;
   const attune_allocator *own = own_allocator(allocator, pool);
-  if (!own) {
+  if (pool->managed && !*waited) (void)device->backend->wait_streams(device);
+  if (pool->managed) *waited = true;
+  if (!own || pool->managed) {
     (void)device->backend->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
     return;
   }
@@ -210,7 +213,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
     at_unreserve(allocator, list->bytes);
     allocator->device_frees++;
     if (list->bytes >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_segments, 1);
-    at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->front);
+    (void)at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->front);
     bytes += list->bytes;
     list->heap->pool->leaving--;
     at_block_drop(allocator, list->first);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * managed.c: managed memory: the advice of pools and of ranges, and prefetches. Arguments are checked here, the backend
+ * does the rest. */
+#include <attune/managed.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/memory/allocator.h"
+#include "src/watch.h"
+
+struct at_managed {
+  attune_managed_options options; /* accessed_by points behind */
+  attune_device *accessed_by[];
+};
+
+static attune_status check_device(const attune_device *device) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  return device->backend->managed_check ? ATTUNE_OK : at_unsupported(device, "managed memory");
+}
+
+/* Memory of a device may be wanted on devices of its own kind, and by the CPU. */
+static attune_status check_place(const attune_device *device, const attune_device *place, const char *name) {
+  if (!place) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be one of attune_device_get", name);
+  if (place->backend->kind == ATTUNE_DEVICE_HOST || place->backend == device->backend) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %s; should be the host, or of the same kind as %s", name, place->name,
+                 device->name);
+}
+
+static bool is_advised(const attune_managed_options *o) {
+  return o->preferred || o->read_mostly || o->accessed_by_count > 0;
+}
+
+static attune_status check_options(attune_device *device, const attune_managed_options *o, bool advised) {
+  if (o->accessed_by_count < 0 || o->accessed_by_count > ATTUNE_MANAGED_DEVICES)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "accessed_by_count is %d; should be from 0 to %d", o->accessed_by_count,
+                   ATTUNE_MANAGED_DEVICES);
+  if (o->accessed_by_count > 0 && !o->accessed_by)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "accessed_by is NULL; should have %d devices", o->accessed_by_count);
+  attune_status status = o->preferred ? check_place(device, o->preferred, "preferred") : ATTUNE_OK;
+  for (int i = 0; i < o->accessed_by_count && status == ATTUNE_OK; i++)
+    status = check_place(device, o->accessed_by[i], "a device of accessed_by");
+  return status == ATTUNE_OK ? device->backend->managed_check(device, advised) : status;
+}
+
+attune_status at_managed_make(struct at_managed **out, attune_device *device, const attune_managed_options *options) {
+  *out = NULL;
+  attune_status status = check_device(device);
+  if (status == ATTUNE_OK) status = check_options(device, options, is_advised(options));
+  if (status != ATTUNE_OK) return status;
+  const size_t count = (size_t)options->accessed_by_count;
+  struct at_managed *made = malloc(sizeof *made + count * sizeof *made->accessed_by);
+  if (!made) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a pool of %s", device->name);
+  made->options = *options;
+  made->options.accessed_by = made->accessed_by;
+  if (count) memcpy(made->accessed_by, options->accessed_by, count * sizeof *made->accessed_by);
+  *out = made;
+  return ATTUNE_OK;
+}
+
+attune_status at_managed_take(const struct at_managed *managed, attune_device *device, void **out, size_t bytes) {
+  const at_backend *backend = device->backend;
+  attune_status status = backend->managed_alloc(device, out, bytes);
+  if (status != ATTUNE_OK || !backend->managed_advise || !is_advised(&managed->options)) return status;
+  status = backend->managed_advise(device, *out, bytes, &managed->options);
+  if (status == ATTUNE_OK) return status;
+  (void)backend->free(device, *out);
+  *out = NULL;
+  return status;
+}
+
+static attune_status check_range(const void *pointer, size_t bytes) {
+  if (!pointer) return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should point to managed memory");
+  if (bytes > 0 && (uintptr_t)pointer <= UINTPTR_MAX - bytes) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu; should be the size of what pointer points to", bytes);
+}
+
+attune_status attune_managed_advise(attune_device *device, void *pointer, size_t bytes,
+                                    const attune_managed_options *advice) {
+  attune_status status = check_device(device);
+  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
+  if (status != ATTUNE_OK) return status;
+  if (!advice) return at_fail(ATTUNE_INVALID_ARGUMENT, "advice is NULL; should point to an attune_managed_options");
+  status = check_options(device, advice, true);
+  if (status != ATTUNE_OK || !device->backend->managed_advise) return status;
+  return device->backend->managed_advise(device, pointer, bytes, advice);
+}
+
+attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to) {
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  attune_device *device = stream->device;
+  attune_status status = check_device(device);
+  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
+  if (status == ATTUNE_OK) status = check_place(device, to, "to");
+  if (status != ATTUNE_OK) return status;
+  if (at_stream_capturing(stream))
+    return at_fail(ATTUNE_CAPTURING, "a prefetch cannot be captured; should be made before or after");
+  status = device->backend->managed_check(device, true);
+  if (status != ATTUNE_OK || !device->backend->managed_prefetch) return status;
+  const bool named = at_watch_name("attune_managed_prefetch %zu bytes to %s", bytes, to->name);
+  status = device->backend->managed_prefetch(stream, pointer, bytes, to);
+  return at_watch_end(named, stream, status);
+}
+
+attune_status attune_managed_get_state(attune_managed_state *out, attune_device *device, const void *pointer,
+                                       size_t bytes) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_managed_state");
+  memset(out, 0, sizeof *out);
+  attune_status status = check_device(device);
+  if (status == ATTUNE_OK) status = check_range(pointer, bytes);
+  if (status != ATTUNE_OK) return status;
+  if (!device->backend->managed_state)
+    return at_fail(ATTUNE_UNSUPPORTED, "device %s keeps no advice: all its memory is the CPU's", device->name);
+  return device->backend->managed_state(device, out, pointer, bytes);
+}
