@@ -138,11 +138,11 @@ AT_INLINE void at_pick(at_pieces &p, const at_in *x, const at_in *y) {
 /* There and back: neighbours share an element of X or Y, which is read from the registers once. */
 AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
 #pragma unroll
-  for (int j = 0; j < RN; j++)
+  for (int i = 0; i < RM; i++)
 #pragma unroll
-    for (int i = 0; i < RM; i++) {
-      const int row = j % 2 ? RM - 1 - i : i;
-      sum[row][j] = at_multiply_add(p.x[row], p.y[j], sum[row][j]);
+    for (int j = 0; j < RN; j++) {
+      const int col = i % 2 ? RN - 1 - j : j;
+      sum[i][col] = at_multiply_add(p.x[i], p.y[col], sum[i][col]);
     }
 }
 
