@@ -224,7 +224,6 @@ int main(int argc, char **argv) {
       "pairs,\n  half of them of everyday size.",
       (long long)count, (long long)(count / 20), (long long)(count / 10));
   bench_line("- Exact means long double of the C library, which has 11 bits more than f64.");
-  bench_line("- CUDA's functions with a result of bf16 give 0 below 2^-119 (1.5e-36).");
   bench_line("- The host's columns are its instruction sets, one interpreter each. CUDA: %s.\n",
              device ? device : "not measured here; run it on a machine with a GPU");
   const int host = w.ways;

@@ -3,7 +3,12 @@
 #ifndef BENCH_HOT_PATH_H
 #define BENCH_HOT_PATH_H
 
+#include <attune/attune.h>
+
 /* Nothing when there is no CUDA device. */
 void hot_report_cuda(void);
+
+/* hot_path_own.c: kernels of attune's own. */
+void hot_report_own(attune_device *device);
 
 #endif

@@ -221,4 +221,5 @@ void hot_report_cuda(void) {
               properties.name, ROUNDS);
   report(&s, count);
   close_scene(&s);
+  hot_report_own(s.device);
 }

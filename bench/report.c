@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.c: the table of bench_gemm, and CSV (one line a way, joined by join.py). */
+ * report.c: the table of bench_gemm, and CSV, one line a way. */
 #include "bench/bench.h"
 
 #include "bench/tool.h"

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the GEMMs of a workload through PyTorch, measured as bench_gemm measures on CUDA: inputs of uniform random
-numbers in [-1,1] rotating over more than 256 MB, graphs of 4 to 40 calls replayed between events, the ways interleaved,
-median of the rounds. Ways: eager (mm, bmm with out=), eager with TunableOp on, torch.compile with max-autotune. Writes
-the CSV that join.py puts beside bench_gemm's."""
+"""GEMM on cuda:0: attune beside cublasGemmEx and PyTorch (eager, torch.compile with max-autotune, TunableOp) in one
+process, on the same buffers, in turns. Exit: 0 done, 1 a problem failed or results differ, 2 usage, 77 no GPU."""
 import argparse
-import csv
 import math
 import os
+import shutil
 import signal
 import statistics
 import sys
@@ -15,104 +13,171 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import attune_ctypes as at
+import cublas_ctypes
+import torch_problems as problems
 import turns
 
-torch = turns.cuda_torch()
-DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-ROTATE_BYTES = 256 << 20
-TARGET_S = 1.5e-3
-MAX_SETS = 4096
-OTHER_COLUMNS = {"dtype_out", "layout", "lda", "ldb", "ldc", "ldd", "stride_a", "stride_b", "stride_c", "stride_d"}
+FLOOR = 0.99
+TUNING_MOST = 3
+MIB = 1 << 20
+FLUSH_BYTES = 256 * MIB
+MINE, DEFAULT = "attune", "GemmEx default"
+METHOD = ("one process, the same operands, rotating over {rotate} MiB (twice the L2 is {l2}); graphs of 4 to 40 calls "
+          "replayed between events, behind an untimed replay; ways in turns, median of {rounds} rounds, microseconds a "
+          "call; a ratio is the median of the rounds' ratios, and one below 0.99 is taken again; torch.compile writes to "
+          "memory of its own; W and MHz of the SMs (NVML) while the ways ran")
 
 
 class OutOfTime(BaseException):
     """Not an Exception: the compiler takes those for a candidate that failed, and goes on."""
 
 
-def read_workload(path):
-    with open(path, newline="") as file:
-        rows = csv.DictReader(line for line in file if line.strip() and not line.startswith("#"))
-        for row in rows:
-            unknown = set(row) & OTHER_COLUMNS
-            if any(row[column] for column in unknown):
-                raise SystemExit(f"torch_gemm.py: {path}: columns {sorted(unknown)} are not supported here")
-            problem = {key: int(row.get(key) or 1) for key in ("m", "n", "k", "batch")}
-            problem.update(name=row.get("name") or "", dtype=row["dtype"], contract=row.get("contract") or "strict",
-                           transa=row.get("transa") or "n", transb=row.get("transb") or "n")
-            yield problem
-
-
-def problem_text(p):
-    batch = f"x{p['batch']}" if p["batch"] > 1 else ""
-    return f"gemm {p['dtype']} {p['transa']}{p['transb']} {p['m']}x{p['n']}x{p['k']}{batch} {p['contract']}"
-
-
-def set_precision(contract):
-    """The contract's arithmetic: TF32 and reduced-precision reductions only where it says reduced."""
-    reduced = contract == "reduced"
-    torch.set_float32_matmul_precision("high" if reduced else "highest")
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = reduced
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = reduced
-
-
-def uniform(shape, dtype):
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return torch.empty(shape, dtype=wide, device="cuda").uniform_(-1, 1).to(dtype)
-
-
-def make_set(p):
-    """Column-major C = op(A) op(B) is row-major C' = op(B)' op(A)': what is stored as k x m in columns is an (m, k)
-    tensor, and so on."""
-    dtype, m, n, k = DTYPES[p["dtype"]], p["m"], p["n"], p["k"]
-    lead = (p["batch"],) if p["batch"] > 1 else ()
-    a = uniform(lead + ((k, m) if p["transa"] == "n" else (m, k)), dtype)
-    b = uniform(lead + ((n, k) if p["transb"] == "n" else (k, n)), dtype)
-    right = a if p["transa"] == "n" else a.transpose(-1, -2)
-    left = b if p["transb"] == "n" else b.transpose(-1, -2)
-    return left, right, torch.empty(lead + (n, m), dtype=dtype, device="cuda")
-
-
-def set_bytes(p):
-    element = torch.empty(0, dtype=DTYPES[p["dtype"]]).element_size()
-    return p["batch"] * element * (p["m"] * p["k"] + p["k"] * p["n"] + p["m"] * p["n"])
-
-
-def plan_calls(p, call_s):
-    """Calls in a graph, and sets of operands: all sets are used before one comes again, as in bench_gemm."""
-    calls = max(4, min(40, math.ceil(TARGET_S / call_s)))
-    sets = min(ROTATE_BYTES // set_bytes(p) + 2, MAX_SETS)
-    if sets <= calls:
-        return (calls + sets - 1) // sets * sets, sets
-    return calls, (sets + calls - 1) // calls * calls
-
-
 class Way:
-    """One way to do the problem, captured into a graph for each window of sets."""
+    """One way to do the problem, captured into a graph for each window of sets. `call` takes a set, and returns the result
+    if that is not the set's own."""
 
-    def __init__(self, name, call, keep_outputs=False):
-        self.name, self.call, self.keep_outputs = name, call, keep_outputs
-        self.graphs, self.samples, self.note = [], [], ""
-        self.outputs = []
+    def __init__(self, name, call, around=lambda on: None):
+        self.name, self.call, self.around = name, call, around
+        self.graphs, self.kept = [], []
 
-    def capture(self, sets, calls):
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+    def capture(self, torch, sets, calls):
+        self.around(True)
+        try:
             for operands in sets[:3]:
-                self.call(*operands)
-        torch.cuda.current_stream().wait_stream(stream)
+                self.call(operands)
+            torch.cuda.synchronize()
+            for first in range(0, max(1, len(sets) // calls) * calls, calls):
+                self.graphs.append(self.window(torch, [sets[(first + i) % len(sets)] for i in range(calls)]))
+        finally:
+            self.around(False)
+
+    def window(self, torch, sets):
+        graph = torch.cuda.CUDAGraph()
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            # Results made inside the graph are kept, so that each call writes memory of its own.
+            self.kept.append([self.call(operands) for operands in sets])
+        finally:
+            graph.capture_end()
+        return graph
+
+
+class Bench:
+    """What is the same for all problems: PyTorch, a stream of its own, attune and cuBLAS on that stream."""
+
+    def __init__(self, torch, options):
+        self.torch, self.options, self.compile_s = torch, options, 0.0
+        self.stream = torch.cuda.Stream()
+        torch.cuda.set_stream(self.stream)
+        native = self.stream.cuda_stream
+        self.attune = at.Attune(options.library, options.device, native, options.db)
+        self.attune.wait_for_compiler()
+        major = torch.version.cuda.split(".")[0]
+        self.blas, self.workspaces = [], []
+        for _ in (cublas_ctypes.DEFAULT, cublas_ctypes.AUTOTUNE): # a handle each: AUTOTUNE keeps its winners there
+            space = torch.empty(cublas_ctypes.WORKSPACE_BYTES, dtype=torch.uint8, device="cuda")
+            self.workspaces.append(space)
+            self.blas.append(cublas_ctypes.Cublas(major, native, space.data_ptr()))
+        self.l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
+        self.rotate_bytes = max(256 * MIB, 2 * self.l2) if options.rotate is None else options.rotate * MIB
+
+    def tunable(self, on):
+        self.torch.cuda.tunable.enable(on)
+        self.torch.cuda.tunable.tuning_enable(on)
+
+    def ways(self, p, first):
+        product = self.torch.bmm if p["batch"] > 1 else self.torch.mm
+
+        def eager(s):
+            product(s.left, s.right, out=s.out)
+
+        mine, default = at.Gemm(self.attune, p["text"]), self.blas[0].call(p, cublas_ctypes.DEFAULT)
+        ways = [Way(MINE, lambda s: mine.run(*s.addresses)), Way(DEFAULT, lambda s: default(*s.addresses))]
+        if self.blas[1].version >= cublas_ctypes.AUTOTUNE_SINCE:
+            best = self.blas[1].call(p, cublas_ctypes.AUTOTUNE)
+            ways.append(Way("GemmEx AUTOTUNE", lambda s: best(*s.addresses)))
+        ways.append(Way("torch eager", eager))
+        if self.options.tunable:
+            ways.append(Way("TunableOp", eager, self.tunable))
+        if not self.options.skip_compile:
+            compiled = self.compiled(p, product, first)
+            if compiled:
+                ways.append(Way("torch.compile", lambda s: compiled(s.left, s.right)))
+        return ways
+
+    def compiled(self, p, product, first):
+        """The compiled product; None when it cannot be, or takes longer than the caps."""
+        cap = min(self.options.compile_cap, self.options.compile_limit - self.compile_s)
+        if cap <= 0:
+            print(f"torch_gemm.py: {p['name']}: not compiled: --compile-limit is spent", file=sys.stderr)
+            return None
+
+        def expired(_signal, _frame):
+            raise OutOfTime
+        previous = signal.signal(signal.SIGALRM, expired)
+        signal.setitimer(signal.ITIMER_REAL, cap)
+        begin = time.monotonic()
+        try:
+            self.torch._dynamo.reset()
+            call = self.torch.compile(lambda left, right: product(left, right), mode=self.options.mode, dynamic=False)
+            call(first.left, first.right)
+            self.torch.cuda.synchronize()
+            return call
+        except (OutOfTime, Exception) as error:  # whatever stops the compiler leaves the other ways
+            why = "over the cap" if isinstance(error, OutOfTime) else f"{type(error).__name__} {error}".splitlines()[0]
+            print(f"torch_gemm.py: {p['name']}: not compiled after {time.monotonic() - begin:.1f} s: {why}", file=sys.stderr)
+            return None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+            self.compile_s += time.monotonic() - begin
+
+
+def settle_compiler():
+    """max-autotune over Triton's and ATen's kernels, in this process. compile_threads 1: the kernels to choose from are compiled
+    by threads, one a CPU, and not by other processes, after which they were compiled here again one by one. The cache to be
+    flushed before a run is said to be larger than it is: flushing the real one takes less time than launching a kernel of
+    Triton's, whose times then are those of the launches, and small kernels cannot be told from each other."""
+    import torch._inductor.config as inductor
+    from torch._inductor.runtime.benchmarking import benchmarker
+    for name, value in (("max_autotune_gemm_backends", "TRITON,ATEN"), ("autotune_in_subproc", False), ("compile_threads", 1)):
+        if hasattr(inductor, name):
+            setattr(inductor, name, value)
+    benchmarker.L2_cache_size = FLUSH_BYTES
+
+
+def agree(torch, ways, operands):
+    """The ways that differ from cublasGemmEx's default by more than rounding explains, coarsely. Each result begins as NaN,
+    so that what a way does not write is seen."""
+    results = {}
+    for way in ways:
+        operands.out.fill_(math.nan)
+        way.around(True)
+        own = way.call(operands)
+        way.around(False)
         torch.cuda.synchronize()
-        for window in range(max(1, len(sets) // calls)):
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                # Outputs made inside the graph are kept, so that each call writes memory of its own, as with out=.
-                results = [self.call(*sets[(window * calls + i) % len(sets)]) for i in range(calls)]
-            if self.keep_outputs:
-                self.outputs.append(results)
-            self.graphs.append(graph)
+        results[way.name] = (operands.out if own is None else own).double()
+    expected = results[DEFAULT]
+    most = 0.02 * (expected.abs().max().item() or 1.0)
+    return [name for name, result in results.items() if not (result - expected).abs().max().item() <= most]
 
 
-def measure(ways, calls, rounds):
+def estimate(torch, call, operands):
+    least = math.inf
+    for attempt in range(4):
+        torch.cuda.synchronize()
+        begin = time.monotonic()
+        call(operands)
+        torch.cuda.synchronize()
+        if attempt > 0:
+            least = min(least, time.monotonic() - begin)
+    return max(least, 1e-7)
+
+
+def measure(bench, ways, calls, rounds):
+    """Times of the ways, microseconds a call by name, and the telemetry of each round."""
+    torch, states, count = bench.torch, [], iter(range(1 << 30))
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     named, turn = {way.name: way for way in ways}, iter(range(1 << 30))
 
@@ -123,161 +188,150 @@ def measure(ways, calls, rounds):
         start.record()
         graphs[next(turn) % len(graphs)].replay()
         stop.record()
+        if next(count) % (len(ways) + 1) == 0:  # while the GPU works; another way's turn each time
+            states.append(bench.attune.telemetry())
         stop.synchronize()
         return start.elapsed_time(stop) * 1e3 / calls
 
-    for name, samples in turns.take_turns(named, rounds, sample).items():
-        named[name].samples = samples
+    return turns.take_turns(named, rounds, sample), states
 
 
-def eager_call(p):
-    product = torch.bmm if p["batch"] > 1 else torch.mm
-    return lambda left, right, out: product(left, right, out=out)
-
-
-def compiled_call(p, mode):
-    product = torch.bmm if p["batch"] > 1 else torch.mm
-    torch._dynamo.reset()
-    compiled = torch.compile(lambda left, right: product(left, right), mode=mode, dynamic=False)
-    return lambda left, right, out: compiled(left, right)
-
-
-def try_compile(p, operands, options):
-    """The compiled call, compiled; None and why when it cannot be, or takes longer than the cap."""
-    def expired(_signal, _frame):
-        raise OutOfTime
-    previous = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, options.compile_cap)
-    begin = time.monotonic()
-    try:
-        call = compiled_call(p, options.mode)
-        result = call(*operands)
-        torch.cuda.synchronize()
-        return call, result, time.monotonic() - begin
-    except (OutOfTime, Exception) as error:  # whatever stops the compiler leaves the other ways
-        took = time.monotonic() - begin
-        why = "over the cap" if isinstance(error, OutOfTime) else type(error).__name__
-        print(f"torch_gemm.py: {p['name']}: not compiled after {took:.1f} s: {why}", file=sys.stderr)
-        return None, None, took
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-
-
-def tunable(on):
-    torch.cuda.tunable.enable(on)
-    torch.cuda.tunable.tuning_enable(on)
-
-
-class TunableWay(Way):
-    """Eager with TunableOp: on only while it tunes and is captured."""
-
-    def capture(self, sets, calls):
-        tunable(True)
+def run_problem(bench, p):
+    """Times by way, telemetry and what attune runs."""
+    torch, text = bench.torch, p["text"].encode()
+    problems.set_precision(torch, p["contract"])
+    first = problems.Operands(torch, p)
+    if bench.options.tune or not bench.options.db:
+        for _ in range(TUNING_MOST):  # what is complete and sure is not measured again
+            bench.attune.tune(text)
+    ways = bench.ways(p, first)
+    wrong = agree(torch, ways, first)
+    calls, count = problems.plan_calls(p, estimate(torch, ways[0].call, first), bench.rotate_bytes)
+    sets = [first] + [problems.Operands(torch, p) for _ in range(count - 1)]
+    for way in list(ways):
         try:
-            super().capture(sets, calls)
-        finally:
-            tunable(False)
+            way.capture(torch, sets, calls)
+        except RuntimeError as error:
+            if way.name in (MINE, DEFAULT):
+                raise
+            print(f"torch_gemm.py: {p['name']}: {way.name} was not captured: {str(error).splitlines()[0]}", file=sys.stderr)
+            ways.remove(way)
+    times, states = measure(bench, ways, calls, bench.options.rounds)
+    if any(turns.ratio(times, way.name, MINE) < FLOOR for way in ways[1:]):
+        times, states = measure(bench, ways, calls, 2 * bench.options.rounds + 1)
+    decision = bench.attune.explain(text)
+    guess = " (not tuned)" if decision.source in (at.DEFAULT, at.NEIGHBOUR) else ""
+    return times, states, f"{decision}{guess}", wrong
 
 
-def estimate(call, operands):
-    least = math.inf
-    for attempt in range(4):
-        torch.cuda.synchronize()
-        begin = time.monotonic()
-        call(*operands)
-        torch.cuda.synchronize()
-        if attempt > 0:
-            least = min(least, time.monotonic() - begin)
-    return least
+def number(value):
+    return "-" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.1f}" if value >= 100 else f"{value:.2f}"
 
 
-def close_enough(result, expected):
-    """A coarse check: the ways do the same product."""
-    scale = expected.float().abs().max().item() or 1.0
-    return (result.float() - expected.float()).abs().max().item() <= 0.02 * scale
+def middle(states, field, scale=1):
+    known = [getattr(state, field) for state in states if getattr(state, field) >= 0]
+    return f"{statistics.median(known) / scale:.0f}" if known else "-"
 
 
-def run_problem(p, options):
-    set_precision(p["contract"])
-    first = make_set(p)
-    eager = eager_call(p)
-    ways = [Way("torch eager", eager)]
-    calls, count = plan_calls(p, estimate(eager, first))
-    if options.tunable:
-        ways.append(TunableWay("torch TunableOp", eager))
-    if not options.no_compile:
-        call, result, took = try_compile(p, first, options)
-        if call is not None:
-            if not close_enough(result, first[2]):
-                raise SystemExit(f"torch_gemm.py: {p['name']}: the compiled result differs from the eager one")
-            way = Way("torch compile", call, keep_outputs=True)
-            way.note = f"compiled in {took:.1f} s"
-            ways.append(way)
-    sets = [first] + [make_set(p) for _ in range(count - 1)]
-    for way in ways:
-        way.capture(sets, calls)
-    measure(ways, calls, options.rounds)
-    return ways
+class Table:
+    """The rows, and the ratios of all of them for the summary."""
 
+    def __init__(self, put, options):
+        self.put, self.ratios, self.best = put, {}, {}
+        self.ways = [MINE, DEFAULT, "GemmEx AUTOTUNE", "torch eager", *(["TunableOp"] if options.tunable else []),
+                     *([] if options.skip_compile else ["torch.compile"])]
+        put.table("name", "problem", *(f"{way}>" for way in self.ways), "default / attune>", "best peer / attune>", "W>",
+                  "MHz>", "attune runs")
 
-def figures(way):
-    middle = statistics.median(way.samples)
-    return middle, statistics.median(abs(sample - middle) for sample in way.samples) / middle
+    def row(self, p, times, states, runs):
+        middles = turns.medians(times)
+        ratios = {way: turns.ratio(times, way, MINE) for way in middles if way != MINE}
+        for way, value in ratios.items():
+            self.ratios.setdefault(way, {})[p["name"]] = value
+        best = min(ratios, key=ratios.get)
+        self.best[p["name"]] = ratios[best]
+        cells = [number(middles.get(way)) for way in self.ways]
+        self.put.row(p["name"], p["text"].removeprefix("gemm "), *cells, f"{ratios[DEFAULT]:.3f}",
+                     f"{ratios[best]:.3f} ({best})", middle(states, "power_mw", 1000), middle(states, "clock_mhz"), runs)
+
+    def summary(self):
+        self.put("")
+        for title, ratios in [*self.ratios.items(), ("best peer of each problem", self.best)] if self.best else []:
+            least = min(ratios, key=ratios.get)
+            below = sorted((value, name) for name, value in ratios.items() if value < FLOOR)
+            names = ": " + ", ".join(f"{name} {value:.3f}" for value, name in below) if below else ""
+            self.put(f"- {title} / attune: geomean {turns.geomean(ratios.values()):.4f} over {len(ratios)} problems, least "
+                     f"{ratios[least]:.3f} ({least}), {len(below)} below {FLOOR}{names}")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workload")
-    parser.add_argument("--csv", help="write the figures here")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--only", default="", help="problems whose name contains this")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("library", help="libattune.so")
+    parser.add_argument("workload", help="CSV of problems")
+    parser.add_argument("--db", help="attune's tuning database (default: one of its own, each problem tuned first)")
+    parser.add_argument("--tune", action="store_true", help="tune what --db lacks")
+    parser.add_argument("--device", default="cuda:0", help="attune's (default cuda:0)")
+    parser.add_argument("--only", metavar="NAME", default="", help="problems whose name contains this")
+    parser.add_argument("--rounds", type=int, default=15, help="samples of each way (default 15)")
+    parser.add_argument("--rotate", type=int, metavar="MIB", help="operands to rotate over (default: 256 and twice the L2 at least)")
     parser.add_argument("--tunable", action="store_true", help="also eager with TunableOp on")
+    parser.add_argument("--skip-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--mode", default="max-autotune-no-cudagraphs", help="torch.compile's mode")
-    parser.add_argument("--compile-cap", type=float, default=40.0, help="most seconds to compile one problem")
-    parser.add_argument("--time-limit", type=float, default=math.inf, help="start no problem after these seconds")
-    return parser.parse_args()
+    parser.add_argument("--compile-cap", type=float, metavar="S", default=30.0, help="most seconds to compile one problem (30)")
+    parser.add_argument("--compile-limit", type=float, metavar="S", default=200.0, help="the same for all problems (200)")
+    parser.add_argument("--time-limit", type=float, metavar="S", default=math.inf, help="start no problem after S seconds")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table here")
+    options = parser.parse_args()
+    if options.rounds < 3:
+        parser.error("--rounds should be 3 at least")
+    options.list = [p for p in problems.read_workload(options.workload) if options.only in p["name"]]
+    if not options.list:
+        parser.error(f"{options.workload} has no problem whose name contains \"{options.only}\"")
+    return options
+
+
+def run_all(bench, table):
+    """How many problems the time left out, how many failed, and how many had results that differ."""
+    begin, skipped, failed, differ = time.monotonic(), 0, 0, 0
+    for p in bench.options.list:
+        if time.monotonic() - begin > bench.options.time_limit:
+            skipped += 1
+            continue
+        try:
+            times, states, runs, wrong = run_problem(bench, p)
+        except RuntimeError as error:
+            failed += 1
+            print(f"torch_gemm.py: {p['name']}: {str(error).splitlines()[0]}", file=sys.stderr)
+        else:
+            table.row(p, times, states, runs)
+            differ += bool(wrong)
+            for way in wrong:
+                print(f"torch_gemm.py: {p['name']}: the result of {way} differs from the default's", file=sys.stderr)
+        bench.torch.cuda.empty_cache()
+    table.summary()
+    bench.torch.cuda.synchronize()
+    table.put(f"- {time.monotonic() - begin:.1f} s, {bench.compile_s:.1f} s of them in torch.compile; {skipped} problems left "
+              f"out by the time limit, {failed} failed, {differ} with results that differ")
+    return failed + differ
 
 
 def main():
     options = arguments()
+    torch = turns.cuda_torch()
+    folder = tempfile.mkdtemp()
     if options.tunable:
-        folder = tempfile.mkdtemp()
         torch.cuda.tunable.set_filename(os.path.join(folder, "tunableop.csv"))
-    begin, skipped, failed = time.monotonic(), 0, 0
-    out = open(options.csv, "w", newline="") if options.csv else None
-    writer = csv.writer(out, lineterminator="\n") if out else None
-    if writer:
-        writer.writerow(["name", "problem", "way", "us", "spread", "note"])
-    print(f"# torch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}; us a call")
-    for p in read_workload(options.workload):
-        if options.only not in p["name"]:
-            continue
-        if time.monotonic() - begin > options.time_limit:
-            skipped += 1
-            continue
-        try:
-            ways = run_problem(p, options)
-        except RuntimeError as error:
-            failed += 1
-            print(f"torch_gemm.py: {p['name']}: {str(error).splitlines()[0]}", file=sys.stderr)
-            torch.cuda.empty_cache()
-            continue
-        line = [f"{p['name']:<20}"]
-        for way in ways:
-            middle, spread = figures(way)
-            line.append(f"{way.name} {middle:.2f} {way.note}")
-            if writer:
-                writer.writerow([p["name"], problem_text(p), way.name, f"{middle:.4f}", f"{spread:.5f}", way.note])
-                out.flush()
-        print("  ".join(line), flush=True)
-        del ways
-        torch.cuda.empty_cache()
-    print(f"# {time.monotonic() - begin:.1f} s; {skipped} problems left out by the time limit, {failed} failed")
-    if out:
-        out.close()
-    return 1 if failed else 0
+    if not options.skip_compile:
+        settle_compiler()
+    bench, put = Bench(torch, options), turns.Report()
+    put.head("GEMM: attune beside its peers in one process", torch.cuda.get_device_name(0),
+             f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuBLAS {bench.blas[0].version}",
+             METHOD.format(rounds=options.rounds, rotate=bench.rotate_bytes // MIB, l2=2 * bench.l2 // MIB))
+    table = Table(put, options)
+    bad = run_all(bench, table)
+    put.write(options.markdown)
+    shutil.rmtree(folder, ignore_errors=True)
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

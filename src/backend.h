@@ -69,6 +69,9 @@ typedef struct at_backend {
   /* Its own libraries, besides those of the ops; the last return value of `fn`. */
   int (*each_library)(attune_library_fn fn, void *user);
 
+  /* An error number of the backend's own, that a call of the program gave, as a status and a message. NULL: it has none. */
+  attune_status (*check_error)(attune_device *device, int error, const char *what);
+
   /* Raw memory, aligned to 512 bytes at least; what programs are given comes out of it by src/memory/. `free` first
    * waits for the work of the whole device; not to be called while a capture is under way. */
   attune_status (*alloc)(attune_device *device, void **out, size_t bytes);

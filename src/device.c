@@ -152,6 +152,12 @@ attune_status attune_device_memory_info(attune_device *device, uint64_t *out_fre
   return ATTUNE_OK;
 }
 
+attune_status attune_cuda_check(attune_device *device, int error, const char *what) {
+  if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
+  if (!device->backend->check_error) return at_unsupported(device, "errors of CUDA");
+  return device->backend->check_error(device, error, what ? what : "a call of the program");
+}
+
 static attune_status check_peers(const attune_device *device, const attune_device *peer) {
   if (device && peer) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be one of attune_device_get", device ? "peer" : "device");

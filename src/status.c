@@ -11,6 +11,8 @@
 #define MESSAGE_BYTES AT_MESSAGE_CHARS
 
 static _Thread_local char message[MESSAGE_BYTES];
+static _Thread_local attune_status last; /* OK: nothing failed */
+static _Thread_local int last_cuda;
 
 const char *attune_status_string(attune_status status) {
   switch (status) {
@@ -36,6 +38,27 @@ const char *attune_last_message(void) {
   return message;
 }
 
+attune_status attune_last_status(void) {
+  return last;
+}
+
+int attune_last_cuda_error(void) {
+  return last_cuda;
+}
+
+attune_status attune_clear_error(void) {
+  const attune_status status = last;
+  message[0] = '\0';
+  last = ATTUNE_OK;
+  last_cuda = 0;
+  return status;
+}
+
+attune_status at_fail_cuda(attune_status status, int cuda_error) {
+  last_cuda = cuda_error;
+  return status;
+}
+
 /* The arguments may point into `message`, so the text is made beside it. */
 attune_status at_fail(attune_status status, const char *format, ...) {
   int saved = errno;
@@ -46,6 +69,8 @@ attune_status at_fail(attune_status status, const char *format, ...) {
   va_end(args);
   at_one_line(text);
   memcpy(message, text, sizeof text);
+  last = status;
+  last_cuda = 0;
   errno = saved;
   return status;
 }
@@ -60,6 +85,8 @@ attune_status at_fail_lines(attune_status status, const char *const *lines, int 
     if (!fits) break;
   }
   memcpy(message, text, sizeof text);
+  last = status;
+  last_cuda = 0;
   return status;
 }
 
@@ -75,15 +102,21 @@ attune_status at_fail_prefix(attune_status status, const char *format, ...) {
   at_one_line(text);
   (void)at_copy_text(text + at, sizeof text - at, message); /* clean already; its lines stay */
   memcpy(message, text, sizeof text);
+  last = status;
   errno = saved;
   return status;
 }
 
 void at_message_keep(at_message *out) {
+  out->status = last;
+  out->cuda_error = last_cuda;
   memcpy(out->text, message, strlen(message) + 1);
 }
 
 attune_status at_message_settle(const at_message *kept, attune_status status) {
-  if (status == ATTUNE_OK) memcpy(message, kept->text, strlen(kept->text) + 1);
+  if (status != ATTUNE_OK) return status;
+  memcpy(message, kept->text, strlen(kept->text) + 1);
+  last = kept->status;
+  last_cuda = kept->cuda_error;
   return status;
 }

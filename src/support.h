@@ -20,6 +20,9 @@
  */
 attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
 
+/* Notes CUDA's number for the failure that at_fail has just told; returns `status`. */
+attune_status at_fail_cuda(attune_status status, int cuda_error);
+
 /* The same with lines of its own: what is wrong with the remedy, the line of the text, and the caret below it. Cut where
  * the message is full; control characters within a line become blanks. */
 attune_status at_fail_lines(attune_status status, const char *const *lines, int count);
@@ -32,6 +35,8 @@ attune_status at_fail_prefix(attune_status status, const char *format, ...) AT_P
 #define AT_MESSAGE_CHARS 512
 typedef struct at_message {
   char text[AT_MESSAGE_CHARS];
+  attune_status status;
+  int cuda_error;
 } at_message;
 void at_message_keep(at_message *out);
 attune_status at_message_settle(const at_message *kept, attune_status status);

@@ -16,7 +16,7 @@ enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_cublas;
+    at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
@@ -26,7 +26,9 @@ static const struct {
              {&at_gemm_tiny_direct, &at_gemm_direct_family},
              {&at_gemm_rows, &at_gemm_rows_family},
              {&at_gemm_skinny, &at_gemm_skinny_family},
-             {&at_gemm_mma, &at_gemm_mma_family}};
+             {&at_gemm_mma, &at_gemm_mma_family},
+             {&at_gemm_bf16x6, &at_gemm_bf16x6_family},
+             {&at_gemm_wgmma, &at_gemm_wgmma_family}};
 
 typedef struct named {
   const char *name;
@@ -55,7 +57,8 @@ static const named shapes[] = {
     {"r_f32_nt16", ATTUNE_F32, 0, 1, 4096, 16, 4096, 1},      {"r_f32_m16", ATTUNE_F32, 0, 1, 16, 4096, 4096, 1},
     {"r_f32_odd", ATTUNE_F32, 0, 0, 4095, 13, 4095, 1},       {"r_f32_short", ATTUNE_F32, 0, 0, 262144, 16, 64, 1},
     {"r_f64_n8", ATTUNE_F64, 0, 0, 4096, 8, 4096, 1},         {"r_f64_n4", ATTUNE_F64, 0, 0, 4096, 4, 4096, 1},
-    {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},
+    {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},         {"e_2048", ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1},
+    {"e_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},        {"e_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
 };
 
 static attune_device *device;
@@ -125,6 +128,7 @@ static void time_shape(const named *s, int most) {
   at_gemm g = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
   g.dtype = g.dtype_out = (uint8_t)s->dtype;
   if (strncmp(s->name, "tf32", 4) == 0) g.accuracy = ATTUNE_REDUCED;
+  if (strncmp(s->name, "e_", 2) == 0) g.accuracy = ATTUNE_EQUIVALENT;
   g.trans_a = (uint8_t)s->ta, g.trans_b = (uint8_t)s->tb, g.alignment = 128;
   g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = g.m;
   if (g.batch > 1) g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_d = g.m * g.n;

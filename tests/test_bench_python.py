@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_bench_python.py ROOT: the Python programs of bench/ have one loop and one table writer, turns.py's; join.py joins; torch_alloc.py
-replays traces through what stands in for PyTorch here."""
+"""test_bench_python.py ROOT [LIBATTUNE]: the Python programs of bench/ compile, have one loop and one table writer, turns.py's; torch_alloc.py replays
+traces, and torch_gemm.py compares products of the library on the host, through what stands in for PyTorch here."""
 import glob
 import os
 import re
@@ -43,20 +43,29 @@ class cuda:
     def memory_stats(device=0): return {"reserved_bytes.all.peak": cuda.peak, "num_device_alloc": cuda.taken}
 """
 
-JOINED = """| name | attune | peer | torch | best peer / attune |
-|---|---:|---:|---:|---:|
-| a | 10.50 | 12.00 | **9.00** | 0.857 |
-| b | 1234 | **1000** | - | 0.810 |
-| c | - | - | **3.12** | - |
-
-- peer / attune: geomean 0.9622 over 2, least 0.810
-- torch / attune: geomean 0.8571 over 1, least 0.857
-- best peer of each shape / attune: geomean 0.8333, least 0.810
+WORKLOAD = """# columns as in bench/workloads
+name,dtype,contract,transa,transb,m,n,k,batch
+nn,f32,strict,n,n,3,5,4,1
+tn,f64,strict,t,n,5,2,3,1
+tt,f64,reduced,t,t,4,3,2,1
+batch,f32,strict,n,t,2,3,4,3
 """
 
+# Of made-up times: attune 8 us, cuBLAS 12, eager 10, compiled 9. The last column tells what runs on this host.
+ROWS = """| name | problem | attune | GemmEx default | GemmEx AUTOTUNE | torch eager | torch.compile | default / attune | best peer / attune | W | MHz | attune runs |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|
+| nn | f32 nn 3x5x4 strict | 8.00 | 12.00 | 12.00 | 10.00 | 9.00 | 1.500 | 1.125 (torch.compile) |
+| tn | f64 tn 5x2x3 strict | 8.00 | 12.00 | 12.00 | 10.00 | 9.00 | 1.500 | 1.125 (torch.compile) |
+| tt | f64 tt 4x3x2 reduced | 8.00 | 12.00 | 12.00 | 10.00 | 9.00 | 1.500 | 1.125 (torch.compile) |
+| batch | f32 nt 2x3x4x3 strict | 8.00 | 12.00 | 12.00 | 10.00 | 9.00 | 1.500 | 1.125 (torch.compile) |
+- GemmEx default / attune: geomean 1.5000 over 4 problems, least 1.500 (nn), 0 below 0.99
+- torch.compile / attune: geomean 1.1250 over 4 problems, least 1.125 (nn), 0 below 0.99
+- best peer of each problem / attune: geomean 1.1250 over 4 problems, least 1.125 (nn), 0 below 0.99
+""".splitlines()
 
-def run(root, folder, *words):
-    env = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "PYTORCH_CUDA_ALLOC_CONF": "made:up"}
+
+def run(root, folder, *words, made_up=""):
+    env = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "PYTORCH_CUDA_ALLOC_CONF": "made:up", "MADE_UP": made_up}
     return subprocess.run([sys.executable, os.path.join(root, "bench", words[0]), *words[1:]], capture_output=True, text=True, env=env)
 
 
@@ -71,22 +80,59 @@ def one_loop_and_one_table(root):
         name = os.path.basename(path)
         with open(path, encoding="utf-8") as file:
             text = file.read()
+        try:
+            compile(text, name, "exec")
+        except SyntaxError as error:
+            yield f"{name}: {error}"
         if name not in OWN_CLOCK and "perf_counter" in text:
             yield f"{name} times by a loop of its own; turns.py has take_turns, host_ns and between_events"
         if name != "turns.py" and re.search(r"\|:?---", text):
             yield f"{name} writes a table of its own; turns.py has Report"
 
 
-def joins(root, folder):
-    head = "name,problem,way,us,spread,note\n"
-    first = write(folder, "1.csv", head + "a,p,attune,10.5,0,\na,p,peer,12,0,\nb,p,attune,1234.4,0,\nb,p,peer,1000,0,\n")
-    second = write(folder, "2.csv", head + "a,p,torch,9,0,\nc,p,torch,3.125,0,x\n")
-    done = run(root, folder, "join.py", first, second, "--title", "Made up")
-    if done.returncode != 0 or not done.stdout.startswith("# Made up\n") or not done.stdout.endswith(JOINED):
-        yield f"join.py: {done.returncode} {done.stdout} {done.stderr}"
-    done = run(root, folder, "join.py", second)
-    if done.returncode != 1 or "no file has the way attune" not in done.stderr:
-        yield f"join.py without attune: {done.returncode} {done.stderr}"
+def lacks(done, code, *texts):
+    """What a run of torch_gemm.py should have said and did not."""
+    if done.returncode != code:
+        yield f"torch_gemm.py ended with {done.returncode}, should be {code}: {done.stdout} {done.stderr}"
+    for text in texts:
+        if text not in done.stdout + done.stderr:
+            yield f"torch_gemm.py lacks {text!r}: {done.stdout} {done.stderr}"
+
+
+def refuses(root, folder):
+    """Before it looks for PyTorch or a library."""
+    good, bad = write(folder, "good.csv", WORKLOAD), write(folder, "bad.csv", "name,dtype,m,n,k,lda\na,f32,2,2,2,8\n")
+    wrong, short = write(folder, "wrong.csv", "dtype,m,n,k\nf8,2,2,2\n"), write(folder, "short.csv", "dtype,m,n\nf32,2,2\n")
+    cases = [((), 2, "required: library, workload"), (("x", good, "--round", "no"), 2, "invalid int value"), (("x", good, "--rounds", "2"), 2, "3 at least"),
+             (("x", good, "--only", "nobody"), 2, "no problem whose name contains"), (("x", folder + "/none.csv"), 1, "none.csv: No such file"),
+             (("x", bad), 1, "bad.csv: column lda is not supported"), (("x", wrong), 1, "wrong.csv: dtype f8 should be one of f64"),
+             (("x", short), 1, "short.csv: column k is missing"), (("--help",), 0, "--skip-compile")]
+    for words, code, text in cases:
+        yield from lacks(run(root, folder, "torch_gemm.py", *words), code, text)
+
+
+def compares(root, folder, library):
+    """attune's own products, on the host, beside those of the stand-ins for PyTorch and cuBLAS, which take the same memory in their own ways."""
+    with open(os.path.join(root, "tests", "gemm_torch.py"), encoding="utf-8") as file:
+        write(folder, "torch.py", file.read())
+    words = [library, write(folder, "w.csv", WORKLOAD), "--device", "host", "--db", os.path.join(folder, "none.db"), "--rotate", "0"]
+    out = os.path.join(folder, "out.md")
+    done = run(root, folder, "torch_gemm.py", *words, "--markdown", out)
+    yield from lacks(done, 0, *ROWS, "(not tuned) |", "0 failed, 0 with results that differ")
+    with open(out, encoding="utf-8") as file:
+        if file.read() not in done.stdout:
+            yield "torch_gemm.py --markdown differs from what it prints"
+    one = [*words, "--only", "tt"]
+    for made_up, more, code, texts in [
+            ("compile=4", (), 0, ["0.500 (torch.compile)", "least 0.500 (tt), 1 below 0.99: tt 0.500"]),
+            ("eager=6", ("--skip-compile", "--tunable"), 0, ["| torch eager | TunableOp | default", "| 6.00 | 6.00 | 1.500 | 0.750 (torch eager) |"]),
+            ("wrong=compile", (), 1, ["tt: the result of torch.compile differs", "1 with results that differ"]),
+            ("wrong=idle", ("--skip-compile",), 1, ["tt: the result of torch eager differs"]),
+            ("wrong=refuse", (), 0, ["tt: not compiled after", "ValueError made up", "| 10.00 | - | 1.500 | 1.250 (torch eager) |"]),
+            ("", ("--compile-limit", "0"), 0, ["not compiled: --compile-limit is spent"]),
+            ("wrong=cublas-graph", (), 1, ["tt: made up: no replay", "1 failed, 0 with"]),
+            ("", ("--time-limit", "-1"), 0, ["1 problems left out by the time limit"])]:
+        yield from lacks(run(root, folder, "torch_gemm.py", *one, *more, made_up=made_up), code, *texts)
 
 
 def replays(root, folder):
@@ -105,7 +151,9 @@ def replays(root, folder):
 def main():
     failures = list(one_loop_and_one_table(sys.argv[1]))
     with tempfile.TemporaryDirectory() as folder:
-        failures += [*joins(sys.argv[1], folder), *replays(sys.argv[1], folder)]
+        failures += [*refuses(sys.argv[1], folder), *replays(sys.argv[1], folder)]
+        if "".join(sys.argv[2:]):
+            failures += compares(sys.argv[1], folder, sys.argv[2])
     print("\n".join(failures) or "bench/*.py: one loop, one table writer")
     return 1 if failures else 0
 

@@ -73,12 +73,13 @@ static attune_status see(const char *how) {
   if (strcmp(how, "query") == 0) return attune_stream_query(stream);
   if (strcmp(how, "stream") == 0) return attune_stream_create(&made, device);
   if (strcmp(how, "event") == 0) return attune_event_create(&event, device);
+  if (strcmp(how, "program") == 0) return attune_cuda_check(device, (int)cudaDeviceSynchronize(), "the program's wait");
   if (strcmp(how, "replay") == 0) return attune_graph_replay(graph, stream);
   return ATTUNE_INTERNAL;
 }
 
-static const char *const ways[] = {"product",     "new-problem", "tune",   "alloc", "copy",
-                                   "synchronize", "query",       "stream", "event", "replay"};
+static const char *const ways[] = {"product", "new-problem", "tune",  "alloc",  "copy",   "synchronize",
+                                   "query",   "stream",      "event", "replay", "program"};
 
 static bool open_attune(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
@@ -110,8 +111,13 @@ static int run_case(const char *how) {
   if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("earlier") || !says("restarted"))
     return 1;
   if (strstr(attune_last_message(), "CUBLAS_STATUS")) return 1;
+  if (attune_last_status() != ATTUNE_DEVICE_ERROR || attune_last_cuda_error() != cudaErrorIllegalAddress) return 1;
+  char first[512] = ""; /* "... earlier failed, and CALL is the first call to see it" */
+  const char *from = strstr(attune_last_message(), "failed, and ");
+  if (from) snprintf(first, sizeof first, "since %.*s saw", (int)strcspn(from + 12, " "), from + 12);
+  if (strcmp(how, "program") == 0) snprintf(first, sizeof first, "since the program's wait saw");
   status = multiply(stream, 64); /* and every later call says so too */
-  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("restarted")) return 1;
+  if (status != ATTUNE_DEVICE_ERROR || !says("cudaErrorIllegalAddress") || !says("restarted") || !says(first)) return 1;
   attune_graph_destroy(graph);
   attune_stream_destroy(stream);
   attune_tuner_destroy(tuner);

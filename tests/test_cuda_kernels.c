@@ -14,7 +14,8 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
+    at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -99,6 +100,37 @@ static shape mma_shape(int number) {
   return s;
 }
 
+/* f32 by parts of bf16: large products. */
+static shape bf16x6_shape(int number) {
+  shape s = common(number);
+  s.dtype = s.dtype_out = ATTUNE_F32;
+  s.accuracy = ATTUNE_EQUIVALENT;
+  s.m = 400 + draw(400), s.n = 300 + draw(400);
+  s.k = draw(3) ? 1000 + draw(300) : 64 * (16 + draw(10));
+  draw_batch(&s, 3);
+  return s;
+}
+
+/* What tensor copies reach: lines and matrices that begin at multiples of 16 bytes. */
+static shape wgmma_shape(int number) {
+  shape s = common(number);
+  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
+  s.dtype_out = draw(3) ? s.dtype : ATTUNE_F32;
+  if (s.dtype == ATTUNE_F16 && s.data == DATA_WIDE) s.data = DATA_NORMAL; /* sums beyond what f16 holds */
+  s.m = 8 + draw(500), s.n = 8 + draw(300), s.k = draw(2) ? 1 + draw(900) : 64 * (1 + draw(12));
+  if (draw(4) == 0) s.m = 8 + s.m / 8, s.n = 8 + s.n / 8, s.k = 1000 + draw(9000); /* deep */
+  if (draw(4) == 0) s.m += 1000;
+  if (s.m <= 64 && s.n <= 64 && s.k <= 64) s.k += 64;
+  draw_batch(&s, draw(3) ? 1 : 4);
+  int64_t *const lines[] = {s.ta ? &s.k : &s.m, s.tb ? &s.n : &s.k};
+  const int odd = draw(2) ? draw(8) : 0; /* the gap makes up for it */
+  for (int i = 0; i < 2; i++)
+    if (i == 0 || lines[0] != lines[1]) *lines[i] = (*lines[i] + 7) / 8 * 8 - odd;
+  s.gap = odd + 8 * draw(3);
+  s.shift = s.shift / 8 * 8, s.step = s.step / 8 * 8;
+  return s;
+}
+
 /* f32 and f64 whose large factor lies along its rows. */
 static shape rows_shape(int number) {
   shape s = skinny_shape(number);
@@ -117,7 +149,7 @@ typedef struct group {
   shape shapes[BATCH];
   at_gemm problems[BATCH];
   at_configuration tried[BATCH][TRIED];
-  at_jit_request requests[BATCH * TRIED];
+  at_jit_request requests[2 * BATCH * TRIED];
   int counts[BATCH], count, made;
 } group;
 
@@ -139,8 +171,11 @@ static void add_problem(group *all, const at_gemm_kernels *family, const shape *
     char *text = NULL;
     all->tried[i][all->counts[i]++] = list[t == 0 ? 0 : draw(count)];
     assert_true(family->recipe(&recipe, g, &machine, &all->tried[i][t]));
-    OK(at_gemm_text(&text, family, &recipe));
-    all->requests[all->made++].source = (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
+    for (int before = 0; before <= (int)at_gemm_has_before(family, &recipe); before++) {
+      OK(at_gemm_text(&text, family, &recipe, before));
+      all->requests[all->made++].source =
+          (at_kernel_source){.file = family->file, .text = text, .entry = family->entry};
+    }
   }
 }
 
@@ -227,6 +262,50 @@ static void mma_is_right(void **state) {
   drawn_problems(&at_gemm_mma_family, &at_gemm_mma, mma_shape);
 }
 
+static void bf16x6_is_right(void **state) {
+  (void)state;
+  const int all = problems;
+  problems = problems < 12 ? problems : 12; /* large ones, whose sums a CPU makes too */
+  drawn_problems(&at_gemm_bf16x6_family, &at_gemm_bf16x6, bf16x6_shape);
+  problems = all;
+}
+
+/* The error, in units of what is allowed, of the first configuration. */
+static double error_of(const at_implementation *implementation, gemm_case *t) {
+  static at_configuration list[ROOM];
+  at_plan *plan = NULL;
+  assert_true(implementation->configurations(&t->g, device, list, ROOM) > 0);
+  OK(at_plan_create(&plan, &at_gemm_op, implementation, &list[0], &t->g, device));
+  assert_true(reset_output(t));
+  OK(plan->launch(plan, &t->operands, stream));
+  const double error = output_error(t);
+  at_plan_destroy(plan);
+  return error;
+}
+
+/* No more than twice the error of f32's own arithmetic, on data of each kind. */
+static void bf16x6_is_as_exact_as_f32(void **state) {
+  (void)state;
+  for (int kind = DATA_NORMAL; kind < DATA_KINDS; kind++) {
+    gemm_case t;
+    const shape s = {ATTUNE_F32,  .accuracy = ATTUNE_EQUIVALENT, .m = 512, .n = 512, .k = 2048, .alpha = 1,
+                     .data = kind};
+    assert_true(make_case(&t, &s, stream));
+    const double plain = error_of(&at_gemm_cublas, &t), ours = error_of(&at_gemm_bf16x6, &t);
+    print_message("data %d: f32 %.4f, bf16x6 %.4f of what is allowed\n", kind, plain, ours);
+    assert_true(plain > 0.0 && ours > 0.0 && ours <= 2.0 * plain);
+    free_case(&t);
+  }
+}
+
+static void wgmma_is_right(void **state) {
+  (void)state;
+  if (device->properties.capability_major == 9)
+    drawn_problems(&at_gemm_wgmma_family, &at_gemm_wgmma, wgmma_shape);
+  else
+    skip();
+}
+
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
@@ -257,6 +336,8 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_rows, rows_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
   verified(&at_gemm_mma, mma_shape, problems / 20);
+  verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
+  verified(&at_gemm_wgmma, wgmma_shape, problems / 20);
 }
 
 /* The same bits in RUNS runs, in a graph too. */
@@ -304,7 +385,16 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
+  if (device->properties.capability_major == 9) {
+    repeats(&at_gemm_wgmma,
+            &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
+    repeats(&at_gemm_wgmma,
+            &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 64, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
+    repeats(&at_gemm_wgmma, &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1});
+  }
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
+  repeats(&at_gemm_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333, .k = 1000,
+                                    .alpha = 1, .data = DATA_WIDE});
 }
 
 int main(int argc, char **argv) {
@@ -316,10 +406,16 @@ int main(int argc, char **argv) {
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiny_is_right),   cmocka_unit_test(direct_is_right),
-      cmocka_unit_test(skinny_is_right), cmocka_unit_test(special_values_are_kept),
-      cmocka_unit_test(mma_is_right),    cmocka_unit_test(the_same_bits_each_time),
+      cmocka_unit_test(tiny_is_right),
+      cmocka_unit_test(direct_is_right),
+      cmocka_unit_test(skinny_is_right),
+      cmocka_unit_test(special_values_are_kept),
+      cmocka_unit_test(mma_is_right),
+      cmocka_unit_test(the_same_bits_each_time),
       cmocka_unit_test(rows_is_right),
+      cmocka_unit_test(bf16x6_is_right),
+      cmocka_unit_test(bf16x6_is_as_exact_as_f32),
+      cmocka_unit_test(wgmma_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

@@ -45,8 +45,9 @@ static void begin(void) {
   file = fopen(path, "w");
   assert_non_null(file);
   fputs("#include \"tests/cuda_on_host.h\"\n#include \"src/random/philox.h\"\n#include \"src/random/transforms.h\"\n"
-        "#include \"ops/elementwise/device.cuh\"\n#include \"ops/elementwise/device_math.cuh\"\n#include "
-        "\"ops/elementwise/device_neural.cuh\"\n"
+        "#include \"ops/elementwise/device.cuh\"\n#include \"ops/elementwise/device_single.cuh\"\n"
+        "#include \"ops/elementwise/device_double.cuh\"\n#include \"ops/elementwise/device_gamma.cuh\"\n"
+        "#include \"ops/elementwise/device_math.cuh\"\n#include \"ops/elementwise/device_neural.cuh\"\n"
         "#include \"ops/elementwise/device_complex.cuh\"\n#include \"ops/elementwise/device_random.cuh\"\n",
         file);
 }

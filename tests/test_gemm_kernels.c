@@ -22,11 +22,12 @@ enum { SPILL_MOST = 64 };
 static int spilled;
 
 /* Registers; 0 when this compiler does not know the architecture. */
-static int compile(const at_gemm_kernels *family, const at_gemm_recipe *recipe, size_t target, const char *what) {
+static int compile(const at_gemm_kernels *family, const at_gemm_recipe *recipe, bool before, size_t target,
+                   const char *what) {
   char *text = NULL, *report = NULL;
   at_architecture architecture;
   at_kernel_code code = {NULL, 0};
-  OK(at_gemm_text(&text, family, recipe));
+  OK(at_gemm_text(&text, family, recipe, before));
   const at_kernel_source source = {.file = family->file, .text = text, .entry = family->entry};
   snprintf(architecture.name, sizeof architecture.name, "%s", targets[target].name);
   const attune_status status = at_kernel_compile(&code, &source, &architecture, &report);
@@ -71,6 +72,10 @@ static const int64_t skinny_sizes[][3] = {{4096, 1, 4096},  {4096, 3, 4096},  {4
 static const int64_t mma_sizes[][3] = {{64, 64, 131072}, {131072, 64, 64}, {4096, 8, 4096},   {4096, 64, 4096},
                                        {16, 4096, 4096}, {512, 512, 512},  {999, 1001, 1003}, {77, 300, 1000}};
 
+static const int64_t wgmma_sizes[][3] = {{64, 64, 131072},   {131072, 64, 64}, {4096, 64, 4096},   {28672, 16, 4096},
+                                         {512, 512, 512},    {24, 4096, 4096}, {4096, 1000, 4096}, {1024, 1024, 128},
+                                         {4096, 4096, 4096}, {333, 200, 1000}};
+
 typedef struct counts {
   int problems, kernels, registers;
 } counts;
@@ -92,7 +97,11 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
                (long long)g->m, (long long)g->n, (long long)g->k, g->alignment, list[i].text);
       static unsigned turn;
       if (every > 1 && turn++ % (unsigned)every != 0) continue;
-      const int registers = compile(family, &recipe, t, what);
+      if (at_gemm_has_before(family, &recipe)) {
+        const int used = compile(family, &recipe, true, t, what);
+        if (used * (int)recipe.before.block[0] > 65536) fail_msg("%s takes %d registers before", what, used);
+      }
+      const int registers = compile(family, &recipe, false, t, what);
       n->kernels++;
       if (getenv("ATTUNE_TEST_VERBOSE")) print_message("%s %s: %d registers\n", targets[t].name, what, registers);
       if (registers > n->registers) n->registers = registers;
@@ -149,10 +158,34 @@ static void mma_kernels(void **state) {
   family_compiles(&at_gemm_mma_family, mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
 }
 
+/* One kind of device and dtype: each tile and each transpose in turn. */
+static void bf16x6_kernels(void **state) {
+  (void)state;
+  static const int64_t sizes[][3] = {{2048, 2048, 2048}, {600, 777, 1001}};
+  counts n = {0};
+  for (int t = 0; t < 4; t++) {
+    const int64_t *size = sizes[t % 2];
+    at_gemm g = problem_of(ATTUNE_F32, ATTUNE_F32, t & 1, t >> 1, size[0], size[1], size[2], 1, (at_gemm_c)(t % 3),
+                           t == 3 ? 4 : 128);
+    g.accuracy = ATTUNE_EQUIVALENT;
+    one_problem(&at_gemm_bf16x6_family, &g, every(5), &n);
+  }
+  print_message("bf16x6: %d problems, %d kernels, %d registers at most\n", n.problems, n.kernels, n.registers);
+  assert_int_equal(n.problems, 4); /* of one architecture */
+  assert_true(n.kernels > 1);
+  assert_int_equal(spilled, 0);
+}
+
+static void wgmma_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_wgmma_family, wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
                                      cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels)};
+                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(bf16x6_kernels),
+                                     cmocka_unit_test(wgmma_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,6 +134,166 @@ static void what_mma_takes(void **state) {
   assert_true(f->supports(&g, &h200));
 }
 
+/* Every problem that is supported has few configurations, all different, all readable, all launchable. */
+static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
+  static at_configuration list[ROOM], other = {"form=rows,tile=1"};
+  at_gemm_recipe recipe;
+  if (!f->supports(g, machine)) return;
+  const int count = f->candidates(g, machine, list, ROOM, false);
+  assert_in_range(count, 1, FEW);
+  assert_int_equal(f->candidates(g, machine, list, 1, false), 1);
+  assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
+  for (int i = 0; i < count; i++) {
+    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
+    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
+    const at_jit_config *c = &recipe.config;
+    assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
+    assert_true((int)c->shared_bytes <= machine->shared_bytes);
+    assert_true(recipe.define_count < AT_GEMM_DEFINES);
+    if (c->cluster[0]) {
+      assert_true(machine->capability >= 90);
+      assert_int_equal(c->grid[0] % c->cluster[0], 0);
+    }
+    at_configuration longer = list[i];
+    strcat(longer.text, ",x=1");
+    assert_false(f->recipe(&recipe, g, machine, &longer));
+  }
+  assert_false(f->recipe(&recipe, g, machine, &other));
+  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
+}
+
+static void what_bf16x6_takes(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  const at_gemm_kernels *f = &at_gemm_bf16x6_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1);
+  assert_false(f->supports(&g, &h200)); /* never for strict */
+  g.accuracy = ATTUNE_REDUCED;
+  assert_false(f->supports(&g, &h200)); /* TF32 is faster */
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->supports(&g, &h200));
+  assert_false(f->supports(&g, &a100));
+  g.dtype = g.dtype_out = ATTUNE_F64;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 2048, 32, 2048, 1);
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 300, 300, 300, 1); /* its parts cost more than they save */
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_false(f->supports(&g, &h200));
+  /* Six bytes an element and a flag for each 64 x 64, of two operands, with whole tiles. */
+  g = problem_of(ATTUNE_F32, 0, 1, 1000, 1000, 1000, 2);
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->candidates(&g, &h200, list, ROOM, true) == 4);
+  for (int i = 0; i < 4; i++) {
+    assert_true(f->recipe(&recipe, &g, &h200, &list[i]));
+    assert_true(at_gemm_has_before(f, &recipe));
+    assert_int_equal(recipe.workspace_bytes, 2 * 2 * 16 * 16 * (64 * 64 * 6 + 4));
+    assert_int_equal(recipe.before.grid[0], 2 * 16 * 16);
+    assert_int_equal(recipe.before.grid[1], 2);
+    assert_int_equal(recipe.config.grid[1], 2);
+  }
+  check_offers(f, &g, &h200);
+  g.workspace_cap = recipe.workspace_bytes;
+  assert_true(f->supports(&g, &h200));
+  g.workspace_cap--;
+  assert_false(f->supports(&g, &h200));
+}
+
+static void what_wgmma_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_wgmma_family;
+  at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1);
+  assert_true(f->supports(&g, &h200));
+  assert_false(f->supports(&g, &a100));
+  const at_gemm_machine b200 = {100, 148, 227 * 1024}; /* has no such instructions */
+  assert_false(f->supports(&g, &b200));
+  g.dtype_out = ATTUNE_F32;
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 0, 4096, 64, 4096, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 4096, 7, 4096, 1); /* skinny's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  assert_false(f->supports(&g, &h200));
+  /* Lines and matrices begin at multiples of 16 bytes. */
+  g = problem_of(ATTUNE_F16, 0, 0, 1000, 1001, 1000, 1);
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 1001, 1000, 1000, 1);
+  assert_false(f->supports(&g, &h200));
+  g.lda = 1008;
+  assert_true(f->supports(&g, &h200));
+  g.alignment = 8;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 128, 128, 128, 3);
+  assert_true(f->supports(&g, &h200));
+  g.stride_b += 4;
+  assert_false(f->supports(&g, &h200));
+  g.stride_b = 0;
+  assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 1000, 8, 1, 1); /* one column needs no distance to the next */
+  g.lda = 1001, g.ldb = 8;
+  assert_true(f->supports(&g, &h200));
+}
+
+/* What tensor maps are made of: the matrices as they lie, boxes of a step's tile, or of a block's share of it. */
+static void maps_of_wgmma(void **state) {
+  (void)state;
+  static const char
+      *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,"
+                     "turned=0",
+             *const shared = "tile=128x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=2x4,band=8,"
+                             "blocks=1,early=0,turned=1";
+  at_configuration text = {""};
+  at_gemm_recipe r;
+  at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);
+  g.ldb = 1008, g.stride_b = 0;
+  at_copy_text(text.text, sizeof text.text, plain);
+  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_true(r.mapped && !r.swapped);
+  const at_tensor_shape *x = &r.maps[0], *y = &r.maps[1];
+  assert_true(x->length == 1000 && x->lines == 300 && x->count == 5 && x->bfloat);
+  assert_true(x->line_bytes == 2000 && x->matrix_bytes == 600000 && x->box_length == 64 && x->box_lines == 128);
+  assert_true(y->length == 1000 && y->lines == 200 && y->count == 1 && y->line_bytes == 2016 && y->box_lines == 96);
+  assert_int_equal(r.config.grid[0], 3 * 3 * 5); /* tiles, fewer than processors */
+  assert_int_equal(r.config.block[0], 288);
+  g = problem_of(ATTUNE_F16, 0, 0, 2000, 3000, 640, 1);
+  at_copy_text(text.text, sizeof text.text, shared);
+  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_true(r.swapped); /* X is B, along k: its 128 rows come from 4 blocks; Y is A, along m: its 64 of k from 2 */
+  assert_true(x->length == 640 && x->lines == 3000 && x->box_lines == 32 && !x->bfloat);
+  assert_true(y->length == 2000 && y->lines == 640 && y->box_lines == 32);
+  assert_int_equal(r.arguments.m, 3000);
+  assert_int_equal(r.config.cluster[0], 8);
+  assert_int_equal(r.config.grid[0], 15 * 8); /* clusters that an H200 holds */
+}
+
+/* What there is no tensor map of. */
+static void shapes_of_tensors(void **state) {
+  (void)state;
+  const at_tensor_shape good = {100, 50, 3, 208, 16000, 64, 256, true};
+  assert_true(at_tensor_shape_fits(&good));
+#define REFUSED(CHANGE)                     \
+  do {                                      \
+    at_tensor_shape s = good;               \
+    CHANGE;                                 \
+    assert_false(at_tensor_shape_fits(&s)); \
+  } while (0)
+  REFUSED(s.line_bytes = 200);
+  REFUSED(s.line_bytes = 0);
+  REFUSED(s.matrix_bytes = 16008);
+  REFUSED(s.matrix_bytes = (int64_t)1 << 40);
+  REFUSED(s.box_lines = 257);
+  REFUSED(s.box_length = 72);
+  REFUSED(s.box_length = 60);
+  REFUSED(s.length = 0);
+#undef REFUSED
+  at_tensor_shape one = good;
+  one.lines = one.count = 1, one.line_bytes = 7, one.matrix_bytes = 0;
+  assert_true(at_tensor_shape_fits(&one));
+}
+
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
 static void shares_of_a_long_k(void **state) {
   (void)state;
@@ -200,34 +360,6 @@ static void clusters_have_fewer_places(void **state) {
   assert_true(at_gemm_uneven(&small, 1, 8) == 1.0); /* more blocks than processors */
 }
 
-/* Every problem that is supported has few configurations, all different, all readable, all launchable. */
-static void check_offers(const at_gemm_kernels *f, const at_gemm *g, const at_gemm_machine *machine) {
-  static at_configuration list[ROOM], other = {"form=rows,tile=1"};
-  at_gemm_recipe recipe;
-  if (!f->supports(g, machine)) return;
-  const int count = f->candidates(g, machine, list, ROOM, false);
-  assert_in_range(count, 1, FEW);
-  assert_int_equal(f->candidates(g, machine, list, 1, false), 1);
-  assert_int_equal(f->candidates(g, machine, list, ROOM, false), count);
-  for (int i = 0; i < count; i++) {
-    for (int j = 0; j < i; j++) assert_string_not_equal(list[i].text, list[j].text);
-    if (!f->recipe(&recipe, g, machine, &list[i])) fail_msg("%s: %s", f->name, list[i].text);
-    const at_jit_config *c = &recipe.config;
-    assert_true(c->grid[0] > 0 && c->block[0] >= 32 && c->block[0] <= 512 && c->block[0] % 32 == 0);
-    assert_true((int)c->shared_bytes <= machine->shared_bytes);
-    assert_true(recipe.define_count < AT_GEMM_DEFINES);
-    if (c->cluster[0]) {
-      assert_true(machine->capability >= 90);
-      assert_int_equal(c->grid[0] % c->cluster[0], 0);
-    }
-    at_configuration longer = list[i];
-    strcat(longer.text, ",x=1");
-    assert_false(f->recipe(&recipe, g, machine, &longer));
-  }
-  assert_false(f->recipe(&recipe, g, machine, &other));
-  assert_false(f->recipe(&recipe, g, machine, &(at_configuration){""}));
-}
-
 static void every_problem_is_offered_something(void **state) {
   (void)state;
   static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F64, ATTUNE_F16, ATTUNE_BF16};
@@ -257,6 +389,8 @@ static void every_problem_is_offered_something(void **state) {
           if ((i + j) % 4 != 0) continue;
           check_offers(&at_gemm_mma_family, &g, &h200);
           check_offers(&at_gemm_mma_family, &h, &a100);
+          check_offers(&at_gemm_wgmma_family, &g, &h200);
+          check_offers(&at_gemm_wgmma_family, &h, &h200);
         }
       }
 }
@@ -348,7 +482,11 @@ int main(void) {
       cmocka_unit_test(what_tiny_takes),
       cmocka_unit_test(what_direct_takes),
       cmocka_unit_test(what_skinny_takes),
+      cmocka_unit_test(what_bf16x6_takes),
       cmocka_unit_test(what_mma_takes),
+      cmocka_unit_test(what_wgmma_takes),
+      cmocka_unit_test(maps_of_wgmma),
+      cmocka_unit_test(shapes_of_tensors),
       cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
       cmocka_unit_test(clusters_have_fewer_places),

@@ -139,7 +139,7 @@ static const char *const undefined[] = {"IN",        "OUT",       "M",          
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
-  OK(at_gemm_text(&text, j->family, &j->recipe));
+  OK(at_gemm_text(&text, j->family, &j->recipe, false));
   for (size_t i = 0; i < AT_COUNT(undefined); i++) fprintf(file, "#undef %s\n", undefined[i]);
   fprintf(file, "#define %s kernel_%d\nnamespace n%d {\n%s\n", j->family->entry, number, number, text);
   fprintf(file,

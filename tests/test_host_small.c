@@ -153,8 +153,25 @@ static void single_products(void **state) {
           g.lda = g.m + (int)draw(3);
           snprintf(text, sizeof text, "kernel=%s,vectors=1,columns=%d", names[i], columns);
           run(&g, text);
+          g.trans_b = 0; /* as many elements from column to column as the tile has columns */
+          g.ldb = columns;
+          g.k = 1 + (int)draw((unsigned)columns);
+          run(&g, text);
         }
     }
+}
+
+/* A lower last panel has tiles of a width of its own: none, one and several rows of it, without and with a rest. */
+static void lower_last_panels(void **state) {
+  (void)state;
+  for (int i = 0; i < 60; i++) {
+    const bool f64 = draw(2);
+    at_configuration offered[32];
+    fill(f64, 0.0);
+    const at_gemm g = problem_of(33 + (int)draw(32), 1 + (int)draw(64), 1 + (int)draw(20), f64);
+    const int count = at_gemm_host_small.configurations(&g, device, offered, 32);
+    for (int j = 0; j < count; j++) run(&g, offered[j].text);
+  }
 }
 
 /* Whatever it offers for a size runs there, and is among what it takes back. */
@@ -207,10 +224,8 @@ static int open_host(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_tile),
-      cmocka_unit_test(single_products),
-      cmocka_unit_test(each_size),
-      cmocka_unit_test(what_it_leaves_to_others),
+      cmocka_unit_test(each_tile), cmocka_unit_test(single_products),          cmocka_unit_test(lower_last_panels),
+      cmocka_unit_test(each_size), cmocka_unit_test(what_it_leaves_to_others),
   };
   return cmocka_run_group_tests(tests, open_host, NULL);
 }

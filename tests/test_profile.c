@@ -30,7 +30,7 @@ static void known_costs(void **state) {
   assert_false(profile.cold || profile.graph);
   at_plan *plans[] = {plan_of(&key, "ns=160000"), plan_of(&key, "ns=40000")};
   at_subject subjects[2], *both[] = {&subjects[0], &subjects[1]};
-  for (int i = 0; i < 2; i++) OK(at_profile_try(&profile, &subjects[i], plans[i]));
+  for (int i = 0; i < 2; i++) OK(at_profile_try(&profile, &subjects[i], plans[i], HUGE_VAL));
   assert_true(subjects[0].once_ns >= 160000.0 && subjects[1].once_ns >= 40000.0);
   at_profile_calibrate(&profile, 40000.0);
   assert_true(profile.calls >= 1);
@@ -74,7 +74,7 @@ static void samples_start_awake(void **state) {
   for (int i = 0; i < 3; i++) {
     plans[i] = plan_of(&key, texts[i]);
     all[i] = &subjects[i];
-    OK(at_profile_try(&profile, &subjects[i], plans[i]));
+    OK(at_profile_try(&profile, &subjects[i], plans[i], HUGE_VAL));
   }
   at_profile_calibrate(&profile, 20000.0);
   for (int i = 0; i < 3; i++) OK(at_profile_ready(&profile, &subjects[i]));
@@ -142,7 +142,7 @@ static void a_failing_plan_fails_here(void **state) {
   at_subject subject;
   OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
   at_plan *plan = plan_of(&key, "ns=1,fault=launch");
-  assert_int_equal(at_profile_try(&profile, &subject, plan), ATTUNE_DEVICE_ERROR);
+  assert_int_equal(at_profile_try(&profile, &subject, plan, HUGE_VAL), ATTUNE_DEVICE_ERROR);
   at_plan_destroy(plan);
   at_profile_close(&profile);
 }

@@ -5,6 +5,7 @@
 #include "tests/check.h"
 
 #include "tests/toy_clock.h"
+#include "tuning/favourites.h"
 #include "tuning/search.h"
 
 enum { CALLS = 128, LAUNCHES = 4096 };
@@ -24,6 +25,9 @@ static toy_graph *recording;
 static int graphs_made, graphs_alive, capture_failures;
 static ptrdiff_t launched[LAUNCHES]; /* by launch of a graph: the bias's distance from x in its first call */
 static int launch_count;
+static int most_calls;               /* of a graph */
+static int64_t late_ns;              /* work that was given and is waited for: of plans with "late" */
+static int late_launches, out_tried; /* launches of those; of plans with "c=7" outside of graphs */
 
 static attune_status capture_begin(attune_stream *stream) {
   (void)stream;
@@ -34,6 +38,7 @@ static attune_status capture_begin(attune_stream *stream) {
 
 static attune_status capture_end(attune_stream *stream, at_graph **out) {
   (void)stream;
+  if (recording->calls > most_calls) most_calls = recording->calls;
   *out = (at_graph *)(void *)recording;
   recording = NULL;
   graphs_made++;
@@ -59,8 +64,25 @@ static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
   return ATTUNE_OK;
 }
 
+/* Work of a plan with "late" passes when it is waited for, as a GPU's does. */
+static attune_status synchronize(attune_stream *stream) {
+  (void)stream;
+  toy_pass(at_now_ns(), late_ns, 1);
+  late_ns = 0;
+  return ATTUNE_OK;
+}
+
+static attune_status launch_now(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const toy_plan *p = plan->state;
+  out_tried += strstr(plan->configuration.text, "c=7") != NULL;
+  if (!strstr(plan->configuration.text, "late=1")) return toy_launch(plan, operands, stream);
+  late_launches++;
+  late_ns += p->ns;
+  return ATTUNE_OK;
+}
+
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
-  if (!recording) return toy_launch(plan, operands, stream);
+  if (!recording) return launch_now(plan, operands, stream);
   assert_true(recording->calls < CALLS);
   const toy_plan *p = plan->state;
   if (strcmp(p->fault, "capture") == 0 && graphs_made > 6) { /* it was captured before, and can no more */
@@ -85,7 +107,10 @@ static int fresh(void **state) {
   toy_op.reference_create = reference_create;
   toy_base_implementation.launch = toy_spin_implementation.launch = launch;
   at_copy_text(toy_base, sizeof toy_base, "ns=20000");
-  graphs_made = graphs_alive = launch_count = capture_failures = 0;
+  toy_spin_implementation.neighbours = NULL;
+  profiler.favourite_count = 0;
+  graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = 0;
+  late_ns = 0;
   return 0;
 }
 
@@ -147,6 +172,128 @@ static void a_winner_wins_over_placements(void **state) {
   assert_string_equal(result.decision.implementation, "base");
 }
 
+/* ---- what is not measured ---- */
+
+static void what_is_far_too_slow_runs_once(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000", "ns=200000,late=1", "ns=12000", NULL};
+  search(spins);
+  assert_int_equal(late_launches, 1);
+  assert_string_equal(result.decision.configuration, "ns=10000");
+}
+
+/* Two changes of the leader that are hopeless, each alone; both together, and one beside a third. */
+static int neighbours(const void *problem, attune_device *device, const at_configuration *leader, at_configuration *out,
+                      int max) {
+  static const char *const texts[] = {"ns=90000,a=1,b=0,c=0", "ns=90000,a=0,b=1,c=0", "ns=90000,a=1,b=1,c=7",
+                                      "ns=90000,a=1,b=0,c=7", "ns=9000,a=0,b=0,c=1"};
+  (void)problem, (void)device;
+  const int count = strcmp(leader->text, "ns=10000,a=0,b=0,c=0") == 0 ? (int)AT_COUNT(texts) : 0;
+  for (int i = 0; i < count && i < max; i++) at_copy_text(out[i].text, sizeof out[i].text, texts[i]);
+  return count;
+}
+
+static void hopeless_changes_are_not_combined(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000,a=0,b=0,c=0", NULL};
+  toy_spin_implementation.neighbours = neighbours;
+  search(spins);
+  assert_int_equal(out_tried, 0);
+  assert_string_equal(result.decision.configuration, "ns=9000,a=0,b=0,c=1");
+}
+
+static int no_neighbours(const void *problem, attune_device *device, const at_configuration *leader,
+                         at_configuration *out, int max) {
+  (void)problem, (void)device, (void)leader, (void)out, (void)max;
+  return 0;
+}
+
+/* What won for one problem is tried for the next, which lists it no more; one that cannot do that is no failure. */
+static void what_was_good_is_tried_again(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000,a=0,b=0,c=0", NULL}, *const others[] = {"ns=12000", NULL};
+  toy_spin_implementation.neighbours = neighbours;
+  search(spins);
+  assert_string_equal(result.decision.configuration, "ns=9000,a=0,b=0,c=1");
+  toy_spin_implementation.neighbours = no_neighbours;
+  search(others);
+  assert_string_equal(result.decision.configuration, "ns=9000,a=0,b=0,c=1");
+  toy_refused = "ns=9000,a=0,b=0,c=1";
+  search(others);
+  assert_string_equal(result.decision.configuration, "ns=12000");
+  assert_int_equal(result.decision.rejected, 0);
+  toy_refused = NULL;
+}
+
+/* As many as there is room for, the latest first, each once; of a race also those that are as good. */
+static void favourites_are_few(void **state) {
+  (void)state;
+  at_contender ones[3];
+  at_contender *contenders[] = {&ones[0], &ones[1], &ones[2]};
+  const at_race race = {.contenders = contenders, .count = 3};
+  toy_spin_implementation.neighbours = no_neighbours;
+  for (int i = 0; i < AT_FAVOURITES + 4; i++) {
+    for (int j = 0; j < 3; j++) {
+      ones[j] = (at_contender){.implementation = &toy_spin_implementation, .state = AT_SCREENED, .count = 12};
+      snprintf(ones[j].configuration.text, sizeof ones[j].configuration.text, "ns=%d,number=%d", j, j ? i / 2 : i);
+      ones[j].speedup = j == 0 ? 2.0 : j == 1 ? 1.995 : 1.9; /* the last is behind */
+    }
+    at_favourites_note(&profiler, &race, &ones[0]);
+    assert_string_equal(profiler.favourites[0].configuration.text, ones[0].configuration.text);
+    assert_string_equal(profiler.favourites[1].configuration.text, ones[1].configuration.text);
+    const int wanted = i + 1 + i / 2 + 1;
+    assert_int_equal(profiler.favourite_count, wanted < AT_FAVOURITES ? wanted : AT_FAVOURITES);
+  }
+  profiler.favourite_count = 0;
+  toy_spin_implementation.neighbours = NULL; /* its list is all it has */
+  at_favourites_note(&profiler, &race, &ones[0]);
+  assert_int_equal(profiler.favourite_count, 0);
+}
+
+static int samples_of(const char *configuration) {
+  for (int i = 0; i < result.trial_count; i++)
+    if (strcmp(result.trials[i].configuration, configuration) == 0) return result.trials[i].samples;
+  return -1;
+}
+
+/* Who is far behind at two placements is not measured at four. A few stay, whatever they do. */
+static void who_is_far_behind_leaves_the_race_at_once(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=11000",       "ns=11000,far=1", "ns=10000", "ns=10000,far=1",
+                                      "ns=10000,far=2", "ns=10010",       NULL};
+  search(spins);
+  assert_int_equal(samples_of("ns=11000"), 2);
+  assert_int_equal(samples_of("ns=11000,far=1"), 2);
+  static const char *const few[] = {"ns=11000", "ns=10000", "ns=10000,far=1", NULL};
+  search(few);
+  assert_true(samples_of("ns=11000") > 2);
+}
+
+/* A winner by half needs no error of a thousandth. */
+static void a_settled_race_ends(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000,noise=900", NULL};
+  search(spins);
+  assert_int_equal(result.decision.samples, 12);
+  assert_string_equal(result.decision.configuration, "ns=10000,noise=900");
+}
+
+/* What the start of a graph costs must not decide: one call's graph is no program's. */
+static void graphs_of_a_race_have_several_calls(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=100000", NULL};
+  at_copy_text(toy_base, sizeof toy_base, "ns=140000");
+  const uint64_t cache = gpu.properties.cache_bytes;
+  gpu.properties.cache_bytes = 0; /* or cold inputs ask for more calls */
+  search(spins);
+  assert_int_equal(most_calls, 5);
+  at_copy_text(toy_base, sizeof toy_base, "ns=20000");
+  static const char *const short_ones[] = {"ns=12000", NULL};
+  search(short_ones);
+  gpu.properties.cache_bytes = cache;
+  assert_in_range(most_calls, 18, 20);
+}
+
 static int make_gpu(void) {
   void *memory = NULL;
   if (attune_device_get(&host, "host") != ATTUNE_OK) return -1;
@@ -158,6 +305,7 @@ static int make_gpu(void) {
   backend.capture_end = capture_end;
   backend.graph_launch = graph_launch;
   backend.graph_destroy = graph_destroy;
+  backend.stream_synchronize = synchronize;
   gpu.backend = &backend;
   gpu.properties.kind = ATTUNE_DEVICE_CUDA;
   gpu.properties.cache_bytes = 1 << 14;
@@ -176,6 +324,13 @@ int main(void) {
       TEST(a_round_has_one_placement),
       TEST(a_failing_capture_drops_its_contender),
       TEST(a_winner_wins_over_placements),
+      TEST(what_is_far_too_slow_runs_once),
+      TEST(hopeless_changes_are_not_combined),
+      TEST(what_was_good_is_tried_again),
+      TEST(favourites_are_few),
+      TEST(who_is_far_behind_leaves_the_race_at_once),
+      TEST(a_settled_race_ends),
+      TEST(graphs_of_a_race_have_several_calls),
   };
   virtual_clock_start();
   if (make_gpu() != 0) return 1;

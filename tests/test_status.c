@@ -2,7 +2,13 @@
  * test_status.c: messages, the log, and the small tools of support.c. */
 #include "tests/check.h"
 
+#include <attune/device.h>
+
 #include "src/support.h"
+#ifdef AT_WITH_CUDA
+#include "src/cuda/state.h"
+#include "src/fork.h"
+#endif
 
 #include <errno.h>
 #include <pthread.h>
@@ -240,6 +246,80 @@ static void the_clock_moves_on(void **state) {
   assert_true(passed >= 2000000 && passed < INT64_C(10000000000));
 }
 
+/* ---- the last error ---- */
+
+static void *other_thread(void *unused) {
+  (void)unused;
+  return (void *)(intptr_t)(attune_last_status() == ATTUNE_OK && attune_last_cuda_error() == 0);
+}
+
+static void the_last_failure_can_be_asked(void **state) {
+  (void)state;
+  pthread_t thread;
+  void *clean = NULL;
+  at_message kept;
+  (void)attune_clear_error();
+  assert_int_equal(attune_last_status(), ATTUNE_OK);
+  assert_string_equal(attune_last_message(), "");
+  (void)at_fail(ATTUNE_IO_ERROR, "disk sda is gone");
+  assert_int_equal(attune_last_status(), ATTUNE_IO_ERROR);
+  assert_int_equal(attune_last_cuda_error(), 0);
+  (void)at_fail_cuda(at_fail(ATTUNE_DEVICE_ERROR, "lost"), 700);
+  assert_int_equal(attune_last_status(), ATTUNE_DEVICE_ERROR);
+  assert_int_equal(attune_last_cuda_error(), 700);
+  assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
+  assert_int_equal(pthread_join(thread, &clean), 0);
+  assert_non_null(clean);
+  at_message_keep(&kept); /* what succeeds after all leaves it alone */
+  (void)at_fail(ATTUNE_NOT_FOUND, "not here");
+  assert_int_equal(at_message_settle(&kept, ATTUNE_OK), ATTUNE_OK);
+  assert_int_equal(attune_last_status(), ATTUNE_DEVICE_ERROR);
+  assert_int_equal(attune_last_cuda_error(), 700);
+  assert_string_equal(attune_last_message(), "lost");
+  (void)at_fail_prefix(ATTUNE_BAD_DATA, "row 3: ");
+  assert_int_equal(attune_last_status(), ATTUNE_BAD_DATA);
+  assert_int_equal(attune_clear_error(), ATTUNE_BAD_DATA);
+  assert_int_equal(attune_last_status(), ATTUNE_OK);
+  assert_string_equal(attune_last_message(), "");
+}
+
+static void errors_of_cuda_are_not_the_hosts(void **state) {
+  (void)state;
+  attune_device *host = NULL;
+  OK(attune_device_get(&host, "host"));
+  assert_int_equal(attune_cuda_check(host, 0, "cudaMalloc"), ATTUNE_UNSUPPORTED);
+  assert_int_equal(attune_cuda_check(NULL, 0, "cudaMalloc"), ATTUNE_INVALID_ARGUMENT);
+}
+
+#ifdef AT_WITH_CUDA
+/* A device that is none: what a number of CUDA becomes needs no GPU. */
+static void errors_of_cuda_become_statuses(void **state) {
+  (void)state;
+  at_cuda_device inside = {.generation = at_fork_generation_now()};
+  attune_device gpu = {.backend = &at_cuda_backend, .name = "cuda:7", .state = &inside};
+  attune_set_log(NULL, NULL, ATTUNE_LOG_OFF);
+  assert_int_equal(attune_cuda_check(&gpu, 0, "cudaMalloc"), ATTUNE_OK);
+  assert_int_equal(attune_cuda_check(&gpu, 2, "cudaMalloc(&p, n)"), ATTUNE_OUT_OF_MEMORY);
+  assert_int_equal(attune_last_cuda_error(), 2);
+  assert_non_null(strstr(attune_last_message(), "cudaMalloc(&p, n) on cuda:7: cudaErrorMemoryAllocation"));
+  assert_int_equal(attune_cuda_check(&gpu, 1, NULL), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "a call of the program"));
+  assert_int_equal(attune_cuda_check(&gpu, 600, "cudaStreamQuery"), ATTUNE_NOT_READY);
+  assert_int_equal(attune_cuda_check(&gpu, 801, "cudaIpc"), ATTUNE_UNSUPPORTED);
+  assert_int_equal(attune_cuda_check(&gpu, 900, "cudaMalloc"), ATTUNE_CAPTURING);
+  assert_int_equal(attune_cuda_check(&gpu, 9, "my_kernel<<<>>>"), ATTUNE_DEVICE_ERROR);
+  /* One that ends the use of the device: whoever comes later hears of the call that saw it first. */
+  at_cuda_scope scope;
+  assert_int_equal(attune_cuda_check(&gpu, 700, "my_wait"), ATTUNE_DEVICE_ERROR);
+  assert_non_null(strstr(attune_last_message(), "my_wait is the first call to see it"));
+  assert_int_equal(attune_cuda_check(&gpu, 719, "another"), ATTUNE_DEVICE_ERROR);
+  assert_non_null(strstr(attune_last_message(), "cuda:7 is lost since my_wait saw cudaErrorIllegalAddress"));
+  assert_int_equal(at_cuda_enter(&scope, &gpu), ATTUNE_DEVICE_ERROR);
+  assert_non_null(strstr(attune_last_message(), "since my_wait saw cudaErrorIllegalAddress"));
+  assert_int_equal(attune_last_cuda_error(), 700);
+}
+#endif
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(standard_error_hears_what_the_environment_says),
@@ -254,6 +334,11 @@ int main(void) {
       cmocka_unit_test(parsed_integers),
       cmocka_unit_test(bounded_text),
       cmocka_unit_test(the_clock_moves_on),
+      cmocka_unit_test(the_last_failure_can_be_asked),
+      cmocka_unit_test(errors_of_cuda_are_not_the_hosts),
+#ifdef AT_WITH_CUDA
+      cmocka_unit_test(errors_of_cuda_become_statuses),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,10 +15,19 @@
 
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
+/* A graph of the race is so long: what its start costs counts as little as in a program, for kernels that begin while the
+ * one before them ends too. */
+static const double GRAPH_NS = 400e3;
 static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
 static const double WARM_BELOW_NS = 2e6;    /* longer work does not see where its inputs were at its start */
 static const size_t COLD_BYTES = (size_t)256 << 20;
-enum { MOST_GRAPH_CALLS = 100, MOST_EAGER_CALLS = 20000, MOST_TURNS = 8 };
+enum {
+  LEAST_GRAPH_CALLS = 5,
+  ENOUGH_GRAPH_CALLS = 24,
+  MOST_GRAPH_CALLS = 100,
+  MOST_EAGER_CALLS = 20000,
+  MOST_TURNS = 8
+};
 
 static bool on_host(const at_profiler *profiler) {
   return profiler->device->properties.kind == ATTUNE_DEVICE_HOST;
@@ -95,8 +104,9 @@ void at_profile_close(at_profile *profile) {
   profile->operands = NULL;
 }
 
-/* Two launches, the second timed by events or, on the host, by the clock. */
-attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan) {
+/* Two launches, the second timed by events or, on the host, by the clock. The first is by the clock from when the call
+ * returns, which loading the code comes before: enough to know one that is far too slow. */
+attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan, double slow_ns) {
   at_profiler *profiler = profile->profiler;
   const bool host = on_host(profiler);
   if (profiler->between) profiler->between(profiler->between_user);
@@ -104,12 +114,20 @@ attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *
   subject->plan = plan;
   attune_status status = at_profile_launch(profile, plan, profile->next_copy);
   if (status == ATTUNE_OK && host) return at_profile_try_host(profile, subject);
+  const int64_t given_ns = at_now_ns();
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
+  subject->once_ns = (double)(at_now_ns() - given_ns);
+  if (status == ATTUNE_OK && subject->once_ns > slow_ns) return ATTUNE_OK;
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
   if (status == ATTUNE_OK) status = at_profile_launch(profile, plan, profile->next_copy + 1);
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[1], profiler->stream);
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
   return status == ATTUNE_OK ? attune_event_elapsed_ns(&subject->once_ns, profiler->events[0], profiler->events[1])
                              : status;
+}
+
+static int clamp(double value, int least, int most) {
+  return value < least ? least : value > most ? most : (int)value;
 }
 
 void at_profile_calibrate(at_profile *profile, double once_ns) {
@@ -124,14 +142,20 @@ void at_profile_calibrate(at_profile *profile, double once_ns) {
     if (calls < turn) calls = turn;
   }
   const int most = profile->graph ? MOST_GRAPH_CALLS : host ? MOST_EAGER_CALLS : MOST_GRAPH_CALLS;
-  profile->calls = calls > most ? most : calls < 1.0 ? 1 : (int)calls;
+  profile->calls = clamp(calls, 1, most);
   profile->once_ns = once_ns;
 }
 
-void at_profile_be_sure(at_profile *profile) {
+bool at_profile_be_sure(at_profile *profile) {
+  const int calls = profile->calls;
+  if (profile->graph) {
+    const int least = clamp(GRAPH_NS / profile->once_ns, LEAST_GRAPH_CALLS, ENOUGH_GRAPH_CALLS);
+    if (calls < least) profile->calls = least;
+  }
   const double sure = on_host(profile->profiler) ? SURE_NS_HOST : SURE_NS_CUDA;
   profile->turns = 1 + (int)(sure / (profile->once_ns * profile->calls));
   if (profile->turns > MOST_TURNS) profile->turns = MOST_TURNS;
+  return profile->calls != calls;
 }
 
 int at_profile_placements(const at_profile *profile) {

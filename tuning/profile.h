@@ -18,17 +18,17 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
                               attune_measure measure);
 void at_profile_close(at_profile *profile);
 
-/* Launches the plan twice (the first loads code and warms up) and notes how long the second took. A plan that fails or
- * leaves an error behind fails here. */
-attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan);
+/* Launches the plan twice (the first loads code and warms up) and notes how long the second took; on a GPU once, and how
+ * long that took, where it is more than slow_ns. A plan that fails or leaves an error behind fails here. */
+attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan, double slow_ns);
 
 /* Sets profile->calls for work that takes `once_ns` a call; then every subject's graph can be made. Samples are quick
  * ones. */
 void at_profile_calibrate(at_profile *profile, double once_ns);
 
 /* From now on samples are long enough that what happens between two subjects (a launch, a colder cache) does not count.
- */
-void at_profile_be_sure(at_profile *profile);
+ * True: graphs get longer than those there are; subjects that are ready must be forgotten and made ready again. */
+bool at_profile_be_sure(at_profile *profile);
 
 /* How many placements there are to measure at. */
 int at_profile_placements(const at_profile *profile);

@@ -15,12 +15,14 @@ enum {
   MOST_FIELD = 20
 };
 static const double ENOUGH_ERROR = 0.0015; /* relative standard error of a paired ratio */
+static const double WINS_BY = 0.005;       /* less is no win over the default */
+static const double FAR_BEHIND = 1.06;     /* in each of the first rounds: no later one makes up for that */
 static const double UNSEEN =
     0.01; /* how far a ratio may move at placements not met yet: before a few drop a contender */
 
 /* Power-hungry work is slower once the device is hot: rounds count from when the default's time stands still. */
 static const double SETTLE_FROM_NS = 30e3;                       /* calls this long fill the device */
-static const double SETTLE_MOST_NS = 200e6, SETTLE_SHARE = 0.35; /* of the race's time */
+static const double SETTLE_MOST_NS = 120e6, SETTLE_SHARE = 0.35; /* of the race's time */
 static const double SETTLED = 0.004;                             /* from one round to the next, twice */
 
 /* The screened contenders, the default first; the count. */
@@ -81,28 +83,66 @@ static attune_status settle(at_race *race, int64_t until_ns) {
   return status;
 }
 
+/* How much longer a contender takes than the leader. */
+typedef struct gap {
+  double behind, error;
+  double doubt; /* the error, or what placements not met yet may do */
+} gap;
+
+static gap gap_of(const at_contender *contender, const at_contender *leader) {
+  double shift = 0.0;
+  gap g;
+  at_pairs p;
+  at_pairs_make(&p, contender, leader);
+  g.behind = at_placed_ratio(p.a, p.b, p.place, p.count, &g.error, &shift);
+  const double unseen = UNSEEN / sqrt((double)p.count);
+  g.doubt = g.error > unseen ? g.error : unseen;
+  return g;
+}
+
+/* Can more rounds still change who wins? Whether the leader beats the default, or another the leader by what counts. */
+static bool is_settled(const at_race *race, const at_contender *contender, const gap *g) {
+  const double error = g->error;
+  if (error < ENOUGH_ERROR || !race->steady) return error < ENOUGH_ERROR;
+  if (contender == at_race_incumbent(race))
+    return g->behind - 3.0 * error > 1.0 + WINS_BY || g->behind + 3.0 * error < 1.0 + WINS_BY;
+  return g->behind - 3.0 * error > 1.0 - AT_RACE_SAME;
+}
+
 /* Drops contenders whose best case is behind the leader's worst; true when what is left is clear enough. */
 static bool eliminate(at_race *race, at_contender **field, int count) {
   const at_contender *leader = at_race_incumbent(race);
   for (int i = 0; i < count; i++)
     if (!field[i]->bare && field[i]->merit > leader->merit) leader = field[i];
-  double worst_error = 0.0;
+  bool settled = true;
   int left = 0;
   for (int i = 0; i < count; i++) {
     at_contender *contender = field[i];
-    double error = 0.0, shift = 0.0;
-    at_pairs p;
-    at_pairs_make(&p, contender, leader);
-    const double behind = at_placed_ratio(p.a, p.b, p.place, p.count, &error, &shift);
-    const double unseen = UNSEEN / sqrt((double)p.count), doubt = error > unseen ? error : unseen;
-    if (contender != leader && !at_race_stays(race, contender) && behind - 3.0 * doubt > 1.0 + AT_RACE_SAME) {
+    const gap g = gap_of(contender, leader);
+    if (contender != leader && !at_race_stays(race, contender) && g.behind - 3.0 * g.doubt > 1.0 + AT_RACE_SAME) {
       at_race_drop(race, contender, AT_SLOWER);
       continue;
     }
-    if (contender != leader && !contender->bare && error > worst_error) worst_error = error;
+    if (contender != leader && !contender->bare) settled = settled && is_settled(race, contender, &g);
     left += !contender->bare;
   }
-  return left == 1 || worst_error < ENOUGH_ERROR;
+  return left == 1 || settled;
+}
+
+/* Before there are rounds enough to judge by: drops who was far behind the leader in every round so far, but for a few, so
+ * that there are others if the leader turns out to be wrong. */
+static void drop_far_behind(at_race *race, at_contender **field, int count) {
+  const at_contender *leader = at_race_incumbent(race);
+  for (int i = 0; i < count; i++)
+    if (!field[i]->bare && field[i]->merit > leader->merit) leader = field[i];
+  for (int i = 0, left = count; i < count && left > 1 + LEAST_FIELD && race->steady && race->rounds >= 2; i++) {
+    bool far = field[i] != leader && !at_race_stays(race, field[i]) && !field[i]->kept;
+    for (int r = 0; r < field[i]->count && far; r++)
+      far = r < leader->count && field[i]->samples[r] > FAR_BEHIND * leader->samples[r];
+    if (!far) continue;
+    at_race_drop(race, field[i], AT_SLOWER);
+    left--;
+  }
 }
 
 /* How many can be sampled often enough in the time. */
@@ -114,7 +154,8 @@ static int affordable(const at_race *race, int64_t left_ns) {
 }
 
 attune_status at_race_run(at_race *race, int64_t until_ns) {
-  at_profile_be_sure(race->profile);
+  if (at_profile_be_sure(race->profile))
+    for (int i = 0; i < race->count; i++) at_profile_forget(race->profile, &race->contenders[i]->subject);
   race->rounds = race->contenders[0]->count; /* counted rounds: disturbed ones are repeated */
   if (race->rounds == 0) at_race_prune(race, affordable(race, until_ns - at_now_ns()));
   attune_status status = ATTUNE_OK;
@@ -126,6 +167,7 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
     if (at_now_ns() > until_ns && race->rounds >= AT_PAIRS_LEAST) break;
     status = one_round(race, field, count, turn);
     for (int i = 0; i < count && status == ATTUNE_OK; i++) at_race_judge(race->contenders[0], field[i]);
+    if (race->rounds < AT_PAIRS_LEAST) drop_far_behind(race, field, count);
     if (race->rounds >= AT_PAIRS_LEAST && eliminate(race, field, count) && race->rounds >= ENOUGH_ROUNDS &&
         !at_race_open(race, NULL))
       break;

@@ -23,6 +23,9 @@ typedef struct at_contender {
   bool bare;                           /* contender 0 as the vendor's own call: compared with, never chosen */
   bool kept;                           /* the stored winner: only a race drops it, never screening */
   bool widened;                        /* its neighbours were added */
+  struct at_contender *leader;         /* whose neighbour it is; NULL: nobody's */
+  bool favourite;                      /* of another problem: that it cannot do this one is no failure */
+  bool hopeless;                       /* so slow that neighbours with the same differences, and more, are left out */
   bool made;                           /* prepare_many had it, since it was prepared last */
   bool beside;                         /* race.making makes what it needs */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/host/threads.h"
 #include "tuning/making.h"
@@ -21,21 +22,28 @@ static const double TRY_BELOW_NS = 5e6; /* longer launches are not repeated */
 static const double CALM = 1.15;        /* the default's two least samples of a batch are as near as this */
 static const double KEEP_WITHIN = 1.12; /* of the best so far */
 static const double TOO_SLOW = 1.20, TOO_SLOW_NS = 12e3; /* one launch, of the fastest such: not worth a sample */
+static const double FAR_TOO_SLOW = 2.0;                  /* so much more than that: not worth a second launch */
+static const double HOPELESS = 1.25;                     /* of the best */
+
+static double slowest_of_use(const at_race *race) {
+  return TOO_SLOW * race->best_once_ns + TOO_SLOW_NS;
+}
 
 static bool too_slow(const at_race *race, const at_contender *contender) {
-  return !at_race_stays(race, contender) && !contender->kept &&
-         contender->subject.once_ns > TOO_SLOW * race->best_once_ns + TOO_SLOW_NS;
+  return !at_race_stays(race, contender) && !contender->kept && contender->subject.once_ns > slowest_of_use(race);
 }
 
 /* Launches it once more or twice when it seems too slow: a single launch is easily disturbed where other
  * processes want the processor. */
 static attune_status try_contender(at_race *race, at_contender *contender) {
-  attune_status status = at_profile_try(race->profile, &contender->subject, contender->plan);
+  const bool must = at_race_stays(race, contender) || contender->kept;
+  const double slow_ns = must ? HUGE_VAL : FAR_TOO_SLOW * slowest_of_use(race);
+  attune_status status = at_profile_try(race->profile, &contender->subject, contender->plan, slow_ns);
   double least = contender->subject.once_ns;
   for (int again = 0;
        !race->steady && again < TRIES_MORE && status == ATTUNE_OK && least < TRY_BELOW_NS && too_slow(race, contender);
        again++) {
-    status = at_profile_try(race->profile, &contender->subject, contender->plan);
+    status = at_profile_try(race->profile, &contender->subject, contender->plan, slow_ns);
     if (contender->subject.once_ns > least) contender->subject.once_ns = least;
     least = contender->subject.once_ns;
   }
@@ -78,6 +86,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
   if (status == ATTUNE_OK && contender == base) at_profile_calibrate(profile, contender->subject.once_ns);
   contender->hidden = contender->subject.rough;
   if (status == ATTUNE_OK && too_slow(race, contender)) {
+    contender->hopeless = contender->subject.once_ns > HOPELESS * race->best_once_ns + TOO_SLOW_NS;
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
   }
@@ -88,7 +97,7 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
     contender->state = AT_SCREENED;
     return ATTUNE_OK;
   }
-  at_race_drop(race, contender, AT_FAILED);
+  at_race_drop(race, contender, contender->favourite && status == ATTUNE_NOT_FOUND ? AT_SLOWER : AT_FAILED);
   return attune_stream_synchronize(profile->profiler->stream) == ATTUNE_OK && !at_race_stays(race, contender)
              ? ATTUNE_OK
              : status;
@@ -118,6 +127,7 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
     batch[i]->quick = least[0] > 0.0 ? at_race_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;
     if (batch[i]->quick < race->best_quick) race->best_quick = batch[i]->quick;
   }
+  for (int i = 0; i < count; i++) batch[i]->hopeless = batch[i]->quick > HOPELESS * race->best_quick;
   return ATTUNE_OK;
 }
 
@@ -175,6 +185,38 @@ static int next_waiting(at_race *race) {
   return beside >= 0 && (made || other < 0) ? beside : other;
 }
 
+/* The word of a configuration's text that begins at *at; *at moves behind it. Its length; 0: there is no other. */
+static size_t next_word(const char **at, const char **word) {
+  if (**at == ',') ++*at;
+  *word = *at;
+  const size_t chars = strcspn(*at, ",");
+  *at += chars;
+  return chars;
+}
+
+/* Does `more` differ from the leader in all in which `one` does, and alike? */
+static bool goes_further(const at_contender *more, const at_contender *one) {
+  const char *a = more->configuration.text, *b = one->configuration.text, *c = one->leader->configuration.text;
+  const char *word_a, *word_b, *word_c;
+  for (;;) {
+    const size_t chars_a = next_word(&a, &word_a), chars_b = next_word(&b, &word_b), chars_c = next_word(&c, &word_c);
+    if (!chars_b || !chars_c) return chars_a == chars_b && chars_b == chars_c;
+    const bool differs = chars_b != chars_c || strncmp(word_b, word_c, chars_b) != 0;
+    if (differs && (chars_a != chars_b || strncmp(word_a, word_b, chars_b) != 0)) return false;
+  }
+}
+
+/* What changes a leader in a way that was hopeless, and in another one too, is hopeless as well: most that differ in two
+ * tunables need not be tried. */
+static bool is_out(const at_race *race, const at_contender *contender) {
+  for (int i = 1; race->steady && contender->leader && i < race->count; i++) {
+    const at_contender *other = race->contenders[i];
+    if (other->hopeless && other->leader == contender->leader && other != contender && goes_further(contender, other))
+      return true;
+  }
+  return false;
+}
+
 attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
   for (int next = next_waiting(race); next > 0 && at_now_ns() < until_ns;) {
     at_contender *batch[SCREEN_BATCH];
@@ -184,6 +226,10 @@ attune_status at_race_screen(at_race *race, int64_t until_ns, int keep) {
     if (base != ATTUNE_OK) return base;
     for (; next > 0 && count < SCREEN_BATCH && at_now_ns() < until_ns; next = next_waiting(race)) {
       at_contender *contender = race->contenders[next];
+      if (is_out(race, contender)) {
+        at_race_drop(race, contender, AT_SLOWER);
+        continue;
+      }
       make_many(race, next, make_at_once());
       const attune_status status = get_ready(race, contender);
       if (status != ATTUNE_OK) return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/favourites.h"
 #include "tuning/making.h"
 #include "tuning/race.h"
 #include "tuning/verify.h"
@@ -13,15 +14,20 @@
 
 enum {
   MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
-  FIELD = 20,                /* kept after screening */
+  FIELD = 16,                /* kept after screening */
   KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
   LEADERS = 2,               /* and in a later one */
-  NEIGHBOURS = 96,           /* of one leader: those that change one tunable come first; the best lead the next wave */
+  NEIGHBOURS = 64,           /* of one leader: those that change one tunable come first; the best lead the next wave */
   WAVES = 16
 };
 
-/* The time a problem gets when none was asked for: a fixed part, and as many calls of the default. */
-static const double AUTO_NS = 420e6, AUTO_CALLS = 400.0;
+/* How the time is spent: what a problem gets when none was asked for, a fixed part and as many calls of the default; and
+ * until which fraction of it each stage may go on. */
+typedef struct schedule {
+  double auto_ns, auto_calls;
+  double screen_until, widen_until, race_until;
+} schedule;
+static const schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94}, DEVICE = {220e6, 400.0, 0.54, 0.56, 0.94};
 
 /* So much longer it is where it had to wait for kernels that were compiled beside. */
 static const double MAKING_MOST_NS = 250e6;
@@ -36,9 +42,6 @@ static const double COULD_MOST = 2.0;
 
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
 
-/* How the time is spent: until which fraction of it each stage may go on. */
-static const double SCREEN_UNTIL = 0.58, WIDEN_UNTIL = 0.70, RACE_UNTIL = 0.94;
-
 typedef struct search {
   at_race race;
   at_profile profile;
@@ -48,6 +51,7 @@ typedef struct search {
   attune_device *device;
   at_making making;       /* kernels of candidates, while others are measured */
   at_configuration *room; /* MOST_CONFIGURATIONS of them */
+  const schedule *times;
   double budget_ns, most_ns;
   int64_t start_ns, deadline_ns;
   int64_t late_ns;               /* all is later by so much: kernels were waited for */
@@ -132,9 +136,11 @@ static attune_status collect(search *s) {
     if (counts[i] > 0 && s->op->implementations[i] != base && s->op->implementations[i]->prepare_many)
       add_beside(s, s->op->implementations[i], lists[i], counts[i]);
   if (status == ATTUNE_OK) at_making_start(&s->making, s->problem, s->device);
-  for (int turn = 0; turn < most && status == ATTUNE_OK; turn++)
+  for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
     for (size_t i = 0; i < n; i++)
       if (turn < counts[i]) at_race_add(&s->race, s->op->implementations[i], &lists[i][turn]);
+    if (turn == 0 && s->race.steady) at_favourites_add(s->profile.profiler, &s->race, s->problem);
+  }
   for (size_t i = 0; i < n && lists; i++) free(lists[i]);
   free(lists);
   free(counts);
@@ -169,7 +175,7 @@ static at_contender *next_leader(search *s, bool new_kind) {
 
 static attune_status widen(search *s) {
   attune_status status = ATTUNE_OK;
-  for (int wave = 0; wave < WAVES && status == ATTUNE_OK && at_now_ns() < until(s, WIDEN_UNTIL); wave++) {
+  for (int wave = 0; wave < WAVES && status == ATTUNE_OK && at_now_ns() < until(s, s->times->widen_until); wave++) {
     int added = 0;
     for (int i = 0; i < (wave ? LEADERS : KINDS); i++) {
       at_contender *leader = next_leader(s, wave == 0);
@@ -177,10 +183,14 @@ static attune_status widen(search *s) {
       leader->widened = true;
       const int count =
           leader->implementation->neighbours(s->problem, s->device, &leader->configuration, s->room, NEIGHBOURS);
-      for (int j = 0; j < count; j++) added += at_race_add(&s->race, leader->implementation, &s->room[j]) != NULL;
+      for (int j = 0; j < count; j++) {
+        at_contender *contender = at_race_add(&s->race, leader->implementation, &s->room[j]);
+        if (contender) contender->leader = leader;
+        added += contender != NULL;
+      }
     }
     if (!added && wave) break;
-    status = at_race_screen(&s->race, until(s, WIDEN_UNTIL), FIELD);
+    status = at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
   }
   return status;
 }
@@ -221,7 +231,7 @@ static attune_status reopen(search *s) {
     contender->quick = 0.0;
     contender->count = 0;
   }
-  return at_race_screen(&s->race, until(s, WIDEN_UNTIL), FIELD);
+  return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
 }
 
 static int wrong_ones(const search *s) {
@@ -231,7 +241,7 @@ static int wrong_ones(const search *s) {
 }
 
 static int64_t longer_until(const search *s) {
-  const int64_t longer = until(s, RACE_UNTIL + LONGER), most = s->start_ns + (int64_t)s->most_ns;
+  const int64_t longer = until(s, s->times->race_until + LONGER), most = s->start_ns + (int64_t)s->most_ns;
   return s->most_ns > 0.0 && most < longer ? most : longer;
 }
 
@@ -239,7 +249,7 @@ static int64_t longer_until(const search *s) {
 static at_contender *raced_winner(search *s, at_search_result *out, attune_status *status) {
   for (int pass = 0;; pass++) {
     const int wrong = wrong_ones(s);
-    *status = at_race_run(&s->race, until(s, RACE_UNTIL));
+    *status = at_race_run(&s->race, until(s, s->times->race_until));
     if (*status == ATTUNE_OK && out->decision.complete && at_race_open(&s->race, NULL)) {
       s->race.longer = true;
       *status = at_race_run(&s->race, longer_until(s));
@@ -250,7 +260,7 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
     at_contender *winner = verified_winner(s, out, status);
     end_stage(s, AT_STAGE_VERIFY);
     if (winner != at_race_incumbent(&s->race) || wrong_ones(s) == wrong || pass == WAVES ||
-        at_now_ns() >= until(s, WIDEN_UNTIL))
+        at_now_ns() >= until(s, s->times->widen_until))
       return winner;
     *status = reopen(s);
     if (*status != ATTUNE_OK) return NULL;
@@ -388,21 +398,21 @@ static bool any_beside(const search *s) {
 /* Screens all; candidates whose kernels were not compiled in time are waited for, and with a budget that nobody set it
  * gets longer by that. */
 static attune_status screen(search *s) {
-  attune_status status = at_race_screen(&s->race, until(s, SCREEN_UNTIL), FIELD);
+  attune_status status = at_race_screen(&s->race, until(s, s->times->screen_until), FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;
   const int64_t before = at_now_ns();
-  if (s->budget_ns > 0.0 && !at_making_done(&s->making) && before >= until(s, WIDEN_UNTIL)) return ATTUNE_OK;
+  if (s->budget_ns > 0.0 && !at_making_done(&s->making) && before >= until(s, s->times->widen_until)) return ATTUNE_OK;
   at_making_wait(&s->making);
   const double waited = (double)(at_now_ns() - before);
   if (s->budget_ns <= 0.0) s->late_ns = (int64_t)(waited < MAKING_MOST_NS ? waited : MAKING_MOST_NS);
-  return at_race_screen(&s->race, until(s, WIDEN_UNTIL), FIELD);
+  return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
 }
 
 static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
   attune_status status = collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
-  double length_ns = s->budget_ns > 0.0 ? s->budget_ns : AUTO_NS + AUTO_CALLS * once_ns;
+  double length_ns = s->budget_ns > 0.0 ? s->budget_ns : s->times->auto_ns + s->times->auto_calls * once_ns;
   if (s->most_ns > 0.0 && length_ns > s->most_ns) length_ns = s->most_ns;
   s->deadline_ns = s->start_ns + (int64_t)length_ns;
   end_stage(s, AT_STAGE_OPEN);
@@ -416,6 +426,7 @@ static attune_status run(search *s, at_search_result *out) {
   const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;
   describe(s, winner, &out->decision);
+  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner);
   weigh_known(s, out);
   list_trials(s, winner, out);
   return ATTUNE_OK;
@@ -442,6 +453,7 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
   s.race.profile = &s.profile;
   s.race.making = &s.making;
   s.race.steady = s.device->properties.kind != ATTUNE_DEVICE_HOST;
+  s.times = s.race.steady ? &DEVICE : &HOST;
   s.room = malloc(MOST_CONFIGURATIONS * sizeof *s.room);
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);

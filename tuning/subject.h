@@ -13,11 +13,21 @@
  * has a graph for each placement it was measured at. Elsewhere every round may have its own. */
 #define AT_GRAPH_PLACEMENTS 12
 
+/* What was good for other problems. */
+typedef struct at_favourite {
+  const at_implementation *implementation;
+  at_configuration configuration;
+} at_favourite;
+
+enum { AT_FAVOURITES = 24 };
+
 typedef struct at_profiler {
   attune_device *device;
   attune_stream *stream;
   attune_event *events[AT_ROUND_SUBJECTS + 1]; /* none on the host, where the clock is read */
   at_random *random;
+  at_favourite favourites[AT_FAVOURITES]; /* latest first: favourites.c */
+  int favourite_count;
   void (*between)(void *user); /* called between two measurements, where time does not count; NULL: nothing */
   void *between_user;
 } at_profiler;

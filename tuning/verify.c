@@ -13,6 +13,7 @@
 
 #include "src/dtype.h"
 #include "src/host/threads.h"
+#include "tuning/staging.h"
 
 /* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an integer
  * is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be expected to give
@@ -47,8 +48,7 @@ static size_t offset_of(const at_verifier *v, int buffer) {
 
 /* Everything to host memory. */
 static attune_status fetch(at_verifier *v) {
-  const attune_status status = attune_copy(v->set->stream, v->host, v->set->arena, v->set->set_bytes);
-  return status == ATTUNE_OK ? attune_stream_synchronize(v->set->stream) : status;
+  return at_staging_fetch(v->set->stream, v->host, v->set->arena, v->set->set_bytes);
 }
 
 /* What is no buffer, before and behind each. */
@@ -68,40 +68,28 @@ static attune_status fetch_outputs(at_verifier *v) {
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++)
     if (v->set->buffers[i].output)
-      status = attune_copy(v->set->stream, v->host + offset_of(v, i), v->set->pointers[0][i], v->set->buffers[i].bytes);
-  return status == ATTUNE_OK ? attune_stream_synchronize(v->set->stream) : status;
+      status =
+          at_staging_fetch(v->set->stream, v->host + offset_of(v, i), v->set->pointers[0][i], v->set->buffers[i].bytes);
+  return status;
 }
 
-/* ---- large buffers, by all CPUs: nothing is measured meanwhile ---- */
+/* ---- hashes of large buffers, by all CPUs: nothing is measured meanwhile ---- */
 
 enum { PARTS = 64, PART_LEAST = 1 << 20 };
 
 typedef struct large {
   const char *from;
-  char *to; /* NULL: hashed */
   size_t bytes;
   uint64_t hashes[PARTS];
 } large;
 
-static void do_share(void *arg, const at_team *team) {
+static void hash_share(void *arg, const at_team *team) {
   large *l = arg;
   for (int part = team->rank; part < PARTS; part += team->size) {
     const size_t first = l->bytes / PARTS * (size_t)part,
                  end = part + 1 < PARTS ? l->bytes / PARTS * (size_t)(part + 1) : l->bytes;
-    if (l->to)
-      memcpy(l->to + first, l->from + first, end - first);
-    else
-      l->hashes[part] = XXH3_64bits(l->from + first, end - first);
+    l->hashes[part] = XXH3_64bits(l->from + first, end - first);
   }
-}
-
-static void do_large(large *l) {
-  at_parallel(l->bytes < PART_LEAST ? 1 : at_cpu_count(), do_share, l);
-}
-
-static void copy_large(void *to, const void *from, size_t bytes) {
-  large l = {.from = from, .to = to, .bytes = bytes};
-  do_large(&l);
 }
 
 /* Of the inputs that are no outputs, or of the outputs. */
@@ -110,7 +98,7 @@ static uint64_t hash_buffers(const at_verifier *v, bool outputs) {
   for (int i = 0; i < v->set->buffer_count; i++) {
     large l = {.from = v->host + offset_of(v, i), .bytes = v->set->buffers[i].bytes};
     if (v->set->buffers[i].output != outputs) continue;
-    do_large(&l);
+    at_parallel(l.bytes < PART_LEAST ? 1 : at_cpu_count(), hash_share, &l);
     hash = XXH3_64bits_withSeed(l.hashes, sizeof l.hashes, hash);
   }
   return hash;
@@ -137,7 +125,7 @@ static attune_status keep_outputs(at_verifier *v) {
     if (!buffer->input) continue;
     v->pristine[i] = at_alloc_touched(buffer->bytes);
     if (!v->pristine[i]) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify an in-place problem");
-    copy_large(v->pristine[i], v->outputs.bytes[i], buffer->bytes);
+    at_staging_copy(v->pristine[i], v->outputs.bytes[i], buffer->bytes);
   }
   return ATTUNE_OK;
 }
@@ -226,7 +214,8 @@ static attune_status restore_inputs(at_verifier *v) {
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) {
     if (!v->contents[i]) continue;
     if (!v->set->buffers[i].output)
-      status = attune_copy(v->set->stream, v->set->pointers[0][i], v->host + offset_of(v, i), v->set->buffers[i].bytes);
+      status =
+          at_staging_put(v->set->stream, v->set->pointers[0][i], v->host + offset_of(v, i), v->set->buffers[i].bytes);
     v->contents[i] = 0;
   }
   return status;
@@ -240,7 +229,7 @@ static attune_status run(at_verifier *v, const at_plan *plan, turn which) {
   if (status != ATTUNE_OK) return status;
   for (int i = 0; i < v->set->buffer_count && status == ATTUNE_OK; i++) {
     if (v->pristine[i])
-      status = attune_copy(v->set->stream, v->set->pointers[0][i], v->pristine[i], v->set->buffers[i].bytes);
+      status = at_staging_put(v->set->stream, v->set->pointers[0][i], v->pristine[i], v->set->buffers[i].bytes);
     else if (v->set->buffers[i].output)
       status = poison(v, i, which);
   }
@@ -342,15 +331,12 @@ static attune_status put_buffer(at_verifier *v, int which, int i) {
   if (!buffer->output && v->contents[i] == contents) return ATTUNE_OK;
   const void *from = buffer->output ? (const void *)v->pristine[i] : v->host + offset_of(v, i);
   if (contents) {
-    copy_large(v->planted, from, buffer->bytes);
+    at_staging_copy(v->planted, from, buffer->bytes);
     v->op->special_plant(v->problem, which, i, v->planted);
     from = v->planted;
   }
   v->contents[i] = contents;
-  attune_status status = attune_copy(v->set->stream, to, from, buffer->bytes);
-  if (status == ATTUNE_OK && contents)
-    status = attune_stream_synchronize(v->set->stream); /* v->planted is free again */
-  return status;
+  return at_staging_put(v->set->stream, to, from, buffer->bytes); /* v->planted is free again */
 }
 
 /* One launch with special values; *lost is what the plan breaks. */

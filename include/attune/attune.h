@@ -24,6 +24,7 @@
 #include <attune/pool.h>
 #include <attune/profile.h>
 #include <attune/random.h>
+#include <attune/snapshot.h>
 #include <attune/status.h>
 #include <attune/stream.h>
 #include <attune/telemetry.h>

@@ -121,6 +121,13 @@ ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune
  * break the capture, whatever its thread and mode). Any thread. */
 ATTUNE_API attune_status attune_device_synchronize(attune_device *device);
 
+/* What the program's own call of CUDA returned for `device`, a cudaError_t, as a status with a message that names `what`
+ * (the call; NULL: "a call of the program"): 0 is ATTUNE_OK. An error that ends the use of the device, such as an illegal
+ * address, is noted as if a call of attune had seen it: every later call on the device fails with DEVICE_ERROR and names
+ * the error and the call that saw it first. Clears CUDA's last error of this thread. The status is the return value, and
+ * beside those of errors: INVALID_ARGUMENT (device is NULL), UNSUPPORTED (the host). Any thread; allowed in capture. */
+ATTUNE_API attune_status attune_cuda_check(attune_device *device, int error, const char *what);
+
 /* Sets the most CPU threads that one operation on the host may use from now on, in the whole process and counting the
  * caller's: attune's own teams and the CPU libraries that attune calls. 1 to 4096; 0 for as many as there are CPUs:
  * those in the affinity mask, or a cgroup's quota rounded up if that is less, as the process found them when it first

@@ -111,6 +111,16 @@ typedef struct attune_allocator {
  * cache. Errors: INVALID_ARGUMENT, BUSY (the device's allocator holds memory; free it and empty the cache first). */
 ATTUNE_API attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *allocator);
 
+/* Functions of a shared object as an allocator: `*out` is for attune_memory_set_allocator, or for a pool's options. They
+ * have the form of PyTorch's pluggable allocators, so that one made for those serves:
+ *   void *alloc(ssize_t bytes, int device, cudaStream_t stream);
+ *   void free(void *pointer, ssize_t bytes, int device, cudaStream_t stream);
+ * `device` is the number of cuda:N, 0 for the host, where `stream` is NULL. Segments of a pool have the stream of the
+ * request that they are made for. The library stays loaded. path: as dlopen takes it. Errors: INVALID_ARGUMENT, NOT_FOUND (the
+ * library or a function of it; the message says why), OUT_OF_MEMORY. Any thread. */
+ATTUNE_API attune_status attune_allocator_load(attune_allocator *out, const char *path, const char *alloc_name,
+                                               const char *free_name);
+
 /* Called when the cache has no block for a request of `bytes`, before the device is asked. It may free memory with
  * attune_free, and returns nonzero if it did. It runs in the thread that allocates, which holds no lock of attune. */
 typedef int (*attune_memory_callback)(void *user, attune_device *device, size_t bytes);
@@ -120,6 +130,26 @@ ATTUNE_API attune_status attune_memory_add_callback(attune_device *device, attun
 
 /* Removes a callback. Errors: INVALID_ARGUMENT, NOT_FOUND. Any thread. */
 ATTUNE_API attune_status attune_memory_remove_callback(attune_device *device, attune_memory_callback callback,
+                                                       void *user);
+
+/* A request that failed, and what was where at that moment. */
+typedef struct attune_memory_failure {
+  size_t requested_bytes;
+  uint64_t allocated_bytes, reserved_bytes; /* what the program holds; what was taken from the device */
+  uint64_t limit_bytes;                     /* UINT64_MAX: none */
+  uint64_t free_bytes, total_bytes;         /* of the device; 0: not known */
+} attune_memory_failure;
+
+/* Called when a request fails with OUT_OF_MEMORY, after all that attune tries, in the thread that asked, which holds no
+ * lock of attune: to write a snapshot, for example. *failure is valid only during the call. It may free and allocate; of
+ * a request that fails inside of it no observer is told. */
+typedef void (*attune_memory_observer)(void *user, attune_device *device, const attune_memory_failure *failure);
+
+/* Adds an observer; at most 8 a device. Errors: INVALID_ARGUMENT, BUSY (there are 8 already). Any thread. */
+ATTUNE_API attune_status attune_memory_add_observer(attune_device *device, attune_memory_observer observer, void *user);
+
+/* Removes one; a call of it may still be under way in another thread. Errors: INVALID_ARGUMENT, NOT_FOUND. Any thread. */
+ATTUNE_API attune_status attune_memory_remove_observer(attune_device *device, attune_memory_observer observer,
                                                        void *user);
 
 /* A counter: its value now, the highest since the last reset, and all that was added and taken away since then. */
@@ -140,7 +170,10 @@ typedef struct attune_memory_statistics {
   attune_memory_figure active_bytes[3];
   attune_memory_figure segment[3]; /* taken from the device */
   attune_memory_figure reserved_bytes[3];
-  attune_memory_figure inactive_split[3]; /* free pieces of segments that are partly in use: cannot be given back */
+  /* Free pieces of segments that are partly in use, which therefore cannot be given back. Expandable segments have none:
+   * what is free of them goes back in steps of large_segment_size_mb. So this is 0 with the default settings where the
+   * device has virtual memory. */
+  attune_memory_figure inactive_split[3];
   attune_memory_figure inactive_split_bytes[3];
   attune_memory_figure oversize_allocations, oversize_segments;
   uint64_t alloc_retries;    /* the cache was given back and the device asked again */
@@ -168,12 +201,12 @@ ATTUNE_API attune_status attune_memory_summary(char **out, attune_device *device
 
 /* Every segment and block and the recorded history as one JSON object into *out, which the caller releases with free():
  * "segments", "device_traces", "allocator_settings" and "external_annotations" as torch.cuda.memory._snapshot() has
- * them, with empty frames. PyTorch's visualiser reads it as a pickle; in Python:
- * pickle.dump(json.load(source), target). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+ * them. attune_memory_snapshot_save (snapshot.h) writes the file that PyTorch's visualiser opens. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_snapshot(char **out, attune_device *device);
 
-/* Records the latest `entries` events of the device's memory (about 100 bytes each); 0 stops recording and drops them.
- * While it records, every call takes the slow path. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+/* Records the latest `entries` events of the device's memory (about 100 bytes each), without frames; 0 stops recording and
+ * drops them. attune_memory_record_history_with (snapshot.h) can choose more. While it records, every call takes the slow
+ * path. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_record_history(attune_device *device, size_t entries);
 
 /* Names what the calling thread is doing. The first 31 bytes are kept with each entry of the history; NULL or "" ends

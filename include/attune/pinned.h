@@ -47,6 +47,8 @@ typedef struct attune_pinned_statistics {
   attune_memory_figure reserved_bytes;
   uint64_t host_allocs, host_frees;
   uint64_t host_alloc_ns, host_free_ns; /* time spent in the driver */
+  uint64_t host_alloc_least_ns, host_alloc_most_ns, host_free_least_ns,
+      host_free_most_ns; /* of one call; 0: none yet */
 } attune_pinned_statistics;
 
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread. */

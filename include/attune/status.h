@@ -36,6 +36,18 @@ ATTUNE_API const char *attune_status_string(attune_status status);
  * failure; a call that succeeds does not change it. Borrowed until this thread's next failing call; any thread. */
 ATTUNE_API const char *attune_last_message(void);
 
+/* The status of that failed call, ATTUNE_OK before the first failure and after attune_clear_error. NOT_READY of a query
+ * counts as a failure. Any thread; each has its own. */
+ATTUNE_API attune_status attune_last_status(void);
+
+/* CUDA's number (a cudaError_t) of the error behind that failure, as CUDA gave it; 0 where it was none of CUDA's runtime.
+ * Any thread. */
+ATTUNE_API int attune_last_cuda_error(void);
+
+/* Forgets the calling thread's latest failure, message included, and returns its status, as cudaGetLastError does. CUDA's
+ * own last error is none of attune's business: a failed call of attune leaves cudaSuccess there. Any thread. */
+ATTUNE_API attune_status attune_clear_error(void);
+
 /* How urgent a message is; a level includes the more urgent ones. */
 typedef enum attune_log_level {
   ATTUNE_LOG_OFF = 0,

@@ -10,10 +10,13 @@
 
 #include "device_complex_cuh.h"
 #include "device_cuh.h"
+#include "device_double_cuh.h"
+#include "device_gamma_cuh.h"
 #include "device_math_cuh.h"
 #include "device_neural_cuh.h"
 #include "device_operators_cuh.h"
 #include "device_random_cuh.h"
+#include "device_single_cuh.h"
 #include "elementwise_philox_h.h"
 #include "elementwise_transforms_h.h"
 
@@ -71,6 +74,21 @@ static bool is_complex(const at_expression *e) {
   return false;
 }
 
+/* Does it compute with f64, strictly? c64 does. Its gamma function is a text of its own. */
+static bool is_double(const at_cuda_problem *p, bool gamma) {
+  const at_expression *e = p->expression;
+  bool wide = false, found = !gamma;
+  for (int i = 0; i < e->node_count; i++) {
+    const at_node *node = &e->nodes[i];
+    const attune_dtype dtype = (attune_dtype)node->dtype;
+    const bool is_wide = dtype == ATTUNE_F64 || at_dtype_kind_of(dtype) == AT_KIND_COMPLEX;
+    wide = wide || is_wide;
+    found = found || (is_wide && node->kind == AT_NODE_FUNCTION &&
+                      (node->function == AT_FN_LGAMMA || node->function == AT_FN_TGAMMA));
+  }
+  return wide && found && !p->reduced;
+}
+
 static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
   at_write(s, "#define AT_EMBEDDED 1\n#define BLOCK %d\n#define LOADS %d\n#define VECTOR %d\n", c->block,
            c->loads ? c->loads : 1, c->bytes ? at_cuda_width(p, c->bytes) : 1);
@@ -125,7 +143,8 @@ attune_status at_cuda_generate(char **out, const at_cuda_problem *p, const at_cu
   at_arguments fields = {.source = &s};
   add_tunables(&s, p, c);
   if (draws(p->expression)) at_write(&s, "%s%s", at_elementwise_philox_h, at_elementwise_transforms_h);
-  at_write(&s, "%s%s%s", at_device_cuh, at_device_math_cuh, at_device_neural_cuh);
+  at_write(&s, "%s%s%s%s%s%s", at_device_cuh, at_device_single_cuh, is_double(p, false) ? at_device_double_cuh : "",
+           is_double(p, true) ? at_device_gamma_cuh : "", at_device_math_cuh, at_device_neural_cuh);
   if (is_complex(p->expression)) at_write(&s, "%s", at_device_complex_cuh);
   if (is_complex(p->expression) && p->expression->raw) at_write(&s, "%s", at_device_operators_cuh);
   if (draws(p->expression)) at_write(&s, "%s", at_device_random_cuh);

@@ -13,34 +13,47 @@
 #define AT_IS_F32 at_same<T, float>::yes
 #define AT_WIDE typename at_wide<(sizeof(T) == 8 ? 8 : 4)>::type
 
-/* An f32 function whose own version is off by more than 2 units goes through f64 where it is asked to be strict. */
-#define AT_REAL_FUNCTION1(name, narrow, wide) \
-  AT_FUNCTION1(name) {                        \
-    if constexpr (!AT_IS_F32)                 \
-      return wide(x);                         \
-    else if constexpr (P == AT_STRICT)        \
-      return (float)wide((double)x);          \
-    else                                      \
-      return narrow(x);                       \
+/* A function of f64: where it is strict and the device's own is off by more than 2 units, one of device_double.cuh. */
+#define AT_OF_F64(wide, exact, ...) \
+  if constexpr (P == AT_REDUCED)    \
+    return wide(__VA_ARGS__);       \
+  else                              \
+    return exact(__VA_ARGS__);
+/* Of f32: where it is strict and the device's own is off by more than 2 units, the device's f64 one. */
+#define AT_REAL_FUNCTION1(name, narrow, wide, exact) \
+  AT_FUNCTION1(name) {                               \
+    if constexpr (!AT_IS_F32) {                      \
+      AT_OF_F64(wide, exact, x)                      \
+    } else if constexpr (P == AT_STRICT) {           \
+      return (float)wide((double)x);                 \
+    } else {                                         \
+      return narrow(x);                              \
+    }                                                \
   }
-#define AT_REAL_FUNCTION2(name, narrow, wide)   \
-  AT_FUNCTION2(name) {                          \
-    if constexpr (!AT_IS_F32)                   \
-      return wide(x, y);                        \
-    else if constexpr (P == AT_STRICT)          \
-      return (float)wide((double)x, (double)y); \
-    else                                        \
-      return narrow(x, y);                      \
+#define AT_REAL_FUNCTION2(name, narrow, wide, exact) \
+  AT_FUNCTION2(name) {                               \
+    if constexpr (!AT_IS_F32) {                      \
+      AT_OF_F64(wide, exact, x, y)                   \
+    } else if constexpr (P == AT_STRICT) {           \
+      return (float)wide((double)x, (double)y);      \
+    } else {                                         \
+      return narrow(x, y);                           \
+    }                                                \
   }
 /* One whose f32 version is exact enough, and which may have a fast one. */
-#define AT_PLAIN_FUNCTION1(name, single, wide, fast) \
-  AT_FUNCTION1(name) {                               \
-    if constexpr (!AT_IS_F32)                        \
-      return wide(x);                                \
-    else if constexpr (P == AT_REDUCED)              \
-      return fast(x);                                \
-    else                                             \
-      return single(x);                              \
+#define AT_PLAIN_FUNCTION1(name, single, wide, fast) AT_OWN_FUNCTION1(name, single, single, fast, wide, wide)
+/* One with a version of its own where it is strict: device_single.cuh, device_double.cuh. */
+#define AT_OWN_FUNCTION1(name, strict, narrow, fast, wide, exact) \
+  AT_FUNCTION1(name) {                                            \
+    if constexpr (!AT_IS_F32) {                                   \
+      AT_OF_F64(wide, exact, x)                                   \
+    } else if constexpr (P == AT_STRICT) {                        \
+      return strict(x);                                           \
+    } else if constexpr (P == AT_REDUCED) {                       \
+      return fast(x);                                             \
+    } else {                                                      \
+      return narrow(x);                                           \
+    }                                                             \
   }
 
 /* ---- arithmetic ---- */
@@ -323,44 +336,6 @@ AT_ROUNDING(fn_round, rintf, rint)
 
 /* ---- functions of real numbers ---- */
 
-AT_INLINE float at_fast_reciprocal(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return 1.0f / x;
-#endif
-}
-/* 2^x; below 2^-126 0. */
-AT_INLINE float at_fast_exp2(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return x < -126.0f ? 0.0f : exp2f(x);
-#endif
-}
-AT_INLINE float at_fast_tanh(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return tanhf(x);
-#endif
-}
-AT_INLINE float at_fast_rsqrt(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return 1.0f / sqrtf(x);
-#endif
-}
-
 AT_INLINE double at_reciprocal_wide(double x) {
   return __ddiv_rn(1.0, x);
 }
@@ -375,31 +350,31 @@ AT_PLAIN_FUNCTION1(fn_rsqrt, at_fast_rsqrt, at_rsqrt_wide, at_fast_rsqrt)
 AT_PLAIN_FUNCTION1(fn_cbrt, cbrtf, cbrt, cbrtf)
 AT_PLAIN_FUNCTION1(fn_reciprocal, at_reciprocal, at_reciprocal_wide, at_fast_reciprocal)
 AT_PLAIN_FUNCTION1(fn_exp, expf, exp, __expf)
-AT_PLAIN_FUNCTION1(fn_exp2, exp2f, exp2, exp2f)
+AT_OWN_FUNCTION1(fn_exp2, at_exp2_single, exp2f, exp2f, exp2, exp2)
 AT_PLAIN_FUNCTION1(fn_expm1, expm1f, expm1, expm1f)
 AT_PLAIN_FUNCTION1(fn_log, logf, log, __logf)
 AT_PLAIN_FUNCTION1(fn_log2, log2f, log2, __log2f)
-AT_PLAIN_FUNCTION1(fn_log10, log10f, log10, __log10f)
+AT_OWN_FUNCTION1(fn_log10, at_log10_single, log10f, __log10f, log10, log10)
 AT_PLAIN_FUNCTION1(fn_log1p, log1pf, log1p, log1pf)
 AT_PLAIN_FUNCTION1(fn_sin, sinf, sin, __sinf)
 AT_PLAIN_FUNCTION1(fn_cos, cosf, cos, __cosf)
-AT_REAL_FUNCTION1(fn_tan, tanf, tan)
+AT_REAL_FUNCTION1(fn_tan, tanf, tan, tan)
 AT_PLAIN_FUNCTION1(fn_asin, asinf, asin, asinf)
 AT_PLAIN_FUNCTION1(fn_acos, acosf, acos, acosf)
 AT_PLAIN_FUNCTION1(fn_atan, atanf, atan, atanf)
-AT_REAL_FUNCTION1(fn_sinh, sinhf, sinh)
-AT_PLAIN_FUNCTION1(fn_cosh, coshf, cosh, coshf)
+AT_REAL_FUNCTION1(fn_sinh, sinhf, sinh, sinh)
+AT_OWN_FUNCTION1(fn_cosh, at_cosh_single, coshf, coshf, cosh, cosh)
 AT_PLAIN_FUNCTION1(fn_tanh, tanhf, tanh, at_fast_tanh)
-AT_REAL_FUNCTION1(fn_asinh, asinhf, asinh)
-AT_REAL_FUNCTION1(fn_acosh, acoshf, acosh)
-AT_REAL_FUNCTION1(fn_atanh, atanhf, atanh)
+AT_REAL_FUNCTION1(fn_asinh, asinhf, asinh, at_asinh_double)
+AT_REAL_FUNCTION1(fn_acosh, acoshf, acosh, at_acosh_double)
+AT_REAL_FUNCTION1(fn_atanh, atanhf, atanh, at_atanh_double)
 AT_PLAIN_FUNCTION1(fn_erf, erff, erf, erff)
-AT_REAL_FUNCTION1(fn_erfc, erfcf, erfc)
-AT_REAL_FUNCTION1(fn_lgamma, lgammaf, lgamma)
-AT_REAL_FUNCTION1(fn_tgamma, tgammaf, tgamma)
-AT_PLAIN_FUNCTION1(fn_erfinv, erfinvf, erfinv, erfinvf)
-AT_REAL_FUNCTION2(fn_hypot, hypotf, hypot)
-AT_REAL_FUNCTION2(fn_atan2, atan2f, atan2)
+AT_REAL_FUNCTION1(fn_erfc, erfcf, erfc, at_erfc_double)
+AT_REAL_FUNCTION1(fn_lgamma, lgammaf, lgamma, at_lgamma_double)
+AT_REAL_FUNCTION1(fn_tgamma, tgammaf, tgamma, at_tgamma_double)
+AT_OWN_FUNCTION1(fn_erfinv, at_erfinv_single, erfinvf, erfinvf, erfinv, at_erfinv_double)
+AT_REAL_FUNCTION2(fn_hypot, hypotf, hypot, at_hypot_double)
+AT_REAL_FUNCTION2(fn_atan2, atan2f, atan2, atan2)
 
 AT_FUNCTION2(fn_nextafter) {
   if constexpr (AT_IS_F32)

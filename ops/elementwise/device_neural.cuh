@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * device_neural.cuh: the functions of neural networks on real numbers, after device_math.cuh. Written so that neither tail
- * loses its relative accuracy. AT_NARROW flushes results below 2^-119 to 0. */
+ * loses its relative accuracy. */
 template <int P, class T> AT_INLINE T at_exp(T x) {
   return fn_exp<P, T>(x);
 }
@@ -8,66 +8,45 @@ AT_INLINE float at_exp_narrow(float x) {
   return at_fast_exp2(x * 0x1.715476p+0f);
 }
 
-/* A number of f32 and what it lacks. */
-struct at_two {
-  float high, low;
-};
-/* exp(-a) / scale for a >= 0, to 2^-27 of it. The scale keeps it a normal number; beyond 110 it is exp(-110). */
-AT_INLINE at_two at_exp_two(float a, float &scale) {
-  const float x = -fminf(a, 110.0f), shifted = __fmaf_rn(x, 0x1.715476p+0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
-  const float r = __fmaf_rn(n, -0x1.7f7d1cp-20f, __fmaf_rn(n, -0x1.62e4p-1f, x));
-  float q = 0x1.6a2366p-10f;
-  q = __fmaf_rn(q, r, 0x1.123a6cp-7f);
-  q = __fmaf_rn(q, r, 0x1.5558f4p-5f);
-  q = __fmaf_rn(q, r, 0x1.55549p-3f);
-  q = __fmaf_rn(q, r, 0x1.fffffcp-2f);
-  const float small = __fmaf_rn(r * r, q, r);
-  const bool tiny = n < -100.0f;
-  scale = tiny ? 0x1p-40f : 1.0f;
-  const float power = __uint_as_float((__float_as_uint(shifted) + (tiny ? 167u : 127u)) << 23);
-  const float high = __fmaf_rn(power, small, power);
-  return at_two{high, __fmaf_rn(power, small, power - high)};
-}
-/* (n + n_low) / (d + d_low) */
-AT_INLINE at_two at_quotient_two(float n, float n_low, float d, float d_low) {
-  const float y = __fdiv_rn(n, d), rest = __fmaf_rn(-y, d, n) + __fmaf_rn(-y, d_low, n_low);
-  return at_two{y, rest * at_fast_reciprocal(d)};
-}
-
 /* e is exp(-|x|): factor e / (1 + e) left of 0, factor / (1 + e) right of it. */
-AT_INLINE float at_logistic(float x, float factor) {
-  float scale;
-  const at_two e = at_exp_two(fabsf(x), scale);
+AT_INLINE float at_logistic(bool left, at_two e, float scale, float factor) {
   const float high = e.high * scale, d = 1.0f + high, d_low = ((1.0f - d) + high) + e.low * scale;
-  const bool left = x < 0.0f;
   const at_two y = at_quotient_two(left ? e.high : 1.0f, left ? e.low : 0.0f, d, d_low);
   return __fmaf_rn(factor, y.high, factor * y.low) * (left ? scale : 1.0f);
 }
-/* Without overflow: e is exp(-|x|). */
+AT_INLINE float at_logistic(float x, float factor) {
+  float scale;
+  const at_two e = at_exp_two(fabsf(x), scale);
+  return at_logistic(x < 0.0f, e, scale, factor);
+}
+/* exp(-|x|) times 2^64, which is a normal number where the result is one; 0 below 2^-190. */
+AT_INLINE float at_exp_raised(float x) {
+  return at_fast_exp2(__fmaf_rn(fabsf(x), -0x1.715476p+0f, 64.0f));
+}
+AT_INLINE float at_logistic_narrow(float x, float e, float factor) {
+  const float y = factor * at_fast_reciprocal(__fmaf_rn(e, 0x1p-64f, 1.0f));
+  return x < 0.0f ? y * e * 0x1p-64f : y;
+}
 AT_FUNCTION1(fn_sigmoid) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
-    return at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+    return at_logistic_narrow(x, at_exp_raised(x), 1.0f);
   } else if constexpr (AT_IS_F32) {
     return x != x ? x : at_logistic(x, 1.0f);
+  } else if constexpr (P == AT_STRICT) {
+    return at_sigmoid_double(x);
   } else {
-    const T e = at_exp<P>(-at_abs(x)), d = (T)1 / ((T)1 + e);
-    return x < (T)0 ? e / ((T)1 + e) : d;
+    const T e = at_exp<P>(-at_abs(x));
+    return (x < (T)0 ? e : (T)1) / ((T)1 + e);
   }
-}
-/* x exp(x) far out on the left, where exp(x) has no normal number left; x + 16 is exact there. */
-AT_INLINE double at_left_tail(double x) {
-  return x * exp(x + 16.0) * 0x1.e355bbaee85cbp-24;
-}
-AT_INLINE bool at_is_left(double x) {
-  return x < -700.0 && x >= -1024.0;
 }
 AT_FUNCTION1(fn_silu) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
-    return x * at_fast_reciprocal(1.0f + at_exp_narrow(-x));
+    return at_logistic_narrow(x, at_exp_raised(x), x);
   } else if constexpr (AT_IS_F32) {
     return fabsf(x) <= 110.0f ? at_logistic(x, x) : x < 0.0f ? x * 0.0f : x; /* NaN of -inf */
+  } else if constexpr (P == AT_STRICT) {
+    return at_silu_double(x);
   } else {
-    if (at_is_left(x)) return at_left_tail(x);
     const T e = at_exp<P>(-at_abs(x));
     return (x < (T)0 ? x * e : x) / ((T)1 + e);
   }
@@ -79,6 +58,8 @@ AT_FUNCTION1(fn_softplus) {
     const float high = e.high * scale, rest = e.low * scale;
     const float low = log1pf(high), more = __fdividef(rest, 1.0f + high);
     return x > 0.0f ? x + (low + more) : x != x ? x : scale < 1.0f ? (e.high + e.low) * scale : low + more;
+  } else if constexpr (P == AT_STRICT) {
+    return at_softplus_double(x);
   } else {
     const T e = at_exp<P>(-at_abs(x)), low = fn_log1p<P, T>(e);
     return x > (T)0 ? x + low : x != x ? x : low;
@@ -107,12 +88,15 @@ AT_INLINE float at_mish(float x) {
 }
 AT_FUNCTION1(fn_mish) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
-    const float e = at_exp_narrow(-fabsf(x)), n = x < 0.0f ? e * (e + 2.0f) : 2.0f * e + 1.0f;
-    return x * n * at_fast_reciprocal(x < 0.0f ? n + 2.0f : n + 2.0f * e * e);
+    const bool left = x < 0.0f;
+    const float raised = at_exp_raised(x), e = raised * 0x1p-64f, n = left ? e + 2.0f : __fmaf_rn(2.0f, e, 1.0f);
+    const float d = left ? __fmaf_rn(e, n, 2.0f) : __fmaf_rn(e + e, e, n), y = x * n * at_fast_reciprocal(d);
+    return left ? y * raised * 0x1p-64f : y;
   } else if constexpr (AT_IS_F32) {
     return fabsf(x) <= 110.0f ? at_mish(x) : x < 0.0f ? x * 0.0f : x; /* NaN of -inf */
+  } else if constexpr (P == AT_STRICT) {
+    return at_mish_double(x);
   } else {
-    if (at_is_left(x)) return at_left_tail(x);
     const T e = at_exp<P>(-at_abs(x)), n = x < (T)0 ? e * (e + (T)2) : (T)2 * e + (T)1;
     return x * (n / (x < (T)0 ? n + (T)2 : n + (T)2 * e * e));
   }
@@ -128,14 +112,20 @@ AT_INLINE float at_logit(float x) {
 AT_FUNCTION1(fn_logit) {
   if constexpr (AT_IS_F32) {
     return at_logit(x);
+  } else if constexpr (P == AT_STRICT) {
+    return at_logit_double(x);
   } else {
     const T rest = (T)1 - x;
-    if (x >= (T)0.25 && x <= (T)0.75) return fn_log1p<AT_STRICT, T>((x + x - (T)1) / rest);
-    return fn_log<AT_STRICT, T>(x / rest);
+    return x >= (T)0.25 && x <= (T)0.75 ? log1p((x + x - (T)1) / rest) : log(x / rest);
   }
 }
 AT_FUNCTION2(fn_elu) {
-  return x > (T)0 ? x : y * fn_expm1<P, T>(x);
+  if constexpr (P != AT_STRICT)
+    return x > (T)0 ? x : y * fn_expm1<P, T>(x);
+  else if constexpr (AT_IS_F32)
+    return x > (T)0 ? x : at_elu_single(x, y);
+  else
+    return x > (T)0 ? x : at_elu_double(x, y);
 }
 AT_FUNCTION2(fn_leaky_relu) {
   return x < (T)0 ? x * y : x;
@@ -151,6 +141,7 @@ AT_FUNCTION1(fn_hardsigmoid) {
   return at_ramp(x) / (T)6;
 }
 AT_FUNCTION1(fn_hardswish) {
+  if constexpr (AT_IS_F32 && P == AT_STRICT) return at_hardswish_single(x);
   return x * (at_ramp(x) / (T)6);
 }
 
@@ -209,32 +200,36 @@ AT_FUNCTION1(fn_gelu) {
       return x < 0.0f ? x * q * 0x1p-64f : x * __fmaf_rn(q, -0x1p-64f, 1.0f);
     }
   } else {
-    const double half = 0.5 * erfc(fabs(x) * 0x1.6a09e667f3bcdp-1), h = x * x, l = fma(x, x, -h);
-    /* The rounding of |x| / sqrt(2), which erfc's tail magnifies. */
-    const double z = fabs(x) * 0x1.6a09e667f3bcdp-1,
-                 off = fma(fabs(x), 0x1.6a09e667f3bcdp-1, -z) + fabs(x) * -0x1.bdd3413b26456p-55;
-    const double slope = 0x1.20dd750429b6dp-1 * exp(-0.5 * h) * (1.0 - 0.5 * l),
-                 q = fabs(x) < 40.0 ? half - slope * off : 0.0;
+    if constexpr (P == AT_STRICT) return at_gelu_double(x);
+    const double q = fabs(x) < 40.0 ? 0.5 * erfc(fabs(x) * 0x1.6a09e667f3bcdp-1) : 0.0;
     return x < 0.0 ? x * q : x * (1.0 - q);
   }
 }
-/* x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3). */
+/* x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3). 2 u is computed with what its rounding loses, which the
+ * exponential magnifies. */
+AT_INLINE float at_gelu_tanh_single(float x) {
+  if (!(fabsf(x) < 12.0f)) return x > 0.0f ? x : x * 0.0f; /* NaN of -inf */
+  const float h = __fmul_rn(x, x), p = __fmul_rn(h, 0x1.2444f2p-4f), g = __fadd_rn(p, 0x1.988454p+0f);
+  const float back = __fadd_rn(g, -p), lost = __fadd_rn(p, -__fadd_rn(g, -back)) + __fadd_rn(0x1.988454p+0f, -back);
+  const float p_low = __fmaf_rn(h, 0x1.49b16ap-29f, __fmaf_rn(h, 0x1.2444f2p-4f, -p));
+  const float h_low = __fmaf_rn(x, x, -h), g_low = lost + __fmaf_rn(h_low, 0x1.2444f2p-4f, p_low - 0x1.857936p-25f);
+  const float u = __fmul_rn(x, g), low = __fmaf_rn(x, g, -u) + x * g_low;
+  float scale;
+  at_two e = at_exp_two(fabsf(u), scale);
+  e.low = __fmaf_rn(e.high, x < 0.0f ? low : -low, e.low);
+  return at_logistic(x < 0.0f, e, scale, x);
+}
 AT_FUNCTION1(fn_gelu_tanh) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
     const float h = x * x, u = x * __fmaf_rn(h, -0x1.a5a7dp-4f, -0x1.26aec2p+1f); /* -2 u / ln 2 */
     const float e = at_fast_exp2(64.0f - fabsf(u)); /* times 2^64: normal where the result is */
     return (x < 0.0f ? x * e * 0x1p-64f : x) * at_fast_reciprocal(__fmaf_rn(e, 0x1p-64f, 1.0f));
   } else if constexpr (AT_IS_F32) {
-    return (float)fn_gelu_tanh<P, double>((double)x);
+    return at_gelu_tanh_single(x);
+  } else if constexpr (P == AT_STRICT) {
+    return at_gelu_tanh_double(x);
   } else {
-    /* 2 u and what its rounding lost, which the exponential magnifies. */
-    const double h = __dmul_rn(x, x), p = __dmul_rn(h, 0x1.2444f2a4d8b4bp-4), g = __dadd_rn(p, 0x1.9884533d43651p+0);
-    const double back = __dadd_rn(g, -p);
-    const double g_low =
-        __dadd_rn(p, -__dadd_rn(g, -back)) + __dadd_rn(0x1.9884533d43651p+0, -back) + fma(h, 0x1.2444f2a4d8b4bp-4, -p) +
-        fma(fma(x, x, -h), 0x1.2444f2a4d8b4bp-4, fma(h, -0x1.6c843a29d1c70p-61, -0x1.cbc0d30ebfd15p-54));
-    const double u = __dmul_rn(x, g), low = fabs(u) < 1000.0 ? fma(x, g, -u) + x * g_low : 0.0, e0 = exp(-fabs(u));
-    const double e = fma(e0, x < 0.0 ? low : -low, e0);
+    const double u = x * (x * x * 0x1.2444f2a4d8b4bp-4 + 0x1.9884533d43651p+0), e = exp(-fabs(u));
     return (x < 0.0 ? x * e : x) / (1.0 + e);
   }
 }

@@ -28,6 +28,28 @@ static inline void store_part(float *to, const float *from, size_t n) {
   _mm256_maskstore_ps(to, first_of(n), _mm256_load_ps(from));
 }
 
+typedef __m256d vector64;
+static inline __m256i first_wide(size_t n) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+static inline vector64 wide_load(const double *p) {
+  return _mm256_loadu_pd(p);
+}
+static inline vector64 wide_load_part(const double *p, size_t n) {
+  const __m256i first = first_wide(n);
+  return _mm256_blendv_pd(_mm256_set1_pd(1.0), _mm256_maskload_pd(p, first), _mm256_castsi256_pd(first));
+}
+static inline void wide_store(double *p, vector64 x) {
+  _mm256_storeu_pd(p, x);
+}
+static inline void wide_store_part(double *p, vector64 x, size_t n) {
+  _mm256_maskstore_pd(p, first_wide(n), x);
+}
+#define WIDE vector64
+#define WIDE_LANES 4
+#define WIDE_ABI "_ZGVdN4"
+#include "ops/elementwise/interpret_vectors.h"
+
 #define LANES 8
 #define AT_ISA at_interpret_avx2
 #define AT_ISA_NAME "avx2"

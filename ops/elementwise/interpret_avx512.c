@@ -25,6 +25,24 @@ static inline void store_part(float *to, const float *from, size_t n) {
   _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), _mm512_load_ps(from));
 }
 
+typedef __m512d vector64;
+static inline vector64 wide_load(const double *p) {
+  return _mm512_loadu_pd(p);
+}
+static inline vector64 wide_load_part(const double *p, size_t n) {
+  return _mm512_mask_loadu_pd(_mm512_set1_pd(1.0), (__mmask8)((1u << n) - 1), p);
+}
+static inline void wide_store(double *p, vector64 x) {
+  _mm512_storeu_pd(p, x);
+}
+static inline void wide_store_part(double *p, vector64 x, size_t n) {
+  _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), x);
+}
+#define WIDE vector64
+#define WIDE_LANES 8
+#define WIDE_ABI "_ZGVeN8"
+#include "ops/elementwise/interpret_vectors.h"
+
 #define LANES 16
 #define AT_ISA at_interpret_avx512
 #define AT_ISA_NAME "avx512"

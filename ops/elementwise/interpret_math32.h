@@ -6,6 +6,16 @@
 
 #include "ops/elementwise/interpret_math.h"
 
+/* x = 2^e (1 + f), 1 + f from sqrt(1/2) to sqrt(2). */
+typedef struct split_log32 {
+  float e, f;
+} split_log32;
+FLAT split_log32 split_for_log32(float x) {
+  const float up = x < 0x1p-126f ? x * 0x1p24f : x, less = x < 0x1p-126f ? 24.0f : 0.0f;
+  const uint32_t bits = at_bits_of_f32(up), k = (bits - 0x3f3504f3u) & 0xff800000u;
+  return (split_log32){(float)((int32_t)k >> 23) - less, at_f32_of_bits(bits - k) - 1.0f};
+}
+
 #ifdef __FMA__
 #define MAC32 __builtin_fmaf
 
@@ -70,8 +80,8 @@ FLAT float tanh32(float x) {
   const split_exp32 e = split_32(2.0f * a, 0.0f);
   const float power = power_of_2(e.n), base = power - 1.0f, em = MAC32(power, e.small, base);
   const float em_low = (base - em) + power * e.small;
-  const float d = em + 2.0f, d_low = ((2.0f - d) + em) + em_low, y = em / d;
-  const float rest = (MAC32(-y, d, em) + (em_low - y * d_low)) / d;
+  const float d = em + 2.0f, d_low = ((2.0f - d) + em) + em_low, over = 1.0f / d, y = em * over;
+  const float rest = (MAC32(-y, d, em) + (em_low - y * d_low)) * over;
   return __builtin_copysignf(y + rest, x);
 }
 
@@ -90,15 +100,6 @@ FLAT float log1p_rest32(float f) {
   return MAC32(z * f, p, -0.5f * z);
 }
 
-/* x = 2^e (1 + f), 1 + f from sqrt(1/2) to sqrt(2). */
-typedef struct split_log32 {
-  float e, f;
-} split_log32;
-FLAT split_log32 split_for_log32(float x) {
-  const float up = x < 0x1p-126f ? x * 0x1p24f : x, less = x < 0x1p-126f ? 24.0f : 0.0f;
-  const uint32_t bits = at_bits_of_f32(up), k = (bits - 0x3f3504f3u) & 0xff800000u;
-  return (split_log32){(float)((int32_t)k >> 23) - less, at_f32_of_bits(bits - k) - 1.0f};
-}
 /* y, or what a logarithm is of 0, of negative numbers, infinity and NaN. */
 FLAT float log_or_special32(float x, float y) {
   y = x == 0.0f ? -__builtin_inff() : y;
@@ -133,17 +134,19 @@ FLAT float log1p_32(float x) {
   return x == 0.0f ? x : log_or_special32(u, y);
 }
 
-/* With w = (exp(|x|) - 1) / 4: 2 (w + w / (4 w + 1)). */
+/* |x| < 1: x + x^3 p(x^2), p off by 2^-31; beyond, with h = exp(|x|) / 4: 2 (h - 1 / (16 h)). */
 FLAT float sinh32(float x) {
   float a = __builtin_fabsf(x);
   a = a > 89.5f ? 89.5f : a;
   const split_exp32 e = split_32(a, 0.0f);
-  const float power = power_of_2(e.n - 2), base = power - 0.25f, w = MAC32(power, e.small, base);
-  const float w_low = MAC32(power, e.small, base - w), d = MAC32(4.0f, w, 1.0f),
-              d_low = ((1.0f - d) + 4.0f * w) + 4.0f * w_low, q = w / d;
-  const float sum = w + q, low = ((w - sum) + q) + (w_low + (MAC32(-q, d, w) + (w_low - q * d_low)) / d);
-  const float y = 2.0f * (a > 20.0f ? w + w_low : sum + low), near = __builtin_fabsf(x) < 0x1p-12f ? x : y;
-  return x != x ? x : __builtin_copysignf(near, x);
+  const float power = power_of_2(e.n - 2), h = MAC32(power, e.small, power), low = MAC32(power, e.small, power - h);
+  const float far = 2.0f * (h + (low - 0.0625f / h)), z = x * x;
+  float p = 0x1.756ca6p-19f;
+  p = MAC32(p, z, 0x1.a022bap-13f);
+  p = MAC32(p, z, 0x1.1110e0p-7f);
+  p = MAC32(p, z, 0x1.555556p-3f);
+  const float near = MAC32(x * z, p, x), y = __builtin_copysignf(far, x);
+  return x != x || a < 1.0f ? near : y;
 }
 /* With h = exp(|x|) / 4: 2 (h + 1 / (16 h)). */
 FLAT float cosh32(float x) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_portable.c: the interpreter's loops for any CPU. */
+#include "ops/elementwise/interpret_kernels.h"
 #include "src/half.h"
 
 #include <stddef.h>
@@ -20,6 +21,12 @@ static void load_part(float *to, const float *from, size_t n) {
 }
 static void store_part(float *to, const float *from, size_t n) {
   memcpy(to, from, n * sizeof *to);
+}
+
+/* There are no vectors to call with. */
+static at_kernel find_vector(at_function function, attune_dtype dtype) {
+  (void)function, (void)dtype;
+  return NULL;
 }
 
 #define LANES 1

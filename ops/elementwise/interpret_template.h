@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_template.h: the interpreter's loops, compiled once for each instruction set by a file that defines
- * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part`, `store_part`, LANES (f32 of a vector) and AT_ISA and
- * AT_ISA_NAME first. Loops without branches: the compiler makes vectors
+ * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part`, `store_part`, `find_vector`, LANES (f32 of a vector) and
+ * AT_ISA and AT_ISA_NAME first. Loops without branches: the compiler makes vectors
  * of them. */
 #include <math.h>
 #include <string.h>
 
 #include "ops/elementwise/convert.h"
 #include "ops/elementwise/interpret_circle32.h"
+#include "ops/elementwise/interpret_circle64.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
 #include "ops/elementwise/interpret_neural32.h"
@@ -83,49 +84,56 @@ typedef struct pair64 {
 #define AT_EACH_SIZE(define) define(BOOL, uint8_t) define(I16, int16_t) define(F32, float) define(F64, double) define(C128, pair64)
 AT_EACH_SIZE(AT_SELECT)
 
-/* Arguments far out, which are rare, go to the C library, with all of their chunk. */
-#define AT_CIRCLE(F, near, library)                                                                          \
-  static void F##_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {                 \
+/* Arguments far out, which are rare, go to the C library one by one, after the others of their chunk. */
+#define AT_CIRCLE(F, D, T, s, most, near, library)                                                           \
+  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) {                 \
     enum { CHUNK = 128 };                                                                                    \
-    float *o = out;                                                                                          \
-    const float *xp = xs;                                                                                    \
+    T *o = out, kept[CHUNK];                                                                                 \
+    const T *xp = xs;                                                                                        \
     (void)ys, (void)zs;                                                                                      \
-    for (; n > 0; xp += CHUNK, o += CHUNK) {                                                                 \
-      const size_t count = n < CHUNK ? n : CHUNK;                                                            \
+    for (size_t count; n > 0; n -= count, xp += count, o += count) {                                         \
       int far = 0;                                                                                           \
-      for (size_t i = 0; i < count; i++) far |= !(__builtin_fabsf(xp[i]) <= NEAR_CIRCLE);                    \
-      n -= count;                                                                                            \
-      if (far) {                                                                                             \
-        for (size_t i = 0; i < count; i++) {                                                                 \
-          const float x = xp[i];                                                                             \
-          o[i] = __builtin_fabsf(x) <= NEAR_CIRCLE ? (near) : (float)library((double)x);                     \
-        }                                                                                                    \
-        continue;                                                                                            \
-      }                                                                                                      \
-      AT_LONG_LOOP(o, xp, count, near)                                                                       \
+      count = n < CHUNK ? n : CHUNK;                                                                         \
+      for (size_t i = 0; i < count; i++) far |= !(__builtin_fabs##s(xp[i]) <= (most));                       \
+      if (far) memcpy(kept, xp, count * sizeof *kept); /* o may be xp */                                     \
+      AT_LONG_LOOP_##D(o, xp, count, near)                                                                   \
+      for (size_t i = 0; far && i < count; i++)                                                              \
+        if (!(__builtin_fabs##s(kept[i]) <= (most))) o[i] = (T)library((double)kept[i]);                     \
     }                                                                                                        \
   }
-AT_CIRCLE(SIN, circle32(x, 0), sin)
-AT_CIRCLE(COS, circle32(x, 1), cos)
-AT_CIRCLE(TAN, tan32(x), tan)
+#define AT_LONG_LOOP_F32 AT_LONG_LOOP
+AT_CIRCLE(SIN, F32, float, f, NEAR_CIRCLE, circle32(x, 0), sin)
+AT_CIRCLE(COS, F32, float, f, NEAR_CIRCLE, circle32(x, 1), cos)
+AT_CIRCLE(TAN, F32, float, f, NEAR_CIRCLE, tan32(x), tan)
+#ifdef __FMA__
+#define AT_LONG_LOOP_F64(to, from, n, expression) \
+  AT_EACH for (size_t i = 0; i < (n); i++) {      \
+    const double x = (from)[i];                   \
+    (to)[i] = (expression);                       \
+  }
+AT_CIRCLE(TAN, F64, double, , NEAR_CIRCLE_64, tan_64(x), tan)
+#endif
 
 /* Likewise: 0, negative numbers, infinities and NaN. */
+FLAT bool power_is_special(float x, float y) {
+  return !((x > 0.0f) & (x < __builtin_inff()) & (__builtin_fabsf(y) < __builtin_inff()));
+}
 static void POWER_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {
   enum { CHUNK = 128 };
-  float *o = out;
+  float *o = out, x[CHUNK], y[CHUNK];
   const float *xp = xs, *yp = ys;
   (void)zs;
-  for (; n > 0; xp += CHUNK, yp += CHUNK, o += CHUNK) {
-    const size_t count = n < CHUNK ? n : CHUNK;
+  for (size_t count; n > 0; n -= count, xp += count, yp += count, o += count) {
     int special = 0;
-    for (size_t i = 0; i < count; i++)
-      special |= !((xp[i] > 0.0f) & (xp[i] < __builtin_inff()) & (__builtin_fabsf(yp[i]) < __builtin_inff()));
-    n -= count;
+    count = n < CHUNK ? n : CHUNK;
+    for (size_t i = 0; i < count; i++) special |= power_is_special(xp[i], yp[i]);
     if (special) {
-      for (size_t i = 0; i < count; i++) o[i] = (float)pow((double)xp[i], (double)yp[i]);
-      continue;
+      memcpy(x, xp, count * sizeof *x); /* o may be xp or yp */
+      memcpy(y, yp, count * sizeof *y);
     }
     AT_EACH for (size_t i = 0; i < count; i++) o[i] = power32(xp[i], yp[i]);
+    for (size_t i = 0; special && i < count; i++)
+      if (power_is_special(x[i], y[i])) o[i] = (float)pow((double)x[i], (double)y[i]);
   }
 }
 
@@ -140,11 +148,14 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
       [AT_FN_SIN][ATTUNE_F32] = SIN_F32,
       [AT_FN_COS][ATTUNE_F32] = COS_F32,
       [AT_FN_TAN][ATTUNE_F32] = TAN_F32,
+#ifdef __FMA__
+      [AT_FN_TAN][ATTUNE_F64] = TAN_F64,
+#endif
       [AT_FN_POWER][ATTUNE_F32] = POWER_F32,
   };
   static const at_kernel select[] = {[1] = SELECT_BOOL, [2] = SELECT_I16, [4] = SELECT_F32, [8] = SELECT_F64, [16] = SELECT_C128};
   if (function == AT_FN_SELECT) return select[attune_dtype_size(dtype)];
-  return table[function][dtype];
+  return table[function][dtype] ? table[function][dtype] : find_vector(function, dtype);
 }
 
 /* ---- conversions ---- */

@@ -4,7 +4,7 @@
 #ifndef AT_INTERPRET_WIDE_H
 #define AT_INTERPRET_WIDE_H
 
-#include "ops/elementwise/interpret_math.h"
+#include "ops/elementwise/interpret_math32.h"
 
 #define HALF_PI 1.5707963267948966
 
@@ -33,13 +33,6 @@ FLAT float asin32(float x) {
 }
 FLAT float acos32(float x) {
   return (float)(2.0 * atan_64(__builtin_sqrt((1.0 - x) / (1.0 + x))));
-}
-/* The angle of (x, y). */
-FLAT float atan2_32(float y, float x) {
-  const double a = __builtin_fabs((double)y), b = __builtin_fabs((double)x), q = a == b ? 1.0 : a / b;
-  const double angle = atan_64(a == 0.0 ? 0.0 : q),
-               whole = __builtin_copysignf(1.0f, x) < 0.0f ? 2.0 * HALF_PI - angle : angle;
-  return ((x != x) | (y != y)) ? x + y : __builtin_copysignf((float)whole, y);
 }
 FLAT float hypot32(float x, float y) {
   const double a = x, b = y, z = __builtin_sqrt(a * a + b * b), far = __builtin_inf();
@@ -72,30 +65,29 @@ FLAT float erfc32(float x) {
 FLAT float logit32(float x) {
   return (float)log_64(x / (1.0 - x));
 }
-/* tan(x) for |x| <= 1e5, reduced as the sine of interpret_circle32.h is in f64. */
-FLAT float tan32(float x) {
-  const double wide = x, shifted = wide * 0.63661977236758138 + 0x1.8p52, n = shifted - 0x1.8p52;
-  const double r = mac(n, -0x1.3198a2e037073p-69, mac(n, -0x1.0b4611a6p-34, mac(n, -0x1.921fb544p+0, wide))), z = r * r;
-  double s = 0x1.5e0b0498ddbbap-33, c = 0x1.1c81b824dbc69p-29;
-  s = mac(s, z, -0x1.ae600acd65338p-26);
-  c = mac(c, z, -0x1.27e25f39eece7p-22);
-  s = mac(s, z, 0x1.71de37965e2d6p-19);
-  c = mac(c, z, 0x1.a019ff539a5c7p-16);
-  s = mac(s, z, -0x1.a01a019e83906p-13);
-  c = mac(c, z, -0x1.6c16c16b61512p-10);
-  s = mac(s, z, 0x1.1111111110bb2p-7);
-  c = mac(c, z, 0x1.5555555555437p-5);
-  s = mac(s, z, -0x1.5555555555555p-3);
-  s = mac(s * z, r, r);
-  c = mac(z * z, c, 1.0 - 0.5 * z);
-  const uint64_t odd = 0u - (at_bits_of_f64(shifted) & 1u), sine = at_bits_of_f64(s), cosine = at_bits_of_f64(c);
-  const double top = f64_of((cosine & odd) | (sine & ~odd)), bottom = f64_of((sine & odd) | (cosine & ~odd));
-  const float y = (float)(odd ? -top / bottom : top / bottom);
-  return x == 0.0f ? x : y;
-}
-/* x^y for 0 < x < infinity and finite y. */
+/* x^y for 0 < x < infinity and finite y: 2^(y log2(x)), to what f32 needs: the logarithm is off by 2^-37, what 2^n is
+ * multiplied by by 2^-28. 1 / (2 + f) of f32, improved once, takes the place of a division. */
 FLAT float power32(float x, float y) {
-  return (float)exp_64(y * log_64(x));
+  const split_log32 split = split_for_log32(x);
+  const double f = split.f, over = 1.0f / (2.0f + split.f), near = f * over;
+  const double s = mac(over, mac(-near, 2.0 + f, f), near), z = s * s;
+  double p = 0x1.5ce84ead39423p-2;
+  p = mac(p, z, 0x1.a58d8926dc142p-2);
+  p = mac(p, z, 0x1.27777fe78af88p-1);
+  p = mac(p, z, 0x1.ec709d12d1237p-1);
+  p = mac(p, z, 0x1.71547652bedf1p+1);
+  double t = (double)y * mac(s, p, (double)split.e);
+  t = t > 200.0 ? 200.0 : t;
+  t = t < -200.0 ? -200.0 : t;
+  const double shifted = t + 0x1.8p52, r = t - (shifted - 0x1.8p52);
+  double q = 0x1.41fd2f7c9040ap-13;
+  q = mac(q, r, 0x1.5f402f363b031p-10);
+  q = mac(q, r, 0x1.3b2d4ee658393p-7);
+  q = mac(q, r, 0x1.c6aee4dbfbb03p-5);
+  q = mac(q, r, 0x1.ebfbdc3429c96p-3);
+  q = mac(q, r, 0x1.62e430b1dd74bp-1);
+  const double scale = f64_of((at_bits_of_f64(shifted) + 1023u) << 52);
+  return (float)mac(scale * r, q, scale);
 }
 
 #endif

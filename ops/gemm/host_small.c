@@ -13,18 +13,24 @@
 
 enum { MOST = 64, MOST_DEPTH = 256, ON_STACK = 4096 /* bytes of a transposed A */ };
 
+/* Tiles beside each other: what rows of D have in common. */
+typedef struct panel {
+  at_small shape;                    /* with the matrices' strides, for tiles of a batch */
+  at_small across;                   /* with the strides from one tile to the next */
+  at_small_tile_fn tile, last;       /* the last has fewer columns, or as many */
+  int64_t height, width, last_width; /* in elements */
+  int64_t whole;                     /* tiles of the full width */
+  int64_t past_b, past_c, past_d;    /* bytes from the first tile to behind those */
+  bool narrow;                       /* one tile more follows them */
+} panel;
+
 typedef struct state {
   at_small_one one;        /* one product with one vector of rows; else its functions are NULL */
   at_small_one_fn ones[2]; /* by: the last columns */
   int64_t one_b, one_d;    /* bytes from one tile to the next */
-  int64_t wide;            /* tiles beside each other */
-  at_small shapes[2];      /* by: the last rows */
-  at_small across[2];      /* likewise, with the strides from one tile to the next column of tiles */
   int64_t batch;
-  at_small_tile_fn tiles[2][2]; /* by: the last columns, the last rows */
-  int64_t height, width;        /* of a tile, in elements */
-  const at_gemm *g;             /* the plan's */
-  int64_t last_height, last_width;
+  panel panels[2];  /* by: the last rows */
+  const at_gemm *g; /* the plan's */
   void (*scale)(const at_small_scale *scale);
   void (*pack)(const at_pack *pack); /* for a transposed A */
   int64_t size, lanes, packed_bytes;
@@ -44,21 +50,22 @@ static inline kind kind_of(const at_gemm_operands *o) {
 }
 
 /* One tile by way of its sums. */
-static void run_scaled(const state *s, const at_gemm_operands *o, const void *a, const void *b, void *d, const void *c,
-                       int last_columns, int last_rows) {
+static void run_scaled(const state *s, const panel *p, const at_gemm_operands *o, const void *a, const void *b, void *d,
+                       const void *c, bool last) {
   _Alignas(64) char sums[AT_SMALL_SUMS_BYTES];
-  at_small shape = s->shapes[last_rows];
-  shape.ldd = s->height;
-  s->tiles[last_columns][last_rows](&shape, a, b, sums, 1, NULL);
+  const int64_t padded = (p->height + s->lanes - 1) / s->lanes * s->lanes;
+  at_small shape = p->shape;
+  shape.ldd = padded;
+  (last ? p->last : p->tile)(&shape, a, b, sums, 1, NULL);
   const at_gemm *g = s->g;
   at_small_scale scale = {.alpha = o->alpha,
                           .beta = c ? o->beta : 0.0,
                           .sums = sums,
                           .c = c,
                           .d = d,
-                          .rows = last_rows ? s->last_height : s->height,
-                          .columns = last_columns ? s->last_width : s->width,
-                          .padded = s->height,
+                          .rows = p->height,
+                          .columns = last ? p->last_width : p->width,
+                          .padded = padded,
                           .ldc = g->ldc,
                           .ldd = g->ldd};
   s->scale(&scale);
@@ -71,30 +78,27 @@ typedef struct rows_of_a {
 } rows_of_a;
 
 /* `count` tiles of one width beside each other: one call, or one each where C is scaled. */
-static inline void run_row(const state *s, const at_gemm_operands *o, const char *a, const char *b, char *d,
-                           const char *c, int64_t count, bool last_columns, bool last_rows, const kind how) {
-  const at_small *shape = &s->across[last_rows];
+static inline void run_row(const state *s, const panel *p, const at_gemm_operands *o, const char *a, const char *b,
+                           char *d, const char *c, int64_t count, bool last, const kind how) {
   if (how != KIND_SCALED) {
-    s->tiles[last_columns][last_rows](shape, a, b, d, count, c);
+    (last ? p->last : p->tile)(&p->across, a, b, d, count, c);
     return;
   }
   for (int64_t i = 0; i < count; i++)
-    run_scaled(s, o, a, b + i * shape->stride_b * s->size, d + i * shape->stride_d * s->size,
-               c ? c + i * shape->stride_c * s->size : NULL, last_columns, last_rows);
+    run_scaled(s, p, o, a, b + i * p->across.stride_b * s->size, d + i * p->across.stride_d * s->size,
+               c ? c + i * p->across.stride_c * s->size : NULL, last);
 }
 
 static inline void run_tiles(const state *s, const at_gemm_operands *o, rows_of_a a, int64_t batch, const kind how) {
   const at_gemm *g = s->g;
   const char *b = (const char *)o->b + batch * g->stride_b * s->size, *c = NULL;
   char *d = (char *)o->d + batch * g->stride_d * s->size;
-  const int64_t rows_step = s->height * s->size, whole = s->last_width == s->width ? s->wide : s->wide - 1,
-                past_b = whole * s->across[0].stride_b * s->size, past_c = whole * s->across[0].stride_c * s->size,
-                past_d = whole * s->across[0].stride_d * s->size;
+  const int64_t height = s->panels[0].height, rows_step = height * s->size;
   if (how != KIND_PLAIN && g->c != AT_C_NONE) c = (const char *)o->c + batch * g->stride_c * s->size;
-  for (int64_t i = 0; i < g->m; i += s->height) {
-    const bool last_rows = i + s->height >= g->m;
-    if (whole > 0) run_row(s, o, a.at, b, d, c, whole, false, last_rows, how);
-    if (whole < s->wide) run_row(s, o, a.at, b + past_b, d + past_d, c ? c + past_c : NULL, 1, true, last_rows, how);
+  for (int64_t i = 0; i < g->m; i += height) {
+    const panel *p = &s->panels[i + height >= g->m];
+    if (p->whole > 0) run_row(s, p, o, a.at, b, d, c, p->whole, false, how);
+    if (p->narrow) run_row(s, p, o, a.at, b + p->past_b, d + p->past_d, c ? c + p->past_c : NULL, 1, true, how);
     a.at += a.panel_step;
     d += rows_step;
     if (c) c += rows_step;
@@ -105,7 +109,7 @@ static void run_all(const state *s, const at_gemm_operands *o) {
   const at_gemm *g = s->g;
   const kind how = kind_of(o);
   for (int64_t batch = 0; batch < g->batch; batch++) {
-    const rows_of_a a = {(const char *)o->a + batch * g->stride_a * s->size, s->height * s->size};
+    const rows_of_a a = {(const char *)o->a + batch * g->stride_a * s->size, s->panels[0].height * s->size};
     if (AT_LIKELY(how == KIND_PLAIN))
       run_tiles(s, o, a, batch, KIND_PLAIN);
     else
@@ -125,7 +129,7 @@ static void run_turned(const state *s, const at_gemm_operands *o) {
                   .depth = g->k,
                   .line_step = g->lda,
                   .depth_step = 1,
-                  .panel = s->height,
+                  .panel = s->panels[0].height,
                   .round = (int)s->lanes};
   for (int64_t batch = 0; batch < g->batch; batch++) {
     if (!panels) {
@@ -134,7 +138,7 @@ static void run_turned(const state *s, const at_gemm_operands *o) {
     }
     pack.from = (const char *)o->a + batch * g->stride_a * s->size;
     if (batch == 0 || g->stride_a != 0) s->pack(&pack);
-    const rows_of_a a = {panels, s->height * g->k * s->size};
+    const rows_of_a a = {panels, s->panels[0].height * g->k * s->size};
     run_tiles(s, o, a, batch, how);
   }
 }
@@ -149,11 +153,12 @@ _Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a sub
 
 static inline void run_one_tile(const at_plan *plan, const at_gemm_operands *o) {
   const state *s = (const state *)plan->state;
+  const panel *p = &s->panels[1];
   const kind how = kind_of(o);
   if (AT_LIKELY(how == KIND_PLAIN))
-    s->tiles[1][1](&s->shapes[1], o->a, o->b, o->d, s->batch, NULL);
+    p->last(&p->shape, o->a, o->b, o->d, s->batch, NULL);
   else if (how == KIND_ONTO && s->g->c != AT_C_NONE)
-    s->tiles[1][1](&s->shapes[1], o->a, o->b, o->d, s->batch, o->c);
+    p->last(&p->shape, o->a, o->b, o->d, s->batch, o->c);
   else
     run_all(s, o);
 }
@@ -198,9 +203,11 @@ static attune_status launch_ones(const at_plan *plan, const void *operands, attu
   const at_gemm_operands *o = (const at_gemm_operands *)operands;
   if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
     return launch_run_tiled(plan, operands, stream);
+  const panel *p = &s->panels[1];
   const char *b = (const char *)o->b;
   char *d = (char *)o->d;
-  for (int64_t i = 1; i < s->wide; i++, b += s->one_b, d += s->one_d) (void)s->ones[0](&s->one, o->a, b, d);
+  for (int64_t i = 1; i < p->whole + p->narrow; i++, b += s->one_b, d += s->one_d)
+    (void)s->ones[0](&s->one, o->a, b, d);
   return s->ones[1](&s->one, o->a, b, d);
 }
 
@@ -218,6 +225,11 @@ static const at_small_ops *ops_of(const at_blocked_isa *isa, const at_gemm *g) {
 
 static int64_t up(int64_t x, int64_t by) {
   return (x + by - 1) / by;
+}
+
+/* Tiles of equal width, the widest that there are beside so many vectors. */
+static int64_t columns_beside(const at_small_ops *ops, int64_t vectors, int64_t n) {
+  return up(n, up(n, ops->columns[vectors - 1]));
 }
 
 static void add(at_configuration *out, int *count, int max, const at_blocked_isa *isa, int64_t vectors,
@@ -246,7 +258,7 @@ static int configurations(const void *problem, attune_device *device, at_configu
     for (int64_t panels = up(in_all, most); panels <= in_all && (i == 0 || panels == up(in_all, most)); panels++) {
       const int64_t vectors = up(in_all, panels);
       if (up(in_all, vectors) != panels) continue;
-      add(out, &count, max, isa, vectors, up(g->n, up(g->n, ops->columns[vectors - 1])));
+      add(out, &count, max, isa, vectors, columns_beside(ops, vectors, g->n));
     }
   }
   return count;
@@ -262,64 +274,77 @@ static bool parse(const at_plan *plan, const at_blocked_isa **isa, int64_t *vect
          *vectors <= AT_SMALL_VECTORS && *columns >= 1 && *columns <= ops_of(*isa, g)->columns[*vectors - 1];
 }
 
+/* Rows of `vectors` vectors, whose last one has `last` rows, by tiles of `columns`. */
+static panel panel_of(const at_gemm *g, const at_small_ops *ops, int64_t vectors, int64_t last, int64_t columns) {
+  const int64_t size = g->dtype == ATTUNE_F64 ? 8 : 4, wide = up(g->n, columns);
+  const at_small_tile_fn *tiles = ops->tiles[last < ops->lanes][vectors - 1];
+  panel p = {.shape = {.k = g->k,
+                       .a_step = g->lda,
+                       .b_k = g->trans_b ? g->ldb : 1,
+                       .b_n = g->trans_b ? 1 : g->ldb,
+                       .ldc = g->ldc,
+                       .ldd = g->ldd,
+                       .stride_a = g->stride_a,
+                       .stride_b = g->stride_b,
+                       .stride_c = g->stride_c,
+                       .stride_d = g->stride_d,
+                       .rows = last},
+             .height = (vectors - 1) * ops->lanes + last,
+             .width = columns,
+             .last_width = g->n - (wide - 1) * columns};
+  p.across = p.shape;
+  p.across.stride_a = 0;
+  p.across.stride_b = columns * p.shape.b_n;
+  p.across.stride_c = columns * g->ldc;
+  p.across.stride_d = columns * g->ldd;
+  p.narrow = p.last_width < columns;
+  p.whole = wide - p.narrow;
+  p.past_b = p.whole * p.across.stride_b * size;
+  p.past_c = p.whole * p.across.stride_c * size;
+  p.past_d = p.whole * p.across.stride_d * size;
+  p.tile = tiles[columns - 1];
+  p.last = tiles[p.last_width - 1];
+  return p;
+}
+
+/* The last panel, where it is lower than the others, has tiles as wide as suits it. */
 static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t vectors, int64_t columns) {
   const at_small_ops *ops = ops_of(isa, g);
+  const int64_t height = vectors * ops->lanes, last_rows = g->m - (up(g->m, height) - 1) * height,
+                last_vectors = up(last_rows, ops->lanes),
+                last_columns =
+                    g->m > height && last_vectors < vectors ? columns_beside(ops, last_vectors, g->n) : columns;
   s->g = g;
   s->size = g->dtype == ATTUNE_F64 ? 8 : 4;
   s->lanes = ops->lanes;
-  s->height = vectors * ops->lanes;
-  s->width = columns;
   s->batch = g->batch;
   s->scale = ops->scale;
-  const int64_t last_rows = g->m - (up(g->m, s->height) - 1) * s->height,
-                last_columns = g->n - (up(g->n, columns) - 1) * columns, last_vectors = up(last_rows, ops->lanes);
-  s->shapes[0] = s->shapes[1] = (at_small){.k = g->k,
-                                           .a_step = g->lda,
-                                           .b_k = g->trans_b ? g->ldb : 1,
-                                           .b_n = g->trans_b ? 1 : g->ldb,
-                                           .ldc = g->ldc,
-                                           .ldd = g->ldd,
-                                           .stride_a = g->stride_a,
-                                           .stride_b = g->stride_b,
-                                           .stride_c = g->stride_c,
-                                           .stride_d = g->stride_d,
-                                           .rows = last_rows - (last_vectors - 1) * ops->lanes};
-  for (int last = 0; last < 2; last++) {
-    s->across[last] = s->shapes[last];
-    s->across[last].stride_a = 0;
-    s->across[last].stride_b = columns * s->shapes[last].b_n;
-    s->across[last].stride_c = columns * g->ldc;
-    s->across[last].stride_d = columns * g->ldd;
-  }
-  s->wide = up(g->n, columns);
-  s->last_height = last_rows;
-  s->last_width = last_columns;
-  const bool part = s->shapes[1].rows < ops->lanes;
-  for (int last = 0; last < 2; last++) {
-    const int64_t n = last ? last_columns : columns;
-    s->tiles[last][0] = ops->tiles[0][vectors - 1][n - 1];
-    s->tiles[last][1] = ops->tiles[part][last_vectors - 1][n - 1];
-  }
+  s->panels[0] = panel_of(g, ops, vectors, ops->lanes, columns);
+  s->panels[1] = panel_of(g, ops, last_vectors, last_rows - (last_vectors - 1) * ops->lanes, last_columns);
+}
+
+static bool is_packed(const at_gemm *g, int64_t columns) {
+  return !g->trans_b && g->ldb == columns;
 }
 
 static void fill_one(state *s, const at_gemm *g, const at_small_ops *ops) {
-  const at_small *shape = &s->shapes[1];
-  const bool part = shape->rows < ops->lanes;
+  const panel *p = &s->panels[1];
+  const bool part = p->shape.rows < ops->lanes;
   s->one = (at_small_one){.k = g->k,
                           .a_step = g->lda * s->size,
-                          .b_k = shape->b_k * s->size,
-                          .b_n = shape->b_n * s->size,
+                          .b_k = p->shape.b_k * s->size,
+                          .b_n = p->shape.b_n * s->size,
                           .ldd = g->ldd * s->size,
-                          .rows = shape->rows};
-  s->ones[0] = ops->ones[part][s->width - 1];
-  s->ones[1] = ops->ones[part][s->last_width - 1];
-  s->one_b = s->width * s->one.b_n;
-  s->one_d = s->width * s->one.ldd;
+                          .rows = p->shape.rows};
+  s->one_b = p->width * s->one.b_n;
+  s->one_d = p->width * s->one.ldd;
+  s->ones[0] = ops->ones[is_packed(g, p->width)][part][p->width - 1];
+  s->ones[1] = ops->ones[is_packed(g, p->last_width)][part][p->last_width - 1];
 }
 
 static void set_a_step(state *s, int64_t step, int64_t last_step) {
-  s->shapes[0].a_step = s->across[0].a_step = step;
-  s->shapes[1].a_step = s->across[1].a_step = last_step;
+  s->panels[0].shape.a_step = s->panels[0].across.a_step = step;
+  s->panels[1].shape.a_step = s->panels[1].across.a_step = last_step;
 }
 
 static attune_status prepare(at_plan *plan) {
@@ -333,7 +358,8 @@ static attune_status prepare(at_plan *plan) {
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_small");
   memset(s, 0, sizeof *s);
   fill(s, g, isa, vectors, columns);
-  const bool one = g->m <= s->height && g->n <= s->width;
+  const int64_t height = s->panels[0].height;
+  const bool one = g->m <= height && g->n <= columns;
   plan->launch = one ? launch_run_one_tile : launch_run_tiled;
   if (g->m <= s->lanes && g->batch == 1 && !g->trans_a) {
     fill_one(s, g, ops_of(isa, g));
@@ -343,7 +369,7 @@ static attune_status prepare(at_plan *plan) {
     set_a_step(s, 1, 1);
   } else if (g->trans_a) {
     const int64_t padded = up(g->m, s->lanes) * s->lanes;
-    set_a_step(s, s->height, padded - (up(g->m, s->height) - 1) * s->height);
+    set_a_step(s, height, padded - (up(g->m, height) - 1) * height);
     s->packed_bytes = padded * g->k * s->size;
     s->pack = (g->dtype == ATTUNE_F64 ? isa->f64 : isa->f32)->pack;
     plan->launch = launch_run_transposed;
@@ -359,7 +385,7 @@ static void destroy(at_plan *plan) {
 
 const at_implementation at_gemm_host_small = {
     .name = "host_small",
-    .version = 2,
+    .version = 3,
     .backend = "host",
     .supports = supports,
     .configurations = configurations,

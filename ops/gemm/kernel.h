@@ -8,6 +8,7 @@
 
 #include "ops/gemm/problem.h"
 #include "src/cuda/jit.h"
+#include "src/cuda/tensor_map.h"
 #include "tuning/registry.h"
 
 /* What every kernel takes: at_arguments of kernel.cuh. Leading dimensions and strides in bytes. */
@@ -21,6 +22,12 @@ typedef struct at_gemm_arguments {
   int32_t phase, unused;
 } at_gemm_arguments;
 _Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
+
+/* What a kernel takes that copies by tensor maps: those of A and B. */
+typedef struct at_gemm_mapped_arguments {
+  at_gemm_arguments arguments;
+  at_tensor_map maps[2];
+} at_gemm_mapped_arguments;
 
 /* A macro of a kernel's text. */
 typedef struct at_gemm_define {
@@ -44,6 +51,8 @@ typedef struct at_gemm_recipe {
   at_jit_config config;        /* with the grid that has a block for all the work */
   bool stays;                  /* a smaller grid may step over the work: as many blocks as the device holds */
   bool swapped;                /* A and B have changed places */
+  bool mapped;                 /* the kernel takes at_gemm_mapped_arguments */
+  at_tensor_shape maps[2];     /* if mapped: of A and B, as they are after the change */
   at_gemm_arguments arguments; /* without pointers and scalars */
   size_t workspace_bytes;      /* of padded operands and of sums */
   at_jit_config before, after; /* with a grid: the kernel is launched before, so, with phase 2; after it with phase 1 */
@@ -51,7 +60,8 @@ typedef struct at_gemm_recipe {
 
 typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
-  const char *first; /* what goes between kernel.cuh and the text; NULL: nothing */
+  const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
+  bool before_apart; /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */
@@ -62,7 +72,7 @@ typedef struct at_gemm_kernels {
 } at_gemm_kernels;
 
 extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
-    at_gemm_mma_family;
+    at_gemm_mma_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 
@@ -85,8 +95,12 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
 /* A call's operands: pointers and scalars. */
 void at_gemm_bind(at_gemm_arguments *out, const at_gemm *g, bool swapped, const at_gemm_operands *operands);
 
-/* The kernel's text into *out, to be freed. OUT_OF_MEMORY. */
-attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe);
+/* The kernel's text into *out, to be freed; `before`: of the one that is launched before it. OUT_OF_MEMORY. */
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe, bool before);
+
+static inline bool at_gemm_has_before(const at_gemm_kernels *family, const at_gemm_recipe *recipe) {
+  return family->before_apart && recipe->before.grid[0] > 0;
+}
 
 /* "tile=4x2" and the like: two numbers of 1 to 9999 with an x between them. */
 bool at_gemm_pair(const at_configuration *configuration, const char *key, int *first, int *second);

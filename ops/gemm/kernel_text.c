@@ -52,16 +52,18 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
   return (int)(bits & (~bits + 1));
 }
 
-attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe) {
-  const char *first = family->first ? family->first : "";
-  const size_t size = strlen(at_gemm_kernel_cuh) + strlen(first) + strlen(family->text) + 48 * (size_t)AT_GEMM_DEFINES;
+attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe, bool before) {
+  const char *first = family->first[0] ? family->first[0] : "", *second = family->first[1] ? family->first[1] : "";
+  const size_t size =
+      strlen(at_gemm_kernel_cuh) + strlen(first) + strlen(second) + strlen(family->text) + 48 * (size_t)(AT_GEMM_DEFINES + 1);
   size_t at = 0;
   *out = malloc(size);
   if (!*out) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
   bool fits = true;
   for (int i = 0; i < recipe->define_count; i++)
     fits = fits && at_append(*out, size, &at, "#define %s %d\n", recipe->defines[i].name, recipe->defines[i].value);
-  fits = fits && at_append(*out, size, &at, "%s%s%s", at_gemm_kernel_cuh, first, family->text);
+  if (before) fits = fits && at_append(*out, size, &at, "#define BEFORE 1\n");
+  fits = fits && at_append(*out, size, &at, "%s%s%s%s", at_gemm_kernel_cuh, first, second, family->text);
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;

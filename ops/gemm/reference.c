@@ -14,6 +14,7 @@
 
 #include "ops/gemm/host_blocked.h"
 #include "src/host/threads.h"
+#include "tuning/staging.h"
 
 static const size_t MOST_ELEMENTS = (size_t)1 << 29; /* of the expected result: 4 GiB */
 enum { SPOT_CHECKS = 64 };
@@ -133,7 +134,7 @@ static attune_status spot_check(const at_reference *r) {
              (long double)at_reference_value(r->b, (attune_dtype)g->dtype,
                                              at_index(j, p, g->ldb, g->trans_b == 0, g->stride_b, b));
     const double allowed = r->gamma * r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
-    const double error = fabs(r->product[(b * g->n + j) * g->m + i] - (double)sum);
+    const double error = fabs(at_reference_product(r, (size_t)((b * g->n + j) * g->m + i)) - (double)sum);
     if (!(error <= allowed))
       return at_fail(ATTUNE_INTERNAL, "the trusted result is wrong at (%lld,%lld,%lld): error %g, allowed %g",
                      (long long)i, (long long)j, (long long)b, error, allowed);
@@ -156,7 +157,22 @@ static attune_status keep_c(at_reference *r) {
   return ATTUNE_OK;
 }
 
-/* The elements of A and B at the places along k where special values are planted. */
+/* The elements of A and B at the places along k where special values are planted: of each thread's lines. */
+static void places_share(void *arg, const at_team *team) {
+  const at_reference *r = arg;
+  const at_gemm *g = &r->g;
+  const attune_dtype dtype = (attune_dtype)g->dtype;
+  const int64_t rows = g->m * (g->stride_a ? g->batch : 1), columns = g->n * (g->stride_b ? g->batch : 1);
+  for (int p = 0; p < r->places; p++) {
+    for (int64_t i = rows * team->rank / team->size; i < rows * (team->rank + 1) / team->size; i++)
+      r->a_at[p * rows + i] = at_reference_value(
+          r->a, dtype, at_index(i % g->m, r->place[p], g->lda, g->trans_a != 0, g->stride_a, i / g->m));
+    for (int64_t j = columns * team->rank / team->size; j < columns * (team->rank + 1) / team->size; j++)
+      r->b_at[p * columns + j] = at_reference_value(
+          r->b, dtype, at_index(j % g->n, r->place[p], g->ldb, g->trans_b == 0, g->stride_b, j / g->n));
+  }
+}
+
 static attune_status keep_places(at_reference *r) {
   const at_gemm *g = &r->g;
   const int64_t rows = g->m * (g->stride_a ? g->batch : 1), columns = g->n * (g->stride_b ? g->batch : 1);
@@ -164,17 +180,17 @@ static attune_status keep_places(at_reference *r) {
   r->a_at = at_alloc_large((size_t)(rows * r->places) * sizeof *r->a_at);
   r->b_at = at_alloc_large((size_t)(columns * r->places) * sizeof *r->b_at);
   if (!r->a_at || !r->b_at) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference");
-  for (int p = 0; p < r->places; p++) {
-    for (int64_t i = 0; i < rows; i++)
-      r->a_at[p * rows + i] =
-          at_reference_value(r->a, (attune_dtype)g->dtype,
-                             at_index(i % g->m, r->place[p], g->lda, g->trans_a != 0, g->stride_a, i / g->m));
-    for (int64_t j = 0; j < columns; j++)
-      r->b_at[p * columns + j] =
-          at_reference_value(r->b, (attune_dtype)g->dtype,
-                             at_index(j % g->n, r->place[p], g->ldb, g->trans_b == 0, g->stride_b, j / g->n));
-  }
+  at_parallel(rows + columns > 4096 ? at_cpu_count() : 1, places_share, r);
   return ATTUNE_OK;
+}
+
+static bool on_cuda(const attune_device *device) {
+#ifdef AT_WITH_CUDA
+  return device->properties.kind == ATTUNE_DEVICE_CUDA;
+#else
+  (void)device;
+  return false;
+#endif
 }
 
 static attune_status make(at_reference *r, attune_device *device, attune_stream *stream,
@@ -186,21 +202,24 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
         ATTUNE_UNSUPPORTED,
         "D has %zu elements, too many to be verified (at most %zu), so it is not tuned; calls of it run the default",
         count, MOST_ELEMENTS);
-  r->product = at_alloc_touched(count * sizeof *r->product);
+  const bool narrow = on_cuda(device) && (g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16);
+  if (narrow)
+    r->narrow = at_alloc_touched(count * sizeof *r->narrow);
+  else
+    r->product = at_alloc_touched(count * sizeof *r->product);
   r->row_norms = at_alloc_large((size_t)(g->m * g->batch) * sizeof *r->row_norms);
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);
-  if (!r->product || !r->row_norms || !r->column_norms)
+  if ((!r->product && !r->narrow) || !r->row_norms || !r->column_norms)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
   attune_status status = at_reference_fetch(r, stream, pointers);
   if (status != ATTUNE_OK) return status;
   all_norms(r);
 #ifdef AT_WITH_CUDA
-  if (device->properties.kind == ATTUNE_DEVICE_CUDA)
+  if (on_cuda(device))
     status = at_reference_expect_on_cuda(r, stream, pointers);
   else
 #endif
     status = expect_on_host(r);
-  (void)device;
   if (status == ATTUNE_OK) status = spot_check(r);
   if (status == ATTUNE_OK) status = keep_c(r);
   if (status == ATTUNE_OK) status = keep_places(r);
@@ -222,10 +241,10 @@ attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *c
     if (stream->device->properties.kind == ATTUNE_DEVICE_HOST) continue;
     seen[i] = r->fetched[i] = at_alloc_touched(buffers[i].bytes);
     status = r->fetched[i]
-                 ? attune_copy(stream, r->fetched[i], pointers[i], buffers[i].bytes)
+                 ? at_staging_fetch(stream, r->fetched[i], pointers[i], buffers[i].bytes)
                  : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);
   }
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream); /* the host's inputs, too */
   r->a = seen[AT_GEMM_A];
   r->b = seen[AT_GEMM_B];
   r->c = seen[r->g.c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
@@ -252,6 +271,7 @@ void at_gemm_reference_destroy(void *reference) {
   if (!r) return;
   for (size_t i = 0; i < AT_COUNT(r->fetched); i++) free(r->fetched[i]);
   free(r->product);
+  free(r->narrow);
   free(r->added);
   free(r->a_at);
   free(r->b_at);

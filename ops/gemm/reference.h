@@ -11,7 +11,8 @@
 typedef struct at_reference {
   at_gemm g;
   double gamma;
-  double *product;                  /* A B: m x n x batch, packed */
+  double *product;                  /* A B: m x n x batch, packed; NULL: */
+  float *narrow;                    /* in float, as a GPU's of halves comes */
   double *added;                    /* C, packed; NULL: none */
   double *row_norms, *column_norms; /* of op(A), op(B): m, n a batch */
   uint64_t gaps;                    /* of an in-place D, as it was */
@@ -22,13 +23,17 @@ typedef struct at_reference {
   void *fetched[AT_MAX_BUFFERS];
 } at_reference;
 
+static inline double at_reference_product(const at_reference *r, size_t i) {
+  return r->product ? r->product[i] : (double)r->narrow[i];
+}
+
 /* reference.c: the inputs into host memory where they are not. */
 attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 
 /* reference_compare.c: hash of all bytes of D that lie between its columns and matrices. */
 uint64_t at_reference_gaps(const at_gemm *g, const void *output);
 
-/* reference_cuda.c: r->product = op(A) op(B), by cuBLAS. */
+/* reference_cuda.c: r->product or r->narrow = op(A) op(B), by cuBLAS. */
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 
 #endif

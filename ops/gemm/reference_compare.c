@@ -32,7 +32,7 @@ static double compare_column(const comparison *c, int64_t b, int64_t j) {
   double worst = 0.0;
   for (int64_t i = 0; i < g->m; i++) {
     const double addend = c->beta != 0.0 ? c->beta * r->added[at + (size_t)i] : 0.0;
-    const double product = c->alpha * r->product[at + (size_t)i], expected = product + addend,
+    const double product = c->alpha * at_reference_product(r, at + (size_t)i), expected = product + addend,
                  value = at_reference_value(c->output, dtype, first + (size_t)i);
     const double magnitude = r->row_norms[b * g->m + i] * column + fabs(addend);
     const double fraction =

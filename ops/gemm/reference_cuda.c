@@ -5,6 +5,7 @@
 #include "ops/gemm/reference.h"
 #include "src/cuda/cuda.h"
 #include "src/host/threads.h"
+#include "tuning/staging.h"
 
 /* One matrix of the batch on the device, as cuBLAS takes it. */
 typedef struct device_matrix {
@@ -31,8 +32,7 @@ static attune_status widen(device_matrix *out, attune_stream *stream, const void
     at_reference_convert(wide + one * (size_t)b, host, ATTUNE_F32, (size_t)(stride * b), rows, cols, ld);
   *out = (device_matrix){NULL, rows, stride ? (long long)one : 0};
   attune_status status = attune_alloc(&out->data, stream, bytes);
-  if (status == ATTUNE_OK) status = attune_copy(stream, out->data, wide, bytes);
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
+  if (status == ATTUNE_OK) status = at_staging_put(stream, out->data, wide, bytes);
   free(wide);
   return status;
 }
@@ -55,25 +55,17 @@ static attune_status multiply(const at_gemm *g, attune_stream *stream, const dev
                          "the trusted GEMM");
 }
 
-/* The result comes back as f64 or f32 and is kept as f64. */
-static attune_status fetch_result(at_reference *r, attune_stream *stream, const void *d, attune_dtype dtype) {
-  const size_t count = (size_t)(r->g.m * r->g.n) * (size_t)r->g.batch, bytes = count * attune_dtype_size(dtype);
-  void *narrow = dtype == ATTUNE_F64 ? NULL : at_alloc_touched(bytes);
-  if (dtype != ATTUNE_F64 && !narrow)
-    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a reference of %zu elements", count);
-  attune_status status = attune_copy(stream, narrow ? narrow : r->product, d, bytes);
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream);
-  if (status == ATTUNE_OK && narrow)
-    at_reference_convert(r->product, narrow, dtype, 0, r->g.m, r->g.n * r->g.batch, r->g.m);
-  free(narrow);
-  return status;
+static attune_status fetch_result(at_reference *r, attune_stream *stream, const void *d) {
+  const size_t count = (size_t)(r->g.m * r->g.n) * (size_t)r->g.batch;
+  return r->narrow ? at_staging_fetch(stream, r->narrow, d, count * sizeof *r->narrow)
+                   : at_staging_fetch(stream, r->product, d, count * sizeof *r->product);
 }
 
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream,
                                           void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
-  const bool from_f32 = g->dtype == ATTUNE_F32, halves = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
-  const attune_dtype result = halves ? ATTUNE_F32 : ATTUNE_F64;
+  const bool from_f32 = g->dtype == ATTUNE_F32;
+  const attune_dtype result = r->narrow ? ATTUNE_F32 : ATTUNE_F64;
   device_matrix a = {pointers[0], g->lda, g->stride_a}, b = {pointers[1], g->ldb, g->stride_b};
   void *d = NULL;
   attune_status status = ATTUNE_OK;
@@ -91,7 +83,7 @@ attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream
     status = attune_alloc(&d, stream, (size_t)(g->m * g->n) * (size_t)g->batch * attune_dtype_size(result));
   if (status == ATTUNE_OK)
     status = multiply(g, stream, &a, &b, from_f32 ? CUDA_R_64F : type_of((attune_dtype)g->dtype), d, type_of(result));
-  if (status == ATTUNE_OK) status = fetch_result(r, stream, d, result);
+  if (status == ATTUNE_OK) status = fetch_result(r, stream, d);
   attune_free(d, stream);
   if (from_f32) {
     attune_free(a.data, stream);

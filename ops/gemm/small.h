@@ -38,7 +38,7 @@ typedef struct at_small_scale {
   int64_t rows, columns, padded, ldc, ldd;
 } at_small_scale;
 
-enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 24 };
+enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 28 };
 
 typedef struct at_small_ops {
   int lanes;                     /* elements of a vector */
@@ -46,7 +46,8 @@ typedef struct at_small_ops {
   void (*scale)(const at_small_scale *scale);
   /* By: the last vector ends early; then vectors - 1, columns - 1. A tile is at most AT_SMALL_SUMS_BYTES. */
   at_small_tile_fn tiles[2][AT_SMALL_VECTORS][AT_SMALL_COLUMNS];
-  at_small_one_fn ones[2][AT_SMALL_COLUMNS]; /* by: the vector ends early; columns - 1 */
+  /* By: B's columns are as many elements apart as there are columns; the vector ends early; columns - 1. */
+  at_small_one_fn ones[2][2][AT_SMALL_COLUMNS];
 } at_small_ops;
 
 extern const at_small_ops at_small_portable_f32, at_small_portable_f64;

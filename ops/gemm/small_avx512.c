@@ -10,8 +10,8 @@
 #include "ops/gemm/simd_unroll.h"
 
 #define COLUMNS_1 16
-#define COLUMNS_2 12
-#define COLUMNS_3 8
+#define COLUMNS_2 14
+#define COLUMNS_3 9
 #define COLUMNS_4 6
 
 #define E float

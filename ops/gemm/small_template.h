@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * small_template.h: the tiles for the type that the includer defines; no include guard, it is included once for each:
  *   E, P(name), FN(name), LANES      as in blocked_kernels_template.h
- *   COLUMNS_1 ... COLUMNS_4          the most columns beside 1 to 4 vectors of rows: 2, 4, 6, 8, 12 or 16
+ *   COLUMNS_1 ... COLUMNS_4          the most columns beside 1 to 4 vectors of rows: 2, 4, 6, 8, 9, 12, 14 or 16
  *   TABLE                            the name of the table */
 
 static AT_TARGET void FN(small_scale)(const at_small_scale *s) {
@@ -16,30 +16,36 @@ static AT_TARGET void FN(small_scale)(const at_small_scale *s) {
     }
 }
 
+/* Where column j of B is read: columns in groups of four, each with a pointer of its own, so that the addresses of all
+ * take few registers. */
+#define AT_COLUMN(group, j) (*(const E *)(const void *)((group)[(j) / 4] + (j) % 4 * b_n))
+
 /* `part`: the last vector has s->rows rows only. */
 SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c, const int vectors,
                          const int columns, const bool part) {
-  const int64_t b_n = s->b_n, b_k = s->b_k, a_step = s->a_step, ldd = s->ldd;
+  const int64_t b_n = s->b_n * (int64_t)sizeof(E), b_k = s->b_k * (int64_t)sizeof(E), a_step = s->a_step;
   const P(mask) last = P(first)(part ? s->rows : LANES);
   for (;;) {
     P(vector) acc[AT_SMALL_VECTORS][AT_SMALL_COLUMNS], row[AT_SMALL_VECTORS];
+    const char *group[AT_SMALL_COLUMNS / 4];
     AT_UNROLL
     for (int j = 0; j < columns; j++) {
       AT_UNROLL
       for (int i = 0; i < vectors; i++) acc[i][j] = P(zero)();
     }
     if (c != NULL) {
+      const E *from = c;
       AT_UNROLL
-      for (int j = 0; j < columns; j++) {
+      for (int j = 0; j < columns; j++, from += s->ldc) {
         AT_UNROLL
-        for (int i = 0; i < vectors; i++) {
-          const E *from = c + i * LANES + j * s->ldc;
-          acc[i][j] = part && i == vectors - 1 ? P(load_part)(from, last) : P(load)(from);
-        }
+        for (int i = 0; i < vectors; i++)
+          acc[i][j] = part && i == vectors - 1 ? P(load_part)(from + i * LANES, last) : P(load)(from + i * LANES);
       }
       c += s->stride_c;
     }
-    const E *x = a, *y = b;
+    AT_UNROLL
+    for (int j = 0; j < columns; j += 4) group[j / 4] = (const char *)b + j * b_n;
+    const E *x = a;
     int64_t k = s->k;
     do {
       AT_UNROLL
@@ -47,22 +53,23 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
         row[i] = part && i == vectors - 1 ? P(load_part)(x + i * LANES, last) : P(load)(x + i * LANES);
       AT_UNROLL
       for (int j = 0; j < columns; j++) {
-        P(vector) by = P(set1)(y[j * b_n]);
+        P(vector) by = P(set1)(AT_COLUMN(group, j));
         AT_UNROLL
         for (int i = 0; i < vectors; i++) acc[i][j] = P(fma)(row[i], by, acc[i][j]);
       }
       x += a_step;
-      y += b_k;
+      AT_UNROLL
+      for (int j = 0; j < columns; j += 4) group[j / 4] += b_k;
     } while (--k > 0);
+    E *to = d;
     AT_UNROLL
-    for (int j = 0; j < columns; j++) {
+    for (int j = 0; j < columns; j++, to += s->ldd) {
       AT_UNROLL
       for (int i = 0; i < vectors; i++) {
-        E *to = d + i * LANES + j * ldd;
         if (part && i == vectors - 1)
-          P(store_part)(to, last, acc[i][j]);
+          P(store_part)(to + i * LANES, last, acc[i][j]);
         else
-          P(store)(to, acc[i][j]);
+          P(store)(to + i * LANES, acc[i][j]);
       }
     }
     if (--count <= 0) return;
@@ -72,10 +79,13 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
   }
 }
 
-/* Columns in groups of four, each with a pointer of its own: few registers, none of the caller's. */
+/* The same for one product, with as little around it as can be; few columns need none of the caller's registers.
+ * `packed`: B's columns are `columns` elements apart, as in a square matrix without gaps: their addresses are constants,
+ * which the processor reads faster than sums of registers. */
 SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const char *b, char *d, const int columns,
-                                 const bool part) {
-  const int64_t b_n = s->b_n, ldd = s->ldd;
+                                 const bool part, const bool packed) {
+  const int64_t b_n = packed ? columns * (int64_t)sizeof(E) : s->b_n, b_k = packed ? (int64_t)sizeof(E) : s->b_k;
+  const int64_t ldd = s->ldd;
   const P(mask) last = P(first)(part ? s->rows : LANES);
   P(vector) acc[AT_SMALL_COLUMNS];
   const char *group[AT_SMALL_COLUMNS / 4];
@@ -87,11 +97,14 @@ SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const cha
   do {
     const P(vector) row = part ? P(load_part)((const E *)(const void *)a, last) : P(load)((const E *)(const void *)a);
     AT_UNROLL
-    for (int j = 0; j < columns; j++)
-      acc[j] = P(fma)(row, P(set1)(*(const E *)(const void *)(group[j / 4] + j % 4 * b_n)), acc[j]);
+    for (int j = 0; j < columns; j++) {
+      const char *y = packed ? b + j * b_n : group[j / 4] + j % 4 * b_n;
+      acc[j] = P(fma)(row, P(set1)(*(const E *)(const void *)y), acc[j]);
+    }
     a += s->a_step;
+    b += b_k;
     AT_UNROLL
-    for (int j = 0; j < columns; j += 4) group[j / 4] += s->b_k;
+    for (int j = 0; j < columns; j += 4) group[j / 4] += b_k;
   } while (--k > 0);
   AT_UNROLL
   for (int j = 0; j < columns; j++) {
@@ -104,16 +117,20 @@ SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const cha
   return ATTUNE_OK;
 }
 
-#define ONE(v, n)                                                                                                  \
-  static AT_TARGET attune_status FN(small_one_##n)(const at_small_one *s, const void *a, const void *b, void *d) { \
-    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, false);                                \
-  }                                                                                                                \
-  static AT_TARGET attune_status FN(small_one_part_##n)(const at_small_one *s, const void *a, const void *b,       \
-                                                        void *d) {                                                 \
-    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, true);                                 \
+#define ONE_AS(name, n, part, packed)                                                                           \
+  static AT_TARGET attune_status FN(small_one##name##_##n)(const at_small_one *s, const void *a, const void *b, \
+                                                           void *d) {                                           \
+    return FN(small_one)(s, (const char *)a, (const char *)b, (char *)d, n, part, packed);                      \
   }
+#define ONE(v, n)                 \
+  ONE_AS(, n, false, false)       \
+  ONE_AS(_part, n, true, false)   \
+  ONE_AS(_packed, n, false, true) \
+  ONE_AS(_packed_part, n, true, true)
 #define WHOLE_ONE(v, n) FN(small_one_##n),
 #define PART_ONE(v, n) FN(small_one_part_##n),
+#define PACKED_ONE(v, n) FN(small_one_packed_##n),
+#define PACKED_PART_ONE(v, n) FN(small_one_packed_part_##n),
 #define TILE(v, n)                                                                                                   \
   static AT_TARGET void FN(small_##v##_##n)(const at_small *s, const void *a, const void *b, void *d, int64_t count, \
                                             const void *c) {                                                         \
@@ -129,8 +146,10 @@ SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const cha
 #define EACH_4(X, v) EACH_2(X, v) X(v, 3) X(v, 4)
 #define EACH_6(X, v) EACH_4(X, v) X(v, 5) X(v, 6)
 #define EACH_8(X, v) EACH_6(X, v) X(v, 7) X(v, 8)
-#define EACH_12(X, v) EACH_8(X, v) X(v, 9) X(v, 10) X(v, 11) X(v, 12)
-#define EACH_16(X, v) EACH_12(X, v) X(v, 13) X(v, 14) X(v, 15) X(v, 16)
+#define EACH_9(X, v) EACH_8(X, v) X(v, 9)
+#define EACH_12(X, v) EACH_9(X, v) X(v, 10) X(v, 11) X(v, 12)
+#define EACH_14(X, v) EACH_12(X, v) X(v, 13) X(v, 14)
+#define EACH_16(X, v) EACH_14(X, v) X(v, 15) X(v, 16)
 #define EACH_UP_TO(count, X, v) EACH_##count(X, v)
 #define EACH(count, X, v) EACH_UP_TO(count, X, v)
 #define EACH_TILE(X)                                                           \
@@ -148,11 +167,16 @@ const at_small_ops TABLE = {.lanes = LANES,
                             .columns = {COLUMNS_1, COLUMNS_2, COLUMNS_3, COLUMNS_4},
                             .scale = FN(small_scale),
                             .tiles = {{EACH_TILE(WHOLE)}, {EACH_TILE(PART)}},
-                            .ones = {{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}}};
+                            .ones = {{{EACH(COLUMNS_1, WHOLE_ONE, 1)}, {EACH(COLUMNS_1, PART_ONE, 1)}},
+                                     {{EACH(COLUMNS_1, PACKED_ONE, 1)}, {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};
 
+#undef AT_COLUMN
 #undef ONE
 #undef WHOLE_ONE
 #undef PART_ONE
+#undef PACKED_ONE
+#undef PACKED_PART_ONE
+#undef ONE_AS
 #undef TILE
 #undef WHOLE
 #undef PART
@@ -160,7 +184,9 @@ const at_small_ops TABLE = {.lanes = LANES,
 #undef EACH_4
 #undef EACH_6
 #undef EACH_8
+#undef EACH_9
 #undef EACH_12
+#undef EACH_14
 #undef EACH_16
 #undef EACH_UP_TO
 #undef EACH

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/gemm/reference_value.h"
+#include "src/host/threads.h"
 
 enum { FEW_LINES = 2 * AT_SPECIAL_ROLES, FEW_ELEMENTS = 64, C_ROLES = 6 };
 
@@ -76,10 +77,9 @@ static void wanted_places(const at_gemm *g, int64_t out[AT_SPECIAL_PLACES]) {
   out[3] = (int64_t)(mixed(seed, 3) % k);
 }
 
-int at_special_places(const at_gemm *g, int64_t out[AT_SPECIAL_PLACES]) {
-  int64_t wanted[AT_SPECIAL_PLACES];
+/* Each once; their number. */
+static int distinct_places(const int64_t wanted[AT_SPECIAL_PLACES], int64_t out[AT_SPECIAL_PLACES]) {
   int count = 0;
-  wanted_places(g, wanted);
   for (int i = 0; i < AT_SPECIAL_PLACES; i++) {
     bool again = false;
     for (int j = 0; j < count; j++) again = again || out[j] == wanted[i];
@@ -88,14 +88,30 @@ int at_special_places(const at_gemm *g, int64_t out[AT_SPECIAL_PLACES]) {
   return count;
 }
 
-double at_special_line_value(const at_gemm *g, at_special_role role, int place, int places) {
+int at_special_places(const at_gemm *g, int64_t out[AT_SPECIAL_PLACES]) {
+  int64_t wanted[AT_SPECIAL_PLACES];
+  wanted_places(g, wanted);
+  return distinct_places(wanted, out);
+}
+
+/* A role's value at each place. */
+static void line_values(const at_gemm *g, at_special_role role, double out[AT_SPECIAL_PLACES]) {
   int64_t wanted[AT_SPECIAL_PLACES], each[AT_SPECIAL_PLACES];
   wanted_places(g, wanted);
-  if (place >= places || at_special_places(g, each) != places) return 0.0;
-  for (int i = 0; i < AT_SPECIAL_PLACES; i++)
-    if (wanted[i] == each[place] && VALUES[role][i] != ZERO)
-      return number_of((value)VALUES[role][i], (attune_dtype)g->dtype);
-  return 0.0;
+  const int places = distinct_places(wanted, each);
+  for (int place = 0; place < places; place++) {
+    out[place] = 0.0;
+    for (int i = AT_SPECIAL_PLACES - 1; i >= 0; i--) /* the first that is not zero counts */
+      if (wanted[i] == each[place] && VALUES[role][i] != ZERO)
+        out[place] = number_of((value)VALUES[role][i], (attune_dtype)g->dtype);
+  }
+}
+
+double at_special_line_value(const at_gemm *g, at_special_role role, int place, int places) {
+  double values[AT_SPECIAL_PLACES] = {0.0};
+  line_values(g, role, values);
+  int64_t each[AT_SPECIAL_PLACES];
+  return place < places && at_special_places(g, each) == places ? values[place] : 0.0;
 }
 
 /* Role 1 on the last line, role 2 on the first, each other one somewhere in its share of the lines; the next matrix of
@@ -127,13 +143,21 @@ static lines lines_of(const at_gemm *g, int buffer) {
   return (lines){g->n, g->trans_b ? 1 : g->ldb, g->trans_b ? g->ldb : 1, g->stride_b, g->stride_b ? g->batch : 1};
 }
 
-static void plant_line(const at_gemm *g, const lines *l, void *bytes, at_special_role role, size_t first) {
-  const attune_dtype dtype = (attune_dtype)g->dtype;
+/* What is planted in A or B, and where: the same for all matrices of a batch. */
+typedef struct planting {
+  const at_gemm *g;
+  lines l;
+  int buffer, pattern, places;
   int64_t place[AT_SPECIAL_PLACES];
-  const int places = at_special_places(g, place);
-  for (int64_t p = 0; p < g->k; p++) store(bytes, dtype, first + (size_t)(p * l->depth_step), 0.0);
-  for (int i = 0; i < places; i++)
-    store(bytes, dtype, first + (size_t)(place[i] * l->depth_step), at_special_line_value(g, role, i, places));
+  double value[AT_SPECIAL_ROLES][AT_SPECIAL_PLACES];
+  void *bytes;
+} planting;
+
+static void plant_line(const planting *p, at_special_role role, size_t first) {
+  const attune_dtype dtype = (attune_dtype)p->g->dtype;
+  for (int64_t i = 0; i < p->g->k; i++) store(p->bytes, dtype, first + (size_t)(i * p->l.depth_step), 0.0);
+  for (int i = 0; i < p->places; i++)
+    store(p->bytes, dtype, first + (size_t)(p->place[i] * p->l.depth_step), p->value[role][i]);
 }
 
 /* May something be planted in one matrix of the batch without another one changing? Inputs may overlap or interleave. */
@@ -146,54 +170,84 @@ static bool lines_are_apart(const at_gemm *g, int buffer) {
                      : are_apart(g, at_gemm_rows_b(g), at_gemm_cols_b(g), g->ldb, g->stride_b);
 }
 
+/* The matrix as stored. */
+static int64_t rows_of(const planting *p) {
+  return p->buffer == 0 ? at_gemm_rows_a(p->g) : at_gemm_rows_b(p->g);
+}
+static int64_t columns_of(const planting *p) {
+  return p->buffer == 0 ? at_gemm_cols_a(p->g) : at_gemm_cols_b(p->g);
+}
+static int64_t ld_of(const planting *p) {
+  return p->buffer == 0 ? p->g->lda : p->g->ldb;
+}
+
 /* What lies between the columns as stored belongs to nobody: it may be NaN. */
-static void plant_gaps(const at_gemm *g, int buffer, size_t first, void *bytes) {
-  const int64_t rows = buffer == 0 ? at_gemm_rows_a(g) : at_gemm_rows_b(g), ld = buffer == 0 ? g->lda : g->ldb,
-                columns = buffer == 0 ? at_gemm_cols_a(g) : at_gemm_cols_b(g);
-  const size_t element = attune_dtype_size((attune_dtype)g->dtype);
-  for (int64_t j = 0; j + 1 < columns; j++)
-    memset((char *)bytes + (first + (size_t)(j * ld + rows)) * element, 0xFF, (size_t)(ld - rows) * element);
+static void plant_gaps(const planting *p, size_t first) {
+  const int64_t rows = rows_of(p), columns = columns_of(p), ld = ld_of(p);
+  const size_t element = attune_dtype_size((attune_dtype)p->g->dtype);
+  for (int64_t j = 0; j + 1 < columns && ld > rows; j++)
+    memset((char *)p->bytes + (first + (size_t)(j * ld + rows)) * element, 0xFF, (size_t)(ld - rows) * element);
+}
+
+typedef struct zeros {
+  char *bytes;
+  size_t column, step; /* bytes */
+  int64_t columns;
+} zeros;
+
+static void zeros_share(void *arg, const at_team *team) {
+  const zeros *z = arg;
+  const int64_t from = z->columns * team->rank / team->size, to = z->columns * (team->rank + 1) / team->size;
+  for (int64_t j = from; j < to; j++) memset(z->bytes + (size_t)j * z->step, 0, z->column);
+}
+
+static int threads_for(int64_t elements) {
+  return elements > 65536 ? at_cpu_count() : 1;
 }
 
 /* Every line gets the same role: the matrix is zeros, but for the places. In memory's order: with lines along rows, one
  * after the other, each element would be in another part of memory. */
-static void plant_all(const at_gemm *g, const lines *l, int buffer, at_special_role role, size_t first, void *bytes) {
-  const attune_dtype dtype = (attune_dtype)g->dtype;
-  const int64_t rows = buffer == 0 ? at_gemm_rows_a(g) : at_gemm_rows_b(g), ld = buffer == 0 ? g->lda : g->ldb,
-                columns = buffer == 0 ? at_gemm_cols_a(g) : at_gemm_cols_b(g);
+static void plant_all(const planting *p, at_special_role role, size_t first) {
+  const attune_dtype dtype = (attune_dtype)p->g->dtype;
   const size_t element = attune_dtype_size(dtype);
-  int64_t place[AT_SPECIAL_PLACES];
-  const int places = at_special_places(g, place);
-  for (int64_t j = 0; j < columns; j++)
-    memset((char *)bytes + (first + (size_t)(j * ld)) * element, 0, (size_t)rows * element);
-  for (int p = 0; p < places; p++) {
-    const double planted = at_special_line_value(g, role, p, places);
-    for (int64_t i = 0; i < l->count && planted != 0.0; i++)
-      store(bytes, dtype, first + (size_t)(i * l->line_step + place[p] * l->depth_step), planted);
+  zeros z = {(char *)p->bytes + first * element, (size_t)rows_of(p) * element, (size_t)ld_of(p) * element,
+             columns_of(p)};
+  at_parallel(threads_for(rows_of(p) * z.columns), zeros_share, &z);
+  for (int at = 0; at < p->places; at++)
+    for (int64_t i = 0; i < p->l.count && p->value[role][at] != 0.0; i++)
+      store(p->bytes, dtype, first + (size_t)(i * p->l.line_step + p->place[at] * p->l.depth_step), p->value[role][at]);
+}
+
+static void plant_matrix(const planting *p, int64_t matrix) {
+  const lines *l = &p->l;
+  const size_t first = (size_t)(matrix * l->stride);
+  if (lines_are_apart(p->g, p->buffer)) plant_gaps(p, first);
+  if (p->pattern == AT_PATTERN_SPREAD) {
+    for (int role = 1; role < AT_SPECIAL_ROLES; role++)
+      plant_line(p, (at_special_role)role, first + (size_t)(spread_line(role, l->count, matrix) * l->line_step));
+  } else if (p->pattern >= AT_PATTERN_UNIFORM) {
+    if (p->pattern > AT_PATTERN_UNIFORM) plant_all(p, (at_special_role)(p->pattern - AT_PATTERN_UNIFORM), first);
+  } else {
+    for (int64_t i = 0; i < l->count; i++) {
+      const int role = (int)((i + matrix + p->pattern - AT_PATTERN_TURNS) % AT_SPECIAL_ROLES);
+      if (role != AT_ROLE_ORDINARY) plant_line(p, (at_special_role)role, first + (size_t)(i * l->line_step));
+    }
   }
 }
 
+static void matrices_share(void *arg, const at_team *team) {
+  const planting *p = arg;
+  const int64_t from = p->l.matrices * team->rank / team->size, to = p->l.matrices * (team->rank + 1) / team->size;
+  for (int64_t matrix = from; matrix < to; matrix++) plant_matrix(p, matrix);
+}
+
+/* Many matrices by many threads. Matrices that lie in each other are planted in their order. */
 static void plant_lines(const at_gemm *g, int buffer, int pattern, void *bytes) {
-  const lines l = lines_of(g, buffer);
-  for (int64_t matrix = 0; matrix < l.matrices; matrix++) {
-    const size_t first = (size_t)(matrix * l.stride);
-    if (lines_are_apart(g, buffer)) plant_gaps(g, buffer, first, bytes);
-    if (pattern == AT_PATTERN_SPREAD) {
-      for (int role = 1; role < AT_SPECIAL_ROLES; role++)
-        plant_line(g, &l, bytes, (at_special_role)role,
-                   first + (size_t)(spread_line(role, l.count, matrix) * l.line_step));
-      continue;
-    }
-    if (pattern >= AT_PATTERN_UNIFORM) {
-      const at_special_role role = (at_special_role)(pattern - AT_PATTERN_UNIFORM);
-      if (role != AT_ROLE_ORDINARY) plant_all(g, &l, buffer, role, first, bytes);
-      continue;
-    }
-    for (int64_t i = 0; i < l.count; i++) {
-      const int role = (int)((i + matrix + pattern - AT_PATTERN_TURNS) % AT_SPECIAL_ROLES);
-      if (role != AT_ROLE_ORDINARY) plant_line(g, &l, bytes, (at_special_role)role, first + (size_t)(i * l.line_step));
-    }
-  }
+  planting p = {.g = g, .l = lines_of(g, buffer), .buffer = buffer, .pattern = pattern, .bytes = bytes};
+  p.places = at_special_places(g, p.place);
+  for (int role = 0; role < AT_SPECIAL_ROLES; role++) line_values(g, (at_special_role)role, p.value[role]);
+  const bool many = p.l.matrices > 1 && lines_are_apart(g, buffer);
+  at_parallel(many ? threads_for(p.l.matrices * p.l.count * g->k) : 1, matrices_share, &p);
 }
 
 /* ---- C ---- */

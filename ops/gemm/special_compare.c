@@ -160,7 +160,7 @@ static uint32_t compare_column(const comparison *c, int64_t b, int64_t j) {
     if (e.row || e.column) {
       multiply(c, row + i, column, &e);
     } else {
-      e.product = r->product[at + (size_t)i];
+      e.product = at_reference_product(r, at + (size_t)i);
       e.magnitude = r->row_norms[b * g->m + i] * r->column_norms[b * g->n + j];
     }
     if (r->added) e.c = at_special_c_value(g, c->c.c, i, j, g->stride_c ? b : 0, r->added[at + (size_t)i]);

@@ -9,11 +9,7 @@
 #include "src/cuda/state.h"
 #include "src/fork.h"
 
-bool at_cuda_driver_call(void *out, const char *name) {
-  return at_cuda_driver_call_of(out, name, 10020);
-}
-
-bool at_cuda_driver_call_of(void *out, const char *name, unsigned version) {
+bool at_cuda_driver_call_since(void *out, const char *name, unsigned version) {
   void *call = NULL;
   enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
@@ -25,6 +21,10 @@ bool at_cuda_driver_call_of(void *out, const char *name, unsigned version) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   *(void **)out = call;
   return error == cudaSuccess && found == cudaDriverEntryPointSuccess && call;
+}
+
+bool at_cuda_driver_call(void *out, const char *name) {
+  return at_cuda_driver_call_since(out, name, 10020);
 }
 
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;

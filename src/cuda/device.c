@@ -159,6 +159,7 @@ const at_backend at_cuda_backend = {
     .initialize = at_cuda_initialize,
     .is_initialized = at_cuda_is_initialized,
     .details = at_cuda_details,
+    .check_error = at_cuda_check_number,
     .attribute = at_cuda_attribute,
     .get_limit = at_cuda_get_limit,
     .set_limit = at_cuda_set_limit,

@@ -22,12 +22,12 @@ static struct driver {
 } driver; /* constant after driver_once */
 
 static void find_driver(void) {
-  driver.found = at_cuda_driver_call_of(&driver.get, "cuGraphKernelNodeGetParams", 12000) &&
-                 at_cuda_driver_call_of(&driver.set, "cuGraphKernelNodeSetParams", 12000) &&
-                 at_cuda_driver_call_of(&driver.set_executable, "cuGraphExecKernelNodeSetParams", 12000) &&
-                 at_cuda_driver_call_of(&driver.function_of, "cuKernelGetFunction", 12000) &&
-                 at_cuda_driver_call_of(&driver.argument, "cuFuncGetParamInfo", 12040);
-  driver.names = driver.found && at_cuda_driver_call_of(&driver.name, "cuFuncGetName", 12030);
+  driver.found = at_cuda_driver_call_since(&driver.get, "cuGraphKernelNodeGetParams", 12000) &&
+                 at_cuda_driver_call_since(&driver.set, "cuGraphKernelNodeSetParams", 12000) &&
+                 at_cuda_driver_call_since(&driver.set_executable, "cuGraphExecKernelNodeSetParams", 12000) &&
+                 at_cuda_driver_call_since(&driver.function_of, "cuKernelGetFunction", 12000) &&
+                 at_cuda_driver_call_since(&driver.argument, "cuFuncGetParamInfo", 12040);
+  driver.names = driver.found && at_cuda_driver_call_since(&driver.name, "cuFuncGetName", 12030);
 }
 
 /* The driver's errors have the runtime's numbers. */

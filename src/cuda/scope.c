@@ -27,33 +27,42 @@ static attune_status status_of(cudaError_t error) {
   }
 }
 
-static attune_status fail_dead(const attune_device *device, int error) {
-  return at_fail(
-      ATTUNE_DEVICE_ERROR,
-      "%s is lost since it reported %s (%s): earlier work of this process failed; the process must be restarted",
-      device->name, cudaGetErrorName((cudaError_t)error), cudaGetErrorString((cudaError_t)error));
+static attune_status fail_dead(attune_device *device, int error) {
+  at_cuda_device *state = at_cuda_device_of(device);
+  const char *by = atomic_load_explicit(&state->named, memory_order_acquire) ? state->seen_by : "another thread's call";
+  (void)at_fail(ATTUNE_DEVICE_ERROR,
+                "%s is lost since %s saw %s (%s): earlier work of this process failed; the process must be restarted",
+                device->name, by, cudaGetErrorName((cudaError_t)error), cudaGetErrorString((cudaError_t)error));
+  return at_fail_cuda(ATTUNE_DEVICE_ERROR, error);
 }
 
 /* The call that sees the fault first seldom made it: kernels run long after their launch. */
 static attune_status lose(attune_device *device, cudaError_t error, const char *what) {
+  at_cuda_device *state = at_cuda_device_of(device);
   int alive = 0;
-  if (!atomic_compare_exchange_strong(&at_cuda_device_of(device)->dead, &alive, (int)error))
-    return fail_dead(device, alive);
+  if (!atomic_compare_exchange_strong(&state->dead, &alive, (int)error)) return fail_dead(device, alive);
+  (void)at_copy_text(state->seen_by, sizeof state->seen_by, what);
+  atomic_store_explicit(&state->named, true, memory_order_release);
   at_memory_device_lost(device);
   at_log(ATTUNE_LOG_ERROR, "%s: %s ends the use of %s in this process", what, cudaGetErrorName(error), device->name);
-  return at_fail(
-      ATTUNE_DEVICE_ERROR,
-      "%s reports %s (%s): work that this process gave it earlier failed, and %s is the first call to see it; "
-      "no call can use the device any more, the process must be restarted",
-      device->name, cudaGetErrorName(error), cudaGetErrorString(error), what);
+  (void)at_fail(ATTUNE_DEVICE_ERROR,
+                "%s reports %s (%s): work that this process gave it earlier failed, and %s is the first call to see "
+                "it; no call can use the device any more, the process must be restarted",
+                device->name, cudaGetErrorName(error), cudaGetErrorString(error), what);
+  return at_fail_cuda(ATTUNE_DEVICE_ERROR, (int)error);
 }
 
 attune_status at_cuda_check(attune_device *device, cudaError_t error, const char *what) {
   if (AT_LIKELY(error == cudaSuccess)) return ATTUNE_OK;
   (void)cudaGetLastError(); /* leave no stale error behind in the caller's thread */
   if (is_sticky(error)) return lose(device, error, what);
-  return at_fail(status_of(error), "%s on %s: %s (%s)", what, device->name, cudaGetErrorName(error),
-                 cudaGetErrorString(error));
+  (void)at_fail(status_of(error), "%s on %s: %s (%s)", what, device->name, cudaGetErrorName(error),
+                cudaGetErrorString(error));
+  return at_fail_cuda(status_of(error), (int)error);
+}
+
+attune_status at_cuda_check_number(attune_device *device, int error, const char *what) {
+  return at_cuda_check(device, (cudaError_t)error, what);
 }
 
 /* The sticky error that the current device is in; cudaSuccess: none. The stream asked is the thread's own default one,

@@ -17,6 +17,8 @@ enum { AT_CUDA_SHAREABLE_UNKNOWN, AT_CUDA_SHAREABLE, AT_CUDA_NOT_SHAREABLE };
 /* device->state, made by device_open and never freed: the device is the process's. */
 typedef struct at_cuda_device {
   atomic_int dead;              /* the sticky error that killed the context; 0 while it lives */
+  atomic_bool named;            /* seen_by is written */
+  char seen_by[64];             /* the call that saw it first */
   unsigned generation;          /* at_fork_generation() at the opening: CUDA does not survive a fork after it */
   _Atomic(void *) context;      /* the primary context, once it was seen; NULL before */
   _Atomic(cublasLtHandle_t) lt; /* set once */
@@ -68,6 +70,9 @@ static inline at_cuda_stream *at_cuda_stream_of(const attune_stream *stream) {
 static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
   return (cudaStream_t)stream->native;
 }
+
+/* scope.c: at_cuda_check for a number of the program's. */
+attune_status at_cuda_check_number(attune_device *device, int error, const char *what);
 
 /* DEVICE_ERROR in a child of the process that opened the device; at_cuda_enter checks it too. */
 attune_status at_cuda_check_fork(const attune_device *device);
@@ -142,10 +147,9 @@ void at_cuda_blas_leave_capture(attune_stream *stream);
 void at_cuda_blas_close(attune_stream *stream);
 
 /* context.c: a function of the driver, which is not linked, into *out, a pointer to a function pointer; false: it has
- * none. For functions that exist since CUDA 10.2; the other one for the form that a function has in a later version, such
- * as 12000, at most that of the toolkit. */
+ * none. For functions that exist since CUDA 10.2; the other one for those of a later version, 12000 for 12.0. */
 bool at_cuda_driver_call(void *out, const char *name);
-bool at_cuda_driver_call_of(void *out, const char *name, unsigned version);
+bool at_cuda_driver_call_since(void *out, const char *name, unsigned version);
 
 /* context.c: true when the device is known to be current in this thread; false says nothing. The other one is for a
  * thread in which CUDA works: it notes the device's primary context, if there is one by now. */

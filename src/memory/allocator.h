@@ -15,6 +15,7 @@
 
 #include "src/backend.h"
 #include "src/memory/addresses.h"
+#include "src/memory/history.h"
 #include "src/memory/options.h"
 
 #include <pthread.h>
@@ -69,6 +70,7 @@ struct at_block {
   bool small, plain;         /* from a small segment; of the front's common pool, so the front may have it */
   size_t rounded;            /* the request it serves, rounded: the size that the front's bins know it by */
   size_t requested;
+  uint64_t recorded; /* its record in the history; 0: none */
   at_use *uses;
   at_block *link; /* next in a bin or another list */
   size_t size;
@@ -180,8 +182,6 @@ typedef struct at_figures {
   attune_memory_figure figures[3];
 } at_figures;
 
-typedef struct at_history at_history;
-
 struct at_allocator {
   attune_device *device;
   _Atomic uint64_t epoch;     /* of the peaks; grows; AT_EPOCH_LOST sends every request to the slow path */
@@ -209,6 +209,9 @@ struct at_allocator {
   attune_memory_callback callbacks[AT_CALLBACKS];
   void *callback_users[AT_CALLBACKS];
   int callback_count;
+  attune_memory_observer observers[AT_CALLBACKS];
+  void *observer_users[AT_CALLBACKS];
+  int observer_count;
   /* Statistics. [0] all [1] small [2] large */
   attune_memory_figure segments[3], reserved_bytes[3], pieces[3], piece_bytes[3], pending[3], pending_bytes[3];
   attune_memory_figure held[AT_COUNTS][3]; /* peaks, and what was counted before the last reset (in allocated, freed) */
@@ -407,23 +410,15 @@ void at_unreserve(at_allocator *allocator, size_t bytes);
  * counts. */
 void at_statistics_epoch(at_allocator *allocator);
 
-/* history.c. Lock held. */
-typedef enum at_action {
-  AT_ACTION_ALLOC,
-  AT_ACTION_FREE_REQUESTED,
-  AT_ACTION_FREE_COMPLETED,
-  AT_ACTION_SEGMENT_ALLOC,
-  AT_ACTION_SEGMENT_FREE,
-  AT_ACTION_SEGMENT_MAP,
-  AT_ACTION_SEGMENT_UNMAP,
-  AT_ACTION_OOM,
-  AT_ACTION_SNAPSHOT
-} at_action;
-/* For so many entries, which the caller frees; NULL: no memory. Lock not needed. */
-at_history *at_history_make(size_t entries);
-void at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes, const at_front *front);
-struct at_text;
-void at_history_write(const at_allocator *allocator, struct at_text *out);
+/* observers.c. Tells the program of a request that failed. Lock not held. */
+void at_observers_tell(at_allocator *allocator, const attune_memory_failure *failure);
+
+/* history.h's, of the allocator; `front` may be NULL. Lock held. */
+static inline uint64_t at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes,
+                                      const at_front *front) {
+  if (AT_LIKELY(!allocator->history)) return 0;
+  return at_history_note(allocator->history, action, address, bytes, front ? front->id : 0);
+}
 
 /* poison.c. Lock held, except for the check. */
 /* True while a freed block must not be filled: its stream is in a capture, and the fill would become work of a graph

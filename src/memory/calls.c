@@ -141,7 +141,7 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   if (watched) note_free(block, stream);
   if (status == ATTUNE_OK) {
     if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
-    at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
+    (void)at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
     if (block->uses || at_poison_waits(block))
       at_pending_add(allocator, block);
     else

@@ -139,17 +139,23 @@ attune_status attune_memory_remove_callback(attune_device *device, attune_memory
   return leave(allocator, status);
 }
 
-attune_status attune_memory_record_history(attune_device *device, size_t entries) {
+attune_status attune_memory_record_history_with(attune_device *device, const attune_history_options *options) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   at_allocator *allocator = at_allocator_of(device);
   if (!allocator) return ATTUNE_OUT_OF_MEMORY;
-  at_history *history = entries > 0 ? at_history_make(entries) : NULL;
-  if (entries > 0 && !history) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries", entries);
+  at_history *history = NULL;
+  attune_status status = at_history_make(&history, options);
+  if (status != ATTUNE_OK) return status;
   pthread_mutex_lock(&allocator->lock);
   at_history *old = allocator->history;
   allocator->history = history;
   at_allocator_apply(allocator);
   pthread_mutex_unlock(&allocator->lock);
-  free(old);
+  at_history_destroy(old);
   return ATTUNE_OK;
+}
+
+attune_status attune_memory_record_history(attune_device *device, size_t entries) {
+  const attune_history_options options = {.entries = entries};
+  return attune_memory_record_history_with(device, &options);
 }

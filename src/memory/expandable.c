@@ -169,7 +169,7 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
   count_mapped(segment, bytes, 0);
   at_figure_add(allocator->reserved_bytes, segment->small, bytes);
   allocator->device_allocs++;
-  at_history_add(allocator, AT_ACTION_SEGMENT_MAP, at_block_address(block), bytes, request->front);
+  (void)at_history_add(allocator, AT_ACTION_SEGMENT_MAP, at_block_address(block), bytes, request->front);
   if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
   (void)at_block_cache(allocator, block);
   *out = at_heap_take(allocator, request->heap, request->size);
@@ -234,7 +234,7 @@ uint64_t at_expandable_shrink(at_allocator *allocator) {
     at_unreserve(allocator, block->size);
     at_figure_sub(allocator->reserved_bytes, block->small, block->size);
     allocator->device_frees++;
-    at_history_add(allocator, AT_ACTION_SEGMENT_UNMAP, at_block_address(block), block->size, segment->heap->front);
+    (void)at_history_add(allocator, AT_ACTION_SEGMENT_UNMAP, at_block_address(block), block->size, segment->heap->front);
     become_unmapped(allocator, block);
   }
   return bytes;

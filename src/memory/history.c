@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * history.c: a ring of the latest things that happened to a device's memory. */
-#include "src/memory/allocator.h"
-#include "src/memory/text.h"
+ * history.c: a ring of the latest things that happened to some memory. */
+#include "src/memory/history.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -10,15 +9,19 @@
 
 typedef struct record {
   at_action action;
+  int frames;
   uintptr_t address; /* OOM: what the device had free */
   size_t bytes;
-  uint64_t front;
+  uint64_t stream;
   int64_t time_us; /* since 1970 */
   char note[NOTE_BYTES];
 } record;
 
 struct at_history {
   size_t room, begun; /* begun: records ever */
+  unsigned skip;
+  int depth;     /* frames of a record, at most */
+  void **frames; /* of record i from i * depth on */
   record records[];
 };
 
@@ -28,50 +31,127 @@ void attune_memory_annotate(const char *text) {
   (void)at_copy_text(note, sizeof note, text ? text : "");
 }
 
-void at_history_add(at_allocator *allocator, at_action action, uintptr_t address, size_t bytes, const at_front *front) {
-  at_history *history = allocator->history;
-  if (AT_LIKELY(!history)) return;
+static at_history *make(const attune_history_options *options) {
+  size_t bytes = 0, stacks = 0;
+  if (__builtin_mul_overflow(options->entries, sizeof(record), &bytes) ||
+      __builtin_mul_overflow(options->entries, (size_t)options->frames * sizeof(void *), &stacks) ||
+      bytes > PTRDIFF_MAX / 2 || stacks > PTRDIFF_MAX / 2)
+    return NULL;
+  at_history *history = malloc(sizeof *history + bytes);
+  if (!history) return NULL;
+  *history =
+      (at_history){.room = options->entries, .skip = options->skip, .depth = options->frames, .frames = malloc(stacks)};
+  if (history->frames || stacks == 0) return history;
+  free(history);
+  return NULL;
+}
+
+attune_status at_history_make(at_history **out, const attune_history_options *options) {
+  *out = NULL;
+  if (!options || options->entries == 0) return ATTUNE_OK;
+  if (options->frames < 0 || options->frames > AT_FRAMES_MOST)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.frames is %d; should be 0 to %d", options->frames, AT_FRAMES_MOST);
+  if (options->skip & ~(unsigned)ATTUNE_HISTORY_EVERY)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "options.skip is 0x%x; should have bits of ATTUNE_HISTORY_ only",
+                   options->skip);
+  *out = make(options);
+  if (!*out)
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a history of %zu entries with %d frames each", options->entries,
+                   options->frames);
+  if (options->frames > 0) at_frames_prepare();
+  return ATTUNE_OK;
+}
+
+void at_history_destroy(at_history *history) {
+  if (history) free(history->frames);
+  free(history);
+}
+
+uint64_t at_history_note(at_history *history, at_action action, uintptr_t address, size_t bytes, uint64_t stream) {
+  if (AT_LIKELY(!history) || history->skip & 1U << action) return 0;
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  record *r = &history->records[history->begun++ % history->room];
+  const size_t place = history->begun++ % history->room;
+  record *r = &history->records[place];
   *r = (record){.action = action,
                 .address = address,
                 .bytes = bytes,
-                .front = front ? front->id : 0,
+                .stream = stream,
                 .time_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000};
+  if (history->depth > 0) r->frames = at_frames_take(history->frames + place * (size_t)history->depth, history->depth);
   (void)at_copy_text(r->note, sizeof r->note, note);
+  return history->begun;
 }
 
-at_history *at_history_make(size_t entries) {
-  size_t bytes = 0;
-  at_history *history = NULL;
-  if (!__builtin_mul_overflow(entries, sizeof(record), &bytes) && bytes < PTRDIFF_MAX)
-    history = malloc(sizeof *history + bytes);
-  if (!history) return NULL;
-  history->room = entries;
-  history->begun = 0;
-  return history;
+static size_t first_of(const at_history *history) {
+  return history->begun > history->room ? history->begun - history->room : 0;
 }
 
-static void write_record(const record *r, struct at_text *out) {
-  static const char *const names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
+/* A name is told without a line: what has symbols only has none. */
+static void write_frames(const at_history *history, size_t place, at_frame_names *names, at_values *out) {
+  void **frames = names && history->depth > 0 ? history->frames + place * (size_t)history->depth : NULL;
+  at_values_list(out);
+  for (int i = 0; frames && i < history->records[place].frames; i++) {
+    const char *function = NULL, *file = NULL;
+    at_frame_names_look(names, frames[i], &function, &file);
+    at_values_object(out);
+    at_values_key(out, "filename");
+    at_values_word(out, file);
+    at_values_key(out, "line");
+    at_values_number(out, 0);
+    at_values_key(out, "name");
+    at_values_word(out, function);
+    at_values_object_end(out);
+  }
+  at_values_list_end(out);
+}
+
+void at_history_write_frames(const at_history *history, uint64_t number, uintptr_t address, at_frame_names *names,
+                             at_values *out) {
+  const bool kept = history && number > first_of(history) && number <= history->begun;
+  const size_t place = kept ? (number - 1) % history->room : 0;
+  if (kept && history->records[place].address == address && history->records[place].action == AT_ACTION_ALLOC) {
+    write_frames(history, place, names, out);
+    return;
+  }
+  at_values_list(out);
+  at_values_list_end(out);
+}
+
+static void write_record(const at_history *history, size_t place, at_frame_names *names, at_values *out) {
+  static const char *const words[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                       "segment_free", "segment_map",    "segment_unmap",  "oom",
                                       "snapshot"};
-  at_text_add(out, "{\"action\":\"%s\",\"%s\":%llu,\"size\":%zu,\"stream\":%llu,\"time_us\":%lld,\"frames\":[]",
-              names[r->action], r->action == AT_ACTION_OOM ? "device_free" : "addr", (unsigned long long)r->address,
-              r->bytes, (unsigned long long)r->front, (long long)r->time_us);
-  at_text_add(out, ",\"user_metadata\":");
-  at_text_quote(out, r->note);
-  at_text_add(out, "}");
+  const record *r = &history->records[place];
+  at_values_object(out);
+  at_values_key(out, "action");
+  at_values_word(out, words[r->action]);
+  at_values_key(out, r->action == AT_ACTION_OOM ? "device_free" : "addr");
+  at_values_number(out, (int64_t)r->address);
+  at_values_key(out, "size");
+  at_values_number(out, (int64_t)r->bytes);
+  at_values_key(out, "stream");
+  at_values_number(out, (int64_t)r->stream);
+  at_values_key(out, "time_us");
+  at_values_number(out, r->time_us);
+  at_values_key(out, "frames");
+  write_frames(history, place, names, out);
+  at_values_key(out, "user_metadata");
+  at_values_word(out, r->note);
+  at_values_object_end(out);
 }
 
-void at_history_write(const at_allocator *allocator, struct at_text *out) {
-  const at_history *history = allocator->history;
-  size_t end = history ? history->begun : 0, first = history && end > history->room ? end - history->room : 0;
-  at_text_add(out, "[");
-  for (size_t i = first; i < end; i++) {
-    at_text_add(out, i > first ? ",\n" : "");
-    write_record(&history->records[i % history->room], out);
+void at_history_write(const at_history *history, at_frame_names *names, at_values *out) {
+  at_values_list(out);
+  for (size_t i = history ? first_of(history) : 0; history && i < history->begun; i++)
+    write_record(history, i % history->room, names, out);
+  at_values_list_end(out);
+}
+
+void at_history_want_names(const at_history *history, at_frame_names *names) {
+  for (size_t i = history ? first_of(history) : 0; history && history->depth > 0 && i < history->begun; i++) {
+    const size_t place = i % history->room;
+    const size_t count = (size_t)history->records[place].frames;
+    if (!at_frame_names_want(names, history->frames + place * (size_t)history->depth, count)) return;
   }
-  at_text_add(out, "]");
 }

@@ -33,7 +33,7 @@ static void keep_event(at_allocator *allocator, attune_event *event) {
 void at_pending_complete(at_allocator *allocator, at_block *block) {
   attune_pool *pool = block->segment->heap->pool;
   at_front *front = atomic_load_explicit(&block->front, memory_order_relaxed);
-  at_history_add(allocator, AT_ACTION_FREE_COMPLETED, at_block_address(block), block->rounded, front);
+  (void)at_history_add(allocator, AT_ACTION_FREE_COMPLETED, at_block_address(block), block->rounded, front);
   if (allocator->options.poison) at_poison_fill(block);
   at_annotate_block_gone(allocator, block);
   (void)at_block_cache(allocator, block);

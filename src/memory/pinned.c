@@ -1,46 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pinned.c: page-locked host memory, cached by powers of two. A freed block that streams use waits for an event of
  * each. */
-#include <attune/pinned.h>
+#include "src/memory/pinned_cache.h"
 
-#include "src/memory/allocator.h"
 #include "src/watch.h"
 
 #include <stdlib.h>
 
-#define CLASSES 48
 #define DEVICES_MAX 65
 
-typedef struct pinned_use {
-  struct pinned_use *next;
-  at_front *front;
-  attune_event *event;
-  bool recorded; /* after the free; not in a capture, whose end it then waits for */
-} pinned_use;
-
-/* Never given back, see at_entry: the memory may be, the block stays for another. */
-typedef struct pinned_block {
-  at_entry entry;
-  struct pinned_block *next; /* of one list: free of its class, waiting, spare */
-  struct pinned_block *made; /* the one made before */
-  attune_device *device;
-  size_t size;
-  bool live;
-  pinned_use *uses;
-} pinned_block;
-
-typedef struct pinned_cache {
-  pinned_block *free[CLASSES];
-  pinned_block *waiting;
-  attune_pinned_statistics statistics;
-} pinned_cache;
-
 /* at_pinned_lock guards all below; it is not held while the system is asked for memory. */
-static pinned_cache caches[DEVICES_MAX];
-static pinned_block *spare;
-static pinned_block *last_made; /* all of them */
+static at_pinned_cache caches[DEVICES_MAX];
+static at_pinned_block *spare;
+static at_pinned_block *last_made; /* all of them */
 
-static attune_status check_device(const attune_device *device) {
+attune_status at_pinned_check(const attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   if (device->backend->pinned_alloc) return ATTUNE_OK;
   return at_fail(ATTUNE_UNSUPPORTED, "device %s has no pinned memory", device->name);
@@ -56,13 +30,18 @@ static void sub(attune_memory_figure *count, attune_memory_figure *bytes, size_t
   at_figure_sub_one(bytes, size);
 }
 
+static void note_time(uint64_t *most, uint64_t *least, uint64_t ns, bool first) {
+  if (first || ns > *most) *most = ns;
+  if (first || ns < *least) *least = ns;
+}
+
 static int class_of(size_t size) {
   return 63 - __builtin_clzll((unsigned long long)size);
 }
 
-static void drop_uses(pinned_block *block) {
+static void drop_uses(at_pinned_block *block) {
   while (block->uses) {
-    pinned_use *next = block->uses->next;
+    at_pinned_use *next = block->uses->next;
     attune_event_destroy(block->uses->event);
     free(block->uses);
     block->uses = next;
@@ -71,7 +50,7 @@ static void drop_uses(pinned_block *block) {
 
 /* True when the stream is done with what it was given until the free, as far as is known. A stream that is gone is
  * done; one being captured gets its event later. Lock held. */
-static bool is_reached(pinned_use *use) {
+static bool is_reached(at_pinned_use *use) {
   at_allocator *allocator = use->front->allocator;
   pthread_mutex_lock(&allocator->lock);
   attune_stream *stream = use->front->life == AT_FRONT_OPEN ? use->front->stream : NULL;
@@ -83,9 +62,9 @@ static bool is_reached(pinned_use *use) {
 }
 
 /* What is reached goes; true when nothing is left. On a lost device nothing ever is. Lock held. */
-static bool is_done(pinned_block *block) {
-  for (pinned_use **link = &block->uses; *link;) {
-    pinned_use *use = *link;
+static bool is_done(at_pinned_block *block) {
+  for (at_pinned_use **link = &block->uses; *link;) {
+    at_pinned_use *use = *link;
     if (!is_reached(use)) {
       link = &use->next;
       continue;
@@ -97,19 +76,24 @@ static bool is_done(pinned_block *block) {
   return !block->uses;
 }
 
-static void make_free(pinned_cache *cache, pinned_block *block) {
+static void note(at_pinned_cache *cache, at_action action, const at_pinned_block *block) {
+  (void)at_history_note(cache->history, action, at_pinned_address(block), block->size, 0);
+}
+
+static void make_free(at_pinned_cache *cache, at_pinned_block *block) {
+  note(cache, AT_ACTION_FREE_COMPLETED, block);
   sub(&cache->statistics.active, &cache->statistics.active_bytes, block->size);
   block->next = cache->free[class_of(block->size)];
   cache->free[class_of(block->size)] = block;
 }
 
 /* Lock held. */
-static void process(pinned_cache *cache) {
+static void process(at_pinned_cache *cache) {
   at_message kept;
   if (!cache->waiting) return;
   at_message_keep(&kept);
-  for (pinned_block **link = &cache->waiting; *link;) {
-    pinned_block *block = *link;
+  for (at_pinned_block **link = &cache->waiting; *link;) {
+    at_pinned_block *block = *link;
     if (!is_done(block)) {
       link = &block->next;
       continue;
@@ -120,8 +104,8 @@ static void process(pinned_cache *cache) {
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
-static pinned_block *new_block(void) {
-  pinned_block *block = spare;
+static at_pinned_block *new_block(void) {
+  at_pinned_block *block = spare;
   if (block) {
     spare = block->next;
     return block;
@@ -134,9 +118,9 @@ static pinned_block *new_block(void) {
 }
 
 /* Asks the system. Lock held, but not meanwhile. */
-static attune_status add_block(pinned_cache *cache, attune_device *device, size_t size, pinned_block **out) {
+static attune_status add_block(at_pinned_cache *cache, attune_device *device, size_t size, at_pinned_block **out) {
   void *memory = NULL;
-  pinned_block *block = new_block();
+  at_pinned_block *block = new_block();
   if (!block) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of pinned memory");
   at_pinned_unlock();
   int64_t start = at_now_ns();
@@ -149,11 +133,13 @@ static attune_status add_block(pinned_cache *cache, attune_device *device, size_
     spare = block;
     return status;
   }
-  cache->statistics.host_allocs++;
+  note_time(&cache->statistics.host_alloc_most_ns, &cache->statistics.host_alloc_least_ns, (uint64_t)ns,
+            cache->statistics.host_allocs++ == 0);
   block->device = device;
   block->size = size;
   add(&cache->statistics.segment, &cache->statistics.reserved_bytes, size);
   at_table_insert(&block->entry, (uintptr_t)memory);
+  note(cache, AT_ACTION_SEGMENT_ALLOC, block);
   *out = block;
   return ATTUNE_OK;
 }
@@ -161,25 +147,27 @@ static attune_status add_block(pinned_cache *cache, attune_device *device, size_
 attune_status attune_pinned_alloc(void **out, attune_device *device, size_t bytes) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a pointer");
   *out = NULL;
-  attune_status status = check_device(device);
+  attune_status status = at_pinned_check(device);
   if (status != ATTUNE_OK || bytes == 0) return status;
   if (bytes > PTRDIFF_MAX)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",
                    bytes, (ssize_t)bytes);
-  if (bytes > (size_t)1 << (CLASSES - 1))
+  if (bytes > (size_t)1 << (AT_PINNED_CLASSES - 1))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no pinned memory for %zu bytes; there is no machine with as much", bytes);
   size_t size = AT_BLOCK_BYTES;
   while (size < bytes) size *= 2;
-  pinned_cache *cache = &caches[device->index];
+  at_pinned_cache *cache = &caches[device->index];
   at_pinned_lock();
   process(cache);
-  pinned_block *block = cache->free[class_of(size)];
+  at_pinned_block *block = cache->free[class_of(size)];
   if (block)
     cache->free[class_of(size)] = block->next;
   else
     status = add_block(cache, device, size, &block);
   if (block) {
     block->live = true;
+    block->requested = bytes;
+    block->recorded = at_history_note(cache->history, AT_ACTION_ALLOC, at_pinned_address(block), size, 0);
     add(&cache->statistics.allocation, &cache->statistics.allocated_bytes, size);
     add(&cache->statistics.active, &cache->statistics.active_bytes, size);
     *out = (void *)atomic_load(&block->entry.address);
@@ -190,7 +178,7 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
 }
 
 bool at_pinned_find(attune_pointer_info *out, uintptr_t address) {
-  for (const pinned_block *block = last_made; block; block = block->made) {
+  for (const at_pinned_block *block = last_made; block; block = block->made) {
     const uintptr_t begin = atomic_load(&block->entry.address);
     if (begin == 0 || address - begin >= block->size) continue;
     out->kind = ATTUNE_KIND_PINNED;
@@ -210,7 +198,7 @@ static attune_status explain(uintptr_t address) {
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "%p lies in memory that the program registered; should be given to attune_pinned_unregister",
                    (void *)address);
-  for (const pinned_block *block = last_made; block; block = block->made) {
+  for (const at_pinned_block *block = last_made; block; block = block->made) {
     uintptr_t begin = atomic_load(&block->entry.address);
     if (begin == 0 || address - begin >= block->size) continue;
     return at_fail(ATTUNE_INVALID_ARGUMENT,
@@ -222,9 +210,9 @@ static attune_status explain(uintptr_t address) {
 }
 
 /* The live block of a pointer; the lock is held, also after a failure. */
-static attune_status find(pinned_block **out, void *pointer) {
+static attune_status find(at_pinned_block **out, void *pointer) {
   at_entry *entry = at_table_find_surely((uintptr_t)pointer);
-  pinned_block *block = (pinned_block *)entry;
+  at_pinned_block *block = (at_pinned_block *)entry;
   if (!entry) return explain((uintptr_t)pointer);
   if (entry->kind != AT_ENTRY_PINNED)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%p is memory of a device; should be given to attune_free", pointer);
@@ -236,7 +224,7 @@ static attune_status find(pinned_block **out, void *pointer) {
 }
 
 attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
-  pinned_block *block = NULL;
+  at_pinned_block *block = NULL;
   if (!stream)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "stream is NULL; should be one of attune_stream_create or attune_stream_default");
@@ -249,10 +237,10 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
   if (status == ATTUNE_OK && block->device != stream->device)
     status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p is pinned for %s, stream is of %s; should be of one device", pointer,
                      block->device->name, stream->device->name);
-  for (const pinned_use *use = status == ATTUNE_OK ? block->uses : NULL; use; use = use->next)
+  for (const at_pinned_use *use = status == ATTUNE_OK ? block->uses : NULL; use; use = use->next)
     known |= use->front == user;
   if (status == ATTUNE_OK && !known) {
-    pinned_use *use = calloc(1, sizeof *use);
+    at_pinned_use *use = calloc(1, sizeof *use);
     attune_event_options options = {.no_timing = 1};
     status = use ? attune_event_create_with(&use->event, stream->device, &options) : ATTUNE_OUT_OF_MEMORY;
     if (status == ATTUNE_OK) {
@@ -269,10 +257,10 @@ attune_status attune_pinned_record_use(void *pointer, attune_stream *stream) {
 }
 
 /* Lock held. */
-static void note_free(const pinned_block *block, void *pointer) {
+static void note_free(const at_pinned_block *block, void *pointer) {
   attune_stream *after[32];
   int count = 0;
-  for (const pinned_use *use = block->uses; use && count < (int)AT_COUNT(after); use = use->next) {
+  for (const at_pinned_use *use = block->uses; use && count < (int)AT_COUNT(after); use = use->next) {
     at_allocator *allocator = use->front->allocator;
     pthread_mutex_lock(&allocator->lock);
     if (use->front->life == AT_FRONT_OPEN) after[count++] = use->front->stream;
@@ -282,15 +270,16 @@ static void note_free(const pinned_block *block, void *pointer) {
 }
 
 attune_status attune_pinned_free(void *pointer) {
-  pinned_block *block = NULL;
+  at_pinned_block *block = NULL;
   if (!pointer) return ATTUNE_OK;
   at_pinned_lock();
   attune_status status = find(&block, pointer);
   const bool watched = at_watched_races() && status == ATTUNE_OK;
   if (watched) note_free(block, pointer);
   if (status == ATTUNE_OK) {
-    pinned_cache *cache = &caches[block->device->index];
+    at_pinned_cache *cache = &caches[block->device->index];
     block->live = false;
+    note(cache, AT_ACTION_FREE_REQUESTED, block);
     sub(&cache->statistics.allocation, &cache->statistics.allocated_bytes, block->size);
     if (block->uses) {
       block->next = cache->waiting;
@@ -305,50 +294,23 @@ attune_status attune_pinned_free(void *pointer) {
   return status;
 }
 
-attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pinned_statistics");
-  attune_status status = check_device(device);
-  if (status != ATTUNE_OK) return status;
-  at_pinned_lock();
+at_pinned_cache *at_pinned_cache_of(const attune_device *device) {
   process(&caches[device->index]);
-  *out = caches[device->index].statistics;
-  at_pinned_unlock();
-  return ATTUNE_OK;
+  return &caches[device->index];
 }
 
-static attune_status reset(attune_device *device, bool peaks) {
-  attune_status status = check_device(device);
-  if (status != ATTUNE_OK) return status;
-  at_pinned_lock();
-  attune_pinned_statistics *s = &caches[device->index].statistics;
-  attune_memory_figure *const figures[] = {&s->allocation,   &s->allocated_bytes, &s->active,
-                                           &s->active_bytes, &s->segment,         &s->reserved_bytes};
-  for (size_t i = 0; i < AT_COUNT(figures); i++) {
-    if (peaks)
-      figures[i]->peak = figures[i]->current;
-    else
-      figures[i]->allocated = figures[i]->freed = 0;
-  }
-  if (!peaks) s->host_allocs = s->host_frees = s->host_alloc_ns = s->host_free_ns = 0;
-  at_pinned_unlock();
-  return ATTUNE_OK;
-}
-
-attune_status attune_pinned_reset_peaks(attune_device *device) {
-  return reset(device, true);
-}
-
-attune_status attune_pinned_reset_accumulated(attune_device *device) {
-  return reset(device, false);
+const at_pinned_block *at_pinned_blocks(void) {
+  return last_made;
 }
 
 /* Lock held, but not while memory is given back. */
-static attune_status release(pinned_cache *cache, pinned_block *list, attune_device *device) {
+static attune_status release(at_pinned_cache *cache, at_pinned_block *list, attune_device *device) {
   attune_status status = ATTUNE_OK;
   while (list) {
-    pinned_block *block = list;
+    at_pinned_block *block = list;
     list = block->next;
     void *memory = (void *)atomic_load(&block->entry.address);
+    note(cache, AT_ACTION_SEGMENT_FREE, block);
     at_table_remove(&block->entry);
     at_pinned_unlock();
     int64_t start = at_now_ns();
@@ -357,7 +319,8 @@ static attune_status release(pinned_cache *cache, pinned_block *list, attune_dev
     at_pinned_lock();
     if (one != ATTUNE_OK) status = one;
     cache->statistics.host_free_ns += (uint64_t)ns;
-    cache->statistics.host_frees++;
+    note_time(&cache->statistics.host_free_most_ns, &cache->statistics.host_free_least_ns, (uint64_t)ns,
+              cache->statistics.host_frees++ == 0);
     sub(&cache->statistics.segment, &cache->statistics.reserved_bytes, block->size);
     drop_uses(block);
     block->next = spare;
@@ -367,19 +330,19 @@ static attune_status release(pinned_cache *cache, pinned_block *list, attune_dev
 }
 
 attune_status attune_pinned_empty_cache(attune_device *device) {
-  attune_status status = check_device(device);
+  attune_status status = at_pinned_check(device);
   if (status != ATTUNE_OK) return status;
   if (__atomic_load_n(&device->captures, __ATOMIC_RELAXED) > 0)
     return at_fail(ATTUNE_CAPTURING,
                    "pinned memory of %s cannot be given back while a capture is under way; end the capture first",
                    device->name);
-  pinned_cache *cache = &caches[device->index];
-  pinned_block *list = NULL;
+  at_pinned_cache *cache = &caches[device->index];
+  at_pinned_block *list = NULL;
   at_pinned_lock();
   process(cache);
-  for (int i = 0; i < CLASSES; i++)
+  for (int i = 0; i < AT_PINNED_CLASSES; i++)
     while (cache->free[i]) {
-      pinned_block *block = cache->free[i];
+      at_pinned_block *block = cache->free[i];
       cache->free[i] = block->next;
       block->next = list;
       list = block;

@@ -125,7 +125,7 @@ static uint64_t held_now(const at_allocator *allocator, int which) {
 }
 
 /* Who asked, what is where, and what the device has left. */
-static attune_status fail_request(at_allocator *allocator, const at_request *request) {
+static attune_status fail_request(at_allocator *allocator, const at_request *request, attune_memory_failure *out) {
   uint64_t held = held_now(allocator, AT_COUNT_BYTES), reserved = allocator->reserved, limit = allocator->limit;
   uint64_t waiting = allocator->pending_bytes[0].current, available = 0, total = 0;
   uint64_t front = request->front->id;
@@ -140,7 +140,13 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   pthread_mutex_unlock(&allocator->lock);
   if (device->backend->memory_info) (void)device->backend->memory_info(device, &available, &total);
   pthread_mutex_lock(&allocator->lock);
-  at_history_add(allocator, AT_ACTION_OOM, (uintptr_t)available, request->bytes, request->front);
+  *out = (attune_memory_failure){.requested_bytes = request->bytes,
+                                 .allocated_bytes = held,
+                                 .reserved_bytes = reserved,
+                                 .limit_bytes = limit,
+                                 .free_bytes = available,
+                                 .total_bytes = total};
+  (void)at_history_add(allocator, AT_ACTION_OOM, (uintptr_t)available, request->bytes, request->front);
   if (!can_ever_fit(allocator, request))
     return at_fail(ATTUNE_OUT_OF_MEMORY,
                    "bytes is %zu, more than the %llu that %s has in all; nothing was given back for it", request->bytes,
@@ -165,7 +171,7 @@ static void hand_out(at_allocator *allocator, const at_request *request, at_bloc
     block->plain = false; /* so that the slow path sees its end too */
   }
   at_annotate_block(allocator, block);
-  at_history_add(allocator, AT_ACTION_ALLOC, at_block_address(block), request->size, request->front);
+  block->recorded = at_history_add(allocator, AT_ACTION_ALLOC, at_block_address(block), request->size, request->front);
   at_block_set_state(block, AT_BLOCK_LIVE);
 }
 
@@ -192,6 +198,8 @@ static attune_status check_front(at_front *front) {
 attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *front, size_t bytes) {
   at_allocator *allocator = front->allocator;
   at_request request = {.stream = stream, .front = front, .pool = &allocator->common, .bytes = bytes};
+  attune_memory_failure failure;
+  bool failed = false;
   at_block *block = NULL;
   if (bytes > PTRDIFF_MAX)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",
@@ -206,7 +214,8 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
     at_statistics_epoch(allocator);
     request.size = bytes <= PTRDIFF_MAX / 4 ? at_allocator_round(&allocator->options, bytes) : bytes;
     status = can_ever_fit(allocator, &request) ? find_block(allocator, &request, &block) : ATTUNE_OUT_OF_MEMORY;
-    if (status == ATTUNE_OUT_OF_MEMORY) status = fail_request(allocator, &request);
+    failed = status == ATTUNE_OUT_OF_MEMORY;
+    if (failed) status = fail_request(allocator, &request, &failure);
   }
   if (status == ATTUNE_OK) status = check_poison(allocator, &request, block);
   if (status == ATTUNE_OK) {
@@ -215,5 +224,6 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
     if (at_watched_races()) at_watch_alloc(stream, *out, request.size);
   }
   pthread_mutex_unlock(&allocator->lock);
+  if (failed) at_observers_tell(allocator, &failure);
   return at_message_settle(&kept, status);
 }

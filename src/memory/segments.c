@@ -81,7 +81,7 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
   at_figure_add(allocator->reserved_bytes, segment->small, segment->bytes);
   allocator->device_allocs++;
   if (segment->bytes >= allocator->options.max_split) at_figure_add_one(&allocator->oversize_segments, 1);
-  at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->front);
+  (void)at_history_add(allocator, AT_ACTION_SEGMENT_ALLOC, (uintptr_t)segment->base, segment->bytes, request->front);
 }
 
 /* Lock held, but not while the device is asked. */
@@ -213,7 +213,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
     at_unreserve(allocator, list->bytes);
     allocator->device_frees++;
     if (list->bytes >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_segments, 1);
-    at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->front);
+    (void)at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->front);
     bytes += list->bytes;
     list->heap->pool->leaving--;
     at_block_drop(allocator, list->first);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * snapshot.c: what the memory of a device looks like: as JSON with the words of PyTorch's snapshots, and as a table for
- * people. */
-#include "src/memory/front.h"
-#include "src/memory/text.h"
+ * snapshot.c: what the memory of a device looks like, with the words of PyTorch's snapshots. */
+#include "src/memory/snapshot.h"
 
-#include <stdio.h>
+#include "src/memory/front.h"
 
 /* Blocks side by side that have memory: all of a plain segment, or one of the mapped stretches of an expandable one.
  * The visualiser counts the blocks' addresses from the start of their segment, so each stretch is a segment to it. */
@@ -33,59 +31,38 @@ static bool find_stretch(at_block *block, stretch *out) {
   return out->first != NULL;
 }
 
-static void write_blocks(const stretch *blocks, at_text *out) {
-  const char *comma = "";
-  for (at_block *block = blocks->first; block != blocks->end; block = block->next) {
-    const at_block_state state = block->seen_state;
-    const char *word = state == AT_BLOCK_LIVE      ? "active_allocated"
-                       : state == AT_BLOCK_PENDING ? "active_pending_free"
-                                                   : "inactive";
-    at_text_add(out, "%s{\"address\":%llu,\"size\":%zu,\"requested_size\":%zu,\"state\":\"%s\",\"frames\":[]}", comma,
-                (unsigned long long)at_block_address(block), block->size, is_active(state) ? block->seen_requested : 0,
-                word);
-    comma = ",";
-  }
+static void write_block(const at_history *history, const at_block *block, at_frame_names *names, at_values *out) {
+  const at_block_state state = block->seen_state;
+  const at_snapshot_block seen = {
+      .address = at_block_address(block),
+      .bytes = block->size,
+      .requested = is_active(state) ? block->seen_requested : 0,
+      .state = state == AT_BLOCK_LIVE      ? "active_allocated"
+               : state == AT_BLOCK_PENDING ? "active_pending_free"
+                                           : "inactive",
+      .history = history,
+      .recorded = is_active(state) ? block->recorded : 0,
+  };
+  at_snapshot_block_write(&seen, names, out);
 }
 
-static void write_stretch(const at_segment *segment, const stretch *blocks, int device, at_text *out) {
+static void write_stretch(const at_segment *segment, const stretch *blocks, int number, at_frame_names *names,
+                          at_values *out) {
   const attune_pool *pool = segment->heap->pool;
-  at_text_add(out,
-              "{\"device\":%d,\"address\":%llu,\"total_size\":%zu,\"allocated_size\":%zu,\"active_size\":%zu,"
-              "\"requested_size\":%zu,\"stream\":%llu,\"segment_type\":\"%s\",\"segment_pool_id\":[%llu,%llu],"
-              "\"is_expandable\":%s,\"frames\":[],\"blocks\":[",
-              device, (unsigned long long)at_block_address(blocks->first), blocks->total, blocks->allocated,
-              blocks->active, blocks->requested, (unsigned long long)segment->heap->front->id,
-              segment->small ? "small" : "large", (unsigned long long)pool->id[0], (unsigned long long)pool->id[1],
-              at_segment_expandable(segment) ? "true" : "false");
-  write_blocks(blocks, out);
-  at_text_add(out, "]}");
-}
-
-static void write_segments(const at_allocator *allocator, at_text *out) {
-  const char *comma = "";
-  for (const attune_pool *pool = &allocator->common; pool; pool = pool->next)
-    for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
-      for (const at_segment *segment = heap->segments; segment; segment = segment->next) {
-        stretch blocks;
-        for (at_block *block = segment->first; find_stretch(block, &blocks); block = blocks.end) {
-          at_text_add(out, "%s", comma);
-          write_stretch(segment, &blocks, allocator->device->ordinal, out);
-          comma = ",\n";
-        }
-      }
-}
-
-/* -1 stands for "none", as PyTorch has it. */
-static void write_settings(const at_allocator *allocator, at_text *out) {
-  const at_memory_options *options = &allocator->options;
-  long long max_split = options->max_split == SIZE_MAX ? -1 : (long long)options->max_split;
-  at_text_add(out,
-              "{\"max_split_size\":%lld,\"max_non_split_rounding_size\":%zu,\"garbage_collection_threshold\":%.6f,"
-              "\"expandable_segments\":%s,"
-              "\"large_segment_size\":%zu,\"backend\":\"%s\",\"poison\":%s,\"nvtx\":%s}",
-              max_split, options->max_non_split_rounding, options->collect_above,
-              options->expandable ? "true" : "false", options->large_segment, options->no_cache ? "none" : "caching",
-              options->poison ? "true" : "false", options->nvtx ? "true" : "false");
+  const at_snapshot_segment seen = {.device = number,
+                                    .address = at_block_address(blocks->first),
+                                    .total = blocks->total,
+                                    .allocated = blocks->allocated,
+                                    .active = blocks->active,
+                                    .requested = blocks->requested,
+                                    .stream = segment->heap->front->id,
+                                    .pool = {pool->id[0], pool->id[1]},
+                                    .type = segment->small ? "small" : "large",
+                                    .expandable = at_segment_expandable(segment)};
+  at_snapshot_segment_open(&seen, out);
+  for (const at_block *block = blocks->first; block != blocks->end; block = block->next)
+    write_block(pool->allocator->history, block, names, out);
+  at_snapshot_segment_close(out);
 }
 
 static void see_blocks(at_segment *segment) {
@@ -105,80 +82,95 @@ static void see_all(at_allocator *allocator) {
   for (at_front *front = allocator->fronts; front; front = front->next) at_front_unlock(front);
 }
 
-/* One list of history for each device up to this one, as the visualiser expects to find it under the device's number.
- */
+static void write_all(const at_allocator *allocator, int number, at_frame_names *names, at_values *out) {
+  for (const attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (const at_segment *segment = heap->segments; segment; segment = segment->next) {
+        stretch blocks;
+        for (at_block *block = segment->first; find_stretch(block, &blocks); block = blocks.end)
+          write_stretch(segment, &blocks, number, names, out);
+      }
+}
+
+/* In the order of fork.c. */
+static void lock(attune_device *const *devices, int count) {
+  for (int i = 0; i < count; i++) pthread_mutex_lock(&at_allocator_of(devices[i])->lock);
+}
+
+static void unlock(attune_device *const *devices, int count) {
+  for (int i = count - 1; i >= 0; i--) pthread_mutex_unlock(&at_allocator_of(devices[i])->lock);
+}
+
+static void note(attune_device *device) {
+  (void)at_history_add(at_allocator_of(device), AT_ACTION_SNAPSHOT, 0, 0, NULL);
+}
+
+static void want_names(attune_device *device, at_frame_names *names) {
+  at_history_want_names(at_allocator_of(device)->history, names);
+}
+
+static void write_segments(attune_device *device, int number, at_frame_names *names, at_values *out) {
+  at_allocator *allocator = at_allocator_of(device);
+  at_front_flush_all(allocator);
+  at_memory_catch_up(allocator, false);
+  see_all(allocator);
+  write_all(allocator, number, names, out);
+}
+
+static void write_history(attune_device *device, at_frame_names *names, at_values *out) {
+  at_history_write(at_allocator_of(device)->history, names, out);
+}
+
+/* -1 stands for "none", as PyTorch has it. */
+static void write_settings(attune_device *device, at_values *out) {
+  const at_memory_options *options = &at_allocator_of(device)->options;
+  at_values_object(out);
+  at_values_key(out, "max_split_size");
+  at_values_number(out, options->max_split == SIZE_MAX ? -1 : (int64_t)options->max_split);
+  at_values_key(out, "max_non_split_rounding_size");
+  at_values_number(out, (int64_t)options->max_non_split_rounding);
+  at_values_key(out, "garbage_collection_threshold");
+  at_values_real(out, options->collect_above);
+  at_values_key(out, "expandable_segments");
+  at_values_truth(out, options->expandable);
+  at_values_key(out, "large_segment_size");
+  at_values_number(out, (int64_t)options->large_segment);
+  at_values_key(out, "backend");
+  at_values_word(out, options->no_cache ? "none" : "caching");
+  at_values_key(out, "poison");
+  at_values_truth(out, options->poison);
+  at_values_key(out, "nvtx");
+  at_values_truth(out, options->nvtx);
+  at_values_object_end(out);
+}
+
+/* With memory of attune, or once it had some. */
+static bool is_there(attune_device *device) {
+  return __atomic_load_n(&device->memory, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static attune_status prepare(attune_device *device) {
+  return at_allocator_of(device) ? ATTUNE_OK : ATTUNE_OUT_OF_MEMORY;
+}
+
+static const at_snapshot_source source = {.is_there = is_there,
+                                          .prepare = prepare,
+                                          .lock = lock,
+                                          .unlock = unlock,
+                                          .note = note,
+                                          .want_names = want_names,
+                                          .write_segments = write_segments,
+                                          .write_history = write_history,
+                                          .write_settings = write_settings};
+
 attune_status attune_memory_snapshot(char **out, attune_device *device) {
+  size_t bytes = 0;
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  at_allocator *allocator = at_allocator_of(device);
-  if (!allocator) return ATTUNE_OUT_OF_MEMORY;
-  at_text text = {0};
-  pthread_mutex_lock(&allocator->lock);
-  at_front_flush_all(allocator);
-  at_memory_catch_up(allocator, false);
-  at_history_add(allocator, AT_ACTION_SNAPSHOT, 0, 0, NULL);
-  see_all(allocator);
-  at_text_add(&text, "{\"segments\":[");
-  write_segments(allocator, &text);
-  at_text_add(&text, "],\n\"device_traces\":[");
-  for (int i = 0; i < device->ordinal; i++) at_text_add(&text, "[],");
-  at_history_write(allocator, &text);
-  at_text_add(&text, "],\n\"allocator_settings\":");
-  write_settings(allocator, &text);
-  at_text_add(&text, ",\n\"external_annotations\":[]}\n");
-  pthread_mutex_unlock(&allocator->lock);
-  return at_text_take(&text, out);
+  return at_snapshot_make(out, &bytes, &source, device, false);
 }
 
-static void write_bytes(char out[16], uint64_t bytes) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = (double)bytes;
-  size_t unit = 0;
-  for (; value >= 1024.0 && unit + 1 < AT_COUNT(units); unit++) value /= 1024.0;
-  snprintf(out, 16, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
-static void write_row(at_text *out, const char *name, const attune_memory_figure *figure, bool bytes) {
-  char columns[4][16];
-  const uint64_t values[4] = {figure->current, figure->peak, figure->allocated, figure->freed};
-  for (int i = 0; i < 4; i++) {
-    if (bytes)
-      write_bytes(columns[i], values[i]);
-    else
-      snprintf(columns[i], sizeof columns[i], "%llu", (unsigned long long)values[i]);
-  }
-  at_text_add(out, "| %-22s | %12s | %12s | %12s | %12s |\n", name, columns[0], columns[1], columns[2], columns[3]);
-}
-
-static void write_rows(at_text *out, const char *name, const attune_memory_figure figures[3], bool bytes) {
-  write_row(out, name, &figures[ATTUNE_MEMORY_ALL], bytes);
-  write_row(out, "  large", &figures[ATTUNE_MEMORY_LARGE], bytes);
-  write_row(out, "  small", &figures[ATTUNE_MEMORY_SMALL], bytes);
-}
-
-attune_status attune_memory_summary(char **out, attune_device *device) {
-  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
-  *out = NULL;
-  attune_memory_statistics s;
-  attune_status status = attune_memory_get_statistics(device, &s);
-  if (status != ATTUNE_OK) return status;
-  at_text text = {0};
-  at_text_add(&text, "memory of %s: %llu failed requests, %llu retries, %llu segments taken, %llu given back\n",
-              device->name, (unsigned long long)s.out_of_memory, (unsigned long long)s.alloc_retries,
-              (unsigned long long)s.device_allocs, (unsigned long long)s.device_frees);
-  at_text_add(&text, "| %-22s | %12s | %12s | %12s | %12s |\n", "", "now", "peak", "allocated", "freed");
-  at_text_add(&text, "|------------------------|--------------|--------------|--------------|--------------|\n");
-  write_rows(&text, "allocated memory", s.allocated_bytes, true);
-  write_rows(&text, "requested memory", s.requested_bytes, true);
-  write_rows(&text, "active memory", s.active_bytes, true);
-  write_rows(&text, "reserved memory", s.reserved_bytes, true);
-  write_rows(&text, "free pieces' memory", s.inactive_split_bytes, true);
-  write_rows(&text, "allocations", s.allocation, false);
-  write_rows(&text, "active allocations", s.active, false);
-  write_rows(&text, "segments", s.segment, false);
-  write_rows(&text, "free pieces", s.inactive_split, false);
-  write_row(&text, "oversize allocations", &s.oversize_allocations, false);
-  write_row(&text, "oversize segments", &s.oversize_segments, false);
-  return at_text_take(&text, out);
+attune_status attune_memory_snapshot_save(const char *path, attune_device *device) {
+  return at_snapshot_save(path, &source, device);
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool grow(at_text *text, size_t more) {
   if (text->failed) return false;
@@ -16,6 +17,13 @@ static bool grow(at_text *text, size_t more) {
   text->data = data;
   text->room = room;
   return true;
+}
+
+void at_text_put(at_text *text, const void *bytes, size_t count) {
+  if (!grow(text, count)) return;
+  memcpy(text->data + text->length, bytes, count);
+  text->length += count;
+  text->data[text->length] = '\0';
 }
 
 void at_text_add(at_text *text, const char *format, ...) {

@@ -11,6 +11,7 @@ typedef struct at_text {
   bool failed; /* no memory: what follows is dropped */
 } at_text;
 
+void at_text_put(at_text *text, const void *bytes, size_t count);
 void at_text_add(at_text *text, const char *format, ...) AT_PRINTF(2, 3);
 
 /* A JSON string with its quotes. */

@@ -32,7 +32,7 @@ static attune_status fail_of(const char *what, attune_status status) {
 
 /* What a function of the program's says from here on is its own. */
 static void forget_message(void) {
-  if (*attune_last_message()) (void)at_message_settle(&(at_message){""}, ATTUNE_OK);
+  if (*attune_last_message()) (void)at_message_settle(&(at_message){.text = ""}, ATTUNE_OK);
 }
 
 static attune_status run_calls(const at_bench_timing *t, attune_stream *stream, int from, int to) {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * favourites.c: see favourites.h. One search at a time uses a profiler, so nothing here is locked. */
+#include "tuning/favourites.h"
+
+#include <string.h>
+
+enum { NOTED = 3 }; /* of one search */
+static const double AS_GOOD = 0.99;
+
+/* To the front; the oldest falls out. */
+static void note(at_profiler *profiler, const at_contender *contender) {
+  at_favourite *list = profiler->favourites;
+  int at = 0;
+  while (at < profiler->favourite_count && (list[at].implementation != contender->implementation ||
+                                            strcmp(list[at].configuration.text, contender->configuration.text) != 0))
+    at++;
+  if (at == profiler->favourite_count) {
+    if (at == AT_FAVOURITES) at--;
+    profiler->favourite_count = at + 1;
+  }
+  memmove(&list[1], &list[0], (size_t)at * sizeof *list);
+  list[0] = (at_favourite){contender->implementation, contender->configuration};
+}
+
+void at_favourites_note(at_profiler *profiler, const at_race *race, const at_contender *winner) {
+  int noted = 0;
+  for (int i = race->count - 1; i >= 0 && noted < NOTED; i--) {
+    const at_contender *c = race->contenders[i];
+    if (c == winner || !c->implementation->neighbours || c->count == 0 || c->state != AT_SCREENED ||
+        c->speedup < AS_GOOD * winner->speedup)
+      continue;
+    note(profiler, c);
+    noted++;
+  }
+  if (winner->implementation->neighbours) note(profiler, winner);
+}
+
+void at_favourites_add(const at_profiler *profiler, at_race *race, const void *problem) {
+  for (int i = 0; i < profiler->favourite_count; i++) {
+    const at_favourite *f = &profiler->favourites[i];
+    if (!f->implementation->supports(problem, profiler->device)) continue;
+    at_contender *contender = at_race_add(race, f->implementation, &f->configuration);
+    if (contender) contender->favourite = true;
+  }
+}
