@@ -2,7 +2,7 @@
  * gemm_kernel_times.c: times the configurations of attune's own GEMM kernels, for their models: cold operands that take
  * turns, graphs of launches, the least and the median of some replays, beside the default's.
  * Usage: gemm_kernel_times [NAME...]: of the shapes below those whose names begin so; ATTUNE_TEST_CONFIGURATIONS: how many
- * of each (64), best guess first. */
+ * of each (64), best guess first; ATTUNE_TEST_LIST: a file of those to time, lines of shape, implementation, configuration. */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
 static const double ROTATE_BYTES = 400e6;
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
+    at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
@@ -28,7 +28,8 @@ static const struct {
              {&at_gemm_skinny, &at_gemm_skinny_family},
              {&at_gemm_mma, &at_gemm_mma_family},
              {&at_gemm_bf16x6, &at_gemm_bf16x6_family},
-             {&at_gemm_wgmma, &at_gemm_wgmma_family}};
+             {&at_gemm_wgmma, &at_gemm_wgmma_family},
+             {&at_gemm_simt, &at_gemm_simt_family}};
 
 typedef struct named {
   const char *name;
@@ -38,27 +39,64 @@ typedef struct named {
 } named;
 
 static const named shapes[] = {
-    {"f32_bmm_tiny", ATTUNE_F32, 0, 0, 16, 16, 16, 16384},    {"f16_bmm_tiny", ATTUNE_F16, 0, 0, 32, 32, 32, 16384},
-    {"bmm_small", ATTUNE_BF16, 0, 0, 64, 64, 64, 4096},       {"f32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
-    {"f64_skinny", ATTUNE_F64, 0, 0, 4096, 16, 4096, 1},      {"decode1_qkv", ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1},
-    {"decode8_o", ATTUNE_BF16, 1, 0, 4096, 8, 4096, 1},       {"decode16_up", ATTUNE_BF16, 1, 0, 28672, 16, 4096, 1},
-    {"decode32_down", ATTUNE_BF16, 1, 0, 4096, 32, 14336, 1}, {"decode64_o", ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1},
-    {"b_f32_64", ATTUNE_F32, 0, 0, 64, 64, 64, 4096},         {"b_f64_32", ATTUNE_F64, 0, 0, 32, 32, 32, 4096},
-    {"b_f32_tn24", ATTUNE_F32, 1, 0, 24, 24, 24, 8192},       {"b_f16_tt48", ATTUNE_F16, 1, 1, 48, 48, 48, 4096},
-    {"s_f32_t8", ATTUNE_F32, 1, 0, 4096, 8, 4096, 1},         {"s_f32_gemv", ATTUNE_F32, 0, 0, 8192, 1, 8192, 1},
-    {"s_f32_gemv_t", ATTUNE_F32, 1, 0, 8192, 1, 8192, 1},     {"s_f64_t4", ATTUNE_F64, 1, 0, 4096, 4, 4096, 1},
-    {"s_bf16_n1", ATTUNE_BF16, 0, 0, 8192, 1, 8192, 1},       {"s_bf16_n8", ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1},
-    {"s_f32_m4", ATTUNE_F32, 0, 0, 4, 4096, 4096, 1},         {"s_bf16_small", ATTUNE_BF16, 1, 0, 1024, 4, 1024, 1},
-    {"splitk", ATTUNE_BF16, 0, 1, 64, 64, 131072, 1},         {"tall", ATTUNE_BF16, 0, 0, 131072, 64, 64, 1},
-    {"sq512", ATTUNE_BF16, 0, 0, 512, 512, 512, 1},           {"odd999", ATTUNE_BF16, 0, 0, 999, 1001, 1003, 1},
-    {"decode128_qkv", ATTUNE_BF16, 1, 0, 6144, 128, 4096, 1}, {"bmm_attn", ATTUNE_BF16, 1, 0, 1024, 1024, 128, 32},
-    {"tf32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},     {"r_f32_n8", ATTUNE_F32, 0, 0, 4096, 8, 4096, 1},
-    {"r_f32_n4", ATTUNE_F32, 0, 0, 4096, 4, 4096, 1},         {"r_f32_n1", ATTUNE_F32, 0, 0, 4096, 1, 4096, 1},
-    {"r_f32_nt16", ATTUNE_F32, 0, 1, 4096, 16, 4096, 1},      {"r_f32_m16", ATTUNE_F32, 0, 1, 16, 4096, 4096, 1},
-    {"r_f32_odd", ATTUNE_F32, 0, 0, 4095, 13, 4095, 1},       {"r_f32_short", ATTUNE_F32, 0, 0, 262144, 16, 64, 1},
-    {"r_f64_n8", ATTUNE_F64, 0, 0, 4096, 8, 4096, 1},         {"r_f64_n4", ATTUNE_F64, 0, 0, 4096, 4, 4096, 1},
-    {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},         {"e_2048", ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1},
-    {"e_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},        {"e_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
+    {"f32_bmm_tiny", ATTUNE_F32, 0, 0, 16, 16, 16, 16384},
+    {"f16_bmm_tiny", ATTUNE_F16, 0, 0, 32, 32, 32, 16384},
+    {"bmm_small", ATTUNE_BF16, 0, 0, 64, 64, 64, 4096},
+    {"f32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
+    {"f64_skinny", ATTUNE_F64, 0, 0, 4096, 16, 4096, 1},
+    {"decode1_qkv", ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1},
+    {"decode8_o", ATTUNE_BF16, 1, 0, 4096, 8, 4096, 1},
+    {"decode16_up", ATTUNE_BF16, 1, 0, 28672, 16, 4096, 1},
+    {"decode32_down", ATTUNE_BF16, 1, 0, 4096, 32, 14336, 1},
+    {"decode64_o", ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1},
+    {"b_f32_64", ATTUNE_F32, 0, 0, 64, 64, 64, 4096},
+    {"b_f64_32", ATTUNE_F64, 0, 0, 32, 32, 32, 4096},
+    {"b_f32_tn24", ATTUNE_F32, 1, 0, 24, 24, 24, 8192},
+    {"b_f16_tt48", ATTUNE_F16, 1, 1, 48, 48, 48, 4096},
+    {"s_f32_t8", ATTUNE_F32, 1, 0, 4096, 8, 4096, 1},
+    {"s_f32_gemv", ATTUNE_F32, 0, 0, 8192, 1, 8192, 1},
+    {"s_f32_gemv_t", ATTUNE_F32, 1, 0, 8192, 1, 8192, 1},
+    {"s_f64_t4", ATTUNE_F64, 1, 0, 4096, 4, 4096, 1},
+    {"s_bf16_n1", ATTUNE_BF16, 0, 0, 8192, 1, 8192, 1},
+    {"s_bf16_n8", ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1},
+    {"s_f32_m4", ATTUNE_F32, 0, 0, 4, 4096, 4096, 1},
+    {"s_bf16_small", ATTUNE_BF16, 1, 0, 1024, 4, 1024, 1},
+    {"splitk", ATTUNE_BF16, 0, 1, 64, 64, 131072, 1},
+    {"tall", ATTUNE_BF16, 0, 0, 131072, 64, 64, 1},
+    {"sq512", ATTUNE_BF16, 0, 0, 512, 512, 512, 1},
+    {"odd999", ATTUNE_BF16, 0, 0, 999, 1001, 1003, 1},
+    {"decode128_qkv", ATTUNE_BF16, 1, 0, 6144, 128, 4096, 1},
+    {"bmm_attn", ATTUNE_BF16, 1, 0, 1024, 1024, 128, 32},
+    {"tf32_skinny", ATTUNE_F32, 0, 0, 4096, 16, 4096, 1},
+    {"r_f32_n8", ATTUNE_F32, 0, 0, 4096, 8, 4096, 1},
+    {"r_f32_n4", ATTUNE_F32, 0, 0, 4096, 4, 4096, 1},
+    {"r_f32_n1", ATTUNE_F32, 0, 0, 4096, 1, 4096, 1},
+    {"r_f32_nt16", ATTUNE_F32, 0, 1, 4096, 16, 4096, 1},
+    {"r_f32_m16", ATTUNE_F32, 0, 1, 16, 4096, 4096, 1},
+    {"r_f32_odd", ATTUNE_F32, 0, 0, 4095, 13, 4095, 1},
+    {"r_f32_short", ATTUNE_F32, 0, 0, 262144, 16, 64, 1},
+    {"r_f64_n8", ATTUNE_F64, 0, 0, 4096, 8, 4096, 1},
+    {"r_f64_n4", ATTUNE_F64, 0, 0, 4096, 4, 4096, 1},
+    {"e_2048", ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1},
+    {"e_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},
+    {"e_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
+    {"r_f64_n1", ATTUNE_F64, 0, 0, 4096, 1, 4096, 1},
+    {"f32_512", ATTUNE_F32, 0, 0, 512, 512, 512, 1},
+    {"f32_splitk", ATTUNE_F32, 0, 1, 128, 128, 65536, 1},
+    {"f32_1024", ATTUNE_F32, 0, 0, 1024, 1024, 1024, 1},
+    {"f32_2048", ATTUNE_F32, 0, 0, 2048, 2048, 2048, 1},
+    {"f32_4096", ATTUNE_F32, 0, 0, 4096, 4096, 4096, 1},
+    {"f32_256", ATTUNE_F32, 0, 0, 256, 256, 256, 1},
+    {"f32_tn512", ATTUNE_F32, 1, 0, 512, 512, 512, 1},
+    {"f32_nt1000", ATTUNE_F32, 0, 1, 1000, 1000, 1000, 1},
+    {"f32_odd777", ATTUNE_F32, 0, 0, 777, 777, 777, 1},
+    {"f32_bmm128", ATTUNE_F32, 0, 0, 128, 128, 128, 256},
+    {"f32_bmm100", ATTUNE_F32, 1, 0, 100, 100, 100, 512},
+    {"f32_tall", ATTUNE_F32, 0, 0, 65536, 128, 128, 1},
+    {"f32_deep256", ATTUNE_F32, 1, 0, 256, 256, 16384, 1},
+    {"f64_512", ATTUNE_F64, 0, 0, 512, 512, 512, 1},
+    {"f64_1024", ATTUNE_F64, 0, 0, 1024, 1024, 1024, 1},
+    {"f64_deep", ATTUNE_F64, 1, 0, 128, 128, 16384, 1},
 };
 
 static attune_device *device;
@@ -122,6 +160,17 @@ static void time_one(const at_implementation *implementation, const at_configura
   if (plan) at_plan_destroy(plan);
 }
 
+/* The configurations that a file names for a shape and an implementation, three words a line. */
+static int read_list(const char *path, const char *shape, const char *implementation, at_configuration *list) {
+  char of[64], by[64];
+  int count = 0;
+  FILE *file = fopen(path, "r");
+  while (file && count < ROOM && fscanf(file, "%63s %63s %191s", of, by, list[count].text) == 3)
+    if (strcmp(of, shape) == 0 && strcmp(by, implementation) == 0) count++;
+  if (file) fclose(file);
+  return count;
+}
+
 static void time_shape(const named *s, int most) {
   static at_configuration list[ROOM];
   const int64_t in = (int64_t)attune_dtype_size(s->dtype);
@@ -153,6 +202,8 @@ static void time_shape(const named *s, int most) {
     int count = tried[i].family ? tried[i].family->candidates(&g, &machine, list, ROOM, true)
                                 : one->configurations(&g, device, list, ROOM);
     if (count > most) count = most;
+    if (getenv("ATTUNE_TEST_LIST") && tried[i].family)
+      count = read_list(getenv("ATTUNE_TEST_LIST"), s->name, one->name, list);
     if (one->prepare_many) one->prepare_many(&g, device, list, count);
     for (int c = 0; c < count; c++) time_one(one, &list[c], &g, &m, s->name, bytes);
   }

@@ -15,7 +15,7 @@
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
+    at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -128,6 +128,15 @@ static shape wgmma_shape(int number) {
     if (i == 0 || lines[0] != lines[1]) *lines[i] = (*lines[i] + 7) / 8 * 8 - odd;
   s.gap = odd + 8 * draw(3);
   s.shift = s.shift / 8 * 8, s.step = s.step / 8 * 8;
+  return s;
+}
+
+static shape simt_shape(int number) {
+  shape s = mma_shape(number);
+  s.dtype = s.dtype_out = ATTUNE_F32;
+  s.accuracy = number % 3 ? ATTUNE_STRICT : ATTUNE_EQUIVALENT;
+  if (s.n < 8) s.n += 8;
+  if (s.m < 8) s.m += 8;
   return s;
 }
 
@@ -306,6 +315,11 @@ static void wgmma_is_right(void **state) {
     skip();
 }
 
+static void simt_is_right(void **state) {
+  (void)state;
+  drawn_problems(&at_gemm_simt_family, &at_gemm_simt, simt_shape);
+}
+
 /* NaN, infinities, denormals, huge numbers; outputs' surroundings: what a winner is held to. */
 static void verified(const at_implementation *implementation, shape (*next)(int), int count) {
   for (int i = 0; i < count; i++) {
@@ -338,6 +352,7 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_mma, mma_shape, problems / 20);
   verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
   verified(&at_gemm_wgmma, wgmma_shape, problems / 20);
+  verified(&at_gemm_simt, simt_shape, problems / 20);
 }
 
 /* The same bits in RUNS runs, in a graph too. */
@@ -392,6 +407,8 @@ static void the_same_bits_each_time(void **state) {
             &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 64, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
     repeats(&at_gemm_wgmma, &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1});
   }
+  repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .tb = 1, .m = 128, .n = 128, .k = 30000, .alpha = 1, .data = DATA_WIDE});
+  repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .m = 512, .n = 512, .k = 512, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F64, .ta = 1, .m = 700, .n = 3, .k = 3000, .alpha = 1});
   repeats(&at_gemm_bf16x6, &(shape){ATTUNE_F32, .accuracy = ATTUNE_EQUIVALENT, .m = 700, .n = 333, .k = 1000,
                                     .alpha = 1, .data = DATA_WIDE});
@@ -416,6 +433,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(bf16x6_is_right),
       cmocka_unit_test(bf16x6_is_as_exact_as_f32),
       cmocka_unit_test(wgmma_is_right),
+      cmocka_unit_test(simt_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

@@ -75,6 +75,8 @@ static const int64_t mma_sizes[][3] = {{64, 64, 131072}, {131072, 64, 64}, {4096
 static const int64_t wgmma_sizes[][3] = {{64, 64, 131072},   {131072, 64, 64}, {4096, 64, 4096},   {28672, 16, 4096},
                                          {512, 512, 512},    {24, 4096, 4096}, {4096, 1000, 4096}, {1024, 1024, 128},
                                          {4096, 4096, 4096}, {333, 200, 1000}};
+static const int64_t simt_sizes[][3] = {{128, 128, 65536}, {512, 512, 512}, {2048, 2048, 2048}, {777, 333, 555},
+                                        {100, 100, 100},   {32, 4000, 400}, {70, 9, 3000}};
 
 typedef struct counts {
   int problems, kernels, registers;
@@ -181,11 +183,16 @@ static void wgmma_kernels(void **state) {
   family_compiles(&at_gemm_wgmma_family, wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
 }
 
+static void simt_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_simt_family, simt_sizes, AT_COUNT(simt_sizes), 1, every(199));
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
-                                     cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(bf16x6_kernels),
-                                     cmocka_unit_test(wgmma_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels),  cmocka_unit_test(direct_kernels),
+                                     cmocka_unit_test(rows_kernels),  cmocka_unit_test(skinny_kernels),
+                                     cmocka_unit_test(mma_kernels),   cmocka_unit_test(bf16x6_kernels),
+                                     cmocka_unit_test(wgmma_kernels), cmocka_unit_test(simt_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

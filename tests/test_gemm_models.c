@@ -126,6 +126,8 @@ static void what_mma_takes(void **state) {
   assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F64, 0, 0, 4096, 16, 4096, 1);
   assert_true(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 512, 512, 512, 1); /* vendors have no faster ones for f64 */
+  assert_true(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F32, 0, 0, 4096, 16, 4096, 1); /* TF32 only where the contract says so */
   assert_false(f->supports(&g, &h200));
   g.accuracy = ATTUNE_EQUIVALENT;
@@ -242,9 +244,9 @@ static void maps_of_wgmma(void **state) {
   (void)state;
   static const char
       *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,"
-                     "turned=0",
+                     "kept=0,turned=0",
              *const shared = "tile=128x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=2x4,band=8,"
-                             "blocks=1,early=0,turned=1";
+                             "blocks=1,early=0,kept=2,turned=1";
   at_configuration text = {""};
   at_gemm_recipe r;
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);
@@ -292,6 +294,49 @@ static void shapes_of_tensors(void **state) {
   at_tensor_shape one = good;
   one.lines = one.count = 1, one.line_bytes = 7, one.matrix_bytes = 0;
   assert_true(at_tensor_shape_fits(&one));
+}
+
+static void what_simt_takes(void **state) {
+  (void)state;
+  const at_gemm_kernels *f = &at_gemm_simt_family;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
+  assert_true(f->supports(&g, &h200));
+  assert_true(f->supports(&g, &a100));
+  assert_false(f->supports(&g, &v100));
+  g.accuracy = ATTUNE_EQUIVALENT;
+  assert_true(f->supports(&g, &h200));
+  g.accuracy = ATTUNE_REDUCED; /* tensor cores' */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F64, 0, 0, 512, 512, 512, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_BF16, 0, 0, 512, 512, 512, 1);
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 0, 4096, 7, 4096, 1); /* skinny's */
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F32, 1, 1, 777, 333, 555, 3);
+  g.alignment = 4;
+  assert_true(f->supports(&g, &h200));
+}
+
+/* A deep product of one tile has a block for each processor, whose sums go to the workspace, as large as it may be. */
+static void simt_shares_a_long_k(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  at_gemm g = problem_of(ATTUNE_F32, 0, 1, 128, 128, 65536, 1);
+  assert_true(at_gemm_simt_family.candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_in_range(recipe.config.grid[0] * recipe.config.grid[2], 120, 264);
+  assert_true(recipe.workspace_bytes > 0);
+  assert_int_equal(recipe.after.grid[0] * recipe.after.block[0], 128 * 128);
+  g.workspace_cap = 1;
+  assert_true(at_gemm_simt_family.candidates(&g, &a100, list, ROOM, false) > 0);
+  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &a100, &list[0]));
+  assert_int_equal(recipe.workspace_bytes, 0);
+  assert_int_equal(recipe.after.grid[0], 0);
+  assert_int_equal(recipe.config.cluster[0], 0);
 }
 
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
@@ -391,6 +436,8 @@ static void every_problem_is_offered_something(void **state) {
           check_offers(&at_gemm_mma_family, &h, &a100);
           check_offers(&at_gemm_wgmma_family, &g, &h200);
           check_offers(&at_gemm_wgmma_family, &h, &h200);
+          check_offers(&at_gemm_simt_family, &g, &h200);
+          check_offers(&at_gemm_simt_family, &h, &a100);
         }
       }
 }
@@ -424,6 +471,14 @@ static void the_best_are_tried(void **state) {
        "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
        "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 64, 4096, 1,
+       "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,kept=1,turned=0"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 32, 14336, 1,
+       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,kept=2,turned=0"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 131072, 64, 64, 1,
+       "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,kept=0,turned=0"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 512, 512, 512, 1,
+       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=4,kept=0,turned=0"},
   };
   for (size_t i = 0; i < AT_COUNT(known); i++) {
     static at_configuration list[ROOM];
@@ -487,6 +542,8 @@ int main(void) {
       cmocka_unit_test(what_wgmma_takes),
       cmocka_unit_test(maps_of_wgmma),
       cmocka_unit_test(shapes_of_tensors),
+      cmocka_unit_test(what_simt_takes),
+      cmocka_unit_test(simt_shares_a_long_k),
       cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
       cmocka_unit_test(clusters_have_fewer_places),

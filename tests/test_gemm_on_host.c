@@ -94,6 +94,15 @@ static shape mma_shape(int number) {
   return s;
 }
 
+static shape simt_shape(int number) {
+  shape s = mma_shape(number);
+  s.dtype = s.dtype_out = ATTUNE_F32;
+  s.accuracy = number % 3 ? ATTUNE_STRICT : ATTUNE_EQUIVALENT;
+  if (s.n < 8) s.n += 8;
+  if (s.m < 8) s.m += 8;
+  return s;
+}
+
 /* f32 and f64 whose large factor lies along its rows. */
 static shape rows_shape(int number) {
   shape s = common(number % 2);
@@ -111,31 +120,33 @@ static shape rows_shape(int number) {
 }
 
 /* The macros that one kernel defines and the next defines anew. */
-static const char *const undefined[] = {"IN",        "OUT",       "M",          "N",
-                                        "K",         "TM",        "TN",         "WARPS",
-                                        "TEAMS",     "STAGES",    "SHARE",      "STRAIGHT",
-                                        "TRANS_A",   "TRANS_B",   "BYTES_A",    "BYTES_B",
-                                        "BYTES_C",   "BYTES_D",   "READS_C",    "EXACT",
-                                        "STAYS",     "PACKED_A",  "PACKED_B",   "PACKED_D",
-                                        "THREADS",   "SIZE",      "SIZE_D",     "INNER_A",
-                                        "OUTER_A",   "INNER_B",   "OUTER_B",    "FORM",
-                                        "COLS",      "PER",       "WARPS_M",    "WARPS_K",
-                                        "SPLIT",     "AHEAD",     "BLOCKS",     "BOUNDS",
-                                        "CHUNK",     "BYTES_L",   "BYTES_S",    "SMALL_K",
-                                        "TURNED",    "RAGGED",    "TAIL",       "STEP",
-                                        "ALONG_K",   "PITCH",     "LINES",      "CHUNK_ELEMENTS",
-                                        "WARP_ROWS", "LOADS",     "BLOCK_ROWS", "STRIDE_K",
-                                        "UNIT_K",    "WIDE",      "AT_INLINE",  "at_load_large",
-                                        "BK",        "WARPS_N",   "PARTS",      "X_K",
-                                        "Y_K",       "BYTES_X",   "BYTES_Y",    "RAGGED_M",
-                                        "RAGGED_N",  "RAGGED_K",  "WHOLE",      "ORDERED",
-                                        "WM",        "WN",        "LINE_D",     "LINES_D",
-                                        "PITCH_D",   "SUMS",      "PACK",       "EACH_D",
-                                        "UNIT_D",    "PART_UNIT", "LANES",      "ROOMS",
-                                        "GROUPS",    "STEPS",     "WARP_COUNT", "PART",
-                                        "HELD",      "ROOM",      "WARP_ROOM",  "TILES_N",
-                                        "SPAN",      "STRIDE_S",  "LINE_BYTES", "BYTES",
-                                        "PIECES"};
+static const char *const undefined[] = {"IN",        "OUT",        "M",          "N",
+                                        "K",         "TM",         "TN",         "WARPS",
+                                        "TEAMS",     "STAGES",     "SHARE",      "STRAIGHT",
+                                        "TRANS_A",   "TRANS_B",    "BYTES_A",    "BYTES_B",
+                                        "BYTES_C",   "BYTES_D",    "READS_C",    "EXACT",
+                                        "STAYS",     "PACKED_A",   "PACKED_B",   "PACKED_D",
+                                        "THREADS",   "SIZE",       "SIZE_D",     "INNER_A",
+                                        "OUTER_A",   "INNER_B",    "OUTER_B",    "FORM",
+                                        "COLS",      "PER",        "WARPS_M",    "WARPS_K",
+                                        "SPLIT",     "AHEAD",      "BLOCKS",     "BOUNDS",
+                                        "CHUNK",     "BYTES_L",    "BYTES_S",    "SMALL_K",
+                                        "TURNED",    "RAGGED",     "TAIL",       "STEP",
+                                        "ALONG_K",   "PITCH",      "LINES",      "CHUNK_ELEMENTS",
+                                        "WARP_ROWS", "LOADS",      "BLOCK_ROWS", "STRIDE_K",
+                                        "UNIT_K",    "WIDE",       "AT_INLINE",  "at_load_large",
+                                        "BK",        "WARPS_N",    "PARTS",      "X_K",
+                                        "Y_K",       "BYTES_X",    "BYTES_Y",    "RAGGED_M",
+                                        "RAGGED_N",  "RAGGED_K",   "WHOLE",      "ORDERED",
+                                        "WM",        "WN",         "LINE_D",     "LINES_D",
+                                        "PITCH_D",   "SUMS",       "PACK",       "EACH_D",
+                                        "UNIT_D",    "PART_UNIT",  "LANES",      "ROOMS",
+                                        "GROUPS",    "STEPS",      "WARP_COUNT", "PART",
+                                        "KERNEL",    "OWN_LOOP",   "GAP_TURNED", "LANES_M",
+                                        "LANES_N",   "RM",         "RN",         "PAD_X",
+                                        "PAD_Y",     "EARLY",      "SHIFTS",     "HELD",
+                                        "ROOM",      "WARP_ROOM",  "TILES_N",    "SPAN",
+                                        "STRIDE_S",  "LINE_BYTES", "BYTES",      "PIECES"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -164,6 +175,11 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
                           16 << draw(4), 8 << draw(5), 8 << draw(5), 1 << draw(4), 1 << draw(3), 1 << draw(3),
                           2 + draw(5), 1 << draw(4), draw(2) ? 1 : 1 + draw(4), draw(2), draw(9)));
+  else if (family == &at_gemm_simt_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "tile=%dx%d,step=%d,warps=%dx%d,along=%d,lanes=%d,stages=%d,splitk=%d,parts=%d",
+                          16 << draw(4), 16 << draw(4), 8 << draw(3), 1 << draw(3), 1 << draw(3), 1 << draw(3),
+                          4 << draw(2), 1 + draw(5), 1 << draw(3), draw(2) ? 1 : 1 + draw(4)));
   else if (family == &at_gemm_rows_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "lanes=%d,columns=%d,warps=%dx%d,splitk=%d,ahead=%d,chunk=%d", 8 << draw(3), 1 << draw(5),
@@ -306,6 +322,11 @@ static void mma_kernels(void **state) {
   run_family(&at_gemm_mma_family, mma_shape);
 }
 
+static void simt_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_simt_family, simt_shape);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   attune_device *host = NULL;
@@ -317,7 +338,7 @@ int main(int argc, char **argv) {
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
                                      cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels)};
+                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

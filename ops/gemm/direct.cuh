@@ -63,8 +63,7 @@ AT_INLINE void at_along_k(at_u32 x[UNITS][COUNT][PAIRS], const char *from, at_i6
 }
 
 /* The same of COUNT elements side by side, from an operand whose lines are k. */
-template <int COUNT, int BYTES>
-AT_INLINE void at_across_k(at_u32 x[UNITS][COUNT][PAIRS], const char *from, at_i64 ld) {
+template <int COUNT, int BYTES> AT_INLINE void at_across_k(at_u32 x[UNITS][COUNT][PAIRS], const char *from, at_i64 ld) {
 #pragma unroll
   for (int u = 0; u < UNITS; u++) {
     at_u32 line[DEPTH][COUNT / 2];
@@ -80,7 +79,8 @@ AT_INLINE void at_across_k(at_u32 x[UNITS][COUNT][PAIRS], const char *from, at_i
 /* 2 ALONG_M elements of D side by side, from line n and row m on; of sum[.][.][2 h], then of sum[.][.][2 h + 1]. */
 template <bool WITH_C>
 AT_INLINE void at_put(const at_arguments &a, const float sum[ALONG_M][4], int h, at_i64 matrix, int m, int n) {
-  constexpr int MOST = (WITH_C && BYTES_C < BYTES_D ? BYTES_C : BYTES_D) / SIZE_D; /* 0: the problem's halves lie worse */
+  constexpr int MOST =
+      (WITH_C && BYTES_C < BYTES_D ? BYTES_C : BYTES_D) / SIZE_D; /* 0: the problem's halves lie worse */
   constexpr int EACH = MOST < 1 ? 1 : MOST < 2 * ALONG_M ? MOST : 2 * ALONG_M;
   typedef at_pack<at_out, EACH> pack;
   char *to = a.d + matrix * a.stride_d + n * a.ldd + m * SIZE_D;
@@ -102,12 +102,13 @@ AT_INLINE void at_put(const at_arguments &a, const float sum[ALONG_M][4], int h,
 }
 
 template <bool WITH_C>
-AT_INLINE void at_put_all(const at_arguments &a, const float sum[ALONG_N / 2][ALONG_M][4], at_i64 matrix, int m, int n) {
+AT_INLINE void at_put_all(const at_arguments &a, const float sum[ALONG_N / 2][ALONG_M][4], at_i64 matrix, int m,
+                          int n) {
 #pragma unroll
   for (int j = 0; j < ALONG_N; j++) at_put<WITH_C>(a, sum[j / 2], j % 2, matrix, m, n + j * (TRANS_B ? 1 : 8));
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS *TEAMS, BLOCKS)
+extern "C" __global__ void __launch_bounds__(32 * WARPS * TEAMS, BLOCKS)
     at_direct(const __grid_constant__ at_arguments a) {
   const int warp = (int)threadIdx.x / 32, part = warp % WARPS, group = (int)threadIdx.x % 32 / 4,
             quarter = (int)threadIdx.x % 4;

@@ -25,7 +25,7 @@ struct at_arguments {
   double alpha, beta;
   int m, n, k, batch;
   char *sums; /* in the workspace */
-  int phase, unused;
+  int phase, zero;
 };
 
 /* ---- elements ---- */

@@ -18,8 +18,8 @@ typedef struct at_gemm_arguments {
   int64_t lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d;
   double alpha, beta;
   int32_t m, n, k, batch;
-  void *sums; /* the workspace, of a recipe that asks for one */
-  int32_t phase, unused;
+  void *sums;          /* the workspace, of a recipe that asks for one */
+  int32_t phase, zero; /* zero: 0, which a compiler cannot know */
 } at_gemm_arguments;
 _Static_assert(sizeof(at_gemm_arguments) == 14 * 8 + 4 * 4 + 2 * 8, "kernel.cuh lays it out so");
 
@@ -72,7 +72,7 @@ typedef struct at_gemm_kernels {
 } at_gemm_kernels;
 
 extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
-    at_gemm_mma_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
+    at_gemm_mma_family, at_gemm_simt_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mma.c: the family of mma.cuh: products by tensor cores, where vendors leave time: small, odd, skinny and deep ones. */
+ * mma.c: the family of mma.cuh and tiled.cuh: products by tensor cores, where vendors leave time: small, odd, skinny and deep ones. */
 #include <string.h>
 
-#include "ops/gemm/kernel.h"
+#include "ops/gemm/tiled.h"
 
 #include "gemm_mma_cuh.h"
 #include "gemm_mma_tile_cuh.h"
+#include "gemm_tiled_cuh.h"
 
 enum {
   MOST_CHOICES = 128,
@@ -27,55 +28,10 @@ typedef struct choice {
   double cost; /* microseconds, by the model */
 } choice;
 
-/* A problem as X (m x k) times Y (k x n), m the larger. */
-typedef struct shape {
-  int64_t m, n, k, batch;
-  int in, out, sum; /* bytes of an element, of D's, of a sum */
-  bool swapped;     /* X is B, and D is made transposed */
-  bool x_k, y_k;    /* lies along k */
-  int grain_x, grain_y, grain_d;
-  uint64_t workspace_cap;
-} shape;
-
-/* The widest access that a matrix permits, an element at least. */
-static int grain_of(const at_gemm *g, int64_t element, int64_t lines, int64_t line_bytes, int64_t stride_bytes) {
-  uint64_t bits = g->alignment | 16u;
-  if (lines > 1) bits |= (uint64_t)line_bytes;
-  if (g->batch > 1) bits |= (uint64_t)stride_bytes;
-  const int grain = (int)(bits & (~bits + 1));
-  return grain < element ? (int)element : grain;
-}
+typedef at_gemm_shape shape;
 
 static int lesser(int x, int y) {
   return x < y ? x : y;
-}
-
-static shape shape_of(const at_gemm *g) {
-  const int64_t in = (int64_t)attune_dtype_size((attune_dtype)g->dtype),
-                out = (int64_t)attune_dtype_size((attune_dtype)g->dtype_out);
-  const int grain_a = grain_of(g, in, at_gemm_cols_a(g), g->lda * in, g->stride_a * in),
-            grain_b = grain_of(g, in, at_gemm_cols_b(g), g->ldb * in, g->stride_b * in),
-            grain_d = grain_of(g, out, g->n, g->ldd * out, g->stride_d * out),
-            grain_c = g->c == AT_C_NONE ? 16 : grain_of(g, out, g->n, g->ldc * out, g->stride_c * out);
-  const bool swapped = g->m < g->n;
-  return (shape){.m = swapped ? g->n : g->m,
-                 .n = swapped ? g->m : g->n,
-                 .k = g->k,
-                 .batch = g->batch,
-                 .in = (int)in,
-                 .out = (int)out,
-                 .sum = g->dtype == ATTUNE_F64 ? 8 : 4,
-                 .swapped = swapped,
-                 .x_k = swapped ? !g->trans_b : g->trans_a,
-                 .y_k = swapped ? g->trans_a : !g->trans_b,
-                 .grain_x = swapped ? grain_b : grain_a,
-                 .grain_y = swapped ? grain_a : grain_b,
-                 .grain_d = lesser(grain_d, grain_c),
-                 .workspace_cap = g->workspace_cap};
-}
-
-static int64_t parts_of(int64_t size, int64_t unit) {
-  return (size + unit - 1) / unit;
 }
 
 /* Sums and products a cycle of a processor's tensor cores, by mma.sync. */
@@ -99,15 +55,16 @@ static bool is_hopeless(const shape *s, const at_gemm_machine *machine) {
   const double compute = compute_of(s, machine), memory = memory_of(s);
   const bool odd = s->grain_x < 16 || s->grain_y < 16, faster = machine->capability == 90 || machine->capability == 100;
   if (odd) return compute > 60.0;
+  if (s->in == 8) return compute > 100.0;
   return compute > (faster ? 4.0 : 30.0) && compute > 1.2 * memory;
 }
 
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   if (g->dtype == ATTUNE_F32 && g->accuracy != ATTUNE_REDUCED) return false;
-  const shape s = shape_of(g);
+  const shape s = at_gemm_shape_of(g);
   if (s.m <= 64 && s.k <= 64) return false; /* tiny_batched's */
   return machine->capability >= 80 && s.n >= 4 && s.m <= INT32_MAX / 4 && s.k <= INT32_MAX / 4 && s.batch <= 65535 &&
-         parts_of(s.m, 32) * parts_of(s.n, 8) <= INT32_MAX / 64 && !is_hopeless(&s, machine);
+         at_gemm_parts(s.m, 32) * at_gemm_parts(s.n, 8) <= INT32_MAX / 64 && !is_hopeless(&s, machine);
 }
 
 static int grain_x(const shape *s, const choice *c) {
@@ -136,6 +93,13 @@ static int shared_bytes(const shape *s, const choice *c) {
   return stages > sums ? stages : sums;
 }
 
+/* Where products take all the time. */
+static int asked_bytes(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int needed = shared_bytes(s, c);
+  const int64_t tiles = at_gemm_parts(s->m, c->tm) * at_gemm_parts(s->n, c->tn);
+  return s->in == 8 ? at_gemm_spread(tiles * s->batch * c->split * c->parts, needed, machine) : needed;
+}
+
 static int registers_of(const shape *s, const choice *c) {
   const int m = c->tm / c->warps_m / 16, n = c->tn / c->warps_n / 8, threads = 32 * warps_of(c);
   const int loads = (grain_x(s, c) < 4 ? c->tm : 0) + (grain_y(s, c) < 4 ? c->tn : 0);
@@ -144,7 +108,7 @@ static int registers_of(const shape *s, const choice *c) {
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
-  return parts_of(s->m, c->tm) * parts_of(s->n, c->tn);
+  return at_gemm_parts(s->m, c->tm) * at_gemm_parts(s->n, c->tn);
 }
 
 /* As at_up of mma.cuh. */
@@ -176,7 +140,7 @@ static bool is_copied(const shape *s, const choice *c) {
 
 /* Steps along k of a block, at most. */
 static int64_t steps_of(const shape *s, const choice *c) {
-  return parts_of(parts_of(s->k, c->step), c->split * c->parts);
+  return at_gemm_parts(at_gemm_parts(s->k, c->step), c->split * c->parts);
 }
 
 static bool is_whole(const shape *s, const choice *c) {
@@ -208,7 +172,7 @@ static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine
       registers > 240 || registers * warps * 32 > 65536)
     return false;
   if (c->split > 8 || (c->split > 1 && machine->capability < 90)) return false;
-  if (c->split * c->parts > 1 && parts_of(s->k, c->step) < 2 * c->split * c->parts) return false;
+  if (c->split * c->parts > 1 && at_gemm_parts(s->k, c->step) < 2 * c->split * c->parts) return false;
   if (tiles_of(s, c) * c->split > INT32_MAX / 64 || workspace_of(s, c) > s->workspace_cap) return false;
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
 }
@@ -241,17 +205,12 @@ static double step_cycles(const shape *s, const choice *c) {
   return (products > shared ? products + 0.2 * shared : shared + 0.2 * products) + 30.0;
 }
 
-/* Processors that blocks of a cluster can have: clusters of 4 and 8 leave some of each group of processors idle (an H200
- * holds 66 clusters of 2, 30 of 4 and 15 of 8, with one block a processor). */
-static int usable_of(int split, const at_gemm_machine *machine) {
-  return split <= 2 ? machine->processors / split * split : machine->processors * 10 / 11 / split * split;
-}
-
 /* Microseconds. Figures of an H200; on others the order is much the same. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = above(usable_of(c->split, machine), 1.0), tiles = (double)tiles_of(s, c) * (double)s->batch;
+  const double processors = above(at_gemm_usable(c->split, machine), 1.0),
+               tiles = (double)tiles_of(s, c) * (double)s->batch;
   const double ranks = c->split * c->parts, blocks = tiles * ranks;
-  const double steps = (double)parts_of(s->k, c->step), mine = (double)(int64_t)(steps / ranks + 0.999);
+  const double steps = (double)at_gemm_parts(s->k, c->step), mine = (double)(int64_t)(steps / ranks + 0.999);
   const int resident = resident_of(s, c, machine), warps = warps_of(c);
   const double whole = (double)(int64_t)(blocks / processors + 0.9999); /* blocks of a processor */
   const double busy = whole < resident ? whole : resident, rounds = (double)(int64_t)(whole / busy + 0.999);
@@ -339,7 +298,7 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
       for (size_t h = 0; h < AT_COUNT(shares); h++)
         for (int r = 0; r <= MOST_ROUNDS; r++) {
           /* Parts that fill the processors r times. */
-          const int64_t filled = (int64_t)usable_of(shares[h], machine) * r,
+          const int64_t filled = (int64_t)at_gemm_usable(shares[h], machine) * r,
                         parts = r == 0 ? 1
                                        : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
                                                    shares[h]);
@@ -371,7 +330,7 @@ static bool is_alike(const choice *a, const choice *b) {
 
 /* A search tries few, of which no more than two differ only in warps and stages, and three have the same tile. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
-  const shape s = shape_of(g);
+  const shape s = at_gemm_shape_of(g);
   static const int times[] = {0, 1, 4};
   choice list[MOST_CHOICES];
   bool taken[MOST_CHOICES];
@@ -397,17 +356,6 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     }
   }
   return given;
-}
-
-/* X is A and Y is B, whichever they were. */
-static void swap(at_gemm_recipe *r, const shape *s) {
-  at_gemm_arguments *a = &r->arguments;
-  const at_gemm_arguments was = *a;
-  r->swapped = s->swapped;
-  if (!s->swapped) return;
-  a->lda = was.ldb, a->ldb = was.lda;
-  a->stride_a = was.stride_b, a->stride_b = was.stride_a;
-  a->m = was.n, a->n = was.m;
 }
 
 static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const choice *c) {
@@ -439,23 +387,23 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
 
 static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
                    const at_configuration *text) {
-  const shape s = shape_of(g);
+  const shape s = at_gemm_shape_of(g);
   choice c;
   if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_recipe_start(out, g);
-  swap(out, &s);
+  at_gemm_recipe_swap(out, &s);
   define(out, g, &s, &c);
   const unsigned blocks = (unsigned)tiles_of(&s, &c), threads = (unsigned)(32 * warps_of(&c)),
                  units = (unsigned)(c.tm * c.tn);
   out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
                                 .block = {threads},
-                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
+                                .shared_bytes = (unsigned)asked_bytes(&s, &c, machine),
                                 .dependent = true};
   if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
   out->workspace_bytes = workspace_of(&s, &c);
   if (c.pads) {
     const int64_t lines = (s.grain_x < 4 ? (s.x_k ? s.m : s.k) : 0) + (s.grain_y < 4 ? (s.y_k ? s.n : s.k) : 0),
-                  wanted = parts_of(lines * s.batch, threads / 32);
+                  wanted = at_gemm_parts(lines * s.batch, threads / 32);
     out->before =
         (at_jit_config){.grid = {(unsigned)(wanted < 4096 ? wanted : 4096)}, .block = {threads}, .dependent = true};
   }
@@ -469,8 +417,8 @@ const at_gemm_kernels at_gemm_mma_family = {
     .name = "mma",
     .file = "mma.cu",
     .entry = "at_mma",
-    .text = at_gemm_mma_cuh,
-    .first = {at_gemm_mma_tile_cuh},
+    .text = at_gemm_tiled_cuh,
+    .first = {at_gemm_mma_tile_cuh, at_gemm_mma_cuh},
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,

@@ -28,6 +28,8 @@
 #define WHOLE 0 /* a block has no more steps than stages */
 #endif
 
+#define KERNEL at_mma
+#define GAP_TURNED 8 /* sums between lines of D, where they lie along n */
 #define THREADS (32 * WARPS_M * WARPS_N * WARPS_K)
 #define SIZE ((int)sizeof(at_in))
 #define SIZE_D ((int)sizeof(at_out))

@@ -48,9 +48,9 @@ static __device__ constexpr int at_pitch(int bytes, bool spread) {
 }
 constexpr int PITCH_A = at_pitch(INNER_A * SIZE, TRANS_A || IN > 1),
               PITCH_B = at_pitch(INNER_B * SIZE, !TRANS_B || IN > 1), PITCH_D = at_pitch(M * SIZE_D, true);
-constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B,
-              ONE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0), STAGE_BYTES = SHARE * ONE_BYTES,
-              RESULT_BYTES = STRAIGHT ? 0 : PITCH_D * N, TEAM_BYTES = STAGES * STAGE_BYTES + SHARE * RESULT_BYTES;
+constexpr int AT_B = PITCH_A * OUTER_A, AT_C = AT_B + PITCH_B * OUTER_B, ONE_BYTES = AT_C + (READS_C ? PITCH_D * N : 0),
+              STAGE_BYTES = SHARE * ONE_BYTES, RESULT_BYTES = STRAIGHT ? 0 : PITCH_D * N,
+              TEAM_BYTES = STAGES * STAGE_BYTES + SHARE * RESULT_BYTES;
 
 /* A matrix of `outer` lines of `bytes` bytes into lines PITCH apart, with zeros up to OUTER lines of LINE bytes. */
 template <int LINE, int OUTER, int PITCH, int BYTES, bool PACKED>

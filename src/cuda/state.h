@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "src/cuda/cuda.h"
+#include "src/cuda/nvml.h"
 
 typedef struct at_cuda_page at_cuda_page;           /* virtual_memory.c's */
 typedef struct at_cuda_idle_blas at_cuda_idle_blas; /* blas_idle.c's */
@@ -25,6 +26,7 @@ typedef struct at_cuda_device {
   pthread_mutex_t lock;         /* guards the fields below */
   void *nvml;                   /* NVML's handle of this device; NULL: not looked for, or none */
   bool nvml_sought;
+  at_nvml_constants constants;
   int foreign; /* the latest count of foreign processes, taken at foreign_ns */
   int64_t foreign_ns;
   at_cuda_idle_blas *idle;        /* cuBLAS handles without a stream */
