@@ -173,7 +173,9 @@ static void pointers_are_told_apart(void **state) {
   OK(attune_graph_capture_end(graph, stream));
   attune_graph_destroy(graph);
   cudaFree(foreign);
-  assert_info(foreign, ATTUNE_KIND_UNKNOWN, NULL, NULL, 0, 0);
+  attune_pointer_info gone;
+  OK(attune_pointer_get_info(&gone, foreign));
+  assert_true(gone.kind != ATTUNE_KIND_DEVICE && !gone.device && !gone.base);
   OK(attune_free(own, stream));
   OK(attune_pinned_free(pinned));
   cudaFree(managed);

@@ -156,14 +156,22 @@ attune_status at_cuda_graph_remake(at_graph *graph) {
   return ATTUNE_OK;
 }
 
-/* A refused update leaves the executable as it was. */
+static bool has_disabled(const at_graph *graph) {
+  for (size_t i = 0; graph->disabled && i < graph->nodes; i++)
+    if (graph->disabled[i]) return true;
+  return false;
+}
+
+/* A refused update leaves the executable as it was. One that leaves nodes out is not changed in place: the new graph's nodes
+ * are all enabled. */
 attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
   *in_place = false;
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
   if (status != ATTUNE_OK) return status;
   cudaGraphExecUpdateResultInfo result;
-  cudaError_t error = cudaGraphExecUpdate(older->executable, graph->captured, &result);
+  cudaError_t error = cudaErrorGraphExecUpdateFailure;
+  if (!has_disabled(older)) error = cudaGraphExecUpdate(older->executable, graph->captured, &result);
   if (error == cudaSuccess) {
     graph->executable = older->executable;
     older->executable = NULL;
