@@ -15,7 +15,8 @@ typedef void (*ufunc_loop_fn)(char **args, const intptr_t *sizes, const intptr_t
 
 EXPORT double bench_plan(plan_run_fn run, const void *plan, void *stream, const void *operands, int calls);
 EXPORT double bench_call(call_fn call, void *tuner, void *stream, const char *text, const void *operands, int calls);
-EXPORT double bench_ufunc(ufunc_loop_fn loop, void *data, void *const *tensors, int count, int64_t n, int size, int calls);
+EXPORT double bench_ufunc(ufunc_loop_fn loop, void *data, void *const *tensors, int count, int64_t n, int size,
+                          int calls);
 EXPORT double bench_add(float *y, const float *a, const float *b, int64_t n, int calls);
 EXPORT double bench_copy(void *to, const void *from, size_t bytes, int threads, int calls);
 
