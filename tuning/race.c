@@ -22,8 +22,9 @@ static const double UNSEEN =
 
 /* Power-hungry work is slower once the device is hot: rounds count from when the default's time stands still. */
 static const double SETTLE_FROM_NS = 30e3;                       /* calls this long fill the device */
-static const double SETTLE_MOST_NS = 120e6, SETTLE_SHARE = 0.35; /* of the race's time */
-static const double SETTLED = 0.004;                             /* from one round to the next, twice */
+static const double SETTLE_MOST_NS = 200e6, SETTLE_SHARE = 0.35; /* of the race's time */
+static const double SETTLED = 0.004;                             /* from one round to the next, so often: */
+enum { SETTLED_ROUNDS = 4 };
 
 /* The screened contenders, the default first; the count. */
 static int lineup(at_race *race, at_contender **out, int most) {
@@ -75,7 +76,7 @@ static attune_status settle(at_race *race, int64_t until_ns) {
     subjects[i] = &field[i]->subject;
     status = at_profile_ready(race->profile, subjects[i]);
   }
-  for (int still = 0; still < 2 && status == ATTUNE_OK && (double)(at_now_ns() - now) < most;) {
+  for (int still = 0; still < SETTLED_ROUNDS && status == ATTUNE_OK && (double)(at_now_ns() - now) < most;) {
     status = at_profile_round(race->profile, subjects, count, ns, &good);
     still = fabs(ns[0] - before) <= SETTLED * ns[0] ? still + 1 : 0;
     before = ns[0];
