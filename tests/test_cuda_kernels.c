@@ -117,9 +117,13 @@ static shape wgmma_shape(int number) {
   s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
   s.dtype_out = draw(3) ? s.dtype : ATTUNE_F32;
   if (s.dtype == ATTUNE_F16 && s.data == DATA_WIDE) s.data = DATA_NORMAL; /* sums beyond what f16 holds */
-  s.m = 8 + draw(500), s.n = 8 + draw(300), s.k = draw(2) ? 1 + draw(900) : 64 * (1 + draw(12));
+  s.m = 8 + draw(300), s.n = 8 + draw(150), s.k = draw(2) ? 1 + draw(500) : 64 * (1 + draw(8));
   if (draw(4) == 0) s.m = 8 + s.m / 8, s.n = 8 + s.n / 8, s.k = 1000 + draw(9000); /* deep */
-  if (draw(4) == 0) s.m += 1000;
+  if (draw(8) == 0) s.m += 1000, s.n = 8 + s.n / 8;
+  if (draw(3) == 0) {
+    const int64_t m = s.m;
+    s.m = s.n, s.n = m;
+  }
   if (s.m <= 64 && s.n <= 64 && s.k <= 64) s.k += 64;
   draw_batch(&s, draw(3) ? 1 : 4);
   int64_t *const lines[] = {s.ta ? &s.k : &s.m, s.tb ? &s.n : &s.k};

@@ -65,13 +65,15 @@ static at_jit_kernel *before_of(const kernel_plan *s) {
   return s->first ? s->first : s->kernel;
 }
 
-/* Maps at a made-up address: a call has the true one. */
+/* Where maps are until a call says where its operands are: an address as devices have them. */
+static const uintptr_t SOMEWHERE = 0x7f0000000000;
+
 static attune_status make_maps(kernel_plan *s, const at_gemm_recipe *r) {
   attune_status status = ATTUNE_OK;
   s->mapped = r->mapped;
   for (int i = 0; r->mapped && i < 2 && status == ATTUNE_OK; i++) {
     s->maps[i] = r->maps[i];
-    status = at_tensor_map_make(&s->given.maps[i], &s->maps[i], (const void *)(uintptr_t)AT_ALIGNMENT);
+    status = at_tensor_map_make(&s->given.maps[i], &s->maps[i], (const void *)SOMEWHERE);
   }
   return status;
 }

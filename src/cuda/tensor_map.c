@@ -49,7 +49,7 @@ static CUresult make(CUtensorMap *map, const at_tensor_shape *s, const void *add
 
 /* Two maps of the same shape at different addresses: all bits of an address change between them. */
 static void find_encode(void) {
-  static const uintptr_t addresses[] = {0x00005555aaaa5550, 0x00002aaa55552aa0};
+  static const uintptr_t addresses[] = {0x00007f5555555550, 0x00007eaaaaaaaaa0};
   static const at_tensor_shape shape = {
       .length = 64, .lines = 8, .count = 2, .line_bytes = 128, .matrix_bytes = 1024, .box_length = 64, .box_lines = 8};
   CUtensorMap made[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wgmma.h: what wgmma.c, which makes kernels of configurations, and wgmma_model.c, which ranks these, have in common. */
-#ifndef AT_GEMM_WGMMA_H
-#define AT_GEMM_WGMMA_H
+ * wgmma_choice.h: a configuration of wgmma.cuh, and what it takes for a problem. */
+#ifndef AT_GEMM_WGMMA_CHOICE_H
+#define AT_GEMM_WGMMA_CHOICE_H
 
 #include "ops/gemm/kernel.h"
 
@@ -48,7 +48,7 @@ static inline int at_wgmma_cluster(const at_wgmma_choice *c) {
   return c->split * c->along_m * c->along_n;
 }
 
-/* A block makes one tile, whose sums are all put into shared memory. */
+/* A block makes one tile, of which it has a share of k, and does not go on to another. */
 static inline bool at_wgmma_whole(const at_wgmma_choice *c) {
   return c->split > 1 || c->parts > 1;
 }
@@ -60,8 +60,12 @@ int at_wgmma_threads(const at_wgmma_choice *c);
 
 int at_wgmma_shared_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
-/* Tiles of clusters, of one matrix. */
+/* Where the barriers are in shared memory: behind all else. */
+int at_wgmma_barriers(const at_wgmma_shape *s, const at_wgmma_choice *c);
+
+/* Tiles of clusters, of one matrix; and of blocks. */
 int64_t at_wgmma_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c);
+int64_t at_wgmma_block_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
 size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
@@ -71,12 +75,8 @@ int at_wgmma_clusters(const at_wgmma_choice *c, const at_gemm_machine *machine);
 /* Whether the kernel can be made and launched for the problem. */
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine);
 
+/* The words of a configuration, and back: false for what is none. */
 bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c);
-
-/* wgmma_model.c: microseconds. */
-double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine);
-
-/* wgmma_model.c: the candidates slot of at_gemm_wgmma_family. */
-int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide);
+bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text);
 
 #endif
