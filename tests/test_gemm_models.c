@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/gemm/thin.h"
+#include "ops/gemm/tiled.h"
 
 enum { ROOM = 64, FEW = 8 };
 
@@ -339,6 +340,23 @@ static void simt_shares_a_long_k(void **state) {
   assert_int_equal(recipe.config.cluster[0], 0);
 }
 
+/* Blocks that all find a place at once ask for so much shared memory that no processor takes more of them than others. */
+static void blocks_keep_apart(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_gemm_recipe recipe;
+  assert_true(2 * at_gemm_spread(132, 1000, &h200) + 2 * 1024 > 228 * 1024);
+  assert_true(at_gemm_spread(132, 1000, &h200) <= h200.shared_bytes);
+  assert_true(2 * (at_gemm_spread(133, 1000, &h200) + 1024) <= 228 * 1024);
+  assert_true(3 * (at_gemm_spread(264, 1000, &h200) + 1024) > 228 * 1024);
+  assert_int_equal(at_gemm_spread(132, 200000, &h200), 200000);
+  assert_int_equal(at_gemm_spread(100000, 1000, &h200), 1000);
+  const at_gemm g = problem_of(ATTUNE_F32, 0, 0, 512, 512, 512, 1);
+  assert_true(at_gemm_simt_family.candidates(&g, &h200, list, ROOM, false) > 0);
+  assert_true(at_gemm_simt_family.recipe(&recipe, &g, &h200, &list[0]));
+  assert_true(2 * recipe.config.shared_bytes + 2 * 1024 > 228 * 1024);
+}
+
 /* Where one tile has a long k, blocks share it: in clusters, and beyond these by the workspace, as large as it may be. */
 static void shares_of_a_long_k(void **state) {
   (void)state;
@@ -548,6 +566,7 @@ int main(void) {
       cmocka_unit_test(shapes_of_tensors),
       cmocka_unit_test(what_simt_takes),
       cmocka_unit_test(simt_shares_a_long_k),
+      cmocka_unit_test(blocks_keep_apart),
       cmocka_unit_test(shares_of_a_long_k),
       cmocka_unit_test(what_rows_takes),
       cmocka_unit_test(clusters_have_fewer_places),
