@@ -19,53 +19,27 @@ typedef struct comparison {
   double worst[MOST_THREADS]; /* by rank */
 } comparison;
 
-/* What is the same for a column's elements. */
-typedef struct one_column {
-  double u, twice, tiny, norm; /* alpha times the norm of B's column */
-  size_t first, at;            /* of the output, of the product */
-  int64_t row;                 /* of the row norms */
-} one_column;
-
-/* Errors are compared by products: few elements are worse than all before, and only they are divided. `dtype` is constant
- * where it is called. */
-static inline double compare_elements(const comparison *c, const one_column *l, attune_dtype dtype) {
-  const at_reference *r = c->r;
-  double worst = 0.0;
-  for (int64_t i = 0; i < r->g.m; i++) {
-    const double addend = c->beta != 0.0 ? c->beta * r->added[l->at + (size_t)i] : 0.0;
-    const double product = c->alpha * at_reference_product(r, l->at + (size_t)i), expected = product + addend,
-                 value = at_reference_value(c->output, dtype, l->first + (size_t)i);
-    const double magnitude = r->row_norms[l->row + i] * l->norm + fabs(addend);
-    const double off = fabs(value - expected),
-                 allowed = l->u * fabs(expected) + l->twice * fabs(product) + r->gamma * magnitude + l->tiny;
-    if (off <= worst * allowed && allowed < (double)INFINITY) continue;
-    const double fraction = off / allowed;
-    if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
-  }
-  return worst;
-}
-
 /* The largest error of one column as a fraction of what is allowed; infinity for a NaN. Half results that add C may round
  * twice, alpha A B before C is added: cuBLAS's default does. */
 static double compare_column(const comparison *c, int64_t b, int64_t j) {
   const at_reference *r = c->r;
   const at_gemm *g = &r->g;
   const attune_dtype dtype = (attune_dtype)g->dtype_out;
-  const double u = at_reference_roundoff(dtype);
-  const one_column l = {.u = u,
-                        .twice = r->added && (dtype == ATTUNE_F16 || dtype == ATTUNE_BF16) ? u : 0.0,
-                        .tiny = at_reference_underflow(dtype),
-                        .norm = fabs(c->alpha) * r->column_norms[b * g->n + j],
-                        .first = (size_t)(g->stride_d * b + g->ldd * j),
-                        .at = (size_t)((b * g->n + j) * g->m),
-                        .row = b * g->m};
-  switch (dtype) {
-  case ATTUNE_F64: return compare_elements(c, &l, ATTUNE_F64);
-  case ATTUNE_F32: return compare_elements(c, &l, ATTUNE_F32);
-  case ATTUNE_F16: return compare_elements(c, &l, ATTUNE_F16);
-  case ATTUNE_BF16: return compare_elements(c, &l, ATTUNE_BF16);
-  default: return INFINITY; /* no GEMM has the others */
+  const double u = at_reference_roundoff(dtype), tiny = at_reference_underflow(dtype),
+               column = fabs(c->alpha) * r->column_norms[b * g->n + j];
+  const double twice = r->added && (dtype == ATTUNE_F16 || dtype == ATTUNE_BF16) ? u : 0.0;
+  const size_t first = (size_t)(g->stride_d * b + g->ldd * j), at = (size_t)((b * g->n + j) * g->m);
+  double worst = 0.0;
+  for (int64_t i = 0; i < g->m; i++) {
+    const double addend = c->beta != 0.0 ? c->beta * r->added[at + (size_t)i] : 0.0;
+    const double product = c->alpha * at_reference_product(r, at + (size_t)i), expected = product + addend,
+                 value = at_reference_value(c->output, dtype, first + (size_t)i);
+    const double magnitude = r->row_norms[b * g->m + i] * column + fabs(addend);
+    const double fraction =
+        fabs(value - expected) / (u * fabs(expected) + twice * fabs(product) + r->gamma * magnitude + tiny);
+    if (!(fraction <= worst)) worst = isnan(fraction) ? INFINITY : fraction;
   }
+  return worst;
 }
 
 static bool poisoned(const unsigned char *bytes, size_t count, unsigned char poison) {
