@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""attune's elementwise calls on the host beside NumPy and numexpr, in one process on the same f32 arrays, in turns.
+"""attune's elementwise calls on the host beside NumPy and numexpr, in one process on the same f32 (or f64) arrays, in turns.
 
-numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--expressions E;E...] [--rounds N] [--markdown FILE]
+numpy_elementwise.py LIBATTUNE NUMPY_LOOPS [--sizes N,N...] [--expressions E;E...] [--rounds N]
+                     [--dtype f64] [--markdown FILE]
 
 LIBATTUNE is libattune.so.0, NUMPY_LOOPS the library bench_numpy_loops of the same build. Needs NumPy; numexpr and SciPy (for
 erf) where they are. Each size and expression is tuned first. A figure is the median of the rounds; a ratio is the median of
@@ -29,8 +30,8 @@ try:
 except ImportError:
     erf = None
 
-HALF, ONE, ROOT = np.float32(0.5), np.float32(1), np.float32(0.5**0.5)
-SLOPE, BEND = np.float32((2 / np.pi) ** 0.5), np.float32(0.044715)
+HALF, ONE, ROOT, SLOPE, BEND = 0.5, 1.0, 0.5**0.5, (2 / np.pi) ** 0.5, 0.044715 # take the type of the array beside them
+DTYPES = {"f32": np.float32, "f64": np.float64}
 NUMEXPR_TANH = "(0.5 * {0} * (1 + tanh(0.7978846 * ({0} + 0.044715 * {0} * {0} * {0}))))"
 SAMPLE_NS = 200e3  # a sample is about so long, or one call
 
@@ -82,19 +83,20 @@ class Ufunc(ctypes.Structure):
                 ("name", ctypes.c_char_p), ("types", ctypes.POINTER(ctypes.c_char))]
 
 
-def inner_loop(ufunc):
-    """The C loop of f32 of a ufunc, and its data."""
+def inner_loop(ufunc, dtype):
+    """The C loop of a ufunc for the dtype, and its data."""
     u = Ufunc.from_address(id(ufunc))
     assert u.nargs == ufunc.nargs and u.ntypes == ufunc.ntypes and u.name.decode() == ufunc.__name__
-    f32 = bytes([np.dtype(np.float32).num]) * u.nargs
+    types = bytes([dtype.num]) * u.nargs
     for i in range(u.ntypes):
-        if u.types[i * u.nargs : (i + 1) * u.nargs] == f32:
+        if u.types[i * u.nargs : (i + 1) * u.nargs] == types:
             return u.functions[i], u.data[i] if u.data else None
     return None
 
 
 class Calls:
-    def __init__(self, library, loops):
+    def __init__(self, library, loops, dtype):
+        self.dtype = dtype
         self.attune = attune_ctypes.Attune(library, "host")
         self.loops = ctypes.CDLL(loops)
         for name in ("bench_plan", "bench_call", "bench_ufunc", "bench_add", "bench_copy"):
@@ -102,11 +104,11 @@ class Calls:
 
     def prepare(self, expression, count, arrays):
         a, b, out = arrays
-        inputs = [attune_ctypes.tensor("a", a.ctypes.data, "f32", [count])]
+        inputs = [attune_ctypes.tensor("a", a.ctypes.data, self.dtype, [count])]
         if takes_b(expression):
-            inputs.append(attune_ctypes.tensor("b", b.ctypes.data, "f32", [count]))
+            inputs.append(attune_ctypes.tensor("b", b.ctypes.data, self.dtype, [count]))
         call = attune_ctypes.Call(self.attune, expression,
-                                  attune_ctypes.tensor(None, out.ctypes.data, "f32", [count]), inputs)
+                                  attune_ctypes.tensor(None, out.ctypes.data, self.dtype, [count]), inputs)
         call.tune(2000.0)
         call.make_plan()
         return call
@@ -129,17 +131,17 @@ class Calls:
         beside = numpy_ways(a, b, out).get(expression)
         if beside:
             ways["numpy"] = python(beside[0])
-            loop = inner_loop(beside[1]) if beside[1] else None
+            loop = inner_loop(beside[1], a.dtype) if beside[1] else None
             if loop:
                 tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if takes_b(expression) else (a, out))])
                 ways["numpy loop"] = lambda n: loops.bench_ufunc(none(loop[0]), none(loop[1]), tensors,
-                                                                 beside[1].nargs, ctypes.c_int64(count), n)
+                                                                 beside[1].nargs, ctypes.c_int64(count), a.itemsize, n)
         if numexpr:
             values = {"a": a, "b": b} if takes_b(expression) else {"a": a}
             numexpr.evaluate(numexpr_text(expression), values, out=out, casting="same_kind")
             text = numexpr_text(expression)
             ways["numexpr"] = python(lambda: numexpr.evaluate(text, values, out=out, casting="same_kind"))
-        if expression == "a + b":
+        if expression == "a + b" and self.dtype == "f32":
             ways["C loop"] = lambda n: loops.bench_add(none(out.ctypes.data), none(a.ctypes.data), none(b.ctypes.data),
                                                        ctypes.c_int64(count), n)
         threads = os.cpu_count() if count >= 1 << 20 else 1
@@ -171,7 +173,7 @@ def row(expression, count, times, chosen):
             chosen.replace("host_interpreter ", "")]
 
 
-def head(report):
+def head(report, dtype):
     versions = [f"NumPy {np.__version__}"]
     if numexpr:
         versions.append(f"numexpr {numexpr.__version__}, {numexpr.get_num_threads()} threads")
@@ -179,8 +181,8 @@ def head(report):
         versions.append(f"SciPy {scipy.__version__} (erf)")
     report.head("Elementwise on the host beside NumPy and numexpr", f"{turns.processor()}, {os.cpu_count()} processors",
                 ", ".join(versions),
-                "one process, the same f32 arrays, all ways in turns; a plan, a call and the C loops are called from C, "
-                "NumPy and numexpr from Python with `out=`. NumPy's loop is the f32 loop of its ufunc, called directly. Medians of "
+                f"one process, the same {dtype} arrays, all ways in turns; a plan, a call and the C loops are called from C, "
+                "NumPy and numexpr from Python with `out=`. NumPy's loop is the loop of that type of its ufunc, called directly. Medians of "
                 "the rounds in ns; ratios above 1: the plan is faster. Last: the plan's GB/s as a share of memcpy's, by all "
                 "processors from 2^20 elements on, by one below. gelu is exact (erf) in attune and NumPy with SciPy, and the tanh "
                 "form in numexpr, which has no erf")
@@ -196,14 +198,16 @@ def main():
     parser.add_argument("--expressions", default="a + b;exp(a);sin(a);gelu(a);gelu_tanh(a);gelu(a + b) * b;log1p(abs(a));"
                         "log2(abs(a));tan(a);atan2(a, b);abs(a) ** b;sinh(a)")
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--dtype", choices=DTYPES, default="f32")
     parser.add_argument("--markdown")
     options = parser.parse_args()
     report = turns.Report()
-    head(report)
-    calls = Calls(options.libattune, options.loops)
+    head(report, options.dtype)
+    calls = Calls(options.libattune, options.loops, options.dtype)
+    dtype = DTYPES[options.dtype]
     for count in map(int, options.sizes.split(",")):
-        arrays = [(np.arange(count) % 2003).astype(np.float32) / 200 - 5,
-                  (np.arange(count) % 1009).astype(np.float32) / 100 - 5, np.zeros(count, np.float32)]
+        arrays = [(np.arange(count) % 2003).astype(dtype) / 200 - 5,
+                  (np.arange(count) % 1009).astype(dtype) / 100 - 5, np.zeros(count, dtype)]
         for expression in options.expressions.split(";"):
             times = measure(calls.ways(expression, count, arrays), options.rounds)
             report.row(*row(expression, count, times, calls.chosen))

@@ -15,7 +15,8 @@ typedef void (*ufunc_loop_fn)(char **args, const intptr_t *sizes, const intptr_t
 
 EXPORT double bench_plan(plan_run_fn run, const void *plan, void *stream, const void *operands, int calls);
 EXPORT double bench_call(call_fn call, void *tuner, void *stream, const char *text, const void *operands, int calls);
-EXPORT double bench_ufunc(ufunc_loop_fn loop, void *data, void *const *tensors, int count, int64_t n, int calls);
+EXPORT double bench_ufunc(ufunc_loop_fn loop, void *data, void *const *tensors, int count, int64_t n, int size,
+                          int calls);
 EXPORT double bench_add(float *y, const float *a, const float *b, int64_t n, int calls);
 EXPORT double bench_copy(void *to, const void *from, size_t bytes, int threads, int calls);
 
@@ -40,12 +41,12 @@ double bench_call(call_fn call, void *tuner, void *stream, const char *text, con
 }
 
 /* f32 throughout: arguments, then the result. */
-double bench_ufunc(ufunc_loop_fn loop, void *data, void *const *tensors, int count, int64_t n, int calls) {
-  const intptr_t size = n, steps[3] = {4, 4, 4};
+double bench_ufunc(ufunc_loop_fn loop, void *data, void *const *tensors, int count, int64_t n, int size, int calls) {
+  const intptr_t elements = n, steps[3] = {size, size, size};
   char *args[3] = {0};
   for (int i = 0; i < count && i < 3; i++) args[i] = tensors[i];
   const double start = now();
-  for (int i = 0; i < calls; i++) loop(args, &size, steps, data);
+  for (int i = 0; i < calls; i++) loop(args, &elements, steps, data);
   return (now() - start) / calls;
 }
 

@@ -6,7 +6,6 @@ import argparse
 import math
 import os
 import shutil
-import signal
 import statistics
 import sys
 import tempfile
@@ -17,11 +16,11 @@ import attune_ctypes as at
 import cublas_ctypes
 import torch_problems as problems
 import turns
+from torch_ways import Compiler, Way
 
 FLOOR = 0.99
 TUNING_MOST = 3
 MIB = 1 << 20
-FLUSH_BYTES = 256 * MIB
 MINE, DEFAULT = "attune", "GemmEx default"
 METHOD = ("one process, the same operands, rotating over {rotate} MiB (twice the L2 is {l2}); graphs of 4 to 40 calls "
           "replayed between events, behind an untimed replay; ways in turns, median of {rounds} rounds, microseconds a "
@@ -29,45 +28,12 @@ METHOD = ("one process, the same operands, rotating over {rotate} MiB (twice the
           "memory of its own; W and MHz of the SMs (NVML) while the ways ran")
 
 
-class OutOfTime(BaseException):
-    """Not an Exception: the compiler takes those for a candidate that failed, and goes on."""
-
-
-class Way:
-    """One way to do the problem, captured into a graph for each window of sets. `call` takes a set, and returns the result
-    if that is not the set's own."""
-
-    def __init__(self, name, call, around=lambda on: None):
-        self.name, self.call, self.around = name, call, around
-        self.graphs, self.kept = [], []
-
-    def capture(self, torch, sets, calls):
-        self.around(True)
-        try:
-            for operands in sets[:3]:
-                self.call(operands)
-            torch.cuda.synchronize()
-            for first in range(0, max(1, len(sets) // calls) * calls, calls):
-                self.graphs.append(self.window(torch, [sets[(first + i) % len(sets)] for i in range(calls)]))
-        finally:
-            self.around(False)
-
-    def window(self, torch, sets):
-        graph = torch.cuda.CUDAGraph()
-        graph.capture_begin(capture_error_mode="thread_local")
-        try:
-            # Results made inside the graph are kept, so that each call writes memory of its own.
-            self.kept.append([self.call(operands) for operands in sets])
-        finally:
-            graph.capture_end()
-        return graph
-
-
 class Bench:
     """What is the same for all problems: PyTorch, a stream of its own, attune and cuBLAS on that stream."""
 
     def __init__(self, torch, options):
-        self.torch, self.options, self.compile_s = torch, options, 0.0
+        self.torch, self.options = torch, options
+        self.compiler = None if options.skip_compile else Compiler(torch, options.mode, options.compile_cap, options.compile_limit)
         self.stream = torch.cuda.Stream()
         torch.cuda.set_stream(self.stream)
         native = self.stream.cuda_stream
@@ -75,7 +41,7 @@ class Bench:
         self.attune.wait_for_compiler()
         major = torch.version.cuda.split(".")[0]
         self.blas, self.workspaces = [], []
-        for _ in (cublas_ctypes.DEFAULT, cublas_ctypes.AUTOTUNE): # a handle each: AUTOTUNE keeps its winners there
+        for _ in (cublas_ctypes.DEFAULT, cublas_ctypes.AUTOTUNE):  # a handle each: AUTOTUNE keeps its winners there
             space = torch.empty(cublas_ctypes.WORKSPACE_BYTES, dtype=torch.uint8, device="cuda")
             self.workspaces.append(space)
             self.blas.append(cublas_ctypes.Cublas(major, native, space.data_ptr()))
@@ -100,51 +66,11 @@ class Bench:
         ways.append(Way("torch eager", eager))
         if self.options.tunable:
             ways.append(Way("TunableOp", eager, self.tunable))
-        if not self.options.skip_compile:
-            compiled = self.compiled(p, product, first)
+        if self.compiler:
+            compiled = self.compiler.product(p["name"], product, first)
             if compiled:
                 ways.append(Way("torch.compile", lambda s: compiled(s.left, s.right)))
         return ways
-
-    def compiled(self, p, product, first):
-        """The compiled product; None when it cannot be, or takes longer than the caps."""
-        cap = min(self.options.compile_cap, self.options.compile_limit - self.compile_s)
-        if cap <= 0:
-            print(f"torch_gemm.py: {p['name']}: not compiled: --compile-limit is spent", file=sys.stderr)
-            return None
-
-        def expired(_signal, _frame):
-            raise OutOfTime
-        previous = signal.signal(signal.SIGALRM, expired)
-        signal.setitimer(signal.ITIMER_REAL, cap)
-        begin = time.monotonic()
-        try:
-            self.torch._dynamo.reset()
-            call = self.torch.compile(lambda left, right: product(left, right), mode=self.options.mode, dynamic=False)
-            call(first.left, first.right)
-            self.torch.cuda.synchronize()
-            return call
-        except (OutOfTime, Exception) as error:  # whatever stops the compiler leaves the other ways
-            why = "over the cap" if isinstance(error, OutOfTime) else f"{type(error).__name__} {error}".splitlines()[0]
-            print(f"torch_gemm.py: {p['name']}: not compiled after {time.monotonic() - begin:.1f} s: {why}", file=sys.stderr)
-            return None
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)
-            self.compile_s += time.monotonic() - begin
-
-
-def settle_compiler():
-    """max-autotune over Triton's and ATen's kernels, in this process. compile_threads 1: the kernels to choose from are compiled
-    by threads, one a CPU, and not by other processes, after which they were compiled here again one by one. The cache to be
-    flushed before a run is said to be larger than it is: flushing the real one takes less time than launching a kernel of
-    Triton's, whose times then are those of the launches, and small kernels cannot be told from each other."""
-    import torch._inductor.config as inductor
-    from torch._inductor.runtime.benchmarking import benchmarker
-    for name, value in (("max_autotune_gemm_backends", "TRITON,ATEN"), ("autotune_in_subproc", False), ("compile_threads", 1)):
-        if hasattr(inductor, name):
-            setattr(inductor, name, value)
-    benchmarker.L2_cache_size = FLUSH_BYTES
 
 
 def agree(torch, ways, operands):
@@ -280,6 +206,7 @@ def arguments():
     parser.add_argument("--compile-cap", type=float, metavar="S", default=30.0, help="most seconds to compile one problem (30)")
     parser.add_argument("--compile-limit", type=float, metavar="S", default=200.0, help="the same for all problems (200)")
     parser.add_argument("--time-limit", type=float, metavar="S", default=math.inf, help="start no problem after S seconds")
+    parser.add_argument("--small-first", action="store_true", help="by operations, so that a limit leaves out the largest")
     parser.add_argument("--markdown", metavar="FILE", help="write the table here")
     options = parser.parse_args()
     if options.rounds < 3:
@@ -287,6 +214,8 @@ def arguments():
     options.list = [p for p in problems.read_workload(options.workload) if options.only in p["name"]]
     if not options.list:
         parser.error(f"{options.workload} has no problem whose name contains \"{options.only}\"")
+    if options.small_first:
+        options.list.sort(key=lambda p: p["m"] * p["n"] * p["k"] * p["batch"])
     return options
 
 
@@ -310,7 +239,7 @@ def run_all(bench, table):
         bench.torch.cuda.empty_cache()
     table.summary()
     bench.torch.cuda.synchronize()
-    table.put(f"- {time.monotonic() - begin:.1f} s, {bench.compile_s:.1f} s of them in torch.compile; {skipped} problems left "
+    table.put(f"- {time.monotonic() - begin:.1f} s, {bench.compiler.spent if bench.compiler else 0:.1f} s of them in torch.compile; {skipped} problems left "
               f"out by the time limit, {failed} failed, {differ} with results that differ")
     return failed + differ
 
@@ -321,8 +250,6 @@ def main():
     folder = tempfile.mkdtemp()
     if options.tunable:
         torch.cuda.tunable.set_filename(os.path.join(folder, "tunableop.csv"))
-    if not options.skip_compile:
-        settle_compiler()
     bench, put = Bench(torch, options), turns.Report()
     put.head("GEMM: attune beside its peers in one process", torch.cuda.get_device_name(0),
              f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuBLAS {bench.blas[0].version}",

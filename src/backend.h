@@ -4,6 +4,7 @@
 #define AT_BACKEND_H
 
 #include <attune/details.h>
+#include <attune/graph_nodes.h>
 #include <attune/managed.h>
 #include <attune/pointer.h>
 #include <attune/telemetry.h>
@@ -176,6 +177,13 @@ typedef struct at_backend {
   attune_status (*graph_dump)(const at_graph *graph,
                               FILE *file); /* what fails of the file itself is the caller's to see */
   void *(*graph_native)(const at_graph *graph, bool executable);
+  /* Of what was captured, and kept. `out` is cleared; get_parameters has the kind and room for arguments in *out, and
+   * says how long the block is if the room is too small. All NULL: a graph has no inside. */
+  attune_status (*graph_node)(at_graph *graph, size_t index, attune_node *out);
+  attune_status (*graph_edges)(at_graph *graph, attune_edge *out, size_t room, size_t *out_count);
+  attune_status (*graph_get_parameters)(at_graph *graph, size_t index, attune_node_parameters *out);
+  attune_status (*graph_set_parameters)(at_graph *graph, size_t index, const attune_node_parameters *parameters);
+  attune_status (*graph_set_enabled)(at_graph *graph, size_t index, bool enabled);
   attune_status (*graph_clone)(const at_graph *graph, at_graph **out); /* of what was captured: no executable */
   /* NULL: there is nothing to do, or to tell. */
   attune_status (*graph_upload)(at_graph *graph, attune_stream *stream);

@@ -8,6 +8,7 @@ void at_capture_drop(at_capture *capture) {
   if (atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel) != 1) return;
   pthread_mutex_destroy(&capture->lock);
   free(capture->members);
+  free(capture->externals);
   free(capture);
 }
 
@@ -33,8 +34,41 @@ void at_capture_forget_event(attune_event *event) {
   event->capture = NULL;
 }
 
+bool at_capture_is_external(const attune_event *event, attune_stream *stream) {
+  return event->options.external && at_stream_capturing(stream);
+}
+
+/* Room first, so that nothing can fail once the backend has the node. */
+static at_externals *with_room(at_capture *capture) {
+  at_externals *e = capture->externals;
+  const size_t count = e ? e->count : 0;
+  e = realloc(e, sizeof *e + (count + 1) * sizeof *e->each);
+  if (!e) return NULL;
+  e->count = count;
+  return capture->externals = e;
+}
+
+attune_status at_capture_external(attune_event *event, attune_stream *stream, bool records) {
+  const at_backend *backend = stream->device->backend;
+  at_capture *capture = stream->capture; /* NULL: the program's own */
+  at_externals *e = NULL;
+  if (capture) {
+    pthread_mutex_lock(&capture->lock);
+    e = with_room(capture);
+    pthread_mutex_unlock(&capture->lock);
+    if (!e) return at_capture_break(capture, ATTUNE_OUT_OF_MEMORY, "no memory to note an external event");
+  }
+  attune_status status = records ? backend->event_record(event, stream) : backend->stream_wait(stream, event);
+  if (status != ATTUNE_OK || !capture) return status;
+  pthread_mutex_lock(&capture->lock);
+  capture->externals->each[capture->externals->count++] = (struct at_external){event, records};
+  pthread_mutex_unlock(&capture->lock);
+  return ATTUNE_OK;
+}
+
 attune_status at_capture_record(attune_event *event, attune_stream *stream) {
   at_capture *capture = stream->capture;
+  if (at_capture_is_external(event, stream)) return at_capture_external(event, stream, true);
   if (capture) atomic_fetch_add_explicit(&capture->references, 1, memory_order_relaxed);
   if (event->capture != capture) at_capture_forget_event(event);
   attune_status status = stream->device->backend->event_record(event, stream);

@@ -42,15 +42,31 @@ typedef struct at_capture {
   pthread_mutex_t lock;    /* guards the fields below, and the recording */
   attune_stream **members; /* streams that joined; not the first one */
   int member_count;
-  attune_status broken; /* not OK: end fails with this ... */
-  char reason[192];     /* ... and says why */
-  void *recording;      /* the host's */
-  void *watched;        /* src/check/'s */
+  attune_status broken;           /* not OK: end fails with this ... */
+  char reason[192];               /* ... and says why */
+  void *recording;                /* the host's */
+  struct at_externals *externals; /* the external events, for src/check/; NULL: none. The graph's after the capture */
+  void *watched;                  /* src/check/'s */
 } at_capture;
 
 /* capture.c: the capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as
  * the thread's message. */
 attune_status at_capture_break(at_capture *capture, attune_status status, const char *reason);
+
+/* External events of a capture or a graph, in the order of its records and waits. */
+typedef struct at_externals {
+  size_t count;
+  struct at_external {
+    attune_event *event;
+    bool records; /* else it waits */
+  } each[];
+} at_externals;
+
+/* capture.c: such a record, or such a wait. */
+attune_status at_capture_external(attune_event *event, attune_stream *stream, bool records);
+
+/* capture.c: whether a record or a wait on the stream becomes a node of a graph that lets others see it. */
+bool at_capture_is_external(const attune_event *event, attune_stream *stream);
 
 /* capture.c: a reference less; the last one frees it. */
 void at_capture_drop(at_capture *capture);

@@ -116,7 +116,8 @@ attune_status attune_event_record(attune_event *event, attune_stream *stream) {
                    event->device->name, stream->device->name);
   if (!event->device->backend->event_record) return at_unsupported(event->device, "event records");
   status = at_capture_record(event, stream);
-  if (at_watched_races() && status == ATTUNE_OK) at_watch_record(event, stream);
+  if (at_watched_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream))
+    at_watch_record(event, stream);
   return status;
 }
 

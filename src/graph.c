@@ -28,6 +28,8 @@ static void drop_made(attune_graph *graph) {
   if (graph->made) graph->device->backend->graph_destroy(graph->made);
   graph->made = NULL;
   graph->instantiated = false;
+  free(graph->externals);
+  graph->externals = NULL;
   if (graph->pool) at_pool_release(graph->pool);
   graph->pool = NULL;
   for (at_graph_generator *g = graph->generators; g; g = g->next) g->increment = 0;
@@ -136,6 +138,18 @@ attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *st
   return ATTUNE_OK;
 }
 
+/* A replay is one piece of work to the check: it comes after all that it waits for, and its records come after all of it. */
+static void watch_externals(const attune_graph *graph, attune_stream *stream, bool records) {
+  for (size_t i = 0; graph->externals && i < graph->externals->count; i++) {
+    const struct at_external *e = &graph->externals->each[i];
+    if (e->records != records) continue;
+    if (records)
+      at_watch_record(e->event, stream);
+    else
+      at_watch_wait(stream, e->event);
+  }
+}
+
 attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   attune_status status = at_graph_check_replay(graph, stream);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
@@ -147,7 +161,10 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   const bool named = at_watch_name("attune_graph_replay %zu nodes", attune_graph_node_count(graph));
   status = graph->device->backend->graph_launch(graph->made, stream);
   status = at_watch_end(named, stream, status);
-  if (at_watched_races() && status == ATTUNE_OK) at_watch_replay(&graph->watched, stream);
+  if (!at_watched_races() || status != ATTUNE_OK) return status;
+  watch_externals(graph, stream, false);
+  at_watch_replay(&graph->watched, stream);
+  watch_externals(graph, stream, true);
   return status;
 }
 

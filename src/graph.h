@@ -16,6 +16,7 @@ struct attune_graph {
   bool keep;                      /* of the latest capture: what was captured stays beside the executable */
   bool instantiated;              /* `made` has an executable */
   void *watched;                  /* src/check/'s: what a replay uses */
+  struct at_externals *externals; /* owned; NULL: none */
 };
 
 /* graph.c: OK when work is captured in the graph and no capture is under way; and when it was kept beside the executable.

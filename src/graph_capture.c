@@ -146,6 +146,11 @@ static attune_status check_end(const attune_graph *graph, const attune_stream *s
 static void unwind(attune_graph *graph, bool good) {
   at_capture *capture = graph->capture;
   if (capture->watched || graph->watched) at_watch_capture_end(capture, &graph->watched, good);
+  if (good) {
+    free(graph->externals);
+    graph->externals = capture->externals;
+    capture->externals = NULL;
+  }
   atomic_store_explicit(&capture->active, false, memory_order_release);
   for (int i = 0; i < capture->member_count; i++) leave(capture->members[i]);
   leave(capture->stream);
@@ -237,6 +242,7 @@ static void unjoin(at_capture *capture, attune_stream *stream) {
 attune_status at_capture_wait(attune_stream *stream, attune_event *event) {
   const at_backend *backend = stream->device->backend;
   at_capture *capture = event->capture;
+  if (at_capture_is_external(event, stream)) return at_capture_external(event, stream, false);
   if (capture && !atomic_load_explicit(&capture->active, memory_order_acquire))
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "the event was last recorded in a capture that is over; should be recorded again");

@@ -5,6 +5,7 @@
 #include "src/watch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 attune_status attune_stream_capture_info(attune_stream *stream, attune_capture_info *out) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_capture_info");
@@ -67,6 +68,13 @@ static attune_status check_clone(attune_graph **out, const attune_graph *graph) 
   return ATTUNE_OK;
 }
 
+static struct at_externals *copy_externals(const struct at_externals *from) {
+  const size_t bytes = sizeof *from + from->count * sizeof *from->each;
+  struct at_externals *copy = malloc(bytes);
+  if (copy) memcpy(copy, from, bytes);
+  return copy;
+}
+
 attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) {
   attune_status status = check_clone(out, graph);
   if (status != ATTUNE_OK) return status;
@@ -76,6 +84,10 @@ attune_status attune_graph_clone(attune_graph **out, const attune_graph *graph) 
   if (status != ATTUNE_OK) {
     attune_graph_destroy(clone);
     return status;
+  }
+  if (graph->externals && !(clone->externals = copy_externals(graph->externals))) {
+    attune_graph_destroy(clone);
+    return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a graph of %s", graph->device->name);
   }
   clone->keep = true;
   at_pool_retain(graph->pool);

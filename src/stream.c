@@ -94,7 +94,7 @@ attune_status attune_stream_wait_event(attune_stream *stream, attune_event *even
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_wait) return at_unsupported(stream->device, "waits for events");
   status = at_capture_wait(stream, event);
-  if (at_watched_races() && status == ATTUNE_OK) at_watch_wait(stream, event);
+  if (at_watched_races() && status == ATTUNE_OK && !at_capture_is_external(event, stream)) at_watch_wait(stream, event);
   return status;
 }
 

@@ -85,4 +85,37 @@ static const form_case form_cases[] = {
     {{S, 1, 0, 0, 0, 0, .block = 128}, {0, {0}}, {PACKED, PACKED, PACKED, PACKED}, F32x4},
 };
 
+/* What an output is the result of. */
+static inline const char *functions_name(const graph *g, int output) {
+  const at_node *n = &g->nodes[g->e.outputs[output]];
+  while (n->kind == AT_NODE_CAST) n = &g->nodes[n->argument[0]];
+  return n->kind == AT_NODE_FUNCTION ? graph_functions[n->function].id : "";
+}
+
+/* ---- every function ---- */
+
+static const at_cuda_choice functions_choice = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 64};
+
+static inline bool functions_are_tame(at_function f, attune_dtype d) {
+  return case_is_tame(f) || at_dtype_kind_of(d) == AT_KIND_COMPLEX;
+}
+
+/* The next functions of a dtype, as many as a kernel can have outputs, over the same three inputs: compiling the text that
+ * all kernels begin with takes longer than most functions do. Wide types get fewer: theirs take long. The function to go
+ * on with. */
+static inline int functions_take(graph *g, int from, attune_dtype d, bool tame, double *allowed) {
+  const int most = attune_dtype_size(d) < 8 || at_dtype_whole(d) ? AT_EXPRESSION_OUTPUTS : AT_EXPRESSION_OUTPUTS / 2;
+  int x[3], f = from;
+  graph_begin(g);
+  for (int a = 0; a < 3; a++) x[a] = graph_input(g, d);
+  for (; f < AT_FN_COUNT && g->e.output_count < most; f++) {
+    if (!graph_computes((at_function)f, d) || functions_are_tame((at_function)f, d) != tame) continue;
+    int node = graph_apply(g, (at_function)f, d, x[0], x[1], x[2]);
+    if (graph_is_half(d) && g->nodes[node].dtype == ATTUNE_F32) node = graph_cast(g, d, node);
+    allowed[g->e.output_count] = case_allowed((at_function)f, (attune_dtype)g->nodes[node].dtype);
+    graph_output(g, node);
+  }
+  return f;
+}
+
 #endif

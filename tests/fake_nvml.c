@@ -104,7 +104,9 @@ EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned int *out)
 }
 EXPORT int nvmlDeviceGetTemperatureThreshold(void *device, int kind, unsigned int *out);
 EXPORT int nvmlDeviceGetTemperatureThreshold(void *device, int kind, unsigned int *out) {
+  static int asked;
   (void)device;
+  if (getenv("FAKE_ONCE") && asked++) return 3;
   return kind == 1 ? figure(out, 89) : figure(out, 92);
 }
 EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned int *out);
@@ -119,7 +121,9 @@ EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned int *out) {
 }
 EXPORT int nvmlDeviceGetMaxClockInfo(void *device, int kind, unsigned int *out);
 EXPORT int nvmlDeviceGetMaxClockInfo(void *device, int kind, unsigned int *out) {
+  static int asked[3];
   (void)device;
+  if (getenv("FAKE_ONCE") && asked[kind]++) return 3;
   return figure(out, kind == 1 ? 1980 : 3210);
 }
 

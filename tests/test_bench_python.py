@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_bench_python.py ROOT [LIBATTUNE]: the Python programs of bench/ compile, have one loop and one table writer, turns.py's; torch_alloc.py replays
-traces, and torch_gemm.py compares products of the library on the host, through what stands in for PyTorch here."""
+traces, and torch_gemm.py compares products of the library on the host, through what stands in for PyTorch here; workloads/broad.csv is broad."""
+import contextlib
 import glob
+import io
 import os
 import re
 import subprocess
@@ -99,8 +101,21 @@ def lacks(done, code, *texts):
             yield f"torch_gemm.py lacks {text!r}: {done.stdout} {done.stderr}"
 
 
+def refused(root, words):
+    """The exit code and what was said, in this process: nothing is looked for before the arguments are right."""
+    sys.path.insert(0, os.path.join(root, "bench"))
+    import torch_gemm
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            sys.argv = ["torch_gemm.py", *words]
+            torch_gemm.arguments()
+    except SystemExit as end:
+        return (end.code, said.getvalue()) if isinstance(end.code, int) else (1, str(end.code))
+    return None, said.getvalue()
+
+
 def refuses(root, folder):
-    """Before it looks for PyTorch or a library."""
     good, bad = write(folder, "good.csv", WORKLOAD), write(folder, "bad.csv", "name,dtype,m,n,k,lda\na,f32,2,2,2,8\n")
     wrong, short = write(folder, "wrong.csv", "dtype,m,n,k\nf8,2,2,2\n"), write(folder, "short.csv", "dtype,m,n\nf32,2,2\n")
     cases = [((), 2, "required: library, workload"), (("x", good, "--round", "no"), 2, "invalid int value"), (("x", good, "--rounds", "2"), 2, "3 at least"),
@@ -108,7 +123,9 @@ def refuses(root, folder):
              (("x", bad), 1, "bad.csv: column lda is not supported"), (("x", wrong), 1, "wrong.csv: dtype f8 should be one of f64"),
              (("x", short), 1, "short.csv: column k is missing"), (("--help",), 0, "--skip-compile")]
     for words, code, text in cases:
-        yield from lacks(run(root, folder, "torch_gemm.py", *words), code, text)
+        got, said = refused(root, words)
+        if got != code or text not in said:
+            yield f"torch_gemm.py {words}: {got}, should be {code}, {said!r} lacks {text!r}"
 
 
 def compares(root, folder, library):
@@ -123,16 +140,35 @@ def compares(root, folder, library):
         if file.read() not in done.stdout:
             yield "torch_gemm.py --markdown differs from what it prints"
     one = [*words, "--only", "tt"]
+    got = [line.split()[1] for line in run(root, folder, "torch_gemm.py", *words, "--small-first", "--skip-compile").stdout.splitlines() if " strict |" in
+           line or " reduced |" in line]
+    if got != ["tt", "tn", "nn", "batch"]:
+        yield f"torch_gemm.py --small-first: {got}"
     for made_up, more, code, texts in [
             ("compile=4", (), 0, ["0.500 (torch.compile)", "least 0.500 (tt), 1 below 0.99: tt 0.500"]),
             ("eager=6", ("--skip-compile", "--tunable"), 0, ["| torch eager | TunableOp | default", "| 6.00 | 6.00 | 1.500 | 0.750 (torch eager) |"]),
             ("wrong=compile", (), 1, ["tt: the result of torch.compile differs", "1 with results that differ"]),
             ("wrong=idle", ("--skip-compile",), 1, ["tt: the result of torch eager differs"]),
             ("wrong=refuse", (), 0, ["tt: not compiled after", "ValueError made up", "| 10.00 | - | 1.500 | 1.250 (torch eager) |"]),
-            ("", ("--compile-limit", "0"), 0, ["not compiled: --compile-limit is spent"]),
-            ("wrong=cublas-graph", (), 1, ["tt: made up: no replay", "1 failed, 0 with"]),
+            ("wrong=cublas-graph", ("--compile-limit", "0"), 1, ["tt: not compiled: --compile-limit is spent", "tt: made up: no replay", "1 failed, 0 with"]),
             ("", ("--time-limit", "-1"), 0, ["1 problems left out by the time limit"])]:
         yield from lacks(run(root, folder, "torch_gemm.py", *one, *more, made_up=made_up), code, *texts)
+
+
+def is_broad(root):
+    """The shapes that say what attune gains where nobody looked are many, and no others'."""
+    sys.path.insert(0, os.path.join(root, "bench"))
+    import torch_problems
+    seen = {}
+    for name in ("gemm-h200", "llama3-8b", "published", "skinny-tiny", "broad"):
+        count = 0
+        for problem in torch_problems.read_workload(os.path.join(root, "bench", "workloads", name + ".csv")):
+            count += 1
+            if name == "broad" and problem["text"] in seen:
+                yield f"broad.csv: {problem['name']} is also in {seen[problem['text']]}.csv"
+            seen[problem["text"]] = name
+    if count < 150:
+        yield f"broad.csv has {count} problems, should have 150 at least"
 
 
 def replays(root, folder):
@@ -149,11 +185,11 @@ def replays(root, folder):
 
 
 def main():
-    failures = list(one_loop_and_one_table(sys.argv[1]))
+    sys.dont_write_bytecode = True
+    root, library = sys.argv[1], "".join(sys.argv[2:])
+    failures = [*one_loop_and_one_table(root), *is_broad(root)]
     with tempfile.TemporaryDirectory() as folder:
-        failures += [*refuses(sys.argv[1], folder), *replays(sys.argv[1], folder)]
-        if "".join(sys.argv[2:]):
-            failures += compares(sys.argv[1], folder, sys.argv[2])
+        failures += [*refuses(root, folder), *replays(root, folder), *(compares(root, folder, library) if library else ())]
     print("\n".join(failures) or "bench/*.py: one loop, one table writer")
     return 1 if failures else 0
 

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "ops/gemm/problem.h"
 #include "ops/ops.h"
 #include "tests/toy_database.h"
 #include "tuning/bench/suite.h"
@@ -194,6 +195,45 @@ static at_operand_set *operands_of(const at_op *op, const void *problem) {
   return set;
 }
 
+/* Does the mapping that the address lies in ask for huge pages? The kernel's flag of it is hg. */
+static bool asks_for_huge_pages(const void *address) {
+  FILE *maps = fopen("/proc/self/smaps", "r");
+  char line[512];
+  bool here = false, found = false, huge = false;
+  assert_non_null(maps);
+  while (fgets(line, sizeof line, maps)) {
+    unsigned long from = 0, to = 0;
+    if (sscanf(line, "%lx-%lx ", &from, &to) == 2) here = (uintptr_t)address >= from && (uintptr_t)address < to;
+    if (!here || strncmp(line, "VmFlags:", 8) != 0) continue;
+    found = true;
+    huge = strstr(line, " hg") != NULL;
+  }
+  fclose(maps);
+  assert_true(found);
+  return huge;
+}
+
+/* What is measured lies in memory such as a program has; attune's own asks for huge pages. */
+static void operands_are_in_plain_memory(void **state) {
+  (void)state;
+  uint64_t problem[AT_PROBLEM_BYTES / 8];
+  void *own = NULL;
+  at_operand_set *set = NULL;
+  OK(attune_device_get(&device, "host"));
+  OK(at_gemm_op.parse("gemm f32 nn 1024x1024x1024 strict align=64", problem));
+  at_random *random = NULL;
+  OK(at_random_create(&random, 42));
+  OK(at_operand_set_create(&set, &at_gemm_op, problem, attune_stream_default(device), random, 1, (size_t)32 << 20,
+                           false));
+  for (int i = 0; i < set->buffer_count; i++)
+    assert_false(asks_for_huge_pages((char *)set->pointers[0][i] + (2 << 20)));
+  at_operand_set_destroy(set);
+  OK(attune_alloc(&own, attune_stream_default(device), 8 << 20));
+  if (!asks_for_huge_pages((char *)own + (2 << 20))) print_message("this kernel has no huge pages to ask for\n");
+  OK(attune_free(own, attune_stream_default(device)));
+  at_random_destroy(random);
+}
+
 /* Call 1 of a row writes what the public call writes, into copy 1 alone. */
 static void check_calls(attune_tuner *tuner, const at_op *op, const void *problem) {
   attune_stream *stream = attune_stream_default(device);
@@ -303,6 +343,7 @@ int main(void) {
       cmocka_unit_test(winners_run),
       cmocka_unit_test(problems_are_cases),
       cmocka_unit_test(every_kind_of_sample),
+      cmocka_unit_test(operands_are_in_plain_memory),
       cmocka_unit_test(calls_are_the_public_ones),
       cmocka_unit_test(bad_input_is_refused),
       cmocka_unit_test(all_or_none),

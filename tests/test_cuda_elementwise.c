@@ -9,7 +9,7 @@
 #include "src/cuda/jit.h"
 #include "tests/elementwise_forms.h"
 
-enum { BATCH = 128 };
+enum { BATCH = 512 };
 
 static attune_device *device;
 static attune_stream *stream;
@@ -21,7 +21,7 @@ typedef struct job {
   ecase c;
   at_cuda_choice choice;
   char *text;
-  double allowed;
+  double allowed[AT_EXPRESSION_OUTPUTS];
   char name[96];
 } job;
 
@@ -69,14 +69,14 @@ static void run_job(job *j, at_jit_kernel *kernel, bool from_state) {
     OK(attune_copy(stream, got, memory[k], j->c.operands[k].bytes));
     OK(attune_stream_synchronize(stream));
     const double worst = case_compare(&j->c, k, got, &place);
-    if (!(worst <= j->allowed)) {
+    if (!(worst <= j->allowed[k])) {
       at_configuration text;
       const at_view *v = &j->c.expected[k].view;
       const size_t at = CASE_EDGE + (size_t)place * attune_dtype_size(v->dtype);
       (void)at_cuda_choice_format(&text, &j->choice);
-      print_error("%s %s: output %d, element %lld is off by %g units, allowed %g: %.17g, should be %.17g\n", j->name,
-                  text.text, k, (long long)place, worst, j->allowed, case_double(v->dtype, got + at),
-                  case_double(v->dtype, j->c.expected[k].memory + at));
+      print_error("%s %s: output %d (%s), element %lld is off by %g units, allowed %g: %.17g, should be %.17g\n",
+                  j->name, text.text, k, functions_name(&j->g, k), (long long)place, worst, j->allowed[k],
+                  case_double(v->dtype, got + at), case_double(v->dtype, j->c.expected[k].memory + at));
       done_count += 1 << 20;
     }
     free(got);
@@ -115,15 +115,16 @@ static void flush(void) {
   job_count = 0;
 }
 
-/* False: the operands cannot lie so for the choice. */
-static bool add(const graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
-                const at_cuda_choice *choice, double allowed, bool reduced, bool tame, const char *name) {
+/* False: the operands cannot lie so for the choice. `allowed`: units, of each output. */
+static bool add_outputs(const graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
+                        const at_cuda_choice *choice, const double *allowed, bool reduced, bool tame,
+                        const char *name) {
   job *j = &jobs[job_count];
   memset(j, 0, sizeof *j);
   j->g = *g;
   j->g.e.nodes = j->g.nodes;
   j->choice = *choice;
-  j->allowed = allowed;
+  memcpy(j->allowed, allowed, (size_t)g->e.output_count * sizeof *allowed);
   snprintf(j->name, sizeof j->name, "%s", name);
   OK(case_make(&j->c, &j->g, shape, ways, outputs, reduced, tame, (uint64_t)(done_count + job_count) + 3));
   if (!at_cuda_supports(&j->c.problem, choice, capability)) {
@@ -133,6 +134,13 @@ static bool add(const graph *g, const at_shape *shape, const lie *ways, const at
   OK(at_cuda_generate(&j->text, &j->c.problem, choice));
   if (++job_count == BATCH) flush();
   return true;
+}
+
+static bool add(const graph *g, const at_shape *shape, const lie *ways, const attune_dtype *outputs,
+                const at_cuda_choice *choice, double allowed, bool reduced, bool tame, const char *name) {
+  double each[AT_EXPRESSION_OUTPUTS];
+  for (int k = 0; k < AT_EXPRESSION_OUTPUTS; k++) each[k] = allowed;
+  return add_outputs(g, shape, ways, outputs, choice, each, reduced, tame, name);
 }
 
 static int setup(void **state) {
@@ -200,39 +208,49 @@ static void candidates(void **state) {
 static void functions(void **state) {
   (void)state;
   static graph g;
-  const at_shape shape = {1, {4099}};
-  const lie ways[] = {PACKED, PACKED, PACKED, PACKED};
-  for (int f = 0; f < AT_FN_COUNT; f++)
-    for (int d = 1; d <= AT_DTYPE_LAST; d++) {
-      const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 64};
-      char name[64];
-      if (!graph_of_function(&g, (at_function)f, (attune_dtype)d)) continue;
-      const attune_dtype out = (attune_dtype)g.nodes[g.e.outputs[0]].dtype;
-      snprintf(name, sizeof name, "%s of %s", graph_functions[f].id, attune_dtype_name((attune_dtype)d));
-      (void)add(&g, &shape, ways, NULL, &c, case_allowed((at_function)f, out), false,
-                case_is_tame((at_function)f) || at_dtype_kind_of((attune_dtype)d) == AT_KIND_COMPLEX, name);
-    }
-  finish(1300);
+  const lie ways[AT_CUDA_TENSORS] = {PACKED};
+  int number = 0;
+  for (int d = AT_DTYPE_LAST; d >= 1; d--)
+    for (int tame = 0; tame < 2; tame++)
+      for (int f = 0; f < AT_FN_COUNT;) {
+        char name[64];
+        double allowed[AT_EXPRESSION_OUTPUTS];
+        f = functions_take(&g, f, (attune_dtype)d, tame != 0, allowed);
+        if (g.e.output_count == 0) continue;
+        snprintf(name, sizeof name, "functions of %s", attune_dtype_name((attune_dtype)d));
+        assert_true(
+            add_outputs(&g, &(at_shape){1, {4099}}, ways, NULL, &functions_choice, allowed, false, tame != 0, name));
+        number += g.e.output_count;
+      }
+  print_message("%d functions of a dtype\n", number);
+  assert_true(number > 1300);
+  finish(100);
 }
 
+/* Each dtype to each, and what that is in f64: four of them a kernel. */
 static void casts(void **state) {
   (void)state;
   static graph g;
-  const lie ways[] = {PACKED, PACKED, PACKED};
-  const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 64};
+  const lie ways[AT_CUDA_TENSORS] = {PACKED};
+  int number = 0;
   for (int from = 1; from <= AT_DTYPE_LAST; from++)
-    for (int to = 1; to <= AT_DTYPE_LAST; to++) {
+    for (int to = 1; to <= AT_DTYPE_LAST;) {
       char name[64];
+      attune_dtype outputs[AT_EXPRESSION_OUTPUTS];
       graph_begin(&g);
       const int x = graph_input(&g, (attune_dtype)from);
-      graph_output(&g, x);
-      graph_output(&g, graph_cast(&g, ATTUNE_F64, graph_cast(&g, (attune_dtype)to, x)));
-      const attune_dtype outputs[] = {(attune_dtype)to, ATTUNE_F64};
-      snprintf(name, sizeof name, "%s to %s", attune_dtype_name((attune_dtype)from),
-               attune_dtype_name((attune_dtype)to));
-      assert_true(add(&g, &(at_shape){1, {2000}}, ways, outputs, &c, 0, false, false, name));
+      for (; to <= AT_DTYPE_LAST && g.e.output_count < AT_EXPRESSION_OUTPUTS; to++, number++) {
+        outputs[g.e.output_count] = (attune_dtype)to;
+        graph_output(&g, x);
+        outputs[g.e.output_count] = ATTUNE_F64;
+        graph_output(&g, graph_cast(&g, ATTUNE_F64, graph_cast(&g, (attune_dtype)to, x)));
+      }
+      snprintf(name, sizeof name, "%s to four from %s on", attune_dtype_name((attune_dtype)from),
+               attune_dtype_name(outputs[0]));
+      assert_true(add(&g, &(at_shape){1, {2000}}, ways, outputs, &functions_choice, 0, false, false, name));
     }
-  finish(289);
+  assert_int_equal(number, AT_DTYPE_LAST * AT_DTYPE_LAST);
+  finish(80);
 }
 
 static void draws(void **state) {
@@ -277,10 +295,10 @@ static void many_elements(void **state) {
   graph_output(&g, graph_apply(&g, AT_FN_ADD, ATTUNE_U8, x, graph_constant(&g, ATTUNE_U8, 3), 0));
   const at_shape shape = {1, {count}};
   const at_view views[] = {at_view_packed(out, ATTUNE_U8, &shape), at_view_packed(a, ATTUNE_U8, &shape)};
-  unsigned char *host = malloc(PIECE), *pattern = malloc(PIECE);
-  assert_non_null(host);
-  assert_non_null(pattern);
-  for (int64_t i = 0; i < PIECE; i++) pattern[i] = (unsigned char)(i * 131 >> 7);
+  unsigned char *host = malloc(PIECE), *pattern = malloc(PIECE), *wanted = malloc(PIECE);
+  assert_true(host && pattern && wanted);
+  for (int64_t i = 0; i < PIECE; i++)
+    pattern[i] = (unsigned char)(i * 131 >> 7), wanted[i] = (unsigned char)(pattern[i] + 3);
   for (int64_t at = 0; at < count; at += PIECE)
     OK(attune_copy(stream, (char *)a + at, pattern, (size_t)(count - at < PIECE ? count - at : PIECE)));
   for (size_t i = 0; i < AT_COUNT(choices); i++) {
@@ -300,15 +318,15 @@ static void many_elements(void **state) {
       const size_t length = (size_t)(count - at < PIECE ? count - at : PIECE);
       OK(attune_copy(stream, host, (char *)out + at, length));
       OK(attune_stream_synchronize(stream));
-      size_t wrong = 0;
-      for (size_t b = 0; b < length; b++) wrong += host[b] != (unsigned char)(pattern[b] + 3);
-      if (wrong) fail_msg("choice %zu: %zu of the %zu bytes from %lld on are wrong", i, wrong, length, (long long)at);
+      if (memcmp(host, wanted, length) != 0)
+        fail_msg("choice %zu: some of the %zu bytes from %lld on are wrong", i, length, (long long)at);
     }
     at_jit_release(kernel);
     free(text);
   }
   free(host);
   free(pattern);
+  free(wanted);
   OK(attune_free(a, stream));
   OK(attune_free(out, stream));
 }

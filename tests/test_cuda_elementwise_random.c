@@ -5,10 +5,12 @@
 
 #include "tests/check.h"
 
+#include <pthread.h>
+
 #include "src/cuda/jit.h"
 #include "tests/random_graph.h"
 
-enum { BATCH = 64 };
+enum { BATCH = 256 };
 
 static attune_device *device;
 static attune_stream *stream;
@@ -58,34 +60,59 @@ static void check(job *j, at_jit_kernel *kernel, uint64_t seed) {
   }
 }
 
+/* Expressions whose kernels a thread gets while the ones before are checked. */
+typedef struct batch {
+  job jobs[BATCH];
+  at_jit_request requests[BATCH];
+  int from, count;
+  pthread_t thread;
+} batch;
+
+static void *get_kernels(void *arg) {
+  batch *b = arg;
+  at_jit_get_all(b->requests, b->count, device);
+  return NULL;
+}
+
+static void begin_batch(batch *b, int from, int end) {
+  b->from = from;
+  b->count = end - from < BATCH ? end - from : BATCH;
+  memset(b->requests, 0, sizeof b->requests);
+  for (int i = 0; i < b->count; i++) {
+    job *j = &b->jobs[i];
+    random_case(&j->c, &j->g, &j->choice, capability, (uint64_t)(from + i));
+    OK(at_cuda_generate(&j->text, &j->c.problem, &j->choice));
+    b->requests[i].source = at_cuda_source(&j->c.problem, j->text);
+  }
+  assert_int_equal(pthread_create(&b->thread, NULL, get_kernels, b), 0);
+}
+
+static void check_batch(batch *b) {
+  for (int i = 0; i < b->count; i++) {
+    job *j = &b->jobs[i];
+    if (!b->requests[i].kernel) fail_msg("expression %d: %.600s", b->from + i, b->requests[i].message);
+    check(j, b->requests[i].kernel, (uint64_t)(b->from + i));
+    at_jit_release(b->requests[i].kernel);
+    free(j->text);
+    case_free(&j->c);
+  }
+}
+
 static void random_expressions(void **state) {
   (void)state;
   const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
   const int count = asked && atoi(asked) > 0 ? atoi(asked) : 100;
-  job *jobs = calloc(BATCH, sizeof *jobs);
-  at_jit_request *requests = calloc(BATCH, sizeof *requests);
-  assert_true(jobs && requests);
-  for (int from = 0; from < count; from += BATCH) {
-    const int many = count - from < BATCH ? count - from : BATCH;
-    memset(requests, 0, BATCH * sizeof *requests);
-    for (int i = 0; i < many; i++) {
-      job *j = &jobs[i];
-      random_case(&j->c, &j->g, &j->choice, capability, (uint64_t)(from + i));
-      OK(at_cuda_generate(&j->text, &j->c.problem, &j->choice));
-      requests[i].source = at_cuda_source(&j->c.problem, j->text);
-    }
-    at_jit_get_all(requests, many, device);
-    for (int i = 0; i < many; i++) {
-      if (!requests[i].kernel) fail_msg("expression %d: %.600s", from + i, requests[i].message);
-      check(&jobs[i], requests[i].kernel, (uint64_t)(from + i));
-      at_jit_release(requests[i].kernel);
-      free(jobs[i].text);
-      case_free(&jobs[i].c);
-    }
+  batch *batches = calloc(2, sizeof *batches);
+  assert_non_null(batches);
+  int now = 0;
+  begin_batch(&batches[0], 0, count);
+  for (int from = 0; from < count; from += BATCH, now = !now) {
+    assert_int_equal(pthread_join(batches[now].thread, NULL), 0);
+    if (from + BATCH < count) begin_batch(&batches[!now], from + BATCH, count);
+    check_batch(&batches[now]);
   }
   print_message("%d expressions\n", count);
-  free(jobs);
-  free(requests);
+  free(batches);
 }
 
 int main(void) {

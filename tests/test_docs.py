@@ -8,6 +8,9 @@ import os
 import re
 import sys
 
+sys.dont_write_bytecode = True
+from docs_coverage import coverage
+
 CODE = (".c", ".h", ".cu", ".cuh", ".def", ".txt", ".cmake", ".map", ".sql", ".py", ".sh")
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -282,7 +285,8 @@ def names(tree, failures):
                 failures.append(f"{page}: the code has no {name}")
 
 
-CHECKS = (environment, database, workload, profile, gate, configurations, commands, allocator, headers, links, files, names)
+CHECKS = (environment, database, workload, profile, gate, configurations, commands, allocator, headers, links, files, names,
+          coverage)
 
 
 def failures_of(tree):

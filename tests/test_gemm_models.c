@@ -244,9 +244,9 @@ static void maps_of_wgmma(void **state) {
   (void)state;
   static const char
       *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,"
-                     "turned=0",
+                     "kept=0,turned=0",
              *const shared = "tile=128x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=2x4,band=8,"
-                             "blocks=1,early=0,turned=1";
+                             "blocks=1,early=0,kept=2,turned=1";
   at_configuration text = {""};
   at_gemm_recipe r;
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);
@@ -467,10 +467,22 @@ static void the_best_are_tried(void **state) {
        "lanes=16,columns=16,warps=4x1,splitk=1,ahead=4,chunk=8"},
       {&at_gemm_rows_family, ATTUNE_F64, 0, 4096, 8, 4096, 1,
        "lanes=16,columns=8,warps=2x4,splitk=2,ahead=16,chunk=32"},
+      {&at_gemm_simt_family, ATTUNE_F32, 0, 512, 512, 512, 1,
+       "tile=64x32,step=64,warps=1x1,along=8,lanes=8,stages=3,splitk=1,parts=1"},
+      {&at_gemm_simt_family, ATTUNE_F32, 0, 1024, 1024, 1024, 1,
+       "tile=128x64,step=32,warps=4x1,along=2,lanes=4,stages=3,splitk=1,parts=1"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
        "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
        "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 64, 4096, 1,
+       "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,kept=1,turned=0"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 32, 14336, 1,
+       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,kept=2,turned=0"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 131072, 64, 64, 1,
+       "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,kept=0,turned=0"},
+      {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 512, 512, 512, 1,
+       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=4,kept=0,turned=0"},
   };
   for (size_t i = 0; i < AT_COUNT(known); i++) {
     static at_configuration list[ROOM];

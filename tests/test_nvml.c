@@ -33,7 +33,10 @@ static int tell(void) {
   printf("ready %d count %d uuid %s other %d\n", at_nvml_ready(), at_nvml_count(), uuid,
          at_nvml_device("0000:02:00.0") != NULL);
   if (!handle) return 0;
-  at_nvml_telemetry(handle, &t);
+  at_nvml_constants constants = AT_NVML_CONSTANTS_INIT;
+  if (getenv("FAKE_ONCE")) at_nvml_telemetry(handle, &constants, &t);
+  t = unknown();
+  at_nvml_telemetry(handle, &constants, &t);
   for (size_t i = 0; i < sizeof t / sizeof *fields; i++)
     if (fields[i] == ATTUNE_NOT_KNOWN)
       printf("- ");
@@ -80,6 +83,9 @@ static void expect(const char *folder, const char *variables, const char *words)
 static void every_field(void **state) {
   (void)state;
   expect("nvml", "FAKE_REASONS=0", HEAD FIGURES "0 \nclock 1755 slowed 0 processes 2 first 1000 1000000 last 1001\n");
+  /* What never changes is asked for once: the fake answers that once only. */
+  expect("nvml", "FAKE_ONCE=1 FAKE_REASONS=0",
+         HEAD FIGURES "0 \nclock 1755 slowed 0 processes 2 first 1000 1000000 last 1001\n");
   expect("nvml", "FAKE_NVML=hidden", HEAD FIGURES "0 \nclock 1755 slowed 0 processes 2 first 1000 -1 last 1001\n");
   expect("nvml", "FAKE_NVML=crowded",
          HEAD FIGURES "0 \nclock 1755 slowed 0 processes 200 first 1000 1000000 last 1199\n");

@@ -59,19 +59,25 @@ static void snapshots_are_of_one_moment(void **state) {
   for (int i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)(uintptr_t)(i + 1)), 0);
   attune_stream *stream = attune_stream_default(host);
+  const attune_history_options options = {.entries = 60, .frames = 6};
   for (int i = 0; i < SNAPSHOTS; i++) {
     char *text = NULL;
+    if (i == SNAPSHOTS / 2)
+      OK(attune_memory_record_history_with(host, &options)); /* with functions that must be named */
     OK(attune_memory_snapshot(&text, host));
     json_t *root = json_loads(text, 0, NULL);
     assert_non_null(root);
     const json_t *segments = json_object_get(root, "segments");
     for (size_t s = 0; s < json_array_size(segments); s++) check_segment(json_array_get(segments, s));
+    const size_t events = json_array_size(json_array_get(json_object_get(root, "device_traces"), 0));
+    assert_true(i < SNAPSHOTS / 2 ? events == 0 : events > 0 && events <= 60);
     json_decref(root);
     free(text);
     char *inside = atomic_load(&shared);
     if (inside) assert_int_not_equal(attune_free(inside + 1, stream), ATTUNE_OK);
   }
   atomic_store(&done, true);
+  OK(attune_memory_record_history(host, 0));
   for (int i = 0; i < THREADS; i++) {
     void *result = NULL;
     pthread_join(threads[i], &result);

@@ -127,6 +127,20 @@ static void statistics_have_names(void **state) {
   assert_true(s.host_alloc_least_ns > 0 && s.host_alloc_least_ns <= s.host_alloc_most_ns);
   OK(attune_pinned_free(pinned));
   OK(attune_free(small, stream));
+  OK(attune_memory_configure(host, "max_split_size_mb:64"));
+  assert_int_equal(of_memory("max_split_size"), 64 * KIB * KIB);
+  OK(attune_memory_configure(host, "max_split_size_mb:1048576"));
+  attune_stream *other = NULL;
+  OK(attune_stream_create(&other, host));
+  OK(attune_alloc(&small, stream, 1000));
+  OK(attune_record_use(small, other));
+  const int64_t waits = of_memory("num_sync_all_streams");
+  (void)attune_alloc(&large, NULL, 1); /* a failure, which what follows leaves alone */
+  OK(attune_free(small, stream));
+  OK(attune_memory_empty_cache(host));
+  assert_int_equal(attune_last_status(), ATTUNE_INVALID_ARGUMENT);
+  attune_stream_destroy(other);
+  assert_int_equal(of_memory("num_sync_all_streams"), waits + 1);
   seen ended = {.most = 3};
   OK(attune_memory_each_statistic(host, see, &ended));
   assert_int_equal(ended.count, 3);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 /* The slack of a slot, and what all slots of a set may have together: cold inputs of small problems have many. */
+static const size_t PAGE = 4096;
 static const size_t SLACK_MOST = (size_t)1 << 20, SLACK_LEAST = (size_t)1 << 12;
 static const size_t ALL_SLACK_CUDA = (size_t)512 << 20, ALL_SLACK_HOST = (size_t)64 << 20;
 #define SLOT_ALIGNMENT 4096u
@@ -231,6 +232,31 @@ static void size_up(at_operand_set *set, int copies, size_t most_bytes) {
   while (set->copies > 1 && set->stride > most_bytes / (size_t)set->copies) set->copies--;
 }
 
+/* Memory as a program has it. attune's own on the host asks for huge pages, which a program's need not have: kernels that
+ * step through memory by pages were measured up to 1.6 times as fast there, some of them alone. */
+static attune_status take_arena(at_operand_set *set, bool guarded) {
+  const size_t bytes = set->stride * (size_t)set->copies;
+  void *arena = NULL;
+  set->plain = !guarded && set->stream->device->properties.kind == ATTUNE_DEVICE_HOST;
+  if (!set->plain) {
+    const attune_status status = attune_alloc(&arena, set->stream, bytes);
+    set->arena = arena;
+    return status;
+  }
+  set->arena = bytes <= PTRDIFF_MAX - PAGE ? aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE) : NULL;
+  if (!set->arena) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory on host for %zu bytes of operands", bytes);
+  return ATTUNE_OK;
+}
+
+static void drop_arena(at_operand_set *set) {
+  if (!set->plain) {
+    if (set->arena) attune_free(set->arena, set->stream);
+    return;
+  }
+  if (set->arena) (void)attune_stream_synchronize(set->stream); /* what was launched may still read it */
+  free(set->arena);
+}
+
 attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const void *problem, attune_stream *stream,
                                     at_random *random, int copies, size_t most_bytes, bool guarded) {
   *out = NULL;
@@ -248,9 +274,7 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
     set->stride = set->set_bytes = guarded_bytes(set->buffers, set->buffer_count);
   else if (status == ATTUNE_OK)
     size_up(set, copies, most_bytes);
-  void *arena = NULL;
-  if (status == ATTUNE_OK) status = attune_alloc(&arena, stream, set->stride * (size_t)set->copies);
-  set->arena = arena;
+  if (status == ATTUNE_OK) status = take_arena(set, guarded);
   set->pointers = calloc((size_t)set->copies, sizeof *set->pointers);
   set->operands_stride = (op->operands_bytes + 7) / 8 * 8;
   set->operands = calloc((size_t)set->copies, set->operands_stride);
@@ -269,7 +293,7 @@ attune_status at_operand_set_create(at_operand_set **out, const at_op *op, const
 
 void at_operand_set_destroy(at_operand_set *set) {
   if (!set) return;
-  if (set->arena) attune_free(set->arena, set->stream);
+  drop_arena(set);
   free(set->pointers);
   free(set->operands);
   free(set);

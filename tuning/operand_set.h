@@ -25,6 +25,7 @@ typedef struct at_operand_set {
   size_t stride;    /* from one copy to the next in the arena */
   size_t slack;     /* how far a buffer may move in its slot; 0: it never does */
   char *arena;
+  bool plain;                        /* the arena is the C library's: on the host, where it is measured in */
   void *(*pointers)[AT_MAX_BUFFERS]; /* by copy */
   char *operands;                    /* by copy: what launch takes; see at_operand_set_operands */
   size_t operands_stride;            /* bytes from one copy's to the next one's */

@@ -66,10 +66,11 @@ int main(void) {
   attune_stream *stream = interop_begin();
   attune_graph *graph = NULL;
   attune_capture_options options = ATTUNE_CAPTURE_OPTIONS_INIT;
-  void *memory = NULL;
+  void *memory = NULL, *other = NULL;
   int let = 0;
   options.keep_graph = 1;
   OK(attune_alloc(&memory, stream, BYTES));
+  OK(attune_alloc(&other, stream, BYTES));
   OK(attune_graph_create(&graph, interop_device));
   OK(attune_graph_capture_begin(graph, stream, &options));
   OK(attune_fill(stream, memory, 1, BYTES));
@@ -87,12 +88,16 @@ int main(void) {
   CUDA(cudaGraphRetainUserObject(native, object, 1, cudaGraphUserObjectMove));
   attune_event *event = NULL;
   cudaGraphNode_t record = NULL;
+  cudaGraphNode_t more = NULL;
+  struct cudaMemsetParams second = {.dst = other, .value = 7, .elementSize = 1, .width = BYTES, .height = 1};
+  CUDA(cudaGraphAddMemsetNode(&more, native, NULL, 0, &second));
   OK(attune_event_create(&event, interop_device));
   CUDA(cudaGraphAddEventRecordNode(&record, native, &host, 1, (cudaEvent_t)attune_event_native(event)));
   OK(attune_graph_instantiate(graph));
   OK(attune_graph_replay(graph, stream));
   MUST(value_of(stream, memory) == 1 && calls == 1 + added);
-  MUST(attune_graph_node_count(graph) == 3 + (size_t)added);
+  MUST(attune_graph_node_count(graph) == 4 + (size_t)added);
+  MUST(value_of(stream, other) == 7);
   OK(attune_event_synchronize(event));
 
   /* New parameters for a node of the executable, and a node switched off. */
@@ -114,6 +119,7 @@ int main(void) {
   attune_graph_destroy(graph);
   attune_event_destroy(event);
   OK(attune_device_synchronize(interop_device));
+  OK(attune_free(other, stream));
   OK(attune_free(memory, stream));
   return interop_end(stream, "nodes of graphs");
 }

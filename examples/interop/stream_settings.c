@@ -49,6 +49,18 @@ static void streams_of_the_program(void) {
   OK(attune_free(memory, stream));
   attune_stream_destroy(stream);
   CUDA(cudaStreamDestroy(native));
+
+  /* One that the legacy default stream waits for. */
+  unsigned char last = 0;
+  CUDA(cudaStreamCreateWithFlags(&native, cudaStreamDefault));
+  OK(attune_stream_wrap(&stream, interop_device, native));
+  memory = interop_numbers(stream, 500, 2.0f);
+  OK(attune_fill(stream, memory, 5, 2000));
+  CUDA(cudaMemcpy(&last, (char *)memory + 1999, 1, cudaMemcpyDeviceToHost));
+  MUST(last == 5);
+  OK(attune_free(memory, stream));
+  attune_stream_destroy(stream);
+  CUDA(cudaStreamDestroy(native));
 }
 
 int main(void) {

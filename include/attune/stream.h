@@ -101,11 +101,16 @@ typedef struct attune_event_options {
   int no_timing;    /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
   int blocking;     /* nonzero: attune_event_synchronize sleeps instead of spinning */
   int interprocess; /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
+  int external; /* nonzero: in a capture it joins nothing: a record of it and a wait for it become nodes of the graph,
+                       which each replay does. A replay's record replaces the latest one when the replay is given to its
+                       stream; a wait is for the record that is the latest then. It can be asked and waited for outside as
+                       ever, and must outlive the graph. On the host it is reached with the whole replay, and its time is that
+                       of the record. Outside of captures it is an event like others */
 } attune_event_options;
 
 /* The defaults. */
 #define ATTUNE_EVENT_OPTIONS_INIT \
-  { 0, 0, 0 }
+  { 0, 0, 0, 0 }
 
 /* As attune_event_create, with options (NULL: the defaults). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR,
  * UNSUPPORTED (interprocess on the host). */

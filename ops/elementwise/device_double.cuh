@@ -3,6 +3,9 @@
  * carries what one cannot hold; what magnifies an error of its argument is computed in pairs from the start. Each
  * result is within one unit in the last place, most within 0.6. */
 
+/* For what is used more than once or long: compiling it takes longer than calling it. */
+#define AT_CALLED static __device__ __noinline__
+
 /* A number of f64 and what it lacks. */
 struct at_pair {
   double high, low;
@@ -32,7 +35,7 @@ AT_INLINE at_pair at_times(at_pair a, at_pair b) {
   const at_pair p = at_product(a.high, b.high);
   return at_sum_sorted(p.high, p.low + __fma_rn(a.high, b.low, a.low * b.high));
 }
-AT_INLINE at_pair at_over(at_pair a, at_pair b) {
+AT_CALLED at_pair at_over(at_pair a, at_pair b) {
   const double y = __ddiv_rn(a.high, b.high), rest = __fma_rn(-y, b.high, a.high) + __fma_rn(-y, b.low, a.low);
   return at_sum_sorted(y, __ddiv_rn(rest, b.high));
 }
@@ -59,6 +62,7 @@ template <int N> AT_INLINE double at_polynomial(const double (&c)[N], double x) 
 }
 template <int N> AT_INLINE at_pair at_polynomial_pair(const at_pair (&c)[N], at_pair x, double rest) {
   at_pair y = at_plus(at_pair{c[N - 1].high, c[N - 1].low}, at_product(x.high, rest));
+#pragma unroll 1
   for (int i = N - 2; i >= 0; i--) {
     const at_pair p = at_times(y, x), s = at_sum(c[i].high, p.high);
     y = at_sum_sorted(s.high, s.low + (c[i].low + p.low));
@@ -69,7 +73,7 @@ template <int N> AT_INLINE at_pair at_polynomial_pair(const at_pair (&c)[N], at_
 /* ---- exponential and logarithm ---- */
 
 /* exp(x) = 2^n (1 + the result), to 2^-58 of the result; |x| < 2000. */
-AT_INLINE at_pair at_exp_rest(at_pair x, int &n) {
+AT_CALLED at_pair at_exp_rest(at_pair x, int &n) {
   static constexpr double coefficients[] = {0x1.5555555555555p-3,  0x1.5555555555555p-5,  0x1.1111111111111p-7,
                                             0x1.6c16c16c16c17p-10, 0x1.a01a01a0196a7p-13, 0x1.a01a01a019b61p-16,
                                             0x1.71de3a5aa9dc9p-19, 0x1.27e4fb7a28932p-22, 0x1.ae642c777eecbp-26,
@@ -114,7 +118,7 @@ AT_INLINE at_pair at_twice_atanh(at_pair f) {
   return at_sum_sorted(2.0 * f.high, 2.0 * low);
 }
 /* v: a normal number. */
-AT_INLINE at_pair at_log_pair(at_pair v) {
+AT_CALLED at_pair at_log_pair(at_pair v) {
   const long long bits = __double_as_longlong(v.high), k = bits - 0x3fe6a09e667f3bcdll;
   const int n = (int)(k >> 52);
   const double power = at_power_of_2(n < 1000 ? -n : -n + 10), more = n < 1000 ? 1.0 : 0x1p-10;
@@ -124,7 +128,7 @@ AT_INLINE at_pair at_log_pair(at_pair v) {
   return at_sum_sorted(sum.high, sum.low + __fma_rn(e, 0x1.ef35793c7673p-45, log.low));
 }
 /* log(1 + s) */
-AT_INLINE at_pair at_log1p_pair(at_pair s) {
+AT_CALLED at_pair at_log1p_pair(at_pair s) {
   if (s.high > -0.29 && s.high < 0.41) return at_twice_atanh(at_over(s, at_plus(s, at_pair{2.0, 0.0})));
   return at_log_pair(at_plus(s, at_pair{1.0, 0.0}));
 }
@@ -133,7 +137,7 @@ AT_INLINE at_pair at_log1p_pair(at_pair s) {
 
 AT_INLINE double at_hypot_double(double x, double y) {
   const double a = fmax(fabs(x), fabs(y)), b = fmin(fabs(x), fabs(y));
-  if (!(b > a * 0x1p-60) || !(a < 0x1.fffffffffffffp1023)) return hypot(x, y);
+  if (x != x || y != y || !(b > a * 0x1p-60) || !(a < 0x1.fffffffffffffp1023)) return hypot(x, y);
   const double scale = a > 0x1p500 ? 0x1p-600 : a < 0x1p-400 ? 0x1p600 : 1.0, p = a * scale, q = b * scale;
   const at_pair u = at_product(p, p), v = at_product(q, q), s = at_sum_sorted(u.high, v.high);
   const at_pair y2 = at_root(at_pair{s.high, s.low + (u.low + v.low)});
@@ -197,7 +201,7 @@ AT_INLINE at_pair at_erfcx_pair(at_pair z) {
   return at_times(at_polynomial_pair(first, u, at_polynomial(rest, u.high)), w);
 }
 /* erfc(z) / scale for z >= 0, z^2 given; beyond 28 it is that of 28, which is 0. */
-AT_INLINE at_pair at_erfc_pair(at_pair z, at_pair square, double &scale) {
+AT_CALLED at_pair at_erfc_pair(at_pair z, at_pair square, double &scale) {
   const at_pair e = at_exp_pair(at_minus(square), scale);
   return at_times(e, at_erfcx_pair(z.high < 28.0 ? z : at_pair{28.0, 0.0}));
 }

@@ -20,24 +20,30 @@ AT_INLINE at_pair at_gamma_rest(at_pair s, at_pair other) {
   const at_pair t = at_plus(s, at_minus(other));
   return at_times(at_polynomial_pair(first, t, at_polynomial(rest, t.high)), at_times(s, other));
 }
-AT_INLINE at_pair at_gamma_rest_of(double x) {
+AT_CALLED at_pair at_gamma_rest_of(double x) {
   const double whole = floor(x);
   return at_gamma_rest(at_sum(x, -whole), at_sum(whole + 1.0, -x));
 }
 /* start (x - 1) (x - 2) ... down to a factor in [1, 2); start for x < 2. */
-AT_INLINE at_pair at_falling(double x, double start) {
+AT_CALLED at_pair at_falling(double x, double start) {
   at_pair p = {start, 0.0};
+#pragma unroll 1
   for (double factor = x - 1.0; factor >= 1.0; factor -= 1.0) p = at_times(p, at_pair{factor, 0.0});
   return p;
 }
 /* start x (x + 1) ... up to a factor in [0, 1), for x < 1. */
-AT_INLINE at_pair at_rising(double x, double start) {
+AT_CALLED at_pair at_rising(double x, double start) {
   at_pair p = {start, 0.0};
+#pragma unroll 1
   for (double k = 0.0; k <= -floor(x); k += 1.0) p = at_times(p, at_sum(x, k));
   return p;
 }
 AT_INLINE double at_tgamma_double(double x) {
-  if (!(x > -185.0 && x < 172.0) || (x <= 0.0 && x == floor(x))) return tgamma(x);
+  if (x == 0.0) return __ddiv_rn(1.0, x);
+  if (x < 0.0 && x == floor(x)) return __longlong_as_double(0x7ff8000000000000ll); /* -inf too */
+  if (x >= 172.0) return __longlong_as_double(0x7ff0000000000000ll);
+  if (x != x) return x;
+  if (x <= -185.0) return fmod(floor(x), 2.0) == 0.0 ? 0.0 : -0.0;
   if (fabs(x) < 0x1p-60) return __ddiv_rn(1.0, x);
   const at_pair one = at_plus(at_gamma_rest_of(x), at_pair{1.0, 0.0});
   if (x >= 1.0) return at_rounded(at_over(at_falling(x, 0x1p-200), one), 1.0, 0x1p200);
@@ -45,7 +51,7 @@ AT_INLINE double at_tgamma_double(double x) {
 }
 
 /* 2^-20 of log(gamma(x)) for x >= 16, after Stirling. */
-AT_INLINE at_pair at_lgamma_large(double x) {
+AT_CALLED at_pair at_lgamma_large(double x) {
   static constexpr double coefficients[] = {0x1.5555555555555p-4,   -0x1.6c16c16c16a54p-9, 0x1.a01a019afa0ep-11,
                                             -0x1.38136b513ea58p-11, 0x1.b92774e327727p-11, -0x1.e39d0018dd46fp-10};
   const double y = __ddiv_rn(1.0, x);
@@ -55,7 +61,7 @@ AT_INLINE at_pair at_lgamma_large(double x) {
 }
 /* Of x in (-20, 1), not a whole number: its gamma is 1 / (p (1 + rest)), p = x (x + 1) ... Near x = 1 what p is short of 1
  * is exact. */
-AT_INLINE double at_lgamma_left(double x) {
+AT_CALLED double at_lgamma_left(double x) {
   const at_pair rest = at_gamma_rest_of(x), one = {1.0, 0.0};
   if (x > 0.0) {
     const at_pair under = at_sum(x, -1.0);
@@ -65,7 +71,9 @@ AT_INLINE double at_lgamma_left(double x) {
   return -(size.high > 0.75 && size.high < 1.35 ? at_log1p_pair(at_plus(size, at_minus(one))) : at_log_pair(size)).high;
 }
 AT_INLINE double at_lgamma_double(double x) {
-  if (!(fabs(x) < __longlong_as_double(0x7ff0000000000000ll)) || (x <= 0.0 && x == floor(x))) return lgamma(x);
+  if (x != x) return x;
+  if (fabs(x) == __longlong_as_double(0x7ff0000000000000ll) || (x <= 0.0 && x == floor(x)))
+    return __longlong_as_double(0x7ff0000000000000ll);
   if (fabs(x) < 0x1p-60) return -log(fabs(x));
   if (x >= 16.0) return at_rounded(at_lgamma_large(x), 1.0, 0x1p20);
   if (x <= -20.0) { /* pi / (-x sin(pi x) gamma(-x)) */

@@ -90,7 +90,7 @@ AT_FUNCTION1(fn_mish) {
   if constexpr (AT_IS_F32 && P != AT_STRICT) {
     const bool left = x < 0.0f;
     const float raised = at_exp_raised(x), e = raised * 0x1p-64f, n = left ? e + 2.0f : __fmaf_rn(2.0f, e, 1.0f);
-    const float d = left ? __fmaf_rn(e, n, 2.0f) : __fmaf_rn(e + e, e, n), y = x * n * at_fast_reciprocal(d);
+    const float d = left ? __fmaf_rn(e, n, 2.0f) : __fmaf_rn(e + e, e, n), y = x * (n * at_fast_reciprocal(d));
     return left ? y * raised * 0x1p-64f : y;
   } else if constexpr (AT_IS_F32) {
     return fabsf(x) <= 110.0f ? at_mish(x) : x < 0.0f ? x * 0.0f : x; /* NaN of -inf */

@@ -43,7 +43,7 @@ FLAT float circle32(float x, uint32_t turn) {
   return ((turn == 0) & (x == 0.0f)) ? x : y;
 }
 
-/* tan(x) for |x| <= 1e5: t + t_low = tan(r + low), off by 2^-29, or -1 / (t + t_low). */
+/* tan(x) for |x| <= 1e5: t = tan(r + low), off by 2^-29, or -1 / t. */
 FLAT float tan32(float x) {
   const split_circle32 split = split_circle_32(x);
   const float r = split.r, z = r * r;
@@ -54,9 +54,7 @@ FLAT float tan32(float x) {
   p = MAC32(p, z, 0x1.badae6p-5f);
   p = MAC32(p, z, 0x1.110d9ap-3f);
   p = MAC32(p, z, 0x1.555560p-2f);
-  const float more = MAC32(r * z, p, MAC32(z, split.low, split.low)), t = r + more, t_low = (r - t) + more;
-  const float over = 1.0f / t, turned = MAC32(over, MAC32(-t_low, over, MAC32(-t, over, 1.0f)), over);
-  const float y = split.turns & 1u ? -turned : t;
+  const float t = r + MAC32(r * z, p, MAC32(z, split.low, split.low)), y = split.turns & 1u ? -1.0f / t : t;
   return x == 0.0f ? x : y;
 }
 

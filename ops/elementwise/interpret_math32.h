@@ -145,8 +145,8 @@ FLAT float sinh32(float x) {
   p = MAC32(p, z, 0x1.a022bap-13f);
   p = MAC32(p, z, 0x1.1110e0p-7f);
   p = MAC32(p, z, 0x1.555556p-3f);
-  const float near = MAC32(x * z, p, x), y = __builtin_copysignf(far, x);
-  return x != x || a < 1.0f ? near : y;
+  const float y = a < 1.0f ? MAC32(x * z, p, x) : __builtin_copysignf(far, x);
+  return x != x ? x : y;
 }
 /* With h = exp(|x|) / 4: 2 (h + 1 / (16 h)). */
 FLAT float cosh32(float x) {

@@ -9,6 +9,7 @@
 #include "ops/elementwise/convert.h"
 #include "ops/elementwise/interpret_circle32.h"
 #include "ops/elementwise/interpret_circle64.h"
+#include "ops/elementwise/interpret_exp64.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
 #include "ops/elementwise/interpret_neural32.h"

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ops/gemm/host_blocked.h"
+#include "ops/gemm/reference_gaps.h"
 #include "src/host/threads.h"
 #include "tuning/staging.h"
 

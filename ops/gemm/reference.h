@@ -30,9 +30,6 @@ static inline double at_reference_product(const at_reference *r, size_t i) {
 /* reference.c: the inputs into host memory where they are not. */
 attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 
-/* reference_compare.c: hash of all bytes of D that lie between its columns and matrices. */
-uint64_t at_reference_gaps(const at_gemm *g, const void *output);
-
 /* reference_cuda.c: r->product or r->narrow = op(A) op(B), by cuBLAS. */
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reference_compare.c: every element of an output against the trusted result, every byte between columns against the
  * poison. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <math.h>
 
 #include "ops/gemm/reference.h"
+#include "ops/gemm/reference_gaps.h"
 #include "src/host/threads.h"
 
 enum { MOST_THREADS = 64 };
@@ -48,32 +46,10 @@ static bool poisoned(const unsigned char *bytes, size_t count, unsigned char poi
   return true;
 }
 
-/* What lies behind column j up to the next column or matrix of the batch: its first byte, how many into *bytes. */
-static const unsigned char *gap_of(const at_gemm *g, const unsigned char *output, int64_t b, int64_t j, size_t *bytes) {
-  const size_t element = attune_dtype_size((attune_dtype)g->dtype_out);
-  const int64_t end = g->stride_d * b + g->ldd * j + g->m;
-  const int64_t next = j + 1 < g->n       ? g->stride_d * b + g->ldd * (j + 1)
-                       : b + 1 < g->batch ? g->stride_d * (b + 1)
-                                          : end;
-  *bytes = (size_t)(next - end) * element;
-  return output + (size_t)end * element;
-}
-
-uint64_t at_reference_gaps(const at_gemm *g, const void *output) {
-  uint64_t hash = 0;
-  for (int64_t b = 0; b < g->batch; b++)
-    for (int64_t j = 0; j < g->n; j++) {
-      size_t bytes = 0;
-      const unsigned char *gap = gap_of(g, output, b, j, &bytes);
-      if (bytes) hash = XXH3_64bits_withSeed(gap, bytes, hash);
-    }
-  return hash;
-}
-
 /* An in-place output was not poisoned: its gaps are compared by their hash. */
 static bool gap_untouched(const comparison *c, int64_t b, int64_t j) {
   size_t bytes = 0;
-  const unsigned char *gap = gap_of(&c->r->g, c->output, b, j, &bytes);
+  const unsigned char *gap = at_reference_gap(&c->r->g, c->output, b, j, &bytes);
   return c->r->g.c == AT_C_INPLACE || poisoned(gap, bytes, c->poison);
 }
 

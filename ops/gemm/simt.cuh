@@ -135,14 +135,16 @@ AT_INLINE void at_pick(at_pieces &p, const at_in *x, const at_in *y) {
   for (int j = 0; j < RN; j += 4) *(at_pack<at_in, 4> *)(p.y + j) = *(const at_pack<at_in, 4> *)(y + j * LANES_N);
 }
 
-/* There and back: neighbours share an element of X or Y, which is read from the registers once. */
+/* There and back along the shorter side: neighbours share an element of X or Y, which is read from the registers once. */
 AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
+  constexpr bool ACROSS = RM > RN;
+  constexpr int OUTER = ACROSS ? RM : RN, INNER = ACROSS ? RN : RM;
 #pragma unroll
-  for (int j = 0; j < RN; j++)
+  for (int i = 0; i < OUTER; i++)
 #pragma unroll
-    for (int i = 0; i < RM; i++) {
-      const int row = j % 2 ? RM - 1 - i : i;
-      sum[row][j] = at_multiply_add(p.x[row], p.y[j], sum[row][j]);
+    for (int j = 0; j < INNER; j++) {
+      const int at = i % 2 ? INNER - 1 - j : j, row = ACROSS ? i : at, col = ACROSS ? at : i;
+      sum[row][col] = at_multiply_add(p.x[row], p.y[col], sum[row][col]);
     }
 }
 

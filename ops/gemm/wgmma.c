@@ -98,8 +98,8 @@ static bool is_tile(const at_wgmma_choice *c) {
 /* Registers: of the four quarters of a processor each has a fourth of its warps. */
 static bool has_registers(const at_wgmma_choice *c) {
   const int warps = (at_wgmma_threads(c) / 32 * c->blocks + 3) / 4, room = 65536 / 128 / warps / 8 * 8,
-            sums = c->tm / c->groups * c->tn / 128, own = c->split > 1 ? sums / c->split : 0;
-  return leaves_registers(c) ? c->blocks == 1 : sums + own + 48 <= (room < 255 ? room : 255);
+            sums = c->tm / c->groups * c->tn / 128;
+  return leaves_registers(c) ? c->blocks == 1 : sums + 48 <= (room < 255 ? room : 255);
 }
 
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
@@ -129,12 +129,12 @@ bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c) {
          at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
          at_configuration_put_text(out, "cluster", cluster) && at_configuration_put(out, "band", c->band) &&
          at_configuration_put(out, "blocks", c->blocks) && at_configuration_put(out, "early", c->early) &&
-         at_configuration_put(out, "turned", c->turned);
+         at_configuration_put(out, "kept", c->kept) && at_configuration_put(out, "turned", c->turned);
 }
 
 static bool parse(at_wgmma_choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t early = 0, turned = 0;
+  int64_t early = 0, kept = 0, turned = 0;
   *c = (at_wgmma_choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "deep", AT_WGMMA_DEEP, &c->deep) ||
       !at_gemm_number(text, "stages", AT_WGMMA_STAGES, &c->stages) ||
@@ -143,9 +143,11 @@ static bool parse(at_wgmma_choice *c, const at_configuration *text) {
       !at_gemm_pair(text, "cluster", &c->along_m, &c->along_n) ||
       !at_gemm_number(text, "band", AT_WGMMA_BAND, &c->band) ||
       !at_gemm_number(text, "blocks", AT_WGMMA_BLOCKS, &c->blocks) || !at_configuration_get(text, "early", &early) ||
-      !at_configuration_get(text, "turned", &turned) || early < 0 || early > AT_WGMMA_EARLY)
+      !at_configuration_get(text, "kept", &kept) || !at_configuration_get(text, "turned", &turned) || kept < 0 ||
+      kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
     return false;
   c->early = (int)early;
+  c->kept = (int)kept;
   c->turned = turned == 1;
   return at_wgmma_format(&again, c) && strcmp(again.text, text->text) == 0;
 }
@@ -186,6 +188,10 @@ static void turn(at_gemm_recipe *r) {
   a->m = was.n, a->n = was.m;
 }
 
+static int kept_of(const at_wgmma_choice *c, bool larger) {
+  return c->kept == 0 ? 0 : larger ? 1 : c->kept == 2 ? 2 : 0;
+}
+
 static void define(at_gemm_recipe *out, const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const at_gemm_define all[] = {{"TM", c->tm},
                                 {"TN", c->tn},
@@ -208,6 +214,8 @@ static void define(at_gemm_recipe *out, const at_wgmma_shape *s, const at_wgmma_
                                 {"BAND", c->band},
                                 {"EARLY", c->early},
                                 {"BLOCKS", c->blocks},
+                                {"KEPT_X", kept_of(c, s->m >= s->n)},
+                                {"KEPT_Y", kept_of(c, s->m < s->n)},
                                 {"BARRIERS", barriers_at(s, c)}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }

@@ -58,11 +58,11 @@ AT_INLINE void at_step_copy(const at_wgmma_arguments &t, at_u32 stage, at_u32 fu
   for (int i = 0; i < ALONG_M; i++) with_y |= (at_u16)(1 << (r.k * AROUND + r.n * ALONG_M + i));
 #pragma unroll
   for (int d = 0; d < DEEP; d++)
-    at_tile_copy<TM, X_K, ALONG_N, EARLY_>(stage + d * SLICE_X, &t.x, w.tile_m * TM, k + d * 64, MANY_X ? w.matrix : 0,
+    at_tile_copy<TM, X_K, ALONG_N, KEEPS_X, EARLY_>(stage + d * SLICE_X, &t.x, w.tile_m * TM, k + d * 64, MANY_X ? w.matrix : 0,
                                            full, r.n, with_x);
 #pragma unroll
   for (int d = 0; d < DEEP; d++)
-    at_tile_copy<TN, Y_K, ALONG_M, EARLY_>(stage + DEEP * SLICE_X + d * SLICE_Y, &t.y, w.tile_n * TN, k + d * 64,
+    at_tile_copy<TN, Y_K, ALONG_M, KEEPS_Y, EARLY_>(stage + DEEP * SLICE_X + d * SLICE_Y, &t.y, w.tile_n * TN, k + d * 64,
                                            MANY_Y ? w.matrix : 0, full, r.m, with_y);
 }
 

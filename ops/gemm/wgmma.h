@@ -26,6 +26,7 @@ typedef struct at_wgmma_choice {
   int band;             /* tiles along m that are taken together */
   int blocks;           /* of a processor */
   int early;            /* steps that a block asks for before what came before is done */
+  int kept;             /* 1: the larger factor leaves the L2 cache first, 2: and the smaller one last */
   bool turned;          /* X is B, and D is made transposed */
   double cost;          /* microseconds, by the model */
 } at_wgmma_choice;

@@ -4,21 +4,27 @@
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };
 
-static const double HOPELESS = 1.4; /* times the best guess: not tried */
+static const double HOPELESS = 1.35; /* times the best guess: not tried */
 
-static const double CYCLE = 1.0 / 1650.0; /* microseconds */
+static const double CYCLE = 1.0 / 1700.0;   /* microseconds */
+static const double MEMORY = 4.2e6;         /* bytes a microsecond */
+static const double INTO_PROCESSOR = 1.0e5; /* likewise what a processor takes in from the L2 cache */
 
 static double greater(double x, double y) {
   return x > y ? x : y;
 }
 
-static double whole_rounds(double x) {
+static double lesser(double x, double y) {
+  return x < y ? x : y;
+}
+
+static double rounded_up(double x) {
   return (double)(int64_t)(x + 0.9999);
 }
 
-/* Cycles of a processor for 64 of k of a tile: tensor cores, which read X from shared memory as they go. */
+/* Cycles of a processor for 64 of k of a tile: tensor cores, which read both factors from shared memory as they go. */
 static double slice_cycles(const at_wgmma_choice *c) {
-  const double width = c->tn, products = width * 2.0, picked = 64.0 + width; /* of 64 rows, 64 of k */
+  const double width = c->tn, products = width * 2.0, picked = 64.0 + width; /* of 64 rows */
   return c->tm / 64 * greater(products, picked);
 }
 
@@ -28,52 +34,73 @@ static double bytes_of(const at_wgmma_shape *s) {
   return (in + out) * (double)s->batch;
 }
 
-/* Microseconds of a tile's sums on their way to D, without what memory takes. */
+/* Microseconds of a tile's sums on their way to D. */
 static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const bool rounded = s->out == 2 && !s->reads_c && !at_wgmma_whole(c);
-  const double elements = (double)c->tm * c->tn;
-  double us = 0.35 + elements * (rounded ? 2.6e-5 : 6.0e-5) * (s->reads_c ? 1.5 : 1.0);
-  if (s->grain_d < 16) us += elements * 1.0e-4 * (s->grain_d < 4 ? 2.0 : 1.0);
-  if (c->split > 1) us += 0.5 + elements * 2.0e-5;
+  const double elements = (double)c->tm * c->tn / c->split;
+  double us = 0.3 + elements * (s->out == 2 && !s->reads_c ? 2.0e-5 : 4.0e-5) * (s->reads_c ? 1.5 : 1.0);
+  if (s->grain_d < 16) us += elements * 5.0e-5 * (s->grain_d < 4 ? 2.0 : 1.0);
   return us;
+}
+
+/* Microseconds of the cluster's blocks to add up what they have. */
+static double exchange_of(const at_wgmma_choice *c) {
+  if (c->split == 1) return 0.0;
+  const double all = c->parts > 1 ? 0.1 + 0.1 * c->split : 0.3 + 0.15 * c->split;
+  return all + (double)c->tm * c->tn * (c->split - 1) / c->split * 7.5e-5;
+}
+
+/* Bytes of 64 of k of a tile that are read: rows outside the matrix are not. */
+static double slice_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  const int columns = s->y_k ? c->tn : (c->tn + 63) / 64 * 64;
+  return 128.0 * (lesser(c->tm, (double)s->m) + lesser(columns, (double)s->n));
 }
 
 double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
-  const int cluster = at_wgmma_cluster(c), fits = at_wgmma_clusters(c, machine);
-  const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts, blocks = works * cluster;
-  const double slices = (double)at_wgmma_parts_of(s->k, AT_WGMMA_STEP) / (c->split * c->parts);
-  const double rounds = whole_rounds(works / fits), busy = works < fits ? works / fits : 1.0;
-  const double level2 = 2.0 * 64.0 * ((double)c->tm / c->along_n + (double)c->tn / c->along_m) * slices * blocks;
-  const double step = slice_cycles(c) + 12.0 + 40.0 / c->deep;
-  const double compute = rounds * (c->blocks > 1 && busy > 0.99 ? c->blocks : 1.0) * slices * step * CYCLE;
-  const double processors = machine->processors, part = processors / 132.0;
-  /* Bytes in flight: 48 KB a processor are what memory wants. */
-  const double running = (blocks < (double)fits * cluster ? blocks : (double)fits * cluster), steps = slices / c->deep,
-               ahead = steps < c->stages ? steps : c->stages,
-               flight = running * ahead * at_wgmma_stage_bytes(s, c) / (processors * 49152.0),
-               rate = part * (flight < 1.0 ? flight : 1.0);
-  const double used = running / processors < 1.0 ? running / processors : 1.0;
-  const double memory = bytes_of(s) / 4.15e6 / rate, second = level2 / 5.8e6 / rate / (0.3 + 0.7 * used);
-  const double epilogue = epilogue_of(s, c), hidden = c->blocks > 1 ? 0.5 : 1.0;
-  const double most = greater(memory, greater(second, compute));
-  double us = 1.3 + most + 0.15 * (memory + second + compute - most) + epilogue * (1.0 + hidden * (rounds - 1.0));
-  if (c->along_m * c->along_n > 1) us += 0.3;
-  if (c->parts > 1) us += 1.2 + 2.0 * (double)at_wgmma_workspace(s, c) / 3e6;
+  const int cluster = at_wgmma_cluster(c), at_once = at_wgmma_clusters(c, machine);
+  const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts;
+  const double processors = lesser((double)at_once * cluster / c->blocks, machine->processors);
+  const double mean = works * cluster / processors, most = rounded_up(mean), rounds = rounded_up(works / at_once);
+  const double slices = (double)at_wgmma_parts_of(s->k, AT_WGMMA_STEP) / (c->split * c->parts),
+               steps = slices / c->deep;
+  /* Bytes on their way: 40 KB a processor are what memory wants. */
+  const double ahead = lesser(steps * (at_wgmma_whole(c) ? 1.0 : rounds), c->stages),
+               flight = lesser(works * cluster, (double)at_once * cluster) * ahead * slice_bytes(s, c) * c->deep /
+                        (machine->processors * 40960.0);
+  const double rate = machine->processors / 132.0 * lesser(flight, 1.0) * (0.55 + 0.45 * lesser(mean, 1.0));
+  const double waves = at_wgmma_whole(c) && rounds > 1.0 ? rounds * at_once / works : 1.0,
+               uneven = waves * (mean < 1.0 ? 1.0 : 0.7 + 0.3 * most / mean);
+  const double memory = bytes_of(s) * uneven / MEMORY / rate;
+  const double slice = slice_bytes(s, c) * slices, level2 = slice * (0.4 * most + 0.6 * mean) / INTO_PROCESSOR *
+                                                            (mean < 1.0 ? 1.0 / (0.4 / mean + 0.6) / mean : 1.0);
+  const double tensor = most * slices * (slice_cycles(c) + 10.0 + (c->blocks > 1 ? 0.0 : 30.0 / c->deep)) * CYCLE;
+  /* Too few steps ahead: the copies wait for the sums, and these for them. */
+  const double late = steps <= c->stages && rounds <= 1.0 ? 1.0
+                      : c->stages < 3                     ? 1.4
+                      : c->stages == 3 && c->blocks == 1  ? 1.15
+                                                          : 1.0;
+  /* Where there are few blocks, those of the call behind come to the same processors, and leave others idle. */
+  const double crowded = c->blocks > 1 && mean <= 1.0 && c->parts == 1 ? 1.2 : 1.0;
+  const double coarse = c->deep > 1 && c->tn > 64 ? 1.06 : c->deep == 1 && c->tn <= 64 && c->blocks == 1 ? 1.02 : 1.0;
+  const double longest = late * crowded * coarse * greater(memory, greater(level2, tensor));
+  const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.65 * c->blocks : 0.8;
+  double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
+  us += epilogue * (1.0 + shown * (rounds - 1.0));
+  if (c->along_m * c->along_n > 1) us += 0.5;
+  if (c->parts > 1) us += 2.0 + (double)at_wgmma_workspace(s, c) / 4e6;
   return us;
 }
 
-static const uint16_t tiles[][3] = {{64, 16, 1},   {64, 32, 1},   {64, 64, 1},   {64, 96, 1},   {64, 128, 1},
-                                    {64, 192, 1},  {64, 256, 1},  {128, 16, 2},  {128, 32, 2},  {128, 64, 2},
-                                    {128, 96, 2},  {128, 128, 2}, {128, 192, 2}, {128, 256, 2}, {256, 64, 2},
-                                    {256, 128, 2}, {192, 128, 3}};
+static const uint16_t tiles[][3] = {
+    {64, 16, 1},   {64, 32, 1},   {64, 48, 1},   {64, 64, 1},  {64, 96, 1},   {64, 112, 1}, {64, 128, 1}, {64, 192, 1},
+    {64, 224, 1},  {64, 256, 1},  {128, 16, 2},  {128, 32, 2}, {128, 48, 2},  {128, 64, 2}, {128, 96, 2}, {128, 112, 2},
+    {128, 128, 2}, {128, 192, 2}, {128, 256, 2}, {256, 64, 2}, {256, 128, 2}, {192, 128, 3}};
 
 static int consider(const at_wgmma_shape *s, const at_gemm_machine *machine, at_wgmma_choice c, at_wgmma_choice *list,
                     int count, int most) {
   /* As many stages as there is room for, and use. */
   const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, (int64_t)AT_WGMMA_STEP * c.deep), c.split * c.parts);
-  const bool whole = at_wgmma_whole(&c);
-  int most_stages = AT_WGMMA_STAGES;
-  if (whole && steps < most_stages) most_stages = (int)steps;
+  const bool once = at_wgmma_whole(&c) || at_wgmma_tiles(s, &c) * s->batch <= at_wgmma_clusters(&c, machine);
+  const int most_stages = once && steps < AT_WGMMA_STAGES ? (int)steps : AT_WGMMA_STAGES;
   for (c.stages = most_stages; c.stages > 1 && !at_wgmma_fits(s, &c, machine);) c.stages--;
   if (!at_wgmma_fits(s, &c, machine) || (c.stages < 2 && steps > 1)) return count;
   c.cost = at_wgmma_cost(s, &c, machine);
@@ -88,11 +115,9 @@ static int share_k(const at_wgmma_shape *s, const at_gemm_machine *machine, at_w
     c.split = splits[i], c.parts = 1;
     if (at_wgmma_cluster(&c) > 8) break;
     count = consider(s, machine, c, list, count, most);
-    const int64_t works = at_wgmma_tiles(s, &c) * s->batch, parts = at_wgmma_clusters(&c, machine) / works;
-    if (parts < 2 || parts > AT_WGMMA_PARTS) continue;
-    c.parts = (int)parts;
-    count = consider(s, machine, c, list, count, most);
-    c.parts = 1;
+    const int64_t works = at_wgmma_tiles(s, &c) * s->batch, filled = at_wgmma_clusters(&c, machine) / c.blocks;
+    c.parts = filled / works <= AT_WGMMA_PARTS ? (int)(filled / works) : 1;
+    if (c.parts > 1) count = consider(s, machine, c, list, count, most);
   }
   return count;
 }
@@ -118,32 +143,62 @@ static int collect(const at_wgmma_shape *s, const at_gemm_machine *machine, bool
 }
 
 static bool is_alike(const at_wgmma_choice *a, const at_wgmma_choice *b) {
-  return a->tm == b->tm && a->tn == b->tn && a->split == b->split && a->parts == b->parts && a->turned == b->turned &&
-         a->along_m == b->along_m && a->along_n == b->along_n;
+  return a->tm == b->tm && a->tn == b->tn && a->split == b->split && a->parts == b->parts && a->along_m == b->along_m &&
+         a->along_n == b->along_n && a->turned == b->turned;
 }
 
-/* A search tries few, of which no more than two differ only in depth and blocks, and three have the same tile. */
-int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
-  static const int most = MOST_CHOICES;
-  at_wgmma_choice list[MOST_CHOICES];
-  bool taken[MOST_CHOICES];
-  int count = 0, given = 0;
+/* What no model tells: whether the first bytes are asked for early, and what is kept. Short sums gain by the one, what
+ * memory bounds by the other. */
+static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, int number) {
+  const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
+  const bool brief = steps <= 8, streams = bytes_of(s) / MEMORY > 0.6 * c.cost;
+  const int early = steps < 4 ? (int)steps : 4;
+  c.early = c.blocks == 1 && c.parts == 1 && (number == 0 ? brief : !brief && streams && number == 2) ? early : 0;
+  c.kept = streams && steps > 2 ? (number == 0 ? 1 : number == 1 ? 2 : 0) : 0;
+  if (!streams && number == 1) c.early = c.early ? 0 : early;
+  return c;
+}
+
+/* The best of all tiles. */
+static int rank(at_wgmma_choice *list, int most, const at_gemm *g, const at_gemm_machine *machine) {
+  int count = 0;
   for (int turned = 0; turned < 2; turned++) {
     const at_wgmma_shape s = at_wgmma_shape_of(g, turned);
-    if (s.m < s.n && s.n >= 2 * s.m) continue; /* the longer side takes the rows */
+    /* The longer side takes the rows, or the shorter one all of them. */
+    if ((turned ? s.m <= s.n : s.m < s.n) && (s.m > 128 || s.n < 2 * s.m)) continue;
     for (size_t t = 0; t < AT_COUNT(tiles); t++) {
       if ((tiles[t][1] > 16 && tiles[t][1] >= 2 * s.n) || (tiles[t][0] > 64 && tiles[t][0] >= 2 * s.m)) continue;
       count = collect(&s, machine, turned, tiles[t], list, count, most);
     }
   }
+  return count;
+}
+
+/* A search tries few: no two that differ only in depth and blocks, no more than two of a tile, and variants of the best. */
+int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  at_wgmma_choice list[MOST_CHOICES];
+  bool taken[MOST_CHOICES];
+  const int count = rank(list, MOST_CHOICES, g, machine);
+  int given = 0, tried = 0;
   for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
     int alike = 0, of_tile = 0;
     for (int j = 0; j < i; j++) {
       alike += taken[j] && is_alike(&list[i], &list[j]);
-      of_tile += taken[j] && list[i].tm == list[j].tm && list[i].tn == list[j].tn;
+      of_tile += taken[j] && list[i].tm * list[i].tn == list[j].tm * list[j].tn;
     }
-    taken[i] = wide || (alike < 2 && of_tile < 3 && list[i].cost < HOPELESS * list[0].cost);
-    if (taken[i] && at_wgmma_format(&out[given], &list[i])) given++;
+    taken[i] = wide || (alike == 0 && of_tile < 2 && list[i].cost < HOPELESS * list[0].cost);
+    if (!taken[i]) continue;
+    const at_wgmma_shape s = at_wgmma_shape_of(g, list[i].turned);
+    const int variants = wide || tried == 0 ? 3 : 1;
+    tried++;
+    for (int v = 0; v < variants && given < max && (wide || given < MOST_FEW); v++) {
+      const at_wgmma_choice c = variant_of(&s, list[i], v), first = variant_of(&s, list[i], 0),
+                            second = variant_of(&s, list[i], 1);
+      if ((v > 0 && c.early == first.early && c.kept == first.kept) ||
+          (v > 1 && c.early == second.early && c.kept == second.kept))
+        continue;
+      if (at_wgmma_format(&out[given], &c)) given++;
+    }
   }
   return given;
 }

@@ -24,10 +24,14 @@
 #define BAND 8  /* clusters' tiles along m that are taken together along n */
 #define EARLY 0 /* steps that are asked for before what comes first is done */
 #define BLOCKS 1
+#define KEPT_X 0 /* in the L2 cache: 1 no longer than needed, 2 longer than other things */
+#define KEPT_Y 0
 #define BARRIERS 160000 /* where they are: behind all else in shared memory */
 #endif
 
 #define BK (64 * DEEP)
+#define KEEPS_X (KEPT_X == 1 ? ONCE : KEPT_X == 2 ? AGAIN : PLAIN)
+#define KEEPS_Y (KEPT_Y == 1 ? ONCE : KEPT_Y == 2 ? AGAIN : PLAIN)
 #define MAKERS (128 * GROUPS)
 /* Many sums: the warps that copy are a warpgroup too, which leaves its registers to the others. */
 #define LEAVES (GROUPS >= 2 && TM / GROUPS * TN > (GROUPS == 2 ? 64 * 192 : 64 * 96))
@@ -83,18 +87,27 @@ AT_INLINE void at_barrier_wait(at_u32 barrier, int parity) {
 
 /* ---- copies ---- */
 
-/* A box into shared memory; with `blocks`, a bit for each, to the same place in all these blocks of the cluster. */
-template <bool SHARED> AT_INLINE void at_box(at_u32 to, const at_tensor_map *map, int x, int y, int z, at_u32 barrier,
-                                             at_u16 blocks) {
-  if constexpr (SHARED)
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
-                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(blocks)
+/* How long the L2 cache shall keep what is copied: as ever, no longer than needed, longer than other things. */
+constexpr at_u64 PLAIN = 0, ONCE = 0x12f0000000000000, AGAIN = 0x14f0000000000000;
+
+/* A box into shared memory; SHARED: to the same place in all `blocks` of the cluster, a bit for each. */
+template <bool SHARED, at_u64 KEPT>
+AT_INLINE void at_box(at_u32 to, const at_tensor_map *map, int x, int y, int z, at_u32 barrier, at_u16 blocks) {
+#define AT_BOX "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+  if constexpr (SHARED && KEPT != PLAIN)
+    asm volatile(AT_BOX ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6, %7;" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(blocks), "l"(KEPT)
+                 : "memory");
+  else if constexpr (SHARED)
+    asm volatile(AT_BOX ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to), "l"(map), "r"(x), "r"(y),
+                 "r"(z), "r"(barrier), "h"(blocks)
+                 : "memory");
+  else if constexpr (KEPT != PLAIN)
+    asm volatile(AT_BOX ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to), "l"(map), "r"(x), "r"(y),
+                 "r"(z), "r"(barrier), "l"(KEPT)
                  : "memory");
   else
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
-                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+    asm volatile(AT_BOX " [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
                  : "memory");
 }
 /* A box towards the L2 cache. */
@@ -108,7 +121,7 @@ AT_INLINE void at_map_early(const at_tensor_map *map) {
 
 /* A tile of LINES rows: 64 of k of it, or the share of block `mine` of the OF blocks that have the same one. EARLY_: only
  * towards the L2 cache. */
-template <int LINES, bool ALONG_K, int OF, bool EARLY_>
+template <int LINES, bool ALONG_K, int OF, at_u64 KEPT, bool EARLY_>
 AT_INLINE void at_tile_copy(at_u32 to, const at_tensor_map *map, int row, int k, int matrix, at_u32 barrier, int mine,
                             at_u16 blocks) {
   if constexpr (ALONG_K) {
@@ -116,7 +129,7 @@ AT_INLINE void at_tile_copy(at_u32 to, const at_tensor_map *map, int row, int k,
     if (EARLY_)
       at_box_early(map, k, row + first, matrix);
     else
-      at_box<(OF > 1)>(to + first * 128, map, k, row + first, matrix, barrier, blocks);
+      at_box<(OF > 1), KEPT>(to + first * 128, map, k, row + first, matrix, barrier, blocks);
   } else {
     const int first = mine * (64 / OF);
 #pragma unroll
@@ -124,7 +137,7 @@ AT_INLINE void at_tile_copy(at_u32 to, const at_tensor_map *map, int row, int k,
       if (EARLY_)
         at_box_early(map, row + 64 * i, k + first, matrix);
       else
-        at_box<(OF > 1)>(to + i * 8192 + first * 128, map, row + 64 * i, k + first, matrix, barrier, blocks);
+        at_box<(OF > 1), KEPT>(to + i * 8192 + first * 128, map, row + 64 * i, k + first, matrix, barrier, blocks);
   }
 }
 

@@ -2,7 +2,7 @@
  * graph.c: a stretch of a CUDA stream's work captured into an executable graph. A graph captured without an
  * attune_graph (tuning does) uses the workspace of the stream that it was captured from: it is destroyed before that
  * stream, and its launches do not run beside that stream's own work. */
-#include "src/cuda/state.h"
+#include "src/cuda/graph.h"
 
 #include "src/capture.h"
 
@@ -10,14 +10,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct at_graph {
-  attune_device *device;
-  cudaGraph_t captured;       /* NULL: not kept */
-  cudaGraphExec_t executable; /* NULL: not made yet */
-  size_t nodes;
-};
+/* What was asked of the nodes: not of what the program made of them since. */
+static void forget_nodes(at_graph *graph) {
+  free(graph->node);
+  free(graph->disabled);
+  graph->node = NULL;
+  graph->disabled = NULL;
+}
 
 static void destroy_captured(at_graph *graph) {
+  forget_nodes(graph);
   if (graph->captured && cudaGraphDestroy(graph->captured) != cudaSuccess) (void)cudaGetLastError();
   graph->captured = NULL;
 }
@@ -127,6 +129,8 @@ attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep) {
   if (status == ATTUNE_OK) {
     destroy_executable(graph);
     graph->executable = made;
+    graph->borrowed = false;
+    forget_nodes(graph);
     if (cudaGraphGetNodes(graph->captured, NULL, &graph->nodes) != cudaSuccess)
       (void)cudaGetLastError(); /* the program may have edited it */
     if (!keep) destroy_captured(graph);
@@ -135,17 +139,43 @@ attune_status at_cuda_graph_instantiate(at_graph *graph, bool keep) {
   return status;
 }
 
-/* A refused update leaves the executable as it was. */
+attune_status at_cuda_graph_remake(at_graph *graph) {
+  cudaGraphExec_t made = NULL;
+  attune_status status = make_executable(graph, &made);
+  for (size_t i = 0; status == ATTUNE_OK && graph->disabled && i < graph->nodes; i++)
+    if (graph->disabled[i])
+      status =
+          at_cuda_check(graph->device, cudaGraphNodeSetEnabled(made, graph->node[i], 0), "cudaGraphNodeSetEnabled");
+  if (status != ATTUNE_OK) {
+    if (made && cudaGraphExecDestroy(made) != cudaSuccess) (void)cudaGetLastError();
+    return status;
+  }
+  destroy_executable(graph);
+  graph->executable = made;
+  graph->borrowed = false;
+  return ATTUNE_OK;
+}
+
+static bool has_disabled(const at_graph *graph) {
+  for (size_t i = 0; graph->disabled && i < graph->nodes; i++)
+    if (graph->disabled[i]) return true;
+  return false;
+}
+
+/* A refused update leaves the executable as it was. One that leaves nodes out is not changed in place: the new graph's nodes
+ * are all enabled. */
 attune_status at_cuda_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place) {
   *in_place = false;
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
   if (status != ATTUNE_OK) return status;
   cudaGraphExecUpdateResultInfo result;
-  cudaError_t error = cudaGraphExecUpdate(older->executable, graph->captured, &result);
+  cudaError_t error = cudaErrorGraphExecUpdateFailure;
+  if (!has_disabled(older)) error = cudaGraphExecUpdate(older->executable, graph->captured, &result);
   if (error == cudaSuccess) {
     graph->executable = older->executable;
     older->executable = NULL;
+    graph->borrowed = true;
     *in_place = true;
   } else if (error == cudaErrorGraphExecUpdateFailure) {
     (void)cudaGetLastError();
@@ -215,7 +245,7 @@ attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *br
 #if CUDART_VERSION >= 13000
   cudaError_t error = cudaStreamGetCaptureInfo(at_cuda_native(stream), &state, &number, NULL, NULL, NULL, NULL);
 #else
-  cudaError_t error = cudaStreamGetCaptureInfo(at_cuda_native(stream), &state, &number);
+  cudaError_t error = cudaStreamGetCaptureInfo(at_cuda_native(stream), &state, &number, NULL, NULL, NULL);
 #endif
   if (error == cudaErrorStreamCaptureImplicit) {
     (void)cudaGetLastError();

@@ -122,7 +122,14 @@ static int64_t slowdown_of(unsigned long long mask) {
   return mask ? out | ATTUNE_SLOW_OTHER : out;
 }
 
-void at_nvml_telemetry(void *handle, attune_telemetry *out) {
+/* Each question costs NVML some microseconds. */
+static void ask_once(int64_t *out, int64_t *kept, int (*function)(void *, int, unsigned int *), void *handle,
+                     int kind) {
+  if (*kept == ATTUNE_NOT_KNOWN) ask_kind(kept, function, handle, kind);
+  if (*kept != ATTUNE_NOT_KNOWN) *out = *kept;
+}
+
+void at_nvml_telemetry(void *handle, at_nvml_constants *constants, attune_telemetry *out) {
   nvml_rates rates = {0};
   nvml_memory memory = {0};
   unsigned long long mask = 0;
@@ -135,13 +142,13 @@ void at_nvml_telemetry(void *handle, attune_telemetry *out) {
     out->memory_total_bytes = (int64_t)memory.total;
   }
   ask_kind(&out->temperature_c, nvml.temperature, handle, SENSOR_GPU);
-  ask_kind(&out->temperature_slow_c, nvml.threshold, handle, THRESHOLD_SLOWDOWN);
+  ask_once(&out->temperature_slow_c, &constants->temperature_slow_c, nvml.threshold, handle, THRESHOLD_SLOWDOWN);
   ask(&out->power_mw, nvml.power, handle);
   ask(&out->power_limit_mw, nvml.power_limit, handle);
   ask_kind(&out->clock_mhz, nvml.clock, handle, CLOCK_SM);
-  ask_kind(&out->clock_most_mhz, nvml.clock_most, handle, CLOCK_SM);
+  ask_once(&out->clock_most_mhz, &constants->clock_most_mhz, nvml.clock_most, handle, CLOCK_SM);
   ask_kind(&out->memory_clock_mhz, nvml.clock, handle, CLOCK_MEMORY);
-  ask_kind(&out->memory_clock_most_mhz, nvml.clock_most, handle, CLOCK_MEMORY);
+  ask_once(&out->memory_clock_most_mhz, &constants->memory_clock_most_mhz, nvml.clock_most, handle, CLOCK_MEMORY);
   if (nvml.reasons && nvml.reasons(handle, &mask) == 0) out->slowdown = slowdown_of(mask);
 }
 

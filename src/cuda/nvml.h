@@ -20,8 +20,15 @@ int at_nvml_count(void);
 /* The UUID ("GPU-...") of GPU number `index` in NVML's order into out[size]; false: not known. */
 bool at_nvml_uuid(int index, char *out, size_t size);
 
-/* What it knows goes into *out, the rest stays. */
-void at_nvml_telemetry(void *handle, attune_telemetry *out);
+/* Figures of a GPU that never change, asked for once; start from AT_NVML_CONSTANTS_INIT. */
+typedef struct at_nvml_constants {
+  int64_t temperature_slow_c, clock_most_mhz, memory_clock_most_mhz;
+} at_nvml_constants;
+#define AT_NVML_CONSTANTS_INIT \
+  { ATTUNE_NOT_KNOWN, ATTUNE_NOT_KNOWN, ATTUNE_NOT_KNOWN }
+
+/* What it knows goes into *out, the rest stays. The constants are the GPU's; one thread at a time. */
+void at_nvml_telemetry(void *handle, at_nvml_constants *constants, attune_telemetry *out);
 
 /* The clock of the multiprocessors; 0: not known. True: hardware or heat slows it down, not a mere power cap. */
 int at_nvml_clock(void *handle);

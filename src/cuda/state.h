@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "src/cuda/cuda.h"
+#include "src/cuda/nvml.h"
 
 typedef struct at_cuda_page at_cuda_page;           /* virtual_memory.c's */
 typedef struct at_cuda_idle_blas at_cuda_idle_blas; /* blas_idle.c's */
@@ -25,6 +26,7 @@ typedef struct at_cuda_device {
   pthread_mutex_t lock;         /* guards the fields below */
   void *nvml;                   /* NVML's handle of this device; NULL: not looked for, or none */
   bool nvml_sought;
+  at_nvml_constants constants;
   int foreign; /* the latest count of foreign processes, taken at foreign_ns */
   int64_t foreign_ns;
   at_cuda_idle_blas *idle;        /* cuBLAS handles without a stream */
@@ -108,6 +110,15 @@ attune_status at_cuda_graph_trim(attune_device *device);
 attune_status at_cuda_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved);
 attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *broken);
 attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file);
+
+/* graph_nodes.c */
+attune_status at_cuda_graph_node(at_graph *graph, size_t index, attune_node *out);
+attune_status at_cuda_graph_edges(at_graph *graph, attune_edge *out, size_t room, size_t *out_count);
+attune_status at_cuda_graph_get_parameters(at_graph *graph, size_t index, attune_node_parameters *out);
+attune_status at_cuda_graph_set_parameters(at_graph *graph, size_t index, const attune_node_parameters *p);
+attune_status at_cuda_graph_set_enabled(at_graph *graph, size_t index, bool enabled);
+
+/* graph.c */
 void *at_cuda_graph_native(const at_graph *graph, bool executable);
 
 /* ipc_event.c */

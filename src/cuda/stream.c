@@ -122,11 +122,17 @@ attune_status at_cuda_stream_call(attune_stream *stream, attune_call_fn fn, void
   return status;
 }
 
+/* CUDA takes the flags in captures only. */
+static bool is_external(attune_stream *stream, const attune_event *event) {
+  return event->options.external && at_cuda_stream_capturing(stream);
+}
+
 attune_status at_cuda_stream_wait(attune_stream *stream, attune_event *event) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
-  cudaError_t error = cudaStreamWaitEvent(at_cuda_native(stream), (cudaEvent_t)event->native, 0);
+  const unsigned flags = is_external(stream, event) ? cudaEventWaitExternal : cudaEventWaitDefault;
+  cudaError_t error = cudaStreamWaitEvent(at_cuda_native(stream), (cudaEvent_t)event->native, flags);
   status = at_cuda_check(stream->device, error, "cudaStreamWaitEvent");
   at_cuda_leave(&scope);
   return status;
@@ -160,8 +166,9 @@ attune_status at_cuda_event_record(attune_event *event, attune_stream *stream) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter(&scope, stream->device);
   if (status != ATTUNE_OK) return status;
-  cudaError_t error = cudaEventRecord((cudaEvent_t)event->native, at_cuda_native(stream));
-  status = at_cuda_check(stream->device, error, "cudaEventRecord");
+  const unsigned flags = is_external(stream, event) ? cudaEventRecordExternal : cudaEventRecordDefault;
+  cudaError_t error = cudaEventRecordWithFlags((cudaEvent_t)event->native, at_cuda_native(stream), flags);
+  status = at_cuda_check(stream->device, error, "cudaEventRecordWithFlags");
   at_cuda_leave(&scope);
   return status;
 }

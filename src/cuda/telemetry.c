@@ -14,6 +14,7 @@ static void *find_handle(attune_device *device) {
   at_cuda_device *state = at_cuda_device_of(device);
   if (state->nvml_sought) return state->nvml;
   state->nvml_sought = true;
+  state->constants = (at_nvml_constants)AT_NVML_CONSTANTS_INIT;
   char bus[32];
   enum cudaStreamCaptureMode mode;
   at_cuda_relax(&mode);
@@ -76,7 +77,15 @@ attune_status at_cuda_clock_state(attune_device *device, at_clock_state *out) {
 
 void at_cuda_telemetry(attune_device *device, attune_telemetry *out) {
   void *handle = handle_of(device);
-  if (handle) at_nvml_telemetry(handle, out);
+  at_cuda_device *state = at_cuda_device_of(device);
+  if (!handle) return;
+  pthread_mutex_lock(&state->lock);
+  at_nvml_constants constants = state->constants;
+  pthread_mutex_unlock(&state->lock);
+  at_nvml_telemetry(handle, &constants, out);
+  pthread_mutex_lock(&state->lock);
+  state->constants = constants;
+  pthread_mutex_unlock(&state->lock);
 }
 
 attune_status at_cuda_each_process(attune_device *device, attune_device_process_fn fn, void *user) {

@@ -3,7 +3,7 @@
 #include "src/backend.h"
 
 #include "src/comm/sum.h"
-#include "src/fork.h"
+#include "src/host/event.h"
 #include "src/host/graph.h"
 #include "src/host/host.h"
 #include "src/host/memory.h"
@@ -102,189 +102,6 @@ static attune_status stream_synchronize(attune_stream *stream) {
   return status;
 }
 
-/* The latest record of an event: what to wait for, and when it was reached. A wait takes a copy, so that a later record
- * does not change what is waited for. */
-typedef struct record {
-  uint64_t number;   /* 1 for the first; 0: never recorded */
-  at_queue *queue;   /* where it was recorded, counted; NULL: on the default stream, reached at once */
-  uint64_t position; /* reached when the queue has */
-  int64_t time_ns;   /* valid once reached */
-} record;
-
-typedef struct host_event {
-  atomic_int references; /* the handle, and each queued mark */
-  unsigned generation;   /* at_fork_generation() at the making */
-  pthread_mutex_t lock;  /* guards latest; nothing waits while holding it */
-  record latest;
-} host_event;
-
-static bool stale(const host_event *event) {
-  return event->generation != at_fork_generation();
-}
-
-static void drop_event(host_event *event) {
-  if (atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1) return;
-  if (event->latest.queue) at_queue_drop(event->latest.queue);
-  if (!stale(event)) pthread_mutex_destroy(&event->lock); /* else a thread of the parent may have held it at the fork */
-  free(event);
-}
-
-static attune_status event_open(attune_event *event) {
-  host_event *state = calloc(1, sizeof *state);
-  if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for an event");
-  atomic_init(&state->references, 1);
-  state->generation = at_fork_generation();
-  pthread_mutex_init(&state->lock, NULL);
-  event->state = state;
-  return ATTUNE_OK;
-}
-
-/* The marks of a parent's streams never run in a child: there the handle is the last holder. */
-static void event_close(attune_event *event) {
-  host_event *state = event->state;
-  if (stale(state)) atomic_store(&state->references, 1);
-  drop_event(state);
-}
-
-static attune_status check_event(const host_event *event) {
-  if (!stale(event)) return ATTUNE_OK;
-  return at_fail(ATTUNE_DEVICE_ERROR, "event was made before fork; should be made again in the child");
-}
-
-/* Makes `next` the latest record and returns its number. */
-static uint64_t replace_record(host_event *event, record next) {
-  pthread_mutex_lock(&event->lock);
-  at_queue *old = event->latest.queue;
-  next.number = event->latest.number + 1;
-  event->latest = next;
-  pthread_mutex_unlock(&event->lock);
-  if (old) at_queue_drop(old);
-  return next.number;
-}
-
-/* Sets where record `number` lies, unless a later one replaced it. */
-static void place_record(host_event *event, uint64_t number, uint64_t position) {
-  pthread_mutex_lock(&event->lock);
-  if (event->latest.number == number) event->latest.position = position;
-  pthread_mutex_unlock(&event->lock);
-}
-
-/* A copy of the latest record, its queue held. */
-static record take_record(host_event *event) {
-  pthread_mutex_lock(&event->lock);
-  record latest = event->latest;
-  if (latest.queue) at_queue_hold(latest.queue);
-  pthread_mutex_unlock(&event->lock);
-  return latest;
-}
-
-static bool is_reached(const record *r) {
-  return !r->queue || at_queue_reached(r->queue, r->position);
-}
-
-static void release_record(const record *r) {
-  if (r->queue) at_queue_drop(r->queue);
-}
-
-typedef struct mark {
-  host_event *event;
-  uint64_t number;
-} mark;
-
-static void run_mark(const void *args) {
-  const mark *m = args;
-  int64_t now = at_now_ns();
-  pthread_mutex_lock(&m->event->lock);
-  if (m->event->latest.number == m->number) m->event->latest.time_ns = now;
-  pthread_mutex_unlock(&m->event->lock);
-  drop_event(m->event);
-}
-
-static attune_status event_record(attune_event *handle, attune_stream *stream) {
-  host_event *event = handle->state;
-  at_queue *queue = stream->state;
-  attune_status status = check_event(event);
-  if (status == ATTUNE_OK && queue) status = at_queue_check(queue);
-  if (status != ATTUNE_OK) return status;
-  if (stream->capture) return at_record_event(handle, stream);
-  if (!queue) {
-    (void)replace_record(event, (record){.time_ns = at_now_ns()});
-    return ATTUNE_OK;
-  }
-  /* The mark is given without the event's lock: the ring may be full of marks that need it. Its position is known only
-   * then: the allocator records events on streams that another thread gives work to. */
-  at_queue_hold(queue);
-  atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
-  mark m = {event, replace_record(event, (record){.queue = queue, .position = at_queue_end(queue) + 1})};
-  const uint64_t number = m.number;
-  place_record(event, number, at_queue_submit(queue, run_mark, &m, sizeof m));
-  return ATTUNE_OK;
-}
-
-static void run_wait(const void *args) {
-  const record *r = args;
-  at_queue_wait(r->queue, r->position);
-  at_queue_drop(r->queue);
-}
-
-static attune_status stream_wait(attune_stream *stream, attune_event *handle) {
-  host_event *event = handle->state;
-  at_queue *queue = stream->state;
-  attune_status status = check_event(event);
-  if (status == ATTUNE_OK && queue) status = at_queue_check(queue);
-  if (status != ATTUNE_OK) return status;
-  record r = take_record(event);
-  if (stream->capture) {
-    release_record(&r);
-    return handle->capture || r.number != 0 ? at_record_wait(stream, handle) : ATTUNE_OK;
-  }
-  if (is_reached(&r) || r.queue == queue)
-    release_record(&r);
-  else if (queue)
-    at_queue_submit(queue, run_wait, &r, sizeof r);
-  else
-    run_wait(&r);
-  return ATTUNE_OK;
-}
-
-static attune_status event_query(attune_event *handle) {
-  attune_status status = check_event(handle->state);
-  if (status != ATTUNE_OK) return status;
-  record r = take_record(handle->state);
-  bool reached = is_reached(&r);
-  release_record(&r);
-  return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "the event is not reached yet");
-}
-
-static attune_status event_synchronize(attune_event *handle) {
-  attune_status status = check_event(handle->state);
-  if (status != ATTUNE_OK) return status;
-  record r = take_record(handle->state);
-  if (!is_reached(&r)) at_queue_wait(r.queue, r.position);
-  release_record(&r);
-  return ATTUNE_OK;
-}
-
-static attune_status read_time(int64_t *out_ns, attune_event *handle, const char *name) {
-  host_event *event = handle->state;
-  attune_status status = check_event(event);
-  if (status != ATTUNE_OK) return status;
-  pthread_mutex_lock(&event->lock);
-  bool recorded = event->latest.number != 0, reached = is_reached(&event->latest);
-  *out_ns = event->latest.time_ns;
-  pthread_mutex_unlock(&event->lock);
-  if (!recorded) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s was never recorded; should be recorded on a stream", name);
-  return reached ? ATTUNE_OK : at_fail(ATTUNE_NOT_READY, "%s is not reached yet", name);
-}
-
-static attune_status event_elapsed(double *out_ns, attune_event *start, attune_event *stop) {
-  int64_t begin = 0, end = 0;
-  attune_status status = read_time(&begin, start, "start");
-  if (status == ATTUNE_OK) status = read_time(&end, stop, "stop");
-  if (status == ATTUNE_OK) *out_ns = (double)(end - begin);
-  return status;
-}
-
 const at_backend at_host_backend = {
     .name = "host",
     .kind = ATTUNE_DEVICE_HOST,
@@ -320,14 +137,14 @@ const at_backend at_host_backend = {
     .stream_close = stream_close,
     .stream_query = stream_query,
     .stream_synchronize = stream_synchronize,
-    .stream_wait = stream_wait,
+    .stream_wait = at_host_event_wait,
     .stream_capturing = stream_capturing,
-    .event_open = event_open,
-    .event_close = event_close,
-    .event_record = event_record,
-    .event_query = event_query,
-    .event_synchronize = event_synchronize,
-    .event_elapsed = event_elapsed,
+    .event_open = at_host_event_open,
+    .event_close = at_host_event_close,
+    .event_record = at_host_event_record,
+    .event_query = at_host_event_query,
+    .event_synchronize = at_host_event_synchronize,
+    .event_elapsed = at_host_event_elapsed,
     .capture_begin = at_record_begin,
     .capture_end = at_host_graph_record,
     .graph_launch = at_host_graph_launch,
@@ -337,4 +154,9 @@ const at_backend at_host_backend = {
     .graph_nodes = at_host_graph_nodes,
     .graph_dump = at_host_graph_dump,
     .graph_clone = at_host_graph_clone,
+    .graph_node = at_host_graph_node,
+    .graph_edges = at_host_graph_edges,
+    .graph_get_parameters = at_host_graph_get_parameters,
+    .graph_set_parameters = at_host_graph_set_parameters,
+    .graph_set_enabled = at_host_graph_set_enabled,
 };

@@ -2,6 +2,7 @@
  * work.c: work given to a stream of the host: run at once, queued, or written down. */
 #include "src/host/work.h"
 
+#include "src/host/event.h"
 #include "src/host/host.h"
 #include "src/host/queue.h"
 #include "src/host/record.h"
@@ -108,10 +109,14 @@ attune_status at_host_call(attune_stream *stream, attune_call_fn fn, void *user)
 }
 
 at_host_work at_host_work_kind(void (*fn)(const void *args)) {
-  return fn == run_copy ? AT_HOST_COPY : fn == run_fill ? AT_HOST_FILL : fn == run_call ? AT_HOST_CALL : AT_HOST_OTHER;
+  if (fn == run_copy) return AT_HOST_COPY;
+  if (fn == run_fill) return AT_HOST_FILL;
+  if (fn == run_call) return AT_HOST_CALL;
+  if (fn == at_host_record_node) return AT_HOST_RECORD;
+  return fn == at_host_wait_node ? AT_HOST_WAIT : AT_HOST_OTHER;
 }
 
 const char *at_host_work_name(void (*fn)(const void *args)) {
-  static const char *const names[] = {"work", "copy", "fill", "call"};
+  static const char *const names[] = {"work", "copy", "fill", "call", "record", "wait"};
   return names[at_host_work_kind(fn)];
 }

@@ -19,11 +19,18 @@ attune_status at_host_fill_box(attune_stream *stream, const attune_box_fill *fil
 attune_status at_host_fill(attune_stream *stream, void *destination, int value, size_t bytes);
 
 /* What a piece of work is, by the function that runs it: its arguments are an attune_box_copy, an attune_box_fill or an
- * at_host_function. */
-typedef enum at_host_work { AT_HOST_OTHER, AT_HOST_COPY, AT_HOST_FILL, AT_HOST_CALL } at_host_work;
+ * at_host_function; of the external events of a graph an at_host_event *. */
+typedef enum at_host_work {
+  AT_HOST_OTHER,
+  AT_HOST_COPY,
+  AT_HOST_FILL,
+  AT_HOST_CALL,
+  AT_HOST_RECORD,
+  AT_HOST_WAIT
+} at_host_work;
 at_host_work at_host_work_kind(void (*fn)(const void *args));
 
-/* "copy", "fill" or "call"; "work" for anything else. */
+/* "copy", "fill", "call", "record" or "wait"; "work" for anything else. */
 const char *at_host_work_name(void (*fn)(const void *args));
 
 #endif

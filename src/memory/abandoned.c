@@ -81,14 +81,14 @@ static bool record_events(at_allocator *allocator, attune_pool *pool) {
 
 void at_pools_record_abandoned(at_allocator *allocator) {
   if (allocator->captures > 0 || allocator->abandoned == 0) return;
-  char message[512]; /* a query that is not ready leaves one; the caller's thread keeps its own */
-  (void)at_copy_text(message, sizeof message, attune_last_message());
+  at_message kept; /* a query that is not ready leaves one; the caller's thread keeps its own */
+  at_message_keep(&kept);
   for (attune_pool *pool = allocator->common.next; pool && allocator->abandoned > 0; pool = pool->next) {
     if (pool->life != AT_POOL_ABANDONED || !record_events(allocator, pool)) continue;
     pool->life = pool->waits > 0 ? AT_POOL_WAITING : AT_POOL_IDLE;
     allocator->abandoned--;
   }
-  (void)at_fail(ATTUNE_OK, "%s", message);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 /* ---- used again ---- */

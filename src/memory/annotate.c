@@ -26,11 +26,11 @@ void at_annotate_block(at_allocator *allocator, const at_block *block) {
 /* What the block's own stream was given before the free may run still, and is no use after free: it is waited for, but
  * in a capture. Other streams are done. A failure shows itself to the device's next user. */
 static void wait_for_work(at_allocator *allocator, const at_front *front) {
-  char message[512];
+  at_message kept;
   if (front->life != AT_FRONT_OPEN || at_stream_capturing(front->stream)) return;
-  (void)at_copy_text(message, sizeof message, attune_last_message());
+  at_message_keep(&kept);
   if (allocator->device->backend->stream_synchronize(front->stream) != ATTUNE_OK)
-    (void)at_fail(ATTUNE_OK, "%s", message);
+    (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 void at_annotate_block_gone(at_allocator *allocator, const at_block *block) {

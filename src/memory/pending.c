@@ -143,11 +143,11 @@ static bool anything_waits(const at_allocator *allocator) {
 
 /* A query that is not ready leaves a message; the caller's thread keeps the one it had. */
 static void process(at_allocator *allocator) {
-  char message[512];
-  (void)at_copy_text(message, sizeof message, attune_last_message());
+  at_message kept;
+  at_message_keep(&kept);
   for (at_front *front = allocator->fronts; front; front = front->next)
     while (front->waiting && is_done(front->waiting)) finish(allocator, front);
-  (void)at_fail(ATTUNE_OK, "%s", message);
+  (void)at_message_settle(&kept, ATTUNE_OK);
 }
 
 void at_pending_finish(at_allocator *allocator, bool all) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pinned_view.c: what the cache of pinned memory tells: statistics, history, snapshots. */
 #include "src/memory/pinned_cache.h"
-#include "src/memory/snapshot.h"
+#include "src/memory/snapshot_file.h"
 
 attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_pinned_statistics");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * snapshot.c: what the memory of a device looks like, with the words of PyTorch's snapshots. */
-#include "src/memory/snapshot.h"
+#include "src/memory/snapshot_file.h"
 
 #include "src/memory/front.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * snapshot_file.c: snapshots put together from their parts, as JSON or as a pickle, and written into files. */
-#include "src/memory/snapshot.h"
+#include "src/memory/snapshot_file.h"
 
 #include "src/backend.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * snapshot.h: parts of snapshots, which snapshot_file.c puts together. */
-#ifndef AT_MEMORY_SNAPSHOT_H
-#define AT_MEMORY_SNAPSHOT_H
+ * snapshot_file.h: snapshots of the parts that their owners give. */
+#ifndef AT_MEMORY_SNAPSHOT_FILE_H
+#define AT_MEMORY_SNAPSHOT_FILE_H
 
 #include "src/memory/history.h"
 

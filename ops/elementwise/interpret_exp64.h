@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * interpret_exp64.h: exp, sinh and cosh of f64, for CPUs with fused multiply-add; within 2 units in the last place. See
+ * interpret_math.h. */
+#ifndef AT_INTERPRET_EXP64_H
+#define AT_INTERPRET_EXP64_H
+
+#include "ops/elementwise/interpret_math.h"
+
+#ifdef __FMA__
+FLAT double power_of_2_64(int64_t n) {
+  return f64_of((uint64_t)(n + 1023) << 52);
+}
+
+/* exp(x) = 2^n (1 + small) for |x| <= 750. */
+typedef struct split_exp64 {
+  double small;
+  int64_t n;
+} split_exp64;
+FLAT split_exp64 split_64(double x) {
+  const double shifted = __builtin_fma(x, LOG2_E, 0x1.8p52), n = shifted - 0x1.8p52;
+  const double r = __builtin_fma(n, -0x1.abc9e3b39803fp-56, __builtin_fma(n, -0x1.62e42fefa39efp-1, x));
+  return (split_exp64){expm1_reduced(r), (int64_t)(at_bits_of_f64(shifted) - 0x4338000000000000u)};
+}
+
+/* 2^n in two factors, for it may be outside of the normal numbers. */
+FLAT double exp64(double x) {
+  double a = x > 750.0 ? 750.0 : x;
+  a = a < -750.0 ? -750.0 : a;
+  const split_exp64 e = split_64(a);
+  const int64_t half = ((e.n + 2048) >> 1) - 1024; /* as of a number without sign, which vectors shift faster */
+  const double first = power_of_2_64(half);
+  return __builtin_fma(first, e.small, first) * power_of_2_64(e.n - half);
+}
+
+/* h = exp(|x|) / 4, and what it lost. */
+typedef struct quarter_exp64 {
+  double h, low;
+} quarter_exp64;
+FLAT quarter_exp64 quarter_exp_64(double x) {
+  double a = __builtin_fabs(x);
+  a = a > 710.6 ? 710.6 : a; /* 2 h is infinite from 710.48 on */
+  const split_exp64 e = split_64(a);
+  const double power = power_of_2_64(e.n - 2), h = __builtin_fma(power, e.small, power);
+  return (quarter_exp64){h, __builtin_fma(power, e.small, power - h)};
+}
+
+/* |x| < 1: x + x^3 p(x^2), p off by 2^-60; beyond 2 (h - 1 / (16 h)). */
+FLAT double sinh64(double x) {
+  const quarter_exp64 e = quarter_exp_64(x);
+  const double far = 2.0 * (e.h + (e.low - 0.0625 / e.h)), z = x * x;
+  double p = 0x1.b5cbba9146034p-41;
+  p = __builtin_fma(p, z, 0x1.6116ecefad768p-33);
+  p = __builtin_fma(p, z, 0x1.ae64700263ecbp-26);
+  p = __builtin_fma(p, z, 0x1.71de3a3afd2a6p-19);
+  p = __builtin_fma(p, z, 0x1.a01a01a0372b4p-13);
+  p = __builtin_fma(p, z, 0x1.111111111101ep-7);
+  p = __builtin_fma(p, z, 0x1.5555555555556p-3);
+  const double near = __builtin_fma(x * z, p, x), y = __builtin_copysign(far, x);
+  return (x != x) | (__builtin_fabs(x) < 1.0) ? near : y;
+}
+FLAT double cosh64(double x) {
+  const quarter_exp64 e = quarter_exp_64(x);
+  return x != x ? x : 2.0 * (e.h + (0.0625 / e.h + e.low));
+}
+#endif
+
+#endif
