@@ -11,7 +11,7 @@
  *   every device: draw k is what the k-th call of attune_random_uniform (for rand(), all of which come first) or
  *   attune_random_normal would write for as many f32 elements as the outputs have, in row-major order.
  * - Accuracy: strict: IEEE arithmetic, in f32 for f16, bf16 and 8-bit floats, and functions meant to be within 2 units in
- *   the last place. docs/accuracy.md has what was measured, so far on the host alone. A winner's verification allows each
+ *   the last place; docs/accuracy.md has what was measured. A winner's verification allows each
  *   function 4 units in f32, 8 in f64 (128 for lgamma and tgamma), 32 in complex dtypes (400 for a power). reduced: on
  *   CUDA also the device's fast functions. Results are the same bits in each run; between devices and implementations
  *   they may differ within this.

@@ -128,7 +128,7 @@ AT_INLINE at_two at_expm1_two(float x) {
 }
 /* y (exp(x) - 1) for x <= 0. */
 AT_INLINE float at_elu_single(float x, float y) {
-  if (x > -0x1p-30f || !(fabsf(y) < __int_as_float(0x7f800000))) return y * (x > -0x1p-30f ? x : -1.0f); /* -0 too */
+  if (!(x <= -0x1p-30f && fabsf(y) < __int_as_float(0x7f800000))) return y * (x <= -0x1p-30f ? -1.0f : x); /* -0 too */
   const at_two e = at_expm1_two(x);
   return __fmaf_rn(y, e.high, y * e.low);
 }
