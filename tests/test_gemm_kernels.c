@@ -185,7 +185,7 @@ static void wgmma_kernels(void **state) {
 
 static void simt_kernels(void **state) {
   (void)state;
-  family_compiles(&at_gemm_simt_family, simt_sizes, AT_COUNT(simt_sizes), 1, every(199));
+  family_compiles(&at_gemm_simt_family, simt_sizes, AT_COUNT(simt_sizes), 1, every(449));
 }
 
 int main(int argc, char **argv) {
