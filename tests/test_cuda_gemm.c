@@ -140,6 +140,11 @@ static bool is_compiled(const at_implementation *implementation) {
   return false;
 }
 
+/* Of the cases: there are none of the contract equivalent, and Hopper's instructions are Hopper's. */
+static bool takes_none(const char *name) {
+  return strcmp(name, "bf16x6") == 0 || (strcmp(name, "wgmma") == 0 && device->properties.capability_major != 9);
+}
+
 static int run_configurations(mirror *m, const at_implementation *implementation, at_random *data, const at_gemm *g,
                               bool swap, int index) {
   static at_configuration configurations[MOST];
@@ -205,8 +210,7 @@ static void each_implementation_does_each_case(void **state) {
   for (size_t i = 0; i < at_gemm_op.implementation_count; i++) {
     if (strcmp(at_gemm_op.implementations[i]->backend, "cuda") != 0) continue;
     print_message("%s: %d cases, %d runs\n", at_gemm_op.implementations[i]->name, cases[i], runs[i]);
-    const bool hopper = device->properties.capability_major == 9;
-    assert_true(runs[i] > 0 || (!hopper && strcmp(at_gemm_op.implementations[i]->name, "wgmma") == 0));
+    assert_true(runs[i] > 0 || takes_none(at_gemm_op.implementations[i]->name));
     all += runs[i];
   }
   print_message("refused by verification: %d\n", refused);

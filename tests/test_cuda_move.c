@@ -301,7 +301,7 @@ static void converted_copies(void **state) {
   float *there = device_memory(NUMBERS * sizeof *there), *pinned = NULL;
   uint16_t *halves = device_memory(NUMBERS * sizeof *halves);
   OK(attune_pinned_alloc((void **)&pinned, device, sizeof floats));
-  for (int i = 0; i < NUMBERS; i++) doubles[i] = (i % 4001) * 0.125 - 200;
+  for (int i = 0; i < NUMBERS; i++) doubles[i] = (i % 4001) * 0.125 - 250; /* halves have them all */
   OK(attune_copy_converted(tuner, stream, there, ATTUNE_F32, doubles, ATTUNE_F64, NUMBERS)); /* pageable, up */
   OK(attune_copy_converted(tuner, stream, halves, ATTUNE_F16, there, ATTUNE_F32, NUMBERS));  /* on the device */
   OK(attune_copy_converted(tuner, stream, pinned, ATTUNE_F32, halves, ATTUNE_F16, NUMBERS)); /* down, pinned */
