@@ -40,7 +40,7 @@ FLAT double tan_64(double x) {
 /* The angle of (x, y): j pi/4 plus or less atan(q). Above 1/2 the quotient is turned by pi/4, so that q lies between -1/3
  * and 1/2; the polynomial is off by 2^-57. Very large numbers are made smaller, for their sum must not overflow. */
 FLAT double atan2_64(double y, double x) {
-  const double a = __builtin_fabs(y), b = __builtin_fabs(x), less = (a > 0x1p1000) | (b > 0x1p1000) ? 0x1p-100 : 1.0;
+  const double a = __builtin_fabs(y), b = __builtin_fabs(x), less = ((a > 0x1p1000) | (b > 0x1p1000)) ? 0x1p-100 : 1.0;
   const double high = less * (a > b ? a : b), low = less * (a > b ? b : a);
   const bool far = (low > 0.5 * high) | ((low == high) & (high != 0.0));
   double q = (far ? low - high : low) / (far ? low + high : high);

@@ -56,7 +56,7 @@ FLAT double sinh64(double x) {
   p = __builtin_fma(p, z, 0x1.111111111101ep-7);
   p = __builtin_fma(p, z, 0x1.5555555555556p-3);
   const double near = __builtin_fma(x * z, p, x), y = __builtin_copysign(far, x);
-  return (x != x) | (__builtin_fabs(x) < 1.0) ? near : y;
+  return ((x != x) | (__builtin_fabs(x) < 1.0)) ? near : y;
 }
 FLAT double cosh64(double x) {
   const quarter_exp64 e = quarter_exp_64(x);
