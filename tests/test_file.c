@@ -261,6 +261,7 @@ static void the_file_ends(void **state) {
     assert_memory_equal(memory, content + 5, moved);
     assert_true(memory[moved] == 0x5a);
     FAILS(attune_file_load(file, stream, memory, 1, 20 * MIB, &moved), ATTUNE_IO_ERROR);
+    TOLD("the file has nothing from byte 20971520 on; it should reach byte 20971521");
     assert_int_equal(moved, 0);
     assert_int_equal(at_file_is_direct(file), file->direct >= 0); /* an end amid a grain is no refusal */
     attune_file_close(file);

@@ -45,9 +45,10 @@ typedef enum attune_comm_way {
   ATTUNE_COMM_COPIES = 2 /* copies between the devices of this process; attune's own addition */
 } attune_comm_way;
 
-/* A communicator of `count` different devices of this process into *out: all GPUs, or all host devices; devices[i] is rank
- * i. Copies make the GPUs each other's peers where they can be. The caller destroys it. Errors: INVALID_ARGUMENT,
- * UNSUPPORTED (NCCL was asked for and is not here; the message says why), OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
+/* A communicator of `count` different devices of this process into *out: all of them GPUs, or the host alone, which is one
+ * rank; devices[i] is rank i. Copies make the GPUs each other's peers where they can be. The caller destroys it. Errors:
+ * INVALID_ARGUMENT, UNSUPPORTED (NCCL was asked for and is not here; the message says why), OUT_OF_MEMORY, DEVICE_ERROR.
+ * Any thread. */
 ATTUNE_API attune_status attune_comm_create(attune_comm **out, attune_device *const *devices, int count,
                                             attune_comm_way way);
 

@@ -20,6 +20,10 @@ static attune_status check(const attune_device *device, const void *pointer, siz
     if (status != ATTUNE_OK) return status;
     if (info.kind == ATTUNE_KIND_UNKNOWN)
       return at_fail(ATTUNE_INVALID_ARGUMENT, "there is no memory at %p; should be memory of the program", ends[i]);
+    if (info.kind == ATTUNE_KIND_PINNED && info.base)
+      return at_fail(ATTUNE_INVALID_ARGUMENT,
+                     "%p is pinned already, with the %zu bytes from %p on; should be registered once", ends[i],
+                     info.bytes, info.base);
     if (info.kind != ATTUNE_KIND_HOST || info.held)
       return at_fail(ATTUNE_INVALID_ARGUMENT,
                      "%p is pinned, or memory of attune or of a device, already; should be memory of the program alone",
