@@ -50,12 +50,11 @@ CHANGES = (
     ("CONTRIBUTING.md", "`at_host_submit`", "`at_host_give`", "CONTRIBUTING.md: the code has no at_host_give"),
     ("docs/tutorial.md", "attune_tuner_create", "attune_tuner_make", "the code has no attune_tuner_make"),
     ("docs/coverage.md", "| attune_set_race_check | test_race |", "| attune_set_race_checks | test_race |", "neither exported"),
-    ("docs/coverage.md", "| attune_trace_mark | test_nvtx |", "| attune_trace_mark | test_nvt |", "names no test or program"),
-    ("docs/coverage.md", "| attune_trace_mark | test_nvtx |", "| attune_trace_mark | test_race |", "test_race has none of"),
-    ("docs/coverage.md", "| attune_trace_mark | test_nvtx |", "| marks | test_nvtx |", "names no function, setting or command"),
+    ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| attune_trace_mark | test_trac |", "names no test or program"),
+    ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| attune_trace_mark | test_race |", "test_race has none of"),
+    ("docs/coverage.md", "| attune_trace_mark | test_trace |", "| marks | test_trace |", "names no function, setting or command"),
     ("docs/coverage.md", "| P | CUDA's own", "| - | CUDA's own", "the counts say"),
     ("docs/coverage.md", "interop/driver_entry |", "interop/textures |", "has none of"),
-    ("cmake/attune.map", "    attune_trace_mark;\n", "", "attune_trace_mark is neither exported"),
 )
 
 
