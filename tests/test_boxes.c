@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/cuda/fill.h"
+#include "tests/unseen_wait.h"
 
 enum { ROOM = 4096 };
 
@@ -215,6 +216,7 @@ static void races_are_found_byte_by_byte(void **state) {
   assert_int_equal(attune_race_count(), 0);
   OK(attune_copy_2d(beside, other, sizeof other[0], &matrix[0][4], sizeof matrix[0], sizeof other[0], 16));
   assert_int_equal(attune_race_count(), 0);
+  unseen_wait(stream);
   OK(attune_copy_2d(beside, other, sizeof other[0], &matrix[0][3], sizeof matrix[0], sizeof other[0], 16));
   assert_int_equal(attune_race_count(), 1);
   OK(attune_set_race_check(0, NULL, NULL));

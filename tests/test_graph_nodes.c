@@ -5,6 +5,8 @@
 #include <attune/check.h>
 #include <attune/graph_nodes.h>
 
+#include "tests/unseen_wait.h"
+
 static unsigned numbers[4 * COUNT];
 
 static attune_graph *capture(attune_stream *stream, attune_capture_fn fn, int keep) {
@@ -339,6 +341,7 @@ static void external_events_order(void **state) {
   }
   assert_int_equal(attune_race_count(), 0);
   OK(attune_fill(beside, numbers, 2, 64)); /* not recorded: the next replay does not wait for it */
+  unseen_wait(beside);
   OK(attune_graph_replay(graph, stream));
   assert_true(attune_race_count() > 0);
   OK(attune_set_race_check(0, NULL, NULL));
@@ -362,6 +365,7 @@ static void the_race_check_forgets(void **state) {
   OK(attune_set_race_check(1, NULL, NULL));
   attune_graph *graph = capture(stream, fill_first, 1);
   OK(attune_fill(beside, numbers, 2, 64));
+  unseen_wait(beside);
   replay(graph, stream);
   assert_int_equal(attune_race_count(), 1);
   OK(attune_stream_synchronize(beside));
