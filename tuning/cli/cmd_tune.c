@@ -88,8 +88,8 @@ static void look_up(tune_run *run) {
 /* More than a problem needs: it takes what it needs. */
 #define ENOUGH_MS 400.0
 
-static bool is_unsure(const tune_item *it) {
-  return it->outcome == OUTCOME_TUNED && it->decision.unsure;
+static bool is_open(const tune_item *it) {
+  return it->outcome == OUTCOME_TUNED && (it->decision.unsure || !it->decision.complete);
 }
 
 /* The present problem's budget in ms; 0: the tuner's own, which ends with the tuner's total; negative: none is left. A
@@ -164,19 +164,19 @@ static void tune_busy(tune_run *run) {
     if (run->items[i].outcome == OUTCOME_BUSY) tune_report_item(run, &run->items[i]);
 }
 
-/* What noise or other work left open is measured again in what is left of the run's budget: the machine may be quiet by
- * then. Those that are sure now are told again. */
-static void tune_unsure(tune_run *run) {
+/* What noise, other work or a short share left open is measured again in what is left of the run's budget: the machine
+ * may be quiet by then. Those that are sure and complete now are told again. */
+static void tune_open(tune_run *run) {
   enum { PASSES = 3 };
   attune_decision again;
   size_t left = 1;
   for (int pass = 0; pass < PASSES && left > 0; pass++) {
     left = 0;
-    for (size_t i = 0; i < run->count; i++) left += is_unsure(&run->items[i]);
+    for (size_t i = 0; i < run->count; i++) left += is_open(&run->items[i]);
     size_t waiting = left;
     for (size_t i = 0; i < run->count && left > 0 && !cli_interrupted; i++) {
       tune_item *it = &run->items[i];
-      if (!is_unsure(it)) continue;
+      if (!is_open(it)) continue;
       const double left_ms = 1e3 * (run->options->budget_s - (cli_now_s() - run->start_s));
       if (left_ms < 1) return;
       cli_progress_draw(run->progress, it->entry->name, run->count, run->measured);
@@ -186,7 +186,7 @@ static void tune_unsure(tune_run *run) {
                                                                                              : 0;
       if (attune_tune_try(run->tuner, run->device, it->entry->problem, budget_ms, 0, &again) != ATTUNE_OK) continue;
       it->decision = again;
-      if (again.unsure) continue;
+      if (is_open(it)) continue;
       left--;
       tune_report_item(run, it);
     }
@@ -217,15 +217,17 @@ static bool start_ahead(tune_run *run, attune_ahead **ahead, size_t *numbers) {
   return status == ATTUNE_OK;
 }
 
-/* The next item to measure, one whose kernels are compiled. Without a budget that is waited for: the time would be spent
- * on them anyway. NULL: there is none, or Ctrl-C. */
+/* The next item to measure, one whose kernels are compiled. Where the budget leaves time enough, or there is none, that
+ * is waited for: the time would be spent on them anyway. NULL: there is none, or Ctrl-C. */
 static tune_item *next_item(tune_run *run, attune_ahead *ahead, const size_t *numbers) {
   enum { LOOK_MS = 50 };
   size_t next = 0;
-  const bool hurried = run->options->budget_s > 0;
   attune_status status = ATTUNE_BUSY;
-  while (status == ATTUNE_BUSY && !cli_interrupted)
+  while (status == ATTUNE_BUSY && !cli_interrupted) {
+    const double share = share_ms(run, NULL);
+    const bool hurried = run->options->budget_s > 0 && share != 0;
     status = attune_ahead_next(ahead, hurried ? 0 : LOOK_MS, hurried, &next);
+  }
   return status == ATTUNE_OK ? &run->items[numbers[next]] : NULL;
 }
 
@@ -250,7 +252,7 @@ static void tune_all(tune_run *run) {
   for (; run->told < run->count; run->told++) /* and those that were not begun */
     if (!run->items[run->told].begun) tune_report_item(run, &run->items[run->told]);
   tune_busy(run);
-  if (run->options->budget_s > 0) tune_unsure(run);
+  if (run->options->budget_s > 0) tune_open(run);
   cli_progress_clear(run->progress);
 }
 
