@@ -3,12 +3,14 @@
 """Elementwise expressions on cuda:0: attune beside PyTorch (eager, torch.compile, jiterator) in one process, on the same
 buffers, in turns. Beside jiterator stands the same text of CUDA C through attune_elementwise_cuda.
 
-torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--only NAMES] [--markdown FILE]
+torch_elementwise.py LIBRARY [--large SIDE] [--small] [--first] [--only NAMES] [--types TYPES]
+                     [--markdown FILE]
   LIBRARY       libattune.so
   --large SIDE  GB/s of SIDE x SIDE elements (default 16384)
   --small       time of a call and of a replayed graph, 2^10 to 2^20 elements
   --first       time of the first call of a new expression, without and with the kernel cache
   --only NAMES  of --large and --small these expressions alone: gelu,dropout
+  --types TYPES of both these types alone: f32,bf16
 """
 import os
 import statistics
@@ -184,7 +186,7 @@ def small(library, put):
 
 
 def main():
-    global CASES
+    global CASES, TYPES
     arguments = sys.argv[1:]
     if not arguments or arguments[0].startswith("-"):
         print(__doc__)
@@ -195,6 +197,9 @@ def main():
     if "--only" in arguments:
         names = arguments[arguments.index("--only") + 1].split(",")
         CASES = [case for case in CASES if case[0] in names]
+    if "--types" in arguments:
+        names = arguments[arguments.index("--types") + 1].split(",")
+        TYPES = [kind for kind in TYPES if kind[0] in names]
     put = turns.Report()
     put.head("Elementwise expressions beside PyTorch", torch.cuda.get_device_name(0), f"PyTorch {torch.__version__}",
              "one process, the same buffers, ways in turns; each table says what its figures are")
