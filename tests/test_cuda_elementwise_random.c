@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_elementwise_random.c: the CUDA kernels of random expressions on the device, each function in them against
- * evaluate.h. Needs a GPU. ATTUNE_TEST_EXPRESSIONS: how many (100). */
+ * evaluate.h. Needs a GPU. ATTUNE_TEST_EXPRESSIONS: how many (100), ATTUNE_TEST_FIRST: from which on (0). */
 #include <attune/attune.h>
 
 #include "tests/check.h"
@@ -100,18 +100,19 @@ static void check_batch(batch *b) {
 
 static void random_expressions(void **state) {
   (void)state;
-  const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
-  const int count = asked && atoi(asked) > 0 ? atoi(asked) : 100;
+  const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS"), *before = getenv("ATTUNE_TEST_FIRST");
+  const int first = before && atoi(before) > 0 ? atoi(before) : 0;
+  const int count = first + (asked && atoi(asked) > 0 ? atoi(asked) : 100);
   batch *batches = calloc(2, sizeof *batches);
   assert_non_null(batches);
   int now = 0;
-  begin_batch(&batches[0], 0, count);
-  for (int from = 0; from < count; from += BATCH, now = !now) {
+  begin_batch(&batches[0], first, count);
+  for (int from = first; from < count; from += BATCH, now = !now) {
     assert_int_equal(pthread_join(batches[now].thread, NULL), 0);
     if (from + BATCH < count) begin_batch(&batches[!now], from + BATCH, count);
     check_batch(&batches[now]);
   }
-  print_message("%d expressions\n", count);
+  print_message("%d expressions\n", count - first);
   free(batches);
 }
 
