@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_elementwise.c: the CUDA kernels of expressions on the device, against evaluate.h: every form over every way in
  * which operands can lie, every function with every dtype, casts, the element's place, random numbers, more than 2^31
- * elements. Needs a GPU. */
+ * elements. Needs a GPU. An argument names the tests to run: "forms". */
 #include <attune/attune.h>
 
 #include "tests/check.h"
@@ -431,7 +431,8 @@ static void chains(void **state) {
   chain_of(2048);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
