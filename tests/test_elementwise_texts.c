@@ -157,35 +157,8 @@ static void what_is_not_supported(void **state) {
   case_free(&c);
 }
 
-/* A kernel without a part for what is left: only where the vectors are all there is; one element a vector always is. */
-static void exact_kernels(void **state) {
-  (void)state;
-  static graph g;
-  ecase c;
-  three(&g, ATTUNE_BF16, ATTUNE_BF16, ATTUNE_BF16, ATTUNE_BF16);
-  const at_cuda_choice pairs = {.form = AT_FORM_VECTOR, .bytes = 4, .loads = 1, .block = 128, .exact = 1};
-  const lie packed[] = {PACKED, PACKED, PACKED, PACKED};
-  at_cuda_choice ones = pairs, more = pairs;
-  ones.bytes = 2;
-  more.loads = 2;
-  for (int64_t count = 1000; count <= 1001; count++) {
-    OK(case_make(&c, &g, &(at_shape){1, {count}}, packed, NULL, false, true, 1));
-    assert_int_equal(at_cuda_supports(&c.problem, &pairs, 90), count % 2 == 0);
-    assert_true(at_cuda_supports(&c.problem, &ones, 90));
-    assert_false(at_cuda_supports(&c.problem, &more, 90));
-    char *text = NULL;
-    if (count % 2)
-      FAILS(at_cuda_generate(&text, &c.problem, &pairs), ATTUNE_UNSUPPORTED);
-    else
-      OK(at_cuda_generate(&text, &c.problem, &pairs));
-    free(text);
-    case_free(&c);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(exact_kernels),
       cmocka_unit_test(nothing_of_the_users),
       cmocka_unit_test(one_text_for_all_sizes),
       cmocka_unit_test(choices_as_text),

@@ -36,7 +36,6 @@ static bool power_of_two(int x) {
 
 static bool is_valid(const at_cuda_choice *c) {
   if (c->block < 32 || c->block > 1024 || !power_of_two(c->block)) return false;
-  if (c->exact && (c->form != AT_FORM_VECTOR || c->loads != 1 || c->persistent)) return false;
   if (c->form == AT_FORM_STRIDED) return c->loads >= 1 && c->loads <= 8 && !c->bytes && !c->tile;
   if (!power_of_two(c->bytes) || c->bytes > 64 || c->wide) return false;
   if (c->form == AT_FORM_TRANSPOSE) return (c->tile == 32 || c->tile == 64) && c->bytes <= 16 && !c->loads;
@@ -45,15 +44,14 @@ static bool is_valid(const at_cuda_choice *c) {
 
 bool at_cuda_choice_parse(at_cuda_choice *out, const at_configuration *t) {
   char form[24];
-  int loads, bytes, persistent, tile, wide, dependent, exact, block;
+  int loads, bytes, persistent, tile, wide, dependent, block;
   *out = (at_cuda_choice){0};
   if (!at_configuration_get_text(t, "form", form, sizeof form)) return false;
   while (out->form < AT_FORM_COUNT && strcmp(form, at_cuda_form_of(out->form)->name) != 0) out->form++;
   if (out->form == AT_FORM_COUNT || !word(&out->load, t, "load", load_names, AT_COUNT(load_names)) ||
       !word(&out->store, t, "store", store_names, AT_COUNT(store_names)) || !number(&loads, t, "loads", 8) ||
       !number(&bytes, t, "bytes", 64) || !number(&persistent, t, "persistent", 1) || !number(&tile, t, "tile", 64) ||
-      !number(&wide, t, "wide", 1) || !number(&dependent, t, "dependent", 2) || !number(&exact, t, "exact", 1) ||
-      !number(&block, t, "block", 1024))
+      !number(&wide, t, "wide", 1) || !number(&dependent, t, "dependent", 2) || !number(&block, t, "block", 1024))
     return false;
   out->loads = (uint8_t)loads;
   out->bytes = (uint8_t)bytes;
@@ -61,7 +59,6 @@ bool at_cuda_choice_parse(at_cuda_choice *out, const at_configuration *t) {
   out->tile = (uint8_t)tile;
   out->wide = (uint8_t)wide;
   out->dependent = (uint8_t)dependent;
-  out->exact = (uint8_t)exact;
   out->block = (uint16_t)block;
   at_configuration again;
   return is_valid(out) && at_cuda_choice_format(&again, out) && strcmp(again.text, t->text) == 0;
@@ -79,7 +76,6 @@ bool at_cuda_choice_format(at_configuration *out, const at_cuda_choice *c) {
   if (c->persistent) ok = ok && at_configuration_put(out, "persistent", 1);
   if (c->wide) ok = ok && at_configuration_put(out, "wide", 1);
   if (c->dependent) ok = ok && at_configuration_put(out, "dependent", c->dependent);
-  if (c->exact) ok = ok && at_configuration_put(out, "exact", 1);
   return ok;
 }
 

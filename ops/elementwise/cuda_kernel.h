@@ -55,7 +55,6 @@ typedef struct at_cuda_choice {
   uint8_t tile;        /* side of a tile of AT_FORM_TRANSPOSE */
   uint8_t wide;        /* AT_FORM_STRIDED: numbers of 64 bits */
   uint8_t dependent;   /* started before the kernel in front is done: 1 or 2, at_begin of device.cuh */
-  uint8_t exact;       /* AT_FORM_VECTOR: nothing but one vector a thread; the vectors are all there is */
   uint16_t block;      /* threads of a block */
 } at_cuda_choice;
 

@@ -113,13 +113,6 @@ void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cu
   at_contiguous_finish(s, p);
 }
 
-/* An exact kernel has no part for what is left beside the vectors. */
-static bool supports(const at_cuda_problem *p, const at_cuda_choice *c) {
-  if (!at_contiguous_supports(p, c)) return false;
-  const int64_t width = at_cuda_width(p, c->bytes);
-  return !c->exact || ((width == 1 || p->head == 0) && p->layout.count % width == 0 && p->layout.count <= INT32_MAX);
-}
-
 static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
   const uint64_t width = (uint64_t)at_cuda_width(p, c->bytes), tile = (uint64_t)c->block * c->loads,
                  vectors = (uint64_t)p->layout.count / width;
@@ -150,7 +143,7 @@ static int take(const at_cuda_problem *p, const at_cuda_choice *list, size_t len
   for (size_t i = 0; i < length && count < max; i++) {
     out[count] = list[i];
     out[count].form = AT_FORM_VECTOR;
-    if (supports(p, &out[count])) count++;
+    if (at_contiguous_supports(p, &out[count])) count++;
   }
   return count;
 }
@@ -160,8 +153,6 @@ static int few(const at_cuda_problem *p, at_cuda_choice *out, int max) {
       {.bytes = 4, .loads = 1, .block = 128},  {.bytes = 8, .loads = 1, .block = 128},
       {.bytes = 16, .loads = 1, .block = 128}, {.bytes = 16, .loads = 1, .block = 256},
       {.bytes = 4, .loads = 1, .block = 256},  {.bytes = 4, .loads = 1, .block = 64},
-      {.bytes = 4, .loads = 1, .block = 128, .exact = 1}, {.bytes = 8, .loads = 1, .block = 128, .exact = 1},
-      {.bytes = 4, .loads = 1, .block = 64, .exact = 1}, {.bytes = 4, .loads = 1, .block = 256, .exact = 1},
       {.bytes = 2, .loads = 1, .block = 128},  {.bytes = 1, .loads = 1, .block = 128},
   };
   return take(p, best, AT_COUNT(best), out, max);
@@ -192,7 +183,7 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
 const at_cuda_form_type at_form_vector = {
     .name = "vector",
     .skeleton = at_form_vector_cuh,
-    .supports = supports,
+    .supports = at_contiguous_supports,
     .candidates = candidates,
     .fields = at_contiguous_fields,
     .functions = at_contiguous_functions,

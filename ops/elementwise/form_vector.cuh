@@ -1,22 +1,6 @@
 
 /* form_vector.cuh: all tensors contiguous, or one element. A block takes tiles of LOADS vectors a thread, whose loads are
- * all in flight before the first is used. The first block also does what is left before and after the vectors. EXACT: there
- * is nothing left, and a thread has one vector; the text is as short as can be, for a launch's time is that of one thread. */
-#if EXACT
-extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
-  at_begin();
-  const at_u32 vector = blockIdx.x * BLOCK + threadIdx.x;
-  at_wait();
-  if (vector >= (at_u32)a.vectors) return;
-  at_once once;
-  at_prepare(a, once);
-  at_still still;
-  at_hold(a, still);
-  at_batch<VECTOR> batch;
-  at_fetch(a, (at_u64)vector * VECTOR, batch);
-  at_finish(a, once, still, (at_u64)vector * VECTOR, batch);
-}
-#else
+ * all in flight before the first is used. The first block also does what is left before and after the vectors. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   at_begin();
 #if !PERSISTENT
@@ -67,4 +51,3 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
     }
   }
 }
-#endif
