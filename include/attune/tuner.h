@@ -117,7 +117,7 @@ ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const char
  * Any thread. */
 ATTUNE_API attune_status attune_tuner_get_search(attune_tuner *tuner, char *out, size_t size);
 
-/* Leaves implementations out in all of the process, by their names: "host_cblas,cuda_cublas"; "" takes all in again. They are no
+/* Leaves implementations out in all of the process, by their names: "host_cblas,cublas"; "" takes all in again. They are no
  * candidates, no defaults (the next that can do a problem is that), and stored winners of theirs are passed over. Holds for
  * what is decided from now on; ATTUNE_SKIP sets it at the first tuner, if the program did not. Winners that are found
  * so are stored like others. Errors: INVALID_ARGUMENT (no implementation has the name), OUT_OF_MEMORY. Any thread. */
