@@ -32,6 +32,7 @@ static void *take(size_t bytes) {
 
 static void large_blocks_go_back(void **state) {
   (void)state;
+  OK(attune_pinned_reset_accumulated(host));
   OK(attune_memory_configure(host, "pinned_max_cached_size_mb:2"));
   void *small = take(MIB), *large = take(4 * MIB);
   OK(attune_pinned_free(small));
@@ -137,10 +138,10 @@ static void a_segment_is_taken_ahead(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(memory_of_the_process_is_pinned), /* first: the pool's threads take no other thread's stack */
       cmocka_unit_test(large_blocks_go_back),
       cmocka_unit_test(large_blocks_wait_for_a_capture),
       cmocka_unit_test(large_requests_are_rounded_to_pages),
-      cmocka_unit_test(memory_of_the_process_is_pinned),
       cmocka_unit_test(a_segment_is_taken_ahead),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
