@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ops.c: what is built from the list of all operations. */
 #include "ops/ops.h"
+
+#include "ops/gemm/problem.h"
+#include "src/settings.h"
 #include "tuning/fingerprint.h"
 #include "tuning/tuner.h"
 #include "tuning/workload.h"
 
+attune_status attune_skip_implementations(const char *names) {
+  if (!names) return at_fail(ATTUNE_INVALID_ARGUMENT, "names is NULL; should be names with commas between, or empty");
+  return at_registry_skip(names, "names", at_ops, at_op_count);
+}
+
+const char *attune_skipped_implementations(void) {
+  return at_registry_skipped(NULL);
+}
+
 attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options) {
+  if (at_settings_tf32()) at_gemm_least_accuracy[ATTUNE_F32] = ATTUNE_REDUCED;
   return at_tuner_create(out, options, at_ops, at_op_count);
 }
 

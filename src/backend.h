@@ -22,6 +22,7 @@ struct at_sum_call;               /* src/comm/sum.h */
 typedef struct at_entered {
   int previous, mode;
   bool relaxed;
+  void *context;
 } at_entered;
 
 /* What the device's clocks do: measurements taken while `slowed` are thrown away. */
@@ -76,6 +77,10 @@ typedef struct at_backend {
    * waits for the work of the whole device; not to be called while a capture is under way. */
   attune_status (*alloc)(attune_device *device, void **out, size_t bytes);
   attune_status (*free)(attune_device *device, void *pointer);
+  /* The driver's own allocator, in stream order; check: whether the device has it. All NULL: it has none. */
+  attune_status (*async_check)(attune_device *device);
+  attune_status (*alloc_async)(attune_stream *stream, void **out, size_t bytes);
+  attune_status (*free_async)(attune_stream *stream, void *pointer);
   attune_status (*memory_info)(attune_device *device, uint64_t *out_free, uint64_t *out_total);
   attune_status (*pinned_alloc)(attune_device *device, void **out, size_t bytes);
   attune_status (*pinned_free)(attune_device *device, void *pointer);
@@ -160,6 +165,8 @@ typedef struct at_backend {
   attune_status (*event_import)(attune_event *event, const attune_event_ipc *handle); /* fills event->native */
   attune_status (*peer_query)(int *out, attune_device *device, attune_device *peer);  /* two devices of this kind */
   attune_status (*peer_enable)(attune_device *device, attune_device *peer);
+  attune_status (*peer_disable)(attune_device *device, attune_device *peer);
+  attune_status (*blas)(attune_stream *stream, void **out); /* the stream's handle of the vendor's. NULL: it has none */
 
   /* Capture what `stream` is given between begin and end. Without stream->capture the graph is instantiated and
    * uploaded; with it (attune_graph_capture_begin) graph_instantiate does that. A failed end leaves the stream usable.
@@ -174,8 +181,8 @@ typedef struct at_backend {
    * (*in_place), else a new one. After a failure `older` is as before. */
   attune_status (*graph_update)(at_graph *graph, at_graph *older, bool keep, bool *in_place);
   size_t (*graph_nodes)(const at_graph *graph);
-  attune_status (*graph_dump)(const at_graph *graph,
-                              FILE *file); /* what fails of the file itself is the caller's to see */
+  /* What fails of the file itself is the caller's to see. `brief`: without parameters. */
+  attune_status (*graph_dump)(const at_graph *graph, FILE *file, bool brief);
   void *(*graph_native)(const at_graph *graph, bool executable);
   /* Of what was captured, and kept. `out` is cleared; get_parameters has the kind and room for arguments in *out, and
    * says how long the block is if the room is too small. All NULL: a graph has no inside. */

@@ -47,7 +47,12 @@ typedef struct at_capture {
   void *recording;                /* the host's */
   struct at_externals *externals; /* the external events, for src/check/; NULL: none. The graph's after the capture */
   void *watched;                  /* src/check/'s */
+  struct at_inputs *inputs;       /* graph_inputs.c's; NULL: none are noted */
 } at_capture;
+
+/* graph_inputs.c: the capture notes what its work uses; it is over, and what it noted is the caller's. */
+attune_status at_inputs_begin(at_capture *capture);
+struct at_inputs *at_inputs_end(at_capture *capture);
 
 /* capture.c: the capture cannot come to a graph any more; the first reason stays. Returns `status` with the reason as
  * the thread's message. */

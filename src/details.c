@@ -19,6 +19,7 @@ attune_status attune_device_get_details(attune_device *device, attune_device_det
   memset(out, 0, sizeof *out);
   int64_t *numbers = (int64_t *)out;
   for (size_t i = 0; i < offsetof(attune_device_details, uuid) / sizeof *numbers; i++) numbers[i] = ATTUNE_NOT_KNOWN;
+  if (device->properties.kind == ATTUNE_DEVICE_HOST) out->tf32 = 0;
   return device->backend->details ? device->backend->details(device, out) : ATTUNE_OK;
 }
 

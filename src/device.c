@@ -182,6 +182,17 @@ attune_status attune_device_enable_peer(attune_device *device, attune_device *pe
   return device->backend->peer_enable(device, peer);
 }
 
+attune_status attune_device_disable_peer(attune_device *device, attune_device *peer) {
+  attune_status status = check_peers(device, peer);
+  if (status != ATTUNE_OK) return status;
+  if (device == peer)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "device and peer are both %s, which can always use its own memory; should "
+                   "be two", device->name);
+  if (device->backend != peer->backend || !device->backend->peer_disable)
+    return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
+  return device->backend->peer_disable(device, peer);
+}
+
 attune_status at_unsupported(const attune_device *device, const char *what) {
   return at_fail(ATTUNE_UNSUPPORTED, "device %s has no %s", device->name, what);
 }

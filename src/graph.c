@@ -24,6 +24,7 @@ attune_status attune_graph_create(attune_graph **out, attune_device *device) {
 }
 
 static void drop_made(attune_graph *graph) {
+  at_graph_hooks_drop(graph);
   if (graph->watched) at_watch_graph_gone(&graph->watched);
   if (graph->made) graph->device->backend->graph_destroy(graph->made);
   graph->made = NULL;
@@ -49,6 +50,7 @@ void attune_graph_destroy(attune_graph *graph) {
     free(graph->generators);
     graph->generators = next;
   }
+  at_graph_hooks_free(graph);
   free(graph);
 }
 
@@ -73,6 +75,8 @@ static attune_status adopt(attune_graph *graph, at_graph *captured) {
     graph->instantiated = !graph->keep;
     if (backend->graph_nodes(captured) == 0)
       at_log(ATTUNE_LOG_WARNING, "an empty graph was captured on %s", graph->device->name);
+    at_graph_tell(graph, ATTUNE_GRAPH_CAPTURED);
+    if (graph->instantiated) at_graph_tell(graph, ATTUNE_GRAPH_INSTANTIATED);
     return ATTUNE_OK;
   }
   backend->graph_destroy(captured);
@@ -91,11 +95,20 @@ attune_status attune_graph_capture_end(attune_graph *graph, attune_stream *strea
 attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream,
                                             const attune_capture_options *options, attune_capture_fn fn, void *user) {
   if (!fn) return at_fail(ATTUNE_INVALID_ARGUMENT, "fn is NULL; should give work to the stream");
-  attune_status status = at_graph_capture_start(graph, stream, options, false);
-  if (status != ATTUNE_OK) return status;
-  at_graph *captured = NULL;
-  status = at_graph_capture_run(graph, stream, fn, user, &captured);
-  return status == ATTUNE_OK ? adopt(graph, captured) : status;
+  attune_stream *side = NULL;
+  attune_status status = graph && !stream ? attune_stream_create(&side, graph->device) : ATTUNE_OK;
+  if (side) stream = side;
+  if (status == ATTUNE_OK) status = at_graph_capture_start(graph, stream, options, false);
+  if (status == ATTUNE_OK) {
+    at_graph *captured = NULL;
+    status = at_graph_capture_run(graph, stream, fn, user, &captured);
+    if (status == ATTUNE_OK) status = adopt(graph, captured);
+  }
+  at_message kept;
+  at_message_keep(&kept);
+  attune_stream_destroy(side);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  return status;
 }
 
 attune_status at_graph_check_made(const attune_graph *graph) {
@@ -119,6 +132,7 @@ attune_status attune_graph_instantiate(attune_graph *graph) {
   attune_status status = at_graph_check_kept(graph);
   if (status == ATTUNE_OK) status = graph->device->backend->graph_instantiate(graph->made, true);
   if (status == ATTUNE_OK) graph->instantiated = true;
+  if (status == ATTUNE_OK) at_graph_tell(graph, ATTUNE_GRAPH_INSTANTIATED);
   return status;
 }
 
@@ -150,10 +164,8 @@ static void watch_externals(const attune_graph *graph, attune_stream *stream, bo
   }
 }
 
-attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
-  attune_status status = at_graph_check_replay(graph, stream);
-  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
-  if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
+static attune_status replay(attune_graph *graph, attune_stream *stream) {
+  attune_status status = ATTUNE_OK;
   if (AT_UNLIKELY((status = at_pool_replay(graph->pool, stream)) != ATTUNE_OK)) return status;
   for (at_graph_generator *g = graph->generators; g; g = g->next)
     if ((status = at_generator_replay(g, stream)) != ATTUNE_OK) return status;
@@ -166,6 +178,22 @@ attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
   at_watch_replay(&graph->watched, stream);
   watch_externals(graph, stream, true);
   return status;
+}
+
+/* With inputs to look at, or hooks. */
+static attune_status replay_told(attune_graph *graph, attune_stream *stream) {
+  attune_status status = at_graph_check_inputs(graph);
+  if (status == ATTUNE_OK) status = replay(graph, stream);
+  if (status == ATTUNE_OK) at_graph_tell(graph, ATTUNE_GRAPH_REPLAYED);
+  return status;
+}
+
+attune_status attune_graph_replay(attune_graph *graph, attune_stream *stream) {
+  attune_status status = at_graph_check_replay(graph, stream);
+  if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
+  if (AT_UNLIKELY(!graph->instantiated) && (status = attune_graph_instantiate(graph)) != ATTUNE_OK) return status;
+  if (AT_UNLIKELY(graph->extra != NULL)) return replay_told(graph, stream);
+  return replay(graph, stream);
 }
 
 attune_status attune_graph_register_generator(attune_graph *graph, attune_generator *generator) {
@@ -202,19 +230,27 @@ static attune_status fail_file(const char *path, const char *what, int error) {
   return at_fail(status, "%.300s %s: %s", path, what, strerror(error));
 }
 
-attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path) {
+static attune_status dump(const attune_graph *graph, const char *path, bool brief) {
   attune_status status = at_graph_check_kept(graph);
   if (status != ATTUNE_OK) return status;
   if (!path || !*path)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
   FILE *file = fopen(path, "we");
   if (!file) return fail_file(path, "cannot be written", errno);
-  status = graph->device->backend->graph_dump(graph->made, file);
+  status = graph->device->backend->graph_dump(graph->made, file, brief);
   errno = 0;
   const bool whole = fflush(file) == 0 && !ferror(file);
   int error = whole ? 0 : errno ? errno : EIO;
   if (fclose(file) != 0 && error == 0) error = errno;
   return status == ATTUNE_OK && error != 0 ? fail_file(path, "was not written whole", error) : status;
+}
+
+attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path) {
+  return dump(graph, path, false);
+}
+
+attune_status attune_graph_debug_dump_brief(const attune_graph *graph, const char *path) {
+  return dump(graph, path, true);
 }
 
 static void *native(const attune_graph *graph, bool executable) {

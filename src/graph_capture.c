@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_capture.c: a capture from begin to end: which streams are in it, where their memory comes from, and how all of
  * it is undone. */
-#include "src/graph.h"
+#include "src/graph_extra.h"
 #include "src/stream_open.h"
 #include "src/watch.h"
+
+#include <attune/pinned.h>
 
 #include <stdlib.h>
 
@@ -99,23 +101,35 @@ static void release_pool(attune_graph *graph) {
   graph->pool = NULL;
 }
 
+static attune_status make_room(attune_device *device) {
+  attune_status status = attune_memory_empty_cache(device);
+  if (status == ATTUNE_OK) status = attune_device_synchronize(device);
+  if (status == ATTUNE_OK) status = attune_memory_empty_cache(device);
+  return status == ATTUNE_OK && device->backend->pinned_alloc ? attune_pinned_empty_cache(device) : status;
+}
+
 attune_status at_graph_capture_start(attune_graph *graph, attune_stream *stream, const attune_capture_options *options,
                                      bool updating) {
   static const attune_capture_options defaults = ATTUNE_CAPTURE_OPTIONS_INIT;
   const attune_capture_options *o = options ? options : &defaults;
   attune_status status = check_begin(graph, stream, o, updating);
+  if (status == ATTUNE_OK && o->make_room) status = make_room(graph->device);
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->capture_begin || !stream->device->backend->graph_instantiate)
     return at_fail(ATTUNE_UNSUPPORTED, "device %s has no graphs", stream->device->name);
   status = share_pool(graph, o);
   if (status != ATTUNE_OK) return status;
   at_capture *capture = new_capture(graph, stream, o->mode);
-  status = capture ? enter(capture, stream) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a capture");
+  const bool notes = updating ? graph->extra && graph->extra->inputs : o->check_inputs != 0;
+  if (capture && notes) status = at_inputs_begin(capture);
+  if (status == ATTUNE_OK)
+    status = capture ? enter(capture, stream) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a capture");
   if (status == ATTUNE_OK) {
     status = stream->device->backend->capture_begin(stream);
     if (status != ATTUNE_OK) leave(stream);
   }
   if (status != ATTUNE_OK) {
+    if (capture) at_inputs_free(at_inputs_end(capture));
     if (capture) at_capture_drop(capture);
     release_pool(graph);
     return status;
@@ -145,6 +159,11 @@ static attune_status check_end(const attune_graph *graph, const attune_stream *s
 /* Whatever the backend says, the capture is over: nobody is in it any more. */
 static void unwind(attune_graph *graph, bool good) {
   at_capture *capture = graph->capture;
+  struct at_inputs *inputs = at_inputs_end(capture);
+  if (good)
+    (void)at_graph_adopt_inputs(graph, inputs); /* without memory for them none are looked at */
+  else
+    at_inputs_free(inputs);
   if (capture->watched || graph->watched) at_watch_capture_end(capture, &graph->watched, good);
   if (good) {
     free(graph->externals);

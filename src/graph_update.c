@@ -63,6 +63,8 @@ attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, at
   bool in_place = false;
   status = at_graph_capture_run(graph, stream, fn, user, &captured);
   if (status == ATTUNE_OK) status = take_over(graph, captured, &in_place);
+  if (status == ATTUNE_OK) at_graph_tell(graph, ATTUNE_GRAPH_CAPTURED);
+  if (status == ATTUNE_OK && graph->instantiated) at_graph_tell(graph, ATTUNE_GRAPH_INSTANTIATED);
   if (status != ATTUNE_OK) put_back(graph, increments, generators);
   free(increments);
   if (out_in_place) *out_in_place = status == ATTUNE_OK && in_place;

@@ -5,9 +5,12 @@
 #include "src/support.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #define LINE_BYTES 1024
 
@@ -22,9 +25,10 @@ static _Thread_local bool logging;
 
 static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `sink`; held for a copy only */
-static log_sink sink = {NULL, NULL, ATTUNE_LOG_INFO};
+static log_sink sink = {NULL, NULL, ATTUNE_LOG_DEBUG};
 static atomic_int log_level;               /* what `sink` lets through, to be read without the lock */
-static attune_log_level environment_level; /* constant after log_once */
+static attune_log_level environment_level; /* constant after log_once, as the next one */
+static int log_file = -1;                  /* ATTUNE_LOG_FILE, open at its end; -1: standard error */
 
 /* Standard error listens only when both the environment and the program's level want it. */
 static attune_log_level effective_level(const log_sink *s) {
@@ -49,9 +53,19 @@ static void after_fork(void *unused, bool child) {
   unlock_log();
 }
 
+/* A file that cannot be opened is no reason to lose what is logged: it goes to standard error, which is told so. */
+static void open_file(void) {
+  char path[4096];
+  if (!at_settings_log_file(path, sizeof path) || !path[0]) return;
+  log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (log_file < 0 && environment_level >= ATTUNE_LOG_ERROR)
+    fprintf(stderr, "attune: error: ATTUNE_LOG_FILE cannot be opened: %s\n", strerror(errno));
+}
+
 /* A child of fork must not find the lock held by a thread that it does not have. */
 static void open_log(void) {
   environment_level = at_settings_log_level();
+  open_file();
   atomic_store_explicit(&log_level, (int)effective_level(&sink), memory_order_relaxed);
   static at_fork_watch watch = {.before = before_fork, .after = after_fork};
   at_fork_watch_add(&watch);
@@ -71,8 +85,14 @@ bool at_log_wanted(attune_log_level level) {
 }
 
 static void write_standard_error(attune_log_level level, const char *line) {
-  const char *word = level == ATTUNE_LOG_ERROR ? "error" : level == ATTUNE_LOG_WARNING ? "warning" : "info";
-  fprintf(stderr, "attune: %s: %s\n", word, line);
+  static const char *const words[] = {"off", "error", "warning", "info", "debug"};
+  char whole[LINE_BYTES + 32];
+  if (log_file < 0) {
+    fprintf(stderr, "attune: %s: %s\n", words[level], line);
+    return;
+  }
+  const int bytes = snprintf(whole, sizeof whole, "attune: %s: %s\n", words[level], line);
+  if (bytes > 0 && write(log_file, whole, (size_t)bytes) < 0) return; /* one write a line: lines of threads stay whole */
 }
 
 void at_log(attune_log_level level, const char *format, ...) {

@@ -70,8 +70,7 @@ static attune_status read_compile(attune_compile *out) {
   return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_COMPILE is \"%.100s\"; should be background or wait", value);
 }
 
-/* A plain decimal number above 0. strtod is not used: it follows the program's locale and takes "inf" and "0x". */
-static bool parse_milliseconds(double *out, const char *text) {
+bool at_parse_decimal(double *out, const char *text) {
   double value = 0.0, unit = 1.0;
   bool digits = false, point = false;
   for (; *text; text++) {
@@ -85,7 +84,11 @@ static bool parse_milliseconds(double *out, const char *text) {
     if (point) unit *= 10.0;
   }
   *out = value / unit;
-  return digits && *out > 0.0 && *out <= 1e12;
+  return digits;
+}
+
+static bool parse_milliseconds(double *out, const char *text) {
+  return at_parse_decimal(out, text) && *out > 0.0 && *out <= 1e12;
 }
 
 static attune_status read_budget(double *out) {
@@ -116,7 +119,8 @@ typedef struct level_word {
   attune_log_level level;
 } level_word;
 static const level_word level_words[] = {
-    {"off", ATTUNE_LOG_OFF}, {"error", ATTUNE_LOG_ERROR}, {"warning", ATTUNE_LOG_WARNING}, {"info", ATTUNE_LOG_INFO}};
+    {"off", ATTUNE_LOG_OFF}, {"error", ATTUNE_LOG_ERROR}, {"warning", ATTUNE_LOG_WARNING}, {"info", ATTUNE_LOG_INFO},
+    {"debug", ATTUNE_LOG_DEBUG}};
 
 /* NULL: no such word. */
 static const level_word *find_level(const char *word) {
@@ -128,7 +132,7 @@ static const level_word *find_level(const char *word) {
 static attune_status check_log(void) {
   const char *value = variable("ATTUNE_LOG");
   if (!value || find_level(value)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG is \"%.100s\"; should be off, error, warning or info", value);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG is \"%.100s\"; should be off, error, warning, info or debug", value);
 }
 
 /* A variable with one word that switches something on and one that does not. */
@@ -150,6 +154,38 @@ bool at_settings_check_races(void) {
 bool at_settings_nvtx(void) {
   const char *value = variable("ATTUNE_NVTX");
   return value && strcmp(value, "1") == 0;
+}
+
+bool at_settings_tf32(void) {
+  const char *value = variable("ATTUNE_TF32");
+  return value && strcmp(value, "1") == 0;
+}
+
+bool at_settings_log_file(char *out, size_t size) {
+  const char *value = variable("ATTUNE_LOG_FILE");
+  size_t at = 0;
+  bool fits = true;
+  *out = '\0';
+  for (; value && *value && fits; value++) {
+    const bool number = value[0] == '%' && value[1] == 'p';
+    fits = number ? at_append(out, size, &at, "%ld", (long)getpid()) : at_append(out, size, &at, "%c", *value);
+    value += number;
+  }
+  return fits;
+}
+
+static attune_status read_text(char *out, size_t size, const char *name) {
+  const char *value = variable(name);
+  if (at_copy_text(out, size, value ? value : "")) return ATTUNE_OK;
+  *out = '\0';
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has %zu bytes; should have fewer than %zu", name, strlen(value), size);
+}
+
+static attune_status check_log_file(void) {
+  char path[4096];
+  if (at_settings_log_file(path, sizeof path)) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "ATTUNE_LOG_FILE is a path of %zu bytes; should give one shorter than %zu",
+                 strlen(variable("ATTUNE_LOG_FILE")), sizeof path);
 }
 
 static attune_status read_profile(char *out, size_t size) {
@@ -180,6 +216,10 @@ attune_status at_settings_read(at_settings *out) {
   if (status == ATTUNE_OK) status = check_log();
   if (status == ATTUNE_OK) status = check_switch("ATTUNE_CHECK", "races", "off");
   if (status == ATTUNE_OK) status = check_switch("ATTUNE_NVTX", "1", "0");
+  if (status == ATTUNE_OK) status = check_switch("ATTUNE_TF32", "1", "0");
+  if (status == ATTUNE_OK) status = check_log_file();
+  if (status == ATTUNE_OK) status = read_text(out->search, sizeof out->search, "ATTUNE_SEARCH");
+  if (status == ATTUNE_OK) status = read_text(out->skip, sizeof out->skip, "ATTUNE_SKIP");
   if (status == ATTUNE_OK) status = read_profile(out->profile, sizeof out->profile);
   if (status != ATTUNE_OK) return status;
   return read_budget(&out->budget_ms);

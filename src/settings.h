@@ -7,6 +7,9 @@
 
 #include <attune/tuner.h>
 
+#define AT_SEARCH_CHARS 512
+#define AT_SKIP_CHARS 1024
+
 typedef struct at_settings {
   char database[4096];    /* ATTUNE_DB or the XDG default; "" when there is no home */
   bool database_named;    /* by ATTUNE_DB: its folder must be there, that of the default is made */
@@ -15,6 +18,8 @@ typedef struct at_settings {
   attune_compile compile; /* ATTUNE_COMPILE, else background */
   char profile[4096];     /* ATTUNE_PROFILE: "stderr" or a path that ends in .json; "": none */
   double budget_ms;       /* ATTUNE_BUDGET_MS, else 0: the tuner's own, search.h */
+  char search[AT_SEARCH_CHARS]; /* ATTUNE_SEARCH as it is; "": nothing */
+  char skip[AT_SKIP_CHARS];     /* ATTUNE_SKIP as it is; "": nothing */
   int threads;            /* ATTUNE_THREADS, else 0: as many as there are */
 } at_settings;
 
@@ -43,7 +48,13 @@ const char *at_settings_visible_devices(void);
 bool at_settings_check_races(void);
 bool at_settings_nvtx(void);
 
-/* ATTUNE_LOG: off, error, warning, info; error when unset or unknown, which at_settings_read refuses. */
+/* ATTUNE_TF32 is 1; likewise. */
+bool at_settings_tf32(void);
+
+/* ATTUNE_LOG_FILE, with %p as the process number; "": none. False: it does not fit. */
+bool at_settings_log_file(char *out, size_t size);
+
+/* ATTUNE_LOG: off, error, warning, info, debug; error when unset or unknown, which at_settings_read refuses. */
 attune_log_level at_settings_log_level(void);
 
 #endif

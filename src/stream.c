@@ -49,6 +49,16 @@ void *attune_stream_native(const attune_stream *stream) {
   return stream ? stream->native : NULL;
 }
 
+attune_status attune_stream_blas(attune_stream *stream, void **out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
+  *out = NULL;
+  if (!stream)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream is NULL; should be one of attune_stream_create or attune_stream_default");
+  if (!stream->device->backend->blas) return at_unsupported(stream->device, "handle of cuBLAS");
+  return stream->device->backend->blas(stream, out);
+}
+
 int attune_stream_priority(const attune_stream *stream) {
   return stream ? stream->priority : 0;
 }

@@ -74,6 +74,9 @@ bool at_append(char *out, size_t size, size_t *at, const char *format, ...) AT_P
  * each 4 KiB). Release it with free(). NULL when memory is short; bytes = 0 gives a pointer too. */
 void *at_alloc_large(size_t bytes);
 
+/* A plain decimal number, "0.25". strtod is not used: it follows the program's locale and takes "inf" and "0x". settings.c */
+bool at_parse_decimal(double *out, const char *text);
+
 /* Parses a whole decimal int64; false on anything else (spaces, empty, overflow, trailing text). */
 bool at_parse_i64(int64_t *out, const char *text);
 

@@ -12,7 +12,7 @@
 
 #include "src/backend.h"
 
-enum { AT_WATCH_RACES = 1, AT_WATCH_NAMES = 2, AT_WATCH_BLOCKING = 4, AT_WATCH_DIMS = 8, AT_WATCH_USES = 32 };
+enum { AT_WATCH_RACES = 1, AT_WATCH_NAMES = 2, AT_WATCH_BLOCKING = 4, AT_WATCH_INPUTS = 16, AT_WATCH_DIMS = 8, AT_WATCH_USES = 32 };
 
 extern atomic_uint at_watched_bits __attribute__((visibility("hidden"))); /* no look-up of its address */
 
@@ -20,8 +20,9 @@ AT_INLINE unsigned at_watched(void) {
   return atomic_load_explicit(&at_watched_bits, memory_order_relaxed);
 }
 
+/* Somebody wants to hear what is used: the race check, or a capture that notes its inputs. */
 AT_INLINE bool at_watched_races(void) {
-  return AT_UNLIKELY((at_watched() & AT_WATCH_RACES) != 0);
+  return AT_UNLIKELY((at_watched() & (AT_WATCH_RACES | AT_WATCH_INPUTS)) != 0);
 }
 
 /* Memory that a piece of work reads, writes or both: `element` bytes at `data`, and again at each sum of multiples
@@ -38,6 +39,9 @@ typedef struct at_touch {
 /* Work that `stream` was given, by the public function or the name `call` (copied). NULL: the calling thread itself. May
  * tell the program of races: no lock is held. */
 void at_watch_use(attune_stream *stream, const char *call, const at_touch *uses, int count);
+
+/* src/graph_inputs.c: the captured work uses this. */
+void at_inputs_note(struct at_capture *capture, const at_touch *uses, int count);
 
 /* Plain memory, as a use. */
 static inline at_touch at_watch_bytes(const char *operand, const void *data, size_t bytes, bool writes) {

@@ -81,6 +81,26 @@ static void shows_and_explains(void **state) {
   json_decref(decision);
   expect_run(0, "explain", "--db", database, "--device", "host", "gemm f32 tt 77x55x33 strict");
   expect_out("no stored winner holds here");
+  /* What was measured beside the winner. */
+  expect_run(0, "explain", "--trials", "--db", database, "--device", "host", "gemm f32 nn 80x80x80 strict");
+  expect_out("verdict");
+  expect_run(0, "explain", "--trials", "--json", "--db", database, "--device", "host", "gemm f32 nn 80x80x80 strict");
+  decision = parse_out();
+  assert_true(json_array_size(json_object_get(decision, "trials")) >= 1);
+  json_decref(decision);
+  expect_run(0, "explain", "--trials", "--db", database, "--device", "host", "gemm f32 tt 77x55x33 strict");
+  expect_out("no trials of the problem are stored");
+}
+
+static void warm_wants_a_database_with_something_in_it(void **state) {
+  (void)state;
+  write_file(database, "");
+  expect_run(1, "warm", database, "--device", "host");
+  expect_error("is empty; should be a database that `attune tune' made");
+  unlink(database);
+  expect_run(0, TUNE);
+  expect_run(0, "warm", database, "--device", "host");
+  expect_out("winners hold on host");
 }
 
 static void goes_on_after_a_failure(void **state) {
@@ -348,6 +368,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(tunes_once, fresh),
       cmocka_unit_test_setup(shows_and_explains, fresh),
+      cmocka_unit_test_setup(warm_wants_a_database_with_something_in_it, fresh),
       cmocka_unit_test_setup(goes_on_after_a_failure, fresh),
       cmocka_unit_test_setup(holds_the_budget, fresh),
       cmocka_unit_test_setup(resumes_after_an_interrupt, fresh),

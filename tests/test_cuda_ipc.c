@@ -140,6 +140,56 @@ static void another_process_reads_and_writes(void **state) {
   set("expandable_segments:true");
 }
 
+static char *whole; /* what the program's allocator has, to be given out in pieces */
+static size_t given;
+
+static void *cut(void *user, size_t bytes, attune_device *of, attune_stream *in) {
+  (void)user;
+  (void)of;
+  (void)in;
+  char *piece = whole + given;
+  given += (bytes + 511) / 512 * 512;
+  return piece;
+}
+
+static void keep(void *user, void *pointer, size_t bytes, attune_device *of, attune_stream *in) {
+  (void)user;
+  (void)pointer;
+  (void)bytes;
+  (void)of;
+  (void)in;
+}
+
+/* By cudaMalloc: exported with its place in the allocation around it. */
+static void memory_of_the_programs_allocator(void **state) {
+  (void)state;
+  const attune_allocator own = {.alloc = cut, .free = keep};
+  attune_memory_handle handle;
+  void *pool = NULL;
+  OK(attune_memory_empty_cache(device));
+  assert_int_equal(cudaMalloc((void **)&whole, 4 * MIB), cudaSuccess);
+  OK(attune_memory_set_allocator(device, &own));
+  char *before = take(4096), *p = take(8192);
+  OK(attune_memory_export(&handle, p));
+  assert_int_equal(handle.offset, 4096);
+  finish_other(start_other("use", &handle, NULL));
+  assert_true(has(p, 0x22));
+  assert_true(has(p + 8192 - 64, 0x22));
+  OK(attune_free(p, stream));
+  OK(attune_free(before, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_int_equal(cudaFree(whole), cudaSuccess);
+  given = 0;
+  assert_int_equal(cudaMallocAsync(&pool, 4 * MIB, attune_stream_native(stream)), cudaSuccess);
+  whole = pool;
+  p = take(4096);
+  FAILS(attune_memory_export(&handle, p), ATTUNE_UNSUPPORTED); /* the driver's pool has no such handles */
+  OK(attune_free(p, stream));
+  assert_int_equal(cudaFreeAsync(pool, attune_stream_native(stream)), cudaSuccess);
+  OK(attune_memory_set_allocator(device, NULL));
+  assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+}
+
 static void damaged_handles_are_refused(void **state) {
   (void)state;
   memory_of("expandable_segments:true", 4096, "damaged");
@@ -227,6 +277,7 @@ int main(int argc, char **argv) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(another_process_reads_and_writes),
+      cmocka_unit_test(memory_of_the_programs_allocator),
       cmocka_unit_test(damaged_handles_are_refused),
       cmocka_unit_test(another_device_of_another_process),
       cmocka_unit_test(freed_memory_goes_back),

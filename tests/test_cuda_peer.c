@@ -7,6 +7,7 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -78,6 +79,38 @@ static void memory_of_a_peer(void **state) {
   free(copy);
 }
 
+/* CUDA refuses to enable again what is enabled: how a program knows. */
+static bool is_enabled(void) {
+  assert_int_equal(cudaSetDevice(0), cudaSuccess);
+  const cudaError_t error = cudaDeviceEnablePeerAccess(1, 0);
+  (void)cudaGetLastError();
+  if (error == cudaSuccess) assert_int_equal(cudaDeviceDisablePeerAccess(1), cudaSuccess);
+  return error == cudaErrorPeerAccessAlreadyEnabled;
+}
+
+static void access_is_taken_back(void **state) {
+  (void)state;
+  float *values = malloc(BYTES), *copy = malloc(BYTES);
+  assert_true(values && copy);
+  for (int i = 0; i < COUNT; i++) values[i] = 2.0f;
+  float *own = take(reading, values), *other = take(owning, values);
+  OK(attune_device_enable_peer(reader, owner));
+  assert_true(is_enabled());
+  OK(attune_device_disable_peer(reader, owner));
+  assert_false(is_enabled());
+  OK(attune_device_disable_peer(reader, owner)); /* a second time is no error */
+  OK(attune_copy(reading, own, other, BYTES));   /* by way of the host, or the driver's own way */
+  assert_all(reading, own, copy, 2.0f);
+  OK(attune_device_enable_peer(reader, owner));
+  add(own, other);
+  assert_all(reading, own, copy, 4.0f);
+  OK(attune_free(other, owning));
+  OK(attune_free(own, reading));
+  assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+  free(values);
+  free(copy);
+}
+
 int main(void) {
   int can = 0;
   if (attune_device_get(&reader, "cuda:0") != ATTUNE_OK || attune_device_get(&owner, "cuda:1") != ATTUNE_OK) {
@@ -90,7 +123,7 @@ int main(void) {
   }
   if (attune_stream_create(&reading, reader) != ATTUNE_OK || attune_stream_create(&owning, owner) != ATTUNE_OK)
     return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(memory_of_a_peer)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(memory_of_a_peer), cmocka_unit_test(access_is_taken_back)};
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(reading);
   attune_stream_destroy(owning);

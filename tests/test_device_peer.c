@@ -40,6 +40,8 @@ static void a_device_is_its_own_peer(void **state) {
   FAILS(attune_device_can_access_peer(&can, host, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(attune_last_message(), "peer is NULL"));
   FAILS(attune_device_enable_peer(NULL, host), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_device_disable_peer(NULL, host), ATTUNE_INVALID_ARGUMENT);
+  FAILS(attune_device_disable_peer(host, host), ATTUNE_INVALID_ARGUMENT);
 }
 
 static void a_stranger_is_no_peer(void **state) {
@@ -51,6 +53,7 @@ static void a_stranger_is_no_peer(void **state) {
   OK(attune_device_can_access_peer(&can, host, &stranger));
   assert_int_equal(can, 0);
   FAILS(attune_device_enable_peer(host, &stranger), ATTUNE_UNSUPPORTED);
+  FAILS(attune_device_disable_peer(host, &stranger), ATTUNE_UNSUPPORTED);
 }
 
 int main(void) {

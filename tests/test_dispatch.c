@@ -260,6 +260,9 @@ static void a_near_problem_lends_its_winner(void **state) {
   (void)state;
   store_winner();
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
+  OK(attune_tuner_set_search(tuner, "guess:false"));
+  assert_runs(tuner, TOY("f32 11x7"), "base", ATTUNE_SOURCE_DEFAULT);
+  OK(attune_tuner_set_search(tuner, "guess:true"));
   assert_runs(tuner, TOY("f32 10x7"), "spin", ATTUNE_SOURCE_NEIGHBOUR);
   assert_runs(tuner, TOY("f32 9x64"), "base", ATTUNE_SOURCE_DEFAULT); /* far */
   assert_runs(tuner, TOY("f64 10x7"), "base", ATTUNE_SOURCE_DEFAULT); /* of another family */

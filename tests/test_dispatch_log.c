@@ -232,7 +232,7 @@ static void a_bad_word_is_told(void **state) {
   setenv("ATTUNE_LOG", "verbose", 1);
   assert_int_equal(attune_tuner_create(&tuner, NULL), ATTUNE_INVALID_ARGUMENT);
   assert_null(tuner);
-  assert_string_equal(attune_last_message(), "ATTUNE_LOG is \"verbose\"; should be off, error, warning or info");
+  assert_string_equal(attune_last_message(), "ATTUNE_LOG is \"verbose\"; should be off, error, warning, info or debug");
   unsetenv("ATTUNE_LOG");
 }
 

@@ -98,7 +98,7 @@ def environment(tree, failures):
     page = tree.read("docs/environment.md")
     compare("docs/environment.md", rows(part(page, "# Environment variables")), code, failures)
     own = {name for name in code if name.startswith("ATTUNE_")}
-    manual = set(re.findall(r"(?m)^\.B (ATTUNE_[A-Z_]+)$", tree.read("docs/attune.1")))
+    manual = set(re.findall(r"(?m)^\.B (ATTUNE_[A-Z0-9_]+)$", tree.read("docs/attune.1")))
     compare("docs/attune.1, environment", manual, own, failures)
     compare("tests/CMakeLists.txt, unset", set(re.findall(r'"(ATTUNE_\w+)=unset:"', tree.read("tests/CMakeLists.txt"))),
             own, failures)

@@ -174,7 +174,7 @@ static void take_back(void *user, void *pointer, size_t bytes, attune_device *de
 /* Memory that comes at the second try. */
 static void memory_at_last(void **state) {
   (void)state;
-  const attune_allocator own = {NULL, give_at_last, take_back};
+  const attune_allocator own = {.alloc = give_at_last, .free = take_back};
   attune_stream *stream = attune_stream_default(host);
   void *pointer = NULL;
   OK(attune_memory_empty_cache(host));

@@ -15,7 +15,8 @@ static int clean_environment(void **state) {
   (void)state;
   static const char *const names[] = {"ATTUNE_DB",      "ATTUNE_MODE",    "ATTUNE_BUDGET_MS", "ATTUNE_CACHE_DIR",
                                       "ATTUNE_LOG",     "ATTUNE_THREADS", "XDG_DATA_HOME",    "XDG_CACHE_HOME",
-                                      "ATTUNE_PROFILE", "ATTUNE_CHECK",   "ATTUNE_NVTX",      "ATTUNE_COMPILE"};
+                                      "ATTUNE_PROFILE", "ATTUNE_CHECK",   "ATTUNE_NVTX",      "ATTUNE_COMPILE",
+                                      "ATTUNE_LOG_FILE", "ATTUNE_SEARCH", "ATTUNE_SKIP",      "ATTUNE_TF32"};
   for (size_t i = 0; i < AT_COUNT(names); i++) unsetenv(names[i]);
   return setenv("HOME", "/home/ada", 1);
 }
@@ -34,7 +35,7 @@ static void defaults(void **state) {
 
 static void bad_log_levels_are_named(void **state) {
   (void)state;
-  static const char *const good[] = {"off", "error", "warning", "info", ""};
+  static const char *const good[] = {"off", "error", "warning", "info", "debug", ""};
   static const char *const bad[] = {"verbose", "INFO", "1", "info ", "warn"};
   at_settings s;
   for (size_t i = 0; i < AT_COUNT(good); i++) {
@@ -45,7 +46,7 @@ static void bad_log_levels_are_named(void **state) {
     setenv("ATTUNE_LOG", bad[i], 1);
     assert_int_equal(at_settings_read(&s), ATTUNE_INVALID_ARGUMENT);
     assert_non_null(strstr(attune_last_message(), "ATTUNE_LOG"));
-    assert_non_null(strstr(attune_last_message(), "should be off, error, warning or info"));
+    assert_non_null(strstr(attune_last_message(), "should be off, error, warning, info or debug"));
     assert_int_equal(at_settings_log_level(), ATTUNE_LOG_ERROR);
   }
 }

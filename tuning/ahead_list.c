@@ -123,7 +123,7 @@ size_t at_ahead_list(at_ahead_kernel **out, const at_op *op, const void *problem
   for (size_t i = 0; room && i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];
     if (!implementation->compile || !implementation->prepare_many ||
-        strcmp(implementation->backend, device->backend->name) != 0 || !implementation->supports(problem, device) ||
+        !at_registry_usable(implementation, problem, device) ||
         (implementation->fallback && implementation != base))
       continue;
     add_own_winners(&l, proven, implementation, text);

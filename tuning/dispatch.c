@@ -72,7 +72,7 @@ static attune_status find_neighbour(attune_tuner *tuner, nearest *n, attune_deci
 
 static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                                      attune_decision *out, at_plan **plan, bool *uncompiled) {
-  if (!tuner->user && !tuner->system) return ATTUNE_NOT_FOUND;
+  if ((!tuner->user && !tuner->system) || at_tuner_search(tuner).no_guess) return ATTUNE_NOT_FOUND;
   nearest *n = calloc(1, sizeof *n);
   if (!n) return ATTUNE_NOT_FOUND;
   n->op = op;

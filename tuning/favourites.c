@@ -38,7 +38,7 @@ void at_favourites_note(at_profiler *profiler, const at_race *race, const at_con
 void at_favourites_add(const at_profiler *profiler, at_race *race, const void *problem) {
   for (int i = 0; i < profiler->favourite_count; i++) {
     const at_favourite *f = &profiler->favourites[i];
-    if (!f->implementation->supports(problem, profiler->device)) continue;
+    if (!at_registry_usable(f->implementation, problem, profiler->device)) continue;
     at_contender *contender = at_race_add(race, f->implementation, &f->configuration);
     if (contender) contender->favourite = true;
   }

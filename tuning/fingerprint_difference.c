@@ -232,8 +232,7 @@ static bool is_default(const attune_decision *winner, const char *name) {
 }
 
 static bool would_race(const at_implementation *implementation, const void *problem, attune_device *device) {
-  return strcmp(implementation->backend, device->backend->name) == 0 && !implementation->fallback &&
-         implementation->supports(problem, device);
+  return !implementation->fallback && at_registry_usable(implementation, problem, device);
 }
 
 int at_rivals_difference(const at_op *op, const void *problem, attune_device *device, const char *fingerprint,

@@ -119,7 +119,7 @@ attune_status attune_tuner_implementations(attune_tuner *tuner, attune_device *d
     if (strcmp(implementation->backend, device->backend->name) != 0) continue;
     at_message kept;
     at_message_keep(&kept);
-    const bool can = implementation->supports(bytes, device);
+    const bool can = at_registry_usable(implementation, bytes, device);
     const int count = can ? implementation->configurations(bytes, device, room, MOST) : 0;
     (void)at_message_settle(&kept, ATTUNE_OK);
     if (can && fn(user, implementation->name, implementation->version, count)) break;

@@ -83,7 +83,8 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
   if (status != ATTUNE_OK) return status;
   const size_t cache = (size_t)profiler->device->properties.cache_bytes,
                memory = (size_t)profiler->device->properties.memory_bytes;
-  const size_t cold = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES;
+  const size_t usual = 4 * cache > COLD_BYTES ? 4 * cache : COLD_BYTES, wanted = profiler->settings.rotate_bytes;
+  const size_t cold = wanted ? wanted : usual;
   const size_t copies = profile->cold && one ? (cold + one - 1) / one : 1;
   status = at_operand_set_create(&profile->operands, op, problem, profiler->stream, profiler->random,
                                  copies > AT_MAX_COPIES ? AT_MAX_COPIES : (int)copies, memory / 4, false);
@@ -106,6 +107,18 @@ void at_profile_close(at_profile *profile) {
 
 /* Two launches, the second timed by events or, on the host, by the clock. The first is by the clock from when the call
  * returns, which loading the code comes before: enough to know one that is far too slow. */
+/* What the settings want beyond the first launch. */
+static attune_status warm_up(at_profile *profile, at_plan *plan) {
+  const at_search_settings *s = &profile->profiler->settings;
+  const int64_t start_ns = at_now_ns();
+  attune_status status = ATTUNE_OK;
+  for (int i = 1; status == ATTUNE_OK && (i < s->warmups || (double)(at_now_ns() - start_ns) < s->warmup_ns); i++) {
+    status = at_profile_launch(profile, plan, profile->next_copy + i);
+    if (status == ATTUNE_OK) status = attune_stream_synchronize(profile->profiler->stream);
+  }
+  return status;
+}
+
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan, double slow_ns) {
   at_profiler *profiler = profile->profiler;
   const bool host = on_host(profiler);
@@ -113,11 +126,13 @@ attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *
   memset(subject, 0, sizeof *subject);
   subject->plan = plan;
   attune_status status = at_profile_launch(profile, plan, profile->next_copy);
+  if (status == ATTUNE_OK && host) status = warm_up(profile, plan);
   if (status == ATTUNE_OK && host) return at_profile_try_host(profile, subject);
   const int64_t given_ns = at_now_ns();
   if (status == ATTUNE_OK) status = attune_stream_synchronize(profiler->stream);
   subject->once_ns = (double)(at_now_ns() - given_ns);
   if (status == ATTUNE_OK && subject->once_ns > slow_ns) return ATTUNE_OK;
+  if (status == ATTUNE_OK) status = warm_up(profile, plan);
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[0], profiler->stream);
   if (status == ATTUNE_OK) status = at_profile_launch(profile, plan, profile->next_copy + 1);
   if (status == ATTUNE_OK) status = attune_event_record(profiler->events[1], profiler->stream);

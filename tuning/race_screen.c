@@ -128,6 +128,10 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
   }
   for (int i = 0; i < count; i++) {
     batch[i]->quick = least[0] > 0.0 ? at_race_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;
+    if (AT_UNLIKELY(at_log_wanted(ATTUNE_LOG_DEBUG)))
+      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %.4g us a call",
+             batch[i]->implementation->name, batch[i]->configuration.text[0] ? " " : "", batch[i]->configuration.text,
+             batch[i]->quick, least[i + 1] * 1e-3);
     if (batch[i]->quick < race->best_quick) race->best_quick = batch[i]->quick;
   }
   for (int i = 0; i < count; i++) batch[i]->hopeless = batch[i]->quick > HOPELESS * race->best_quick;

@@ -87,6 +87,15 @@ struct attune_plan {
   at_configuration configuration;
 };
 
+/* Of the device's backend, left out by nobody, and for this problem. */
+bool at_registry_usable(const at_implementation *implementation, const void *problem, attune_device *device);
+
+/* Leaves implementations out by their names, "a,b", in all of the process from now on; "" none. INVALID_ARGUMENT names the one
+ * that none of the ops has; `source` is where the names are from. */
+attune_status at_registry_skip(const char *names, const char *source, const at_op *const *ops, int op_count);
+/* As set; "" where nothing is. Borrowed for ever. *out_set: the program or the environment did it, if only to "". */
+const char *at_registry_skipped(bool *out_set);
+
 /* The vendor default for the problem on the device: the first implementation of the table that supports it, first
  * configuration. NULL: none can do it. */
 const at_implementation *at_registry_default(const at_op *op, const void *problem, attune_device *device);

@@ -78,7 +78,7 @@ static void add_known(search *s) {
       s->known ? at_registry_find(s->op, s->known->implementation, s->device) : NULL;
   at_configuration configuration;
   if (!implementation || implementation->version != s->known->implementation_version ||
-      !implementation->supports(s->problem, s->device) ||
+      !at_registry_usable(implementation, s->problem, s->device) ||
       !at_copy_text(configuration.text, sizeof configuration.text, s->known->configuration))
     return;
   at_contender *contender = at_race_add(&s->race, implementation, &configuration);
@@ -104,6 +104,11 @@ static void add_beside(search *s, const at_implementation *implementation, const
   }
 }
 
+static int most_configurations(const search *s) {
+  const int wanted = s->profile.profiler->settings.configurations;
+  return wanted > 0 && wanted < MOST_CONFIGURATIONS ? wanted : MOST_CONFIGURATIONS;
+}
+
 /* Every implementation's configurations, in turns: all best guesses come first, then all second ones, so that a short
  * budget sees the best of each. */
 static attune_status collect(search *s) {
@@ -115,11 +120,9 @@ static attune_status collect(search *s) {
   attune_status status = lists && counts ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   for (size_t i = 0; i < n && status == ATTUNE_OK; i++) {
     const at_implementation *implementation = s->op->implementations[i];
-    if (strcmp(implementation->backend, s->device->backend->name) != 0 ||
-        !implementation->supports(s->problem, s->device))
-      continue;
+    if (!at_registry_usable(implementation, s->problem, s->device)) continue;
     if (implementation->fallback && implementation != base) continue;
-    counts[i] = implementation->configurations(s->problem, s->device, s->room, MOST_CONFIGURATIONS);
+    counts[i] = implementation->configurations(s->problem, s->device, s->room, most_configurations(s));
     lists[i] = counts[i] > 0 ? malloc((size_t)counts[i] * sizeof **lists) : NULL;
     if (lists[i])
       memcpy(lists[i], s->room, (size_t)counts[i] * sizeof **lists);
@@ -205,8 +208,14 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
   while (*status == ATTUNE_OK && !winner) {
     at_contender *contender = at_race_winner(&s->race);
     const attune_status checked = at_verifier_check(s->verifier, contender->plan, &out->decision.max_error);
-    if (checked == ATTUNE_OK) {
+    const double tolerance = s->profile.profiler->settings.tolerance;
+    const bool exact = tolerance <= 0.0 || out->decision.max_error <= tolerance; /* the default is what it is */
+    if (checked == ATTUNE_OK && (exact || contender == at_race_incumbent(&s->race))) {
       winner = contender;
+    } else if (checked == ATTUNE_OK) {
+      snprintf(out->warning, sizeof out->warning, "%s: its error is %.3g of what the contract allows; tolerance is %.3g",
+               contender->implementation->name, out->decision.max_error, tolerance);
+      at_race_drop(&s->race, contender, AT_WRONG);
     } else if (contender == at_race_incumbent(&s->race)) {
       *status = checked;
     } else {
@@ -408,6 +417,22 @@ static attune_status screen(search *s) {
   return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
 }
 
+/* Level debug: how each candidate ended. */
+static void log_contenders(const search *s) {
+  static const char *const states[] = {"not looked at", "raced", "slower", "failed", "wrong"};
+  if (!at_log_wanted(ATTUNE_LOG_DEBUG)) return;
+  for (int i = 0; i < s->race.count; i++) {
+    const at_contender *c = s->race.contenders[i];
+    if (c->count > 0)
+      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s, %.3f of the default in %d rounds, %.4g us a call",
+             c->implementation->name, c->configuration.text[0] ? " " : "", c->configuration.text, states[c->state],
+             c->speedup > 0.0 ? 1.0 / c->speedup : 1.0, c->count, at_race_time(c, NULL) * 1e-3);
+    else
+      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: %s", c->implementation->name, c->configuration.text[0] ? " " : "",
+             c->configuration.text, states[c->state]);
+  }
+}
+
 static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
   attune_status status = collect(s);
@@ -429,6 +454,7 @@ static attune_status run(search *s, at_search_result *out) {
   const at_contender *winner = raced_winner(s, out, &status);
   if (!winner) return status;
   describe(s, winner, &out->decision);
+  log_contenders(s);
   if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner);
   weigh_known(s, out);
   list_trials(s, winner, out);

@@ -36,6 +36,7 @@ typedef enum at_statement {
   AT_SQL_PUT,
   AT_SQL_CLEAR_TRIALS,
   AT_SQL_PUT_TRIAL,
+  AT_SQL_TRIALS,
   AT_SQL_RECORD,
   AT_SQL_WALK,
   AT_SQL_WALK_FAMILY,

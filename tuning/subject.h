@@ -5,6 +5,7 @@
 #define AT_SUBJECT_H
 
 #include "tuning/operand_set.h"
+#include "tuning/search_settings.h"
 #include "tuning/registry.h"
 
 #define AT_ROUND_SUBJECTS 64
@@ -30,6 +31,7 @@ typedef struct at_profiler {
   int favourite_count;
   void (*between)(void *user); /* called between two measurements, where time does not count; NULL: nothing */
   void *between_user;
+  at_search_settings settings; /* all 0: the usual ones */
 } at_profiler;
 
 typedef struct at_profile {

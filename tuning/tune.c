@@ -183,6 +183,7 @@ static attune_status measure_problem(job *j, const attune_decision *before, at_s
   attune_status status = profiler_of(j, &profiler);
   j->setup_ns = at_now_ns() - start_ns;
   if (status != ATTUNE_OK) return status;
+  profiler->settings = at_tuner_search(j->tuner);
   profiler->between = at_flight_renew;
   profiler->between_user = &j->flight;
   status = at_search_again(result, profiler, j->op, j->problem, measure, j->budget_ns, j->most_ns, before);

@@ -110,6 +110,11 @@ static attune_status begin(attune_tuner *t, const attune_tuner_options *o, const
   if (status == ATTUNE_OK) status = at_plan_table_open(&t->captured);
   if (status == ATTUNE_OK && settings->profile[0] && !(t->profile = strdup(settings->profile)))
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a tuner");
+  if (status == ATTUNE_OK) status = at_search_settings_parse(&t->search, settings->search, "ATTUNE_SEARCH");
+  bool set = false;
+  (void)at_registry_skipped(&set);
+  if (status == ATTUNE_OK && !set && settings->skip[0])
+    status = at_registry_skip(settings->skip, "ATTUNE_SKIP", t->ops, t->op_count);
   if (status != ATTUNE_OK) {
     at_plan_table_close(&t->plans);
     at_plan_table_close(&t->captured);
@@ -177,6 +182,27 @@ void attune_tuner_destroy(attune_tuner *t) {
   pthread_mutex_destroy(&t->lock);
   free(t);
   (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
+attune_status attune_tuner_set_search(attune_tuner *t, const char *text) {
+  if (!t || !text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", t ? "text" : "tuner");
+  pthread_mutex_lock(&t->lock);
+  const attune_status status = at_search_settings_parse(&t->search, text, "text");
+  pthread_mutex_unlock(&t->lock);
+  return status;
+}
+
+attune_status attune_tuner_get_search(attune_tuner *t, char *out, size_t size) {
+  if (!t || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", t ? "out" : "tuner");
+  const at_search_settings settings = at_tuner_search(t);
+  return at_search_settings_write(&settings, out, size);
+}
+
+at_search_settings at_tuner_search(attune_tuner *t) {
+  pthread_mutex_lock(&t->lock);
+  const at_search_settings settings = t->search;
+  pthread_mutex_unlock(&t->lock);
+  return settings;
 }
 
 attune_status attune_tuner_set_compile(attune_tuner *t, attune_compile compile) {

@@ -14,6 +14,7 @@
 #include <attune/file.h>
 #include <attune/gemm.h>
 #include <attune/graph.h>
+#include <attune/graph_hooks.h>
 #include <attune/graph_nodes.h>
 #include <attune/graphed.h>
 #include <attune/managed.h>

@@ -30,6 +30,7 @@ typedef struct attune_device_details {
   int64_t compute_mode; /* CUDA's number: 0 for all, 2 prohibited, 3 for one process */
   int64_t unified_addresses, managed_memory, concurrent_managed, pageable_access, cooperative_launch,
       concurrent_kernels;
+  int64_t tf32;                                    /* products in TF32 are done by its tensor cores (ATTUNE_REDUCED) */
   int64_t memory_pools, gpudirect_rdma, multicast; /* the last: for all-reduce in the switch of NVLink */
   int64_t numa_node;                               /* of the host's memory next to it */
   char uuid[48];                                   /* "GPU-0123abcd-..." as nvidia-smi tells it */

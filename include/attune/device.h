@@ -116,6 +116,11 @@ ATTUNE_API attune_status attune_device_can_access_peer(int *out, attune_device *
  * capture. */
 ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune_device *peer);
 
+/* Takes that back: no work of `device` may use memory of `peer` any more, nor be under way that does. Not an error where it was
+ * not enabled. Collectives enable peers again where they need them. Errors: INVALID_ARGUMENT (also: a device and itself),
+ * UNSUPPORTED (they are no peers), DEVICE_ERROR. Any thread; not in capture. */
+ATTUNE_API attune_status attune_device_disable_peer(attune_device *device, attune_device *peer);
+
 /* Waits for all work of all streams of `device`, the program's own CUDA streams too, and returns what failed in it.
  * Errors: INVALID_ARGUMENT, DEVICE_ERROR, CAPTURING (some stream of the device is being captured; this call would
  * break the capture, whatever its thread and mode). Any thread. */

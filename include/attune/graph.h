@@ -42,11 +42,17 @@ typedef struct attune_capture_options {
                         graphs may, made in any order; no two of them may run at the same time. A replay writes to what
                         was free of the pool in its capture: what is allocated from the pool later, by attune_pool_begin
                         too, may be overwritten by it. NULL: none */
+  int make_room;     /* nonzero: first wait for the device and give its cached memory back, pinned memory too, to leave the
+                     graph all there is, as torch.cuda.graph does; CAPTURING if another capture is under way */
+  int check_inputs;  /* nonzero: note which memory of attune_alloc, but the graph's own, the captured calls of attune use,
+                     and what attune_note_use names (check.h); a replay then fails with INVALID_ARGUMENT once some
+                     of it was freed. Not seen: memory of others, and what kernels of the program use. Memory that is
+                     noted is freed by the slow path. A clone checks nothing */
 } attune_capture_options;
 
 /* The defaults. */
 #define ATTUNE_CAPTURE_OPTIONS_INIT \
-  { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0, NULL }
+  { NULL, ATTUNE_CAPTURE_THREAD_LOCAL, 0, NULL, 0, 0 }
 
 /* A new, empty graph of `device` into *out. The caller destroys it. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
  * UNSUPPORTED. Any thread. */
@@ -75,8 +81,8 @@ ATTUNE_API attune_status attune_graph_capture_end(attune_graph *graph, attune_st
 /* Gives work to `stream`. Any status but OK drops the capture and is what the caller gets. */
 typedef attune_status (*attune_capture_fn)(void *user, attune_stream *stream);
 
-/* Captures what fn(user, stream) gives to `stream`, and ends the capture whatever fn returns. Errors: those of begin
- * and end, and fn's own. */
+/* Captures what fn(user, stream) gives to `stream`, and ends the capture whatever fn returns. stream NULL: a stream made for
+ * the capture, which fn is given. Errors: those of begin and end, and fn's own. */
 ATTUNE_API attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *stream,
                                                        const attune_capture_options *options, attune_capture_fn fn,
                                                        void *user);
@@ -126,6 +132,9 @@ ATTUNE_API size_t attune_graph_node_count(const attune_graph *graph);
  * CAPTURING (the graph is in a capture). Others: PERMISSION, NOT_FOUND (no such folder), IO_ERROR (also: the disk is
  * full), OUT_OF_MEMORY, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_graph_debug_dump(const attune_graph *graph, const char *path);
+
+/* The same without the nodes' parameters: kinds and order alone. */
+ATTUNE_API attune_status attune_graph_debug_dump_brief(const attune_graph *graph, const char *path);
 
 /* The cudaGraph_t, only with keep_graph; NULL on the host, and where there is none. Borrowed until the graph is
  * captured, updated, instantiated, reset or destroyed. */

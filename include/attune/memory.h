@@ -13,8 +13,10 @@
  * for a CUDA device.
  *
  * The environment variable ATTUNE_ALLOC and attune_memory_configure take "key:value,key:value". The keys:
- * - backend: caching (or native, PyTorch's word for it), or none: every call goes to the device, for memory checkers.
- *   Default caching.
+ * - backend: caching (or native, PyTorch's word for it), none: every call goes to the device, for memory checkers, or
+ *   cudaMallocAsync: every call goes to the driver's own stream-ordered allocator (its default pool of the device), but
+ *   what is allocated while a capture is under way. On a device without one, as the host, ATTUNE_ALLOC changes
+ *   nothing by it and attune_memory_configure fails with UNSUPPORTED. Default caching.
  * - expandable_segments: true: segments grow and shrink in place in reserved addresses, so that little is lost to gaps.
  *   Default true where the device has virtual memory.
  * - max_split_size_mb: blocks of this size, above 20, and larger ones are never split. Default: no such size.
@@ -28,8 +30,15 @@
  * - garbage_collection_threshold: a fraction of the limit; above it unused segments are given back, the oldest first.
  *   Default: never.
  * - per_process_memory_fraction: how much of the device's memory may be taken. Default: all.
- * - PyTorch's other keys (release_lock_on_cudamalloc, graph_capture_record_stream_reuse, throw_on_cudamalloc_oom and
- *   those that begin with pinned_) are accepted and change nothing; the log has a warning, once for each.
+ * - pinned_use_cuda_host_register: true: pinned memory (pinned.h) is memory of the process, touched first and pinned where
+ *   it is. Default false.
+ * - pinned_num_register_threads: how many threads touch it, a power of two up to 128. Default 1.
+ * - pinned_reserve_segment_size_mb: the first request of pinned memory takes so much at once, and what fits is cut from it,
+ *   until it is used up; it never goes back. Default: none.
+ * - pinned_max_cached_size_mb: blocks of pinned memory above it go back to the system when they are free. Default: all stay.
+ * - pinned_max_round_threshold_mb: requests of pinned memory above it are rounded to pages, not to a power of two.
+ * - PyTorch's other keys (release_lock_on_cudamalloc, graph_capture_record_stream_reuse, throw_on_cudamalloc_oom,
+ *   pinned_use_background_threads) are accepted and change nothing; the log has a warning, once for each.
  * - poison: true: freed memory is filled with 0xfa and, on the host, checked when it is used again. Default false.
  * - nvtx: true: tools that know NVTX's memory extension are told of segments and of what the program holds in them, so
  *   that compute-sanitizer finds a use after free inside the cache. Segments are then plain ones, every call takes the
@@ -92,24 +101,42 @@ ATTUNE_API attune_status attune_memory_set_limit(attune_device *device, uint64_t
 /* The same limit as a fraction of the device's memory, above 0 and at most 1. Errors and threads as above. */
 ATTUNE_API attune_status attune_memory_set_fraction(attune_device *device, double fraction);
 
-/* Changes settings of the device's allocator (the keys above); those not named stay. `backend`, `poison`, `nvtx` and
+/* The fraction of the device's memory that the allocator may take, into *out; of a limit in bytes, what it is as one. 1: no
+ * limit. Errors and threads as above. */
+ATTUNE_API attune_status attune_memory_get_fraction(attune_device *device, double *out);
+
+/* Changes settings of the device's allocator (the keys above); those not named stay. `backend` may change at any time, but
+ * with poison: what is held stays valid, and the cached memory goes back to the device. `poison`, `nvtx` and
  * `expandable_segments` can change only while the allocator holds no memory. Errors: INVALID_ARGUMENT (names key and
- * value), BUSY, UNSUPPORTED (no virtual memory, no tools). Any thread. */
+ * value), BUSY, UNSUPPORTED (no virtual memory, no tools, no allocator of the driver's). Any thread. */
 ATTUNE_API attune_status attune_memory_configure(attune_device *device, const char *text);
 
 /* The program's own way to get memory. `alloc` returns NULL on failure. `free` is called in stream order when the
  * program frees, if the allocator replaces the device's; for a pool's allocator it is called when a segment is given
- * back, after the device's work. Both may be called from any thread, never while attune holds a lock, and must not use
- * attune's memory calls. */
+ * back, after the device's work. All may be called from any thread, never while attune holds a lock, and must not use
+ * attune's memory calls. `init` and `reset` may be NULL: init is called once by attune_memory_set_allocator before it takes
+ * effect, and a status other than OK is that call's; reset by attune_memory_empty_cache, for an allocator that has a cache of
+ * its own. They are for the allocator of a device, not of a pool. */
 typedef struct attune_allocator {
   void *user;
   void *(*alloc)(void *user, size_t bytes, attune_device *device, attune_stream *stream);
   void (*free)(void *user, void *pointer, size_t bytes, attune_device *device, attune_stream *stream);
+  attune_status (*init)(void *user, attune_device *device);
+  void (*reset)(void *user, attune_device *device);
 } attune_allocator;
 
 /* Sends every attune_alloc and attune_free of `device` to *allocator (copied; NULL: attune's own again), without a
- * cache. Errors: INVALID_ARGUMENT, BUSY (the device's allocator holds memory; free it and empty the cache first). */
+ * cache. Errors: INVALID_ARGUMENT, BUSY (the device's allocator holds memory; free it and empty the cache first), and
+ * what `init` returns. */
 ATTUNE_API attune_status attune_memory_set_allocator(attune_device *device, const attune_allocator *allocator);
+
+/* The allocator of that call into *out; its functions are NULL where attune's own serves. Errors: INVALID_ARGUMENT. Any
+ * thread. */
+ATTUNE_API attune_status attune_memory_get_allocator(attune_device *device, attune_allocator *out);
+
+/* Who serves attune_alloc on `device`, into *out, a constant: "caching", "none", "cudaMallocAsync" (the key `backend`), or
+ * "program" (attune_memory_set_allocator). Errors: INVALID_ARGUMENT. Any thread. */
+ATTUNE_API attune_status attune_memory_get_backend(attune_device *device, const char **out);
 
 /* Functions of a shared object as an allocator: `*out` is for attune_memory_set_allocator, or for a pool's options. They
  * have the form of PyTorch's pluggable allocators, so that one made for those serves:
@@ -178,6 +205,7 @@ typedef struct attune_memory_statistics {
   attune_memory_figure oversize_allocations, oversize_segments;
   uint64_t alloc_retries;    /* the cache was given back and the device asked again */
   uint64_t out_of_memory;    /* failed requests */
+  uint64_t limit_rejections; /* of these, those that the device's limit refused in the end, and not the device */
   uint64_t synchronizations; /* waits for all freed memory that other streams use */
   uint64_t device_allocs, device_frees;
   uint64_t limit_bytes, max_split_bytes; /* UINT64_MAX: none */
@@ -198,6 +226,9 @@ ATTUNE_API attune_status attune_memory_reset_accumulated(attune_device *device);
 /* The statistics as a table for people, of several lines, into *out, which the caller releases with free(). Errors:
  * INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_summary(char **out, attune_device *device);
+
+/* The same in four rows: what is allocated and what is taken from the device, in bytes and in number. */
+ATTUNE_API attune_status attune_memory_summary_brief(char **out, attune_device *device);
 
 /* Every segment and block and the recorded history as one JSON object into *out, which the caller releases with free():
  * "segments", "device_traces", "allocator_settings" and "external_annotations" as torch.cuda.memory._snapshot() has
@@ -223,8 +254,9 @@ typedef struct attune_memory_handle {
  * stay allocated as long as others use it. Memory of expandable segments can be opened only while this process runs:
  * the first export starts a thread that hands file descriptors to processes of the same user, over an abstract Unix
  * socket. Both processes must therefore be in one network namespace (one container, or one pod). What is open stays
- * open when this process ends. Errors: as attune_free, UNSUPPORTED (the host, a pool of the program's own, a driver
- * without such descriptors), IO_ERROR, OUT_OF_MEMORY. */
+ * open when this process ends. Memory of the program's allocator can be exported if it got it by cudaMalloc. Errors: as
+ * attune_free, UNSUPPORTED (the host; memory of the program's allocator or of the driver's that CUDA does not export; a
+ * driver without such descriptors), IO_ERROR, OUT_OF_MEMORY. */
 ATTUNE_API attune_status attune_memory_export(attune_memory_handle *out, const void *pointer);
 
 /* Opens another process's memory on `device` into *out. attune_memory_close closes it, not attune_free. Memory that is

@@ -47,6 +47,28 @@ ATTUNE_API attune_status attune_pool_begin(attune_pool *pool, attune_stream *str
 /* Ends the latest begin on `stream`, as above. */
 ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *stream);
 
+/* What a pool has. */
+typedef struct attune_pool_info {
+  uint64_t id[2]; /* {n, 0}: the n-th of attune_pool_create; {0, n}: the n-th that a graph made; as in snapshots */
+  int holders;    /* handles, graphs and attune_pool_begin; 0: nobody, what is left of it serves other requests */
+  uint64_t reserved_bytes, allocated_bytes; /* taken from the device; of these, what the program holds */
+  size_t segments;
+} attune_pool_info;
+
+/* Fills *out. Errors: INVALID_ARGUMENT. Any thread. */
+ATTUNE_API attune_status attune_pool_get_info(attune_pool *pool, attune_pool_info *out);
+
+/* Called with a pool; *info is valid during the call only. A nonzero return ends the walk. */
+typedef int (*attune_pool_fn)(void *user, const attune_pool_info *info);
+
+/* Calls fn with each pool of the device, the program's and the graphs', the oldest first, but not with the common one; all of
+ * one moment. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread; fn may make calls of attune. */
+ATTUNE_API attune_status attune_memory_each_pool(attune_device *device, attune_pool_fn fn, void *user);
+
+/* attune_memory_snapshot with the segments of this pool alone; the history is the device's. The caller releases *out with
+ * free(). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+ATTUNE_API attune_status attune_pool_snapshot(char **out, attune_pool *pool);
+
 /* How many bytes the pool has taken, and how many of them the program holds; either may be NULL. Errors:
  * INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated);

@@ -100,6 +100,32 @@ ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode 
 /* The current mode; 0 for NULL. Any thread. */
 ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
 
+/* How this tuner searches, from the next search on: "key:value,key:value"; keys not named stay. ATTUNE_SEARCH sets it at first.
+ * With fewer rounds or less time more choices stay unsure. The keys, all 0 or as usual without it:
+ * - rounds: of a race, 3 to 61, each one sample of every candidate in it.
+ * - warmups, warmup_ms: launches of a candidate before the first that is timed, and for how many milliseconds at least.
+ * - candidate_ms: milliseconds of the race for each candidate in it, at most.
+ * - configurations: tried of one implementation before the neighbours of the best, 1 to 256.
+ * - rotate_mb: MB over which operands rotate where times are cold, so that caches do not have them.
+ * - tolerance: only candidates whose error is at most this fraction, above 0 to 1, of what the contract allows; the default is
+ *   taken as it is.
+ * - guess: false: a problem without a winner runs the default, and not the winner of a similar problem.
+ * Errors: INVALID_ARGUMENT (names key and value). Any thread. */
+ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text);
+
+/* What differs from the usual, in the same words, into out[size]; "": nothing. Errors: INVALID_ARGUMENT (512 bytes suffice).
+ * Any thread. */
+ATTUNE_API attune_status attune_tuner_get_search(attune_tuner *tuner, char *out, size_t size);
+
+/* Leaves implementations out in all of the process, by their names: "host_cblas,cublas"; "" takes all in again. They are no
+ * candidates, no defaults (the next that can do a problem is that), and stored winners of theirs are passed over. Holds for
+ * what is decided from now on; ATTUNE_SKIP sets it at the first tuner, if the program did not. Winners that are found
+ * so are stored like others. Errors: INVALID_ARGUMENT (no implementation has the name), OUT_OF_MEMORY. Any thread. */
+ATTUNE_API attune_status attune_skip_implementations(const char *names);
+
+/* The names, as set; "": none. Borrowed, never NULL; any thread. */
+ATTUNE_API const char *attune_skipped_implementations(void);
+
 /* What a call in mode cached or record does whose winner has kernels that are not compiled yet. background: the default
  * runs at once, and the kernels are compiled on a thread of low priority; then the winner takes the default's place, for
  * the calls from then on. wait: the call waits for the compiler, tens to hundreds of milliseconds. Calls in a capture, the
@@ -235,6 +261,25 @@ ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double b
  * winner as runner-up, and the note says so. Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
+
+/* A candidate that was measured beside a stored winner. The texts are valid during the call only. */
+typedef struct attune_trial {
+  const char *implementation, *configuration;
+  const char *verdict; /* "winner", "runner-up", "default", "slower", "wrong" (its numbers) or "failed" (to run) */
+  double time_ns;      /* the median of one call; 0: it was not raced */
+  double spread;       /* relative */
+  int samples;
+} attune_trial;
+
+/* Called with a trial; a nonzero return ends the walk. */
+typedef int (*attune_trial_fn)(void *user, const attune_trial *trial);
+
+/* Calls `fn` for the candidates that the latest search of `problem` on `device` raced, and those that failed or were wrong, the
+ * fastest first, at most 32: as the databases have them. Those that a first look ruled out are told by the log alone, at
+ * level debug. Errors: INVALID_ARGUMENT, UNSUPPORTED, NOT_FOUND (nothing is stored), BAD_DATA, IO_ERROR, OUT_OF_MEMORY. Any
+ * thread. */
+ATTUNE_API attune_status attune_tuner_trials(attune_tuner *tuner, attune_device *device, const char *problem,
+                                             attune_trial_fn fn, void *user);
 
 /* Called for a stored winner, once for each device here that it holds on, or once if it holds on none. decision->device
  * names the device. `fingerprint` is what the winner is valid for: the device it was measured on and, after "; with ",

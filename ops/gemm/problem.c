@@ -45,6 +45,14 @@ static inline attune_status check_kind(const attune_gemm_problem *p, attune_dtyp
   return fail_kind(p, *out);
 }
 
+uint8_t at_gemm_least_accuracy[5];
+
+/* What is asked for, or what the process allows for the type if that is more. */
+static inline uint8_t accuracy_of(const attune_gemm_problem *p) {
+  const uint8_t asked = (uint8_t)p->contract.accuracy, least = at_gemm_least_accuracy[p->dtype];
+  return asked > least ? asked : least;
+}
+
 static attune_status fail_size(const attune_gemm_problem *p) {
   const char *name = p->m < 0 ? "m" : p->n < 0 ? "n" : p->k < 0 ? "k" : "batch";
   const int64_t value = p->m < 0 ? p->m : p->n < 0 ? p->n : p->k < 0 ? p->k : p->batch;
@@ -135,7 +143,7 @@ attune_status at_gemm_normalise(const attune_gemm_problem *p, at_gemm_use use, a
                  .dtype_out = (uint8_t)out,
                  .trans_a = (uint8_t)(row ? p->trans_b : p->trans_a),
                  .trans_b = (uint8_t)(row ? p->trans_a : p->trans_b),
-                 .accuracy = (uint8_t)p->contract.accuracy,
+                 .accuracy = accuracy_of(p),
                  .deterministic = p->contract.deterministic != 0,
                  .c = (uint8_t)use.c,
                  .alignment = use.alignment};

@@ -119,4 +119,8 @@ attune_status at_gemm_scale_cuda(attune_stream *stream, const at_gemm *g, const 
 
 extern const at_op at_gemm_op;
 
+/* The least accuracy of products, by type of their elements, as attune_accuracy; 0: what is asked for. Set before the first tuner is
+ * there, and not changed then (ATTUNE_TF32). */
+extern uint8_t at_gemm_least_accuracy[5] __attribute__((visibility("hidden")));
+
 #endif

@@ -17,7 +17,7 @@ attune_status attune_set_race_check(int on, attune_race_fn fn, void *user) {
 
 int attune_get_race_check(void) {
   (void)attune_device_count();
-  return at_watched_races();
+  return (at_watched() & AT_WATCH_RACES) != 0;
 }
 
 static attune_status check_use(const attune_use *use, int i) {

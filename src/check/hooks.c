@@ -39,7 +39,7 @@ static void watch_fork(void) {
 static bool enter(void) {
   if (quiet) return false;
   pthread_mutex_lock(&lock);
-  if (at_watched_races()) return true;
+  if (at_watched() & AT_WATCH_RACES) return true;
   pthread_mutex_unlock(&lock);
   return false;
 }
@@ -235,6 +235,7 @@ static void describe(at_access *out, const at_line *line, const char *call) {
 
 void at_watch_use(attune_stream *stream, const char *call, const at_touch *uses, int count) {
   at_access access;
+  if (stream && stream->capture) at_inputs_note(stream->capture, uses, count);
   if (is_foreign_capture(stream) || !enter()) return;
   at_line *line = at_lines_of(stream);
   bool good = line && at_line_step(line) > 0;

@@ -33,6 +33,7 @@ static struct driver {
   CUresult (*primary_state)(CUdevice device, unsigned *flags, int *active);
   CUresult (*retain)(CUcontext *out, CUdevice device);
   CUresult (*release)(CUdevice device);
+  CUresult (*set)(CUcontext context);
   bool found;
 } driver; /* constant after driver_once */
 
@@ -40,7 +41,8 @@ static void find_driver(void) {
   driver.found = at_cuda_driver_call(&driver.current, "cuCtxGetCurrent") &&
                  at_cuda_driver_call(&driver.primary_state, "cuDevicePrimaryCtxGetState") &&
                  at_cuda_driver_call(&driver.retain, "cuDevicePrimaryCtxRetain") &&
-                 at_cuda_driver_call(&driver.release, "cuDevicePrimaryCtxRelease");
+                 at_cuda_driver_call(&driver.release, "cuDevicePrimaryCtxRelease") &&
+                 at_cuda_driver_call(&driver.set, "cuCtxSetCurrent");
 }
 
 /* The device's primary context is the thread's: the quick way to know, and the usual case. Whoever made it current, the
@@ -83,4 +85,26 @@ void at_cuda_remember_context(const attune_device *device) {
     atomic_store_explicit(&state->context, (void *)primary, memory_order_release);
   }
   at_cuda_restore(mode);
+}
+
+/* In the primary context of its device attune's handles are valid, and in no other. */
+void *at_cuda_foreign_context(int ordinal) {
+  CUcontext now = NULL;
+  unsigned flags = 0;
+  int active = 0;
+  pthread_once(&driver_once, find_driver);
+  if (!driver.found || driver.current(&now) != CUDA_SUCCESS || !now) return NULL;
+  const attune_device *device = at_cuda_device_at(ordinal);
+  if (device) at_cuda_remember_context(device);
+  if (device && (void *)now == atomic_load_explicit(&at_cuda_device_of(device)->context, memory_order_acquire))
+    return NULL;
+  if (device || driver.primary_state(ordinal, &flags, &active) != CUDA_SUCCESS || !active) return (void *)now;
+  CUcontext primary = NULL; /* of a GPU that attune does not know */
+  if (driver.retain(&primary, ordinal) != CUDA_SUCCESS) return (void *)now;
+  (void)driver.release(ordinal);
+  return primary == now ? NULL : (void *)now;
+}
+
+void at_cuda_set_context(void *context) {
+  (void)driver.set((CUcontext)context);
 }

@@ -74,6 +74,7 @@ attune_status at_cuda_details(attune_device *device, attune_device_details *out)
     else
       (void)cudaGetLastError();
   }
+  out->tf32 = device->properties.capability_major >= 8;
   write_uuid(out->uuid, sizeof out->uuid, device->identity);
   status = at_cuda_check(device, cudaDeviceGetPCIBusId(out->pci, (int)sizeof out->pci, device->ordinal),
                          "cudaDeviceGetPCIBusId");

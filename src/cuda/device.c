@@ -97,12 +97,12 @@ static void restore(int mode) {
 static attune_status enter(attune_device *device, at_entered *out) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, device);
-  if (status == ATTUNE_OK) *out = (at_entered){scope.previous, (int)scope.mode, scope.relaxed};
+  if (status == ATTUNE_OK) *out = (at_entered){scope.previous, (int)scope.mode, scope.relaxed, scope.context};
   return status;
 }
 
 static void leave(const at_entered *entered) {
-  at_cuda_scope scope = {entered->previous, entered->relaxed, (enum cudaStreamCaptureMode)entered->mode};
+  at_cuda_scope scope = {entered->previous, entered->relaxed, (enum cudaStreamCaptureMode)entered->mode, entered->context};
   at_cuda_leave(&scope);
 }
 
@@ -140,6 +140,20 @@ static attune_status device_fill(attune_stream *stream, void *destination, int v
   return status;
 }
 
+static attune_status stream_blas(attune_stream *stream, void **out) {
+  at_cuda_scope scope;
+  cublasHandle_t handle = NULL;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  status = at_cuda_blas(stream, &handle);
+  at_cuda_leave(&scope);
+  at_cuda_stream *state = at_cuda_stream_of(stream);
+  state->blas_bytes = SIZE_MAX; /* the program may change what attune set */
+  state->math = (cublasMath_t)-1;
+  *out = (void *)handle;
+  return status;
+}
+
 const at_backend at_cuda_backend = {
     .name = "cuda",
     .kind = ATTUNE_DEVICE_CUDA,
@@ -169,6 +183,9 @@ const at_backend at_cuda_backend = {
     .each_library = at_nvrtc_each,
     .alloc = device_alloc,
     .free = device_free,
+    .async_check = at_cuda_async_check,
+    .alloc_async = at_cuda_alloc_async,
+    .free_async = at_cuda_free_async,
     .memory_info = at_cuda_memory_info,
     .pinned_alloc = at_cuda_pinned_alloc,
     .pinned_free = at_cuda_pinned_free,
@@ -208,6 +225,8 @@ const at_backend at_cuda_backend = {
     .event_import = at_cuda_event_import,
     .peer_query = at_cuda_peer_query,
     .peer_enable = at_cuda_peer_enable,
+    .peer_disable = at_cuda_peer_disable,
+    .blas = stream_blas,
     .random_run = at_random_run_cuda,
     .random_state = at_random_state_cuda,
     .threads_per_processor = at_random_threads_per_processor_cuda,

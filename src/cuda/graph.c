@@ -283,12 +283,12 @@ size_t at_cuda_graph_nodes(const at_graph *graph) {
 }
 
 /* CUDA takes a name and does not say that a disk is full: it writes into memory, which is copied. */
-static attune_status dump_into(const at_graph *graph, int memory) {
+static attune_status dump_into(const at_graph *graph, int memory, bool brief) {
   char path[64];
   size_t at = 0;
   (void)at_append(path, sizeof path, &at, "/proc/self/fd/%d", memory);
-  return at_cuda_check(graph->device, cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose),
-                       "cudaGraphDebugDotPrint");
+  const unsigned flags = brief ? 0 : cudaGraphDebugDotFlagsVerbose;
+  return at_cuda_check(graph->device, cudaGraphDebugDotPrint(graph->captured, path, flags), "cudaGraphDebugDotPrint");
 }
 
 static attune_status copy_out(int memory, FILE *file) {
@@ -299,12 +299,12 @@ static attune_status copy_out(int memory, FILE *file) {
   return count == 0 ? ATTUNE_OK : at_fail(ATTUNE_IO_ERROR, "the text of the graph cannot be read back");
 }
 
-attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file) {
+attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file, bool brief) {
   at_cuda_scope scope;
   attune_status status = at_cuda_enter_relaxed(&scope, graph->device);
   if (status != ATTUNE_OK) return status;
   const int memory = memfd_create("attune graph", MFD_CLOEXEC);
-  status = memory >= 0 ? dump_into(graph, memory) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the graph's text");
+  status = memory >= 0 ? dump_into(graph, memory, brief) : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the graph's text");
   if (status == ATTUNE_OK) status = copy_out(memory, file);
   if (memory >= 0) close(memory);
   at_cuda_leave(&scope);

@@ -28,6 +28,28 @@ attune_status at_cuda_memory_info(attune_device *device, uint64_t *out_free, uin
   return status;
 }
 
+attune_status at_cuda_async_check(attune_device *device) {
+  int has = 0;
+  const cudaError_t error = cudaDeviceGetAttribute(&has, cudaDevAttrMemoryPoolsSupported, device->ordinal);
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error == cudaSuccess && has ? ATTUNE_OK : at_unsupported(device, "stream-ordered allocator of the driver's");
+}
+
+attune_status at_cuda_alloc_async(attune_stream *stream, void **out, size_t bytes) {
+  at_cuda_scope scope;
+  *out = NULL;
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  return leave(&scope, stream->device, cudaMallocAsync(out, bytes, at_cuda_native(stream)), "cudaMallocAsync");
+}
+
+attune_status at_cuda_free_async(attune_stream *stream, void *pointer) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  return leave(&scope, stream->device, cudaFreeAsync(pointer, at_cuda_native(stream)), "cudaFreeAsync");
+}
+
 /* Portable: every device of the process copies from it at full speed. */
 attune_status at_cuda_pinned_alloc(attune_device *device, void **out, size_t bytes) {
   at_cuda_scope scope;

@@ -7,6 +7,9 @@
 
 /* memory.c */
 attune_status at_cuda_memory_info(attune_device *device, uint64_t *out_free, uint64_t *out_total);
+attune_status at_cuda_async_check(attune_device *device);
+attune_status at_cuda_alloc_async(attune_stream *stream, void **out, size_t bytes);
+attune_status at_cuda_free_async(attune_stream *stream, void *pointer);
 attune_status at_cuda_pinned_alloc(attune_device *device, void **out, size_t bytes);
 attune_status at_cuda_pinned_free(attune_device *device, void *pointer);
 attune_status at_cuda_ipc_export(attune_device *device, void *base, unsigned char out_handle[64]);
@@ -57,5 +60,7 @@ attune_status at_cuda_vm_import(attune_device *device, void *address, size_t byt
 
 /* Work of `reader` may use what is mapped on `device` from now on, and what will be. */
 attune_status at_cuda_vm_let_in(attune_device *device, const attune_device *reader);
+/* Or may not any more. */
+attune_status at_cuda_vm_shut_out(attune_device *device, const attune_device *reader);
 
 #endif

@@ -27,3 +27,17 @@ attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer) {
   at_cuda_leave(&scope);
   return status == ATTUNE_OK ? at_cuda_vm_let_in(peer, device) : status;
 }
+
+attune_status at_cuda_peer_disable(attune_device *device, attune_device *peer) {
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, device);
+  if (status != ATTUNE_OK) return status;
+  cudaError_t error = cudaDeviceDisablePeerAccess(peer->ordinal);
+  if (error == cudaErrorPeerAccessNotEnabled) {
+    (void)cudaGetLastError();
+    error = cudaSuccess;
+  }
+  status = at_cuda_check(device, error, "cudaDeviceDisablePeerAccess");
+  at_cuda_leave(&scope);
+  return status == ATTUNE_OK ? at_cuda_vm_shut_out(peer, device) : status;
+}

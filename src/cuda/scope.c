@@ -105,6 +105,7 @@ attune_status at_cuda_check_fork(const attune_device *device) {
 attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   scope->previous = -1;
   scope->relaxed = false;
+  scope->context = NULL;
   attune_status status = at_cuda_check_fork(device);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   int dead = atomic_load_explicit(&at_cuda_device_of(device)->dead, memory_order_relaxed);
@@ -113,9 +114,11 @@ attune_status at_cuda_enter(at_cuda_scope *scope, attune_device *device) {
   int current = -1;
   cudaError_t error = cudaGetDevice(&current);
   if (error == cudaSuccess) at_cuda_remember_context(device);
-  if (error == cudaSuccess && current == device->ordinal) return ATTUNE_OK;
+  void *foreign = error == cudaSuccess ? at_cuda_foreign_context(current) : NULL;
+  if (error == cudaSuccess && current == device->ordinal && !foreign) return ATTUNE_OK;
   if (error == cudaSuccess) error = cudaSetDevice(device->ordinal);
   if (error == cudaSuccess) scope->previous = current;
+  scope->context = foreign;
   return at_cuda_check(device, error, "cudaSetDevice");
 }
 
@@ -137,6 +140,9 @@ attune_status at_cuda_enter_relaxed(at_cuda_scope *scope, attune_device *device)
 }
 
 void at_cuda_leave(at_cuda_scope *scope) {
-  if (AT_UNLIKELY(scope->previous >= 0) && cudaSetDevice(scope->previous) != cudaSuccess) (void)cudaGetLastError();
+  if (AT_UNLIKELY(scope->context != NULL))
+    at_cuda_set_context(scope->context);
+  else if (AT_UNLIKELY(scope->previous >= 0) && cudaSetDevice(scope->previous) != cudaSuccess)
+    (void)cudaGetLastError();
   if (scope->relaxed) at_cuda_restore(scope->mode);
 }

@@ -76,6 +76,11 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
 /* scope.c: at_cuda_check for a number of the program's. */
 attune_status at_cuda_check_number(attune_device *device, int error, const char *what);
 
+/* context.c: the thread's context, if the program made it by the driver's API (cuCtxCreate): it is none of the runtime's, and
+ * `ordinal` is its device. And makes one the thread's. */
+void *at_cuda_foreign_context(int ordinal);
+void at_cuda_set_context(void *context);
+
 /* DEVICE_ERROR in a child of the process that opened the device; at_cuda_enter checks it too. */
 attune_status at_cuda_check_fork(const attune_device *device);
 
@@ -109,7 +114,7 @@ attune_status at_cuda_graph_upload(at_graph *graph, attune_stream *stream);
 attune_status at_cuda_graph_trim(attune_device *device);
 attune_status at_cuda_graph_memory(attune_device *device, uint64_t *out_used, uint64_t *out_reserved);
 attune_status at_cuda_capture_info(attune_stream *stream, uint64_t *id, bool *broken);
-attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file);
+attune_status at_cuda_graph_dump(const at_graph *graph, FILE *file, bool brief);
 
 /* graph_nodes.c */
 attune_status at_cuda_graph_node(at_graph *graph, size_t index, attune_node *out);
@@ -128,6 +133,7 @@ attune_status at_cuda_event_import(attune_event *event, const attune_event_ipc *
 /* peer.c */
 attune_status at_cuda_peer_query(int *out, attune_device *device, attune_device *peer);
 attune_status at_cuda_peer_enable(attune_device *device, attune_device *peer);
+attune_status at_cuda_peer_disable(attune_device *device, attune_device *peer);
 
 /* wait.c: the list of the device's streams; and a wait for the work of all that are in no capture. */
 void at_cuda_stream_enlist(attune_stream *stream);

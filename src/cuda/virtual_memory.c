@@ -278,21 +278,31 @@ attune_status at_cuda_vm_import(attune_device *device, void *address, size_t byt
   return status;
 }
 
-attune_status at_cuda_vm_let_in(attune_device *device, const attune_device *reader) {
+static attune_status set_reader(attune_device *device, const attune_device *reader, bool in) {
   at_cuda_scope scope;
   pthread_once(&calls_once, find_calls);
   if (!calls_found) return ATTUNE_OK; /* then there are no such pages */
   at_cuda_device *state = at_cuda_device_of(device);
-  const CUmemAccessDesc desc = access_of(reader->ordinal);
+  CUmemAccessDesc desc = access_of(reader->ordinal);
+  if (!in) desc.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  const uint64_t bit = UINT64_C(1) << reader->ordinal;
   attune_status status = enter(&scope, device);
   if (status != ATTUNE_OK) return status;
   CUresult result = CUDA_SUCCESS;
   pthread_mutex_lock(&state->pages_lock);
   for (const at_cuda_page *page = state->pages; page && result == CUDA_SUCCESS; page = page->next)
     result = calls.access(page->address, page->bytes, &desc, 1);
-  if (result == CUDA_SUCCESS) state->readers |= UINT64_C(1) << reader->ordinal;
+  if (result == CUDA_SUCCESS) state->readers = in ? state->readers | bit : state->readers & ~bit;
   pthread_mutex_unlock(&state->pages_lock);
   status = check(device, result, "cuMemSetAccess");
   at_cuda_leave(&scope);
   return status;
+}
+
+attune_status at_cuda_vm_let_in(attune_device *device, const attune_device *reader) {
+  return set_reader(device, reader, true);
+}
+
+attune_status at_cuda_vm_shut_out(attune_device *device, const attune_device *reader) {
+  return set_reader(device, reader, false);
 }

@@ -253,13 +253,14 @@ size_t at_host_graph_nodes(const at_graph *graph) {
   return graph->steps->recording.nodes;
 }
 
-attune_status at_host_graph_dump(const at_graph *graph, FILE *file) {
+attune_status at_host_graph_dump(const at_graph *graph, FILE *file, bool brief) {
   const at_recording *r = &graph->steps->recording;
   fprintf(file, "digraph attune {\n  node [shape=box];\n");
   for (uint32_t n = 0; n < r->nodes; n++) {
     const at_node *node = &r->node[n];
-    fprintf(file, "  n%u [label=\"%u: %s\\n%zu bytes of arguments\"];\n", n, n, at_host_work_name(node->fn),
-            node->bytes);
+    fprintf(file, "  n%u [label=\"%u: %s", n, n, at_host_work_name(node->fn));
+    if (!brief) fprintf(file, "\\n%zu bytes of arguments", node->bytes);
+    fprintf(file, "\"];\n");
     for (uint32_t e = 0; e < node->edges; e++) fprintf(file, "  n%u -> n%u;\n", r->edge[node->first_edge + e], n);
   }
   fprintf(file, "}\n");

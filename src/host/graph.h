@@ -15,7 +15,7 @@ attune_status at_host_graph_instantiate(at_graph *graph, bool keep);
 attune_status at_host_graph_update(at_graph *graph, at_graph *older, bool keep, bool *in_place);
 size_t at_host_graph_nodes(const at_graph *graph);
 attune_status at_host_graph_clone(const at_graph *graph, at_graph **out);
-attune_status at_host_graph_dump(const at_graph *graph, FILE *file);
+attune_status at_host_graph_dump(const at_graph *graph, FILE *file, bool brief);
 
 /* What replays run, counted: the graph holds it, and each replay given to a queue. Constant while more than one does. */
 typedef struct at_host_steps {

@@ -8,7 +8,7 @@
 
 /* Free segments of these go back and do not stay. */
 static bool goes_back(const at_allocator *allocator, const attune_pool *pool) {
-  return pool->own_allocator || allocator->options.no_cache || allocator->has_own;
+  return pool->own_allocator || at_allocator_is_direct(allocator);
 }
 
 /* Whether what is free of the pool may be given to the device or to the program's allocator now. */

@@ -71,6 +71,7 @@ struct at_block {
   size_t rounded;            /* the request it serves, rounded: the size that the front's bins know it by */
   size_t requested;
   uint64_t recorded; /* its record in the history; 0: none */
+  uint64_t tag;      /* alive.c's; 0: nobody wants to know of its end. Guarded by the allocator's lock */
   at_use *uses;
   at_block *link; /* next in a bin or another list */
   size_t size;
@@ -98,6 +99,9 @@ struct at_segment {
   at_block *first;
   void *note; /* the backend's, for tools; NULL: none is told of the segment */
   bool small;
+  bool exact; /* taken for one request, without a cache: it may be smaller than its size says, and serves no other */
+  bool async; /* of the driver's stream-ordered allocator; exact too */
+  bool given; /* it went back in stream order */
 };
 
 struct at_heap {
@@ -217,7 +221,7 @@ struct at_allocator {
   attune_memory_figure held[AT_COUNTS][3]; /* peaks, and what was counted before the last reset (in allocated, freed) */
   attune_memory_figure active[3], active_bytes[3];
   attune_memory_figure oversize_allocations, oversize_segments;
-  uint64_t retries, failures, synchronizations, device_allocs, device_frees;
+  uint64_t retries, failures, rejections, synchronizations, device_allocs, device_frees;
   at_history *history; /* NULL: off */
 };
 
@@ -242,6 +246,11 @@ static inline bool at_segment_expandable(const at_segment *segment) {
   return segment->reserved != 0;
 }
 
+/* Whether each request goes to the device, or to the program's allocator. */
+static inline bool at_allocator_is_direct(const at_allocator *allocator) {
+  return allocator->options.no_cache || allocator->options.async || allocator->has_own;
+}
+
 /* allocators.c: the device's allocator, made at first use; NULL with a message when there is no memory for it. */
 at_allocator *at_allocator_of(attune_device *device);
 /* OK when the allocator can be used: settings are good, the process is no child of fork, the device is not lost. Lock
@@ -251,6 +260,10 @@ attune_status at_allocator_check(at_allocator *allocator);
 void at_allocator_flag(at_allocator *allocator, unsigned flag, bool on);
 /* The flags that a new front starts with. Lock held. */
 unsigned at_allocator_flags(const at_allocator *allocator);
+/* As attune_memory_get_backend names it. Lock held. */
+const char *at_allocator_backend(const at_allocator *allocator);
+/* Whether the driver has an allocator of its own for the device, in stream order. */
+bool at_async_possible(attune_device *device);
 /* What follows from new settings. Lock held. */
 void at_allocator_apply(at_allocator *allocator);
 /* True when the allocator has no memory of the device. Lock held. */
@@ -317,6 +330,8 @@ bool at_segment_is_free(const at_segment *segment);
 at_block *at_pools_adopt(at_allocator *allocator, const at_request *request);
 /* Gives all free segments of the heaps back; returns how many bytes went. */
 uint64_t at_segments_release(at_allocator *allocator);
+/* Those that the cache has no use for: what was taken while there was none. */
+void at_segments_release_exact(at_allocator *allocator);
 /* The same, of one pool. */
 uint64_t at_segments_release_pool(at_allocator *allocator, attune_pool *pool);
 /* Into the request's heap, out of the one that it is in; its blocks are in no tree. */
@@ -403,6 +418,7 @@ void at_figure_add_one(attune_memory_figure *figure, uint64_t amount);
 void at_figure_sub_one(attune_memory_figure *figure, uint64_t amount);
 /* Accounts for memory taken from the device and given back. */
 bool at_reserve(at_allocator *allocator, size_t bytes); /* false: over the limit */
+bool at_reserve_refused(void); /* whether the calling thread's latest at_reserve was false; false from then on */
 void at_unreserve(at_allocator *allocator, size_t bytes);
 
 /* statistics.c. Lock held. */
@@ -429,6 +445,9 @@ bool at_poison_waits(const at_block *block);
 void at_poison_fill(at_block *block);
 /* Looks at one that is used again, on the host: BAD_DATA names the byte that was changed. */
 attune_status at_poison_check(const at_block *block, attune_stream *stream);
+
+/* alive.c: the allocation was freed. Lock held. */
+void at_alive_end(const at_allocator *allocator, at_block *block);
 
 /* annotate.c. Lock held. */
 void at_annotate_segment(at_allocator *allocator, at_segment *segment);

@@ -8,6 +8,15 @@
 
 #include <stdlib.h>
 
+const char *at_allocator_backend(const at_allocator *allocator) {
+  if (allocator->has_own) return "program";
+  return allocator->options.async ? "cudaMallocAsync" : allocator->options.no_cache ? "none" : "caching";
+}
+
+bool at_async_possible(attune_device *device) {
+  return device->backend->alloc_async && device->backend->async_check(device) == ATTUNE_OK;
+}
+
 static void read_settings(at_allocator *allocator) {
   char text[1024];
   at_memory_options_default(&allocator->options);
@@ -16,6 +25,7 @@ static void read_settings(at_allocator *allocator) {
     allocator->options_status = at_memory_options_parse(&allocator->options, text, "ATTUNE_ALLOC");
   if (!allocator->device->backend->vm_map) allocator->options.expandable = false;
   if (!allocator->device->backend->note_segment) allocator->options.nvtx = false;
+  if (!at_async_possible(allocator->device)) allocator->options.async = false;
   if (allocator->options_status != ATTUNE_OK)
     (void)at_copy_text(allocator->options_message, sizeof allocator->options_message, attune_last_message());
 }
@@ -51,7 +61,7 @@ void at_allocator_apply(at_allocator *allocator) {
   if (options->fraction > 0.0)
     allocator->limit = (uint64_t)(options->fraction * (double)allocator->device->properties.memory_bytes);
   at_allocator_flag(allocator, AT_FRONT_SLOW,
-                    options->no_cache || options->poison || options->nvtx || allocator->has_own ||
+                    at_allocator_is_direct(allocator) || options->poison || options->nvtx ||
                         allocator->history != NULL || at_watched_races());
 }
 
@@ -69,7 +79,7 @@ void at_memory_watch(void) {
 unsigned at_allocator_flags(const at_allocator *allocator) {
   const at_memory_options *options = &allocator->options;
   unsigned flags = 0;
-  if (options->no_cache || options->poison || options->nvtx || allocator->has_own || allocator->history ||
+  if (at_allocator_is_direct(allocator) || options->poison || options->nvtx || allocator->history ||
       at_watched_races())
     flags |= AT_FRONT_SLOW;
   if (allocator->captures > 0) flags |= AT_FRONT_CAPTURE;

@@ -127,6 +127,7 @@ static bool is_worth_cutting(const at_allocator *allocator, const at_block *bloc
 
 /* An oversize block is for requests of about its size only. */
 bool at_block_may_serve(const at_memory_options *options, const at_block *block, size_t size) {
+  if (block->segment->exact) return false;
   if (at_segment_expandable(block->segment)) return true;
   if (size < options->max_split) return block->size < options->max_split;
   return block->size < options->max_split || block->size < size + options->max_non_split_rounding;

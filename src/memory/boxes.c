@@ -34,12 +34,18 @@ static attune_status measure(box *b) {
   if (b->rows == 1) b->pitch = b->bytes;
   if (b->pitch < b->bytes)
     return FAIL("%s has a pitch of %zu bytes; should be at least the %zu bytes of a row", b->name, b->pitch, b->bytes);
+  if (b->pitch > PTRDIFF_MAX && b->rows > 1)
+    return FAIL("%s has a pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two rows",
+                b->name, b->pitch, (ssize_t)b->pitch);
   if (!extent(&b->slice_bytes, b->rows, b->pitch, b->bytes))
     return FAIL("rows is %zu; should be what %s points to, at %zu bytes each", b->rows, b->name, b->pitch);
   if (b->slices == 1) b->slice_pitch = b->slice_bytes;
   if (b->slice_pitch < b->slice_bytes)
     return FAIL("%s has a slice pitch of %zu bytes; should be at least the %zu bytes of a slice", b->name,
                 b->slice_pitch, b->slice_bytes);
+  if (b->slice_pitch > PTRDIFF_MAX && b->slices > 1)
+    return FAIL("%s has a slice pitch of %zu bytes, which is %zd converted to size_t; should be the distance of two slices",
+                b->name, b->slice_pitch, (ssize_t)b->slice_pitch);
   if (!extent(&b->all_bytes, b->slices, b->slice_pitch, b->slice_bytes) || b->begin > UINTPTR_MAX - b->all_bytes)
     return FAIL("slices is %zu; should be what %s points to, at %zu bytes each", b->slices, b->name, b->slice_pitch);
   return ATTUNE_OK;

@@ -137,18 +137,21 @@ static attune_status free_slowly(void *pointer, attune_stream *stream, size_t by
   if (status == ATTUNE_OK && !claim(block, owner))
     status = at_fail(ATTUNE_INVALID_ARGUMENT, "%p on %s was freed already, by another thread; should be freed once",
                      pointer, stream->device->name);
+  if (status == ATTUNE_OK) at_alive_end(allocator, block);
   const bool watched = at_watched_races() && status == ATTUNE_OK;
   if (watched) note_free(block, stream);
   if (status == ATTUNE_OK) {
     if (block->size >= allocator->options.max_split) at_figure_sub_one(&allocator->oversize_allocations, 1);
     (void)at_history_add(allocator, AT_ACTION_FREE_REQUESTED, (uintptr_t)pointer, block->rounded, owner);
+    const bool exact = block->segment->exact;
     if (block->uses || at_poison_waits(block))
       at_pending_add(allocator, block);
     else
       at_pending_complete(allocator, block);
-    bool direct = allocator->options.no_cache || allocator->has_own;
-    if (direct && allocator->captures == 0)
+    if (at_allocator_is_direct(allocator) && allocator->captures == 0)
       (void)at_memory_release(allocator);
+    else if (exact && allocator->captures == 0)
+      at_segments_release_exact(allocator);
     else if (pool->references == 0)
       at_pool_release_abandoned(allocator, pool);
   }

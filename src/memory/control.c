@@ -19,6 +19,7 @@ static attune_status leave(at_allocator *allocator, attune_status status) {
 }
 
 attune_status attune_memory_empty_cache(attune_device *device) {
+  attune_allocator own = {0};
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
@@ -30,8 +31,11 @@ attune_status attune_memory_empty_cache(attune_device *device) {
   if (status == ATTUNE_OK) {
     at_memory_catch_up(allocator, true);
     (void)at_memory_release(allocator);
+    if (allocator->has_own) own = allocator->own;
   }
-  return leave(allocator, status);
+  status = leave(allocator, status);
+  if (own.reset) own.reset(own.user, device);
+  return status;
 }
 
 attune_status attune_memory_set_limit(attune_device *device, uint64_t bytes) {
@@ -63,15 +67,26 @@ static attune_status check_change(at_allocator *allocator, const at_memory_optio
                    "expandable_segments is true; should be false on %s, which has no virtual memory", name);
   if (next->nvtx && !allocator->device->backend->note_segment)
     return at_fail(ATTUNE_UNSUPPORTED, "nvtx is true; should be false on %s, of which no tool is told", name);
-  bool changes = next->expandable != now->expandable || next->no_cache != now->no_cache ||
-                 next->poison != now->poison || next->nvtx != now->nvtx;
+  if (next->async && !at_async_possible(allocator->device))
+    return at_fail(ATTUNE_UNSUPPORTED,
+                   "backend is cudaMallocAsync; should be caching or none on %s, which has no allocator of the driver's",
+                   name);
+  const bool backend = next->no_cache != now->no_cache || next->async != now->async;
+  bool changes = next->expandable != now->expandable || next->poison != now->poison || next->nvtx != now->nvtx ||
+                 (backend && next->poison);
   if (!changes || at_allocator_is_empty(allocator)) return ATTUNE_OK;
-  return at_fail(
-      ATTUNE_BUSY,
-      "backend, poison, nvtx and expandable_segments cannot change while the allocator of %s has %llu bytes; free "
-      "them and empty "
-      "the cache first",
-      name, (unsigned long long)allocator->reserved);
+  return at_fail(ATTUNE_BUSY,
+                 "poison, nvtx, expandable_segments, and with poison backend, cannot change while the allocator of %s "
+                 "has %llu bytes; free them and empty the cache first",
+                 name, (unsigned long long)allocator->reserved);
+}
+
+/* Without a cache nothing stays in it; and what was taken without one does not get into it. Lock held. */
+static void change_backend(at_allocator *allocator, const at_memory_options *before) {
+  const at_memory_options *now = &allocator->options;
+  if (allocator->captures > 0 || (now->no_cache == before->no_cache && now->async == before->async)) return;
+  at_memory_catch_up(allocator, false);
+  (void)at_memory_release(allocator);
 }
 
 attune_status attune_memory_configure(attune_device *device, const char *text) {
@@ -83,8 +98,10 @@ attune_status attune_memory_configure(attune_device *device, const char *text) {
   status = at_memory_options_parse(&next, text, "text");
   if (status == ATTUNE_OK) status = check_change(allocator, &next);
   if (status == ATTUNE_OK) {
+    const at_memory_options before = allocator->options;
     allocator->options = next;
     at_allocator_apply(allocator);
+    change_backend(allocator, &before);
   }
   status = leave(allocator, status);
   at_memory_options_tell();
@@ -98,6 +115,13 @@ attune_status attune_memory_set_allocator(attune_device *device, const attune_al
   at_allocator *allocator = NULL;
   attune_status status = enter(&allocator, device);
   if (status != ATTUNE_OK) return status;
+  const bool same = own && allocator->has_own && allocator->own.alloc == own->alloc && allocator->own.user == own->user;
+  if (own && own->init && !same && at_allocator_is_empty(allocator)) {
+    pthread_mutex_unlock(&allocator->lock);
+    status = own->init(own->user, device);
+    pthread_mutex_lock(&allocator->lock);
+  }
+  if (status != ATTUNE_OK) return leave(allocator, status);
   if (!at_allocator_is_empty(allocator))
     return leave(allocator,
                  at_fail(ATTUNE_BUSY, "the allocator of %s has %llu bytes; free them and empty the cache first",
@@ -105,6 +129,40 @@ attune_status attune_memory_set_allocator(attune_device *device, const attune_al
   allocator->has_own = own != NULL;
   if (own) allocator->own = *own;
   at_allocator_apply(allocator);
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_get_allocator(attune_device *device, attune_allocator *out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to an attune_allocator");
+  *out = (attune_allocator){0};
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  if (allocator->has_own) *out = allocator->own;
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_get_backend(attune_device *device, const char **out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  *out = NULL;
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  *out = at_allocator_backend(allocator);
+  return leave(allocator, ATTUNE_OK);
+}
+
+attune_status attune_memory_get_fraction(attune_device *device, double *out) {
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a number");
+  *out = 1.0;
+  at_allocator *allocator = NULL;
+  attune_status status = enter(&allocator, device);
+  if (status != ATTUNE_OK) return status;
+  const double most = (double)device->properties.memory_bytes, limit = (double)allocator->limit;
+  if (allocator->options.fraction > 0.0)
+    *out = allocator->options.fraction;
+  else if (limit < most)
+    *out = limit / most;
   return leave(allocator, ATTUNE_OK);
 }
 

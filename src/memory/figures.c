@@ -23,10 +23,19 @@ void at_figure_sub(attune_memory_figure figures[3], bool small, uint64_t amount)
   at_figure_sub_one(&figures[small ? ATTUNE_MEMORY_SMALL : ATTUNE_MEMORY_LARGE], amount);
 }
 
+static _Thread_local bool refused;
+
 bool at_reserve(at_allocator *allocator, size_t bytes) {
-  if (bytes > allocator->limit || allocator->reserved > allocator->limit - bytes) return false;
+  refused = bytes > allocator->limit || allocator->reserved > allocator->limit - bytes;
+  if (refused) return false;
   allocator->reserved += bytes;
   return true;
+}
+
+bool at_reserve_refused(void) {
+  const bool was = refused;
+  refused = false;
+  return was;
 }
 
 void at_unreserve(at_allocator *allocator, size_t bytes) {

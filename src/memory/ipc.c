@@ -61,6 +61,20 @@ static attune_status export_segment(attune_memory_handle *out, attune_device *de
   return device->backend->ipc_export(device, segment->base, out->base);
 }
 
+/* Memory that attune did not take itself may lie inside a larger piece, which is what the other process opens. */
+static attune_status export_foreign(attune_memory_handle *out, attune_device *device, const at_segment *segment,
+                                    const void *pointer) {
+  attune_pointer_info info = {.kind = ATTUNE_KIND_UNKNOWN};
+  attune_status status = device->backend->pointer_info(device, &info, segment->base);
+  if (status == ATTUNE_OK && info.kind == ATTUNE_KIND_DEVICE && info.base && !segment->async) {
+    out->offset = (uint64_t)((uintptr_t)pointer - (uintptr_t)info.base);
+    if (device->backend->ipc_export(device, info.base, out->base) == ATTUNE_OK) return ATTUNE_OK;
+  }
+  return at_fail(ATTUNE_UNSUPPORTED,
+                 "%p lies in memory of %s that CUDA does not export; should be of attune's cache or of cudaMalloc",
+                 pointer, segment->async ? "the driver's allocator" : "the program's allocator");
+}
+
 static attune_status export_pages(attune_memory_handle *out, const at_segment *segment, const void *pointer,
                                   size_t bytes) {
   at_ipc_ticket ticket = {.version = 0};
@@ -83,13 +97,13 @@ attune_status attune_memory_export(attune_memory_handle *out, const void *pointe
   const at_allocator *allocator = segment->heap->pool->allocator;
   attune_device *device = allocator->device;
   const bool pages = at_segment_expandable(segment);
-  if (segment->heap->pool->own_allocator || allocator->has_own)
-    return at_fail(ATTUNE_UNSUPPORTED, "%p lies in memory of the program's allocator; should be of attune's own",
-                   pointer);
   if (pages ? !device->backend->vm_export : !device->backend->ipc_export)
     return at_fail(ATTUNE_UNSUPPORTED, "memory of %s cannot be given to other processes; should be of a CUDA device",
                    device->name);
-  status = pages ? export_pages(out, segment, pointer, bytes) : export_segment(out, device, segment, pointer);
+  const bool foreign = segment->heap->pool->own_allocator || allocator->has_own || segment->async;
+  status = pages     ? export_pages(out, segment, pointer, bytes)
+           : foreign ? export_foreign(out, device, segment, pointer)
+                     : export_segment(out, device, segment, pointer);
   if (status == ATTUNE_OK)
     out->bytes = bytes;
   else

@@ -10,13 +10,16 @@
 #define KEYS                                                                                                        \
   "backend, max_split_size_mb, max_non_split_rounding_mb, roundup_power2_divisions, garbage_collection_threshold, " \
   "expandable_segments, "                                                                                           \
-  "large_segment_size_mb, per_process_memory_fraction, poison, nvtx"
+  "large_segment_size_mb, per_process_memory_fraction, poison, nvtx, pinned_use_cuda_host_register, "                \
+  "pinned_num_register_threads, pinned_reserve_segment_size_mb, pinned_max_cached_size_mb, "                        \
+  "pinned_max_round_threshold_mb"
 #define TOKEN_BYTES 64
 #define MB_MAX ((int64_t)1 << 30)
 
 void at_memory_options_default(at_memory_options *out) {
   *out = (at_memory_options){
-      .max_split = SIZE_MAX, .max_non_split_rounding = 20 * AT_MIB, .large_segment = 20 * AT_MIB, .expandable = true};
+      .max_split = SIZE_MAX, .max_non_split_rounding = 20 * AT_MIB, .large_segment = 20 * AT_MIB, .expandable = true,
+      .pin_threads = 1, .pin_most_kept = SIZE_MAX, .pin_most_round = SIZE_MAX};
 }
 
 typedef struct setting {
@@ -63,6 +66,15 @@ static attune_status read_bool(const setting *s, bool *out) {
   *out = strcmp(s->value, "True") == 0 || strcmp(s->value, "true") == 0;
   if (*out || strcmp(s->value, "False") == 0 || strcmp(s->value, "false") == 0) return ATTUNE_OK;
   return refuse(s, "true or false");
+}
+
+static attune_status read_threads(const setting *s, int *out) {
+  static const char right[] = "a power of two up to 128";
+  int64_t value = 0;
+  if (!at_parse_i64(&value, s->value) || value < 1 || value > 128 || (value & (value - 1)) != 0)
+    return refuse(s, right);
+  *out = (int)value;
+  return ATTUNE_OK;
 }
 
 static bool is_division(int64_t n) {
@@ -115,8 +127,10 @@ static attune_status read_divisions(setting *s) {
 
 static attune_status read_backend(const setting *s) {
   s->options->no_cache = strcmp(s->value, "none") == 0;
-  if (s->options->no_cache || strcmp(s->value, "caching") == 0 || strcmp(s->value, "native") == 0) return ATTUNE_OK;
-  return refuse(s, "caching or none");
+  s->options->async = strcmp(s->value, "cudaMallocAsync") == 0;
+  if (s->options->no_cache || s->options->async || strcmp(s->value, "caching") == 0 || strcmp(s->value, "native") == 0)
+    return ATTUNE_OK;
+  return refuse(s, "caching, none or cudaMallocAsync");
 }
 
 /* Keys of PyTorch's allocator that change nothing here: a program's settings are to work as they are. */
@@ -127,13 +141,8 @@ static const struct {
     {"release_lock_on_hipmalloc", "no lock is held while the device is asked"},
     {"graph_capture_record_stream_reuse", "in a capture, memory that other streams use waits for its end"},
     {"throw_on_cudamalloc_oom", "a request that fails returns OUT_OF_MEMORY"},
-    {"pinned_use_cuda_host_register", "pinned memory is taken from CUDA"},
-    {"pinned_use_hip_host_register", "pinned memory is taken from CUDA"},
-    {"pinned_num_register_threads", "pinned memory is taken from CUDA"},
+    {"pinned_use_hip_host_register", "pinned memory is CUDA's"},
     {"pinned_use_background_threads", "the calling thread looks whether pinned memory is free again"},
-    {"pinned_reserve_segment_size_mb", "no pinned memory is taken ahead"},
-    {"pinned_max_cached_size_mb", "all pinned memory is cached"},
-    {"pinned_max_round_threshold_mb", "pinned memory is rounded to a power of two"},
 };
 static atomic_uint idle_met, idle_told; /* bits by place in idle_keys */
 
@@ -156,8 +165,28 @@ void at_memory_options_tell(void) {
              idle_keys[i].key, idle_keys[i].why);
 }
 
+/* False: none of these. */
+static bool apply_pinned(const setting *s, attune_status *status) {
+  static const char right[] = "a whole number of MB";
+  at_memory_options *o = s->options;
+  if (strcmp(s->key, "pinned_use_cuda_host_register") == 0)
+    *status = read_bool(s, &o->pin_register);
+  else if (strcmp(s->key, "pinned_num_register_threads") == 0)
+    *status = read_threads(s, &o->pin_threads);
+  else if (strcmp(s->key, "pinned_reserve_segment_size_mb") == 0)
+    *status = read_mb(s, &o->pin_segment, 0, right);
+  else if (strcmp(s->key, "pinned_max_cached_size_mb") == 0)
+    *status = read_mb(s, &o->pin_most_kept, 0, right);
+  else if (strcmp(s->key, "pinned_max_round_threshold_mb") == 0)
+    *status = read_mb(s, &o->pin_most_round, 0, right);
+  else
+    return false;
+  return true;
+}
+
 static attune_status apply(setting *s) {
   at_memory_options *o = s->options;
+  attune_status status = ATTUNE_OK;
   if (strcmp(s->key, "backend") == 0) return read_backend(s);
   if (strcmp(s->key, "max_split_size_mb") == 0) return read_mb(s, &o->max_split, 21, "a whole number of MB above 20");
   if (strcmp(s->key, "max_non_split_rounding_mb") == 0)
@@ -170,6 +199,7 @@ static attune_status apply(setting *s) {
   if (strcmp(s->key, "expandable_segments") == 0) return read_bool(s, &o->expandable);
   if (strcmp(s->key, "poison") == 0) return read_bool(s, &o->poison);
   if (strcmp(s->key, "nvtx") == 0) return read_bool(s, &o->nvtx);
+  if (strncmp(s->key, "pinned_", 7) == 0 && apply_pinned(s, &status)) return status;
   if (is_idle(s->key)) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has no key \"%s\"; should be one of " KEYS, s->source, s->key);
 }
@@ -203,6 +233,10 @@ attune_status at_memory_options_parse(at_memory_options *out, const char *text, 
     if (status != ATTUNE_OK) return status;
     if (*at == ',') at++;
   }
+  if (options.async && (options.nvtx || options.poison))
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "%s: backend is cudaMallocAsync and %s is true; should be false: that memory is the driver's", name,
+                   options.nvtx ? "nvtx" : "poison");
   if (options.nvtx && options.poison)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "%s: nvtx and poison are both true; should be one: poison writes into freed memory", name);

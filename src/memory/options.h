@@ -18,7 +18,14 @@ typedef struct at_memory_options {
   double collect_above; /* fraction of the limit from which cached memory is given back by age; 0: never */
   double fraction;      /* of the device's memory that may be taken; 0: all */
   bool expandable, no_cache, poison;
+  bool async; /* requests go to the driver's stream-ordered allocator; then no_cache is false */
   bool nvtx; /* tools are told of blocks; segments are plain ones then, as tools know them */
+  /* Of pinned memory. */
+  bool pin_register;     /* it is memory of the process, pinned where it is */
+  int pin_threads;       /* that touch it first, 1 or more */
+  size_t pin_segment;    /* taken at the first request; small ones are cut from it. 0: none */
+  size_t pin_most_kept;  /* larger blocks are not cached */
+  size_t pin_most_round; /* larger requests are rounded to pages, not to a power of two */
 } at_memory_options;
 
 void at_memory_options_default(at_memory_options *out);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define DEVICES_MAX 65
+#define AT_PINNED_PAGE ((size_t)4096)
 
 /* at_pinned_lock guards all below; it is not held while the system is asked for memory. */
 static at_pinned_cache caches[DEVICES_MAX];
@@ -80,9 +81,19 @@ static void note(at_pinned_cache *cache, at_action action, const at_pinned_block
   (void)at_history_note(cache->history, action, at_pinned_address(block), block->size, 0);
 }
 
+/* What the settings say is too large to be kept. Lock held. */
+static bool is_kept(const at_pinned_block *block) {
+  return block->cut || block->size <= at_pinned_form_of(block->device).most_kept;
+}
+
 static void make_free(at_pinned_cache *cache, at_pinned_block *block) {
   note(cache, AT_ACTION_FREE_COMPLETED, block);
   sub(&cache->statistics.active, &cache->statistics.active_bytes, block->size);
+  if (!is_kept(block)) {
+    block->next = cache->leaving;
+    cache->leaving = block;
+    return;
+  }
   block->next = cache->free[class_of(block->size)];
   cache->free[class_of(block->size)] = block;
 }
@@ -118,30 +129,67 @@ static at_pinned_block *new_block(void) {
 }
 
 /* Asks the system. Lock held, but not meanwhile. */
-static attune_status add_block(at_pinned_cache *cache, attune_device *device, size_t size, at_pinned_block **out) {
-  void *memory = NULL;
-  at_pinned_block *block = new_block();
-  if (!block) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of pinned memory");
+static attune_status take(at_pinned_cache *cache, attune_device *device, const at_pinned_form *form, void **out,
+                          size_t bytes) {
   at_pinned_unlock();
   int64_t start = at_now_ns();
-  attune_status status = device->backend->pinned_alloc(device, &memory, size);
+  attune_status status = at_pinned_take(device, form, out, bytes);
   int64_t ns = at_now_ns() - start;
   at_pinned_lock();
   cache->statistics.host_alloc_ns += (uint64_t)ns;
+  if (status != ATTUNE_OK) return status;
+  note_time(&cache->statistics.host_alloc_most_ns, &cache->statistics.host_alloc_least_ns, (uint64_t)ns,
+            cache->statistics.host_allocs++ == 0);
+  add(&cache->statistics.segment, &cache->statistics.reserved_bytes, bytes);
+  return ATTUNE_OK;
+}
+
+/* A piece of the reserved segment, which the first request takes; NULL: it has no room, or is not wanted. Lock held, but not
+ * while the system is asked. */
+static void *cut(at_pinned_cache *cache, attune_device *device, const at_pinned_form *form, size_t size) {
+  void *segment = NULL;
+  if (!cache->reserved && !cache->reserving && form->segment >= size) {
+    cache->reserving = true; /* another thread meanwhile takes what it needs */
+    if (take(cache, device, form, &segment, form->segment) == ATTUNE_OK) cache->reserved = segment;
+    cache->reserving = false;
+    cache->reserved_bytes = cache->reserved ? form->segment : 0;
+  }
+  if (!cache->reserved || size > cache->reserved_bytes - cache->reserved_used) return NULL;
+  void *piece = cache->reserved + cache->reserved_used;
+  cache->reserved_used += size;
+  return piece;
+}
+
+static attune_status add_block(at_pinned_cache *cache, attune_device *device, const at_pinned_form *form, size_t size,
+                               at_pinned_block **out) {
+  at_pinned_block *block = new_block();
+  if (!block) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the bookkeeping of pinned memory");
+  void *memory = form->segment ? cut(cache, device, form, size) : NULL;
+  block->cut = memory != NULL;
+  block->registered = !block->cut && form->use_register;
+  attune_status status = memory ? ATTUNE_OK : take(cache, device, form, &memory, size);
   if (status != ATTUNE_OK) {
     block->next = spare;
     spare = block;
     return status;
   }
-  note_time(&cache->statistics.host_alloc_most_ns, &cache->statistics.host_alloc_least_ns, (uint64_t)ns,
-            cache->statistics.host_allocs++ == 0);
   block->device = device;
   block->size = size;
-  add(&cache->statistics.segment, &cache->statistics.reserved_bytes, size);
   at_table_insert(&block->entry, (uintptr_t)memory);
   note(cache, AT_ACTION_SEGMENT_ALLOC, block);
   *out = block;
   return ATTUNE_OK;
+}
+
+/* With the settings as they usually are the first of its class is as large as all others. */
+static at_pinned_block *take_cached(at_pinned_cache *cache, size_t size) {
+  for (at_pinned_block **link = &cache->free[class_of(size)]; *link; link = &(*link)->next) {
+    at_pinned_block *block = *link;
+    if (block->size < size) continue;
+    *link = block->next;
+    return block;
+  }
+  return NULL;
 }
 
 attune_status attune_pinned_alloc(void **out, attune_device *device, size_t bytes) {
@@ -154,17 +202,17 @@ attune_status attune_pinned_alloc(void **out, attune_device *device, size_t byte
                    bytes, (ssize_t)bytes);
   if (bytes > (size_t)1 << (AT_PINNED_CLASSES - 1))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no pinned memory for %zu bytes; there is no machine with as much", bytes);
+  const at_pinned_form form = at_pinned_form_of(device);
   size_t size = AT_BLOCK_BYTES;
   while (size < bytes) size *= 2;
+  if (bytes > form.most_round) size = (bytes + AT_PINNED_PAGE - 1) / AT_PINNED_PAGE * AT_PINNED_PAGE;
   at_pinned_cache *cache = &caches[device->index];
   at_pinned_lock();
   process(cache);
-  at_pinned_block *block = cache->free[class_of(size)];
-  if (block)
-    cache->free[class_of(size)] = block->next;
-  else
-    status = add_block(cache, device, size, &block);
+  at_pinned_block *block = take_cached(cache, size);
+  if (!block) status = add_block(cache, device, &form, size, &block);
   if (block) {
+    size = block->size;
     block->live = true;
     block->requested = bytes;
     block->recorded = at_history_note(cache->history, AT_ACTION_ALLOC, at_pinned_address(block), size, 0);
@@ -269,6 +317,43 @@ static void note_free(const at_pinned_block *block, void *pointer) {
   at_watch_free("attune_pinned_free", NULL, pointer, block->size, after, count);
 }
 
+/* Lock held, but not while memory is given back. */
+static attune_status release(at_pinned_cache *cache, at_pinned_block *list, attune_device *device) {
+  attune_status status = ATTUNE_OK;
+  while (list) {
+    at_pinned_block *block = list;
+    list = block->next;
+    void *memory = (void *)atomic_load(&block->entry.address);
+    note(cache, AT_ACTION_SEGMENT_FREE, block);
+    at_table_remove(&block->entry);
+    at_pinned_unlock();
+    int64_t start = at_now_ns();
+    attune_status one = at_pinned_give(device, memory, block->size, block->registered);
+    int64_t ns = at_now_ns() - start;
+    at_pinned_lock();
+    if (one != ATTUNE_OK) status = one;
+    cache->statistics.host_free_ns += (uint64_t)ns;
+    note_time(&cache->statistics.host_free_most_ns, &cache->statistics.host_free_least_ns, (uint64_t)ns,
+              cache->statistics.host_frees++ == 0);
+    sub(&cache->statistics.segment, &cache->statistics.reserved_bytes, block->size);
+    drop_uses(block);
+    block->next = spare;
+    spare = block;
+  }
+  return status;
+}
+
+/* Not while a capture is under way, which that would break. */
+static void release_leaving(at_pinned_cache *cache, attune_device *device) {
+  at_message kept;
+  at_pinned_block *list = cache->leaving;
+  if (!list || __atomic_load_n(&device->captures, __ATOMIC_RELAXED) > 0) return;
+  cache->leaving = NULL;
+  at_message_keep(&kept);
+  (void)release(cache, list, device);
+  (void)at_message_settle(&kept, ATTUNE_OK);
+}
+
 attune_status attune_pinned_free(void *pointer) {
   at_pinned_block *block = NULL;
   if (!pointer) return ATTUNE_OK;
@@ -288,6 +373,7 @@ attune_status attune_pinned_free(void *pointer) {
     } else {
       make_free(cache, block);
     }
+    release_leaving(cache, block->device);
   }
   at_pinned_unlock();
   if (watched) at_watch_tell();
@@ -303,32 +389,6 @@ const at_pinned_block *at_pinned_blocks(void) {
   return last_made;
 }
 
-/* Lock held, but not while memory is given back. */
-static attune_status release(at_pinned_cache *cache, at_pinned_block *list, attune_device *device) {
-  attune_status status = ATTUNE_OK;
-  while (list) {
-    at_pinned_block *block = list;
-    list = block->next;
-    void *memory = (void *)atomic_load(&block->entry.address);
-    note(cache, AT_ACTION_SEGMENT_FREE, block);
-    at_table_remove(&block->entry);
-    at_pinned_unlock();
-    int64_t start = at_now_ns();
-    attune_status one = device->backend->pinned_free(device, memory);
-    int64_t ns = at_now_ns() - start;
-    at_pinned_lock();
-    if (one != ATTUNE_OK) status = one;
-    cache->statistics.host_free_ns += (uint64_t)ns;
-    note_time(&cache->statistics.host_free_most_ns, &cache->statistics.host_free_least_ns, (uint64_t)ns,
-              cache->statistics.host_frees++ == 0);
-    sub(&cache->statistics.segment, &cache->statistics.reserved_bytes, block->size);
-    drop_uses(block);
-    block->next = spare;
-    spare = block;
-  }
-  return status;
-}
-
 attune_status attune_pinned_empty_cache(attune_device *device) {
   attune_status status = at_pinned_check(device);
   if (status != ATTUNE_OK) return status;
@@ -340,10 +400,15 @@ attune_status attune_pinned_empty_cache(attune_device *device) {
   at_pinned_block *list = NULL;
   at_pinned_lock();
   process(cache);
+  release_leaving(cache, device);
   for (int i = 0; i < AT_PINNED_CLASSES; i++)
-    while (cache->free[i]) {
-      at_pinned_block *block = cache->free[i];
-      cache->free[i] = block->next;
+    for (at_pinned_block **link = &cache->free[i]; *link;) {
+      at_pinned_block *block = *link;
+      if (block->cut) {
+        link = &block->next;
+        continue;
+      }
+      *link = block->next;
       block->next = list;
       list = block;
     }

@@ -25,12 +25,18 @@ typedef struct at_pinned_block {
   size_t size, requested;
   uint64_t recorded; /* its record in the history; 0: none */
   bool live;
+  bool registered; /* memory of the process, pinned where it is */
+  bool cut;        /* from the reserved segment: it does not go back */
   at_pinned_use *uses;
 } at_pinned_block;
 
 typedef struct at_pinned_cache {
   at_pinned_block *free[AT_PINNED_CLASSES];
   at_pinned_block *waiting;
+  at_pinned_block *leaving;          /* too large to be kept: they go back when the lock can be given up */
+  char *reserved;                    /* the reserved segment; NULL: none */
+  size_t reserved_bytes, reserved_used;
+  bool reserving; /* a thread asks for it */
   attune_pinned_statistics statistics;
   at_history *history; /* NULL: off */
 } at_pinned_cache;
@@ -38,6 +44,16 @@ typedef struct at_pinned_cache {
 static inline uintptr_t at_pinned_address(const at_pinned_block *block) {
   return atomic_load(&((at_pinned_block *)(uintptr_t)block)->entry.address);
 }
+
+/* pinned_take.c: memory from the system, and back. Without the lock. `form` says how: `registered` is filled in. */
+typedef struct at_pinned_form {
+  bool use_register;
+  int threads;
+  size_t segment, most_kept, most_round;
+} at_pinned_form;
+at_pinned_form at_pinned_form_of(attune_device *device); /* the settings of the device's memory */
+attune_status at_pinned_take(attune_device *device, const at_pinned_form *form, void **out, size_t bytes);
+attune_status at_pinned_give(attune_device *device, void *memory, size_t bytes, bool registered);
 
 /* UNSUPPORTED where the device has none. */
 attune_status at_pinned_check(const attune_device *device);

@@ -105,7 +105,8 @@ static void write_block(const at_pinned_cache *cache, const at_pinned_block *blo
   at_snapshot_segment_close(out);
 }
 
-static void write_segments(attune_device *device, int number, at_frame_names *names, at_values *out) {
+static void write_segments(attune_device *device, const attune_pool *only, int number, at_frame_names *names, at_values *out) {
+  (void)only; /* pinned memory has no pools */
   at_pinned_cache *cache = at_pinned_cache_of(device);
   for (const at_pinned_block *block = at_pinned_blocks(); block; block = block->made)
     if (block->device == device && at_pinned_address(block) != 0) write_block(cache, block, number, names, out);

@@ -146,22 +146,6 @@ attune_status attune_pool_end(attune_pool *pool, attune_stream *stream) {
                  "pool is not what the stream uses; should be that of the latest attune_pool_begin");
 }
 
-attune_status attune_pool_bytes(attune_pool *pool, uint64_t *out_reserved, uint64_t *out_allocated) {
-  uint64_t reserved = 0, allocated = 0;
-  if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
-  pthread_mutex_lock(&pool->allocator->lock);
-  for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
-    for (const at_segment *segment = heap->segments; segment; segment = segment->next) {
-      reserved += segment->bytes;
-      for (at_block *block = segment->first; block; block = block->next)
-        if (at_block_get_state(block) == AT_BLOCK_LIVE) allocated += block->size;
-    }
-  pthread_mutex_unlock(&pool->allocator->lock);
-  if (out_reserved) *out_reserved = reserved;
-  if (out_allocated) *out_allocated = allocated;
-  return ATTUNE_OK;
-}
-
 /* The pool is held by the graph too, but a failed capture may let go of it first. */
 attune_status at_memory_capture_begin(attune_stream *stream, attune_pool *pool) {
   at_front *front = at_front_of(stream);

@@ -98,7 +98,7 @@ static attune_status add_or_make_room(at_allocator *allocator, const at_request 
 }
 
 static attune_status find_block(at_allocator *allocator, const at_request *request, at_block **out) {
-  bool direct = allocator->options.no_cache || allocator->has_own;
+  bool direct = at_allocator_is_direct(allocator);
   *out = NULL;
   if (!direct || allocator->captures > 0) *out = take_cached(allocator, request);
   if (!*out) *out = ask_program(allocator, request);
@@ -135,6 +135,7 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   attune_device *device = allocator->device;
   char text[64] = "";
   allocator->failures++;
+  if (at_reserve_refused()) allocator->rejections++;
   if (limit != UINT64_MAX) snprintf(text, sizeof text, ", limit %llu", (unsigned long long)limit);
   const bool capture = allocator->captures > 0;
   pthread_mutex_unlock(&allocator->lock);
@@ -200,6 +201,7 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
   at_request request = {.stream = stream, .front = front, .pool = &allocator->common, .bytes = bytes};
   attune_memory_failure failure;
   bool failed = false;
+  (void)at_reserve_refused(); /* of an earlier request */
   at_block *block = NULL;
   if (bytes > PTRDIFF_MAX)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is %zu, which is %zd converted to size_t; should be 0 or more",

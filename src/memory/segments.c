@@ -9,10 +9,6 @@ static size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-static bool is_direct(const at_allocator *allocator) {
-  return allocator->options.no_cache || allocator->has_own;
-}
-
 static const attune_allocator *own_allocator(const at_allocator *allocator, const attune_pool *pool) {
   if (pool->own_allocator) return &pool->raw;
   return allocator->has_own ? &allocator->own : NULL;
@@ -35,12 +31,25 @@ static size_t grown_bytes(const at_allocator *allocator, const at_request *reque
   return grown > least ? grown : least;
 }
 
+/* How a plain segment is taken: with no cache, for the request alone, from the driver's stream-ordered allocator. In a
+ * capture what is freed may serve again, and the driver's memory would be a node of the graph. */
+typedef struct manner {
+  bool direct, exact, async;
+} manner;
+
+static manner manner_of(const at_allocator *allocator, const at_request *request) {
+  const bool direct = at_allocator_is_direct(allocator), exact = direct && allocator->captures == 0;
+  return (manner){direct, exact, exact && allocator->options.async && !own_allocator(allocator, request->pool)};
+}
+
 /* Without the lock. */
-static attune_status take_raw(at_allocator *allocator, const at_request *request, size_t bytes, void **out) {
+static attune_status take_raw(at_allocator *allocator, const at_request *request, size_t bytes, bool async,
+                              void **out) {
   attune_device *device = allocator->device;
   const attune_allocator *own = own_allocator(allocator, request->pool);
   *out = NULL;
   if (request->pool->managed) return at_managed_take(request->pool->managed, device, out, bytes);
+  if (async) return device->backend->alloc_async(request->stream, out, bytes);
   if (!own) return device->backend->alloc(device, out, bytes);
   *out = own->alloc(own->user, bytes, device, request->stream);
   if (*out) return ATTUNE_OK;
@@ -68,7 +77,7 @@ static void unlink_segment(at_segment *segment) {
 
 static void enter_segment(at_allocator *allocator, const at_request *request, at_segment *segment, at_block *block) {
   block->small = segment->small;
-  block->plain = request->pool == &allocator->common;
+  block->plain = request->pool == &allocator->common && !segment->exact;
   block->size = segment->bytes;
   block->segment = segment;
   atomic_store_explicit(&block->front, request->front, memory_order_relaxed);
@@ -85,21 +94,24 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
 }
 
 /* Lock held, but not while the device is asked. */
-static attune_status take_reserved(at_allocator *allocator, const at_request *request, size_t bytes, void **out) {
-  size_t asked = is_direct(allocator) ? request->bytes : bytes;
+static attune_status take_reserved(at_allocator *allocator, const at_request *request, size_t bytes, manner how,
+                                   void **out) {
+  size_t asked = how.exact ? request->bytes : bytes;
   if (!at_reserve(allocator, bytes)) return ATTUNE_OUT_OF_MEMORY;
   pthread_mutex_unlock(&allocator->lock);
-  attune_status status = take_raw(allocator, request, asked, out);
+  attune_status status = take_raw(allocator, request, asked, how.async, out);
   pthread_mutex_lock(&allocator->lock);
   if (status != ATTUNE_OK) at_unreserve(allocator, bytes);
   return status;
 }
 
-static attune_status take_segment(at_allocator *allocator, const at_request *request, void **out, size_t *out_bytes) {
-  size_t least = is_direct(allocator) ? request->size : segment_bytes(&allocator->options, request->size);
-  size_t bytes = is_direct(allocator) ? least : grown_bytes(allocator, request, least);
-  attune_status status = take_reserved(allocator, request, bytes, out);
-  if (status == ATTUNE_OUT_OF_MEMORY && bytes > least) status = take_reserved(allocator, request, bytes = least, out);
+static attune_status take_segment(at_allocator *allocator, const at_request *request, manner how, void **out,
+                                  size_t *out_bytes) {
+  size_t least = how.direct ? request->size : segment_bytes(&allocator->options, request->size);
+  size_t bytes = how.direct ? least : grown_bytes(allocator, request, least);
+  attune_status status = take_reserved(allocator, request, bytes, how, out);
+  if (status == ATTUNE_OUT_OF_MEMORY && bytes > least)
+    status = take_reserved(allocator, request, bytes = least, how, out);
   *out_bytes = bytes;
   return status;
 }
@@ -113,15 +125,20 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
   }
   void *base = NULL;
   size_t bytes = 0;
-  attune_status status = take_segment(allocator, request, &base, &bytes);
+  const manner how = manner_of(allocator, request);
+  attune_status status = take_segment(allocator, request, how, &base, &bytes);
   if (status != ATTUNE_OK) {
     at_block_drop(allocator, block);
     free(segment);
     return status;
   }
-  *segment = (at_segment){.base = base, .bytes = bytes, .small = request->size <= AT_SMALL_REQUEST};
+  *segment = (at_segment){.base = base,
+                          .bytes = bytes,
+                          .small = request->size <= AT_SMALL_REQUEST,
+                          .exact = how.exact,
+                          .async = how.async};
   enter_segment(allocator, request, segment, block);
-  if (!is_direct(allocator)) {
+  if (!how.direct) {
     if (allocator->options.poison && !at_stream_capturing(request->stream)) at_poison_fill(block);
     at_block_trim(allocator, block, request->size);
   }
@@ -131,7 +148,7 @@ static attune_status add_plain(at_allocator *allocator, const at_request *reques
 
 attune_status at_segment_add(at_allocator *allocator, const at_request *request, at_block **out) {
   *out = NULL;
-  if (!allocator->options.expandable || allocator->options.nvtx || request->pool->own_allocator || is_direct(allocator))
+  if (!allocator->options.expandable || allocator->options.nvtx || request->pool->own_allocator || at_allocator_is_direct(allocator))
     return add_plain(allocator, request, out);
   bool possible = true;
   attune_status status = at_expandable_grow(allocator, request, out, &possible);
@@ -183,6 +200,7 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
   attune_device *device = allocator->device;
   const attune_pool *pool = segment->heap->pool;
   const attune_allocator *own = own_allocator(allocator, pool);
+  if (segment->given) return;
   if (pool->managed && !*waited) (void)device->backend->wait_streams(device);
   if (pool->managed) *waited = true;
   if (!own || pool->managed) {
@@ -194,16 +212,25 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
   own->free(own->user, segment->base, segment->bytes, device, segment->heap->front->stream);
 }
 
+/* In the order of its stream, which cannot close while the lock is held; the driver only notes it. */
+static bool give_async(at_segment *segment) {
+  const at_front *front = segment->heap->front;
+  if (!segment->async || front->life != AT_FRONT_OPEN) return false;
+  return front->stream->device->backend->free_async(front->stream, segment->base) == ATTUNE_OK;
+}
+
 static uint64_t give_back(at_allocator *allocator, at_segment *list) {
-  bool waited = false;
+  bool waited = false, all_async = true;
   uint64_t bytes = 0;
   if (!list) return 0;
   for (at_segment *segment = list; segment; segment = segment->next) {
     at_annotate_segment_gone(allocator, segment);
     at_table_remove(&segment->first->entry);
+    segment->given = give_async(segment);
+    all_async = all_async && segment->given;
   }
   pthread_mutex_unlock(&allocator->lock);
-  at_sync_waits(allocator->device, "memory given back to the device waits for its work");
+  if (!all_async) at_sync_waits(allocator->device, "memory given back to the device waits for its work");
   for (at_segment *segment = list; segment; segment = segment->next) give_raw(allocator, segment, &waited);
   pthread_mutex_lock(&allocator->lock);
   while (list) {
@@ -240,6 +267,17 @@ static at_segment *take_free(at_allocator *allocator, const attune_pool *pool, a
 
 uint64_t at_segments_release_pool(at_allocator *allocator, attune_pool *pool) {
   return give_back(allocator, take_free(allocator, pool, NULL));
+}
+
+void at_segments_release_exact(at_allocator *allocator) {
+  at_segment *list = NULL;
+  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (at_segment *segment = heap->segments, *next; segment; segment = next) {
+        next = segment->next;
+        if (segment->exact && at_segment_is_free(segment)) list = take_out(allocator, segment->first, list);
+      }
+  (void)give_back(allocator, list);
 }
 
 uint64_t at_segments_release(at_allocator *allocator) {

@@ -82,8 +82,10 @@ static void see_all(at_allocator *allocator) {
   for (at_front *front = allocator->fronts; front; front = front->next) at_front_unlock(front);
 }
 
-static void write_all(const at_allocator *allocator, int number, at_frame_names *names, at_values *out) {
-  for (const attune_pool *pool = &allocator->common; pool; pool = pool->next)
+/* only: of that pool; NULL: of all. */
+static void write_all(const at_allocator *allocator, const attune_pool *only, int number, at_frame_names *names,
+                      at_values *out) {
+  for (const attune_pool *pool = only ? only : &allocator->common; pool; pool = only ? NULL : pool->next)
     for (const at_heap *heap = pool->heaps; heap; heap = heap->next)
       for (const at_segment *segment = heap->segments; segment; segment = segment->next) {
         stretch blocks;
@@ -109,12 +111,12 @@ static void want_names(attune_device *device, at_frame_names *names) {
   at_history_want_names(at_allocator_of(device)->history, names);
 }
 
-static void write_segments(attune_device *device, int number, at_frame_names *names, at_values *out) {
+static void write_segments(attune_device *device, const attune_pool *only, int number, at_frame_names *names, at_values *out) {
   at_allocator *allocator = at_allocator_of(device);
   at_front_flush_all(allocator);
   at_memory_catch_up(allocator, false);
   see_all(allocator);
-  write_all(allocator, number, names, out);
+  write_all(allocator, only, number, names, out);
 }
 
 static void write_history(attune_device *device, at_frame_names *names, at_values *out) {
@@ -123,7 +125,8 @@ static void write_history(attune_device *device, at_frame_names *names, at_value
 
 /* -1 stands for "none", as PyTorch has it. */
 static void write_settings(attune_device *device, at_values *out) {
-  const at_memory_options *options = &at_allocator_of(device)->options;
+  const at_allocator *allocator = at_allocator_of(device);
+  const at_memory_options *options = &allocator->options;
   at_values_object(out);
   at_values_key(out, "max_split_size");
   at_values_number(out, options->max_split == SIZE_MAX ? -1 : (int64_t)options->max_split);
@@ -136,7 +139,7 @@ static void write_settings(attune_device *device, at_values *out) {
   at_values_key(out, "large_segment_size");
   at_values_number(out, (int64_t)options->large_segment);
   at_values_key(out, "backend");
-  at_values_word(out, options->no_cache ? "none" : "caching");
+  at_values_word(out, at_allocator_backend(allocator));
   at_values_key(out, "poison");
   at_values_truth(out, options->poison);
   at_values_key(out, "nvtx");
@@ -168,7 +171,15 @@ attune_status attune_memory_snapshot(char **out, attune_device *device) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
-  return at_snapshot_make(out, &bytes, &source, device, false);
+  return at_snapshot_make(out, &bytes, &source, device, NULL, false);
+}
+
+attune_status attune_pool_snapshot(char **out, attune_pool *pool) {
+  size_t bytes = 0;
+  if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
+  *out = NULL;
+  if (!pool) return at_fail(ATTUNE_INVALID_ARGUMENT, "pool is NULL; should be one of attune_pool_create");
+  return at_snapshot_make(out, &bytes, &source, pool->allocator->device, pool, false);
 }
 
 attune_status attune_memory_snapshot_save(const char *path, attune_device *device) {

@@ -86,12 +86,13 @@ static attune_status find_subjects(subjects *out, const at_snapshot_source *sour
 
 /* One list of history for each device up to the last one, as the visualiser expects to find it under the device's
  * number. Lock held. */
-static void write_all(const at_snapshot_source *source, const subjects *of, at_frame_names *names, at_values *out) {
+static void write_all(const at_snapshot_source *source, const subjects *of, const attune_pool *only,
+                      at_frame_names *names, at_values *out) {
   at_values_begin(out);
   at_values_object(out);
   at_values_key(out, "segments");
   at_values_list(out);
-  for (int i = 0; i < of->count; i++) source->write_segments(of->devices[i], of->numbers[i], names, out);
+  for (int i = 0; i < of->count; i++) source->write_segments(of->devices[i], only, of->numbers[i], names, out);
   at_values_list_end(out);
   at_values_key(out, "device_traces");
   at_values_list(out);
@@ -127,7 +128,7 @@ static void want_names(const at_snapshot_source *source, const subjects *of, at_
 }
 
 attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_source *source, attune_device *device,
-                               bool pickle) {
+                               const attune_pool *only, bool pickle) {
   subjects of;
   attune_status status = find_subjects(&of, source, device);
   if (status != ATTUNE_OK) return status;
@@ -139,7 +140,7 @@ attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_
     values = (at_values){.pickle = pickle};
     want_names(source, &of, names, i == 0);
     source->lock(of.devices, of.count);
-    write_all(source, &of, names, &values);
+    write_all(source, &of, only, names, &values);
     source->unlock(of.devices, of.count);
     if (at_frame_names_sufficed(names)) break;
   }
@@ -159,7 +160,7 @@ attune_status at_snapshot_save(const char *path, const at_snapshot_source *sourc
   size_t count = 0;
   if (!path || !*path)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "path is %s; should name a file", path ? "empty" : "NULL");
-  attune_status status = at_snapshot_make(&bytes, &count, source, device, true);
+  attune_status status = at_snapshot_make(&bytes, &count, source, device, NULL, true);
   if (status != ATTUNE_OK) return status;
   errno = 0;
   FILE *file = fopen(path, "we");

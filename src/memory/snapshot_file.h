@@ -3,6 +3,8 @@
 #ifndef AT_MEMORY_SNAPSHOT_FILE_H
 #define AT_MEMORY_SNAPSHOT_FILE_H
 
+#include <attune/pool.h>
+
 #include "src/memory/history.h"
 
 /* Where the parts come from; `count` devices are in the order of attune_device_at. From `note` on they are called with the
@@ -14,8 +16,8 @@ typedef struct at_snapshot_source {
   void (*unlock)(attune_device *const *devices, int count);
   void (*note)(attune_device *device); /* records that a snapshot is taken */
   void (*want_names)(attune_device *device, at_frame_names *names);
-  /* Adds to a list that is open; `number` is the device's in the file. Comes before write_history, a list of its own. */
-  void (*write_segments)(attune_device *device, int number, at_frame_names *names, at_values *out);
+  /* Adds to a list that is open, of pool `only` if it is not NULL; `number` is the device's in the file. Comes before write_history, a list of its own. */
+  void (*write_segments)(attune_device *device, const attune_pool *only, int number, at_frame_names *names, at_values *out);
   void (*write_history)(attune_device *device, at_frame_names *names, at_values *out);
   void (*write_settings)(attune_device *device, at_values *out);
 } at_snapshot_source;
@@ -43,9 +45,10 @@ typedef struct at_snapshot_block {
 } at_snapshot_block;
 void at_snapshot_block_write(const at_snapshot_block *block, at_frame_names *names, at_values *out);
 
-/* All of it as one value: of `device`, or of all devices if it is NULL. */
+/* All of it as one value: of `device`, or of all devices if it is NULL; segments of `only`, a pool of `device`, unless
+ * that is NULL. */
 attune_status at_snapshot_make(char **out, size_t *out_bytes, const at_snapshot_source *source, attune_device *device,
-                               bool pickle);
+                               const attune_pool *only, bool pickle);
 
 /* The same as a pickle into a file. */
 attune_status at_snapshot_save(const char *path, const at_snapshot_source *source, attune_device *device);

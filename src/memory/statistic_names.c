@@ -46,6 +46,7 @@ static void tell_memory(listener *to, const attune_memory_statistics *s) {
   tell(to, "num_alloc_retries", s->alloc_retries);
   tell(to, "num_device_alloc", s->device_allocs);
   tell(to, "num_device_free", s->device_frees);
+  tell(to, "num_oom_rejections", s->limit_rejections);
   tell(to, "num_ooms", s->out_of_memory);
   tell(to, "num_sync_all_streams", s->synchronizations);
   tell_four(to, oversize[0], &s->oversize_allocations);

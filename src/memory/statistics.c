@@ -86,6 +86,7 @@ static void gather(at_allocator *allocator, attune_memory_statistics *out) {
                                     .oversize_segments = allocator->oversize_segments,
                                     .alloc_retries = allocator->retries,
                                     .out_of_memory = allocator->failures,
+                                    .limit_rejections = allocator->rejections,
                                     .synchronizations = allocator->synchronizations,
                                     .device_allocs = allocator->device_allocs,
                                     .device_frees = allocator->device_frees,
@@ -176,7 +177,7 @@ attune_status attune_memory_reset_accumulated(attune_device *device) {
   set_zero(allocator->piece_bytes, 3);
   set_zero(&allocator->oversize_allocations, 1);
   set_zero(&allocator->oversize_segments, 1);
-  allocator->retries = allocator->failures = allocator->synchronizations = 0;
+  allocator->retries = allocator->failures = allocator->rejections = allocator->synchronizations = 0;
   allocator->device_allocs = allocator->device_frees = 0;
   pthread_mutex_unlock(&allocator->lock);
   return ATTUNE_OK;

@@ -33,7 +33,29 @@ static void write_rows(at_text *out, const char *name, const attune_memory_figur
   write_row(out, "  small", &figures[ATTUNE_MEMORY_SMALL], bytes);
 }
 
-attune_status attune_memory_summary(char **out, attune_device *device) {
+static void write_long(at_text *text, const attune_memory_statistics *s) {
+  write_rows(text, "allocated memory", s->allocated_bytes, true);
+  write_rows(text, "requested memory", s->requested_bytes, true);
+  write_rows(text, "active memory", s->active_bytes, true);
+  write_rows(text, "reserved memory", s->reserved_bytes, true);
+  write_rows(text, "free pieces' memory", s->inactive_split_bytes, true);
+  write_rows(text, "allocations", s->allocation, false);
+  write_rows(text, "active allocations", s->active, false);
+  write_rows(text, "segments", s->segment, false);
+  write_rows(text, "free pieces", s->inactive_split, false);
+  write_row(text, "oversize allocations", &s->oversize_allocations, false);
+  write_row(text, "oversize segments", &s->oversize_segments, false);
+}
+
+/* The sums alone. */
+static void write_short(at_text *text, const attune_memory_statistics *s) {
+  write_row(text, "allocated memory", &s->allocated_bytes[ATTUNE_MEMORY_ALL], true);
+  write_row(text, "reserved memory", &s->reserved_bytes[ATTUNE_MEMORY_ALL], true);
+  write_row(text, "allocations", &s->allocation[ATTUNE_MEMORY_ALL], false);
+  write_row(text, "segments", &s->segment[ATTUNE_MEMORY_ALL], false);
+}
+
+static attune_status summarize(char **out, attune_device *device, bool brief) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a text");
   *out = NULL;
   attune_memory_statistics s;
@@ -45,16 +67,17 @@ attune_status attune_memory_summary(char **out, attune_device *device) {
               (unsigned long long)s.device_allocs, (unsigned long long)s.device_frees);
   at_text_add(&text, "| %-22s | %12s | %12s | %12s | %12s |\n", "", "now", "peak", "allocated", "freed");
   at_text_add(&text, "|------------------------|--------------|--------------|--------------|--------------|\n");
-  write_rows(&text, "allocated memory", s.allocated_bytes, true);
-  write_rows(&text, "requested memory", s.requested_bytes, true);
-  write_rows(&text, "active memory", s.active_bytes, true);
-  write_rows(&text, "reserved memory", s.reserved_bytes, true);
-  write_rows(&text, "free pieces' memory", s.inactive_split_bytes, true);
-  write_rows(&text, "allocations", s.allocation, false);
-  write_rows(&text, "active allocations", s.active, false);
-  write_rows(&text, "segments", s.segment, false);
-  write_rows(&text, "free pieces", s.inactive_split, false);
-  write_row(&text, "oversize allocations", &s.oversize_allocations, false);
-  write_row(&text, "oversize segments", &s.oversize_segments, false);
+  if (brief)
+    write_short(&text, &s);
+  else
+    write_long(&text, &s);
   return at_text_take(&text, out);
+}
+
+attune_status attune_memory_summary(char **out, attune_device *device) {
+  return summarize(out, device, false);
+}
+
+attune_status attune_memory_summary_brief(char **out, attune_device *device) {
+  return summarize(out, device, true);
 }

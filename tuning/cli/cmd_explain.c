@@ -3,12 +3,14 @@
  * and in JSON. */
 #include "tuning/cli/commands.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct options {
   cli_options common;
   char problem[ATTUNE_PROBLEM_CHARS];
+  bool trials;
 } options;
 
 /* The problem may come as one argument or as its words. */
@@ -24,6 +26,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   if (key == ARGP_KEY_ARG) {
     add_word(o, argument, state);
+  } else if (key == CLI_OPTION_TRIALS) {
+    o->trials = true;
   } else if (key == ARGP_KEY_END && !o->problem[0]) {
     cli_bad_usage(state, "no PROBLEM; should be one like \"gemm f32 nn 64x64x64 strict\"");
   } else {
@@ -151,6 +155,54 @@ static void print_words(const char *asked, const attune_decision *d) {
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
 
+static const cli_column trial_columns[] = {{"implementation", false, true, 0},
+                                           {"configuration", false, true, 1},
+                                           {"time", true, false, 0},
+                                           {"spread", true, false, 2},
+                                           {"samples", true, false, 3},
+                                           {"verdict", false, false, 0}};
+enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
+
+typedef struct trial_report {
+  cli_table table;
+  json_t *array;
+} trial_report;
+
+static int add_trial(void *user, const attune_trial *t) {
+  trial_report *r = user;
+  char time_text[CLI_CELL] = "-", spread[CLI_CELL] = "-", samples[CLI_CELL];
+  if (t->time_ns > 0.0) cli_time_text(time_text, t->time_ns), cli_percent_text(spread, t->spread);
+  snprintf(samples, sizeof samples, "%d", t->samples);
+  cli_table_add(&r->table, (const char *const[TRIAL_COLUMNS]){t->implementation, t->configuration, time_text, spread,
+                                                              samples, t->verdict});
+  json_array_append_new(r->array, json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}", "implementation",
+                                            cli_json_text(t->implementation), "configuration",
+                                            cli_json_text(t->configuration), "time_ns", cli_json_number(t->time_ns),
+                                            "spread", cli_json_number(t->spread), "samples", t->samples, "verdict",
+                                            cli_json_text(t->verdict)));
+  return 0;
+}
+
+/* None is no failure: the problem was not tuned here. */
+static int tell(const options *o, attune_tuner *tuner, attune_device *device, const attune_decision *decision) {
+  trial_report r = {.table = {.columns = trial_columns, .column_count = TRIAL_COLUMNS}, .array = json_array()};
+  const attune_status status =
+      o->trials ? attune_tuner_trials(tuner, device, o->problem, add_trial, &r) : ATTUNE_OK;
+  int code = status == ATTUNE_OK || status == ATTUNE_NOT_FOUND ? CLI_DONE : cli_fail(status);
+  if (code == CLI_DONE && o->common.json) {
+    json_t *object = cli_json_decision(decision);
+    if (o->trials) json_object_set(object, "trials", r.array);
+    code = cli_print_json(object);
+  } else if (code == CLI_DONE) {
+    print_words(o->problem, decision);
+    if (r.table.rows) cli_table_print(&r.table, stdout, o->common.wide);
+    if (status == ATTUNE_NOT_FOUND) line("trials", attune_last_message());
+  }
+  cli_table_free(&r.table);
+  json_decref(r.array);
+  return code;
+}
+
 /* Without its database the tuner still runs the problem, so the answer stands; one that was named must be there. */
 static int explain(const options *o, attune_tuner *tuner, attune_device *device) {
   attune_decision decision = {0};
@@ -159,9 +211,7 @@ static int explain(const options *o, attune_tuner *tuner, attune_device *device)
   if (status != ATTUNE_OK) cli_error("warning: %s", attune_last_message());
   status = attune_explain(tuner, device, o->problem, &decision);
   if (status != ATTUNE_OK) return cli_fail(status);
-  if (o->common.json) return cli_print_json(cli_json_decision(&decision));
-  print_words(o->problem, &decision);
-  return CLI_DONE;
+  return tell(o, tuner, device, &decision);
 }
 
 int cmd_explain(int argc, char **argv) {

@@ -3,6 +3,7 @@
 #include "tuning/cli/commands.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 typedef struct options {
   cli_options common;
@@ -72,6 +73,14 @@ static int print(const report *r, const options *o, const char *device, const at
   return code;
 }
 
+/* A file of no bytes is a database that nobody has written to: nothing can be warmed with it, and it is seldom meant. */
+static int need_content(const char *path) {
+  struct stat about;
+  if (!path || stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > 0) return CLI_DONE;
+  cli_error("%s is empty; should be a database that `attune tune' made", path);
+  return CLI_FAILED;
+}
+
 static int warm(const options *o, attune_tuner *tuner, attune_device *device) {
   report r = {.table = {.columns = columns, .column_count = COLUMNS}, .array = json_array()};
   attune_warmed sums = {0};
@@ -89,6 +98,7 @@ int cmd_warm(int argc, char **argv) {
   attune_device *device = NULL;
   int code = cli_open_device(&device, &o.common);
   if (code == CLI_DONE) code = cli_need_database(o.common.database ? o.common.database : getenv("ATTUNE_DB"));
+  if (code == CLI_DONE) code = need_content(o.common.database ? o.common.database : getenv("ATTUNE_DB"));
   if (code != CLI_DONE) return code;
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
   tuner_options.database = o.common.database;

@@ -48,7 +48,13 @@ static const cli_option show_options[] = {
     WIDE,
     END};
 
-static const cli_option explain_options[] = {DB, DEVICE, JSON, END};
+static const cli_option explain_options[] = {
+    DB,
+    DEVICE,
+    {"trials", CLI_OPTION_TRIALS, NULL, CLI_NO_VALUE, "Also list what was measured beside the winner, the fastest first"},
+    JSON,
+    WIDE,
+    END};
 
 static const cli_option verify_options[] = {
     DB,

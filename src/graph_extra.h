@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph_extra.h: what few graphs have: hooks, objects, and inputs that a replay looks at. */
+#ifndef AT_GRAPH_EXTRA_H
+#define AT_GRAPH_EXTRA_H
+
+#include "src/graph.h"
+
+typedef struct at_graph_hooked {
+  struct at_graph_hooked *next; /* the one added after it */
+  unsigned moments;
+  attune_graph_hook hook;
+  void *user;
+} at_graph_hooked;
+
+typedef struct at_graph_held {
+  struct at_graph_held *next; /* the one held before it */
+  void *object;
+  void (*release)(void *object);
+} at_graph_held;
+
+typedef struct at_graph_extra {
+  at_graph_hooked *hooks;
+  at_graph_held *held;
+  struct at_inputs *inputs; /* NULL: none are looked at */
+} at_graph_extra;
+
+/* graph_hooks.c: made at first use; NULL with a message. */
+at_graph_extra *at_graph_extra_of(attune_graph *graph);
+
+#endif
