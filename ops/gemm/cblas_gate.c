@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cblas_gate.c: see cblas_gate.h. The state is one word, so that joining and leaving are one atomic step each while
- * nobody waits: bits 0..15 calls inside, 16..31 their thread count, then the flags below. */
+ * cblas_gate.c: see cblas_gate.h. There are two ways in. Calls that want the setting as it is go the short one: their
+ * thread notes that it is inside (cblas_inside.h), which costs a store. All others, and all while there are any, change
+ * the state, which is one word: bits 0..15 calls inside by this way, 16..31 their thread count, then the flags below. Who
+ * bars the gate to those of the short way waits for them to leave. */
 #include "ops/gemm/cblas_gate.h"
 
+#include "ops/gemm/cblas_inside.h"
 #include "src/exit.h"
+#include "src/support.h"
 
 #define INSIDE(state) ((state)&0xffffu)
 #define THREADS(state) ((int)(((state) >> 16) & 0xffffu))
 #define ALTERED ((uint64_t)1 << 32) /* the setting differs from `previous` and must be put back */
 #define CLOSED ((uint64_t)1 << 33)  /* one thread changes the setting */
 #define WAITING ((uint64_t)1 << 34) /* waiters > 0: nobody joins past them, and changes are signalled */
-#define ENDED ((uint64_t)1 << 36)   /* by the process's end: nobody enters any more */
-#define HOLD ((uint64_t)1 << 40)    /* one hold, for a fork: nobody enters while there is any */
+#define MIXED \
+  ((uint64_t)1 << 35) /* threads want several counts: nobody goes the short way, for it makes changes dear */
+#define ENDED ((uint64_t)1 << 36) /* by the process's end: nobody enters any more */
+#define HOLD ((uint64_t)1 << 40)  /* one hold, for a fork: nobody enters while there is any */
 #define HELD ((uint64_t)0xffff << 40)
-#define LASTING (WAITING | HELD | ENDED) /* what opening a closed gate leaves alone */
+#define LASTING (WAITING | MIXED | HELD | ENDED) /* what opening a closed gate leaves alone */
+#define FREE(state) (((state) & ~((uint64_t)0xffff << 16)) == 0)
 
-/* Calls of this thread inside a library: those that a signal handler of the same thread must not wait for. */
-static _Thread_local unsigned own_calls;
+enum { CALM = 1000 }; /* calls by the long way without a change, after which the short one is open again */
+
+static _Thread_local at_visitor visitor;
 
 static int one_thread(void) {
   return 1;
@@ -26,6 +34,7 @@ void at_cblas_gate_init(at_cblas_gate *gate, int (*get_threads)(void), void (*se
   gate->get_threads = set_threads ? get_threads : one_thread;
   gate->set_threads = set_threads;
   atomic_init(&gate->state, 0);
+  atomic_init(&gate->calm, 0);
   gate->previous = 0;
   gate->waiters = 0;
   pthread_mutex_init(&gate->mutex, NULL);
@@ -54,8 +63,21 @@ static int effective(int threads) {
 
 typedef enum entry { ENTERED, ENTERED_SIGNAL, REFUSED, OVER } entry;
 
-/* One attempt; `barred` are the flags that keep this thread out. ENTERED_SIGNAL: entered, and waiters must be told.
- * OVER: the process ends. */
+/* The gate was closed to change the setting: when nobody is inside by the short way, it is changed. Threads whose calls
+ * want different counts now will do so again. */
+static entry change(at_cblas_gate *gate, int threads) {
+  const bool mixed = at_inside_others_live(&visitor);
+  at_patience patience = {0};
+  at_inside_barrier(&visitor);
+  while (at_inside_others(&visitor, gate)) (void)at_patience_nap(&patience);
+  atomic_store_explicit(&gate->calm, 0, memory_order_relaxed);
+  gate->previous = effective(gate->get_threads());
+  gate->set_threads(threads);
+  return open_gate(gate, 1u | (uint64_t)threads << 16 | ALTERED | (mixed ? MIXED : 0)) ? ENTERED_SIGNAL : ENTERED;
+}
+
+/* One attempt by the long way; `barred` are the flags that keep this thread out. ENTERED_SIGNAL: entered, and waiters must
+ * be told. OVER: the process ends. */
 static entry try_enter(at_cblas_gate *gate, int threads, uint64_t barred) {
   uint64_t state = atomic_load_explicit(&gate->state, memory_order_relaxed);
   for (;;) {
@@ -68,14 +90,14 @@ static entry try_enter(at_cblas_gate *gate, int threads, uint64_t barred) {
         return ENTERED;
     } else if (effective(gate->get_threads()) ==
                threads) { /* while nobody is inside, only the program changes the setting */
-      uint64_t next = 1u | (uint64_t)threads << 16 | (state & (LASTING | CLOSED));
+      const uint64_t calm =
+          (state & MIXED) && atomic_fetch_add_explicit(&gate->calm, 1, memory_order_relaxed) < CALM ? MIXED : 0;
+      uint64_t next = 1u | (uint64_t)threads << 16 | (state & ((LASTING & ~MIXED) | CLOSED)) | calm;
       if (atomic_compare_exchange_weak_explicit(&gate->state, &state, next, memory_order_acquire, memory_order_relaxed))
         return (next & WAITING) != 0 ? ENTERED_SIGNAL : ENTERED;
-    } else if (atomic_compare_exchange_weak_explicit(&gate->state, &state, state | CLOSED, memory_order_acquire,
+    } else if (atomic_compare_exchange_weak_explicit(&gate->state, &state, state | CLOSED, memory_order_seq_cst,
                                                      memory_order_relaxed)) {
-      gate->previous = effective(gate->get_threads());
-      gate->set_threads(threads);
-      return open_gate(gate, 1u | (uint64_t)threads << 16 | ALTERED) ? ENTERED_SIGNAL : ENTERED;
+      return change(gate, threads);
     }
   }
 }
@@ -92,19 +114,31 @@ static entry wait_to_enter(at_cblas_gate *gate, int threads) {
   return result;
 }
 
-bool at_cblas_gate_enter(at_cblas_gate *gate, int threads) {
-  if (gate->set_threads == NULL) threads = 1;
-  own_calls++; /* before: a signal handler between the two waits for no call that it interrupts */
+static bool enter_long(at_cblas_gate *gate, int threads) {
   entry result = try_enter(gate, threads, CLOSED | HELD | WAITING);
   if (result == ENTERED_SIGNAL) signal_waiters(gate);
   if (result == REFUSED) result = wait_to_enter(gate, threads);
-  if (result == OVER) own_calls--;
+  if (result == OVER) visitor.calls--;
+  if (!visitor.asked) at_inside_ask(&visitor); /* the next time it goes the short way */
   return result != OVER;
 }
 
-void at_cblas_gate_leave(at_cblas_gate *gate) {
+bool at_cblas_gate_enter(at_cblas_gate *gate, int threads) {
+  at_visitor *mine = &visitor;
+  if (gate->set_threads == NULL) threads = 1;
+  /* Counted before: a signal handler between the two waits for no call that it interrupts, and goes the long way. */
+  if (AT_UNLIKELY(mine->calls++ != 0 || !mine->slot)) return enter_long(gate, threads);
+  at_inside_enter(mine, gate);
+  if (AT_LIKELY(FREE(atomic_load_explicit(&gate->state, memory_order_acquire)) &&
+                effective(gate->get_threads()) == threads))
+    return true;
+  at_inside_leave(mine);
+  return enter_long(gate, threads);
+}
+
+static void leave_long(at_cblas_gate *gate) {
   uint64_t state = atomic_load_explicit(&gate->state, memory_order_relaxed);
-  for (;;) {
+  while (INSIDE(state) != 0) { /* none: it came in before a fork, and this is the child */
     bool restore = INSIDE(state) == 1 && (state & ALTERED) != 0;
     uint64_t next = restore ? state | CLOSED : state - 1;
     if (!atomic_compare_exchange_weak_explicit(&gate->state, &state, next, memory_order_acq_rel, memory_order_relaxed))
@@ -115,16 +149,33 @@ void at_cblas_gate_leave(at_cblas_gate *gate) {
       signal = open_gate(gate, 0);
     }
     if (signal) signal_waiters(gate);
-    own_calls--;
     return;
   }
 }
 
+void at_cblas_gate_leave(at_cblas_gate *gate) {
+  at_visitor *mine = &visitor;
+  if (AT_LIKELY(mine->calls == 1 && at_inside_is(mine, gate)))
+    at_inside_leave(mine);
+  else
+    leave_long(gate);
+  mine->calls--;
+}
+
+/* Of this thread, by the long way. */
+static unsigned own_calls(void) {
+  const bool by_short = visitor.slot && atomic_load_explicit(&visitor.slot->gate, memory_order_relaxed);
+  return visitor.calls - (by_short && visitor.calls > 0);
+}
+
+/* After the gate was barred. */
 static void wait_until_empty(at_cblas_gate *gate) {
   at_patience patience = {0};
+  at_inside_barrier(&visitor);
   for (;;) {
     const uint64_t state = atomic_load(&gate->state);
-    if (INSIDE(state) <= own_calls && (!(state & CLOSED) || own_calls)) return;
+    if (INSIDE(state) <= own_calls() && (!(state & CLOSED) || visitor.calls) && !at_inside_others(&visitor, gate))
+      return;
     if (!at_patience_nap(&patience)) return;
   }
 }
@@ -152,6 +203,7 @@ void at_cblas_gate_end(at_cblas_gate *gate) {
 void at_cblas_gate_after_fork(at_cblas_gate *gate) {
   const uint64_t state = atomic_load(&gate->state);
   const int previous = gate->previous;
+  at_inside_after_fork(&visitor);
   at_cblas_gate_init(gate, gate->get_threads, gate->set_threads);
   atomic_store(&gate->state, state & ENDED);
   if ((state & ALTERED) != 0) gate->set_threads(previous);

@@ -17,6 +17,7 @@ typedef struct at_cblas_gate {
   int (*get_threads)(void);
   void (*set_threads)(int threads);
   _Atomic uint64_t state; /* see cblas_gate.c */
+  atomic_int calm;        /* calls since the setting was changed, while it is */
   int previous;           /* the setting found; written while the gate is closed */
   pthread_mutex_t mutex;  /* guards waiters */
   pthread_cond_t changed;

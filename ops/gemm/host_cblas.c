@@ -19,6 +19,9 @@ typedef struct state {
   at_cblas *library;
   int threads;
   bool gemv;
+  bool f64, simple; /* simple: one product by gemm, and no C of its own; then the call is made of these: */
+  bool reads_d;     /* D is C */
+  int trans_a, trans_b, m, n, k, lda, ldb, ldd;
 } state;
 
 typedef struct work {
@@ -33,6 +36,31 @@ static void copy_c(const at_gemm *g, const at_gemm_operands *o, int64_t batch, s
   char *to = (char *)o->d + (size_t)(batch * g->stride_d) * size;
   for (int64_t j = 0; j < g->n; j++)
     memcpy(to + (size_t)(j * g->ldd) * size, from + (size_t)(j * g->ldc) * size, (size_t)g->m * size);
+}
+
+/* What the call needs of the problem, as CBLAS takes it: small products see each instruction. */
+static void make_simple(state *s, const at_gemm *g) {
+  s->f64 = g->dtype == ATTUNE_F64;
+  s->simple = !s->gemv && g->batch == 1 && g->c != AT_C_SEPARATE;
+  s->reads_d = g->c != AT_C_NONE;
+  s->trans_a = g->trans_a ? TRANSPOSE : NO_TRANSPOSE;
+  s->trans_b = g->trans_b ? TRANSPOSE : NO_TRANSPOSE;
+  s->m = (int)g->m;
+  s->n = (int)g->n;
+  s->k = (int)g->k;
+  s->lda = (int)g->lda;
+  s->ldb = (int)g->ldb;
+  s->ldd = (int)g->ldd;
+}
+
+static inline void run_simple(const state *s, const at_gemm_operands *o) {
+  const double beta = s->reads_d ? o->beta : 0.0;
+  if (s->f64)
+    s->library->dgemm(COLUMN_MAJOR, s->trans_a, s->trans_b, s->m, s->n, s->k, o->alpha, o->a, s->lda, o->b, s->ldb,
+                      beta, o->d, s->ldd);
+  else
+    s->library->sgemm(COLUMN_MAJOR, s->trans_a, s->trans_b, s->m, s->n, s->k, (float)o->alpha, o->a, s->lda, o->b,
+                      s->ldb, (float)beta, o->d, s->ldd);
 }
 
 static void run_f32(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, float beta) {
@@ -56,26 +84,31 @@ static void run_without_library(const at_gemm *g, const at_gemm_operands *operan
   at_blocked_run(g, operands, &options);
 }
 
-/* Every call goes through the gate, the smallest too: the end of the process waits there for who is inside. */
-static void run_now(const at_plan *plan, const at_gemm_operands *o) {
-  const state *s = (const state *)plan->state;
-  const at_gemm *g = at_gemm_of(plan->problem);
-  bool f64 = g->dtype == ATTUNE_F64;
-  double beta = g->c == AT_C_NONE ? 0.0 : f64 ? o->beta : (double)(float)o->beta;
-  const int threads = s->threads > 1 && at_cpu_count() < s->threads ? at_cpu_count() : s->threads;
-  if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, threads))) {
-    run_without_library(g, o);
-    return;
-  }
+static void run_all(const state *s, const at_gemm *g, const at_gemm_operands *o) {
+  const double beta = g->c == AT_C_NONE ? 0.0 : s->f64 ? o->beta : (double)(float)o->beta;
   for (int64_t batch = 0; batch < g->batch; batch++) {
-    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, o, batch, f64 ? 8 : 4);
+    if (g->c == AT_C_SEPARATE && beta != 0.0) copy_c(g, o, batch, s->f64 ? 8 : 4);
     if (s->gemv)
       at_cblas_gemv(s->library, g, o, batch, beta);
-    else if (f64)
+    else if (s->f64)
       run_f64(s->library, g, o, batch, beta);
     else
       run_f32(s->library, g, o, batch, (float)beta);
   }
+}
+
+/* Every call goes through the gate, the smallest too: the end of the process waits there for who is inside. */
+static void run_now(const at_plan *plan, const at_gemm_operands *o) {
+  const state *s = (const state *)plan->state;
+  const int threads = s->threads > 1 && at_cpu_count() < s->threads ? at_cpu_count() : s->threads;
+  if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, threads))) {
+    run_without_library(at_gemm_of(plan->problem), o);
+    return;
+  }
+  if (AT_LIKELY(s->simple))
+    run_simple(s, o);
+  else
+    run_all(s, at_gemm_of(plan->problem), o);
   at_cblas_gate_leave(&s->library->gate);
 }
 
@@ -180,7 +213,8 @@ static attune_status prepare(at_plan *plan) {
                    id);
   state *s = malloc(sizeof *s);
   if (s == NULL) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_cblas");
-  *s = (state){library, (int)threads, gemv};
+  *s = (state){.library = library, .threads = (int)threads, .gemv = gemv};
+  make_simple(s, at_gemm_of(plan->problem));
   plan->state = s;
   return ATTUNE_OK;
 }
