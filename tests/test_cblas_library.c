@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -183,12 +183,113 @@ static void test_gate_end(void **unused) {
   assert_int_equal(setting, 7);
 }
 
+/* ---- the short way, of calls that want the setting as it is ---- */
+
+enum { RUNNERS = 3 };
+static _Atomic bool over;
+static _Atomic int at_work[RUNNERS];
+static _Atomic long passed;
+
+static void *runner(void *arg) {
+  _Atomic int *mine = arg;
+  while (!atomic_load_explicit(&over, memory_order_relaxed)) {
+    if (!at_cblas_gate_enter(&gate, 7)) return NULL;
+    atomic_store_explicit(mine, 1, memory_order_relaxed);
+    if (setting != 7) wrong++;
+    atomic_store_explicit(mine, 0, memory_order_relaxed);
+    at_cblas_gate_leave(&gate);
+    atomic_fetch_add_explicit(&passed, 1, memory_order_relaxed);
+  }
+  return NULL;
+}
+
+static int working(void) {
+  int count = 0;
+  for (int i = 0; i < RUNNERS; i++) count += atomic_load_explicit(&at_work[i], memory_order_relaxed);
+  return count;
+}
+
+static void start_runners(pthread_t threads[RUNNERS]) {
+  over = false;
+  at_cblas_gate_init(&gate, setting_get, setting_set);
+  for (int i = 0; i < RUNNERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, runner, &at_work[i]), 0);
+  for (const long before = passed; passed < before + 5 * RUNNERS;) sched_yield();
+}
+
+static void stop_runners(pthread_t threads[RUNNERS]) {
+  over = true;
+  for (int i = 0; i < RUNNERS; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(wrong, 0);
+  assert_int_equal(setting, 7);
+}
+
+/* Who holds the gate finds nobody at work, however they came in; and they go on afterwards. */
+static void test_gate_hold_stops_all(void **unused) {
+  (void)unused;
+  pthread_t threads[RUNNERS];
+  wrong = 0;
+  start_runners(threads);
+  for (int round = 0; round < 100; round++) {
+    at_cblas_gate_hold(&gate);
+    for (int look = 0; look < 50; look++) assert_int_equal(working(), 0);
+    at_cblas_gate_release(&gate);
+    const long before = passed;
+    while (passed == before) sched_yield();
+  }
+  stop_runners(threads);
+}
+
+/* A call that wants another count waits until nobody is inside, again and again; in between, when no call has wanted one
+ * for long, the short way is open again. */
+static void test_gate_changes_among_all(void **unused) {
+  (void)unused;
+  pthread_t threads[RUNNERS];
+  wrong = 0;
+  start_runners(threads);
+  for (int round = 0; round < 60; round++) {
+    assert_non_null(at_cblas_gate_enter(&gate, 2));
+    assert_int_equal(working(), 0);
+    assert_int_equal(setting, 2);
+    at_cblas_gate_leave(&gate);
+    const long before = passed;
+    while (passed < before + (round % 20 == 19 ? 2500 : 1)) sched_yield();
+  }
+  at_cblas_gate_end(&gate);
+  assert_int_equal(working(), 0);
+  assert_null(at_cblas_gate_enter(&gate, 7));
+  stop_runners(threads);
+}
+
+/* What a library shows is believed as long as it is what it says. */
+static void test_gate_believes_what_is_true(void **unused) {
+  (void)unused;
+  static volatile int shown = 7;
+  setting = 7;
+  at_cblas_gate_init(&gate, setting_get, setting_set);
+  at_cblas_gate_show(&gate, &shown);
+  assert_non_null((const void *)(uintptr_t)gate.setting);
+  assert_non_null(at_cblas_gate_enter(&gate, 3)); /* changes what it says, and not what it shows */
+  assert_int_equal(setting, 3);
+  assert_null((const void *)(uintptr_t)gate.setting);
+  at_cblas_gate_leave(&gate);
+  shown = 5;
+  at_cblas_gate_show(&gate, &shown);
+  assert_null((const void *)(uintptr_t)gate.setting);
+  assert_int_equal(setting, 7);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cblas_side_by_side), cmocka_unit_test(test_gate_threads),
-      cmocka_unit_test(test_gate_unset),         cmocka_unit_test(test_gate_fork),
-      cmocka_unit_test(test_gate_hold),          cmocka_unit_test(test_gate_hold_by_the_caller),
+      cmocka_unit_test(test_cblas_side_by_side),
+      cmocka_unit_test(test_gate_threads),
+      cmocka_unit_test(test_gate_unset),
+      cmocka_unit_test(test_gate_fork),
+      cmocka_unit_test(test_gate_hold),
+      cmocka_unit_test(test_gate_hold_by_the_caller),
       cmocka_unit_test(test_gate_end),
+      cmocka_unit_test(test_gate_hold_stops_all),
+      cmocka_unit_test(test_gate_changes_among_all),
+      cmocka_unit_test(test_gate_believes_what_is_true),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
