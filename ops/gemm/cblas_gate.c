@@ -33,6 +33,7 @@ static int one_thread(void) {
 void at_cblas_gate_init(at_cblas_gate *gate, int (*get_threads)(void), void (*set_threads)(int)) {
   gate->get_threads = set_threads ? get_threads : one_thread;
   gate->set_threads = set_threads;
+  atomic_init(&gate->setting, NULL);
   atomic_init(&gate->state, 0);
   atomic_init(&gate->calm, 0);
   gate->previous = 0;
@@ -61,6 +62,23 @@ static int effective(int threads) {
   return threads > 1 ? threads : 1;
 }
 
+static int threads_now(const at_cblas_gate *gate) {
+  const volatile int *setting = atomic_load_explicit(&gate->setting, memory_order_relaxed);
+  return effective(setting ? *setting : gate->get_threads());
+}
+
+static void check_setting(at_cblas_gate *gate) {
+  const volatile int *setting = atomic_load_explicit(&gate->setting, memory_order_relaxed);
+  if (setting && effective(*setting) != effective(gate->get_threads()))
+    atomic_store_explicit(&gate->setting, NULL, memory_order_relaxed);
+}
+
+void at_cblas_gate_show(at_cblas_gate *gate, const volatile int *setting) {
+  if (!gate->set_threads) return;
+  atomic_store_explicit(&gate->setting, setting, memory_order_relaxed);
+  check_setting(gate);
+}
+
 typedef enum entry { ENTERED, ENTERED_SIGNAL, REFUSED, OVER } entry;
 
 /* The gate was closed to change the setting: when nobody is inside by the short way, it is changed. Threads whose calls
@@ -73,6 +91,7 @@ static entry change(at_cblas_gate *gate, int threads) {
   atomic_store_explicit(&gate->calm, 0, memory_order_relaxed);
   gate->previous = effective(gate->get_threads());
   gate->set_threads(threads);
+  check_setting(gate);
   return open_gate(gate, 1u | (uint64_t)threads << 16 | ALTERED | (mixed ? MIXED : 0)) ? ENTERED_SIGNAL : ENTERED;
 }
 
@@ -114,24 +133,23 @@ static entry wait_to_enter(at_cblas_gate *gate, int threads) {
   return result;
 }
 
-static bool enter_long(at_cblas_gate *gate, int threads) {
+static at_visitor *enter_long(at_cblas_gate *gate, int threads) {
   entry result = try_enter(gate, threads, CLOSED | HELD | WAITING);
   if (result == ENTERED_SIGNAL) signal_waiters(gate);
   if (result == REFUSED) result = wait_to_enter(gate, threads);
   if (result == OVER) visitor.calls--;
   if (!visitor.asked) at_inside_ask(&visitor); /* the next time it goes the short way */
-  return result != OVER;
+  return result != OVER ? &visitor : NULL;
 }
 
-bool at_cblas_gate_enter(at_cblas_gate *gate, int threads) {
+at_visitor *at_cblas_gate_enter(at_cblas_gate *gate, int threads) {
   at_visitor *mine = &visitor;
   if (gate->set_threads == NULL) threads = 1;
   /* Counted before: a signal handler between the two waits for no call that it interrupts, and goes the long way. */
   if (AT_UNLIKELY(mine->calls++ != 0 || !mine->slot)) return enter_long(gate, threads);
   at_inside_enter(mine, gate);
-  if (AT_LIKELY(FREE(atomic_load_explicit(&gate->state, memory_order_acquire)) &&
-                effective(gate->get_threads()) == threads))
-    return true;
+  if (AT_LIKELY(FREE(atomic_load_explicit(&gate->state, memory_order_acquire)) && threads_now(gate) == threads))
+    return mine;
   at_inside_leave(mine);
   return enter_long(gate, threads);
 }
@@ -153,13 +171,16 @@ static void leave_long(at_cblas_gate *gate) {
   }
 }
 
-void at_cblas_gate_leave(at_cblas_gate *gate) {
-  at_visitor *mine = &visitor;
+void at_cblas_gate_leave_as(at_cblas_gate *gate, at_visitor *mine) {
   if (AT_LIKELY(mine->calls == 1 && at_inside_is(mine, gate)))
     at_inside_leave(mine);
   else
     leave_long(gate);
   mine->calls--;
+}
+
+void at_cblas_gate_leave(at_cblas_gate *gate) {
+  at_cblas_gate_leave_as(gate, &visitor);
 }
 
 /* Of this thread, by the long way. */
@@ -204,7 +225,9 @@ void at_cblas_gate_after_fork(at_cblas_gate *gate) {
   const uint64_t state = atomic_load(&gate->state);
   const int previous = gate->previous;
   at_inside_after_fork(&visitor);
+  const volatile int *setting = atomic_load(&gate->setting);
   at_cblas_gate_init(gate, gate->get_threads, gate->set_threads);
   atomic_store(&gate->state, state & ENDED);
   if ((state & ALTERED) != 0) gate->set_threads(previous);
+  if (setting) at_cblas_gate_show(gate, setting);
 }

@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct at_visitor;
+
 typedef struct at_cblas_gate {
   int (*get_threads)(void);
+  _Atomic(const volatile int *) setting; /* what get_threads returns, where the library shows it; NULL: it is called */
   void (*set_threads)(int threads);
   _Atomic uint64_t state; /* see cblas_gate.c */
   atomic_int calm;        /* calls since the setting was changed, while it is */
@@ -26,10 +29,17 @@ typedef struct at_cblas_gate {
 
 void at_cblas_gate_init(at_cblas_gate *gate, int (*get_threads)(void), void (*set_threads)(int));
 
+/* The variable where the library keeps its setting: reading it is much cheaper than asking. It is no part of the library's
+ * interface, so nothing comes of it unless it holds what get_threads says, now and after each change. */
+void at_cblas_gate_show(at_cblas_gate *gate, const volatile int *setting);
+
 /* Between these the library runs with `threads` (1..65535); a gate without setter takes no notice of them. Any thread.
- * False: the process ends, the library must not be called, and there is nothing to leave. */
-bool at_cblas_gate_enter(at_cblas_gate *gate, int threads);
+ * NULL: the process ends, the library must not be called, and there is nothing to leave. */
+struct at_visitor *at_cblas_gate_enter(at_cblas_gate *gate, int threads);
 void at_cblas_gate_leave(at_cblas_gate *gate);
+
+/* The same with what enter returned, which saves looking for it. */
+void at_cblas_gate_leave_as(at_cblas_gate *gate, struct at_visitor *mine);
 
 /* From hold to release nobody enters. hold returns when nobody is inside but the calling thread itself (whose signal
  * handler forks), or when what is inside does not compute and will never leave. Forks of several threads may overlap. */

@@ -36,6 +36,7 @@ typedef struct family {
   const char *name;
   const char *files[8]; /* the loader's own search first, then the distribution's folders */
   const char *version, *get_threads, *set_threads;
+  const char *setting;     /* an int that get_threads returns; NULL: there is none */
   const char *end_threads; /* what it calls itself before a fork; NULL: it keeps no threads */
   size_t thread_bytes; /* address space that each thread takes at once, and without which it tries for ever; 0: none */
 } family;
@@ -47,6 +48,7 @@ static const family families[] = {
      "openblas_get_config",
      "openblas_get_num_threads",
      "openblas_set_num_threads",
+     "blas_cpu_number",
      "blas_thread_shutdown_",
      (size_t)136 << 20},
     {"blis",
@@ -55,6 +57,7 @@ static const family families[] = {
      "bli_info_get_version_str",
      "bli_thread_get_num_threads",
      "bli_thread_set_num_threads",
+     NULL,
      NULL,
      0},
 };
@@ -158,6 +161,8 @@ static bool load_one(at_cblas *out, const family *f, void *handle) {
   if (get_threads == NULL) set_threads = NULL;
   out->default_threads = get_threads != NULL && get_threads() > 1 ? get_threads() : 1;
   at_cblas_gate_init(&out->gate, get_threads, set_threads);
+  const int *setting = f->setting ? dlsym(handle, f->setting) : NULL;
+  if (setting) at_cblas_gate_show(&out->gate, setting);
   if (f->end_threads) symbol(handle, f->end_threads, &end_threads[out - libraries]);
   return true;
 }

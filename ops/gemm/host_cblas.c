@@ -101,7 +101,8 @@ static void run_all(const state *s, const at_gemm *g, const at_gemm_operands *o)
 static void run_now(const at_plan *plan, const at_gemm_operands *o) {
   const state *s = (const state *)plan->state;
   const int threads = s->threads > 1 && at_cpu_count() < s->threads ? at_cpu_count() : s->threads;
-  if (AT_UNLIKELY(!at_cblas_gate_enter(&s->library->gate, threads))) {
+  struct at_visitor *mine = at_cblas_gate_enter(&s->library->gate, threads);
+  if (AT_UNLIKELY(!mine)) {
     run_without_library(at_gemm_of(plan->problem), o);
     return;
   }
@@ -109,7 +110,7 @@ static void run_now(const at_plan *plan, const at_gemm_operands *o) {
     run_simple(s, o);
   else
     run_all(s, at_gemm_of(plan->problem), o);
-  at_cblas_gate_leave(&s->library->gate);
+  at_cblas_gate_leave_as(&s->library->gate, mine);
 }
 
 static void run(const void *args) {
