@@ -350,8 +350,8 @@ static void by_addresses(void **state) {
       for (int i = 0; i < 16; i++)
         assert_true(out[shift + i] == a[shift + (way == 2 ? 0 : i)] - b[shift + (way == 1 ? 2 * i : i)]);
     }
-    void *const bad[][3] = {{NULL, b, a}, {out, NULL, a}, {out, b, NULL}, {b, b, a}, {a + 1, b, a},
-                            {(char *)out + 1, b, a}, {out, b, (char *)a + 2}};
+    void *const bad[][3] = {{NULL, b, a},  {out, NULL, a},          {out, b, NULL},         {b, b, a},
+                            {a + 1, b, a}, {(char *)out + 1, b, a}, {out, b, (char *)a + 2}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
       FAILS(attune_elementwise_plan_run_data(plan, stream, bad[i]), ATTUNE_INVALID_ARGUMENT);
       for (int j = 0; j < 16; j++) assert_true(b[j] == (float)(2 * j + 100) && a[j] == (float)j);
