@@ -167,21 +167,6 @@ static int few(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   return take(p, best, AT_COUNT(best), out, max);
 }
 
-/* More for random numbers, whose making takes about as long as the memory does: what helps is how the two overlap. */
-static int with_draws(const at_cuda_problem *p, at_cuda_choice *out, int max) {
-  static const at_cuda_choice more[] = {
-      {.bytes = 16, .loads = 4, .block = 256}, {.bytes = 16, .loads = 4, .block = 64},
-      {.bytes = 16, .loads = 2, .block = 128}, {.bytes = 16, .loads = 3, .block = 128},
-      {.bytes = 16, .loads = 8, .block = 64},  {.bytes = 16, .loads = 6, .block = 128},
-      {.bytes = 16, .loads = 4, .block = 128, .load = 1, .store = 1},
-      {.bytes = 16, .loads = 4, .block = 128, .store = 1},
-      {.bytes = 16, .loads = 4, .block = 128, .persistent = 1},
-      {.bytes = 32, .loads = 2, .block = 128}, {.bytes = 32, .loads = 4, .block = 128},
-  };
-  if (p->expression->uniform_count + p->expression->normal_count == 0) return 0;
-  return take(p, more, AT_COUNT(more), out, max);
-}
-
 /* By the sweep on an H200 (bench/results/h200-elementwise-sweep.md): each was once within 1 % of the best. The last two are
  * for operands that are aligned no better. */
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
@@ -201,7 +186,7 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
     if (best[k].bytes < 4 && count > 0) break;
     count += take(p, &best[k], 1, out + count, 1);
   }
-  return count + with_draws(p, out + count, max - count);
+  return count;
 }
 
 const at_cuda_form_type at_form_vector = {
