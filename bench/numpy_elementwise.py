@@ -99,7 +99,7 @@ class Calls:
         self.dtype = dtype
         self.attune = attune_ctypes.Attune(library, "host")
         self.loops = ctypes.CDLL(loops)
-        for name in ("bench_plan", "bench_call", "bench_ufunc", "bench_add", "bench_copy"):
+        for name in ("bench_plan", "bench_data", "bench_call", "bench_ufunc", "bench_add", "bench_copy"):
             getattr(self.loops, name).restype = ctypes.c_double
 
     def prepare(self, expression, count, arrays):
@@ -119,7 +119,10 @@ class Calls:
         lib, loops, at, none = self.attune.lib, self.loops, self.attune, ctypes.c_void_p
         call = self.prepare(expression, count, arrays)
         self.chosen = call.chosen()
+        tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if takes_b(expression) else (a, out))])
         ways = {
+            "data": lambda n: loops.bench_data(lib.attune_elementwise_plan_run_data, call.plan, at.stream, tensors,
+                                               3 if takes_b(expression) else 2, n),
             "plan": lambda n: loops.bench_plan(lib.attune_elementwise_plan_run, call.plan, at.stream, call.reference, n),
             "call": lambda n: loops.bench_call(lib.attune_elementwise, at.tuner, at.stream, call.expression,
                                                call.reference, n),
@@ -133,7 +136,6 @@ class Calls:
             ways["numpy"] = python(beside[0])
             loop = inner_loop(beside[1], a.dtype) if beside[1] else None
             if loop:
-                tensors = (none * 3)(*[x.ctypes.data for x in ((a, b, out) if takes_b(expression) else (a, out))])
                 ways["numpy loop"] = lambda n: loops.bench_ufunc(none(loop[0]), none(loop[1]), tensors,
                                                                  beside[1].nargs, ctypes.c_int64(count), a.itemsize, n)
         if numexpr:
@@ -164,11 +166,12 @@ def row(expression, count, times, chosen):
     middle = turns.medians(times)
 
     def over(peer, factor=1.0):
-        return f"{factor * turns.ratio(times, peer, 'plan'):.2f}" if peer in times else "-"
+        return f"{factor * turns.ratio(times, peer, 'data'):.2f}" if peer in times else "-"
 
     moved = 3 / 2 if takes_b(expression) else 1.0
     return [f"`{expression}`", count,
-            *(nanoseconds(middle[n]) if n in times else "-" for n in ("plan", "call", "C loop", "numpy loop", "numpy", "numexpr")),
+            *(nanoseconds(middle[n]) if n in times else "-"
+              for n in ("data", "plan", "call", "C loop", "numpy loop", "numpy", "numexpr")),
             *map(over, ("C loop", "numpy loop", "numpy", "numexpr")), over("copy", moved),
             chosen.replace("host_interpreter ", "")]
 
@@ -181,13 +184,14 @@ def head(report, dtype):
         versions.append(f"SciPy {scipy.__version__} (erf)")
     report.head("Elementwise on the host beside NumPy and numexpr", f"{turns.processor()}, {os.cpu_count()} processors",
                 ", ".join(versions),
-                f"one process, the same {dtype} arrays, all ways in turns; a plan, a call and the C loops are called from C, "
+                f"one process, the same {dtype} arrays, all ways in turns; a plan with addresses alone (data), a plan, a call and the C loops are called from C, "
                 "NumPy and numexpr from Python with `out=`. NumPy's loop is the loop of that type of its ufunc, called directly. Medians of "
-                "the rounds in ns; ratios above 1: the plan is faster. Last: the plan's GB/s as a share of memcpy's, by all "
+                "the rounds in ns; ratios above 1: the plan with addresses alone is faster. Last: its GB/s as a share of memcpy's, by all "
                 "processors from 2^20 elements on, by one below. gelu is exact (erf) in attune and NumPy with SciPy, and the tanh "
                 "form in numexpr, which has no erf")
-    report.table("expression", "elements>", "attune plan>", "attune call>", "C loop>", "NumPy's loop>", "NumPy>", "numexpr>",
-                 "C loop / plan>", "NumPy's loop / plan>", "NumPy / plan>", "numexpr / plan>", "of copy>", "attune runs")
+    report.table("expression", "elements>", "attune data>", "attune plan>", "attune call>",
+                 "C loop>", "NumPy's loop>", "NumPy>", "numexpr>",
+                 "C loop / data>", "NumPy's loop / data>", "NumPy / data>", "numexpr / data>", "of copy>", "attune runs")
 
 
 def main():

@@ -14,6 +14,7 @@ typedef int (*call_fn)(void *tuner, void *stream, const char *expression, const 
 typedef void (*ufunc_loop_fn)(char **args, const intptr_t *sizes, const intptr_t *steps, void *data);
 
 EXPORT double bench_plan(plan_run_fn run, const void *plan, void *stream, const void *operands, int calls);
+EXPORT double bench_data(plan_run_fn run, const void *plan, void *stream, void *const *tensors, int count, int calls);
 EXPORT double bench_call(call_fn call, void *tuner, void *stream, const char *text, const void *operands, int calls);
 EXPORT double bench_ufunc(ufunc_loop_fn loop, void *data, void *const *tensors, int count, int64_t n, int size,
                           int calls);
@@ -30,6 +31,15 @@ double bench_plan(plan_run_fn run, const void *plan, void *stream, const void *o
   const double start = now();
   int failed = 0;
   for (int i = 0; i < calls; i++) failed |= run(plan, stream, operands);
+  return failed ? -1.0 : (now() - start) / calls;
+}
+
+/* NumPy has the result last. */
+double bench_data(plan_run_fn run, const void *plan, void *stream, void *const *tensors, int count, int calls) {
+  void *data[3] = {tensors[count - 1], tensors[0], tensors[1]};
+  const double start = now();
+  int failed = 0;
+  for (int i = 0; i < calls; i++) failed |= run(plan, stream, data);
   return failed ? -1.0 : (now() - start) / calls;
 }
 

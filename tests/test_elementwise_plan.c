@@ -331,6 +331,44 @@ static void remembered_calls_whose_plan_is_gone(void **state) {
   tuner = own;
 }
 
+/* Addresses alone: by one loop, by all else, and what they refuse. */
+static void by_addresses(void **state) {
+  (void)state;
+  call k;
+  call_begin(&k);
+  call_output(&k, out, ATTUNE_F32, 1, CALL_SIZES(16));
+  call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16)); /* not in the expression's order */
+  call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
+  static const int64_t second[] = {2};
+  for (int way = 0; way < 3; way++) {
+    if (way == 1) k.inputs[0].strides = second;
+    if (way == 2) k.inputs[0].strides = NULL, k.inputs[1].dims = 0;
+    fill();
+    attune_plan *plan = plan_of("a - b", &k);
+    for (int shift = 0; shift < 32; shift += 16) {
+      OK(attune_elementwise_plan_run_data(plan, stream, (void *[]){out + shift, b + shift, a + shift}));
+      for (int i = 0; i < 16; i++)
+        assert_true(out[shift + i] == a[shift + (way == 2 ? 0 : i)] - b[shift + (way == 1 ? 2 * i : i)]);
+    }
+    void *const bad[][3] = {{NULL, b, a},  {out, NULL, a},          {out, b, NULL},         {b, b, a},
+                            {a + 1, b, a}, {(char *)out + 1, b, a}, {out, b, (char *)a + 2}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+      FAILS(attune_elementwise_plan_run_data(plan, stream, bad[i]), ATTUNE_INVALID_ARGUMENT);
+      for (int j = 0; j < 16; j++) assert_true(b[j] == (float)(2 * j + 100) && a[j] == (float)j);
+    }
+    FAILS(attune_elementwise_plan_run_data(plan, stream, NULL), ATTUNE_INVALID_ARGUMENT);
+    assert_non_null(strstr(attune_last_message(), "data is NULL"));
+    FAILS(attune_elementwise_plan_run_data(plan, NULL, bad[0]), ATTUNE_INVALID_ARGUMENT);
+    FAILS(attune_elementwise_plan_run_data(NULL, stream, bad[0]), ATTUNE_INVALID_ARGUMENT);
+    attune_plan_destroy(plan);
+  }
+  begin(&k);
+  attune_plan *plan = plan_of("a + b * s", &k);
+  FAILS(attune_elementwise_plan_run_data(plan, stream, (void *[]){out, a, b}), ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(attune_last_message(), "scalars"));
+  attune_plan_destroy(plan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(runs_with_other_addresses),
@@ -342,6 +380,7 @@ int main(void) {
       cmocka_unit_test(of_another_operation),
       cmocka_unit_test(calls_within_calls),
       cmocka_unit_test(remembered_calls_whose_plan_is_gone),
+      cmocka_unit_test(by_addresses),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -222,7 +222,7 @@ static void sizes(void **state) {
   operands o;
   read_operands(&o, "f32 a");
   FAILS(at_expression_create(&e, text, million, &o.signature), ATTUNE_INVALID_ARGUMENT);
-  assert_non_null(strstr(attune_last_message(), "the expression has 1048576 characters; should have at most 16384"));
+  assert_non_null(strstr(attune_last_message(), "the expression has more than 16384 characters; should have at most so many"));
   FAILS(at_expression_create(&e, text, 64, &o.signature), ATTUNE_INVALID_ARGUMENT);
   check_message("a long name", "this name has 64 characters; should have at most 63", "aaaa");
   FAILS(at_expression_create(&e, "a + \0b", 6, &o.signature), ATTUNE_INVALID_ARGUMENT);

@@ -63,7 +63,7 @@ attune_status at_expression_create(at_expression **out, const char *text, size_t
   if (status != ATTUNE_OK) return status;
   if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression is NULL; should be text, as in \"a + b\"");
   if (length > AT_EXPRESSION_CHARS)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has %zu characters; should have at most %d", length,
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "the expression has more than %d characters; should have at most so many",
                    AT_EXPRESSION_CHARS);
   at_parser p = {.source = {text, length}, .signature = signature};
   return compile_in_c(&p, out);

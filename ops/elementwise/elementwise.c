@@ -2,6 +2,8 @@
  * elementwise.c: the public calls for expressions, and the runs of plans. */
 #include <attune/elementwise.h>
 
+#include <string.h>
+
 #include "ops/elementwise/run.h"
 #include "ops/elementwise/small.h"
 #include "ops/elementwise/watch.h"
@@ -88,8 +90,44 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
   if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, operands)))
     return at_caller_plan_fail(plan, &at_elementwise_op, stream, operands);
   if (AT_UNLIKELY(!at_prepared_accuracy_is_one(operands))) return at_prepared_accuracy_fail(operands);
-  if (AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!at_small_quick(plan->own, stream, operands)))
+  at_small_quick_call quick;
+  if (AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!at_small_quick(plan->own, stream, operands, &quick)) ||
+      AT_UNLIKELY(!at_caller_plan_count_at_once(plan)))
     return run_usually(plan, stream, operands);
-  at_caller_plan_count(plan);
+  at_small_quick_run(plan->own, &quick);
+  return ATTUNE_OK;
+}
+
+/* The plan's own operands, at other addresses. */
+static __attribute__((noinline)) attune_status run_data_usually(const attune_plan *plan, attune_stream *stream,
+                                                                void *const *data) {
+  const at_prepared *p = plan->own;
+  attune_tensor tensors[AT_TENSORS] = {{0}};
+  if (p->scalar_count > 0 || p->expression->uniform_count + p->expression->normal_count > 0)
+    return FAIL("the plan's expression has %s, which addresses alone do not give; run it with "
+                "attune_elementwise_plan_run",
+                p->scalar_count > 0 ? "scalars" : "random numbers");
+  for (int k = 0; k < p->tensors; k++) {
+    const at_kept_tensor *kept = &p->kept_tensors[k];
+    tensors[k] = (attune_tensor){.data = data[k], .dtype = kept->dtype, .dims = kept->dims, .strides = kept->strides};
+    memcpy(tensors[k].sizes, kept->sizes, (size_t)kept->dims * sizeof *kept->sizes);
+  }
+  return run_usually(plan, stream,
+                     &(attune_elementwise_operands){.outputs = tensors,
+                                                    .output_count = p->output_count,
+                                                    .inputs = tensors + p->output_count,
+                                                    .input_count = p->input_count});
+}
+
+attune_status attune_elementwise_plan_run_data(const attune_plan *plan, attune_stream *stream, void *const *data) {
+  if (AT_UNLIKELY(!at_caller_plan_fits(plan, &at_elementwise_op, stream, data))) {
+    if (plan && stream && !data) return FAIL("data is NULL; should list the addresses of outputs, then inputs");
+    return at_caller_plan_fail(plan, &at_elementwise_op, stream, data);
+  }
+  at_small_quick_call quick;
+  if (AT_UNLIKELY(at_watched()) || AT_UNLIKELY(!at_small_quick_data(plan->own, stream, data, &quick)) ||
+      AT_UNLIKELY(!at_caller_plan_count_at_once(plan)))
+    return run_data_usually(plan, stream, data);
+  at_small_quick_run(plan->own, &quick);
   return ATTUNE_OK;
 }

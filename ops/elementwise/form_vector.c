@@ -158,6 +158,16 @@ static int few(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   return take(p, best, AT_COUNT(best), out, max);
 }
 
+/* More for random numbers, whose making takes about as long as the memory does. By a sweep of their own on an H200
+ * (bench/results/h200-elementwise-dropout.md): the first is the best of f32, the second of bf16. */
+static int with_draws(const at_cuda_problem *p, at_cuda_choice *out, int max) {
+  static const at_cuda_choice more[] = {{.bytes = 16, .loads = 2, .block = 128},
+                                        {.bytes = 16, .loads = 6, .block = 128},
+                                        {.bytes = 16, .loads = 4, .block = 64}};
+  if (p->expression->uniform_count + p->expression->normal_count == 0) return 0;
+  return take(p, more, AT_COUNT(more), out, max);
+}
+
 /* By the sweep on an H200 (bench/results/h200-elementwise-sweep.md): each was once within 1 % of the best. The last two are
  * for operands that are aligned no better. */
 static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
@@ -177,7 +187,7 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
     if (best[k].bytes < 4 && count > 0) break;
     count += take(p, &best[k], 1, out + count, 1);
   }
-  return count;
+  return count + with_draws(p, out + count, max - count);
 }
 
 const at_cuda_form_type at_form_vector = {

@@ -43,6 +43,37 @@ static inline void wide_store_part(double *p, vector64 x, size_t n) {
 #define WIDE_ABI "_ZGVeN8"
 #include "ops/elementwise/interpret_vectors.h"
 
+/* What few steps compute: the first elements in a masked vector, so that no later store crosses a cache line, and the last
+ * ones in another. The compiler's loops do these one by one, which on few elements is most of the time. */
+#define MASKED(F, compute)                                                                                         \
+  static inline void F##_part(float *o, const float *x, const float *y, size_t n) {                                \
+    const __mmask16 part = (__mmask16)((1u << n) - 1);                                                             \
+    _mm512_mask_storeu_ps(o, part, compute(_mm512_maskz_loadu_ps(part, x), _mm512_maskz_loadu_ps(part, y)));       \
+  }                                                                                                                \
+  static void F##_masked(void *out, const void *xs, const void *ys, const void *zs, size_t n) {                    \
+    float *o = out;                                                                                                \
+    const float *x = xs, *y = ys;                                                                                  \
+    size_t i = n < 48 ? 0 : (0 - (uintptr_t)o) % 64 / 4;                                                           \
+    (void)zs;                                                                                                      \
+    if (i > 0) F##_part(o, x, y, i);                                                                               \
+    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(o + i, compute(_mm512_loadu_ps(x + i), _mm512_loadu_ps(y + i))); \
+    if (i < n) F##_part(o + i, x + i, y + i, n - i);                                                               \
+  }
+MASKED(add, _mm512_add_ps)
+MASKED(subtract, _mm512_sub_ps)
+MASKED(multiply, _mm512_mul_ps)
+#undef MASKED
+
+/* NULL: none. */
+static at_kernel find_masked(at_function function, attune_dtype dtype) {
+  if (dtype != ATTUNE_F32) return NULL;
+  return function == AT_FN_ADD        ? add_masked
+         : function == AT_FN_SUBTRACT ? subtract_masked
+         : function == AT_FN_MULTIPLY ? multiply_masked
+                                      : NULL;
+}
+
+#define FIND_FIRST find_masked
 #define LANES 16
 #define AT_ISA at_interpret_avx512
 #define AT_ISA_NAME "avx512"

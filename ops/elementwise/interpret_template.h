@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_template.h: the interpreter's loops, compiled once for each instruction set by a file that defines
  * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part`, `store_part`, `find_vector`, LANES (f32 of a vector) and
- * AT_ISA and AT_ISA_NAME first. Loops without branches: the compiler makes vectors
- * of them. */
+ * AT_ISA and AT_ISA_NAME first; FIND_FIRST, if defined, finds kernels that are better than those here. Loops without
+ * branches: the compiler makes vectors of them. */
 #include <math.h>
 #include <string.h>
 
@@ -156,6 +156,10 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
   };
   static const at_kernel select[] = {[1] = SELECT_BOOL, [2] = SELECT_I16, [4] = SELECT_F32, [8] = SELECT_F64, [16] = SELECT_C128};
   if (function == AT_FN_SELECT) return select[attune_dtype_size(dtype)];
+#ifdef FIND_FIRST
+  const at_kernel first = FIND_FIRST(function, dtype);
+  if (first) return first;
+#endif
   return table[function][dtype] ? table[function][dtype] : find_vector(function, dtype);
 }
 

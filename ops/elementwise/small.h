@@ -41,9 +41,26 @@ AT_INLINE uint64_t at_small_differs(const attune_tensor *t, const at_small_tenso
   return (at_small_kind(t) ^ s->kind) | (uint64_t)(t->sizes[0] ^ s->size) | (uint64_t)(uintptr_t)t->strides;
 }
 
-/* Runs the call at once, if it is one output and one input or two, in one dimension, without strides, apart from each
- * other, by one loop. False: nothing was done, and it may be right all the same. */
-AT_INLINE bool at_small_quick(const at_prepared *p, const attune_stream *stream, const attune_elementwise_operands *o) {
+/* What such a call's loop takes. */
+typedef struct at_small_quick_call {
+  void *out;
+  const void *x, *y;
+} at_small_quick_call;
+
+/* No bit differs, and the tensors are there, aligned and apart? `second` is y's. */
+AT_INLINE bool at_small_suits(const at_prepared *p, const at_small_quick_call *c, uint64_t differs,
+                              const at_small_tensor *second) {
+  const at_small_tensor *out = &p->small.tensors[0], *first = &p->small.tensors[1];
+  const uintptr_t to = (uintptr_t)c->out, from = (uintptr_t)c->x, other = (uintptr_t)c->y;
+  const bool apart = (from - to >= out->bytes) & (to - from >= first->bytes) & (other - to >= out->bytes) &
+                     (to - other >= second->bytes);
+  return (differs | ((to | from | other) & p->small.mask)) == 0 && apart && to && from && other;
+}
+
+/* Can the call be run at once, being one output and one input or two, in one dimension, without strides, apart from each
+ * other, by one loop? Then *c is set. False: it may be right all the same. */
+AT_INLINE bool at_small_quick(const at_prepared *p, const attune_stream *stream, const attune_elementwise_operands *o,
+                              at_small_quick_call *c) {
   const at_small *s = &p->small;
   if (AT_UNLIKELY(!s->straight || !at_host_inline(stream))) return false;
   if (AT_UNLIKELY(o->output_count != 1 || o->input_count != p->input_count || o->scalar_count != 0 || !o->outputs ||
@@ -51,14 +68,23 @@ AT_INLINE bool at_small_quick(const at_prepared *p, const attune_stream *stream,
     return false;
   const at_small_tensor *first = &s->tensors[1], *second = &s->tensors[p->input_count];
   const attune_tensor *out = o->outputs, *x = &o->inputs[first->caller], *y = &o->inputs[second->caller];
-  const uintptr_t to = (uintptr_t)out->data, from = (uintptr_t)x->data, other = (uintptr_t)y->data;
-  const uint64_t differs = at_small_differs(out, &s->tensors[0]) | at_small_differs(x, first) |
-                           at_small_differs(y, second) | ((to | from | other) & s->mask);
-  const bool apart = (from - to >= s->tensors[0].bytes) & (to - from >= first->bytes) &
-                     (other - to >= s->tensors[0].bytes) & (to - other >= second->bytes);
-  if (AT_UNLIKELY(differs != 0 || !apart || !to || !from || !other)) return false;
-  s->plan->straight(out->data, x->data, y->data, x->data, (size_t)p->layout.count);
-  return true;
+  *c = (at_small_quick_call){out->data, x->data, y->data};
+  return at_small_suits(
+      p, c, at_small_differs(out, &s->tensors[0]) | at_small_differs(x, first) | at_small_differs(y, second), second);
+}
+
+/* Likewise by addresses alone: of the outputs, then of the inputs in the caller's order. */
+AT_INLINE bool at_small_quick_data(const at_prepared *p, const attune_stream *stream, void *const *data,
+                                   at_small_quick_call *c) {
+  const at_small *s = &p->small;
+  if (AT_UNLIKELY(!s->straight || !at_host_inline(stream))) return false;
+  const at_small_tensor *second = &s->tensors[p->input_count];
+  *c = (at_small_quick_call){data[0], data[1 + s->tensors[1].caller], data[1 + second->caller]};
+  return at_small_suits(p, c, 0, second);
+}
+
+AT_INLINE void at_small_quick_run(const at_prepared *p, const at_small_quick_call *c) {
+  p->small.plan->straight(c->out, c->x, c->y, c->x, (size_t)p->layout.count);
 }
 
 static inline void at_small_run(const at_prepared *prepared, const at_small_call *call) {
