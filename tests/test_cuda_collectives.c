@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_collectives.c: copies and collectives of two GPUs: between devices that are peers and that are not, by copies
- * and by NCCL where it is, in graphs, and over two processes. Files too. Needs two GPUs. */
+ * and by NCCL where it is, in graphs, and over two processes. Needs two GPUs. */
 #include "tests/check.h"
 
 #include <attune/attune.h>
@@ -257,43 +257,6 @@ static void over_processes(void **state) {
   }
 }
 
-/* ---- files ---- */
-
-static void files(void **state) {
-  char path[] = "/tmp/attune-cuda-file-XXXXXX";
-  const size_t bytes = (size_t)40 << 20;
-  (void)state;
-  const int made = mkstemp(path);
-  assert_true(made >= 0);
-  close(made);
-  void *from = take(0, bytes), *to = take(1, bytes);
-  char *right = malloc(bytes), *got = malloc(bytes);
-  for (size_t i = 0; i < bytes; i++) right[i] = (char)(i * 131 + i / 4093);
-  for (int way = ATTUNE_FILE_ANY; way <= ATTUNE_FILE_COPIES; way++)
-    for (int direct = 0; direct < 2; direct++) {
-      attune_file *file = NULL;
-      const attune_file_options options = {.write = 1, .truncate = 1, .direct = direct, .way = (attune_file_way)way};
-      if (attune_file_open(&file, path, &options) == ATTUNE_UNSUPPORTED) {
-        print_message("%s\n", attune_last_message());
-        continue;
-      }
-      print_message("way %d, direct %d: %s\n", way, direct, attune_file_describe(file));
-      OK(attune_copy(streams[0], from, right, bytes));
-      OK(attune_file_save(file, streams[0], from, bytes - 3, 3, NULL));
-      OK(attune_fill(streams[1], to, 0, bytes));
-      OK(attune_file_load(file, streams[1], to, bytes - 3, 3, NULL));
-      OK(attune_copy(streams[1], got, to, bytes));
-      OK(attune_stream_synchronize(streams[1]));
-      assert_memory_equal(got, right, bytes - 3);
-      attune_file_close(file);
-    }
-  OK(attune_free(from, streams[0]));
-  OK(attune_free(to, streams[1]));
-  free(right);
-  free(got);
-  assert_int_equal(unlink(path), 0);
-}
-
 int main(int argc, char **argv) {
   if (argc > 2) return as_rank(atoi(argv[1]), argv[2]);
   attune_device *found = NULL;
@@ -308,7 +271,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(by_nccl),
       cmocka_unit_test(in_graphs),
       cmocka_unit_test(over_processes),
-      cmocka_unit_test(files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
