@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/comm/sum.h"
+#include "src/comm/reduce.h"
 #include "tests/child.h"
 
 enum { GPUS = 2, COUNT = 1 << 20 };
@@ -123,7 +123,7 @@ static void collectives(attune_comm *comm) {
   }
   for (int dtype = ATTUNE_F64; dtype <= ATTUNE_C128; dtype++) {
     const attune_comm_data data = {(attune_dtype)dtype, 1001, (const void *const *)in, out};
-    if (!at_sum_can(data.dtype)) continue;
+    if (!at_reduce_as(ATTUNE_REDUCE_SUM, data.dtype)) continue;
     for (int g = 0; g < GPUS; g++) OK(attune_fill(streams[g], in[g], 0, 1001 * 16));
     OK(attune_comm_all_reduce_add(comm, streams, &data));
   }
