@@ -18,7 +18,7 @@
 static void fill_inputs(attune_dtype dtype, size_t count) {
   memset(out, 0xee, sizeof out);
   for (int r = 0; r < RANKS; r++)
-    for (size_t i = 0; i < count; i++) put(in[r], dtype, i, number(r, i));
+    for (size_t i = 0; i < count; i++) put_number(in[r], dtype, i, number(r, i));
 }
 
 static void expect_sum(const unsigned char *at, attune_dtype dtype, size_t count) {
@@ -27,7 +27,7 @@ static void expect_sum(const unsigned char *at, attune_dtype dtype, size_t count
   for (size_t i = 0; i < count; i++) {
     double sum = 0.0;
     for (int r = 0; r < RANKS; r++) sum += number(r, i);
-    put(right, dtype, i, sum);
+    put_number(right, dtype, i, sum);
   }
   if (memcmp(at, right, count * size) != 0) fail_msg("wrong sum of %zu %s", count, attune_dtype_name(dtype));
   for (size_t i = count * size; i < ROOM; i++) assert_int_equal(at[i], 0xee);

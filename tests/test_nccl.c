@@ -156,7 +156,7 @@ static int captured(attune_comm *comm) {
     GOOD(attune_graph_capture_begin(graphs[r], streams[r], NULL));
   }
   GOOD(attune_comm_scatter(comm, 1, streams, &split));
-  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_UNSUPPORTED, "NCCL does not add this dtype");
+  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_UNSUPPORTED, "NCCL does not reduce this dtype");
   for (int r = 0; r < RANKS; r++) {
     GOOD(attune_graph_capture_end(graphs[r], streams[r]));
     if (r == 1) EXPECT(attune_graph_node_count(graphs[r]) == 1, "the root's own piece");

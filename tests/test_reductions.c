@@ -41,13 +41,13 @@ static double plain(attune_reduction reduction, attune_dtype dtype, size_t i) {
 static void fill_small(attune_dtype dtype, size_t count) {
   memset(out, 0xee, sizeof out);
   for (int r = 0; r < RANKS; r++)
-    for (size_t i = 0; i < count; i++) put(in[r], dtype, i, value(dtype, r, i));
+    for (size_t i = 0; i < count; i++) put_number(in[r], dtype, i, value(dtype, r, i));
 }
 
 static void expect_right(const unsigned char *at, attune_reduction reduction, attune_dtype dtype, size_t from,
                          size_t count) {
   static _Alignas(16) unsigned char right[ROOM];
-  for (size_t i = 0; i < count; i++) put(right, dtype, i, plain(reduction, dtype, from + i));
+  for (size_t i = 0; i < count; i++) put_number(right, dtype, i, plain(reduction, dtype, from + i));
   if (memcmp(at, right, count * attune_dtype_size(dtype)) != 0)
     fail_msg("reduction %d of %zu %s", (int)reduction, count, attune_dtype_name(dtype));
   assert_int_equal(at[count * attune_dtype_size(dtype)], 0xee);
@@ -165,7 +165,7 @@ static void two_ranks(void **state) {
   OK(attune_comm_create(&pair, devices, 2, ATTUNE_COMM_ANY));
   for (int root = 0; root < 2; root++) {
     for (int r = 0; r < RANKS; r++)
-      for (size_t i = 0; i < COUNT; i++) put(in[r], ATTUNE_F32, i, number(r, i));
+      for (size_t i = 0; i < COUNT; i++) put_number(in[r], ATTUNE_F32, i, number(r, i));
     OK(attune_comm_broadcast(pair, root, streams, &data));
     OK(attune_fill(streams[root], in[root], 0, 4)); /* after it was read */
     OK(host_devices_wait());
