@@ -56,6 +56,39 @@ static void expect(int gpu, const void *p, float from, float step, size_t count)
                (double)(from + step * (float)(i % 1000)));
 }
 
+/* Boxes from cuda:0 to cuda:1: rows with gaps, slices with gaps, slices that fit no number of rows, one of each. */
+static void boxes(void *first, void *second) {
+  static const struct {
+    size_t pitch_to, slice_to, pitch_from, slice_from, bytes, rows, slices;
+  } cases[] = {{512, 512 * 9, 640, 640 * 8, 300, 8, 5},
+               {512, 512 * 9 + 4, 640, 640 * 8 + 12, 300, 8, 5},
+               {300, 300 * 8, 640, 640 * 8, 300, 8, 5},
+               {512, 512 * 8, 640, 640 * 8, 3, 8, 1},
+               {512, 512, 640, 640, 300, 1, 7}};
+  enum { ROOM = 1 << 16 };
+  static unsigned char from[ROOM], right[ROOM], got[ROOM];
+  for (size_t c = 0; c < AT_COUNT(cases); c++)
+    for (int on = 0; on < GPUS; on++) {
+      for (int i = 0; i < ROOM; i++) from[i] = (unsigned char)(i * 7 + i / 251 + on);
+      memset(right, 0xee, sizeof right);
+      for (size_t z = 0; z < cases[c].slices; z++)
+        for (size_t y = 0; y < cases[c].rows; y++)
+          memcpy(right + z * cases[c].slice_to + y * cases[c].pitch_to,
+                 from + z * cases[c].slice_from + y * cases[c].pitch_from, cases[c].bytes);
+      OK(attune_copy(streams[0], first, from, ROOM));
+      OK(attune_fill(streams[1], second, 0xee, ROOM));
+      for (int g = 0; g < GPUS; g++) OK(attune_stream_synchronize(streams[g]));
+      const attune_box_copy box = {second,         cases[c].pitch_to,   cases[c].slice_to,
+                                   first,          cases[c].pitch_from, cases[c].slice_from,
+                                   cases[c].bytes, cases[c].rows,       cases[c].slices};
+      OK(attune_copy_3d(streams[on], &box));
+      OK(attune_stream_synchronize(streams[on]));
+      OK(attune_copy(streams[1], got, second, ROOM));
+      OK(attune_stream_synchronize(streams[1]));
+      if (memcmp(got, right, ROOM) != 0) fail_msg("box %zu by the stream of cuda:%d", c, on);
+    }
+}
+
 /* In a fresh process the two are no peers yet. */
 static void copies_between_devices(void **state) {
   static const char *const kinds[] = {"expandable_segments:true", "expandable_segments:false"};
@@ -78,6 +111,7 @@ static void copies_between_devices(void **state) {
         OK(attune_stream_synchronize(streams[on]));
         expect(1, second, (float)on, 1.0f, COUNT);
       }
+      boxes(first, second);
       OK(attune_free(first, streams[0]));
       OK(attune_free(second, streams[1]));
     }
