@@ -25,8 +25,15 @@
  * Captures. With NCCL a call may be captured: every own rank's stream is then in a capture, and the graphs are replayed
  * together, each on its device. Copies between devices cannot be captured: UNSUPPORTED.
  *
- * A communicator is used by one thread at a time, but for attune_comm_abort. All processes make the same calls in the same
- * order. In a child of fork a communicator of the parent fails with DEVICE_ERROR. */
+ * A communicator is used by one thread at a time, but for attune_comm_abort. In a child of fork a communicator of the parent
+ * fails with DEVICE_ERROR.
+ *
+ * Processes. All make the same calls in the same order, with the same dtype, count, root and reduction; nobody compares them:
+ * with calls that do not match NCCL waits for ever, or the results are undefined. When a process dies, the others' calls
+ * return as ever but their streams do not get on, and those of one machine are as a rule told nothing of it. A program that
+ * wants to notice asks attune_stream_query until its own time is up, looks at attune_comm_check, and calls
+ * attune_comm_abort: that ends the work on the streams, which go on with what comes after it. Then the communicator is
+ * destroyed, and those who are left join a new one. */
 #ifndef ATTUNE_COLLECTIVES_H
 #define ATTUNE_COLLECTIVES_H
 
