@@ -5,6 +5,8 @@
 
 #include <attune/attune.h>
 
+#include <semaphore.h>
+
 #include "src/comm/reduce.h"
 #include "tests/comm_on_host.h"
 
@@ -186,6 +188,82 @@ static void two_ranks(void **state) {
   attune_comm_destroy(pair);
 }
 
+/* ---- order ---- */
+
+typedef struct gate {
+  sem_t open;
+  float *to;
+} gate;
+
+/* What a stream was given before: it writes late. */
+static void pass(void *user) {
+  gate *g = user;
+  while (sem_wait(&g->open) != 0) {}
+  for (int i = 0; i < 16; i++) g->to[i] = 8.0f;
+}
+
+static void hold(gate *g, int rank, void *to) {
+  *g = (gate){.to = to};
+  assert_int_equal(sem_init(&g->open, 0, 0), 0);
+  OK(attune_stream_call(streams[rank], pass, g));
+}
+
+static void let_go(gate *g) {
+  sem_post(&g->open);
+  OK(host_devices_wait());
+  sem_destroy(&g->open);
+}
+
+static void all_ones(void) {
+  memset(out, 0, sizeof out);
+  for (int r = 0; r < RANKS; r++)
+    for (int i = 0; i < 64; i++) ((float *)(void *)in[r])[i] = 1.0f;
+}
+
+/* Late inputs are waited for, and no input is written anew before all have read it. */
+static void all_gather_in_order(void **state) {
+  attune_comm_data data = {ATTUNE_F32, 16, ins, outs};
+  gate g;
+  (void)state;
+  for (int late = 0; late < RANKS; late++) {
+    all_ones();
+    hold(&g, late, in[late]);
+    OK(attune_comm_all_gather(comm, streams, &data));
+    for (int r = 0; r < RANKS; r++) OK(attune_fill(streams[r], in[r], 0, 64));
+    let_go(&g);
+    for (int r = 0; r < RANKS; r++)
+      for (int i = 0; i < 64; i++) assert_true(((float *)(void *)out[r])[i] == (i / 16 == late ? 8.0f : 1.0f));
+  }
+}
+
+/* The receiver's stream has written there before, late; the root's source comes late; and what follows on either stream
+ * sees it done. */
+static void two_ranks_in_order(void **state) {
+  attune_comm *pair = NULL;
+  attune_comm_data data = {ATTUNE_F32, 16, ins, outs};
+  attune_comm_split split = {ATTUNE_F32, 1, 32, 1, NULL, NULL, outs};
+  float *seen = (float *)(void *)whole;
+  gate g;
+  (void)state;
+  OK(attune_comm_create(&pair, devices, 2, ATTUNE_COMM_ANY));
+  for (int round = 0; round < 8; round++) {
+    const int root = round / 4, other = 1 - root, late = round % 2 ? root : other;
+    const bool scatters = round / 2 % 2;
+    float *source = (float *)(void *)in[root];
+    all_ones();
+    split.whole = source;
+    hold(&g, late, late == root ? source + (scatters ? 16 * other : 0) : (float *)(void *)out[other]);
+    OK(scatters ? attune_comm_scatter(pair, root, streams, &split) : attune_comm_broadcast(pair, root, streams, &data));
+    OK(attune_copy(streams[other], seen, out[other], 64));
+    OK(attune_fill(streams[other], out[other], 0, 64));
+    OK(attune_fill(streams[root], source, 0, 128));
+    let_go(&g);
+    for (int i = 0; i < 16; i++) assert_true(seen[i] == (late == root ? 8.0f : 1.0f));
+    for (int i = 0; i < 16; i++) assert_true(((float *)(void *)out[other])[i] == 0.0f);
+  }
+  attune_comm_destroy(pair);
+}
+
 static void what_is_refused(void **state) {
   attune_comm_data d = {ATTUNE_F32, 4, ins, outs};
   (void)state;
@@ -207,6 +285,8 @@ int main(void) {
       cmocka_unit_test(all_gather),
       cmocka_unit_test(a_rank_at_its_place),
       cmocka_unit_test(two_ranks),
+      cmocka_unit_test(all_gather_in_order),
+      cmocka_unit_test(two_ranks_in_order),
       cmocka_unit_test(what_is_refused),
   };
   return cmocka_run_group_tests(tests, comm_begin, comm_end);
