@@ -181,7 +181,7 @@ static void two_ranks(void **state) {
     for (int i = 0; i < 2002; i++) ((float *)(void *)whole)[i] = (float)i;
     OK(attune_comm_scatter(pair, root, streams, &split));
     OK(attune_fill(streams[root], whole, 0, 2002 * 4));
-    OK(attune_comm_gather(pair, 1 - root, streams, &split));
+    OK(attune_comm_gather(pair, root, streams, &split));
     OK(host_devices_wait());
     for (int i = 0; i < 2002; i++) assert_true(((float *)(void *)whole)[i] == (float)i);
   }
