@@ -75,10 +75,12 @@ attune_status at_cuda_copy_between(attune_stream *stream, void *destination, con
   if (status != ATTUNE_OK) return status;
   cudaStream_t native = at_cuda_native(stream);
   const bool known = (to || lie_on(&ends.to, destination)) && (from || lie_on(&ends.from, source));
-  const cudaError_t error = known && ends.to != ends.from
-                                ? cudaMemcpyPeerAsync(destination, ends.to, source, ends.from, bytes, native)
-                                : cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, native);
-  status = at_cuda_check(stream->device, error, "cudaMemcpyPeerAsync");
+  if (known && ends.to != ends.from)
+    status = at_cuda_check(stream->device, cudaMemcpyPeerAsync(destination, ends.to, source, ends.from, bytes, native),
+                           "cudaMemcpyPeerAsync");
+  else
+    status = at_cuda_check(stream->device, cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, native),
+                           "cudaMemcpyAsync");
   at_cuda_leave(&scope);
   return status;
 }
