@@ -157,12 +157,21 @@ static int captured(attune_comm *comm) {
   }
   GOOD(attune_comm_scatter(comm, 1, streams, &split));
   BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_UNSUPPORTED, "NCCL does not reduce this dtype");
+  BAD(attune_comm_reduce_scatter(comm, ATTUNE_REDUCE_MAX, streams, &data), ATTUNE_UNSUPPORTED, "does not reduce");
+  data.count = 9;
+  GOOD(attune_comm_all_gather(comm, streams, &data)); /* as bytes */
+  data.dtype = ATTUNE_F64;
+  GOOD(attune_comm_reduce_scatter(comm, ATTUNE_REDUCE_MAX, streams, &data));
+  EXPECT(said("all_gather rank 1 count 18 type 1") == 1 && said("reduce_scatter rank 1 count 9 type 8") == 1, "%s",
+         told);
+  memset(out, 0xee, sizeof out);
+  GOOD(attune_comm_scatter(comm, 1, streams, &split));
   for (int r = 0; r < RANKS; r++) {
     GOOD(attune_graph_capture_end(graphs[r], streams[r]));
-    if (r == 1) EXPECT(attune_graph_node_count(graphs[r]) == 1, "the root's own piece");
+    if (r == 1) EXPECT(attune_graph_node_count(graphs[r]) == 2, "the root's own piece, twice");
     attune_graph_destroy(graphs[r]);
   }
-  EXPECT(said("send rank 1 count 8 type 1 root 3 stream 0x1001") == 1 && said("recv rank 0 count 8") == 1, "%s", told);
+  EXPECT(said("send rank 1 count 8 type 1 root 3 stream 0x1001") == 2 && said("recv rank 0 count 8") == 2, "%s", told);
   EXPECT(((int *)(void *)out[3])[1] == 7 && out[1][0] == 0xee, "pieces");
   return 0;
 }
