@@ -114,6 +114,17 @@ static void products_wrap(void **state) {
   assert_int_equal(*(uint16_t *)(void *)out[3], 1);
 }
 
+/* 1 + 2^-9 three times: each addition alone rounds the small part away in bf16. */
+static void halves_are_added_in_f32(void **state) {
+  attune_comm_data data = {ATTUNE_BF16, 1, ins, outs};
+  (void)state;
+  for (int r = 0; r < RANKS; r++) *(uint16_t *)(void *)in[r] = at_f32_to_bf16(r ? 0x1p-9f : 1.0f);
+  OK(attune_comm_all_reduce_add(comm, streams, &data));
+  OK(host_devices_wait());
+  assert_int_equal(*(uint16_t *)(void *)out[3], at_f32_to_bf16(1.0f + 3 * 0x1p-9f));
+  assert_int_not_equal(*(uint16_t *)(void *)out[3], at_f32_to_bf16(1.0f));
+}
+
 /* ---- all-gather, and in place ---- */
 
 static void all_gather(void **state) {
@@ -282,6 +293,7 @@ int main(void) {
       cmocka_unit_test(reductions_of_every_type),
       cmocka_unit_test(numbers_win_over_nan),
       cmocka_unit_test(products_wrap),
+      cmocka_unit_test(halves_are_added_in_f32),
       cmocka_unit_test(all_gather),
       cmocka_unit_test(a_rank_at_its_place),
       cmocka_unit_test(two_ranks),
