@@ -51,8 +51,8 @@ typedef struct attune_comm attune_comm;
 
 /* How the ranks reach each other. */
 typedef enum attune_comm_way {
-  ATTUNE_COMM_ANY = 0,   /* NCCL if it is there (between two peers of one process broadcasts of up to 256 KiB and
-                            reductions of up to 1 MiB by copies, which take less time), else copies */
+  ATTUNE_COMM_ANY = 0,   /* NCCL if it is there (between two peers of one process broadcasts and reductions to one
+                            rank of up to 64 KiB by copies, which take less time), else copies */
   ATTUNE_COMM_NCCL = 1,  /* NCCL, or UNSUPPORTED */
   ATTUNE_COMM_COPIES = 2 /* copies between the devices of this process; attune's own kernels */
 } attune_comm_way;

@@ -4,9 +4,9 @@
 #include "src/comm/nccl_library.h"
 #include "src/watch.h"
 
-/* Up to here two peers broadcast or add sooner by copies than by NCCL, which wins above (bench_collectives). */
-#define PAIR_BROADCAST_BYTES ((size_t)1 << 18)
-#define PAIR_SUM_BYTES ((size_t)1 << 20)
+/* Up to here two peers broadcast or reduce sooner by copies than by NCCL, one by one and in a row; above, calls in a row are
+ * NCCL's (bench_collectives). */
+#define PAIR_BYTES ((size_t)1 << 16)
 
 #define SUM ATTUNE_REDUCE_SUM /* also of calls that reduce nothing */
 
@@ -83,8 +83,7 @@ static bool by_nccl(const attune_comm *comm, const call *c, const attune_comm_da
   const at_comm_kind kind = c->task.kind;
   if (!comm->nccl || !at_nccl_can(kind, data->dtype)) return false;
   if (!comm->pair || c->many || (kind != AT_COMM_BROADCAST && kind != AT_COMM_REDUCE)) return true;
-  const size_t most = kind == AT_COMM_BROADCAST ? PAIR_BROADCAST_BYTES : PAIR_SUM_BYTES;
-  return data->count * attune_dtype_size(data->dtype) > most || at_stream_capturing(c->streams[0]);
+  return data->count * attune_dtype_size(data->dtype) > PAIR_BYTES || at_stream_capturing(c->streams[0]);
 }
 
 /* What NCCL can do goes to it in stretches that are as long as can be. */

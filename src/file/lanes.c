@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lanes.c: loads and saves in blocks, through pinned buffers. A lane is a thread with two buffers that takes every so many-th
- * block: while one is read, the copy of the other runs. Lanes do not wait for each other, so a disk always has something to
- * do. One lane writes: the system lets one thread at a time write to a file. */
+ * block: while one is read, the copy of the other runs. Lanes do not wait for each other. The system's cache is read by several;
+ * one writes: the system lets one thread at a time write to a file. */
 #include "src/file/file.h"
 
 #include <attune/pinned.h>
@@ -165,19 +165,18 @@ static void run_lane(void *arg, const at_team *team) {
     load_lane(j, team->rank, team->size);
 }
 
-/* What is written to the system's cache is best still in the CPU's. What is read is cut so that each lane has a block for
- * each of its buffers. */
+/* A direct load or save is one thread's: large calls one after the other are what a disk is fastest with. What goes through
+ * the system's cache is best still in the CPU's. What is read from there is cut so that each lane has a block for each of
+ * its buffers. */
 static size_t block_of(const at_transfer *t, int lanes) {
-  if (t->saves) return at_file_is_direct(t->file) ? 8 * MIB : 2 * MIB;
-  size_t block = MIB;
-  while (block < 4 * MIB && block * 2 * (size_t)lanes < t->bytes) block *= 2;
-  return block;
+  if (at_file_is_direct(t->file)) return 8 * MIB;
+  return t->saves || MIB * 2 * (size_t)lanes >= t->bytes ? MIB : 2 * MIB;
 }
 
 static void plan(job *j, at_transfer *t) {
   const int cpus = at_cpu_count();
   j->t = t;
-  j->lanes = t->saves ? 1 : cpus < LANES_MOST ? cpus : LANES_MOST;
+  j->lanes = t->saves || at_file_is_direct(t->file) ? 1 : cpus < LANES_MOST ? cpus : LANES_MOST;
   j->block = block_of(t, j->lanes);
   j->blocks = (size_t)((t->offset + t->bytes - 1) / j->block - t->offset / j->block) + 1;
   if ((size_t)j->lanes > j->blocks) j->lanes = (int)j->blocks;
