@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * collectives.c: bench_collectives [--markdown FILE] [--rounds N]: all-reduce, broadcast and reduce of all GPUs of the
- * machine: attune, NCCL called directly on the same streams and memory, attune's copies. The ways take turns. A
- * sample of a small array is calls one by one, each waited for; of a large one calls in a row. torch_collectives.py has
- * torch.cuda.comm's. */
+ * collectives.c: bench_collectives [--markdown FILE] [--rounds N]: collectives of all GPUs of the machine: attune, NCCL
+ * called directly on the same streams and memory, attune's copies. The ways take turns. A sample is calls one by one, each
+ * waited for, or calls in a row and a wait at the end. torch_collectives.py has torch.cuda.comm's. */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -11,14 +10,16 @@
 #include "bench/turns.h"
 #include "src/comm/nccl_library.h"
 
-enum { GPUS_MOST = 8, SMALL_CALLS = 100, SMALL_BYTES = 65536 };
+enum { GPUS_MOST = 8, CALLS_MOST = 100 };
 enum { BY_ATTUNE, BY_NCCL, BY_COPIES, WAYS };
-enum { ALL_REDUCE, BROADCAST, REDUCE, KINDS };
+enum { ALL_REDUCE, BROADCAST, REDUCE, ALL_GATHER, REDUCE_SCATTER, KINDS };
+enum { ONE_BY_ONE, IN_A_ROW, MANNERS };
 
-static const char *const names[KINDS] = {"all-reduce", "broadcast", "reduce"};
+static const char *const names[KINDS] = {"all-reduce", "broadcast", "reduce", "all-gather", "reduce-scatter"};
+static const char *const manners[MANNERS] = {"one by one", "in a row"};
 
 typedef struct scene {
-  int gpus, kind;
+  int gpus, kind, manner;
   size_t bytes;
   attune_device *devices[GPUS_MOST];
   attune_stream *streams[GPUS_MOST];
@@ -41,6 +42,13 @@ static void call_nccl(const scene *s) {
                  "ncclAllReduce");
     else if (s->kind == BROADCAST)
       check_nccl(at_nccl.Broadcast(s->in[g], s->out[g], count, AT_NCCL_F32, 0, s->direct[g], stream), "ncclBroadcast");
+    else if (s->kind == ALL_GATHER)
+      check_nccl(at_nccl.AllGather(s->in[g], s->out[g], count / (size_t)s->gpus, AT_NCCL_F32, s->direct[g], stream),
+                 "ncclAllGather");
+    else if (s->kind == REDUCE_SCATTER)
+      check_nccl(at_nccl.ReduceScatter(s->in[g], s->out[g], count / (size_t)s->gpus, AT_NCCL_F32, AT_NCCL_SUM,
+                                       s->direct[g], stream),
+                 "ncclReduceScatter");
     else
       check_nccl(at_nccl.Reduce(s->in[g], s->out[g], count, AT_NCCL_F32, AT_NCCL_SUM, 0, s->direct[g], stream),
                  "ncclReduce");
@@ -49,13 +57,19 @@ static void call_nccl(const scene *s) {
 }
 
 static void call(const scene *s, int way) {
-  const attune_comm_data data = {ATTUNE_F32, s->bytes / sizeof(float), (const void *const *)s->in, s->out};
+  const size_t count = s->bytes / sizeof(float), each = s->kind >= ALL_GATHER ? count / (size_t)s->gpus : count;
+  const attune_comm_data data = {ATTUNE_F32, each, (const void *const *)s->in, s->out};
   if (way == BY_NCCL)
     call_nccl(s);
   else if (s->kind == ALL_REDUCE)
     bench_check(attune_comm_all_reduce_add(s->comms[way], s->streams, &data), "attune_comm_all_reduce_add");
   else if (s->kind == BROADCAST)
     bench_check(attune_comm_broadcast(s->comms[way], 0, s->streams, &data), "attune_comm_broadcast");
+  else if (s->kind == ALL_GATHER)
+    bench_check(attune_comm_all_gather(s->comms[way], s->streams, &data), "attune_comm_all_gather");
+  else if (s->kind == REDUCE_SCATTER)
+    bench_check(attune_comm_reduce_scatter(s->comms[way], ATTUNE_REDUCE_SUM, s->streams, &data),
+                "attune_comm_reduce_scatter");
   else
     bench_check(attune_comm_reduce_add(s->comms[way], 0, s->streams, &data), "attune_comm_reduce_add");
 }
@@ -68,14 +82,14 @@ static void wait_all(const scene *s) {
 static double sample(void *arg, int way, int round) {
   const scene *s = arg;
   const size_t room = ((size_t)1 << 30) / s->bytes;
-  const int small = s->bytes <= SMALL_BYTES, calls = small ? SMALL_CALLS : room < 4 ? 4 : room > 100 ? 100 : (int)room;
+  const int calls = room < 4 ? 4 : room > CALLS_MOST ? CALLS_MOST : (int)room;
   (void)round;
   call(s, way);
   wait_all(s);
   const double start = bench_now_ns();
   for (int i = 0; i < calls; i++) {
     call(s, way);
-    if (small) wait_all(s);
+    if (s->manner == ONE_BY_ONE) wait_all(s);
   }
   wait_all(s);
   return (bench_now_ns() - start) / calls;
@@ -114,14 +128,16 @@ static void close_scene(scene *s) {
 }
 
 static void measure(scene *s, int rounds) {
-  static const size_t sizes[] = {1024, 65536, 1 << 20, 16 << 20, 256 << 20};
+  static const size_t sizes[] = {1024, 16384, 65536, 262144, 1 << 20, 16 << 20, 256 << 20};
   bench_turns turns;
-  bench_table("| call | bytes >| attune us >| NCCL us >| copies us >| NCCL / attune >| GB/s >|");
+  bench_table("| call | bytes >| calls | attune us >| NCCL us >| copies us >| NCCL / attune >| GB/s >|");
   for (s->kind = 0; s->kind < KINDS; s->kind++)
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-      s->bytes = sizes[i];
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] * MANNERS; i++) {
+      s->bytes = sizes[i / MANNERS];
+      s->manner = (int)(i % MANNERS);
+      if (s->manner == ONE_BY_ONE && s->bytes > 1 << 20) continue;
       bench_take_turns(&turns, WAYS, 2, rounds, BENCH_ROTATED, sample, s);
-      bench_line("| %s | %zu | %.1f | %.1f | %.1f | %.3f | %.1f |", names[s->kind], s->bytes,
+      bench_line("| %s | %zu | %s | %.1f | %.1f | %.1f | %.3f | %.1f |", names[s->kind], s->bytes, manners[s->manner],
                  bench_turns_median(&turns, BY_ATTUNE) * 1e-3, bench_turns_median(&turns, BY_NCCL) * 1e-3,
                  bench_turns_median(&turns, BY_COPIES) * 1e-3, bench_turns_ratio(&turns, BY_NCCL, BY_ATTUNE),
                  (double)s->bytes / bench_turns_median(&turns, BY_ATTUNE));
@@ -141,10 +157,10 @@ int main(int argc, char **argv) {
   char title[96], libraries[64];
   snprintf(title, sizeof title, "Collectives of %d GPUs", s.gpus);
   snprintf(libraries, sizeof libraries, "NCCL %s", at_nccl_version());
-  bench_head(title, s.devices[0], libraries,
-             "f32; the ways take turns, medians; up to 64 KiB calls are waited for one by one, above they come in a "
-             "row; the ratio is the "
-             "median of the rounds' ratios, above 1 attune is faster");
+  bench_head(
+      title, s.devices[0], libraries,
+      "f32; the ways take turns, medians; calls one by one are each waited for; bytes: of the array that all ranks "
+      "give or get; the ratio is the median of the rounds' ratios, above 1 attune is faster");
   measure(&s, rounds);
   bench_markdown_close();
   close_scene(&s);

@@ -44,13 +44,12 @@ int main(void) {
 
   /* In place; each stream's own order is all that is needed. */
   const attune_comm_data data = {ATTUNE_F32, COUNT, (const void *const *)gradients, gradients};
-  check(attune_comm_all_reduce_add(comm, streams, &data));
+  check(attune_comm_all_reduce(comm, ATTUNE_REDUCE_AVERAGE, streams, &data));
 
   const int last = count - 1;
   check(attune_copy(streams[last], numbers, gradients[last], BYTES));
   check(attune_stream_synchronize(streams[last]));
-  printf("%d devices by %s: the mean of number 10 is %g\n", count, attune_comm_describe(comm),
-         (double)numbers[10] / count);
+  printf("%d devices by %s: the mean of number 10 is %g\n", count, attune_comm_describe(comm), (double)numbers[10]);
   for (int d = 0; d < count; d++) {
     check(attune_free(gradients[d], streams[d]));
     check(attune_stream_synchronize(streams[d]));

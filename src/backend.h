@@ -16,7 +16,7 @@
 
 typedef struct at_graph at_graph; /* backend-private */
 struct at_random_call;            /* src/random/call.h */
-struct at_sum_call;               /* src/comm/sum.h */
+struct at_reduce_call;               /* src/comm/reduce.h */
 
 /* What `enter` changed in the calling thread. */
 typedef struct at_entered {
@@ -127,11 +127,15 @@ typedef struct at_backend {
   /* Runs fn(user) on a thread of the CPU in stream order; in a capture it becomes part of the graph. */
   attune_status (*call)(attune_stream *stream, attune_call_fn fn, void *user);
   attune_status (*copy)(attune_stream *stream, void *destination, const void *source, size_t bytes);
+  /* The same between memory of two devices of one kind that the caller knows (NULL: one that it does not), outside of
+   * captures. NULL: copy does as well. */
+  attune_status (*copy_between)(attune_stream *stream, void *destination, const attune_device *to, const void *source,
+                                const attune_device *from, size_t bytes);
   attune_status (*fill)(attune_stream *stream, void *destination, int value, size_t bytes);
-  /* `rows` times `bytes`, at distances of the pitches; and the sum of arrays (src/comm/sum.h). */
+  /* `rows` times `bytes`, at distances of the pitches; and arrays reduced to one (src/comm/reduce.h). */
   attune_status (*copy_rows)(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
                              size_t source_pitch, size_t bytes, size_t rows);
-  attune_status (*sum)(attune_stream *stream, const struct at_sum_call *call);
+  attune_status (*reduce)(attune_stream *stream, const struct at_reduce_call *call);
   /* Nothing of these is zero, and every pitch is one that counts or what it would be. */
   attune_status (*copy_box)(attune_stream *stream, const attune_box_copy *copy);
   attune_status (*fill_box)(attune_stream *stream, const attune_box_fill *fill);

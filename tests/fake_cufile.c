@@ -4,6 +4,7 @@
  * error of cuFile's own). What was called is in fake_cufile_log. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ answer cuFileDriverGetProperties(unsigned int *out) {
 
 answer cuFileHandleRegister(void **out, described *file) {
   if (mode("picky") || file->type != 1) return (answer){5027, 0};
+  if (fcntl(file->of.descriptor, F_GETFL) & (O_NONBLOCK | O_APPEND)) return (answer){5019, 0}; /* as the real one */
   int *kept = malloc(sizeof *kept);
   *kept = file->of.descriptor;
   *out = kept;

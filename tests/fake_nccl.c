@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum { RANKS = 8, CALLS = 4096, SUCCESS = 0, SYSTEM_ERROR = 2, BAD_ARGUMENT = 4, BAD_USAGE = 5, REMOTE_ERROR = 6 };
-enum { BROADCAST, REDUCE, ALL_REDUCE, SEND, RECV };
+enum { BROADCAST, REDUCE, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, SEND, RECV };
+enum { SUM, PRODUCT, MOST, LEAST, MEAN }; /* NCCL's numbers */
 
 typedef struct id {
   char bytes[128];
@@ -29,7 +30,7 @@ typedef struct comm {
 } comm;
 
 typedef struct call {
-  int kind, type, root, finished;
+  int kind, type, op, root, finished;
   const void *in;
   void *out;
   size_t count;
@@ -69,28 +70,46 @@ static size_t size_of(int type) {
   return sizes[type];
 }
 
-/* The types that the test adds: i32, i64, f32, f64. */
-static void add(void *to, const void *from, size_t count, int type) {
+static double combine(int op, double x, double y) {
+  return op == PRODUCT ? x * y : op == MOST ? (y > x ? y : x) : op == LEAST ? (y < x ? y : x) : x + y;
+}
+
+/* The types that the test reduces: u8, i32, i64, f32, f64. `last` divides the mean by the number of ranks. */
+static void reduce(void *to, const void *from, const call *c, size_t count, int last) {
+  const double share = c->op == MEAN && last ? last : 1;
   for (size_t i = 0; i < count; i++) {
-    if (type == 2) ((int *)to)[i] += ((const int *)from)[i];
-    if (type == 4) ((long long *)to)[i] += ((const long long *)from)[i];
-    if (type == 7) ((float *)to)[i] += ((const float *)from)[i];
-    if (type == 8) ((double *)to)[i] += ((const double *)from)[i];
+#define AS(type) \
+  ((type *)to)[i] = (type)(combine(c->op, (double)((type *)to)[i], (double)((const type *)from)[i]) / share)
+    if (c->type == 1) AS(unsigned char);
+    if (c->type == 2) AS(int);
+    if (c->type == 4) AS(long long);
+    if (c->type == 7) AS(float);
+    if (c->type == 8) AS(double);
   }
 }
 
 /* Lock held; every rank has made the call. */
 static void execute(clique *q, int number) {
   call *first = q->calls[0][number];
-  const size_t bytes = first->count * size_of(first->type);
-  void *result = malloc(bytes ? bytes : 1);
-  memcpy(result, q->calls[first->kind == BROADCAST ? first->root : 0][number]->in, bytes);
-  for (int r = 1; r < q->size && first->kind != BROADCAST; r++)
-    add(result, q->calls[r][number]->in, first->count, first->type);
+  const size_t ranks = (size_t)q->size, bytes = first->count * size_of(first->type);
+  const size_t parts = first->kind == ALL_GATHER || first->kind == REDUCE_SCATTER ? ranks : 1;
+  char *result = malloc(bytes * parts + 1);
+  if (first->kind == ALL_GATHER) {
+    for (size_t r = 0; r < ranks; r++) memcpy(result + r * bytes, q->calls[r][number]->in, bytes);
+  } else {
+    memcpy(result, q->calls[first->kind == BROADCAST ? first->root : 0][number]->in, bytes * parts);
+    for (int r = 1; r < q->size && first->kind != BROADCAST; r++)
+      reduce(result, q->calls[r][number]->in, first, first->count * parts, r == q->size - 1 ? q->size : 0);
+  }
   for (int r = 0; r < q->size; r++) {
     call *c = q->calls[r][number];
-    if (c->kind != first->kind || c->count != first->count || c->type != first->type || c->root != first->root) abort();
-    if (c->kind != REDUCE || r == c->root) memcpy(c->out, result, bytes);
+    if (c->kind != first->kind || c->count != first->count || c->type != first->type || c->root != first->root ||
+        c->op != first->op)
+      abort();
+    if (c->kind == REDUCE_SCATTER)
+      memcpy(c->out, result + (size_t)r * bytes, bytes);
+    else if (c->kind != REDUCE || r == c->root)
+      memcpy(c->out, result, bytes * parts);
     c->finished = 1;
   }
   free(result);
@@ -179,6 +198,8 @@ FAKE int ncclGroupEnd(void);
 FAKE int ncclBroadcast(const void *in, void *out, size_t count, int type, int root, void *handle, void *stream);
 FAKE int ncclReduce(const void *in, void *out, size_t count, int type, int op, int root, void *handle, void *stream);
 FAKE int ncclAllReduce(const void *in, void *out, size_t count, int type, int op, void *handle, void *stream);
+FAKE int ncclAllGather(const void *in, void *out, size_t count, int type, void *handle, void *stream);
+FAKE int ncclReduceScatter(const void *in, void *out, size_t count, int type, int op, void *handle, void *stream);
 FAKE int ncclSend(const void *in, size_t count, int type, int peer, void *handle, void *stream);
 FAKE int ncclRecv(void *out, size_t count, int type, int peer, void *handle, void *stream);
 
@@ -278,9 +299,9 @@ int ncclBroadcast(const void *in, void *out, size_t count, int type, int root, v
 }
 
 int ncclReduce(const void *in, void *out, size_t count, int type, int op, int root, void *handle, void *stream) {
-  if (op != 0) abort();
   return give("reduce", (call){.kind = REDUCE,
                                .type = type,
+                               .op = op,
                                .root = root,
                                .in = in,
                                .out = out,
@@ -289,11 +310,25 @@ int ncclReduce(const void *in, void *out, size_t count, int type, int op, int ro
                                .stream = stream});
 }
 
-int ncclAllReduce(const void *in, void *out, size_t count, int type, int op, void *handle, void *stream) {
-  if (op != 0) abort();
+/* A call without a root. */
+static int give_even(const char *what, int kind, const void *in, void *out, size_t count, int type, int op,
+                     void *handle, void *stream) {
   return give(
-      "all_reduce",
-      (call){.kind = ALL_REDUCE, .type = type, .in = in, .out = out, .count = count, .by = handle, .stream = stream});
+      what,
+      (call){
+          .kind = kind, .type = type, .op = op, .in = in, .out = out, .count = count, .by = handle, .stream = stream});
+}
+
+int ncclAllReduce(const void *in, void *out, size_t count, int type, int op, void *handle, void *stream) {
+  return give_even("all_reduce", ALL_REDUCE, in, out, count, type, op, handle, stream);
+}
+
+int ncclAllGather(const void *in, void *out, size_t count, int type, void *handle, void *stream) {
+  return give_even("all_gather", ALL_GATHER, in, out, count, type, SUM, handle, stream);
+}
+
+int ncclReduceScatter(const void *in, void *out, size_t count, int type, int op, void *handle, void *stream) {
+  return give_even("reduce_scatter", REDUCE_SCATTER, in, out, count, type, op, handle, stream);
 }
 
 int ncclSend(const void *in, size_t count, int type, int peer, void *handle, void *stream) {

@@ -10,17 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/comm/sum_cuda.h"
+#include "src/comm/reduce_cuda.h"
 #include "src/cuda/fill.h"
 #include "tests/jit_kernels.h"
 
 static const int capabilities[] = {80, 90, 100, 120};
 
-/* Wide ones of f32, f16, bf16 and i8. */
-static const at_kernel_source *sum_source(size_t form) {
-  static const attune_dtype dtypes[] = {ATTUNE_F32, ATTUNE_F16, ATTUNE_BF16, ATTUNE_I8};
+/* One of each type, and each reduction. */
+static const at_kernel_source *reduce_source(size_t form) {
+  static const struct {
+    attune_reduction reduction;
+    attune_dtype dtype;
+  } forms[] = {{ATTUNE_REDUCE_SUM, ATTUNE_F32},      {ATTUNE_REDUCE_SUM, ATTUNE_F16},
+               {ATTUNE_REDUCE_AVERAGE, ATTUNE_BF16}, {ATTUNE_REDUCE_PRODUCT, ATTUNE_I8},
+               {ATTUNE_REDUCE_MIN, ATTUNE_I16},      {ATTUNE_REDUCE_MAX, ATTUNE_U64},
+               {ATTUNE_REDUCE_AVERAGE, ATTUNE_F64},  {ATTUNE_REDUCE_MAX, ATTUNE_U8}};
   static at_kernel_source source;
-  source = at_sum_source(dtypes[form], form != 2);
+  source = at_reduce_source(forms[form].reduction, forms[form].dtype, form != 2);
   return &source;
 }
 
@@ -38,19 +44,12 @@ static const struct kernel {
   size_t form;
   int registers_max, capability_max;
 } kernels[] = {
-    {at_pad_source, 2, 40, 999},
-    {at_pad_source, 4, 40, 999},
-    {at_pad_source, 8, 40, 999},
-    {sum_source, 0, 64, 999},
-    {sum_source, 1, 64, 999},
-    {sum_source, 2, 64, 999},
-    {sum_source, 3, 64, 90},
-    {fill_source, 0, 32, 999},
-    {show_source, SHOW_A_PLACE, 40, 90},
-    {show_source, SHOW_A_SHARED, 40, 90},
-    {show_source, SHOW_A_CLUSTER, 40, 90},
-    {show_source, SHOW_A_FIRST, 40, 90},
-    {show_source, SHOW_A_SECOND, 40, 90},
+    {at_pad_source, 2, 40, 999},         {at_pad_source, 4, 40, 999},          {at_pad_source, 8, 40, 999},
+    {reduce_source, 0, 64, 999},         {reduce_source, 1, 64, 999},          {reduce_source, 2, 64, 999},
+    {reduce_source, 3, 64, 90},          {reduce_source, 4, 64, 90},           {reduce_source, 5, 64, 90},
+    {reduce_source, 6, 64, 90},          {reduce_source, 7, 64, 90},           {fill_source, 0, 32, 999},
+    {show_source, SHOW_A_PLACE, 40, 90}, {show_source, SHOW_A_SHARED, 40, 90}, {show_source, SHOW_A_CLUSTER, 40, 90},
+    {show_source, SHOW_A_FIRST, 40, 90}, {show_source, SHOW_A_SECOND, 40, 90},
 };
 
 /* The number before `unit` in the report, which must be there. */

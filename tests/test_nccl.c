@@ -72,6 +72,36 @@ static int data_calls(attune_comm *comm) {
   return 0;
 }
 
+/* Each reduction by its number in NCCL; all-gather and reduce-scatter. */
+static int reductions(attune_comm *comm) {
+  static const float right[] = {10.0f, 24.0f, 1.0f, 4.0f, 2.5f};
+  const int before = said("all_reduce");
+  attune_comm_data data = {ATTUNE_F32, 5, ins, outs};
+  for (int op = ATTUNE_REDUCE_SUM; op <= ATTUNE_REDUCE_AVERAGE; op++) {
+    for (int r = 0; r < RANKS; r++)
+      for (int i = 0; i < 20; i++) ((float *)(void *)in[r])[i] = (float)(r + 1);
+    GOOD(attune_comm_all_reduce(comm, (attune_reduction)op, streams, &data));
+    for (int r = 0; r < RANKS; r++) EXPECT(((float *)(void *)out[r])[4] == right[op], "reduction %d", op);
+    GOOD(attune_comm_reduce(comm, 1, (attune_reduction)op, streams, &data));
+    EXPECT(((float *)(void *)out[1])[0] == right[op], "reduction %d", op);
+    ((float *)(void *)in[3])[15] = 1.0f; /* rank 3's part */
+    GOOD(attune_comm_reduce_scatter(comm, (attune_reduction)op, streams, &data));
+    EXPECT(((float *)(void *)out[0])[4] == right[op] && ((float *)(void *)out[3])[1] == right[op], "reduction %d", op);
+    EXPECT(op == ATTUNE_REDUCE_MIN || ((float *)(void *)out[3])[0] < right[op], "reduction %d", op);
+  }
+  EXPECT(said("all_reduce") == before + 5 * RANKS && said("reduce_scatter rank 2 count 5 type 7") == 5, "%s", told);
+  data.dtype = ATTUNE_BOOL;
+  for (int r = 0; r < RANKS; r++) in[r][0] = r == 2;
+  GOOD(attune_comm_all_reduce(comm, ATTUNE_REDUCE_MAX, streams, &data));
+  EXPECT(out[0][0] == 1 && said("type 1 root 0") > 0, "or");
+  for (int r = 0; r < RANKS; r++) memset(in[r], 'a' + r, 64);
+  data.dtype = ATTUNE_F8E4M3;
+  GOOD(attune_comm_all_gather(comm, streams, &data));
+  for (int r = 0; r < RANKS; r++) EXPECT(memcmp(out[r], "aaaaabbbbbcccccddddd", 20) == 0, "rank %d", r);
+  EXPECT(said("all_gather rank 3 count 5 type 1") == 1, "%s", told);
+  return 0;
+}
+
 /* Bytes for what NCCL has no name of; pairs; and what it cannot add goes by copies. */
 static int types(attune_comm *comm) {
   attune_comm_data data = {ATTUNE_C128, 8, ins, outs};
@@ -126,13 +156,22 @@ static int captured(attune_comm *comm) {
     GOOD(attune_graph_capture_begin(graphs[r], streams[r], NULL));
   }
   GOOD(attune_comm_scatter(comm, 1, streams, &split));
-  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_UNSUPPORTED, "NCCL does not add this dtype");
+  BAD(attune_comm_all_reduce_add(comm, streams, &data), ATTUNE_UNSUPPORTED, "NCCL does not reduce this dtype");
+  BAD(attune_comm_reduce_scatter(comm, ATTUNE_REDUCE_MAX, streams, &data), ATTUNE_UNSUPPORTED, "does not reduce");
+  data.count = 9;
+  GOOD(attune_comm_all_gather(comm, streams, &data)); /* as bytes */
+  data.dtype = ATTUNE_F64;
+  GOOD(attune_comm_reduce_scatter(comm, ATTUNE_REDUCE_MAX, streams, &data));
+  EXPECT(said("all_gather rank 1 count 18 type 1") == 1 && said("reduce_scatter rank 1 count 9 type 8") == 1, "%s",
+         told);
+  memset(out, 0xee, sizeof out);
+  GOOD(attune_comm_scatter(comm, 1, streams, &split));
   for (int r = 0; r < RANKS; r++) {
     GOOD(attune_graph_capture_end(graphs[r], streams[r]));
-    if (r == 1) EXPECT(attune_graph_node_count(graphs[r]) == 1, "the root's own piece");
+    if (r == 1) EXPECT(attune_graph_node_count(graphs[r]) == 2, "the root's own piece, twice");
     attune_graph_destroy(graphs[r]);
   }
-  EXPECT(said("send rank 1 count 8 type 1 root 3 stream 0x1001") == 1 && said("recv rank 0 count 8") == 1, "%s", told);
+  EXPECT(said("send rank 1 count 8 type 1 root 3 stream 0x1001") == 2 && said("recv rank 0 count 8") == 2, "%s", told);
   EXPECT(((int *)(void *)out[3])[1] == 7 && out[1][0] == 0xee, "pieces");
   return 0;
 }
@@ -141,7 +180,7 @@ static int all_ranks(void) {
   attune_comm *comm = NULL;
   GOOD(attune_comm_create(&comm, devices, RANKS, ATTUNE_COMM_ANY));
   EXPECT(strcmp(attune_comm_describe(comm), "nccl 2.28.9") == 0, "%s", attune_comm_describe(comm));
-  if (data_calls(comm) || types(comm) || coalesced(comm) || captured(comm)) return 1;
+  if (data_calls(comm) || types(comm) || reductions(comm) || coalesced(comm) || captured(comm)) return 1;
   GOOD(attune_comm_check(comm));
   attune_comm_destroy(comm);
   GOOD(attune_comm_create(&comm, devices, RANKS, ATTUNE_COMM_COPIES));
@@ -160,7 +199,7 @@ static attune_status be_peers(attune_device *device, attune_device *peer) {
 }
 
 static int two_peers(void) {
-  static float large[2][(1 << 18) + 1];
+  static float large[2][(1 << 14) + 1];
   const void *larges[] = {large[0], large[1]};
   attune_comm_data data = {ATTUNE_F32, COUNT, ins, outs};
   host_backend.peer_query = are_peers;
@@ -173,9 +212,9 @@ static int two_peers(void) {
     GOOD(host_devices_wait());
     EXPECT(*(float *)(void *)out[1] == 6.0f, "sum");
     EXPECT(said("reduce rank 1 count 100") == (way == ATTUNE_COMM_NCCL), "%s", told);
-    const attune_comm_data more = {ATTUNE_F32, (1 << 18) + 1, larges, (void *const *)(void *)larges};
+    const attune_comm_data more = {ATTUNE_F32, (1 << 14) + 1, larges, (void *const *)(void *)larges};
     GOOD(attune_comm_broadcast(comm, 0, streams, &more));
-    EXPECT(said("broadcast rank 1 count 262145") == 1 + (way == ATTUNE_COMM_NCCL), "%s", told);
+    EXPECT(said("broadcast rank 1 count 16385") == 1 + (way == ATTUNE_COMM_NCCL), "%s", told);
     attune_comm_destroy(comm);
   }
   return 0;
@@ -197,13 +236,19 @@ static int as_rank(int rank) {
   EXPECT(((float *)(void *)out[rank])[COUNT - 1] == 4 * 99 + 6.0f, "sum");
   GOOD(attune_comm_broadcast(comm, 2, &streams[rank], &data));
   EXPECT(((float *)(void *)out[rank])[3] == 5.0f, "broadcast");
+  attune_comm_data few = {ATTUNE_F32, COUNT / RANKS, &ins[rank], &outs[rank]};
+  GOOD(attune_comm_reduce_scatter(comm, ATTUNE_REDUCE_MAX, &streams[rank], &few));
+  EXPECT(((float *)(void *)out[rank])[0] == (float)(3 + rank * (COUNT / RANKS)), "reduce_scatter");
+  few.count = 3;
+  GOOD(attune_comm_all_gather(comm, &streams[rank], &few));
+  for (int i = 0; i < 12; i++) EXPECT(((float *)(void *)out[rank])[i] == (float)(i / 3 + i % 3), "all_gather");
   if (rank != 2) data.inputs = NULL;
   GOOD(attune_comm_broadcast(comm, 2, &streams[rank], &data));
   data.inputs = &ins[rank];
   if (rank != 0) data.outputs = NULL;
   GOOD(attune_comm_reduce_add(comm, 0, &streams[rank], &data));
   data.dtype = ATTUNE_U16;
-  BAD(attune_comm_reduce_add(comm, 0, &streams[rank], &data), ATTUNE_UNSUPPORTED, "cannot add between processes");
+  BAD(attune_comm_reduce_add(comm, 0, &streams[rank], &data), ATTUNE_UNSUPPORTED, "cannot reduce between processes");
   GOOD(attune_comm_scatter(comm, 1, &streams[rank], &split));
   GOOD(attune_stream_synchronize(streams[rank]));
   size_t start = 0;

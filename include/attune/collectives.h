@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * collectives.h: work of several devices together: broadcast, sums, scatter, gather. A communicator names the devices: all
- * of one process, or one in each of several processes. Its members are its ranks, numbered from 0. GPUs use NCCL where it
- * is installed (it is opened at run time); else, within one process, attune copies between the devices and adds with a
- * kernel of its own. Host devices copy.
+ * collectives.h: work of several devices together: broadcast, reductions, scatter, gather. A communicator names the
+ * devices: all of one process, or one in each of several processes. Its members are its ranks, numbered from 0. GPUs use
+ * NCCL where it is installed (it is opened at run time); else, within one process, attune copies between the devices and
+ * reduces with kernels of its own. Host devices copy.
  *
  * Within a process a call takes one stream and one pointer for each rank, in the order of the devices; over processes each
  * process gives its own ones alone, as arrays of one. Below, "own rank" means a rank whose stream and pointers the call
@@ -12,16 +12,28 @@
  * before, and before what it is given later. Nothing else is promised: the streams of two ranks are not ordered by it.
  * Calls return when the work is given, not when it is done.
  *
- * Sums. Integers wrap around. Copies add all ranks' numbers in the order of the ranks, f16 and bf16 in f32, and round once.
- * NCCL adds in an order of its own and rounds f16 and bf16 after each addition (two ranks: the same numbers). Complex
- * numbers are summed; bool and 8-bit floats are not. NCCL has no i16 and u16: within a process their sums are made by
- * copies.
+ * Reductions. Integers wrap around. Copies take all ranks' numbers in the order of the ranks, f16 and bf16 in f32, and
+ * round once. NCCL has an order of its own and rounds f16 and bf16 after each step (sums of two ranks: the same numbers).
+ * Of a NaN and a number the smallest and the largest are the number. There are
+ *   - sums of all real numbers and integers and of complex numbers;
+ *   - products, smallest and largest of all real numbers and integers; smallest and largest of bool too: and, or;
+ *   - averages of f64, f32, f16, bf16 and complex numbers: the sum divided by the number of ranks (NCCL multiplies each
+ *     number by the inverse first).
+ * 8-bit floats have none. NCCL has no i16 and u16: within a process these are reduced by copies, over processes not at
+ * all.
  *
  * Captures. With NCCL a call may be captured: every own rank's stream is then in a capture, and the graphs are replayed
  * together, each on its device. Copies between devices cannot be captured: UNSUPPORTED.
  *
- * A communicator is used by one thread at a time, but for attune_comm_abort. All processes make the same calls in the same
- * order. In a child of fork a communicator of the parent fails with DEVICE_ERROR. */
+ * A communicator is used by one thread at a time, but for attune_comm_abort. In a child of fork a communicator of the parent
+ * fails with DEVICE_ERROR.
+ *
+ * Processes. All make the same calls in the same order, with the same dtype, count, root and reduction; nobody compares them:
+ * with calls that do not match NCCL waits for ever, or the results are undefined. When a process dies, the others' calls
+ * return as ever but their streams do not get on, and those of one machine are as a rule told nothing of it. A program that
+ * wants to notice asks attune_stream_query until its own time is up, looks at attune_comm_check, and calls
+ * attune_comm_abort: that ends the work on the streams, which go on with what comes after it. Then the communicator is
+ * destroyed, and those who are left join a new one. */
 #ifndef ATTUNE_COLLECTIVES_H
 #define ATTUNE_COLLECTIVES_H
 
@@ -39,10 +51,10 @@ typedef struct attune_comm attune_comm;
 
 /* How the ranks reach each other. */
 typedef enum attune_comm_way {
-  ATTUNE_COMM_ANY = 0,   /* NCCL if it is there (between two peers of one process broadcasts of up to 256 KiB and
-                            reductions of up to 1 MiB by copies, which take less time), else copies */
+  ATTUNE_COMM_ANY = 0,   /* NCCL if it is there (between two peers of one process broadcasts and reductions to one
+                            rank of up to 64 KiB by copies, which take less time), else copies */
   ATTUNE_COMM_NCCL = 1,  /* NCCL, or UNSUPPORTED */
-  ATTUNE_COMM_COPIES = 2 /* copies between the devices of this process; attune's own addition */
+  ATTUNE_COMM_COPIES = 2 /* copies between the devices of this process; attune's own kernels */
 } attune_comm_way;
 
 /* A communicator of `count` different devices of this process into *out: all of them GPUs, or the host alone, which is one
@@ -88,8 +100,8 @@ ATTUNE_API int attune_comm_rank(const attune_comm *comm);
 ATTUNE_API const char *attune_comm_describe(const attune_comm *comm);
 
 /* What a call works on: `count` elements of `dtype`, packed, of each rank. Arrays of one pointer for each own rank. Input
- * and output of a rank are the same memory or do not overlap; memory of two ranks does not overlap. It is memory of the
- * rank's device, aligned to the dtype (complex: to its parts). */
+ * and output of a rank are the same memory or do not overlap (what all_gather and reduce_scatter allow stands there); memory
+ * of two ranks does not overlap. It is memory of the rank's device, aligned to the dtype (complex: to its parts). */
 typedef struct attune_comm_data {
   attune_dtype dtype;
   size_t count; /* 0: nothing to do */
@@ -104,11 +116,39 @@ typedef struct attune_comm_data {
 ATTUNE_API attune_status attune_comm_broadcast(attune_comm *comm, int root, attune_stream *const *streams,
                                                const attune_comm_data *data);
 
-/* The sum of all inputs into the output of rank `root`; the other outputs are not looked at. Errors as above. */
+/* What becomes of the ranks' numbers. */
+typedef enum attune_reduction {
+  ATTUNE_REDUCE_SUM = 0,
+  ATTUNE_REDUCE_PRODUCT = 1,
+  ATTUNE_REDUCE_MIN = 2,
+  ATTUNE_REDUCE_MAX = 3,
+  ATTUNE_REDUCE_AVERAGE = 4
+} attune_reduction;
+
+/* The sum (product, ...) of all inputs into the output of rank `root`; the other outputs are not looked at. Errors as above;
+ * INVALID_ARGUMENT also for a dtype that has no such reduction. */
+ATTUNE_API attune_status attune_comm_reduce(attune_comm *comm, int root, attune_reduction reduction,
+                                            attune_stream *const *streams, const attune_comm_data *data);
+
+/* The sum (product, ...) of all inputs into every output. Errors as above. */
+ATTUNE_API attune_status attune_comm_all_reduce(attune_comm *comm, attune_reduction reduction,
+                                                attune_stream *const *streams, const attune_comm_data *data);
+
+/* All inputs, one after the other in the order of the ranks, into every output: an output has room for size times `count`
+ * elements. A rank's input may be its own place in its output. Errors as above, any dtype. */
+ATTUNE_API attune_status attune_comm_all_gather(attune_comm *comm, attune_stream *const *streams,
+                                                const attune_comm_data *data);
+
+/* Each input has size times `count` elements; the sum (product, ...) of all inputs' part r goes into the output of rank r,
+ * which has `count`. A rank's output may be its own part of its input. Errors as above. */
+ATTUNE_API attune_status attune_comm_reduce_scatter(attune_comm *comm, attune_reduction reduction,
+                                                    attune_stream *const *streams, const attune_comm_data *data);
+
+/* attune_comm_reduce with ATTUNE_REDUCE_SUM. */
 ATTUNE_API attune_status attune_comm_reduce_add(attune_comm *comm, int root, attune_stream *const *streams,
                                                 const attune_comm_data *data);
 
-/* The sum of all inputs into every output. Errors as above. */
+/* attune_comm_all_reduce with ATTUNE_REDUCE_SUM. */
 ATTUNE_API attune_status attune_comm_all_reduce_add(attune_comm *comm, attune_stream *const *streams,
                                                     const attune_comm_data *data);
 
@@ -116,6 +156,11 @@ ATTUNE_API attune_status attune_comm_all_reduce_add(attune_comm *comm, attune_st
  * names the data. */
 ATTUNE_API attune_status attune_comm_broadcast_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
                                                          const attune_comm_data *data, int count);
+
+/* The same for attune_comm_all_reduce. */
+ATTUNE_API attune_status attune_comm_all_reduce_coalesced(attune_comm *comm, attune_reduction reduction,
+                                                          attune_stream *const *streams, const attune_comm_data *data,
+                                                          int count);
 
 /* The same for attune_comm_reduce_add. */
 ATTUNE_API attune_status attune_comm_reduce_add_coalesced(attune_comm *comm, int root, attune_stream *const *streams,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * file.h: from a file to memory of a device, and back. GPUDirect Storage (cuFile, opened at run time) carries the bytes
- * where the file asks for it and the machine has it; else attune reads and writes with the system's calls through two
- * pinned buffers, so that the disk and the copies work at the same time. On the host device files are read to where the
- * bytes belong.
+ * where the file asks for it and the machine has it; else attune reads and writes with the system's calls through pinned
+ * buffers, so that the disk and the copies work at the same time; from the system's cache several threads read. On the
+ * host device files are read to where the bytes belong.
  *
  * Order. A call comes after all that its stream was given before, and what the stream is given later comes after it. A load
  * returns when all was read from the file: the copies of the last blocks may still run. A save returns when all was written

@@ -4,15 +4,16 @@
 #include "src/comm/nccl_library.h"
 #include "src/watch.h"
 
-/* Up to here two peers broadcast or add sooner by copies than by NCCL, which wins above (bench_collectives). */
-#define PAIR_BROADCAST_BYTES ((size_t)1 << 18)
-#define PAIR_SUM_BYTES ((size_t)1 << 20)
+/* Up to here two peers broadcast or reduce sooner by copies than by NCCL, one by one and in a row; above, calls in a row are
+ * NCCL's (bench_collectives). */
+#define PAIR_BYTES ((size_t)1 << 16)
+
+#define SUM ATTUNE_REDUCE_SUM /* also of calls that reduce nothing */
 
 /* All that a call of data is given. */
 typedef struct call {
   const char *name;
-  at_comm_kind kind;
-  int root;
+  at_comm_task task;
   attune_stream *const *streams;
   const attune_comm_data *data;
   int count;
@@ -23,18 +24,19 @@ typedef struct call {
 
 /* What a rank's part of the work reads and writes: by its own stream. */
 static void tell_data(const attune_comm *comm, const call *c) {
-  const int own = at_comm_own(comm, c->root);
   for (int k = 0; k < c->count; k++)
     for (int i = 0; i < comm->local; i++) {
       const attune_comm_data *d = &c->data[k];
       const size_t bytes = d->count * attune_dtype_size(d->dtype);
-      const bool reads = c->kind != AT_COMM_BROADCAST || i == own, writes = c->kind != AT_COMM_REDUCE || i == own;
-      const void *in = reads ? d->inputs[i] : NULL, *out = writes && d->outputs ? d->outputs[i] : NULL;
+      const size_t in_bytes = bytes * at_comm_in_parts(comm, c->task.kind);
+      const size_t out_bytes = bytes * at_comm_out_parts(comm, c->task.kind);
+      const void *in = at_comm_has_input(comm, &c->task, i) ? d->inputs[i] : NULL;
+      const void *out = at_comm_has_output(comm, &c->task, i) && d->outputs ? d->outputs[i] : NULL;
       at_touch uses[2];
       int count = 0;
       if (bytes == 0) continue;
-      if (in && in != out) uses[count++] = at_watch_bytes("inputs", in, bytes, false);
-      if (out) uses[count] = at_watch_bytes("outputs", out, bytes, true), uses[count++].reads = in == out;
+      if (in && in != out) uses[count++] = at_watch_bytes("inputs", in, in_bytes, false);
+      if (out) uses[count] = at_watch_bytes("outputs", out, out_bytes, true), uses[count++].reads = in == out;
       at_watch_use(c->streams[i], c->name, uses, count);
     }
 }
@@ -65,23 +67,23 @@ static attune_status end_watch(const attune_comm *comm, attune_stream *const *st
 /* Arguments are right: so either all streams are in a capture or none. */
 static attune_status check_copies(const attune_comm *comm, attune_stream *const *streams, attune_dtype dtype) {
   if (comm->local < comm->size)
-    return at_fail(ATTUNE_UNSUPPORTED, "dtype is %s, which NCCL cannot add between processes; should be i32, say",
+    return at_fail(ATTUNE_UNSUPPORTED, "dtype is %s, which NCCL cannot reduce between processes; should be i32, say",
                    attune_dtype_name(dtype));
   if (comm->local == 1 || !at_stream_capturing(streams[0])) return ATTUNE_OK;
   return at_fail(ATTUNE_UNSUPPORTED, "copies between devices cannot be captured%s",
-                 comm->nccl ? ", and NCCL does not add this dtype" : "; a communicator that uses NCCL can");
+                 comm->nccl ? ", and NCCL does not reduce this dtype" : "; a communicator that uses NCCL can");
 }
 
 static attune_status give(attune_comm *comm, const call *c, const attune_comm_data *data, int count, bool nccl) {
-  if (nccl) return at_nccl_run(comm, c->kind, c->root, c->streams, data, count);
-  return at_copies_run(comm, c->kind, c->root, c->streams, data, count);
+  if (nccl) return at_nccl_run(comm, &c->task, c->streams, data, count);
+  return at_copies_run(comm, &c->task, c->streams, data, count);
 }
 
 static bool by_nccl(const attune_comm *comm, const call *c, const attune_comm_data *data) {
-  if (!comm->nccl || !at_nccl_can(c->kind, data->dtype)) return false;
-  const size_t most = c->kind == AT_COMM_BROADCAST ? PAIR_BROADCAST_BYTES : PAIR_SUM_BYTES;
-  return !comm->pair || c->many || c->kind == AT_COMM_ALL_REDUCE || at_stream_capturing(c->streams[0]) ||
-         data->count * attune_dtype_size(data->dtype) > most;
+  const at_comm_kind kind = c->task.kind;
+  if (!comm->nccl || !at_nccl_can(kind, data->dtype)) return false;
+  if (!comm->pair || c->many || (kind != AT_COMM_BROADCAST && kind != AT_COMM_REDUCE)) return true;
+  return data->count * attune_dtype_size(data->dtype) > PAIR_BYTES || at_stream_capturing(c->streams[0]);
 }
 
 /* What NCCL can do goes to it in stretches that are as long as can be. */
@@ -96,14 +98,14 @@ static attune_status give_all(attune_comm *comm, const call *c) {
 }
 
 static attune_status check_call(const attune_comm *comm, const call *c) {
-  attune_status status = at_comm_check_streams(comm, c->root, c->streams);
+  attune_status status = at_comm_check_streams(comm, c->task.root, c->streams);
   if (status != ATTUNE_OK) return status;
   if (c->count < 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %d; should be 0 or more", c->count);
   if (!c->data && c->count > 0)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "data is NULL; should point to %d attune_comm_data", c->count);
   for (int i = 0; i < c->count; i++) {
-    status = at_comm_check_data(comm, c->kind, c->root, &c->data[i]);
-    if (status == ATTUNE_OK && c->data[i].count > 0 && !(comm->nccl && at_nccl_can(c->kind, c->data[i].dtype)))
+    status = at_comm_check_data(comm, &c->task, &c->data[i]);
+    if (status == ATTUNE_OK && c->data[i].count > 0 && !(comm->nccl && at_nccl_can(c->task.kind, c->data[i].dtype)))
       status = check_copies(comm, c->streams, c->data[i].dtype);
     if (status != ATTUNE_OK) return c->many ? at_fail_prefix(status, "data[%d]: ", i) : status;
   }
@@ -127,31 +129,60 @@ static attune_status run(attune_comm *comm, const call *c) {
 
 attune_status attune_comm_broadcast(attune_comm *comm, int root, attune_stream *const *streams,
                                     const attune_comm_data *data) {
-  const call c = {"attune_comm_broadcast", AT_COMM_BROADCAST, root, streams, data, 1, false};
+  const call c = {"attune_comm_broadcast", {AT_COMM_BROADCAST, SUM, root}, streams, data, 1, false};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_reduce(attune_comm *comm, int root, attune_reduction reduction, attune_stream *const *streams,
+                                 const attune_comm_data *data) {
+  const call c = {"attune_comm_reduce", {AT_COMM_REDUCE, reduction, root}, streams, data, 1, false};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_all_reduce(attune_comm *comm, attune_reduction reduction, attune_stream *const *streams,
+                                     const attune_comm_data *data) {
+  const call c = {"attune_comm_all_reduce", {AT_COMM_ALL_REDUCE, reduction, 0}, streams, data, 1, false};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_all_gather(attune_comm *comm, attune_stream *const *streams, const attune_comm_data *data) {
+  const call c = {"attune_comm_all_gather", {AT_COMM_ALL_GATHER, SUM, 0}, streams, data, 1, false};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_reduce_scatter(attune_comm *comm, attune_reduction reduction, attune_stream *const *streams,
+                                         const attune_comm_data *data) {
+  const call c = {"attune_comm_reduce_scatter", {AT_COMM_REDUCE_SCATTER, reduction, 0}, streams, data, 1, false};
   return run(comm, &c);
 }
 
 attune_status attune_comm_reduce_add(attune_comm *comm, int root, attune_stream *const *streams,
                                      const attune_comm_data *data) {
-  const call c = {"attune_comm_reduce_add", AT_COMM_REDUCE, root, streams, data, 1, false};
+  const call c = {"attune_comm_reduce_add", {AT_COMM_REDUCE, SUM, root}, streams, data, 1, false};
   return run(comm, &c);
 }
 
 attune_status attune_comm_all_reduce_add(attune_comm *comm, attune_stream *const *streams,
                                          const attune_comm_data *data) {
-  const call c = {"attune_comm_all_reduce_add", AT_COMM_ALL_REDUCE, 0, streams, data, 1, false};
+  const call c = {"attune_comm_all_reduce_add", {AT_COMM_ALL_REDUCE, SUM, 0}, streams, data, 1, false};
   return run(comm, &c);
 }
 
 attune_status attune_comm_broadcast_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
                                               const attune_comm_data *data, int count) {
-  const call c = {"attune_comm_broadcast_coalesced", AT_COMM_BROADCAST, root, streams, data, count, true};
+  const call c = {"attune_comm_broadcast_coalesced", {AT_COMM_BROADCAST, SUM, root}, streams, data, count, true};
+  return run(comm, &c);
+}
+
+attune_status attune_comm_all_reduce_coalesced(attune_comm *comm, attune_reduction reduction,
+                                               attune_stream *const *streams, const attune_comm_data *data, int count) {
+  const call c = {"attune_comm_all_reduce_coalesced", {AT_COMM_ALL_REDUCE, reduction, 0}, streams, data, count, true};
   return run(comm, &c);
 }
 
 attune_status attune_comm_reduce_add_coalesced(attune_comm *comm, int root, attune_stream *const *streams,
                                                const attune_comm_data *data, int count) {
-  const call c = {"attune_comm_reduce_add_coalesced", AT_COMM_REDUCE, root, streams, data, count, true};
+  const call c = {"attune_comm_reduce_add_coalesced", {AT_COMM_REDUCE, SUM, root}, streams, data, count, true};
   return run(comm, &c);
 }
 

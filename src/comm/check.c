@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * check.c: the arguments of a collective call. */
 #include "src/comm/communicator.h"
-#include "src/comm/sum.h"
+#include "src/comm/reduce.h"
 
 attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_stream *const *streams) {
   int captured = 0;
@@ -22,13 +22,24 @@ attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_st
   return at_fail(ATTUNE_CAPTURING, "%d of %d streams are in a capture; should be all or none", captured, comm->local);
 }
 
-static attune_status check_dtype(attune_dtype dtype, bool sums) {
-  if (attune_dtype_size(dtype) == 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %d; should be one of types.h", (int)dtype);
-  if (!sums || at_sum_can(dtype)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "dtype is %s, which has no sums; should be a number of 16 bits or more, or i8 or u8",
-                 attune_dtype_name(dtype));
+static attune_status check_dtype(attune_dtype dtype) {
+  if (attune_dtype_size(dtype) > 0) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %d; should be one of types.h", (int)dtype);
+}
+
+static attune_status check_reduction(attune_reduction reduction, attune_dtype dtype) {
+  static const char *const missing[AT_REDUCTIONS][2] = {
+      {"sums", "a number of 16 bits or more, or i8 or u8"},
+      {"products", "a real number of 16 bits or more, or an integer"},
+      {"smallest", "a real number of 16 bits or more, an integer or bool"},
+      {"largest", "a real number of 16 bits or more, an integer or bool"},
+      {"averages", "f64, f32, f16, bf16, c64 or c128"}};
+  if ((int)reduction < 0 || (int)reduction >= AT_REDUCTIONS)
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "reduction is %d; should be sum (0), product (1), min (2), max (3) or average (4)", (int)reduction);
+  if (at_reduce_as(reduction, dtype)) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "dtype is %s, which has no %s; should be %s", attune_dtype_name(dtype),
+                 missing[reduction][0], missing[reduction][1]);
 }
 
 static size_t alignment_of(attune_dtype dtype) {
@@ -46,33 +57,45 @@ static attune_status check_pointer(const char *name, int index, const void *poin
                  alignment_of(dtype));
 }
 
-static attune_status check_apart(int index, const void *input, const void *output, size_t bytes) {
+/* `place`: where in the longer of the two the other one may lie. */
+static attune_status check_apart(int index, const void *input, size_t in_bytes, const void *output, size_t out_bytes,
+                                 size_t place) {
   const uintptr_t a = (uintptr_t)input, b = (uintptr_t)output;
-  if (a == b || a + bytes <= b || b + bytes <= a) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "inputs[%d] and outputs[%d] overlap; should be the same or apart", index,
-                 index);
+  if (a + in_bytes <= b || b + out_bytes <= a || (in_bytes > out_bytes ? b - a == place : a - b == place))
+    return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "inputs[%d] and outputs[%d] overlap; should be %s or apart", index, index,
+                 in_bytes == out_bytes ? "the same" : "the rank's own place in the other");
 }
 
-attune_status at_comm_check_data(const attune_comm *comm, at_comm_kind kind, int root, const attune_comm_data *data) {
-  const size_t size = attune_dtype_size(data->dtype);
-  const int own = at_comm_own(comm, root);
-  attune_status status = check_dtype(data->dtype, kind != AT_COMM_BROADCAST);
+/* The memory of own rank i. */
+static attune_status check_rank(const attune_comm *comm, const at_comm_task *task, const attune_comm_data *data, int i,
+                                size_t bytes) {
+  const size_t in_bytes = bytes * at_comm_in_parts(comm, task->kind);
+  const size_t out_bytes = bytes * at_comm_out_parts(comm, task->kind);
+  const bool reads = at_comm_has_input(comm, task, i), roots = i == at_comm_own(comm, task->root);
+  const bool writes = task->kind == AT_COMM_BROADCAST ? !roots || data->outputs[i] : at_comm_has_output(comm, task, i);
+  attune_status status = ATTUNE_OK;
+  if (reads) status = check_pointer("inputs", i, data->inputs[i], data->dtype, in_bytes);
+  if (writes && status == ATTUNE_OK) status = check_pointer("outputs", i, data->outputs[i], data->dtype, out_bytes);
+  if (!reads || !writes || status != ATTUNE_OK) return status;
+  const size_t place = in_bytes == out_bytes ? 0 : bytes * (size_t)(comm->rank + i);
+  return check_apart(i, data->inputs[i], in_bytes, data->outputs[i], out_bytes, place);
+}
+
+attune_status at_comm_check_data(const attune_comm *comm, const at_comm_task *task, const attune_comm_data *data) {
+  const size_t size = attune_dtype_size(data->dtype), ranks = (size_t)comm->size;
+  const int own = at_comm_own(comm, task->root);
+  attune_status status = check_dtype(data->dtype);
+  if (status == ATTUNE_OK && at_comm_reduces(task->kind)) status = check_reduction(task->reduction, data->dtype);
   if (status != ATTUNE_OK || data->count == 0) return status;
-  if (data->count > PTRDIFF_MAX / size)
+  if (data->count > PTRDIFF_MAX / size / ranks)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "count is %zu; should be what fits into memory", data->count);
-  const size_t bytes = data->count * size;
-  const bool all_in = kind != AT_COMM_BROADCAST, all_out = kind != AT_COMM_REDUCE;
-  if (!data->inputs && (all_in || own >= 0))
+  if (!data->inputs && (task->kind != AT_COMM_BROADCAST || own >= 0))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "inputs is NULL; should have a pointer for each of %d ranks", comm->local);
-  if (!data->outputs && (all_out || own >= 0))
+  if (!data->outputs && (task->kind != AT_COMM_REDUCE || own >= 0))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "outputs is NULL; should have a pointer for each of %d ranks", comm->local);
-  for (int i = 0; i < comm->local && status == ATTUNE_OK; i++) {
-    const bool reads = all_in || i == own;
-    const bool writes = kind == AT_COMM_BROADCAST ? i != own || data->outputs[i] : all_out || i == own;
-    if (reads) status = check_pointer("inputs", i, data->inputs[i], data->dtype, bytes);
-    if (writes && status == ATTUNE_OK) status = check_pointer("outputs", i, data->outputs[i], data->dtype, bytes);
-    if (reads && writes && status == ATTUNE_OK) status = check_apart(i, data->inputs[i], data->outputs[i], bytes);
-  }
+  for (int i = 0; i < comm->local && status == ATTUNE_OK; i++)
+    status = check_rank(comm, task, data, i, data->count * size);
   return status;
 }
 
@@ -126,7 +149,7 @@ static attune_status check_piece(const attune_comm_split *split, const char *who
 attune_status at_comm_check_split(const attune_comm *comm, int root, const attune_comm_split *split) {
   const int own = at_comm_own(comm, root);
   if (!split) return at_fail(ATTUNE_INVALID_ARGUMENT, "split is NULL; should point to an attune_comm_split");
-  attune_status status = check_dtype(split->dtype, false);
+  attune_status status = check_dtype(split->dtype);
   if (status == ATTUNE_OK) status = check_sizes(comm, split);
   if (status != ATTUNE_OK || split->outer == 0 || split->size == 0 || split->inner == 0) return status;
   const size_t all = split->outer * split->size * split->inner * attune_dtype_size(split->dtype);

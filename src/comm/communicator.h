@@ -41,19 +41,52 @@ typedef struct at_move {
   bool gather;
 } at_move;
 
-typedef enum at_comm_kind { AT_COMM_BROADCAST, AT_COMM_REDUCE, AT_COMM_ALL_REDUCE } at_comm_kind;
+typedef enum at_comm_kind {
+  AT_COMM_BROADCAST,
+  AT_COMM_REDUCE,
+  AT_COMM_ALL_REDUCE,
+  AT_COMM_ALL_GATHER,
+  AT_COMM_REDUCE_SCATTER
+} at_comm_kind;
+
+/* What a call does with its data. */
+typedef struct at_comm_task {
+  at_comm_kind kind;
+  attune_reduction reduction; /* of the kinds that have one */
+  int root;                   /* of the kinds that have one, else 0 */
+} at_comm_task;
+
+static inline bool at_comm_reduces(at_comm_kind kind) {
+  return kind != AT_COMM_BROADCAST && kind != AT_COMM_ALL_GATHER;
+}
+
+/* How many times `count` elements an input and an output have. */
+static inline size_t at_comm_in_parts(const attune_comm *comm, at_comm_kind kind) {
+  return kind == AT_COMM_REDUCE_SCATTER ? (size_t)comm->size : 1;
+}
+static inline size_t at_comm_out_parts(const attune_comm *comm, at_comm_kind kind) {
+  return kind == AT_COMM_ALL_GATHER ? (size_t)comm->size : 1;
+}
+
+/* Whether own rank i reads its input, or writes its output if it gives one. */
+static inline bool at_comm_has_input(const attune_comm *comm, const at_comm_task *task, int i) {
+  return task->kind != AT_COMM_BROADCAST || i == at_comm_own(comm, task->root);
+}
+static inline bool at_comm_has_output(const attune_comm *comm, const at_comm_task *task, int i) {
+  return task->kind != AT_COMM_REDUCE || i == at_comm_own(comm, task->root);
+}
 
 /* copies.c: arguments are right, all ranks are own, and no stream is in a capture (one rank alone may be). */
-attune_status at_copies_run(attune_comm *comm, at_comm_kind kind, int root, attune_stream *const *streams,
+attune_status at_copies_run(attune_comm *comm, const at_comm_task *task, attune_stream *const *streams,
                             const attune_comm_data *data, int count);
 attune_status at_copies_move(attune_comm *comm, int root, attune_stream *const *streams, const at_move *move);
 
-/* Other room for sums, for tests; what it was is returned. */
+/* Other room for the others' numbers, for tests; what it was is returned. */
 size_t at_copies_set_staging(size_t bytes);
 
-/* nccl.c: the same with NCCL. can: it has sums (or broadcasts) of the dtype. */
+/* nccl.c: the same with NCCL. can: it does this with the dtype. */
 bool at_nccl_can(at_comm_kind kind, attune_dtype dtype);
-attune_status at_nccl_run(attune_comm *comm, at_comm_kind kind, int root, attune_stream *const *streams,
+attune_status at_nccl_run(attune_comm *comm, const at_comm_task *task, attune_stream *const *streams,
                           const attune_comm_data *data, int count);
 attune_status at_nccl_move(attune_comm *comm, int root, attune_stream *const *streams, const at_move *move);
 attune_status at_nccl_create(attune_comm *comm);
@@ -69,7 +102,7 @@ attune_status at_comm_end(attune_comm *comm, attune_status status);
 
 /* check.c: the arguments of a call. */
 attune_status at_comm_check_streams(const attune_comm *comm, int root, attune_stream *const *streams);
-attune_status at_comm_check_data(const attune_comm *comm, at_comm_kind kind, int root, const attune_comm_data *data);
+attune_status at_comm_check_data(const attune_comm *comm, const at_comm_task *task, const attune_comm_data *data);
 attune_status at_comm_check_split(const attune_comm *comm, int root, const attune_comm_split *split);
 
 #endif

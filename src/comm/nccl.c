@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nccl.c: collectives by NCCL. All own ranks of a call are one group: they start together. Elements that NCCL has no name
- * for are moved as bytes; complex numbers are added as pairs. */
+ * for are moved as bytes; complex numbers are reduced as pairs. */
 #include "src/comm/communicator.h"
 
 #include <attune/memory.h>
@@ -21,6 +21,7 @@ static int type_of(attune_dtype dtype) {
   case ATTUNE_F16: return AT_NCCL_F16;
   case ATTUNE_BF16: return AT_NCCL_BF16;
   case ATTUNE_I8: return AT_NCCL_I8;
+  case ATTUNE_BOOL: /* 0 and 1: smallest and largest are and, or */
   case ATTUNE_U8: return AT_NCCL_U8;
   case ATTUNE_I32: return AT_NCCL_I32;
   case ATTUNE_U32: return AT_NCCL_U32;
@@ -31,7 +32,7 @@ static int type_of(attune_dtype dtype) {
 }
 
 bool at_nccl_can(at_comm_kind kind, attune_dtype dtype) {
-  return kind == AT_COMM_BROADCAST || type_of(dtype) >= 0;
+  return !at_comm_reduces(kind) || type_of(dtype) >= 0;
 }
 
 static attune_status check(const attune_comm *comm, int error, const char *what) {
@@ -135,25 +136,35 @@ attune_status at_nccl_check(attune_comm *comm) {
 
 /* ---- calls ---- */
 
-static int call_one(attune_comm *comm, at_comm_kind kind, int root, int i, attune_stream *const *streams,
+static int op_of(attune_reduction reduction) {
+  static const int ops[] = {AT_NCCL_SUM, AT_NCCL_PRODUCT, AT_NCCL_MIN, AT_NCCL_MAX, AT_NCCL_AVERAGE};
+  return ops[reduction];
+}
+
+static int call_one(attune_comm *comm, const at_comm_task *task, int i, attune_stream *const *streams,
                     const attune_comm_data *data) {
-  const int own = at_comm_own(comm, root), named = type_of(data->dtype), type = named >= 0 ? named : AT_NCCL_U8;
+  const int own = at_comm_own(comm, task->root), named = type_of(data->dtype), type = named >= 0 ? named : AT_NCCL_U8;
   const size_t size = attune_dtype_size(data->dtype);
   const size_t parts = named < 0 ? size : data->dtype == ATTUNE_C64 || data->dtype == ATTUNE_C128 ? 2 : 1;
   const size_t count = data->count * parts;
+  const int op = op_of(task->reduction), root = task->root;
   void *handle = comm->handles[i], *stream = streams[i]->native;
   void *out = data->outputs ? data->outputs[i] : NULL;
-  if (kind == AT_COMM_BROADCAST) {
-    const void *in = i == own ? data->inputs[i] : out;
+  const void *in = at_comm_has_input(comm, task, i) ? data->inputs[i] : out;
+  switch (task->kind) {
+  case AT_COMM_BROADCAST:
     return at_nccl.Broadcast(in, out ? out : (void *)(uintptr_t)in, count, type, root, handle, stream);
+  case AT_COMM_REDUCE: return at_nccl.Reduce(in, i == own ? out : NULL, count, type, op, root, handle, stream);
+  case AT_COMM_ALL_REDUCE: return at_nccl.AllReduce(in, out, count, type, op, handle, stream);
+  case AT_COMM_ALL_GATHER: return at_nccl.AllGather(in, out, count, type, handle, stream);
+  default: return at_nccl.ReduceScatter(in, out, count, type, op, handle, stream);
   }
-  if (kind == AT_COMM_REDUCE)
-    return at_nccl.Reduce(data->inputs[i], i == own ? out : NULL, count, type, AT_NCCL_SUM, root, handle, stream);
-  return at_nccl.AllReduce(data->inputs[i], out, count, type, AT_NCCL_SUM, handle, stream);
 }
 
 static const char *name_of(at_comm_kind kind) {
-  return kind == AT_COMM_BROADCAST ? "ncclBroadcast" : kind == AT_COMM_REDUCE ? "ncclReduce" : "ncclAllReduce";
+  static const char *const names[] = {"ncclBroadcast", "ncclReduce", "ncclAllReduce", "ncclAllGather",
+                                      "ncclReduceScatter"};
+  return names[kind];
 }
 
 /* A group that was begun is ended whatever happens. */
@@ -162,26 +173,26 @@ static attune_status end_group(const attune_comm *comm, int error, const char *w
   return error != AT_NCCL_SUCCESS ? check(comm, error, what) : check(comm, ended, what);
 }
 
-static attune_status run_group(attune_comm *comm, at_comm_kind kind, int root, attune_stream *const *streams,
+static attune_status run_group(attune_comm *comm, const at_comm_task *task, attune_stream *const *streams,
                                const attune_comm_data *data, int count) {
   int error = at_nccl.GroupStart();
   if (error != AT_NCCL_SUCCESS) return check(comm, error, "ncclGroupStart");
   for (int k = 0; k < count && error == AT_NCCL_SUCCESS; k++)
     for (int i = 0; i < comm->local && error == AT_NCCL_SUCCESS; i++)
-      if (data[k].count) error = call_one(comm, kind, root, i, streams, &data[k]);
-  return end_group(comm, error, name_of(kind));
+      if (data[k].count) error = call_one(comm, task, i, streams, &data[k]);
+  return end_group(comm, error, name_of(task->kind));
 }
 
-attune_status at_nccl_run(attune_comm *comm, at_comm_kind kind, int root, attune_stream *const *streams,
+attune_status at_nccl_run(attune_comm *comm, const at_comm_task *task, attune_stream *const *streams,
                           const attune_comm_data *data, int count) {
   at_entered entered;
   attune_status status = begin(comm, &entered);
   if (status != ATTUNE_OK) return status;
   if (comm->local == 1 && count == 1)
-    status = data->count ? check(comm, call_one(comm, kind, root, 0, streams, data), name_of(kind)) : ATTUNE_OK;
+    status = data->count ? check(comm, call_one(comm, task, 0, streams, data), name_of(task->kind)) : ATTUNE_OK;
   else
     for (int at = 0; at < count && status == ATTUNE_OK; at += GROUP_MOST)
-      status = run_group(comm, kind, root, streams, data + at, count - at < GROUP_MOST ? count - at : GROUP_MOST);
+      status = run_group(comm, task, streams, data + at, count - at < GROUP_MOST ? count - at : GROUP_MOST);
   return end(comm, &entered, status);
 }
 

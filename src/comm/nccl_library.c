@@ -9,7 +9,7 @@
 #include "src/library.h"
 #include "src/loading.h"
 
-#define OLDEST 21000 /* 2.10: the first with bf16 */
+#define OLDEST 21000 /* 2.10: the first with bf16 and averages */
 
 at_nccl_functions at_nccl; /* constant after nccl_once, as all below */
 static pthread_once_t nccl_once = PTHREAD_ONCE_INIT;
@@ -29,11 +29,12 @@ static bool find(at_library *out) {
 static const char *fill(const at_library *library) {
 #define ENTRY(name) \
   { "nccl" #name, offsetof(at_nccl_functions, name) }
-  static const at_library_entry entries[] = {ENTRY(GetVersion),        ENTRY(GetUniqueId),    ENTRY(CommInitAll),
-                                             ENTRY(CommInitRank),      ENTRY(CommDestroy),    ENTRY(CommAbort),
-                                             ENTRY(CommGetAsyncError), ENTRY(GetErrorString), ENTRY(GroupStart),
-                                             ENTRY(GroupEnd),          ENTRY(Broadcast),      ENTRY(Reduce),
-                                             ENTRY(AllReduce),         ENTRY(Send),           ENTRY(Recv)};
+  static const at_library_entry entries[] = {
+      ENTRY(GetVersion),  ENTRY(GetUniqueId), ENTRY(CommInitAll),       ENTRY(CommInitRank),
+      ENTRY(CommDestroy), ENTRY(CommAbort),   ENTRY(CommGetAsyncError), ENTRY(GetErrorString),
+      ENTRY(GroupStart),  ENTRY(GroupEnd),    ENTRY(Broadcast),         ENTRY(Reduce),
+      ENTRY(AllReduce),   ENTRY(AllGather),   ENTRY(ReduceScatter),     ENTRY(Send),
+      ENTRY(Recv)};
 #undef ENTRY
   return at_library_fill(library, &at_nccl, entries, AT_COUNT(entries));
 }

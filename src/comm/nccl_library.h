@@ -19,7 +19,7 @@ enum {
   AT_NCCL_BAD_USAGE = 5,
   AT_NCCL_IN_PROGRESS = 7
 };
-enum { AT_NCCL_SUM = 0 };
+enum { AT_NCCL_SUM = 0, AT_NCCL_PRODUCT = 1, AT_NCCL_MAX = 2, AT_NCCL_MIN = 3, AT_NCCL_AVERAGE = 4 };
 enum {
   AT_NCCL_I8 = 0,
   AT_NCCL_U8 = 1,
@@ -48,6 +48,8 @@ typedef struct at_nccl_functions {
   int (*Broadcast)(const void *input, void *output, size_t count, int type, int root, void *comm, void *stream);
   int (*Reduce)(const void *input, void *output, size_t count, int type, int op, int root, void *comm, void *stream);
   int (*AllReduce)(const void *input, void *output, size_t count, int type, int op, void *comm, void *stream);
+  int (*AllGather)(const void *input, void *output, size_t count, int type, void *comm, void *stream);
+  int (*ReduceScatter)(const void *input, void *output, size_t count, int type, int op, void *comm, void *stream);
   int (*Send)(const void *input, size_t count, int type, int peer, void *comm, void *stream);
   int (*Recv)(void *output, size_t count, int type, int peer, void *comm, void *stream);
 } at_nccl_functions;

@@ -66,6 +66,25 @@ attune_status at_cuda_copy(attune_stream *stream, void *destination, const void 
   return status;
 }
 
+/* What is not memory of a device goes as copy_bytes does it. */
+attune_status at_cuda_copy_between(attune_stream *stream, void *destination, const attune_device *to,
+                                   const void *source, const attune_device *from, size_t bytes) {
+  two_ends ends = {to ? to->ordinal : -1, from ? from->ordinal : -1};
+  at_cuda_scope scope;
+  attune_status status = at_cuda_enter_relaxed(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  cudaStream_t native = at_cuda_native(stream);
+  const bool known = (to || lie_on(&ends.to, destination)) && (from || lie_on(&ends.from, source));
+  if (known && ends.to != ends.from)
+    status = at_cuda_check(stream->device, cudaMemcpyPeerAsync(destination, ends.to, source, ends.from, bytes, native),
+                           "cudaMemcpyPeerAsync");
+  else
+    status = at_cuda_check(stream->device, cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, native),
+                           "cudaMemcpyAsync");
+  at_cuda_leave(&scope);
+  return status;
+}
+
 /* ---- rows ---- */
 
 typedef struct rows {

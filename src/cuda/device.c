@@ -2,7 +2,7 @@
  * device.c: CUDA devices: counting, properties, memory, and the backend's table. */
 #include "src/cuda/state.h"
 
-#include "src/comm/sum.h"
+#include "src/comm/reduce.h"
 #include "src/cuda/memory.h"
 #include "src/fork.h"
 #include "src/random/random_cuda.h"
@@ -215,11 +215,12 @@ const at_backend at_cuda_backend = {
 #endif
     .call = at_cuda_stream_call,
     .copy = at_cuda_copy,
+    .copy_between = at_cuda_copy_between,
     .copy_rows = at_cuda_copy_rows,
     .copy_box = at_cuda_copy_box,
     .fill_box = at_cuda_fill_box,
     .fill = device_fill,
-    .sum = at_sum_cuda,
+    .reduce = at_reduce_cuda,
     .stream_priorities = at_cuda_stream_priorities,
     .event_export = at_cuda_event_export,
     .event_import = at_cuda_event_import,

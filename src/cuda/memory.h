@@ -18,6 +18,8 @@ attune_status at_cuda_ipc_close(attune_device *device, void *base);
 
 /* copy.c */
 attune_status at_cuda_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
+attune_status at_cuda_copy_between(attune_stream *stream, void *destination, const attune_device *to,
+                                   const void *source, const attune_device *from, size_t bytes);
 attune_status at_cuda_copy_rows(attune_stream *stream, void *destination, size_t destination_pitch, const void *source,
                                 size_t source_pitch, size_t bytes, size_t rows);
 attune_status at_cuda_copy_box(attune_stream *stream, const attune_box_copy *copy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * block.c: a block of a file. It is read in slices by several threads: one does not empty the system's cache at the speed of
- * memory, nor keep a disk busy. It is written by one: the system lets one at a time write to a file. Direct calls leave the
- * edges to the cache. */
+ * block.c: bytes of a file. What is read to where it belongs is read in slices by several threads: one does not empty the
+ * system's cache at the speed of memory. It is written by one: the system lets one at a time write to a file. Direct calls
+ * leave the edges to the cache. */
 #include "src/file/file.h"
 
 #include <errno.h>
@@ -86,6 +86,12 @@ static size_t move_any(const run *r, int *out_error) {
   return r->bytes >= 2 * SLICE_LEAST && !r->writes ? move_slices(r, out_error) : move_run(r, out_error);
 }
 
+/* By the calling thread alone. */
+static size_t read_alone(attune_file *file, char *to, size_t bytes, uint64_t offset, int *out_error) {
+  const run r = {file->plain, false, false, to, bytes, offset};
+  return move_run(&r, out_error);
+}
+
 size_t at_file_read_plain(attune_file *file, char *to, size_t bytes, uint64_t offset, int *out_error) {
   const run r = {file->plain, false, false, to, bytes, offset};
   return move_any(&r, out_error);
@@ -106,22 +112,22 @@ static size_t round_up(size_t n) {
 static size_t read_direct(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error) {
   const size_t head = (size_t)(offset % AT_FILE_GRAIN);
   const run r = {file->direct, false, true, buffer, round_up(head + bytes), offset - head};
-  const size_t got = move_any(&r, out_error), there = got > head ? got - head : 0;
+  const size_t got = move_run(&r, out_error), there = got > head ? got - head : 0;
   if (there >= bytes) *out_error = 0;
   return there < bytes ? there : bytes;
 }
 
 size_t at_file_read_block(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error) {
   char *to = buffer + offset % AT_FILE_GRAIN;
-  if (!at_file_is_direct(file)) return at_file_read_plain(file, to, bytes, offset, out_error);
+  if (!at_file_is_direct(file)) return read_alone(file, to, bytes, offset, out_error);
   const size_t done = read_direct(file, buffer, bytes, offset, out_error);
   if (*out_error != EINVAL && *out_error != EOPNOTSUPP) {
     if (done == bytes || *out_error != 0) return done;
     /* The end of the file need not be one of a grain: a direct call after it says the end, or an error. */
-    return done + at_file_read_plain(file, to + done, bytes - done, offset + done, out_error);
+    return done + read_alone(file, to + done, bytes - done, offset + done, out_error);
   }
   atomic_store_explicit(&file->refuse, true, memory_order_relaxed);
-  return at_file_read_plain(file, to, bytes, offset, out_error);
+  return read_alone(file, to, bytes, offset, out_error);
 }
 
 /* Whole grains go direct, and what is before and after them through the cache; the system keeps the two in step. */

@@ -24,7 +24,8 @@ static attune_status fail_open(const char *path, int error) {
   return at_fail(status, "%s cannot be opened: %s", at_shown(shown, path), strerror(error));
 }
 
-/* Not blocking: a FIFO would wait for its other end, and is refused. */
+/* Not blocking: a FIFO would wait for its other end, and is refused. What stays open is as others open files: cuFile takes
+ * no descriptor that does not block. */
 static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
   struct stat found;
   char shown[AT_SHOWN_CHARS];
@@ -35,6 +36,7 @@ static attune_status open_plain(attune_file *file, const char *path, const attun
   if (fstat(file->plain, &found) != 0) return fail_open(path, errno);
   if (!S_ISREG(found.st_mode) && !S_ISBLK(found.st_mode))
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is neither a regular file nor a block device", at_shown(shown, path));
+  if (fcntl(file->plain, F_SETFL, fcntl(file->plain, F_GETFL) & ~O_NONBLOCK) != 0) return fail_open(path, errno);
   if (o->write && o->truncate && S_ISREG(found.st_mode) && ftruncate(file->plain, 0) != 0)
     return fail_open(path, errno);
   return ATTUNE_OK;
@@ -45,7 +47,7 @@ static void open_direct(attune_file *file) {
   char path[64];
   size_t at = 0;
   (void)at_append(path, sizeof path, &at, "/proc/self/fd/%d", file->plain);
-  file->direct = open(path, (file->writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC | O_NONBLOCK);
+  file->direct = open(path, (file->writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC);
 }
 
 static attune_status open_cufile(attune_file *file, const attune_file_options *o) {

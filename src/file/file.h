@@ -10,9 +10,8 @@
 
 #include "src/backend.h"
 
-/* A block is what lies between two multiples of this in the file: so only the first and the last have edges that direct
+/* A block is what lies between two multiples of its size in the file: so only the first and the last have edges that direct
  * calls cannot do. */
-#define AT_FILE_BLOCK ((size_t)8 << 20)
 #define AT_FILE_GRAIN ((size_t)4096) /* alignment of direct calls: of address, offset and size */
 
 struct attune_file {
@@ -23,6 +22,23 @@ struct attune_file {
   void *cufile; /* its handle; NULL: copies */
   unsigned generation;
 };
+
+/* What a call is asked for. */
+typedef struct at_transfer {
+  attune_file *file;
+  attune_stream *stream;
+  char *memory;
+  size_t bytes;
+  uint64_t offset;
+  bool saves;
+  size_t moved;
+} at_transfer;
+
+/* transfer.c: what became of it: errno, or 0: the file ends. */
+attune_status at_file_fail_transfer(const at_transfer *t, int error);
+
+/* lanes.c: in blocks, through pinned buffers. */
+attune_status at_file_move_blocks(at_transfer *t);
 
 static inline bool at_file_is_direct(const attune_file *file) {
   return file->direct >= 0 && !atomic_load_explicit(&file->refuse, memory_order_relaxed);

@@ -2,7 +2,7 @@
  * device.c: the host backend: identity, memory, streams over queues, events. */
 #include "src/backend.h"
 
-#include "src/comm/sum.h"
+#include "src/comm/reduce.h"
 #include "src/host/event.h"
 #include "src/host/graph.h"
 #include "src/host/host.h"
@@ -130,7 +130,7 @@ const at_backend at_host_backend = {
     .copy_rows = at_host_copy_rows,
     .copy_box = at_host_copy_box,
     .fill_box = at_host_fill_box,
-    .sum = at_sum_host,
+    .reduce = at_reduce_host,
     .random_run = at_random_run_host,
     .random_state = at_random_state_host,
     .stream_open = stream_open,
