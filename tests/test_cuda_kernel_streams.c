@@ -12,41 +12,49 @@
 #include "ops/gemm/kernel.h"
 #include "tests/kernel_sweep.h"
 
-enum { STREAMS = 4, RUNS = 100, ROOM = 64, TRIED = 3 };
+enum { STREAMS = 4, RUNS = 100, TOGETHER = 10, ROOM = 64, TRIED = 2 };
 
 extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
     at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma;
 
 static attune_device *device;
 
-/* A thread's part: RUNS runs into a D of its own, each compared with the bits of the first run of all. */
+/* A thread's part: RUNS runs, TOGETHER of them into as many Ds without waiting, compared with the bits of the first run of all. */
 typedef struct worker {
   const trial *t;
   const at_plan *plan;
   const unsigned char *expected;
   attune_stream *stream;
-  unsigned char *d, *got;
+  unsigned char *d, *got; /* TOGETHER times D, `each` bytes apart */
+  size_t each;
   attune_status status;
   int different;
 } worker;
 
 static atomic_int ready;
 
+static attune_status run_together(const worker *w) {
+  const trial *t = w->t;
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < TOGETHER && status == ATTUNE_OK; i++) {
+    at_gemm_operands operands = t->operands;
+    unsigned char *d = w->d + (size_t)i * w->each;
+    operands.d = d + t->d.first;
+    status = attune_copy(w->stream, d, t->old, t->d.bytes);
+    if (status == ATTUNE_OK) status = w->plan->launch(w->plan, &operands, w->stream);
+  }
+  if (status == ATTUNE_OK) status = attune_copy(w->stream, w->got, w->d, TOGETHER * w->each);
+  return status == ATTUNE_OK ? attune_stream_synchronize(w->stream) : status;
+}
+
 static void *work(void *given) {
   worker *w = given;
-  const trial *t = w->t;
-  at_gemm_operands operands = t->operands;
-  operands.d = w->d + t->d.first;
-  if (t->g.c == AT_C_INPLACE) operands.c = operands.d;
   atomic_fetch_add(&ready, 1);
   while (atomic_load(&ready) < STREAMS) continue; /* all begin together */
-  for (int i = 0; i < RUNS && w->status == ATTUNE_OK; i++) {
-    w->status = attune_copy(w->stream, w->d, t->old, t->d.bytes);
-    for (int again = 0; again < (t->g.c == AT_C_INPLACE ? 1 : 3) && w->status == ATTUNE_OK; again++)
-      w->status = w->plan->launch(w->plan, &operands, w->stream);
-    if (w->status == ATTUNE_OK) w->status = attune_copy(w->stream, w->got, w->d, t->d.bytes);
-    if (w->status == ATTUNE_OK) w->status = attune_stream_synchronize(w->stream);
-    w->different += w->status == ATTUNE_OK && memcmp(w->got, w->expected, t->d.bytes) != 0;
+  for (int run = 0; run < RUNS && w->status == ATTUNE_OK; run += TOGETHER) {
+    w->status = run_together(w);
+    for (int i = 0; i < TOGETHER && w->status == ATTUNE_OK; i++)
+      w->different += memcmp(w->got + (size_t)i * w->each, w->expected, w->t->d.bytes) != 0;
   }
   return NULL;
 }
@@ -56,10 +64,11 @@ static void run_beside(const trial *t, const at_plan *plan, const unsigned char 
   pthread_t threads[STREAMS];
   atomic_store(&ready, 0);
   for (int i = 0; i < STREAMS; i++) {
-    workers[i] = (worker){.t = t, .plan = plan, .expected = expected, .got = malloc(t->d.bytes)};
+    workers[i] = (worker){.t = t, .plan = plan, .expected = expected, .each = (t->d.bytes + 511) / 512 * 512};
+    workers[i].got = malloc(TOGETHER * workers[i].each);
     assert_non_null(workers[i].got);
     OK(attune_stream_create(&workers[i].stream, device));
-    OK(attune_alloc((void **)&workers[i].d, workers[i].stream, t->d.bytes));
+    OK(attune_alloc((void **)&workers[i].d, workers[i].stream, TOGETHER * workers[i].each));
     OK(attune_stream_synchronize(workers[i].stream));
   }
   for (int i = 0; i < STREAMS; i++) assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);

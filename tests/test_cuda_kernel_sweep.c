@@ -16,168 +16,15 @@
 
 #include "ops/gemm/kernel.h"
 #include "src/support.h"
-#include "tests/kernel_sweep.h"
+#include "tests/kernel_sweep_draw.h"
 
-enum { BATCH = 32, SWEPT = 130, ROOM = 256, SHARED = 8, SIDE_MOST = 8192, OUTPUTS_MOST = 1 << 20 };
+enum { BATCH = 32, SWEPT = 130, ROOM = 256, SHARED = 8 };
 
 static attune_device *device;
 static uint64_t part, parts = 1;
+static int64_t until;
 static int64_t per_family_ns = 2000000000;
 static int kernels_most = SHARED;
-
-/* ---- sizes ---- */
-
-typedef int64_t sizes[3]; /* m, n, k */
-
-static int64_t between(int64_t least, int64_t most) {
-  return least + (int64_t)((random_bits() >> 20) % (uint64_t)(most - least + 1));
-}
-
-/* Small numbers as often as large ones. */
-static int64_t any_size(int64_t most) {
-  const int64_t top = (int64_t)1 << between(0, 13);
-  const int64_t size = between(top / 2 + 1, top + 1);
-  return size < most ? size : most;
-}
-
-static void tiny_sizes(sizes s) {
-  for (int i = 0; i < 3; i++) s[i] = between(1, 64);
-}
-
-static void direct_sizes(sizes s) {
-  for (int i = 0; i < 3; i++) s[i] = 16 * between(1, 4);
-}
-
-static void thin_sizes(sizes s) {
-  const bool across = between(0, 1);
-  s[across ? 0 : 1] = between(1, 64);
-  s[across ? 1 : 0] = any_size(SIDE_MOST);
-  s[2] = any_size(between(0, 3) ? 2000 : SIDE_MOST);
-}
-
-static void tiled_sizes(sizes s) {
-  const bool deep = between(0, 3) == 0;
-  s[0] = any_size(deep ? 200 : SIDE_MOST), s[1] = any_size(deep ? 200 : 1500);
-  s[2] = deep ? between(500, SIDE_MOST) : any_size(1500);
-  if (between(0, 1)) {
-    const int64_t m = s[0];
-    s[0] = s[1], s[1] = m;
-  }
-}
-
-static void large_sizes(sizes s) {
-  for (int i = 0; i < 3; i++) s[i] = any_size(2047);
-  for (int i = 0; i < 3; i++) s[i] = s[i] < 300 ? s[i] + 300 : s[i];
-}
-
-typedef struct family {
-  const at_gemm_kernels *kernels;
-  const at_implementation *implementation;
-  void (*draw)(sizes s);
-  bool own; /* each size has a kernel of its own */
-} family;
-
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma;
-
-static const family families[] = {{&at_gemm_tiny_family, &at_gemm_tiny_batched, tiny_sizes, true},
-                                  {&at_gemm_direct_family, &at_gemm_tiny_direct, direct_sizes, true},
-                                  {&at_gemm_rows_family, &at_gemm_rows, thin_sizes, false},
-                                  {&at_gemm_skinny_family, &at_gemm_skinny, thin_sizes, false},
-                                  {&at_gemm_mma_family, &at_gemm_mma, tiled_sizes, false},
-                                  {&at_gemm_simt_family, &at_gemm_simt, tiled_sizes, false},
-                                  {&at_gemm_wgmma_family, &at_gemm_wgmma, tiled_sizes, false},
-                                  {&at_gemm_bf16x6_family, &at_gemm_bf16x6, large_sizes, false}};
-
-/* ---- problems ---- */
-
-static const attune_dtype kinds[][2] = {{ATTUNE_F32, ATTUNE_F32}, {ATTUNE_F64, ATTUNE_F64},
-                                        {ATTUNE_F16, ATTUNE_F16}, {ATTUNE_BF16, ATTUNE_BF16},
-                                        {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
-
-/* What the problems of a batch have in common. */
-typedef struct class {
-  attune_dtype in, out;
-  int ta, tb;
-  at_gemm_c c;
-  attune_accuracy accuracy;
-  int unit; /* bytes: addresses, lines and matrices begin at multiples of it, or of an element */
-} class;
-
-static class class_at(const family *f, uint64_t number) {
-  class c = {.ta = number & 1, .tb = number >> 1 & 1, .c = (at_gemm_c)between(0, 2)};
-  const int kind = (int)(number / 4 % AT_COUNT(kinds));
-  c.in = kinds[kind][0], c.out = kinds[kind][1];
-  if (f->kernels == &at_gemm_bf16x6_family) c.in = c.out = ATTUNE_F32, c.accuracy = ATTUNE_EQUIVALENT;
-  if (f->kernels == &at_gemm_simt_family) {
-    c.in = c.out = ATTUNE_F32;
-    if (between(0, 2) == 0) c.accuracy = ATTUNE_EQUIVALENT;
-  }
-  if (f->kernels == &at_gemm_mma_family && c.in == ATTUNE_F32) c.accuracy = ATTUNE_REDUCED;
-  if (f->kernels == &at_gemm_rows_family) c.in = c.out = kinds[kind & 1][0];
-  if (c.in == ATTUNE_F64 || c.in == ATTUNE_F32)
-    c.out = c.in;
-  else if (f->kernels == &at_gemm_wgmma_family || f->kernels == &at_gemm_direct_family) {
-    c.unit = 16 << between(0, 1);
-    return c;
-  }
-  c.unit = between(0, 1) ? 16 : 1 << between(0, 5);
-  return c;
-}
-
-static int64_t up(int64_t x, int64_t unit) {
-  return (x + unit - 1) / unit * unit;
-}
-
-/* A matrix's line and stride; `shared`: one matrix for the whole batch. */
-static void lay_out(block *m, int64_t rows, int64_t cols, int64_t unit, int64_t batch, bool shared) {
-  m->rows = rows, m->cols = cols;
-  m->ld = up(rows, unit) + unit * (between(0, 1) ? between(0, 3) : 0);
-  m->stride = batch == 1 || shared ? 0 : up(m->ld * cols, unit) + unit * (between(0, 1) ? between(0, 3) : 0);
-}
-
-static bool fits_the_pool(const trial *t) {
-  const int64_t batch = t->g.batch;
-  return elements_of(&t->a, batch) <= POOL && elements_of(&t->b, batch) <= POOL &&
-         t->d.rows * t->d.cols * batch <= OUTPUTS_MOST;
-}
-
-/* The problem without its alignment, which its addresses make. */
-static bool set_up(trial *t, const class *of, const sizes s, int64_t batch) {
-  *t = (trial){.alpha = between(0, 1) ? 1.0 : -1.5, .data = (int)between(0, DATA_ALL - 1)};
-  const int64_t unit_in = of->unit / (int64_t)attune_dtype_size(of->in),
-                unit_out = of->unit / (int64_t)attune_dtype_size(of->out);
-  at_gemm *g = &t->g;
-  *g = (at_gemm){.m = s[0], .n = s[1], .k = s[2], .batch = batch, .workspace_cap = ATTUNE_WORKSPACE_DEFAULT};
-  g->dtype = (uint8_t)of->in, g->dtype_out = (uint8_t)of->out, g->accuracy = (uint8_t)of->accuracy;
-  g->trans_a = (uint8_t)of->ta, g->trans_b = (uint8_t)of->tb, g->c = (uint8_t)of->c;
-  g->deterministic = (uint8_t)between(0, 1);
-  lay_out(&t->a, at_gemm_rows_a(g), at_gemm_cols_a(g), unit_in > 0 ? unit_in : 1, batch, between(0, 5) == 0);
-  lay_out(&t->b, at_gemm_rows_b(g), at_gemm_cols_b(g), unit_in > 0 ? unit_in : 1, batch, between(0, 5) == 0);
-  lay_out(&t->d, g->m, g->n, unit_out > 0 ? unit_out : 1, batch, false);
-  g->lda = t->a.ld, g->ldb = t->b.ld, g->ldd = t->d.ld;
-  g->stride_a = t->a.stride, g->stride_b = t->b.stride, g->stride_d = t->d.stride;
-  if (of->c == AT_C_SEPARATE) {
-    lay_out(&t->c, g->m, g->n, unit_out > 0 ? unit_out : 1, batch, between(0, 5) == 0);
-    g->ldc = t->c.ld, g->stride_c = t->c.stride;
-  } else if (of->c == AT_C_INPLACE) {
-    g->ldc = g->ldd, g->stride_c = g->stride_d;
-  }
-  t->beta = of->c == AT_C_NONE || between(0, 2) == 0 ? 0.0 : between(0, 1) ? 0.75 : 1.0;
-  return fits_the_pool(t);
-}
-
-/* Elements before each first one, so that it is at a multiple of the unit; the problem's alignment. */
-static void shift(trial *t, const class *of, int shifts[4]) {
-  const int64_t in = (int64_t)attune_dtype_size(of->in), out = (int64_t)attune_dtype_size(of->out);
-  uint64_t bits = 128;
-  for (int i = 0; i < 4; i++) {
-    const int64_t element = i < 2 ? in : out, unit = of->unit > element ? of->unit / element : 1;
-    shifts[i] = (int)(unit * between(0, 5));
-    if (i != 2 || of->c == AT_C_SEPARATE) bits |= (uint64_t)(shifts[i] * element);
-  }
-  t->g.alignment = (uint8_t)(bits & (~bits + 1));
-}
 
 /* ---- kernels ---- */
 
@@ -267,7 +114,6 @@ static void run_one(const family *f, trial *t, const at_configuration *configura
   attune_status status = at_plan_create(&plan, &at_gemm_op, f->implementation, configuration, &t->g, device);
   if (status == ATTUNE_OK) status = attune_copy(sweep_stream, t->d.device, t->old, t->d.bytes);
   if (status == ATTUNE_OK) status = plan->launch(plan, &t->operands, sweep_stream);
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(sweep_stream);
   if (status != ATTUNE_OK) fail_msg("%s \"%s\": %s", what, configuration->text, attune_last_message());
   const double error = trial_error(t);
   n->runs++;
@@ -279,40 +125,51 @@ static void run_one(const family *f, trial *t, const at_configuration *configura
 
 /* ---- the sweep ---- */
 
-/* The next problem of a batch that the family takes; its swept size counts as done. */
-static bool next_problem(batch *b, const family *f, const class *of, unsigned *next, tally *n) {
+/* The next problem of a batch that the family takes. */
+static bool next_problem(batch *b, const family *f, const class *of, unsigned *next) {
   const at_gemm_machine machine = at_gemm_machine_of(device);
-  const int most = f->own ? 64 : SWEPT;
+  const int most = (f->own ? 64 : SWEPT) + 1 - f->least;
   for (int attempt = 0; attempt < 50; attempt++) {
     trial *t = &b->trials[b->count];
     sizes s;
     f->draw(s);
     const bool sweeps = between(0, 3) != 0;
-    const int role = (int)(*next / (unsigned)most % 3), size = (int)(*next % (unsigned)most) + 1;
+    const int role = (int)(*next / (unsigned)most % 3), size = (int)(*next % (unsigned)most) + f->least;
     if (sweeps) s[role] = size, *next += attempt % 8 == 7 || f->own; /* one that nothing goes with is left out */
     const int64_t batches = f->own ? between(2, 24) : between(0, 2) ? 1 : between(2, 4);
     if (!set_up(t, of, s, batches)) continue;
     shift(t, of, b->shifts[b->count]);
     if (!f->kernels->supports(&t->g, &machine)) continue;
     if (sweeps && !f->own && attempt % 8 != 7) ++*next;
-    if (sweeps) n->size_done[of->ta + 2 * of->tb][role][size] = true;
     b->count++;
     return true;
   }
   return false;
 }
 
+static void count_problem(const class *of, const trial *t, tally *n) {
+  const int64_t sides[] = {t->g.m, t->g.n, t->g.k};
+  n->problems++;
+  for (int i = 0; i < 3; i++)
+    if (sides[i] <= SWEPT) n->size_done[of->ta + 2 * of->tb][i][sides[i]] = true;
+  n->special += t->data == DATA_SPECIAL;
+  n->misaligned += t->g.alignment < WIDEST || of->lines[0] < WIDEST || of->lines[1] < WIDEST || of->lines[2] < WIDEST;
+  n->large += t->g.m > SWEPT || t->g.n > SWEPT || t->g.k > SWEPT;
+  for (size_t k = 0; k < AT_COUNT(kinds); k++)
+    if (kinds[k][0] == of->in && kinds[k][1] == of->out) n->kind_done[k][of->ta + 2 * of->tb] = true;
+}
+
 static void run_batch(const family *f, const class *of, unsigned *next, tally *n) {
   static batch b;
   memset(&b, 0, sizeof b);
-  while (b.count < BATCH && next_problem(&b, f, of, next, n)) continue;
+  while (b.count < BATCH && next_problem(&b, f, of, next)) continue;
   if (b.count == 0) return;
   const int most = f->own ? b.count : kernels_most < b.count ? kernels_most : b.count;
   for (int i = 0; i < most; i++) want_kernel(&b, f, &b.trials[i * b.count / most]);
   at_jit_get_all(b.requests, b.made, device);
   for (int i = 0; i < b.made; i++)
     if (!b.requests[i].kernel) fail_msg("%s: %s", f->kernels->name, b.requests[i].message);
-  for (int i = 0; i < b.count; i++) {
+  for (int i = 0; i < b.count && (n->runs == 0 || at_now_ns() < until); i++) {
     trial *t = &b.trials[i];
     bool opened = false;
     for (int j = f->own ? i : 0; j < (f->own ? i + 1 : b.kernels); j++) {
@@ -322,13 +179,9 @@ static void run_batch(const family *f, const class *of, unsigned *next, tally *n
       run_one(f, t, &b.tried[j], n);
     }
     if (!opened) continue;
+    if (!inputs_are_unchanged(t)) fail_msg("%s writes A or B", f->kernels->name);
+    count_problem(of, t, n);
     trial_close(t);
-    n->problems++;
-    n->special += t->data == DATA_SPECIAL;
-    n->misaligned += t->g.alignment < 16;
-    n->large += t->g.m > SWEPT || t->g.n > SWEPT || t->g.k > SWEPT;
-    for (size_t k = 0; k < AT_COUNT(kinds); k++)
-      if (kinds[k][0] == of->in && kinds[k][1] == of->out) n->kind_done[k][of->ta + 2 * of->tb] = true;
   }
   n->kernels += b.made;
   for (int i = 0; i < b.made; i++) {
@@ -346,7 +199,7 @@ static void tell(const family *f, const tally *n) {
   }
   print_message(
       "%s: %d problems, %d runs of %d kernels, %d wrong, worst %.3f of what is allowed; swept sizes %d, dtypes x "
-      "transposes %d; NaN and infinities %d, aligned to less than 16 %d, beyond %d %d\n",
+      "transposes %d; NaN and infinities %d, lines or addresses below 16 bytes %d, beyond %d %d\n",
       f->kernels->name, n->problems, n->runs, n->kernels, n->wrong, n->worst, done, of_kinds, n->special, n->misaligned,
       SWEPT, n->large);
 }
@@ -356,7 +209,7 @@ static void sweep(const family *f) {
   unsigned next[4];
   n = (tally){0};
   for (int i = 0; i < 4; i++) next[i] = (unsigned)(part * 3 * SWEPT / parts);
-  const int64_t until = at_now_ns() + per_family_ns;
+  until = at_now_ns() + per_family_ns;
   for (uint64_t turn = 0; n.runs == 0 || at_now_ns() < until; turn++) {
     if (turn > 400 && n.runs == 0) fail_msg("%s takes nothing that is drawn", f->kernels->name);
     *random_state() = 88172645463325252u + (turn * parts + part) * 0x9e3779b97f4a7c15u;
