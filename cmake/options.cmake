@@ -15,7 +15,7 @@ target_compile_options(at_options INTERFACE
   $<$<BOOL:${ATTUNE_WERROR}>:-Werror>)
 
 # Instrumented kernels take gcc half their time to say where a debugger finds their variables: not worth it. What checks the sizes of
-# objects takes a fifth, and AddressSanitizer finds the same.
+# objects takes a tenth, and AddressSanitizer finds the same.
 if(ATTUNE_SANITIZE)
   target_compile_options(at_options INTERFACE -fsanitize=${ATTUNE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
     $<$<C_COMPILER_ID:GNU>:-fno-var-tracking>)
