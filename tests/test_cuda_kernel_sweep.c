@@ -111,6 +111,10 @@ static void run_one(const family *f, trial *t, const at_configuration *configura
   at_plan *plan = NULL;
   char what[512];
   describe(what, sizeof what, t);
+  if (getenv("ATTUNE_TEST_VERBOSE")) { /* the last line is of the run that does not end */
+    printf("%s %s \"%s\"\n", f->kernels->name, what, configuration->text);
+    fflush(stdout);
+  }
   attune_status status = at_plan_create(&plan, &at_gemm_op, f->implementation, configuration, &t->g, device);
   if (status == ATTUNE_OK) status = attune_copy(sweep_stream, t->d.device, t->old, t->d.bytes);
   if (status == ATTUNE_OK) status = plan->launch(plan, &t->operands, sweep_stream);
