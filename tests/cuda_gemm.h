@@ -60,13 +60,13 @@ static inline double decode(attune_dtype dtype, const unsigned char *at) {
     return memcpy(&f, &wide, 4), (double)f;
   default:
     memcpy(&bits, at, 2);
-    if ((bits & 0x7c00) == 0x7c00) return NAN;
+    if ((bits & 0x7c00) == 0x7c00) return bits & 0x3ff ? NAN : bits & 0x8000 ? -INFINITY : INFINITY;
     d = (bits & 0x7c00) ? ldexp(1024 + (bits & 0x3ff), (bits >> 10 & 31) - 25) : ldexp(bits & 0x3ff, -24);
     return bits & 0x8000 ? -d : d;
   }
 }
 
-/* Multiples of 1/16 up to 1 are exact; others are cut off: what counts is what is stored. */
+/* Multiples of 1/16 up to 1 are exact; others are cut off: what counts is what is stored. NaN and infinities stay. */
 static inline void encode(attune_dtype dtype, unsigned char *at, double value) {
   float f = (float)value;
   uint32_t wide;
@@ -77,16 +77,24 @@ static inline void encode(attune_dtype dtype, unsigned char *at, double value) {
   memcpy(&wide, &f, 4);
   if (dtype == ATTUNE_BF16)
     bits = (uint16_t)(wide >> 16);
+  else if (!isfinite(value))
+    bits = (uint16_t)((wide >> 16 & 0x8000) | 0x7c00 | (isnan(value) ? 0x200 : 0));
   else
     bits = (uint16_t)((wide >> 16 & 0x8000) |
                       (fabs(value) < 0x1p-14 ? 0 : ((wide >> 23 & 255) - 112) << 10 | (wide >> 13 & 0x3ff)));
   memcpy(at, &bits, 2);
 }
 
+/* The thread's; never 0. */
+static inline uint64_t *random_state(void) {
+  static _Thread_local uint64_t state = 88172645463325252u;
+  return &state;
+}
+
 static inline uint64_t random_bits(void) {
-  static _Thread_local uint64_t seed = 88172645463325252u;
+  uint64_t seed = *random_state();
   seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-  return seed;
+  return *random_state() = seed;
 }
 
 static inline double random_value(attune_dtype dtype, int data) {

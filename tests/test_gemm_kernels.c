@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_gemm_kernels.c: attune's own GEMM kernels compile for every architecture that we care for, without spilling what counts: the
- * configurations that a search can choose, of many problems. Needs no GPU. One in turn; with ATTUNE_TEST_ALL all of them on
- * each architecture. */
+ * configurations that a search can choose, of many problems. Needs no GPU. One of many in turn (ATTUNE_TEST_EVERY: of so
+ * many); with ATTUNE_TEST_ALL all of them. What is the same text for the same architecture is compiled once. */
 #include "tests/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "ops/gemm/kernel.h"
 
@@ -21,13 +25,30 @@ static const struct {
 enum { SPILL_MOST = 64 };
 static int spilled;
 
-/* Registers; 0 when this compiler does not know the architecture. */
+/* The texts that were compiled, by their hashes; 0: a free place. */
+enum { TEXTS = 1 << 16 };
+static uint64_t compiled[TEXTS];
+
+static bool is_new(const char *text, size_t target) {
+  const uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), target) | 1;
+  size_t at = (size_t)(hash >> 20) % TEXTS;
+  while (compiled[at] != 0 && compiled[at] != hash) at = (at + 1) % TEXTS;
+  if (compiled[at] == hash) return false;
+  compiled[at] = hash;
+  return true;
+}
+
+/* Registers; 0 when this compiler does not know the architecture, or the text was compiled before. */
 static int compile(const at_gemm_kernels *family, const at_gemm_recipe *recipe, bool before, size_t target,
                    const char *what) {
   char *text = NULL, *report = NULL;
   at_architecture architecture;
   at_kernel_code code = {NULL, 0};
   OK(at_gemm_text(&text, family, recipe, before));
+  if (!is_new(text, target)) {
+    free(text);
+    return 0;
+  }
   const at_kernel_source source = {.file = family->file, .text = text, .entry = family->entry};
   snprintf(architecture.name, sizeof architecture.name, "%s", targets[target].name);
   const attune_status status = at_kernel_compile(&code, &source, &architecture, &report);
@@ -80,6 +101,7 @@ static const int64_t simt_sizes[][3] = {{128, 128, 65536}, {512, 512, 512}, {204
 
 typedef struct counts {
   int problems, kernels, registers;
+  unsigned turn;
 } counts;
 
 static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int every, counts *n) {
@@ -97,14 +119,13 @@ static void one_problem(const at_gemm_kernels *family, const at_gemm *g, int eve
       snprintf(what, sizeof what, "%s %s %c%c %lldx%lldx%lld align %d \"%.192s\"", family->name,
                attune_dtype_name((attune_dtype)g->dtype), g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n',
                (long long)g->m, (long long)g->n, (long long)g->k, g->alignment, list[i].text);
-      static unsigned turn;
-      if (every > 1 && turn++ % (unsigned)every != 0) continue;
+      if (every > 1 && n->turn++ % (unsigned)every != 0) continue;
       if (at_gemm_has_before(family, &recipe)) {
         const int used = compile(family, &recipe, true, t, what);
         if (used * (int)recipe.before.block[0] > 65536) fail_msg("%s takes %d registers before", what, used);
       }
       const int registers = compile(family, &recipe, false, t, what);
-      n->kernels++;
+      n->kernels += registers > 0;
       if (getenv("ATTUNE_TEST_VERBOSE")) print_message("%s %s: %d registers\n", targets[t].name, what, registers);
       if (registers > n->registers) n->registers = registers;
       if (registers * (int)recipe.config.block[0] > 65536) fail_msg("%s takes %d registers", what, registers);

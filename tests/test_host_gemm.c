@@ -197,7 +197,12 @@ static void test_shapes(void **unused) {
 
 static void test_larger(void **unused) {
   (void)unused;
-  for (int trans = 0; trans < 4; trans++) {
+#ifdef __SANITIZE_THREAD__ /* threads share the work in the same way, whatever lies along its rows */
+  const int step = 3;
+#else
+  const int step = 1;
+#endif
+  for (int trans = 0; trans < 4; trans += step) {
     static const int64_t sizes[4] = {131, 117, 801, 1};
     try_product(f32, trans, sizes, AT_C_INPLACE, trans % 2, 1.0, 1.0);
     try_product(bf16, trans, sizes, AT_C_SEPARATE, trans % 2, 1.0, 1.0);

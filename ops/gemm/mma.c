@@ -393,23 +393,17 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_recipe_start(out, g);
   at_gemm_recipe_swap(out, &s);
   define(out, g, &s, &c);
-  const unsigned blocks = (unsigned)tiles_of(&s, &c), threads = (unsigned)(32 * warps_of(&c)),
-                 units = (unsigned)(c.tm * c.tn);
-  out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
-                                .block = {threads},
-                                .shared_bytes = (unsigned)asked_bytes(&s, &c, machine),
-                                .dependent = true};
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  const int threads = 32 * warps_of(&c);
+  at_gemm_recipe_launch(
+      out, &s,
+      &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, threads, c.tm * c.tn, asked_bytes(&s, &c, machine)});
   out->workspace_bytes = workspace_of(&s, &c);
   if (c.pads) {
     const int64_t lines = (s.grain_x < 4 ? (s.x_k ? s.m : s.k) : 0) + (s.grain_y < 4 ? (s.y_k ? s.n : s.k) : 0),
                   wanted = at_gemm_parts(lines * s.batch, threads / 32);
-    out->before =
-        (at_jit_config){.grid = {(unsigned)(wanted < 4096 ? wanted : 4096)}, .block = {threads}, .dependent = true};
+    out->before = (at_jit_config){
+        .grid = {(unsigned)(wanted < 4096 ? wanted : 4096)}, .block = {(unsigned)threads}, .dependent = true};
   }
-  if (c.parts > 1)
-    out->after = (at_jit_config){
-        .grid = {blocks * ((units + threads - 1) / threads), (unsigned)s.batch}, .block = {threads}, .dependent = true};
   return true;
 }
 

@@ -301,18 +301,10 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_recipe_start(out, g);
   at_gemm_recipe_swap(out, &s);
   define(out, g, &s, &c, machine);
-  const unsigned blocks = (unsigned)tiles_of(&s, &c), threads = (unsigned)(32 * warps_of(&c)),
-                 units = (unsigned)(c.tm * c.tn);
-  out->config = (at_jit_config){.grid = {blocks * (unsigned)c.split, (unsigned)s.batch, (unsigned)c.parts},
-                                .block = {threads},
-                                .shared_bytes = (unsigned)at_gemm_spread(tiles_of(&s, &c) * s.batch * c.split * c.parts,
-                                                                         shared_bytes(&s, &c), machine),
-                                .dependent = true};
-  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  const int shared = at_gemm_spread(tiles_of(&s, &c) * s.batch * c.split * c.parts, shared_bytes(&s, &c), machine);
+  at_gemm_recipe_launch(
+      out, &s, &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
   out->workspace_bytes = workspace_of(&s, &c);
-  if (c.parts > 1)
-    out->after = (at_jit_config){
-        .grid = {blocks * ((units + threads - 1) / threads), (unsigned)s.batch}, .block = {threads}, .dependent = true};
   return true;
 }
 

@@ -49,6 +49,18 @@ void at_gemm_recipe_swap(at_gemm_recipe *r, const at_gemm_shape *s) {
   a->m = was.n, a->n = was.m;
 }
 
+void at_gemm_recipe_launch(at_gemm_recipe *r, const at_gemm_shape *s, const at_gemm_launch *l) {
+  const unsigned blocks = (unsigned)l->tiles, threads = (unsigned)l->threads, batch = (unsigned)s->batch;
+  r->config = (at_jit_config){.grid = {blocks * (unsigned)l->split, batch, (unsigned)l->parts},
+                              .block = {threads},
+                              .shared_bytes = (unsigned)l->shared_bytes,
+                              .dependent = true};
+  if (l->split > 1) r->config.cluster[0] = (unsigned)l->split;
+  if (l->parts > 1)
+    r->after = (at_jit_config){
+        .grid = {blocks * (((unsigned)l->units + threads - 1) / threads), batch}, .block = {threads}, .dependent = true};
+}
+
 int at_gemm_usable(int split, const at_gemm_machine *machine) {
   return split <= 2 ? machine->processors / split * split : machine->processors * 10 / 11 / split * split;
 }

@@ -19,6 +19,16 @@ at_gemm_shape at_gemm_shape_of(const at_gemm *g);
 /* The arguments of a recipe for a shape: X is A and Y is B, whichever they were. */
 void at_gemm_recipe_swap(at_gemm_recipe *recipe, const at_gemm_shape *s);
 
+/* How a kernel is launched: each of `tiles` by `split` blocks of a cluster, `parts` times along k, whose sums a second launch adds. */
+typedef struct at_gemm_launch {
+  int64_t tiles;
+  int split, parts, threads;
+  int units; /* elements of a tile */
+  int shared_bytes;
+} at_gemm_launch;
+
+void at_gemm_recipe_launch(at_gemm_recipe *recipe, const at_gemm_shape *s, const at_gemm_launch *launch);
+
 /* size / unit, rounded up. */
 int64_t at_gemm_parts(int64_t size, int64_t unit);
 

@@ -91,11 +91,11 @@ static bool is_tile(const at_wgmma_choice *c) {
          rows * c->tn <= (c->groups == 3 ? 64 * 128 : 64 * 256);
 }
 
-/* Registers: of the four quarters of a processor each has a fourth of its warps. */
+/* Registers: of the four quarters of a processor each has a fourth of its warps. A cluster's blocks need some more. */
 static bool has_registers(const at_wgmma_choice *c) {
   const int warps = (at_wgmma_threads(c) / 32 * c->blocks + 3) / 4, room = 65536 / 128 / warps / 8 * 8,
-            sums = c->tm / c->groups * c->tn / 128;
-  return leaves_registers(c) ? c->blocks == 1 : sums + 48 <= (room < 255 ? room : 255);
+            sums = c->tm / c->groups * c->tn / 128, others = at_wgmma_cluster(c) > 1 ? 56 : 48;
+  return leaves_registers(c) ? c->blocks == 1 : sums + others <= (room < 255 ? room : 255);
 }
 
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {

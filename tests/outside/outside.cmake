@@ -3,13 +3,21 @@
 
 set(outside_environment
   ${environment} "BUILD=set:${PROJECT_BINARY_DIR}" "SOURCE=set:${PROJECT_SOURCE_DIR}" "CC=set:${CMAKE_C_COMPILER}"
-  "CMAKE=set:${CMAKE_COMMAND}" "CMAKE_GENERATOR=set:${CMAKE_GENERATOR}")
+  "CMAKE=set:${CMAKE_COMMAND}" "CMAKE_GENERATOR=set:${CMAKE_GENERATOR}" "WITH_CUDA=set:${ATTUNE_WITH_CUDA}")
 
 function(at_outside way work)
   at_register(test_outside_${way} COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/outside/run.sh" ${way} LABELS ${ARGN} build TIMEOUT 300)
   set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_${way}" PROPERTIES
     ENVIRONMENT_MODIFICATION "${outside_environment};WORK=set:${PROJECT_BINARY_DIR}/tests/${work}")
 endfunction()
+
+# Of several builds, the one for valgrind has no CUDA already; a build by itself that has CUDA builds the library once more.
+if(ATTUNE_VALGRIND AND NOT ATTUNE_WITH_CUDA)
+  at_outside(without_cuda outside_without_cuda)
+  return()
+elseif(ATTUNE_WITH_CUDA AND NOT ATTUNE_TEST_PREFIX)
+  at_outside(without_cuda outside_without_cuda slow)
+endif()
 
 at_outside(install outside)
 at_outside(find_package outside)
@@ -18,7 +26,3 @@ set(fixture "${ATTUNE_TEST_PREFIX}installed")
 set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_install" PROPERTIES FIXTURES_SETUP "${fixture}")
 set_tests_properties("${ATTUNE_TEST_PREFIX}test_outside_find_package" "${ATTUNE_TEST_PREFIX}test_outside_pkg_config"
   PROPERTIES FIXTURES_REQUIRED "${fixture}")
-# It builds everything once more: once in a run over several builds.
-if(ATTUNE_WITH_CUDA AND once)
-  at_outside(without_cuda outside_without_cuda slow)
-endif()

@@ -4,9 +4,9 @@
 #   install        installs $BUILD into $WORK/prefix, by way of another folder: an installation may be moved
 #   find_package   by CMake, shared and static
 #   pkg_config     by pkg-config, shared and static
-#   without_cuda   builds and installs the source tree once more with ATTUNE_CUDA=OFF, then both of the above
+#   without_cuda   the same for a build with ATTUNE_CUDA=OFF, the library and the command only; where BUILD has CUDA, that is built here
 # Environment: BUILD (attune's build folder), SOURCE (attune's root), WORK (a folder of its own), CC, CMAKE; CMAKE_GENERATOR, for a machine may
-# have Ninja and no make. Exit 77: skipped.
+# have Ninja and no make; WITH_CUDA (does BUILD have CUDA?). Exit 77: skipped.
 set -eu
 
 here=$SOURCE/tests/outside
@@ -62,10 +62,14 @@ case $1 in
   find_package) find_package ;;
   pkg_config) pkg_config ;;
   without_cuda)
-    BUILD=$WORK/build
-    "$CMAKE" -S "$SOURCE" -B "$BUILD" -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug -DATTUNE_CUDA=OFF -DATTUNE_TESTS=OFF \
+    "$CMAKE" -S "$SOURCE" -B "$WORK/build" -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug -DATTUNE_CUDA=OFF -DATTUNE_TESTS=OFF \
       -DATTUNE_BENCH=OFF -DATTUNE_EXAMPLES=OFF
-    "$CMAKE" --build "$BUILD" --parallel 2
+    case ${WITH_CUDA:-ON} in
+      ON | 1 | TRUE)
+        BUILD=$WORK/build
+        "$CMAKE" --build "$BUILD" --parallel 2
+        ;;
+    esac
     install_build
     find_package
     pkg_config

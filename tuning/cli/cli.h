@@ -120,6 +120,9 @@ void cli_bad_usage(const struct argp_state *state, const char *format, ...) __at
  * its time. */
 attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *options);
 
+/* The device of --device and a tuner in mode `cached` of a database that must be there; an exit code. */
+int cli_open_stored(attune_tuner **tuner, attune_device **device, const cli_options *options);
+
 /* signals.c: SIGINT or SIGTERM, once one came; 0: none did. The first ends the run after the present problem, or after some
  * seconds; a second one ends it at once. */
 extern volatile sig_atomic_t cli_interrupted;

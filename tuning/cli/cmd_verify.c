@@ -189,15 +189,9 @@ int cmd_verify(int argc, char **argv) {
   options o = {.sample = DEFAULT_SAMPLE};
   if (cli_parse("verify", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_device *device = NULL;
-  int code = cli_open_device(&device, &o.common);
-  if (code == CLI_DONE) code = cli_need_database(o.common.database ? o.common.database : getenv("ATTUNE_DB"));
-  if (code != CLI_DONE) return code;
-  attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
-  tuner_options.database = o.common.database;
-  tuner_options.mode = ATTUNE_MODE_CACHED;
   attune_tuner *tuner = NULL;
-  const attune_status status = cli_open_tuner(&tuner, &tuner_options);
-  if (status != ATTUNE_OK) return cli_fail(status);
+  int code = cli_open_stored(&tuner, &device, &o.common);
+  if (code != CLI_DONE) return code;
   code = verify(&o, tuner, device);
   attune_tuner_destroy(tuner);
   return code;

@@ -72,3 +72,14 @@ attune_status cli_open_tuner(attune_tuner **out, const attune_tuner_options *opt
   if (tells) attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
   return status;
 }
+
+int cli_open_stored(attune_tuner **tuner, attune_device **device, const cli_options *options) {
+  int code = cli_open_device(device, options);
+  if (code == CLI_DONE) code = cli_need_database(options->database ? options->database : getenv("ATTUNE_DB"));
+  if (code != CLI_DONE) return code;
+  attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
+  tuner_options.database = options->database;
+  tuner_options.mode = ATTUNE_MODE_CACHED;
+  const attune_status status = cli_open_tuner(tuner, &tuner_options);
+  return status == ATTUNE_OK ? CLI_DONE : cli_fail(status);
+}
