@@ -231,11 +231,11 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
                        : s->m <= c->tm ? 1.0
                                        : 1.0 + (s->in == 2 ? 70.0 : 8.0) / (c->tm * s->in);
   const double memory = memory_of(s) * apart / rate * (0.5 + 0.5 * uneven),
-               level2 = moved / ((s->in == 4 ? 6.3e6 : 5.3e6) * processors / 132.0) / above(used, 0.0) *
+               level2 = moved / ((s->in == 2 ? 5.3e6 : 6.3e6) * processors / 132.0) / above(used, 0.0) *
                         (flight < 1.0 ? 1.0 / flight : 1.0);
   double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
-  const double each = 0.9 + copied + (c->split > 1 ? 0.6 : 0.0);
+  const double each = 0.9 + copied + (c->split > 1 ? (s->in == 8 ? 1.6 : 0.6) : 0.0);
   const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)sums_in_workspace(s, c) / 2e6 : 0.0;
   const double before = c->pads ? 2.4 + (double)padding_of(s, c) / 1.5e6 : 0.0;
   return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + before + last;
