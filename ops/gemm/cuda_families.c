@@ -45,9 +45,9 @@ static bool depends(const at_configuration *configuration, attune_device *device
 
 FAMILY(tiny_batched, tiny, 2)
 FAMILY(tiny_direct, direct, 1)
-FAMILY(rows, rows, 1)
+FAMILY(rows, rows, 2)
 FAMILY(skinny, skinny, 2)
 FAMILY(mma, mma, 1)
 FAMILY(bf16x6, bf16x6, 1)
 FAMILY(wgmma, wgmma, 1)
-FAMILY(simt, simt, 1)
+FAMILY(simt, simt, 2)

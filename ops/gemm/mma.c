@@ -223,16 +223,19 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
                         (!is_copied(s, c) ? 1
                          : is_whole(s, c) ? (int)mine
                                           : c->stages - 1) *
-                        stage_bytes(s, c) / 65536.0;
+                        stage_bytes(s, c) / (s->in == 4 ? 98304.0 : 65536.0);
   const double rate = processors / 132.0 * (flight < 1.0 ? flight : 1.0);
   const double uneven = whole * processors / blocks;
   /* Short lines far apart are slow to come. */
-  const double apart = s->x_k ? 1.0 + 15.0 / (c->step * s->in) : s->m <= c->tm ? 1.0 : 1.0 + 70.0 / (c->tm * s->in);
+  const double apart = s->x_k          ? 1.0 + 15.0 / (c->step * s->in)
+                       : s->m <= c->tm ? 1.0
+                                       : 1.0 + (s->in == 2 ? 70.0 : 8.0) / (c->tm * s->in);
   const double memory = memory_of(s) * apart / rate * (0.5 + 0.5 * uneven),
-               level2 = moved / (5.3e6 * processors / 132.0) / above(used, 0.0) * (flight < 1.0 ? 1.0 / flight : 1.0);
+               level2 = moved / ((s->in == 2 ? 5.3e6 : 6.3e6) * processors / 132.0) / above(used, 0.0) *
+                        (flight < 1.0 ? 1.0 / flight : 1.0);
   double most = above(memory, above(compute, level2)), sum = memory + compute + level2;
   const double copied = c->tm * c->tn * (double)s->sum * (c->warps_k + c->split) / 128.0 * 2.5 * CYCLE;
-  const double each = 0.9 + copied + (c->split > 1 ? 0.6 : 0.0);
+  const double each = 0.9 + copied + (c->split > 1 ? (s->in == 8 ? 1.6 : 0.6) : 0.0);
   const double last = c->parts > 1 ? 1.3 + 0.02 * c->parts + (double)sums_in_workspace(s, c) / 2e6 : 0.0;
   const double before = c->pads ? 2.4 + (double)padding_of(s, c) / 1.5e6 : 0.0;
   return most + 0.12 * (sum - most) + 0.7 + each * (1.0 + 0.5 * (rounds - 1.0)) + before + last;
@@ -292,7 +295,7 @@ static int consider(const shape *s, const at_gemm_machine *machine, choice c, ch
 /* The configurations of a tile; those of `most` or all of the best are kept. */
 static int collect_tile(const shape *s, const at_gemm_machine *machine, const uint16_t *tile, choice *list, int count,
                         int most) {
-  static const int bytes[] = {64, 128, 256}, stages[] = {1, 2, 3, 4, 5, 6, 8, 12}, shares[] = {1, 2, 4, 8};
+  static const int bytes[] = {64, 128, 256}, stages[] = {1, 2, 3, 4, 5, 6, 8, 10, 12}, shares[] = {1, 2, 4, 8};
   for (size_t d = 0; d < AT_COUNT(bytes); d++)
     for (size_t g = 0; g < AT_COUNT(stages); g++)
       for (size_t h = 0; h < AT_COUNT(shares); h++)

@@ -7,13 +7,23 @@
 
 #include "gemm_rows_cuh.h"
 
-enum { MOST_N = 64, MOST_N_F64 = 8, MOST_COLS = 16, ROOMS = 4, MOST_CHOICES = 64, MOST_FEW = 8, MOST_COPIES = 16 };
+enum {
+  MOST_N = 64,
+  MOST_N_F64 = 8,
+  MOST_COLS = 16,
+  ROOMS = 4,
+  MOST_ROOMS = 8,
+  MOST_CHOICES = 64,
+  MOST_FEW = 8,
+  MOST_COPIES = 16
+};
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
 /* A configuration, read. */
 typedef struct choice {
   int lanes, cols, warps_m, warps_k, split, ahead, chunk;
+  int rooms;   /* chunks of the large matrix in shared memory or on the way there; 0: it goes into registers */
   double cost; /* microseconds, by the model */
 } choice;
 
@@ -64,14 +74,15 @@ static int block_rows(const shape *s, const choice *c) {
 
 static int shared_bytes(const shape *s, const choice *c) {
   const int pitch = c->cols * s->in < 32 ? c->cols : c->cols + s->wide, sums = warp_rows(s, c) * c->cols;
-  const int room = largest(ROOMS * c->chunk * pitch, sums);
+  const int loads = c->rooms ? c->chunk / (32 / c->lanes) * 32 * s->wide : 0, rooms = c->rooms ? c->rooms : ROOMS;
+  const int room = largest(rooms * (c->chunk * pitch + loads), 32 / c->lanes * sums);
   return (c->warps_m * c->warps_k * room + c->warps_m * sums) * s->in + 16;
 }
 
 /* What a thread takes without a word of it in memory: as compiled for many configurations. */
 static int registers_of(const shape *s, const choice *c) {
   const int others = (c->lanes == 32 || c->cols < 8 || s->in == 8 ? 60 : 44) + (s->m % s->wide ? 16 : 0);
-  return others + c->cols * s->wide * s->in / 4 + 5 * c->ahead;
+  return others + c->cols * s->wide * s->in / 4 + (c->rooms ? 8 : 5 * c->ahead);
 }
 
 /* Blocks of a processor at a time. */
@@ -87,6 +98,7 @@ static int resident_of(const shape *s, const choice *c, const at_gemm_machine *m
 static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const int warps = c->warps_m * c->warps_k, registers = (registers_of(s, c) + 7) / 8 * 8;
   if (s->half || s->large_k || c->cols > MOST_COLS || c->lanes < 8 || c->lanes > 32 || warps > 16) return false;
+  if (c->rooms != 0 && c->rooms != 4 && c->rooms != MOST_ROOMS) return false;
   if (c->chunk % ahead_of(c) || c->chunk % span_of(c) || c->chunk * c->cols / 32 > MOST_COPIES) return false;
   if (registers > 200 || registers * warps * 32 > 65536 || (c->split > 1 && machine->capability < 90)) return false;
   return shared_bytes(s, c) <= machine->shared_bytes - 1024;
@@ -111,7 +123,8 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double share = (double)(((s->k + parts - 1) / parts + c->chunk - 1) / c->chunk * c->chunk);
   const double uneven = at_gemm_uneven(machine, clusters, c->split);
   const double mine = above(blocks / processors, 1.0), busy = mine > resident ? resident : mine;
-  const double flight = busy * warps * 512.0 * c->ahead / 30000.0;
+  const int loads = c->rooms ? (c->rooms - 1) * c->chunk / (32 / c->lanes) : c->ahead; /* on their way */
+  const double flight = busy * warps * 512.0 * loads / 30000.0;
   const double large = (double)s->m * (double)s->k * s->in * (double)s->batch * (0.75 + 0.25 * tiles_n);
   const double small = clusters * c->cols * (double)s->k * s->in;
   const double memory = (large / (flight < 1.0 ? flight : 1.0) + 0.4 * small) / (4.3e6 * (processors / 132.0));
@@ -129,7 +142,8 @@ static bool format(at_configuration *out, const choice *c) {
   return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
          at_configuration_put(out, "lanes", c->lanes) && at_configuration_put(out, "columns", c->cols) &&
          at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "splitk", c->split) &&
-         at_configuration_put(out, "ahead", c->ahead) && at_configuration_put(out, "chunk", c->chunk);
+         at_configuration_put(out, "ahead", c->ahead) && at_configuration_put(out, "chunk", c->chunk) &&
+         at_configuration_put(out, "rooms", c->rooms);
 }
 
 static bool power_of_two(int x) {
@@ -138,11 +152,14 @@ static bool power_of_two(int x) {
 
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
+  int64_t rooms = 0;
   *c = (choice){0};
   if (!at_gemm_number(text, "lanes", 32, &c->lanes) || !at_gemm_number(text, "columns", MOST_COLS, &c->cols) ||
       !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) || !at_gemm_number(text, "splitk", 8, &c->split) ||
-      !at_gemm_number(text, "ahead", 16, &c->ahead) || !at_gemm_number(text, "chunk", 512, &c->chunk))
+      !at_gemm_number(text, "ahead", 16, &c->ahead) || !at_gemm_number(text, "chunk", 512, &c->chunk) ||
+      !at_configuration_get(text, "rooms", &rooms) || rooms < 0 || rooms > MOST_ROOMS)
     return false;
+  c->rooms = (int)rooms;
   if (c->warps_m > 16 || c->warps_k > 16) return false;
   return power_of_two(c->lanes) && power_of_two(c->cols) && power_of_two(c->warps_m) && power_of_two(c->warps_k) &&
          power_of_two(c->split) && power_of_two(c->ahead) && power_of_two(c->chunk) && format(&again, c) &&
@@ -151,7 +168,7 @@ static bool parse(choice *c, const at_configuration *text) {
 
 static bool same(const choice *a, const choice *b) {
   return a->lanes == b->lanes && a->cols == b->cols && a->warps_m == b->warps_m && a->warps_k == b->warps_k &&
-         a->split == b->split && a->ahead == b->ahead && a->chunk == b->chunk;
+         a->split == b->split && a->ahead == b->ahead && a->chunk == b->chunk && a->rooms == b->rooms;
 }
 
 /* Adds c, if it fits, in its place by cost; the worst falls out. */
@@ -176,14 +193,18 @@ static int columns_of(const shape *s) {
   return cols;
 }
 
-/* Those of which a search tries the best guesses: lanes, columns, warps along m and k, splitk, ahead. */
+/* Those of which a search tries the best guesses: lanes, columns, warps along m and k, splitk, ahead, (chunk,) rooms. */
 static const choice few[] = {
-    {16, 0, 1, 16, 2, 4, 0, 0}, {16, 0, 1, 16, 1, 4, 0, 0}, {16, 0, 1, 8, 2, 8, 0, 0}, {16, 0, 1, 8, 2, 16, 0, 0},
-    {16, 0, 1, 8, 1, 8, 0, 0},  {16, 0, 2, 4, 2, 16, 0, 0}, {16, 0, 4, 1, 1, 4, 0, 0}, {16, 0, 2, 2, 1, 4, 0, 0},
-    {16, 0, 1, 4, 1, 4, 0, 0},  {32, 0, 1, 8, 2, 8, 0, 0},  {32, 0, 1, 8, 1, 8, 0, 0}, {32, 0, 1, 16, 2, 16, 0, 0},
-    {32, 0, 2, 4, 2, 8, 0, 0},  {32, 0, 2, 8, 1, 4, 0, 0},  {32, 0, 4, 1, 1, 4, 0, 0}, {32, 0, 1, 4, 1, 8, 0, 0},
-    {8, 0, 1, 16, 1, 4, 0, 0},  {8, 0, 1, 16, 1, 8, 0, 0},  {8, 0, 1, 8, 1, 16, 0, 0}, {8, 0, 2, 8, 2, 8, 0, 0},
-    {8, 0, 4, 2, 2, 16, 0, 0},  {8, 0, 2, 8, 1, 4, 0, 0},   {8, 0, 1, 8, 1, 4, 0, 0},
+    {16, 0, 1, 16, 2, 4, 0, 0, 0}, {16, 0, 1, 16, 1, 4, 0, 0, 0}, {16, 0, 1, 8, 2, 8, 0, 0, 0},
+    {16, 0, 1, 8, 2, 16, 0, 0, 0}, {16, 0, 1, 8, 1, 8, 0, 0, 0},  {16, 0, 2, 4, 2, 16, 0, 0, 0},
+    {16, 0, 4, 1, 1, 4, 0, 0, 0},  {16, 0, 2, 2, 1, 4, 0, 0, 0},  {16, 0, 1, 4, 1, 4, 0, 0, 0},
+    {32, 0, 1, 8, 2, 8, 0, 0, 0},  {32, 0, 1, 8, 1, 8, 0, 0, 0},  {32, 0, 1, 16, 2, 16, 0, 0, 0},
+    {32, 0, 2, 4, 2, 8, 0, 0, 0},  {32, 0, 2, 8, 1, 4, 0, 0, 0},  {32, 0, 4, 1, 1, 4, 0, 0, 0},
+    {32, 0, 1, 4, 1, 8, 0, 0, 0},  {8, 0, 1, 16, 1, 4, 0, 0, 0},  {8, 0, 1, 16, 1, 8, 0, 0, 0},
+    {8, 0, 1, 8, 1, 16, 0, 0, 0},  {8, 0, 2, 8, 2, 8, 0, 0, 0},   {8, 0, 4, 2, 2, 16, 0, 0, 0},
+    {8, 0, 2, 8, 1, 4, 0, 0, 0},   {8, 0, 1, 8, 1, 4, 0, 0, 0},   {16, 0, 1, 16, 2, 4, 0, 4, 0},
+    {16, 0, 1, 8, 2, 8, 0, 4, 0},  {8, 0, 1, 16, 1, 4, 0, 4, 0},  {8, 0, 1, 8, 1, 8, 0, 4, 0},
+    {16, 0, 1, 16, 1, 4, 0, 4, 0},
 };
 
 static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list) {
@@ -205,7 +226,7 @@ static int collect_all(const shape *s, const at_gemm_machine *machine, choice *l
     for (size_t w = 0; w < AT_COUNT(warps); w++)
       for (int split = 1; split <= 8; split *= 2)
         for (int ahead = 2; ahead <= 16; ahead *= 2) {
-          choice c = {lanes, columns_of(s), warps[w][0], warps[w][1], split, ahead, 0, 0.0};
+          choice c = {lanes, columns_of(s), warps[w][0], warps[w][1], split, ahead, 0, 0, 0.0};
           c.chunk = chunk_of(s, &c);
           for (int times = 1; times <= 2; times++, c.chunk *= 2)
             count = consider(s, machine, c, list, count, MOST_CHOICES);
@@ -237,6 +258,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_define_add(out, "SPLIT", c.split);
   at_gemm_define_add(out, "AHEAD", c.ahead);
   at_gemm_define_add(out, "CHUNK", c.chunk);
+  at_gemm_define_add(out, "ROOMS", c.rooms ? c.rooms : ROOMS);
+  at_gemm_define_add(out, "STAGED", c.rooms > 0);
   at_gemm_define_add(out, "BLOCKS", resident_of(&s, &c, machine));
   at_gemm_define_add(out, "TILES_N", tiles_n);
   at_gemm_define_add(out, "EXACT", s.k % c.chunk == 0 && s.n % c.cols == 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rows.cuh: products D (m x n) = L (m x k) S (k x n) of f32 and f64 whose large L lies along m; n is small. L goes from
- * memory into registers once, 16 bytes a load, AHEAD loads ahead. Of a warp's lanes LANES lie along the rows and
+ * memory into registers once, 16 bytes a load, AHEAD loads ahead, or through shared memory, where each lane finds what it
+ * copied itself. Of a warp's lanes LANES lie along the rows and
  * 32 / LANES, its groups, along k. WARPS_K warps of a block share its rows and the sums over k; SPLIT blocks, a cluster,
  * share k further. Each warp brings its part of S itself, CHUNK of k at a time into ROOMS rooms of shared memory, turned
  * on the way where S lies along k: no warp waits for another before all of its sums are done. Sums are added up in a
@@ -22,9 +23,10 @@
 #define READS_C 0
 #define RAGGED 0 /* m is no multiple of what 16 bytes hold */
 #define EXACT 1  /* k is a multiple of CHUNK, n one of COLS */
+#define ROOMS 4
+#define STAGED 0 /* L comes through shared memory too, a chunk of it with a chunk of S: more of it is on its way */
 #endif
 
-#define ROOMS 4
 #define THREADS (32 * WARPS_M * WARPS_K)
 #define SIZE ((int)sizeof(at_in))
 #define WIDE (16 / SIZE)
@@ -32,13 +34,16 @@
 #define STEPS (CHUNK / GROUPS) /* loads of a lane in a chunk: a multiple of AHEAD */
 #define WARP_ROWS (LANES * WIDE)
 #define BLOCK_ROWS (WARP_ROWS * WARPS_M)
-#define WARP_COUNT (WARP_ROWS * COLS)            /* sums of a warp */
-#define PART (WARP_COUNT * WARPS_M / SPLIT)      /* sums that a block of the cluster finishes */
-#define HELD (COLS < GROUPS ? 1 : COLS / GROUPS) /* columns of a lane once its groups are added up */
+#define WARP_COUNT (WARP_ROWS * COLS)       /* sums of a warp, of each of its groups */
+#define PART (WARP_COUNT * WARPS_M / SPLIT) /* sums that a block of the cluster finishes */
+/* Two rows beside each other have changed places in shared memory: see at_put_down. */
+#define SWAP (IN == 0 ? 1 : 0)
 /* A line of a room is COLS elements of one k. With the gap the copies of 8 k by 4 columns meet no bank twice. */
 #define PITCH (COLS * SIZE < 32 ? COLS : COLS + WIDE)
 #define ROOM (CHUNK * PITCH)
-#define WARP_ROOM (ROOMS * ROOM > WARP_COUNT ? ROOMS * ROOM : WARP_COUNT) /* its sums lie there later */
+#define LARGE (STAGED ? STEPS * 32 * WIDE : 0) /* a chunk of L */
+#define ALL_ROOMS (ROOMS * (ROOM + LARGE))
+#define WARP_ROOM (ALL_ROOMS > GROUPS * WARP_COUNT ? ALL_ROOMS : GROUPS * WARP_COUNT) /* sums lie there later */
 
 typedef at_sum at_sums[COLS][WIDE];
 typedef at_pack<at_sum, WIDE> at_line; /* 16 bytes */
@@ -66,6 +71,26 @@ AT_INLINE uint4 at_fetch(at_large &l, int k) {
   l.from += l.step;
   return x;
 }
+
+#if STAGED
+/* A chunk of loads into a room, each lane's for itself. */
+AT_INLINE void at_bring_large(at_in *to, at_large &l, int k, int lane) {
+#if RAGGED
+  const int whole = l.rows < WIDE ? l.rows * SIZE : 16;
+#else
+  constexpr int whole = 16;
+#endif
+#pragma unroll
+  for (int i = 0; i < STEPS; i++) {
+    const int bytes = k + i * GROUPS < l.end ? whole : 0;
+#pragma unroll
+    for (int b = 0; b < 16; b += BYTES_L)
+      at_copy<BYTES_L>((char *)(to + (i * 32 + lane) * WIDE) + b, l.from + b,
+                       bytes <= b ? 0 : bytes - b < BYTES_L ? bytes - b : BYTES_L);
+    l.from += l.step;
+  }
+}
+#endif
 
 /* Where a lane copies S from next. */
 struct at_small {
@@ -124,52 +149,35 @@ AT_INLINE void at_add(at_sums &sum, const uint4 &x, const at_in *s) {
 #pragma unroll
     for (int v = 0; v < PACK; v++)
 #pragma unroll
-      for (int e = 0; e < WIDE; e++) sum[c + v][e] = at_multiply_add(l.x[e], y.x[v], sum[c + v][e]);
-  }
-}
-
-/* Adds up the groups of a warp: those that are FAR lanes apart share their columns. Afterwards a lane has HELD columns. */
-template <int FAR> AT_INLINE void at_merge(at_sums &sum, int lane) {
-  if constexpr (FAR >= LANES) {
-    constexpr int HALF = COLS * FAR / 32;
-    const bool upper = lane & FAR;
-    if constexpr (HALF == 0) {
-#pragma unroll
-      for (int e = 0; e < WIDE; e++) sum[0][e] += __shfl_xor_sync(0xffffffffu, sum[0][e], FAR);
-    }
-#pragma unroll
-    for (int c = 0; c < HALF; c++)
-#pragma unroll
-      for (int e = 0; e < WIDE; e++) {
-        const at_sum given = upper ? sum[c][e] : sum[c + HALF][e], kept = upper ? sum[c + HALF][e] : sum[c][e];
-        sum[c][e] = kept + __shfl_xor_sync(0xffffffffu, given, FAR);
+      for (int f = 0; f < WIDE; f++) { /* there and back: neighbours share a register that is read once */
+        const int e = (c + v) % 2 ? WIDE - 1 - f : f;
+        sum[c + v][e] = at_multiply_add(l.x[e], y.x[v], sum[c + v][e]);
       }
-    at_merge<FAR / 2>(sum, lane);
   }
 }
 
-AT_INLINE void at_put_down(at_sum *to, at_sums &sum, int lane) {
-  constexpr int EACH = COLS < GROUPS ? GROUPS / COLS : 1; /* groups that have the same columns */
-  const int group = lane / LANES;
-  if (group % EACH != 0) return;
+/* The lane's sums to those of its group. What is stored 16 bytes at a time binds the registers of the sums, and as L comes 16
+ * bytes at a time too, a sum and the element of L that it takes would lie in the same of two banks: so two rows change
+ * places. */
+AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int lane) {
 #pragma unroll
-  for (int c = 0; c < HELD; c++) {
+  for (int c = 0; c < COLS; c++) {
     at_line x;
 #pragma unroll
-    for (int e = 0; e < WIDE; e++) x.x[e] = sum[c][e];
-    *(at_line *)(to + (group / EACH * HELD + c) * WARP_ROWS + lane % LANES * WIDE) = x;
+    for (int e = 0; e < WIDE; e++) x.x[e] = sum[c][e ^ SWAP];
+    *(at_line *)(to + (lane / LANES * COLS + c) * WARP_ROWS + lane % LANES * WIDE) = x;
   }
 }
 
-/* The sums of the block's warps, each to the block of the cluster that finishes it: into its `parts`, PART from each
- * block. */
+/* The sums of the block's warps and their groups, each to the block of the cluster that finishes it: into its `parts`,
+ * PART from each block. */
 AT_INLINE void at_give(const at_sum *sums, at_sum *parts, at_u64 *inbox, int rank) {
   for (int i = (int)threadIdx.x * WIDE; i < PART * SPLIT; i += THREADS * WIDE) {
     const at_sum *p = sums + i / WARP_COUNT * (WARPS_K * WARP_ROOM) + i % WARP_COUNT;
     at_line x = *(const at_line *)p;
 #pragma unroll
-    for (int w = 1; w < WARPS_K; w++) {
-      const at_line y = *(const at_line *)(p + w * WARP_ROOM);
+    for (int w = 1; w < WARPS_K * GROUPS; w++) {
+      const at_line y = *(const at_line *)(p + w / GROUPS * WARP_ROOM + w % GROUPS * WARP_COUNT);
 #pragma unroll
       for (int e = 0; e < WIDE; e++) x.x[e] += y.x[e];
     }
@@ -188,9 +196,9 @@ AT_INLINE void at_take(const at_arguments &a, const at_sum *parts, int rank, int
                 MANY = TILE / LINE;
   for (int i = (int)threadIdx.x; i < PART; i += THREADS) {
     const int t = i % TILE, here = TURNED ? i - t + t % MANY * LINE + t / MANY : i, at = rank * PART + here;
-    at_sum x = parts[here];
+    at_sum x = parts[here ^ SWAP];
 #pragma unroll
-    for (int r = 1; r < SPLIT; r++) x += parts[r * PART + here];
+    for (int r = 1; r < SPLIT; r++) x += parts[r * PART + (here ^ SWAP)];
     at_put<TURNED, READS_C>(a, m0 + at / WARP_COUNT * WARP_ROWS + at % WARP_ROWS, n0 + at % WARP_COUNT / WARP_ROWS,
                             matrix, x);
   }
@@ -226,12 +234,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_rows(const __gr
   small.end = end;
   small.cols = a.n - n0;
   at_in *mine = (at_in *)sums + warp * WARP_ROOM;
+#if STAGED
+  at_in *larges = mine + ROOMS * ROOM;
+#else
   uint4 ring[AHEAD];
 #pragma unroll
   for (int u = 0; u < AHEAD; u++) ring[u] = at_fetch(large, begin + u * GROUPS);
+#endif
 #pragma unroll
   for (int r = 0; r < ROOMS - 1; r++) {
-    if (begin + r * CHUNK < end) at_bring(mine + r * ROOM, small, begin + r * CHUNK, lane);
+    if (begin + r * CHUNK < end) {
+      at_bring(mine + r * ROOM, small, begin + r * CHUNK, lane);
+#if STAGED
+      at_bring_large(larges + r * LARGE, large, begin + r * CHUNK, lane);
+#endif
+    }
     at_copies_commit();
   }
   at_sums sum = {};
@@ -242,9 +259,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_rows(const __gr
     __syncwarp(); /* the chunk is there, and the room before it is done with */
     const at_in *s = mine + room * ROOM + group * PITCH;
     const int later = chunk + (ROOMS - 1) * CHUNK;
-    if (later < end) at_bring(mine + (room + ROOMS - 1) % ROOMS * ROOM, small, later, lane);
+    const unsigned free = (room + ROOMS - 1) % ROOMS;
+    if (later < end) {
+      at_bring(mine + free * ROOM, small, later, lane);
+#if STAGED
+      at_bring_large(larges + free * LARGE, large, later, lane);
+#endif
+    }
     at_copies_commit();
+    const unsigned now = room;
     room = (room + 1) % ROOMS;
+#if STAGED
+    const at_in *l = larges + now * LARGE + lane * WIDE;
+    constexpr int MANY = AHEAD;
+#pragma unroll MANY
+    for (int i = 0; i < STEPS; i++) at_add(sum, *(const uint4 *)(l + i * (32 * WIDE)), s + i * (GROUPS * PITCH));
+#else
 #pragma unroll 1
     for (int i = 0; i < STEPS; i += AHEAD) {
       const int next = chunk + (i + AHEAD) * GROUPS;
@@ -255,8 +285,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_rows(const __gr
         at_add(sum, x, s + (i + u) * (GROUPS * PITCH));
       }
     }
+#endif
   }
-  at_merge<16>(sum, lane);
   __syncwarp(); /* the last room is done with */
   at_put_down((at_sum *)mine, sum, lane);
 #if SPLIT > 1

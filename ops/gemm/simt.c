@@ -16,6 +16,7 @@ static const double CYCLE = 1.0 / 1900.0; /* microseconds */
 /* A configuration, read. */
 typedef struct choice {
   int tm, tn, step, warps_m, warps_n, warps_k, lanes, stages, split, parts;
+  bool bound;  /* sums lie in registers by pairs */
   double cost; /* microseconds, by the model */
 } choice;
 
@@ -64,6 +65,13 @@ static int shared_bytes(const shape *s, const choice *c) {
 static int registers_of(const shape *s, const choice *c) {
   const int m = rows_of(c), n = cols_of(c), lines = (s->x_k ? c->tm : 0) + (s->y_k ? c->tn : 0);
   return m * n + 2 * (m + n) + 30 + lines / (4 * warps_of(c)); /* and an address of each line */
+}
+
+/* Sums that lie by pairs, along D's contiguous side: faster where a thread has no more of them along that side than along the
+ * other, and does not wait for the sums of others at the end. */
+static bool is_better_bound(const shape *s, const choice *c) {
+  const int m = rows_of(c), n = cols_of(c);
+  return c->warps_k == 1 && m * n >= 64 && (s->swapped ? n <= m : m <= n);
 }
 
 static int64_t tiles_of(const shape *s, const choice *c) {
@@ -123,7 +131,9 @@ static double step_cycles(const shape *s, const choice *c) {
   const int m = rows_of(c), n = cols_of(c), warps = warps_of(c), steps = c->step / c->warps_k;
   const double copies = c->step * 4.0 / (32 * warps) *
                         ((double)c->tm / (s->x_k ? 4 : s->grain_x) + (double)c->tn / (s->y_k ? 4 : s->grain_y));
-  const double turns = (m * n > 64 ? 1.08 : 1.03) * (steps > 16 ? 1.12 : 1.0) * (warps < 8 ? 1.04 : 1.0);
+  const double loop = m * n * (steps < 16 ? steps : 16) > 1024 ? 1.03 : 1.0; /* more than caches of instructions like */
+  const double turns = (m * n > 64 ? 1.08 : 1.03) * (steps > 16 ? 1.12 : 1.0) * (warps < 8 ? 1.04 : 1.0) * loop *
+                       (c->bound ? 0.97 : 1.0);
   const double issued = (steps * (m * n * turns + (m + n) / 4.0) + 45.0 + 4.0 * copies) * warps / 4.0;
   const double copied =
       (c->tm * copies_of(s->x_k, s->grain_x) + c->tn * copies_of(s->y_k, s->grain_y)) * c->step * 4 / 128.0;
@@ -166,7 +176,8 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "step", c->step) &&
          at_configuration_put_text(out, "warps", warps) && at_configuration_put(out, "along", c->warps_k) &&
          at_configuration_put(out, "lanes", c->lanes) && at_configuration_put(out, "stages", c->stages) &&
-         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts);
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
+         at_configuration_put(out, "bound", c->bound);
 }
 
 static bool power_of_two(int x) {
@@ -175,13 +186,15 @@ static bool power_of_two(int x) {
 
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
+  int64_t bound = 0;
   *c = (choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "step", 128, &c->step) ||
       !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_n) ||
       !at_gemm_number(text, "along", MOST_WARPS, &c->warps_k) || !at_gemm_number(text, "lanes", 8, &c->lanes) ||
       !at_gemm_number(text, "stages", 16, &c->stages) || !at_gemm_number(text, "splitk", 8, &c->split) ||
-      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts))
+      !at_gemm_number(text, "parts", MOST_PARTS, &c->parts) || !at_configuration_get(text, "bound", &bound))
     return false;
+  c->bound = bound == 1;
   if (c->tm > 256 || c->tn > 256 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
   return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && power_of_two(c->warps_m) &&
          power_of_two(c->warps_n) && power_of_two(c->warps_k) && (c->lanes == 4 || c->lanes == 8) &&
@@ -190,16 +203,16 @@ static bool parse(choice *c, const at_configuration *text) {
 
 /* Tiles with warps over them and along k, and the lanes of a warp along m. */
 static const uint16_t tiles[][6] = {
-    {256, 128, 4, 2, 1, 4}, {256, 128, 2, 4, 1, 8}, {128, 128, 2, 2, 1, 4}, {128, 128, 4, 2, 1, 4},
-    {128, 128, 2, 4, 1, 8}, {128, 128, 1, 4, 1, 8}, {128, 128, 2, 2, 2, 4}, {256, 64, 4, 2, 1, 8},
-    {256, 64, 4, 1, 2, 4},  {128, 64, 4, 1, 1, 4},  {128, 64, 2, 2, 1, 8},  {128, 64, 4, 1, 2, 4},
-    {128, 64, 2, 2, 2, 8},  {128, 64, 2, 1, 4, 4},  {128, 64, 4, 2, 1, 4},  {64, 64, 2, 1, 1, 4},
-    {64, 64, 2, 1, 2, 4},   {64, 64, 1, 2, 2, 8},   {64, 64, 2, 1, 4, 4},   {64, 64, 1, 2, 4, 8},
-    {64, 64, 1, 1, 4, 4},   {64, 64, 1, 1, 8, 4},   {64, 64, 2, 2, 1, 4},   {64, 64, 2, 2, 2, 4},
-    {128, 32, 4, 1, 1, 4},  {128, 32, 2, 1, 4, 8},  {128, 32, 4, 1, 2, 4},  {64, 32, 2, 1, 2, 4},
-    {64, 32, 2, 1, 4, 4},   {64, 32, 1, 1, 4, 8},   {64, 32, 1, 1, 8, 8},   {32, 32, 1, 1, 4, 4},
-    {32, 32, 1, 1, 8, 4},   {256, 32, 8, 1, 1, 4},  {256, 32, 4, 1, 2, 8},  {128, 16, 4, 1, 1, 8},
-    {128, 16, 4, 1, 2, 8},  {64, 16, 2, 1, 4, 8},   {32, 16, 1, 1, 8, 8}};
+    {256, 128, 4, 2, 1, 8}, {256, 128, 4, 2, 1, 4}, {256, 128, 2, 4, 1, 8}, {128, 128, 2, 2, 1, 4},
+    {128, 128, 4, 2, 1, 4}, {128, 128, 2, 4, 1, 8}, {128, 128, 1, 4, 1, 8}, {128, 128, 2, 2, 2, 4},
+    {256, 64, 4, 2, 1, 8},  {256, 64, 4, 1, 2, 4},  {128, 64, 4, 1, 1, 4},  {128, 64, 2, 2, 1, 8},
+    {128, 64, 4, 1, 2, 4},  {128, 64, 2, 2, 2, 8},  {128, 64, 2, 1, 4, 4},  {128, 64, 4, 2, 1, 4},
+    {64, 64, 2, 1, 1, 4},   {64, 64, 2, 1, 2, 4},   {64, 64, 1, 2, 2, 8},   {64, 64, 2, 1, 4, 4},
+    {64, 64, 1, 2, 4, 8},   {64, 64, 1, 1, 4, 4},   {64, 64, 1, 1, 8, 4},   {64, 64, 2, 2, 1, 4},
+    {64, 64, 2, 2, 2, 4},   {128, 32, 4, 1, 1, 4},  {128, 32, 2, 1, 4, 8},  {128, 32, 4, 1, 2, 4},
+    {64, 32, 2, 1, 2, 4},   {64, 32, 2, 1, 4, 4},   {64, 32, 1, 1, 4, 8},   {64, 32, 1, 1, 8, 8},
+    {32, 32, 1, 1, 4, 4},   {32, 32, 1, 1, 8, 4},   {256, 32, 8, 1, 1, 4},  {256, 32, 4, 1, 2, 8},
+    {128, 16, 4, 1, 1, 8},  {128, 16, 4, 1, 2, 8},  {64, 16, 2, 1, 4, 8},   {32, 16, 1, 1, 8, 8}};
 
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
   if (!fits(s, &c, machine)) return count;
@@ -220,8 +233,9 @@ static int collect_tile(const shape *s, const at_gemm_machine *machine, const ui
                         parts = r == 0 ? 1
                                        : filled / (tiles_of(s, &(choice){.tm = tile[0], .tn = tile[1]}) * s->batch *
                                                    shares[h]);
-          const choice c = {tile[0], tile[1],   steps[d],  tile[2],    tile[3], tile[4],
-                            tile[5], stages[g], shares[h], (int)parts, 0.0};
+          choice c = {tile[0], tile[1],   steps[d],  tile[2],    tile[3], tile[4],
+                      tile[5], stages[g], shares[h], (int)parts, false,   0.0};
+          c.bound = is_better_bound(s, &c);
           if (r > 0 && (parts < 2 || parts > MOST_PARTS)) continue;
           if (c.stages > steps_of(s, &c)) continue;
           count = consider(s, machine, c, list, count, most);
@@ -289,6 +303,7 @@ static void define(at_gemm_recipe *out, const at_gemm *g, const shape *s, const 
                                 {"RAGGED_K", s->k % c->step != 0},
                                 {"EARLY", 0},
                                 {"WHOLE", is_whole(s, c)},
+                                {"BOUND", c->bound},
                                 {"BLOCKS", (int)(each < resident ? each : resident)}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }

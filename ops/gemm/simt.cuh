@@ -27,10 +27,12 @@
 #define EARLY 0 /* steps whose bytes are asked for before what comes first is done */
 #define WHOLE 0 /* a block has no more steps than stages */
 #define BLOCKS 1
+#define BOUND 0 /* sums lie in registers by pairs: at_put_down */
 #endif
 
 #define KERNEL at_simt
 #define GAP_TURNED 4
+#define SUMS_BY_PAIRS BOUND
 #define PAD_X 0
 #define PAD_Y 0
 #define THREADS (32 * WARPS_M * WARPS_N * WARPS_K)
@@ -135,9 +137,10 @@ AT_INLINE void at_pick(at_pieces &p, const at_in *x, const at_in *y) {
   for (int j = 0; j < RN; j += 4) *(at_pack<at_in, 4> *)(p.y + j) = *(const at_pack<at_in, 4> *)(y + j * LANES_N);
 }
 
-/* There and back along the shorter side: neighbours share an element of X or Y, which is read from the registers once. */
+/* There and back along the shorter side, or where sums are bound along D's: neighbours share an element of X or Y, which is
+ * read from the registers once. */
 AT_INLINE void at_add(at_sums &sum, const at_pieces &p) {
-  constexpr bool ACROSS = RM > RN;
+  constexpr bool ACROSS = BOUND ? TURNED : RM > RN;
   constexpr int OUTER = ACROSS ? RM : RN, INNER = ACROSS ? RN : RM;
 #pragma unroll
   for (int i = 0; i < OUTER; i++)
@@ -204,8 +207,11 @@ AT_INLINE at_sum at_other(at_sum x, at_u32 zero) {
   return __uint_as_float(__float_as_uint(x) ^ zero);
 }
 
-/* The thread's sums among the block's, in lines of PITCH along D's contiguous side. `zero` is 0: what is stored four at a time
- * must not bind the registers of the sums, which then would lie in the same banks as what they are made of. */
+/* The thread's sums among the block's, in lines of PITCH along D's contiguous side. What is stored four at a time binds the
+ * registers of the sums. Registers lie in two banks, even and odd, each of which gives a product one word a cycle. So either
+ * nothing is bound (`zero` is 0, which no compiler knows), or the sums of two neighbours change places, here and in what reads
+ * them: then a sum and the element of X or Y that it takes next to it, which come from memory four at a time too, lie in
+ * different banks. */
 template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, int m, int n, int lane, at_u32 zero) {
 #pragma unroll
   for (int i = 0; i < RM; i += 4)
@@ -216,7 +222,11 @@ template <int PITCH> AT_INLINE void at_put_down(at_sum *to, const at_sums &sum, 
       for (int e = 0; e < 4; e++) {
         at_pack<at_sum, 4> some;
 #pragma unroll
-        for (int f = 0; f < 4; f++) some.x[f] = at_other(TURNED ? sum[i + e][j + f] : sum[i + f][j + e], zero);
+        for (int f = 0; f < 4; f++) {
+          const int from = BOUND ? f ^ 1 : f;
+          const at_sum x = TURNED ? sum[i + e][j + from] : sum[i + from][j + e];
+          some.x[f] = BOUND ? x : at_other(x, zero);
+        }
         *(at_pack<at_sum, 4> *)(to + (TURNED ? (row + e) * PITCH + col : (col + e) * PITCH + row)) = some;
       }
     }

@@ -18,6 +18,9 @@
 #define EACH_D (BYTES_D / SIZE_D)              /* elements that a store may have */
 #define UNIT_D (EACH_D < PACK ? PACK : EACH_D) /* that a thread makes at a time */
 #define PART_UNIT PACK                         /* likewise of what lies in the workspace */
+#ifndef SUMS_BY_PAIRS
+#define SUMS_BY_PAIRS 0 /* in shared memory two neighbours of a line have changed places */
+#endif
 
 /* COUNT sums side by side. */
 template <int COUNT> struct at_row { at_sum x[COUNT]; };
@@ -36,6 +39,17 @@ template <int COUNT> AT_INLINE void at_take_more(at_row<COUNT> &out, const at_su
   at_take(more, p);
 #pragma unroll
   for (int e = 0; e < COUNT; e++) out.x[e] += more.x[e];
+}
+
+/* As they lie in D. */
+template <int COUNT> AT_INLINE void at_settle(at_row<COUNT> &row) {
+#if SUMS_BY_PAIRS
+#pragma unroll
+  for (int e = 0; e < COUNT; e += 2) {
+    const at_sum first = row.x[e];
+    row.x[e] = row.x[e + 1], row.x[e + 1] = first;
+  }
+#endif
 }
 
 /* Elements of D, COUNT side by side from (line, at) on. */
@@ -104,6 +118,7 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
 #pragma unroll
     for (int w = 1; w < WARPS_K; w++) at_take_more(x, sums + w * SUMS + line * PITCH_D + at);
 #endif
+    at_settle(x);
 #if PARTS > 1
 #pragma unroll
     for (int e = 0; e < UNIT; e += PACK)

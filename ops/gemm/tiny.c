@@ -159,7 +159,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
         if (h > 0 && c.teams == last) continue;
         last = c.teams;
         if (!fits(g, &s, &c, machine)) continue;
-        if (!wide && (c.stages > 2 || (h > 0 && c.stages > 1))) continue;
+        if (!wide && (c.stages > 2 || (h > 0 && (c.stages > 1 || !s.half)))) continue;
         c.cost = cost_of(g, &s, &c, machine);
         count = AT_GEMM_INSERT(list, count, most, &c);
       }
