@@ -24,6 +24,14 @@ struct host_copy {
   int bytes, valid;
 };
 
+/* A copy in bulk: it comes when its barrier is waited for. */
+struct host_bulk {
+  unsigned long long *barrier;
+  char *to;
+  const char *from;
+  int bytes;
+};
+
 struct host_thread {
   ucontext_t context;
   jmp_buf place; /* once begun: without the system calls of swapcontext */
@@ -46,6 +54,7 @@ static uint4 host_rooms[HOST_RANKS][HOST_ROOM / 16];
 static host_barrier host_warps[HOST_THREADS / 32], host_teams[HOST_RANKS][16], host_blocks[HOST_RANKS], host_cluster,
     host_begun;
 static unsigned long long host_slots[HOST_THREADS][8]; /* what a lane shows the others of its warp */
+static std::vector<host_bulk> host_bulks;
 static place host_first;                               /* block */
 static void (*host_body)(const void *);
 static const void *host_argument;
@@ -131,6 +140,55 @@ static void at_send(void *to, const uint4 &x, unsigned long long *inbox, unsigne
 }
 static void at_inbox_wait(unsigned long long *inbox) {
   while (*inbox != 0) host_yield();
+}
+
+/* A barrier: arrivals of a phase, those still to come, the phase's parity, and the bytes that are still to come. */
+struct host_phases {
+  unsigned char arrivals, left, parity, started;
+  int bytes;
+};
+static void host_settle(host_phases *b) {
+  if (b->started != 1) abort();
+  if (b->left > 0 || b->bytes != 0) return;
+  b->left = b->arrivals;
+  b->parity ^= 1;
+}
+static void at_barrier_start(unsigned long long *barrier, int arrivals) {
+  *(host_phases *)barrier = host_phases{(unsigned char)arrivals, (unsigned char)arrivals, 0, 1, 0};
+}
+static void at_barriers_show() {}
+static void at_barrier_expect(unsigned long long *barrier, int bytes) {
+  host_phases *b = (host_phases *)barrier;
+  if (b->started != 1 || b->left == 0) abort();
+  b->bytes += bytes;
+  b->left--;
+  host_settle(b);
+}
+static void at_barrier_arrive(unsigned long long *barrier) {
+  at_barrier_expect(barrier, 0);
+}
+template <bool ONCE_> static void at_bulk_copy(char *to, const char *from, int bytes, unsigned long long *barrier) {
+  if ((uintptr_t)to % 16 || (uintptr_t)from % 16 || bytes <= 0 || bytes % 16) abort();
+  memset(to, 0xff, (size_t)bytes); /* whoever still reads what was there has lost it */
+  host_bulks.push_back(host_bulk{barrier, to, from, bytes});
+}
+/* Copies come one after the other, the last ordered first. */
+static void at_barrier_wait(unsigned long long *barrier, int parity) {
+  host_phases *b = (host_phases *)barrier;
+  if (b->started != 1) abort();
+  while (b->parity == parity) {
+    size_t i = host_bulks.size();
+    while (i > 0 && host_bulks[i - 1].barrier != barrier) i--;
+    if (i == 0 || b->left > 0) { /* others have not arrived yet */
+      host_yield();
+      continue;
+    }
+    const host_bulk c = host_bulks[i - 1];
+    host_bulks.erase(host_bulks.begin() + (long)(i - 1));
+    memcpy(c.to, c.from, (size_t)c.bytes);
+    b->bytes -= c.bytes;
+    host_settle(b);
+  }
 }
 
 template <class T> static void at_pack_of_block(T *out, const T *p, unsigned rank) {
@@ -287,6 +345,7 @@ static void host_run_cluster(place first, unsigned ranks, unsigned threads) {
   host_count = ranks * threads, host_block = threads, host_ranks = ranks;
   if (host_count > HOST_THREADS) abort();
   memset(host_rooms, 0xff, sizeof host_rooms);
+  host_bulks.clear();
   for (unsigned t = 0; t < host_count; t++) {
     host_thread *h = &host_threads[t];
     if (!h->stack) h->stack = (char *)malloc(HOST_STACK);

@@ -83,6 +83,20 @@ static shape skinny_shape(int number) {
   return s;
 }
 
+/* What copies in bulk reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+static shape bulk_shape(int number) {
+  shape s = common(2 + number % 4);
+  const int small = draw(2) ? 1 + draw(8) : 1 + draw(64), large = 64 + draw(150);
+  s.k = 32 * (8 + draw(30));
+  const bool across = draw(2);
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  s.ta = 1, s.tb = 0;
+  s.batch = draw(3) ? 1 : 2;
+  s.gap = 8 * draw(3), s.shift = 8 * draw(2), s.step = 0;
+  return s;
+}
+
 static shape mma_shape(int number) {
   shape s = common(number);
   s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
@@ -146,7 +160,9 @@ static const char *const undefined[] = {"IN",        "OUT",        "M",         
                                         "LANES_N",   "RM",         "RN",         "PAD_X",
                                         "PAD_Y",     "EARLY",      "SHIFTS",     "HELD",
                                         "ROOM",      "WARP_ROOM",  "TILES_N",    "SPAN",
-                                        "STRIDE_S",  "LINE_BYTES", "BYTES",      "PIECES"};
+                                        "STRIDE_S",  "LINE_BYTES", "BYTES",      "PIECES",
+                                        "LATE",      "LINES_S",    "ROWS",       "PLACE_L",
+                                        "PLACE_S",   "RING_L",     "RING_S",     "COUNT"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -170,6 +186,10 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
   else if (family == &at_gemm_direct_family)
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
                           16 << draw(3), 1 + draw(8), 1 + draw(4)));
+  else if (family == &at_gemm_bulk_family)
+    assert_true(at_append(out->text, sizeof out->text, &at,
+                          "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d,late=%d", 16 << draw(2),
+                          1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4), draw(3), draw(2)));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
@@ -317,6 +337,11 @@ static void skinny_kernels(void **state) {
   run_family(&at_gemm_skinny_family, skinny_shape);
 }
 
+static void bulk_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_bulk_family, bulk_shape);
+}
+
 static void mma_kernels(void **state) {
   (void)state;
   run_family(&at_gemm_mma_family, mma_shape);
@@ -338,7 +363,8 @@ int main(int argc, char **argv) {
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
                                      cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels)};
+                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels),
+                                     cmocka_unit_test(bulk_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bulk.c: the family of bulk.cuh: a large matrix of halves times one of up to 64 columns, both along k. */
+#include <string.h>
+
+#include "ops/gemm/tiled.h"
+
+#include "gemm_bulk_cuh.h"
+
+enum { MOST_N = 64, MOST_CHOICES = 192, MOST_FEW = 6, MOST_STAGES = 8, MOST_EARLY = 16, UNIT_K = 64, DEPTH = 32 };
+
+static const double HOPELESS = 1.3; /* times the best guess: not tried */
+
+/* A configuration, read. */
+typedef struct choice {
+  int rows, warps_m, warps_k, step, stages, split;
+  int early;   /* steps whose bytes a warp asks for before what came before is done */
+  bool late;   /* the next kernel starts when the last copies are ordered */
+  double cost; /* microseconds, by the model */
+} choice;
+
+typedef at_gemm_shape shape;
+
+/* Copies in bulk take 16 bytes from and to multiples of 16. */
+static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
+  if (machine->capability < 90 || (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16)) return false;
+  const shape s = at_gemm_shape_of(g);
+  return s.x_k && s.y_k && s.grain_x == 16 && s.grain_y == 16 && s.n <= MOST_N && s.k % DEPTH == 0 && s.k >= 256 &&
+         s.m >= 64 && s.m <= INT32_MAX / 64 && s.k <= INT32_MAX / 64 && s.batch <= 65535;
+}
+
+static int columns_of(const shape *s) {
+  return (int)(s->n + 7) / 8 * 8;
+}
+
+/* Lines of S in shared memory. */
+static int lines_of(const shape *s) {
+  return s->n > 4 ? columns_of(s) : s->n > 2 ? 4 : (int)s->n;
+}
+
+static int warps_of(const choice *c) {
+  return c->warps_m * c->warps_k;
+}
+
+static int pitch_of(const choice *c) {
+  return c->step * 2 + 64;
+}
+
+static int shared_bytes(const shape *s, const choice *c) {
+  return c->warps_k * c->stages * (pitch_of(c) * (c->warps_m * c->rows + lines_of(s)) + 16);
+}
+
+static int registers_of(const shape *s, const choice *c) {
+  return 64 + c->rows / 16 * (columns_of(s) / 2 + 8);
+}
+
+/* Blocks that a processor holds. */
+static int resident_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const int threads = 32 * warps_of(c), by_shared = machine->shared_bytes / (shared_bytes(s, c) + 1024),
+            by_registers = 65536 / ((registers_of(s, c) + 7) / 8 * 8 * threads);
+  const int blocks = by_shared < by_registers ? by_shared : by_registers;
+  return blocks < 1 ? 1 : blocks < 16 ? blocks : 16;
+}
+
+static int64_t tiles_of(const shape *s, const choice *c) {
+  return at_gemm_parts(s->m, c->warps_m * c->rows);
+}
+
+static bool fits(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  if (c->rows != 16 && c->rows != 32) return false;
+  if (warps_of(c) > 16 || c->warps_m > 16 || c->split > 8 || c->step < 64 || c->step > 1024) return false;
+  if (c->stages < 2 || c->stages > MOST_STAGES || c->early > MOST_EARLY) return false;
+  if (s->k < UNIT_K * c->warps_k * c->split) return false;
+  if (registers_of(s, c) * warps_of(c) * 32 > 65536) return false;
+  if (tiles_of(s, c) * c->split > INT32_MAX / 64) return false;
+  return shared_bytes(s, c) <= machine->shared_bytes - 1024;
+}
+
+static double greater(double x, double y) {
+  return x > y ? x : y;
+}
+
+/* Microseconds: memory, or what the L2 cache gives, and what comes before and after. Figures of an H200. */
+static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
+  const double processors = at_gemm_usable(c->split, machine), scale = machine->processors / 132.0;
+  const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
+  const double places = processors * resident_of(s, c, machine), rounds = (double)(int64_t)(blocks / places + 0.9999);
+  const double at_once = blocks < places ? blocks : places;
+  const double ring = (double)c->stages * c->step * 2.0 * c->rows * warps_of(c);
+  const double flight = at_once * ring / (machine->processors * 49152.0), used = at_once / machine->processors;
+  const double large = (double)s->m * (double)s->k * (double)s->batch * 2.0,
+               small = tiles * (double)s->n * (double)s->k * 2.0;
+  const double rate = (flight < 1.0 ? flight : 1.0) * (used < 0.9 ? used / 0.9 : 1.0) * scale;
+  const double uneven = rounds > 1.0 ? rounds * places / blocks : 1.0;
+  const double memory = large / 4.35e6 / rate * (0.4 + 0.6 * uneven), level2 = (large + small) / 5.3e6 / scale;
+  const double each = 1.0 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->split > 1 ? 0.7 : 0.0);
+  const double short_lines = c->step < 256 ? 1.03 : 1.0;
+  return greater(memory, level2) * short_lines + 0.1 * level2 + each * (1.0 + 0.3 * (rounds - 1.0));
+}
+
+static bool format(at_configuration *out, const choice *c) {
+  char warps[24];
+  size_t at = 0;
+  *out = (at_configuration){""};
+  return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
+         at_configuration_put(out, "rows", c->rows) && at_configuration_put_text(out, "warps", warps) &&
+         at_configuration_put(out, "step", c->step) && at_configuration_put(out, "stages", c->stages) &&
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "early", c->early) &&
+         at_configuration_put(out, "late", c->late);
+}
+
+static bool power_of_two(int x) {
+  return x > 0 && (x & (x - 1)) == 0;
+}
+
+static bool parse(choice *c, const at_configuration *text) {
+  at_configuration again;
+  int64_t early = 0, late = 0;
+  *c = (choice){0};
+  if (!at_gemm_number(text, "rows", 32, &c->rows) || !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) ||
+      !at_gemm_number(text, "step", 1024, &c->step) || !at_gemm_number(text, "stages", MOST_STAGES, &c->stages) ||
+      !at_gemm_number(text, "splitk", 8, &c->split) || !at_configuration_get(text, "early", &early) || early < 0 ||
+      early > MOST_EARLY || !at_configuration_get(text, "late", &late))
+    return false;
+  c->early = (int)early;
+  c->late = late == 1;
+  if (c->warps_m > 16 || c->warps_k > 16) return false;
+  return power_of_two(c->warps_m) && power_of_two(c->warps_k) && power_of_two(c->step) && power_of_two(c->split) &&
+         format(&again, c) && strcmp(again.text, text->text) == 0;
+}
+
+static int collect(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
+  static const uint8_t warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1}, {2, 2}, {2, 4}, {4, 1},
+                                     {4, 2}, {4, 4}, {8, 1}, {8, 2}, {1, 16}, {2, 8}};
+  int count = 0;
+  for (int rows = 16; rows <= 32; rows *= 2)
+    for (size_t w = 0; w < AT_COUNT(warps); w++)
+      for (int step = 128; step <= 512; step *= 2)
+        for (int stages = 2; stages <= 6; stages++)
+          for (int split = 1; split <= 8; split *= 2) {
+            choice c = {rows, warps[w][0], warps[w][1], step, stages, split, 0, false, 0.0};
+            if (!fits(s, &c, machine) || step * c.warps_k * split > s->k) continue;
+            c.cost = cost_of(s, &c, machine);
+            count = AT_GEMM_INSERT(list, count, most, &c);
+          }
+  return count;
+}
+
+static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
+  const shape s = at_gemm_shape_of(g);
+  choice list[MOST_CHOICES];
+  const int count = collect(&s, machine, list, MOST_CHOICES);
+  int given = 0;
+  for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
+    int alike = 0;
+    for (int j = 0; j < i; j++)
+      alike += list[i].rows == list[j].rows && list[i].warps_m == list[j].warps_m &&
+               list[i].warps_k == list[j].warps_k && list[i].split == list[j].split;
+    if (!wide && (alike > 0 || list[i].cost > HOPELESS * list[0].cost)) continue;
+    if (format(&out[given], &list[i])) given++;
+  }
+  return given;
+}
+
+static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine *machine,
+                   const at_configuration *text) {
+  const shape s = at_gemm_shape_of(g);
+  choice c;
+  if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
+  at_gemm_recipe_start(out, g);
+  at_gemm_recipe_swap(out, &s);
+  const at_gemm_define all[] = {{"COLS", columns_of(&s)},
+                                {"PER", c.rows / 16},
+                                {"WARPS_M", c.warps_m},
+                                {"WARPS_K", c.warps_k},
+                                {"SPLIT", c.split},
+                                {"STEP", c.step},
+                                {"STAGES", c.stages},
+                                {"EARLY", c.early},
+                                {"LATE", c.late},
+                                {"BLOCKS", resident_of(&s, &c, machine)},
+                                {"LINES_S", lines_of(&s)},
+                                {"TURNED", s.swapped},
+                                {"READS_C", g->c != AT_C_NONE}};
+  for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
+  out->config = (at_jit_config){.grid = {(unsigned)(tiles_of(&s, &c) * c.split), (unsigned)s.batch},
+                                .block = {(unsigned)(32 * warps_of(&c))},
+                                .shared_bytes = (unsigned)shared_bytes(&s, &c),
+                                .dependent = true};
+  if (c.split > 1) out->config.cluster[0] = (unsigned)c.split;
+  return true;
+}
+
+const at_gemm_kernels at_gemm_bulk_family = {
+    .name = "bulk",
+    .file = "bulk.cu",
+    .entry = "at_bulk",
+    .text = at_gemm_bulk_cuh,
+    .supports = supports,
+    .candidates = candidates,
+    .recipe = recipe,
+};
