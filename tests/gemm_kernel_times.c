@@ -16,7 +16,7 @@
 enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64, LEAST_LAUNCHES = 24 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_bulk,
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_ring,
     at_gemm_mma, at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static const struct {
@@ -27,7 +27,7 @@ static const struct {
              {&at_gemm_tiny_direct, &at_gemm_direct_family},
              {&at_gemm_rows, &at_gemm_rows_family},
              {&at_gemm_skinny, &at_gemm_skinny_family},
-             {&at_gemm_bulk, &at_gemm_bulk_family},
+             {&at_gemm_ring, &at_gemm_ring_family},
              {&at_gemm_mma, &at_gemm_mma_family},
              {&at_gemm_bf16x6, &at_gemm_bf16x6_family},
              {&at_gemm_wgmma, &at_gemm_wgmma_family},

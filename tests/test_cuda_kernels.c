@@ -14,7 +14,7 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_bulk,
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_ring,
     at_gemm_mma, at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static attune_device *device;
@@ -89,8 +89,8 @@ static shape skinny_shape(int number) {
   return s;
 }
 
-/* What copies in bulk reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
-static shape bulk_shape(int number) {
+/* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+static shape ring_shape(int number) {
   shape s = common(2 + number % 4);
   const int small = draw(2) ? 1 + draw(8) : number % 64 + 1, large = draw(4) ? 64 + draw(700) : 64 + draw(5000);
   if (s.dtype == ATTUNE_F16 && s.data == DATA_WIDE) s.data = DATA_NORMAL; /* sums beyond what f16 holds */
@@ -285,10 +285,10 @@ static void skinny_is_right(void **state) {
   drawn_problems(&at_gemm_skinny_family, &at_gemm_skinny, skinny_shape);
 }
 
-static void bulk_is_right(void **state) {
+static void ring_is_right(void **state) {
   (void)state;
   if (device->properties.capability_major >= 9)
-    drawn_problems(&at_gemm_bulk_family, &at_gemm_bulk, bulk_shape);
+    drawn_problems(&at_gemm_ring_family, &at_gemm_ring, ring_shape);
   else
     skip();
 }
@@ -376,7 +376,7 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_tiny_direct, direct_shape, problems / 20);
   verified(&at_gemm_rows, rows_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
-  verified(&at_gemm_bulk, bulk_shape, problems / 20);
+  verified(&at_gemm_ring, ring_shape, problems / 20);
   verified(&at_gemm_mma, mma_shape, problems / 20);
   verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
   verified(&at_gemm_wgmma, wgmma_shape, problems / 20);
@@ -426,7 +426,7 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_skinny,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
   if (device->properties.capability_major >= 9)
-    repeats(&at_gemm_bulk,
+    repeats(&at_gemm_ring,
             &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 8, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
@@ -457,7 +457,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(tiny_is_right),
       cmocka_unit_test(direct_is_right),
       cmocka_unit_test(skinny_is_right),
-      cmocka_unit_test(bulk_is_right),
+      cmocka_unit_test(ring_is_right),
       cmocka_unit_test(special_values_are_kept),
       cmocka_unit_test(mma_is_right),
       cmocka_unit_test(the_same_bits_each_time),

@@ -108,13 +108,13 @@ static void what_skinny_takes(void **state) {
   assert_true(f->supports(&g, &h200));
 }
 
-static void what_bulk_takes(void **state) {
+static void what_ring_takes(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_bulk_family;
+  const at_gemm_kernels *f = &at_gemm_ring_family;
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1);
   assert_true(f->supports(&g, &h200));
   assert_false(f->supports(&g, &a100));
-  g.alignment = 16; /* lines may begin anywhere that copies in bulk may */
+  g.alignment = 16; /* lines may begin anywhere that copies of 16 bytes may */
   assert_true(f->supports(&g, &h200));
   g.alignment = 8;
   assert_false(f->supports(&g, &h200));
@@ -135,12 +135,12 @@ static void what_bulk_takes(void **state) {
 }
 
 /* A kernel takes the shared memory that its rings and barriers have, and no more than there is. */
-static void rooms_of_bulk(void **state) {
+static void rooms_of_ring(void **state) {
   (void)state;
-  const at_gemm_kernels *f = &at_gemm_bulk_family;
+  const at_gemm_kernels *f = &at_gemm_ring_family;
   const at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 2);
   at_gemm_recipe recipe;
-  at_configuration c = {"rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1,late=1"};
+  at_configuration c = {"rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1"};
   assert_true(f->recipe(&recipe, &g, &h200, &c));
   assert_int_equal(recipe.config.shared_bytes, 2 * (8 * 16 * 576 + 4 * 4 * 576 + 4 * 16));
   assert_int_equal(recipe.config.grid[0], 4096 / 32 * 2);
@@ -148,16 +148,16 @@ static void rooms_of_bulk(void **state) {
   assert_int_equal(recipe.config.cluster[0], 2);
   assert_int_equal(recipe.config.block[0], 256);
   static const char *const none[] = {
-      "rows=16,warps=2x4,step=256,stages=8,splitk=2,early=1,late=1", /* more than there is */
-      "rows=16,warps=2x4,step=256,stages=1,splitk=2,early=1,late=1",
-      "rows=48,warps=2x4,step=256,stages=2,splitk=2,early=1,late=1",
-      "rows=16,warps=2x3,step=256,stages=2,splitk=2,early=1,late=1",
-      "rows=16,warps=2x4,step=96,stages=2,splitk=2,early=1,late=1",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=3,early=1,late=1",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=17,late=1",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1,late=2",
+      "rows=16,warps=2x4,step=256,stages=8,splitk=2,early=1", /* more than there is */
+      "rows=16,warps=2x4,step=256,stages=1,splitk=2,early=1",
+      "rows=48,warps=2x4,step=256,stages=2,splitk=2,early=1",
+      "rows=16,warps=2x3,step=256,stages=2,splitk=2,early=1",
+      "rows=16,warps=2x4,step=96,stages=2,splitk=2,early=1",
+      "rows=16,warps=2x4,step=256,stages=2,splitk=3,early=1",
+      "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=17",
       "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1",
-      "rows=16,warps=2x16,step=256,stages=2,splitk=2,early=1,late=1"};
+      "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1",
+      "rows=16,warps=2x16,step=256,stages=2,splitk=2,early=1"};
   for (size_t i = 0; i < AT_COUNT(none); i++) {
     assert_true(at_copy_text(c.text, sizeof c.text, none[i]));
     if (f->recipe(&recipe, &g, &h200, &c)) fail_msg("%s is taken", c.text);
@@ -505,8 +505,8 @@ static void every_problem_is_offered_something(void **state) {
           check_offers(&at_gemm_skinny_family, &g, &h200);
           check_offers(&at_gemm_skinny_family, &h, &h200);
           check_offers(&at_gemm_skinny_family, &g, &a100);
-          check_offers(&at_gemm_bulk_family, &g, &h200);
-          check_offers(&at_gemm_bulk_family, &h, &h200);
+          check_offers(&at_gemm_ring_family, &g, &h200);
+          check_offers(&at_gemm_ring_family, &h, &h200);
           if ((i + j) % 4 != 0) continue;
           check_offers(&at_gemm_mma_family, &g, &h200);
           check_offers(&at_gemm_mma_family, &h, &a100);
@@ -617,8 +617,8 @@ int main(void) {
       cmocka_unit_test(what_tiny_takes),
       cmocka_unit_test(what_direct_takes),
       cmocka_unit_test(what_skinny_takes),
-      cmocka_unit_test(what_bulk_takes),
-      cmocka_unit_test(rooms_of_bulk),
+      cmocka_unit_test(what_ring_takes),
+      cmocka_unit_test(rooms_of_ring),
       cmocka_unit_test(what_bf16x6_takes),
       cmocka_unit_test(what_mma_takes),
       cmocka_unit_test(what_wgmma_takes),

@@ -83,8 +83,8 @@ static shape skinny_shape(int number) {
   return s;
 }
 
-/* What copies in bulk reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
-static shape bulk_shape(int number) {
+/* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+static shape ring_shape(int number) {
   shape s = common(2 + number % 4);
   const int small = draw(2) ? 1 + draw(8) : 1 + draw(64), large = 64 + draw(150);
   s.k = 32 * (8 + draw(30));
@@ -161,7 +161,7 @@ static const char *const undefined[] = {"IN",        "OUT",        "M",         
                                         "PAD_Y",     "EARLY",      "SHIFTS",     "HELD",
                                         "ROOM",      "WARP_ROOM",  "TILES_N",    "SPAN",
                                         "STRIDE_S",  "LINE_BYTES", "BYTES",      "PIECES",
-                                        "LATE",      "LINES_S",    "ROWS",       "PLACE_L",
+                                        "AT_ONCE",   "LINES_S",    "ROWS",       "PLACE_L",
                                         "PLACE_S",   "RING_L",     "RING_S",     "COUNT"};
 
 static void write_kernel(const job *j, int number) {
@@ -186,10 +186,10 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
   else if (family == &at_gemm_direct_family)
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
                           16 << draw(3), 1 + draw(8), 1 + draw(4)));
-  else if (family == &at_gemm_bulk_family)
+  else if (family == &at_gemm_ring_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
-                          "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d,late=%d", 16 << draw(2),
-                          1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4), draw(3), draw(2)));
+                          "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d", 16 << draw(2),
+                          1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4), draw(3)));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
@@ -337,9 +337,9 @@ static void skinny_kernels(void **state) {
   run_family(&at_gemm_skinny_family, skinny_shape);
 }
 
-static void bulk_kernels(void **state) {
+static void ring_kernels(void **state) {
   (void)state;
-  run_family(&at_gemm_bulk_family, bulk_shape);
+  run_family(&at_gemm_ring_family, ring_shape);
 }
 
 static void mma_kernels(void **state) {
@@ -364,7 +364,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
                                      cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
                                      cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels),
-                                     cmocka_unit_test(bulk_kernels)};
+                                     cmocka_unit_test(ring_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bulk.cuh: products of a large matrix of halves and one of up to 64 columns, both along k: D (m x n) = L (m x k) S (k x n).
- * Each warp has PER x 16 rows of L and a ring of STAGES places of its own in shared memory, into which it copies its lines
- * in bulk, STEP of k at a time: no warp waits for all others before all of its sums are done. The WARPS_M warps of a team
- * have the same part of k and one ring of S. WARPS_K teams, and the SPLIT blocks of a cluster, share k. Sums are made by
- * tensor cores and added up in a fixed order. kernel.cuh stands in front of it.
+ * ring.cuh: products of a large matrix of halves and one of up to 64 columns, both along k: D (m x n) = L (m x k) S (k x n).
+ * Each warp has PER x 16 rows of L and a ring of STAGES places of its own in shared memory, into which it copies its lines,
+ * STEP of k at a time: no warp waits for all others before all of its sums are done. The WARPS_M warps of a team have the
+ * same part of k and one ring of S. WARPS_K teams, and the SPLIT blocks of a cluster, share k. Sums are made by tensor
+ * cores and added up in a fixed order. kernel.cuh stands in front of it.
  *
  * A lane's 8 elements along k are those of two instructions; which k an instruction takes for which does not matter as long
  * as L and S agree. Rows and columns beyond the matrices are whatever lay there: their sums go nowhere. */
@@ -16,7 +16,6 @@
 #define STEP 256
 #define STAGES 3
 #define EARLY 0 /* steps that are asked for before what comes first is done */
-#define LATE 0  /* the next kernel may start when the last copies of this one are ordered; 0: at once */
 #define BLOCKS 1
 #define LINES_S 8 /* of S in shared memory: COLS, or fewer where n is less than 8 */
 #define TURNED 0  /* D lies along n */
@@ -40,16 +39,12 @@
 AT_INLINE void at_barrier_start(at_u64 *barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at_shared(barrier)), "r"(arrivals) : "memory");
 }
-/* Others see that barriers were started, and so do copies. */
-AT_INLINE void at_barriers_show() {
-  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
-}
-AT_INLINE void at_barrier_expect(at_u64 *barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at_shared(barrier)), "r"(bytes)
-               : "memory");
-}
 AT_INLINE void at_barrier_arrive(at_u64 *barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at_shared(barrier)) : "memory");
+}
+/* This thread arrives when all that it ordered before has been copied. */
+AT_INLINE void at_barrier_arrive_with_copies(at_u64 *barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at_shared(barrier)) : "memory");
 }
 /* Until the phase of this parity is over. */
 AT_INLINE void at_barrier_wait(at_u64 *barrier, int parity) {
@@ -60,30 +55,27 @@ AT_INLINE void at_barrier_wait(at_u64 *barrier, int parity) {
                  : "r"(at_shared(barrier)), "r"(parity)
                  : "memory");
 }
-/* Addresses and bytes are multiples of 16. ONCE: the L2 cache need not keep it. */
-template <bool ONCE> AT_INLINE void at_bulk_copy(char *to, const char *from, int bytes, at_u64 *barrier) {
-  constexpr at_u64 POLICY = 0x12f0000000000000; /* evicted first */
-  if constexpr (ONCE)
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-            at_shared(to)),
-        "l"(from), "r"(bytes), "r"(at_shared(barrier)), "l"(POLICY)
-        : "memory");
-  else
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     at_shared(to)),
-                 "l"(from), "r"(bytes), "r"(at_shared(barrier))
-                 : "memory");
+/* 16 bytes, for the barrier that this thread arrives at next with its copies. */
+AT_INLINE void at_ring_copy(char *to, const char *from) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(at_shared(to)), "l"(from) : "memory");
+}
+/* The line of the L2 cache that p lies in, towards it: before what came before is done, as at_early. */
+AT_INLINE void at_early_line(const char *p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
 }
 #endif
 
+/* Lines that lie `ld` bytes apart, of which each lane copies 16 bytes at a time: LANES of them side by side. */
+#define LANES (STEP / 8 < 32 ? STEP / 8 : 32)
+#define AT_ONCE (32 / LANES) /* lines */
+
 /* What a warp copies, and where to. */
 struct at_warp {
-  const char *large, *small;  /* the first element of its rows and columns that it has of k */
-  at_i64 ld, ld_small;        /* bytes */
-  int rows, cols, k, steps;   /* within the matrix; cols: 0 where another warp of the team copies S; k: elements */
+  const char *large, *small; /* where the lane begins in its first line, in its part of k */
+  at_i64 ld, ld_small;       /* bytes */
+  int rows, cols, k, steps;  /* within the matrix; cols: 0 where another warp of the team copies S; k: elements */
   char *ring, *ring_s;
-  at_u64 *full, *empty;       /* of the team: one of each for a place */
+  at_u64 *full, *empty; /* of the team: one of each for a place */
 };
 
 /* Bytes of a line in step s. */
@@ -92,25 +84,38 @@ AT_INLINE int at_bytes(const at_warp &w, int s) {
   return (left < STEP ? left : STEP) * 2;
 }
 
-/* Step s into its place. */
-AT_INLINE void at_order(const at_warp &w, int s, int lane) {
-  const int place = s % STAGES, bytes = at_bytes(w, s);
-  at_u64 *full = w.full + place;
-  if (lane == 0) at_barrier_expect(full, bytes * (w.rows + w.cols));
-  const char *from = w.large + (at_i64)s * (STEP * 2);
-  if (lane < w.rows) at_bulk_copy<true>(w.ring + place * PLACE_L + lane * PITCH, from + lane * w.ld, bytes, full);
-  for (int c = lane; c < w.cols; c += 32)
-    at_bulk_copy<false>(w.ring_s + place * PLACE_S + c * PITCH, w.small + (at_i64)s * (STEP * 2) + c * w.ld_small, bytes,
-                        full);
+/* `lines` of up to MOST lines into a place. */
+template <int MOST>
+AT_INLINE void at_copy_lines(char *to, const char *from, at_i64 ld, int lines, int bytes, int lane) {
+  const int first = lane / LANES, at = lane % LANES * 16;
+  to += first * PITCH + at;
+#pragma unroll
+  for (int l = 0; l < MOST; l += AT_ONCE) {
+    if (l + first < lines)
+#pragma unroll
+      for (int piece = 0; piece < STEP * 2; piece += LANES * 16)
+        if (at + piece < bytes) at_ring_copy(to + l * PITCH + piece, from + piece);
+    from += AT_ONCE * ld;
+  }
+}
+
+/* Step s into a place. */
+AT_INLINE void at_order(const at_warp &w, int s, int place, int lane) {
+  const int bytes = at_bytes(w, s);
+  at_copy_lines<ROWS>(w.ring + place * PLACE_L, w.large + (at_i64)s * (STEP * 2), w.ld, w.rows, bytes, lane);
+  if (w.cols > 0)
+    at_copy_lines<LINES_S>(w.ring_s + place * PLACE_S, w.small + (at_i64)s * (STEP * 2), w.ld_small, w.cols, bytes,
+                           lane);
+  at_barrier_arrive_with_copies(w.full + place);
 }
 
 #if EARLY
-/* The first steps towards the L2 cache. */
-AT_INLINE void at_ask(const at_warp &w, int lane) {
-  const int k = w.k < EARLY * STEP ? w.k : EARLY * STEP;
-  if (k <= 0) return;
-  if (lane < w.rows) at_early(w.large + lane * w.ld, k * 2);
-  for (int c = lane; c < w.cols; c += 32) at_early(w.small + c * w.ld_small, k * 2);
+/* The first steps towards the L2 cache. `large` is the first row's beginning. */
+AT_INLINE void at_ask(const at_warp &w, const char *large, int lane) {
+  constexpr int LINES = (EARLY * STEP * 2 + 127) / 128;
+#pragma unroll
+  for (int i = lane; i < LINES * ROWS; i += 32)
+    if (i / LINES < w.rows && i % LINES * 64 < w.k) at_early_line(large + i / LINES * w.ld + i % LINES * 128);
 }
 #endif
 
@@ -215,10 +220,8 @@ AT_INLINE void at_gather(const at_arguments &a, char *rings, int rank, int m0, a
 
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_bulk(const __grid_constant__ at_arguments a) {
-#if !LATE
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_ring(const __grid_constant__ at_arguments a) {
   at_let_next();
-#endif
   const int lane = (int)threadIdx.x % 32, warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0),
             warp_m = warp % WARPS_M, warp_k = warp / WARPS_M;
   const int rank = (int)blockIdx.x % SPLIT, m0 = (int)blockIdx.x / SPLIT * BLOCK_ROWS, row = m0 + warp_m * ROWS;
@@ -227,9 +230,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_bulk(const __gr
             part = (rank * WARPS_K + warp_k) * share, begin = part < a.k ? part : a.k;
   char *rings = (char *)at_room, *rings_s = rings + WARPS_M * WARPS_K * RING_L;
   at_u64 *barriers = (at_u64 *)(rings_s + WARPS_K * RING_S);
+  const char *large = a.a + matrix * a.stride_a + row * a.lda + (at_i64)begin * 2,
+             *small = a.b + matrix * a.stride_b + (at_i64)begin * 2;
   at_warp w;
-  w.large = a.a + matrix * a.stride_a + row * a.lda + (at_i64)begin * 2;
-  w.small = a.b + matrix * a.stride_b + (at_i64)begin * 2;
+  w.large = large + lane / LANES * a.lda + lane % LANES * 16;
+  w.small = small + lane / LANES * a.ldb + lane % LANES * 16;
   w.ld = a.lda, w.ld_small = a.ldb;
   w.rows = a.m - row < 0 ? 0 : a.m - row < ROWS ? a.m - row : ROWS;
   w.cols = warp_m == 0 ? a.n : 0;
@@ -239,17 +244,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_bulk(const __gr
   w.ring_s = rings_s + warp_k * RING_S;
   w.full = barriers + warp_k * (2 * STAGES);
   w.empty = w.full + STAGES;
-  if (threadIdx.x < WARPS_K * STAGES * 2) at_barrier_start(barriers + threadIdx.x, WARPS_M);
-  at_barriers_show();
+  if (threadIdx.x < WARPS_K * STAGES * 2)
+    at_barrier_start(barriers + threadIdx.x, (int)threadIdx.x / STAGES % 2 ? WARPS_M : 32 * WARPS_M);
 #if EARLY
-  at_ask(w, lane);
+  at_ask(w, large, lane);
 #endif
   __syncthreads();
   at_wait_for_last();
-  for (int s = 0; s < STAGES && s < w.steps; s++) at_order(w, s, lane);
-#if LATE
-  if (w.steps <= STAGES) at_let_next();
-#endif
+  for (int s = 0; s < STAGES && s < w.steps; s++) at_order(w, s, s, lane);
   at_sums sum = {};
   int place = 0, parity = 0, last = STAGES - 1, last_parity = 1;
 #pragma unroll 1
@@ -258,10 +260,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_bulk(const __gr
     if (s > 0 && next < w.steps) { /* the step before is done with */
       if (WARPS_M > 1 && warp_m == 0) at_barrier_wait(w.empty + last, last_parity);
       __syncwarp();
-      at_order(w, next, lane);
-#if LATE
-      if (next + 1 == w.steps) at_let_next();
-#endif
+      at_order(w, next, last, lane);
     }
     at_barrier_wait(w.full + place, parity);
     at_multiply(sum, w.ring + place * PLACE_L, w.ring_s + place * PLACE_S, at_bytes(w, s), lane);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bulk.c: the family of bulk.cuh: a large matrix of halves times one of up to 64 columns, both along k. */
+ * ring.c: the family of ring.cuh: a large matrix of halves times one of up to 64 columns, both along k. */
 #include <string.h>
 
 #include "ops/gemm/tiled.h"
 
-#include "gemm_bulk_cuh.h"
+#include "gemm_ring_cuh.h"
 
 enum { MOST_N = 64, MOST_CHOICES = 192, MOST_FEW = 6, MOST_STAGES = 8, MOST_EARLY = 16, UNIT_K = 64, DEPTH = 32 };
 
@@ -14,13 +14,12 @@ static const double HOPELESS = 1.3; /* times the best guess: not tried */
 typedef struct choice {
   int rows, warps_m, warps_k, step, stages, split;
   int early;   /* steps whose bytes a warp asks for before what came before is done */
-  bool late;   /* the next kernel starts when the last copies are ordered */
   double cost; /* microseconds, by the model */
 } choice;
 
 typedef at_gemm_shape shape;
 
-/* Copies in bulk take 16 bytes from and to multiples of 16. */
+/* Copies take 16 bytes from and to multiples of 16. */
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   if (machine->capability < 90 || (g->dtype != ATTUNE_F16 && g->dtype != ATTUNE_BF16)) return false;
   const shape s = at_gemm_shape_of(g);
@@ -104,8 +103,7 @@ static bool format(at_configuration *out, const choice *c) {
   return at_append(warps, sizeof warps, &at, "%dx%d", c->warps_m, c->warps_k) &&
          at_configuration_put(out, "rows", c->rows) && at_configuration_put_text(out, "warps", warps) &&
          at_configuration_put(out, "step", c->step) && at_configuration_put(out, "stages", c->stages) &&
-         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "early", c->early) &&
-         at_configuration_put(out, "late", c->late);
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "early", c->early);
 }
 
 static bool power_of_two(int x) {
@@ -114,15 +112,14 @@ static bool power_of_two(int x) {
 
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t early = 0, late = 0;
+  int64_t early = 0;
   *c = (choice){0};
   if (!at_gemm_number(text, "rows", 32, &c->rows) || !at_gemm_pair(text, "warps", &c->warps_m, &c->warps_k) ||
       !at_gemm_number(text, "step", 1024, &c->step) || !at_gemm_number(text, "stages", MOST_STAGES, &c->stages) ||
       !at_gemm_number(text, "splitk", 8, &c->split) || !at_configuration_get(text, "early", &early) || early < 0 ||
-      early > MOST_EARLY || !at_configuration_get(text, "late", &late))
+      early > MOST_EARLY)
     return false;
   c->early = (int)early;
-  c->late = late == 1;
   if (c->warps_m > 16 || c->warps_k > 16) return false;
   return power_of_two(c->warps_m) && power_of_two(c->warps_k) && power_of_two(c->step) && power_of_two(c->split) &&
          format(&again, c) && strcmp(again.text, text->text) == 0;
@@ -137,7 +134,7 @@ static int collect(const shape *s, const at_gemm_machine *machine, choice *list,
       for (int step = 128; step <= 512; step *= 2)
         for (int stages = 2; stages <= 6; stages++)
           for (int split = 1; split <= 8; split *= 2) {
-            choice c = {rows, warps[w][0], warps[w][1], step, stages, split, 0, false, 0.0};
+            choice c = {rows, warps[w][0], warps[w][1], step, stages, split, 1, 0.0};
             if (!fits(s, &c, machine) || step * c.warps_k * split > s->k) continue;
             c.cost = cost_of(s, &c, machine);
             count = AT_GEMM_INSERT(list, count, most, &c);
@@ -176,7 +173,6 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
                                 {"STEP", c.step},
                                 {"STAGES", c.stages},
                                 {"EARLY", c.early},
-                                {"LATE", c.late},
                                 {"BLOCKS", resident_of(&s, &c, machine)},
                                 {"LINES_S", lines_of(&s)},
                                 {"TURNED", s.swapped},
@@ -190,11 +186,11 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   return true;
 }
 
-const at_gemm_kernels at_gemm_bulk_family = {
-    .name = "bulk",
-    .file = "bulk.cu",
-    .entry = "at_bulk",
-    .text = at_gemm_bulk_cuh,
+const at_gemm_kernels at_gemm_ring_family = {
+    .name = "ring",
+    .file = "ring.cu",
+    .entry = "at_ring",
+    .text = at_gemm_ring_cuh,
     .supports = supports,
     .candidates = candidates,
     .recipe = recipe,
