@@ -155,8 +155,8 @@ static void rooms_of_ring(void **state) {
       "rows=16,warps=2x4,step=96,stages=2,splitk=2,early=1",
       "rows=16,warps=2x4,step=256,stages=2,splitk=3,early=1",
       "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=17",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1",
+      "rows=16,warps=2x4,step=256,stages=2,splitk=2",
+      "rows=16,warps=2x4,step=256,stages=2,early=1,splitk=2",
       "rows=16,warps=2x16,step=256,stages=2,splitk=2,early=1"};
   for (size_t i = 0; i < AT_COUNT(none); i++) {
     assert_true(at_copy_text(c.text, sizeof c.text, none[i]));

@@ -161,6 +161,13 @@ AT_INLINE void at_early(const char *p, int bytes) {
 #endif
 }
 
+/* The line of the L2 cache that p lies in, likewise. */
+AT_INLINE void at_early_line(const char *p) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
+#endif
+}
+
 AT_INLINE at_u32 at_shared(const void *p) {
   return (at_u32)__cvta_generic_to_shared(p);
 }

@@ -59,10 +59,6 @@ AT_INLINE void at_barrier_wait(at_u64 *barrier, int parity) {
 AT_INLINE void at_ring_copy(char *to, const char *from) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(at_shared(to)), "l"(from) : "memory");
 }
-/* The line of the L2 cache that p lies in, towards it: before what came before is done, as at_early. */
-AT_INLINE void at_early_line(const char *p) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
-}
 #endif
 
 /* Lines that lie `ld` bytes apart, of which each lane copies 16 bytes at a time: LANES of them side by side. */
