@@ -92,7 +92,7 @@ static shape skinny_shape(int number) {
 /* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
 static shape ring_shape(int number) {
   shape s = common(2 + number % 4);
-  const int small = draw(2) ? 1 + draw(8) : number % 64 + 1, large = draw(4) ? 64 + draw(700) : 64 + draw(5000);
+  const int small = draw(2) ? 1 + draw(8) : number % 16 + 1, large = draw(4) ? 64 + draw(700) : 64 + draw(5000);
   if (s.dtype == ATTUNE_F16 && s.data == DATA_WIDE) s.data = DATA_NORMAL; /* sums beyond what f16 holds */
   s.k = 32 * (8 + draw(draw(4) ? 60 : 300));
   const bool across = draw(2);

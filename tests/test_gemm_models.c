@@ -118,11 +118,11 @@ static void what_ring_takes(void **state) {
   assert_true(f->supports(&g, &h200));
   g.alignment = 8;
   assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F16, 1, 0, 64, 4096, 4096, 3);
+  g = problem_of(ATTUNE_F16, 1, 0, 16, 4096, 4096, 3);
   assert_true(f->supports(&g, &h200));
   g.stride_b += 4;
   assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 65, 4096, 1);
+  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 17, 4096, 1);
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_BF16, 1, 0, 4096, 8, 4080, 1); /* k is no multiple of what two instructions take */
   assert_false(f->supports(&g, &h200));
@@ -548,7 +548,13 @@ static void the_best_are_tried(void **state) {
       {&at_gemm_simt_family, ATTUNE_F32, 0, 1024, 1024, 1024, 1,
        "tile=128x64,step=32,warps=4x1,along=2,lanes=4,stages=3,splitk=1,parts=1"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
-       "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
+       "form=depth,columns=1,per=4,warps=2x2,splitk=1,ahead=2"},
+      {&at_gemm_ring_family, ATTUNE_BF16, 1, 4096, 8, 4096, 1,
+       "rows=16,warps=2x4,step=128,stages=3,splitk=1,early=2"},
+      {&at_gemm_ring_family, ATTUNE_BF16, 1, 2048, 16, 8192, 1,
+       "rows=16,warps=2x4,step=128,stages=3,splitk=2,early=2"},
+      {&at_gemm_ring_family, ATTUNE_BF16, 1, 1024, 8, 2816, 16,
+       "rows=16,warps=8x2,step=128,stages=2,splitk=1,early=1"},
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
        "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 64, 4096, 1,

@@ -86,7 +86,7 @@ static shape skinny_shape(int number) {
 /* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
 static shape ring_shape(int number) {
   shape s = common(2 + number % 4);
-  const int small = draw(2) ? 1 + draw(8) : 1 + draw(64), large = 64 + draw(150);
+  const int small = draw(2) ? 1 + draw(8) : 1 + draw(16), large = 64 + draw(150);
   s.k = 32 * (8 + draw(30));
   const bool across = draw(2);
   s.m = across ? small : large;

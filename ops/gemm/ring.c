@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ring.c: the family of ring.cuh: a large matrix of halves times one of up to 64 columns, both along k. */
+ * ring.c: the family of ring.cuh: a large matrix of halves times one of up to 16 columns, both along k. */
 #include <string.h>
 
 #include "ops/gemm/tiled.h"
 
 #include "gemm_ring_cuh.h"
 
-enum { MOST_N = 64, MOST_CHOICES = 192, MOST_FEW = 6, MOST_STAGES = 8, MOST_EARLY = 16, UNIT_K = 64, DEPTH = 32 };
+enum { MOST_N = 16, MOST_CHOICES = 192, MOST_FEW = 6, MOST_STAGES = 8, MOST_EARLY = 16, UNIT_K = 64, DEPTH = 32 };
 
-static const double HOPELESS = 1.3; /* times the best guess: not tried */
+static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
 /* A configuration, read. */
 typedef struct choice {
@@ -78,22 +78,29 @@ static double greater(double x, double y) {
   return x > y ? x : y;
 }
 
-/* Microseconds: memory, or what the L2 cache gives, and what comes before and after. Figures of an H200. */
+static double lesser(double x, double y) {
+  return x < y ? x : y;
+}
+
+/* Microseconds: memory or the L2 cache, and what comes before and after. Fitted to 250 times of an H200. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
-  const double processors = at_gemm_usable(c->split, machine), scale = machine->processors / 132.0;
+  const double processors = machine->processors, scale = processors / 132.0;
   const double tiles = (double)(tiles_of(s, c) * s->batch), blocks = tiles * c->split;
-  const double places = processors * resident_of(s, c, machine), rounds = (double)(int64_t)(blocks / places + 0.9999);
-  const double at_once = blocks < places ? blocks : places;
-  const double ring = (double)c->stages * c->step * 2.0 * c->rows * warps_of(c);
-  const double flight = at_once * ring / (machine->processors * 49152.0), used = at_once / machine->processors;
+  const double resident = resident_of(s, c, machine), places = at_gemm_usable(c->split, machine) * resident;
+  const double rounds = (double)(int64_t)(blocks / places + 0.9999), at_once = lesser(blocks, places);
+  const double share = (double)(at_gemm_parts(at_gemm_parts(s->k, c->warps_k * c->split), UNIT_K) * UNIT_K),
+               steps = (double)at_gemm_parts((int64_t)share, c->step), ahead = lesser(c->stages, steps);
+  const double ring = ahead * c->step * 2.0 * c->rows * warps_of(c), flight = at_once * ring / (processors * 176e3),
+               used = lesser(at_once / processors, 1.0);
   const double large = (double)s->m * (double)s->k * (double)s->batch * 2.0,
                small = tiles * (double)s->n * (double)s->k * 2.0;
-  const double rate = (flight < 1.0 ? flight : 1.0) * (used < 0.9 ? used / 0.9 : 1.0) * scale;
-  const double uneven = rounds > 1.0 ? rounds * places / blocks : 1.0;
-  const double memory = large / 4.35e6 / rate * (0.4 + 0.6 * uneven), level2 = (large + small) / 5.3e6 / scale;
-  const double each = 1.0 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->split > 1 ? 0.7 : 0.0);
-  const double short_lines = c->step < 256 ? 1.03 : 1.0;
-  return greater(memory, level2) * short_lines + 0.1 * level2 + each * (1.0 + 0.3 * (rounds - 1.0));
+  const double uneven = rounds > 1.0 ? rounds * places / blocks : used < 0.9 ? 1.0 / used : 1.0;
+  const double memory = large / 4.35e6 / scale / lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
+               level2 = (large + small) / 5.3e6 / scale;
+  const double warps = lesser(blocks / processors, resident) * warps_of(c), few = 12.0 / warps; /* too few to be busy */
+  const double each = 0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
+  const double brief = c->step < 128 ? 0.35 : 0.0; /* short lines */
+  return greater(memory, level2) + 0.06 * lesser(memory, level2) + each + (few + brief) * large / 50e6;
 }
 
 static bool format(at_configuration *out, const choice *c) {
@@ -125,35 +132,62 @@ static bool parse(choice *c, const at_configuration *text) {
          format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
-static int collect(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
-  static const uint8_t warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1}, {2, 2}, {2, 4}, {4, 1},
-                                     {4, 2}, {4, 4}, {8, 1}, {8, 2}, {1, 16}, {2, 8}};
+static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {
+  if (!fits(s, &c, machine) || c.step * c.warps_k * c.split > s->k) return count;
+  c.cost = cost_of(s, &c, machine);
+  return AT_GEMM_INSERT(list, count, most, &c);
+}
+
+/* Those that were once among the best on an H200: rows, warps, step, stages, splitk. */
+static const choice few[] = {
+    {16, 2, 4, 128, 3, 1, 0, 0}, {16, 2, 4, 256, 2, 1, 0, 0}, {16, 2, 8, 128, 2, 1, 0, 0}, {16, 1, 4, 128, 3, 1, 0, 0},
+    {16, 1, 4, 256, 2, 1, 0, 0}, {16, 1, 2, 128, 3, 1, 0, 0}, {16, 2, 2, 128, 3, 1, 0, 0}, {16, 2, 2, 256, 3, 1, 0, 0},
+    {16, 8, 2, 128, 2, 1, 0, 0}, {16, 4, 2, 128, 2, 1, 0, 0}, {16, 8, 1, 128, 3, 1, 0, 0}, {16, 4, 1, 256, 2, 1, 0, 0},
+    {16, 2, 4, 128, 3, 2, 0, 0}, {16, 2, 2, 256, 3, 2, 0, 0}, {16, 2, 1, 128, 3, 4, 0, 0}, {16, 4, 1, 128, 3, 4, 0, 0},
+    {32, 4, 2, 128, 2, 1, 0, 0}, {32, 4, 1, 128, 3, 1, 0, 0}, {16, 1, 1, 128, 2, 1, 0, 0}, {16, 1, 1, 256, 2, 1, 0, 0},
+};
+
+static int collect_few(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
+  int count = 0;
+  for (size_t i = 0; i < AT_COUNT(few); i++) count = consider(s, machine, few[i], list, count, most);
+  return count;
+}
+
+static int collect_all(const shape *s, const at_gemm_machine *machine, choice *list, int most) {
+  static const uint8_t warps[][2] = {{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 1},  {2, 2}, {2, 4},
+                                     {2, 8}, {4, 1}, {4, 2}, {4, 4}, {1, 16}, {8, 1}, {8, 2}};
   int count = 0;
   for (int rows = 16; rows <= 32; rows *= 2)
     for (size_t w = 0; w < AT_COUNT(warps); w++)
-      for (int step = 128; step <= 512; step *= 2)
+      for (int step = 64; step <= 512; step *= 2)
         for (int stages = 2; stages <= 6; stages++)
-          for (int split = 1; split <= 8; split *= 2) {
-            choice c = {rows, warps[w][0], warps[w][1], step, stages, split, 1, 0.0};
-            if (!fits(s, &c, machine) || step * c.warps_k * split > s->k) continue;
-            c.cost = cost_of(s, &c, machine);
-            count = AT_GEMM_INSERT(list, count, most, &c);
+          for (int split = 1; split <= 4; split *= 2) {
+            const choice c = {rows, warps[w][0], warps[w][1], step, stages, split, 0, 0.0};
+            count = consider(s, machine, c, list, count, most);
           }
   return count;
 }
 
+static bool is_alike(const choice *a, const choice *b) {
+  return a->rows == b->rows && a->warps_m == b->warps_m && a->warps_k == b->warps_k && a->split == b->split &&
+         a->step == b->step;
+}
+
+/* The best guess with two ways to ask early, others with one: no two that differ only in stages. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
-  const int count = collect(&s, machine, list, MOST_CHOICES);
+  const int count = wide ? collect_all(&s, machine, list, MOST_CHOICES) : collect_few(&s, machine, list, MOST_CHOICES);
   int given = 0;
   for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
     int alike = 0;
-    for (int j = 0; j < i; j++)
-      alike += list[i].rows == list[j].rows && list[i].warps_m == list[j].warps_m &&
-               list[i].warps_k == list[j].warps_k && list[i].split == list[j].split;
+    for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 0 || list[i].cost > HOPELESS * list[0].cost)) continue;
-    if (format(&out[given], &list[i])) given++;
+    const int usual = list[i].step <= 128 ? 2 : 1;
+    for (int early = usual; early >= (wide ? 0 : i == 0 ? 1 : usual) && given < max; early--) {
+      list[i].early = early;
+      if (format(&out[given], &list[i])) given++;
+    }
   }
   return given;
 }
