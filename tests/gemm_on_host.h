@@ -155,7 +155,7 @@ static void at_barrier_arrive(unsigned long long *barrier) {
   b->left = b->arrivals;
   b->parity ^= 1;
 }
-static void at_ring_copy(char *to, const char *from) {
+template <bool AGAIN_> static void at_ring_copy(char *to, const char *from) {
   if ((uintptr_t)to % 16 || (uintptr_t)from % 16) abort();
   memset(to, 0xff, 16); /* whoever still reads what was there has lost it */
   host_me->ring.push_back(host_copy{to, from, 16, 16});
@@ -205,6 +205,9 @@ template <int BYTES> static void at_copy(char *to, const char *from, int valid) 
     memset(to, 0, 2), memcpy(to, from, (size_t)valid);
   else
     host_me->open.push_back(host_copy{to, from, BYTES, valid});
+}
+template <int BYTES> static void at_copy_again(char *to, const char *from, int valid) {
+  at_copy<BYTES>(to, from, valid);
 }
 static void at_copies_commit() {
   host_me->groups.push_back(host_me->open);

@@ -55,9 +55,13 @@ AT_INLINE void at_barrier_wait(at_u64 *barrier, int parity) {
                  : "r"(at_shared(barrier)), "r"(parity)
                  : "memory");
 }
-/* 16 bytes, for the barrier that this thread arrives at next with its copies. */
-AT_INLINE void at_ring_copy(char *to, const char *from) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(at_shared(to)), "l"(from) : "memory");
+/* 16 bytes, for the barrier that this thread arrives at next with its copies. AGAIN: other blocks of the processor read
+ * them too, by way of its L1 cache. */
+template <bool AGAIN> AT_INLINE void at_ring_copy(char *to, const char *from) {
+  if constexpr (AGAIN)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at_shared(to)), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(at_shared(to)), "l"(from) : "memory");
 }
 #endif
 
@@ -81,7 +85,7 @@ AT_INLINE int at_bytes(const at_warp &w, int s) {
 }
 
 /* `lines` of up to MOST lines into a place. */
-template <int MOST>
+template <int MOST, bool AGAIN>
 AT_INLINE void at_copy_lines(char *to, const char *from, at_i64 ld, int lines, int bytes, int lane) {
   const int first = lane / LANES, at = lane % LANES * 16;
   to += first * PITCH + at;
@@ -90,7 +94,7 @@ AT_INLINE void at_copy_lines(char *to, const char *from, at_i64 ld, int lines, i
     if (l + first < lines)
 #pragma unroll
       for (int piece = 0; piece < STEP * 2; piece += LANES * 16)
-        if (at + piece < bytes) at_ring_copy(to + l * PITCH + piece, from + piece);
+        if (at + piece < bytes) at_ring_copy<AGAIN>(to + l * PITCH + piece, from + piece);
     from += AT_ONCE * ld;
   }
 }
@@ -98,9 +102,9 @@ AT_INLINE void at_copy_lines(char *to, const char *from, at_i64 ld, int lines, i
 /* Step s into a place. */
 AT_INLINE void at_order(const at_warp &w, int s, int place, int lane) {
   const int bytes = at_bytes(w, s);
-  at_copy_lines<ROWS>(w.ring + place * PLACE_L, w.large + (at_i64)s * (STEP * 2), w.ld, w.rows, bytes, lane);
+  at_copy_lines<ROWS, false>(w.ring + place * PLACE_L, w.large + (at_i64)s * (STEP * 2), w.ld, w.rows, bytes, lane);
   if (w.cols > 0)
-    at_copy_lines<LINES_S>(w.ring_s + place * PLACE_S, w.small + (at_i64)s * (STEP * 2), w.ld_small, w.cols, bytes,
+    at_copy_lines<LINES_S, true>(w.ring_s + place * PLACE_S, w.small + (at_i64)s * (STEP * 2), w.ld_small, w.cols, bytes,
                            lane);
   at_barrier_arrive_with_copies(w.full + place);
 }

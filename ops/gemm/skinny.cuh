@@ -113,7 +113,7 @@ AT_INLINE void at_bring(at_in *to, const char *from, at_i64 ld, int k, int end, 
     const int line = i / PIECES, at = i % PIECES * BYTES, left = line < lines ? bytes - at : 0;
     const int valid = left < 0 ? 0 : left < BYTES ? left : BYTES;
     const char *p = from + (ALONG_K ? line * ld + (at_i64)k * SIZE : (k + line) * ld) + at;
-    at_copy<BYTES>((char *)to + line * (PITCH * SIZE) + at, valid ? p : from, valid);
+    at_copy_again<BYTES>((char *)to + line * (PITCH * SIZE) + at, valid ? p : from, valid);
   }
 }
 
