@@ -454,18 +454,12 @@ int main(int argc, char **argv) {
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiny_is_right),
-      cmocka_unit_test(direct_is_right),
-      cmocka_unit_test(skinny_is_right),
-      cmocka_unit_test(ring_is_right),
-      cmocka_unit_test(special_values_are_kept),
-      cmocka_unit_test(mma_is_right),
-      cmocka_unit_test(the_same_bits_each_time),
-      cmocka_unit_test(rows_is_right),
-      cmocka_unit_test(bf16x6_is_right),
-      cmocka_unit_test(bf16x6_is_as_exact_as_f32),
-      cmocka_unit_test(wgmma_is_right),
-      cmocka_unit_test(simt_is_right),
+      cmocka_unit_test(tiny_is_right),           cmocka_unit_test(direct_is_right),
+      cmocka_unit_test(skinny_is_right),         cmocka_unit_test(ring_is_right),
+      cmocka_unit_test(special_values_are_kept), cmocka_unit_test(mma_is_right),
+      cmocka_unit_test(the_same_bits_each_time), cmocka_unit_test(rows_is_right),
+      cmocka_unit_test(bf16x6_is_right),         cmocka_unit_test(bf16x6_is_as_exact_as_f32),
+      cmocka_unit_test(wgmma_is_right),          cmocka_unit_test(simt_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

@@ -108,62 +108,6 @@ static void what_skinny_takes(void **state) {
   assert_true(f->supports(&g, &h200));
 }
 
-static void what_ring_takes(void **state) {
-  (void)state;
-  const at_gemm_kernels *f = &at_gemm_ring_family;
-  at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 6144, 1, 4096, 1);
-  assert_true(f->supports(&g, &h200));
-  assert_false(f->supports(&g, &a100));
-  g.alignment = 16; /* lines may begin anywhere that copies of 16 bytes may */
-  assert_true(f->supports(&g, &h200));
-  g.alignment = 8;
-  assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F16, 1, 0, 16, 4096, 4096, 3);
-  assert_true(f->supports(&g, &h200));
-  g.stride_b += 4;
-  assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 17, 4096, 1);
-  assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 1, 0, 4096, 8, 4080, 1); /* k is no multiple of what two instructions take */
-  assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 0, 0, 4096, 8, 4096, 1); /* lies along m */
-  assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_BF16, 1, 1, 4096, 8, 4096, 1); /* the small one lies along n */
-  assert_false(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F32, 1, 0, 4096, 8, 4096, 1);
-  assert_false(f->supports(&g, &h200));
-}
-
-/* A kernel takes the shared memory that its rings and barriers have, and no more than there is. */
-static void rooms_of_ring(void **state) {
-  (void)state;
-  const at_gemm_kernels *f = &at_gemm_ring_family;
-  const at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 4096, 3, 4096, 2);
-  at_gemm_recipe recipe;
-  at_configuration c = {"rows=16,warps=2x4,step=256,stages=2,splitk=2,early=1"};
-  assert_true(f->recipe(&recipe, &g, &h200, &c));
-  assert_int_equal(recipe.config.shared_bytes, 2 * (8 * 16 * 576 + 4 * 4 * 576 + 4 * 16));
-  assert_int_equal(recipe.config.grid[0], 4096 / 32 * 2);
-  assert_int_equal(recipe.config.grid[1], 2);
-  assert_int_equal(recipe.config.cluster[0], 2);
-  assert_int_equal(recipe.config.block[0], 256);
-  static const char *const none[] = {
-      "rows=16,warps=2x4,step=256,stages=8,splitk=2,early=1", /* more than there is */
-      "rows=16,warps=2x4,step=256,stages=1,splitk=2,early=1",
-      "rows=48,warps=2x4,step=256,stages=2,splitk=2,early=1",
-      "rows=16,warps=2x3,step=256,stages=2,splitk=2,early=1",
-      "rows=16,warps=2x4,step=96,stages=2,splitk=2,early=1",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=3,early=1",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=2,early=17",
-      "rows=16,warps=2x4,step=256,stages=2,splitk=2",
-      "rows=16,warps=2x4,step=256,stages=2,early=1,splitk=2",
-      "rows=16,warps=2x16,step=256,stages=2,splitk=2,early=1"};
-  for (size_t i = 0; i < AT_COUNT(none); i++) {
-    assert_true(at_copy_text(c.text, sizeof c.text, none[i]));
-    if (f->recipe(&recipe, &g, &h200, &c)) fail_msg("%s is taken", c.text);
-  }
-}
-
 static void what_mma_takes(void **state) {
   (void)state;
   const at_gemm_kernels *f = &at_gemm_mma_family;
@@ -549,8 +493,7 @@ static void the_best_are_tried(void **state) {
        "tile=128x64,step=32,warps=4x1,along=2,lanes=4,stages=3,splitk=1,parts=1"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
        "form=depth,columns=1,per=4,warps=2x2,splitk=1,ahead=2"},
-      {&at_gemm_ring_family, ATTUNE_BF16, 1, 4096, 8, 4096, 1,
-       "rows=16,warps=2x4,step=128,stages=3,splitk=1,early=2"},
+      {&at_gemm_ring_family, ATTUNE_BF16, 1, 4096, 8, 4096, 1, "rows=16,warps=2x4,step=128,stages=3,splitk=1,early=2"},
       {&at_gemm_ring_family, ATTUNE_BF16, 1, 2048, 16, 8192, 1,
        "rows=16,warps=2x4,step=128,stages=3,splitk=2,early=2"},
       {&at_gemm_ring_family, ATTUNE_BF16, 1, 1024, 8, 2816, 16,
@@ -623,8 +566,6 @@ int main(void) {
       cmocka_unit_test(what_tiny_takes),
       cmocka_unit_test(what_direct_takes),
       cmocka_unit_test(what_skinny_takes),
-      cmocka_unit_test(what_ring_takes),
-      cmocka_unit_test(rooms_of_ring),
       cmocka_unit_test(what_bf16x6_takes),
       cmocka_unit_test(what_mma_takes),
       cmocka_unit_test(what_wgmma_takes),

@@ -187,9 +187,9 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
                           16 << draw(3), 1 + draw(8), 1 + draw(4)));
   else if (family == &at_gemm_ring_family)
-    assert_true(at_append(out->text, sizeof out->text, &at,
-                          "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d", 16 << draw(2),
-                          1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4), draw(3)));
+    assert_true(at_append(out->text, sizeof out->text, &at, "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d",
+                          16 << draw(2), 1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4),
+                          draw(3)));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",

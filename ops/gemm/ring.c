@@ -98,7 +98,8 @@ static double cost_of(const shape *s, const choice *c, const at_gemm_machine *ma
   const double memory = large / 4.35e6 / scale / lesser(flight, 1.0) * (0.4 + 0.6 * uneven),
                level2 = (large + small) / 5.3e6 / scale;
   const double warps = lesser(blocks / processors, resident) * warps_of(c), few = 12.0 / warps; /* too few to be busy */
-  const double each = 0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
+  const double each =
+      0.3 + (c->warps_k > 1 ? 0.2 : 0.0) + (c->warps_k > 4 ? 0.3 : 0.0) + (c->split > 1 ? 0.3 + 0.3 * c->split : 0.0);
   const double brief = c->step < 128 ? 0.35 : 0.0; /* short lines */
   return greater(memory, level2) + 0.06 * lesser(memory, level2) + each + (few + brief) * large / 50e6;
 }
@@ -199,18 +200,11 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   if (!parse(&c, text) || !fits(&s, &c, machine)) return false;
   at_gemm_recipe_start(out, g);
   at_gemm_recipe_swap(out, &s);
-  const at_gemm_define all[] = {{"COLS", columns_of(&s)},
-                                {"PER", c.rows / 16},
-                                {"WARPS_M", c.warps_m},
-                                {"WARPS_K", c.warps_k},
-                                {"SPLIT", c.split},
-                                {"STEP", c.step},
-                                {"STAGES", c.stages},
-                                {"EARLY", c.early},
-                                {"BLOCKS", resident_of(&s, &c, machine)},
-                                {"LINES_S", lines_of(&s)},
-                                {"TURNED", s.swapped},
-                                {"READS_C", g->c != AT_C_NONE}};
+  const at_gemm_define all[] = {
+      {"COLS", columns_of(&s)},  {"PER", c.rows / 16},  {"WARPS_M", c.warps_m},
+      {"WARPS_K", c.warps_k},    {"SPLIT", c.split},    {"STEP", c.step},
+      {"STAGES", c.stages},      {"EARLY", c.early},    {"BLOCKS", resident_of(&s, &c, machine)},
+      {"LINES_S", lines_of(&s)}, {"TURNED", s.swapped}, {"READS_C", g->c != AT_C_NONE}};
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
   out->config = (at_jit_config){.grid = {(unsigned)(tiles_of(&s, &c) * c.split), (unsigned)s.batch},
                                 .block = {(unsigned)(32 * warps_of(&c))},
