@@ -6,7 +6,7 @@
 
 #include "gemm_ring_cuh.h"
 
-enum { MOST_N = 16, MOST_CHOICES = 192, MOST_FEW = 6, MOST_STAGES = 8, MOST_EARLY = 16, UNIT_K = 64, DEPTH = 32 };
+enum { MOST_N = 16, MOST_CHOICES = 192, MOST_FEW = 6, MOST_VECTOR = 2, MOST_STAGES = 8, MOST_EARLY = 16, UNIT_K = 64, DEPTH = 32 };
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
@@ -178,9 +178,10 @@ static bool is_alike(const choice *a, const choice *b) {
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
+  const int most = s.n == 1 ? MOST_VECTOR : MOST_FEW; /* skinny does a vector in less time */
   const int count = wide ? collect_all(&s, machine, list, MOST_CHOICES) : collect_few(&s, machine, list, MOST_CHOICES);
   int given = 0;
-  for (int i = 0; i < count && given < max && (wide || given < MOST_FEW); i++) {
+  for (int i = 0; i < count && given < max && (wide || given < most); i++) {
     int alike = 0;
     for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 0 || list[i].cost > HOPELESS * list[0].cost)) continue;
