@@ -6,7 +6,16 @@
 
 #include "gemm_ring_cuh.h"
 
-enum { MOST_N = 16, MOST_CHOICES = 192, MOST_FEW = 6, MOST_VECTOR = 2, MOST_STAGES = 8, MOST_EARLY = 16, UNIT_K = 64, DEPTH = 32 };
+enum {
+  MOST_N = 16,
+  MOST_CHOICES = 192,
+  MOST_FEW = 6,
+  MOST_VECTOR = 2,
+  MOST_STAGES = 8,
+  MOST_EARLY = 16,
+  UNIT_K = 64,
+  DEPTH = 32
+};
 
 static const double HOPELESS = 1.6; /* times the best guess: not tried */
 
