@@ -2,7 +2,8 @@
  * gemm_kernel_times.c: times the configurations of attune's own GEMM kernels, for their models: cold operands that take
  * turns, graphs of launches, the least and the median of some replays, beside the default's.
  * Usage: gemm_kernel_times [NAME...]: of the shapes below those whose names begin so; ATTUNE_TEST_CONFIGURATIONS: how many
- * of each (64), best guess first; ATTUNE_TEST_LIST: a file of those to time, lines of shape, implementation, configuration. */
+ * of each (64), best guess first; ATTUNE_TEST_LIST: a file of those to time, lines of shape, implementation, configuration;
+ * ATTUNE_TEST_OFFSET: bytes from a multiple of 256 to every operand (0). */
 #include <attune/attune.h>
 
 #include <stdio.h>
@@ -12,11 +13,11 @@
 #include "ops/gemm/kernel.h"
 #include "tests/check.h"
 
-enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64 };
+enum { ROOM = 256, REPLAYS = 9, MOST_SETS = 64, LEAST_LAUNCHES = 24 };
 static const double ROTATE_BYTES = 400e6;
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_ring,
+    at_gemm_mma, at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static const struct {
   const at_implementation *implementation;
@@ -26,6 +27,7 @@ static const struct {
              {&at_gemm_tiny_direct, &at_gemm_direct_family},
              {&at_gemm_rows, &at_gemm_rows_family},
              {&at_gemm_skinny, &at_gemm_skinny_family},
+             {&at_gemm_ring, &at_gemm_ring_family},
              {&at_gemm_mma, &at_gemm_mma_family},
              {&at_gemm_bf16x6, &at_gemm_bf16x6_family},
              {&at_gemm_wgmma, &at_gemm_wgmma_family},
@@ -49,6 +51,11 @@ static const named shapes[] = {
     {"decode16_up", ATTUNE_BF16, 1, 0, 28672, 16, 4096, 1},
     {"decode32_down", ATTUNE_BF16, 1, 0, 4096, 32, 14336, 1},
     {"decode64_o", ATTUNE_BF16, 1, 0, 4096, 64, 4096, 1},
+    {"d_kv16", ATTUNE_BF16, 1, 0, 2048, 16, 8192, 1},
+    {"d_qkv5", ATTUNE_BF16, 1, 0, 4608, 5, 3584, 1},
+    {"d_up3", ATTUNE_BF16, 1, 0, 4864, 3, 896, 1},
+    {"d_moe8", ATTUNE_BF16, 1, 0, 1024, 8, 2816, 16},
+    {"d_down48", ATTUNE_F16, 1, 0, 4096, 48, 14336, 1},
     {"b_f32_64", ATTUNE_F32, 0, 0, 64, 64, 64, 4096},
     {"b_f64_32", ATTUNE_F64, 0, 0, 32, 32, 32, 4096},
     {"b_f32_tn24", ATTUNE_F32, 1, 0, 24, 24, 24, 8192},
@@ -105,7 +112,7 @@ static attune_stream *stream;
 typedef struct memory {
   char *a, *b, *d;
   int64_t a_bytes, b_bytes, d_bytes;
-  int sets;
+  int sets, launches;
 } memory;
 
 static int by_size(const void *x, const void *y) {
@@ -122,9 +129,10 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
   OK(attune_event_create(&end, device));
   OK(device->backend->capture_begin(stream));
   attune_status status = ATTUNE_OK;
-  for (int i = 0; i < m->sets && status == ATTUNE_OK; i++) {
+  for (int i = 0; i < m->launches && status == ATTUNE_OK; i++) {
+    const int set = i % m->sets;
     at_gemm_operands o = {
-        .alpha = 1.0, .a = m->a + i * m->a_bytes, .b = m->b + i * m->b_bytes, .d = m->d + i * m->d_bytes};
+        .alpha = 1.0, .a = m->a + set * m->a_bytes, .b = m->b + set * m->b_bytes, .d = m->d + set * m->d_bytes};
     status = plan->launch(plan, &o, stream);
   }
   OK(device->backend->capture_end(stream, &graph));
@@ -135,7 +143,7 @@ static bool time_plan(const at_plan *plan, const memory *m, double *least, doubl
     status = attune_stream_synchronize(stream);
     double elapsed = 0.0;
     if (status == ATTUNE_OK) OK(attune_event_elapsed_ns(&elapsed, begin, end));
-    us[i] = elapsed / 1e3 / m->sets;
+    us[i] = elapsed / 1e3 / m->launches;
   }
   device->backend->graph_destroy(graph);
   attune_event_destroy(begin);
@@ -178,7 +186,9 @@ static void time_shape(const named *s, int most) {
   g.dtype = g.dtype_out = (uint8_t)s->dtype;
   if (strncmp(s->name, "tf32", 4) == 0) g.accuracy = ATTUNE_REDUCED;
   if (strncmp(s->name, "e_", 2) == 0) g.accuracy = ATTUNE_EQUIVALENT;
+  const int64_t offset = getenv("ATTUNE_TEST_OFFSET") ? atoi(getenv("ATTUNE_TEST_OFFSET")) : 0;
   g.trans_a = (uint8_t)s->ta, g.trans_b = (uint8_t)s->tb, g.alignment = 128;
+  while (offset % g.alignment != 0) g.alignment /= 2;
   g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = g.m;
   if (g.batch > 1) g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_d = g.m * g.n;
   memory m = {.a_bytes = (g.m * g.k * g.batch * in + 511) / 256 * 256,
@@ -188,9 +198,11 @@ static void time_shape(const named *s, int most) {
   m.sets = (int)(ROTATE_BYTES / (double)(m.a_bytes + m.b_bytes + m.d_bytes)) + 1;
   if (m.sets > MOST_SETS) m.sets = MOST_SETS;
   if (m.sets < 2) m.sets = 2;
-  OK(attune_alloc((void **)&m.a, stream, (size_t)(m.a_bytes * m.sets)));
-  OK(attune_alloc((void **)&m.b, stream, (size_t)(m.b_bytes * m.sets)));
-  OK(attune_alloc((void **)&m.d, stream, (size_t)(m.d_bytes * m.sets)));
+  m.launches = (LEAST_LAUNCHES + m.sets - 1) / m.sets * m.sets;
+  OK(attune_alloc((void **)&m.a, stream, (size_t)(m.a_bytes * m.sets + offset)));
+  OK(attune_alloc((void **)&m.b, stream, (size_t)(m.b_bytes * m.sets + offset)));
+  OK(attune_alloc((void **)&m.d, stream, (size_t)(m.d_bytes * m.sets + offset)));
+  m.a += offset, m.b += offset, m.d += offset;
   attune_generator *generator = NULL;
   OK(attune_generator_create(&generator, 5));
   OK(attune_random_normal(generator, stream, m.a, s->dtype, (size_t)(m.a_bytes * m.sets / in), 0.0, 1.0));
@@ -208,9 +220,9 @@ static void time_shape(const named *s, int most) {
     for (int c = 0; c < count; c++) time_one(one, &list[c], &g, &m, s->name, bytes);
   }
   attune_generator_destroy(generator);
-  OK(attune_free(m.a, stream));
-  OK(attune_free(m.b, stream));
-  OK(attune_free(m.d, stream));
+  OK(attune_free(m.a - offset, stream));
+  OK(attune_free(m.b - offset, stream));
+  OK(attune_free(m.d - offset, stream));
   OK(attune_stream_synchronize(stream));
 }
 

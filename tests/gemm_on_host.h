@@ -24,6 +24,12 @@ struct host_copy {
   int bytes, valid;
 };
 
+/* What a thread copies before it arrives at a barrier: it comes when that is waited for. */
+struct host_coming {
+  unsigned long long *barrier;
+  std::vector<host_copy> copies;
+};
+
 struct host_thread {
   ucontext_t context;
   jmp_buf place; /* once begun: without the system calls of swapcontext */
@@ -34,7 +40,7 @@ struct host_thread {
   bool met;              /* knows that the others of the cluster have begun */
   unsigned rank, thread; /* block of the cluster, thread of the block */
   std::vector<std::vector<host_copy>> groups;
-  std::vector<host_copy> open;
+  std::vector<host_copy> open, ring;
 };
 
 static host_thread host_threads[HOST_THREADS];
@@ -46,6 +52,7 @@ static uint4 host_rooms[HOST_RANKS][HOST_ROOM / 16];
 static host_barrier host_warps[HOST_THREADS / 32], host_teams[HOST_RANKS][16], host_blocks[HOST_RANKS], host_cluster,
     host_begun;
 static unsigned long long host_slots[HOST_THREADS][8]; /* what a lane shows the others of its warp */
+static std::vector<host_coming> host_coming_copies;
 static place host_first;                               /* block */
 static void (*host_body)(const void *);
 static const void *host_argument;
@@ -133,6 +140,51 @@ static void at_inbox_wait(unsigned long long *inbox) {
   while (*inbox != 0) host_yield();
 }
 
+/* A barrier: arrivals of a phase, those still to come, the phase's parity. */
+struct host_phases {
+  unsigned short arrivals, left;
+  unsigned char parity, started;
+};
+static void at_barrier_start(unsigned long long *barrier, int arrivals) {
+  *(host_phases *)barrier = host_phases{(unsigned short)arrivals, (unsigned short)arrivals, 0, 1};
+}
+static void at_barrier_arrive(unsigned long long *barrier) {
+  host_phases *b = (host_phases *)barrier;
+  if (b->started != 1 || b->left == 0) abort();
+  if (--b->left > 0) return;
+  b->left = b->arrivals;
+  b->parity ^= 1;
+}
+template <bool AGAIN_> static void at_ring_copy(char *to, const char *from) {
+  if ((uintptr_t)to % 16 || (uintptr_t)from % 16) abort();
+  memset(to, 0xff, 16); /* whoever still reads what was there has lost it */
+  host_me->ring.push_back(host_copy{to, from, 16, 16});
+}
+static void at_barrier_arrive_with_copies(unsigned long long *barrier) {
+  host_coming_copies.push_back(host_coming{barrier, host_me->ring});
+  host_me->ring.clear();
+}
+/* Copies come one thread's after the other, the last ordered first. */
+static void at_barrier_wait(unsigned long long *barrier, int parity) {
+  const host_phases *b = (const host_phases *)barrier;
+  if (b->started != 1) abort();
+  while (b->parity == parity) {
+    size_t i = host_coming_copies.size();
+    while (i > 0 && host_coming_copies[i - 1].barrier != barrier) i--;
+    if (i == 0) { /* others have not arrived yet */
+      host_yield();
+      continue;
+    }
+    for (const host_copy &c : host_coming_copies[i - 1].copies) memcpy(c.to, c.from, (size_t)c.bytes);
+    host_coming_copies.erase(host_coming_copies.begin() + (long)(i - 1));
+    at_barrier_arrive(barrier);
+  }
+}
+static void at_early_line(const char *p) {
+  static volatile char sink;
+  sink = *p; /* an operand's */
+}
+
 template <class T> static void at_pack_of_block(T *out, const T *p, unsigned rank) {
   if ((uintptr_t)p % 16) abort();
   for (size_t i = 0; i < 16 / sizeof(T); i++) out[i] = at_of_block(p + i, rank);
@@ -153,6 +205,9 @@ template <int BYTES> static void at_copy(char *to, const char *from, int valid) 
     memset(to, 0, 2), memcpy(to, from, (size_t)valid);
   else
     host_me->open.push_back(host_copy{to, from, BYTES, valid});
+}
+template <int BYTES> static void at_copy_again(char *to, const char *from, int valid) {
+  at_copy<BYTES>(to, from, valid);
 }
 static void at_copies_commit() {
   host_me->groups.push_back(host_me->open);
@@ -269,7 +324,7 @@ template <class T> static void at_mma8(T c[4], const T x[2][2], const T y[2]) {
 
 static void host_start() {
   host_body(host_argument);
-  if (!host_me->open.empty()) abort();
+  if (!host_me->open.empty() || !host_me->ring.empty()) abort();
   host_me->done = true;
   _longjmp(host_back, 1);
 }
@@ -287,6 +342,7 @@ static void host_run_cluster(place first, unsigned ranks, unsigned threads) {
   host_count = ranks * threads, host_block = threads, host_ranks = ranks;
   if (host_count > HOST_THREADS) abort();
   memset(host_rooms, 0xff, sizeof host_rooms);
+  host_coming_copies.clear();
   for (unsigned t = 0; t < host_count; t++) {
     host_thread *h = &host_threads[t];
     if (!h->stack) h->stack = (char *)malloc(HOST_STACK);

@@ -133,7 +133,7 @@ static bool verified(mirror *m, const at_plan *plan, at_random *data, const at_g
 
 /* Kernels that are compiled for each problem take their time; test_cuda_kernels has many of them. */
 static bool is_compiled(const at_implementation *implementation) {
-  static const char *const names[] = {"tiny_batched", "tiny_direct", "rows",  "skinny",
+  static const char *const names[] = {"tiny_batched", "tiny_direct", "rows",  "skinny", "ring",
                                       "mma",          "bf16x6",      "wgmma", "simt"};
   for (size_t i = 0; i < AT_COUNT(names); i++)
     if (strcmp(implementation->name, names[i]) == 0) return true;

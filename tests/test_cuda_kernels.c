@@ -14,8 +14,8 @@
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
 
-extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_mma,
-    at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
+extern const at_implementation at_gemm_tiny_batched, at_gemm_tiny_direct, at_gemm_rows, at_gemm_skinny, at_gemm_ring,
+    at_gemm_mma, at_gemm_simt, at_gemm_bf16x6, at_gemm_wgmma, at_gemm_cublas;
 
 static attune_device *device;
 static attune_stream *stream;
@@ -86,6 +86,21 @@ static shape skinny_shape(int number) {
   s.n = across ? large : small;
   if (large <= 64 && s.k <= 64) s.k += 64;
   draw_batch(&s, draw(3) ? 1 : 4);
+  return s;
+}
+
+/* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+static shape ring_shape(int number) {
+  shape s = common(2 + number % 4);
+  const int small = draw(2) ? 1 + draw(8) : number % 16 + 1, large = draw(4) ? 64 + draw(700) : 64 + draw(5000);
+  if (s.dtype == ATTUNE_F16 && s.data == DATA_WIDE) s.data = DATA_NORMAL; /* sums beyond what f16 holds */
+  s.k = 32 * (8 + draw(draw(4) ? 60 : 300));
+  const bool across = draw(2);
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  s.ta = 1, s.tb = 0;
+  draw_batch(&s, draw(3) ? 1 : 4);
+  s.gap = 8 * draw(3), s.shift = 8 * draw(2), s.step = 8 * draw(3);
   return s;
 }
 
@@ -270,6 +285,14 @@ static void skinny_is_right(void **state) {
   drawn_problems(&at_gemm_skinny_family, &at_gemm_skinny, skinny_shape);
 }
 
+static void ring_is_right(void **state) {
+  (void)state;
+  if (device->properties.capability_major >= 9)
+    drawn_problems(&at_gemm_ring_family, &at_gemm_ring, ring_shape);
+  else
+    skip();
+}
+
 static void mma_is_right(void **state) {
   (void)state;
   drawn_problems(&at_gemm_mma_family, &at_gemm_mma, mma_shape);
@@ -353,6 +376,7 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_tiny_direct, direct_shape, problems / 20);
   verified(&at_gemm_rows, rows_shape, problems / 20);
   verified(&at_gemm_skinny, skinny_shape, problems / 20);
+  verified(&at_gemm_ring, ring_shape, problems / 20);
   verified(&at_gemm_mma, mma_shape, problems / 20);
   verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
   verified(&at_gemm_wgmma, wgmma_shape, problems / 20);
@@ -401,6 +425,9 @@ static void the_same_bits_each_time(void **state) {
   repeats(&at_gemm_skinny, &(shape){ATTUNE_F32, .ta = 1, .m = 1000, .n = 16, .k = 2000, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_skinny,
           &(shape){ATTUNE_BF16, .ta = 1, .m = 512, .n = 8, .k = 2048, .alpha = 1, .data = DATA_NORMAL});
+  if (device->properties.capability_major >= 9)
+    repeats(&at_gemm_ring,
+            &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 8, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_BF16, .tb = 1, .m = 64, .n = 64, .k = 32768, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F64, .m = 500, .n = 16, .k = 3000, .alpha = 1, .data = DATA_NORMAL});
   repeats(&at_gemm_mma, &(shape){ATTUNE_F16, .m = 333, .n = 201, .k = 499, .alpha = 1, .data = DATA_NORMAL});
@@ -427,17 +454,12 @@ int main(int argc, char **argv) {
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiny_is_right),
-      cmocka_unit_test(direct_is_right),
-      cmocka_unit_test(skinny_is_right),
-      cmocka_unit_test(special_values_are_kept),
-      cmocka_unit_test(mma_is_right),
-      cmocka_unit_test(the_same_bits_each_time),
-      cmocka_unit_test(rows_is_right),
-      cmocka_unit_test(bf16x6_is_right),
-      cmocka_unit_test(bf16x6_is_as_exact_as_f32),
-      cmocka_unit_test(wgmma_is_right),
-      cmocka_unit_test(simt_is_right),
+      cmocka_unit_test(tiny_is_right),           cmocka_unit_test(direct_is_right),
+      cmocka_unit_test(skinny_is_right),         cmocka_unit_test(ring_is_right),
+      cmocka_unit_test(special_values_are_kept), cmocka_unit_test(mma_is_right),
+      cmocka_unit_test(the_same_bits_each_time), cmocka_unit_test(rows_is_right),
+      cmocka_unit_test(bf16x6_is_right),         cmocka_unit_test(bf16x6_is_as_exact_as_f32),
+      cmocka_unit_test(wgmma_is_right),          cmocka_unit_test(simt_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

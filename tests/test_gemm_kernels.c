@@ -176,6 +176,11 @@ static void skinny_kernels(void **state) {
   family_compiles(&at_gemm_skinny_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(2499));
 }
 
+static void ring_kernels(void **state) {
+  (void)state;
+  family_compiles(&at_gemm_ring_family, skinny_sizes, AT_COUNT(skinny_sizes), 100, every(41));
+}
+
 static void mma_kernels(void **state) {
   (void)state;
   family_compiles(&at_gemm_mma_family, mma_sizes, AT_COUNT(mma_sizes), 1, every(999));
@@ -211,9 +216,9 @@ static void simt_kernels(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels),  cmocka_unit_test(direct_kernels),
-                                     cmocka_unit_test(rows_kernels),  cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels),   cmocka_unit_test(bf16x6_kernels),
-                                     cmocka_unit_test(wgmma_kernels), cmocka_unit_test(simt_kernels)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tiny_kernels),   cmocka_unit_test(direct_kernels), cmocka_unit_test(rows_kernels),
+      cmocka_unit_test(skinny_kernels), cmocka_unit_test(ring_kernels),   cmocka_unit_test(mma_kernels),
+      cmocka_unit_test(bf16x6_kernels), cmocka_unit_test(wgmma_kernels),  cmocka_unit_test(simt_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

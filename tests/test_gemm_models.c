@@ -449,6 +449,8 @@ static void every_problem_is_offered_something(void **state) {
           check_offers(&at_gemm_skinny_family, &g, &h200);
           check_offers(&at_gemm_skinny_family, &h, &h200);
           check_offers(&at_gemm_skinny_family, &g, &a100);
+          check_offers(&at_gemm_ring_family, &g, &h200);
+          check_offers(&at_gemm_ring_family, &h, &h200);
           if ((i + j) % 4 != 0) continue;
           check_offers(&at_gemm_mma_family, &g, &h200);
           check_offers(&at_gemm_mma_family, &h, &a100);
@@ -496,7 +498,12 @@ static void the_best_are_tried(void **state) {
       {&at_gemm_simt_family, ATTUNE_F32, 0, 2048, 2048, 2048, 1,
        "tile=256x128,step=8,warps=4x2,along=1,lanes=8,stages=3,splitk=1,parts=1,bound=1"},
       {&at_gemm_skinny_family, ATTUNE_BF16, 1, 6144, 1, 4096, 1,
-       "form=depth,columns=1,per=4,warps=4x1,splitk=1,ahead=2"},
+       "form=depth,columns=1,per=4,warps=2x2,splitk=1,ahead=2"},
+      {&at_gemm_ring_family, ATTUNE_BF16, 1, 4096, 8, 4096, 1, "rows=16,warps=2x4,step=128,stages=3,splitk=1,early=2"},
+      {&at_gemm_ring_family, ATTUNE_BF16, 1, 2048, 16, 8192, 1,
+       "rows=16,warps=2x4,step=128,stages=3,splitk=2,early=2"},
+      {&at_gemm_ring_family, ATTUNE_BF16, 1, 1024, 8, 2816, 16,
+       "rows=16,warps=8x2,step=128,stages=2,splitk=1,early=1"},
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
        "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 64, 4096, 1,

@@ -83,6 +83,20 @@ static shape skinny_shape(int number) {
   return s;
 }
 
+/* What copies of 16 bytes reach: both along k, lines and matrices that begin at multiples of 16 bytes. */
+static shape ring_shape(int number) {
+  shape s = common(2 + number % 4);
+  const int small = draw(2) ? 1 + draw(8) : 1 + draw(16), large = 64 + draw(150);
+  s.k = 32 * (8 + draw(30));
+  const bool across = draw(2);
+  s.m = across ? small : large;
+  s.n = across ? large : small;
+  s.ta = 1, s.tb = 0;
+  s.batch = draw(3) ? 1 : 2;
+  s.gap = 8 * draw(3), s.shift = 8 * draw(2), s.step = 0;
+  return s;
+}
+
 static shape mma_shape(int number) {
   shape s = common(number);
   s.accuracy = s.dtype == ATTUNE_F32 ? ATTUNE_REDUCED : ATTUNE_STRICT;
@@ -176,7 +190,11 @@ static const char *const undefined[] = {"IN",         "OUT",
                                         "BYTES",      "PIECES",
                                         "BOUND",      "SUMS_BY_PAIRS",
                                         "STAGED",     "LARGE",
-                                        "ALL_ROOMS",  "SWAP"};
+                                        "ALL_ROOMS",  "SWAP",
+                                        "AT_ONCE",    "LINES_S",
+                                        "ROWS",       "PLACE_L",
+                                        "PLACE_S",    "RING_L",
+                                        "RING_S",     "COUNT"};
 
 static void write_kernel(const job *j, int number) {
   char *text = NULL;
@@ -200,6 +218,10 @@ static void draw_configuration(at_configuration *out, const at_gemm_kernels *fam
   else if (family == &at_gemm_direct_family)
     assert_true(at_append(out->text, sizeof out->text, &at, "tile=%dx%d,teams=%d,blocks=%d", 16 << draw(3),
                           16 << draw(3), 1 + draw(8), 1 + draw(4)));
+  else if (family == &at_gemm_ring_family)
+    assert_true(at_append(out->text, sizeof out->text, &at, "rows=%d,warps=%dx%d,step=%d,stages=%d,splitk=%d,early=%d",
+                          16 << draw(2), 1 << draw(4), 1 << draw(4), 64 << draw(4), 2 + draw(4), 1 << draw(4),
+                          draw(3)));
   else if (family == &at_gemm_mma_family)
     assert_true(at_append(out->text, sizeof out->text, &at,
                           "tile=%dx%d,step=%d,warps=%dx%d,along=%d,stages=%d,splitk=%d,parts=%d,pads=%d,early=%d",
@@ -349,6 +371,11 @@ static void skinny_kernels(void **state) {
   run_family(&at_gemm_skinny_family, skinny_shape);
 }
 
+static void ring_kernels(void **state) {
+  (void)state;
+  run_family(&at_gemm_ring_family, ring_shape);
+}
+
 static void mma_kernels(void **state) {
   (void)state;
   run_family(&at_gemm_mma_family, mma_shape);
@@ -370,7 +397,8 @@ int main(int argc, char **argv) {
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiny_kernels), cmocka_unit_test(direct_kernels),
                                      cmocka_unit_test(rows_kernels), cmocka_unit_test(skinny_kernels),
-                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels)};
+                                     cmocka_unit_test(mma_kernels),  cmocka_unit_test(simt_kernels),
+                                     cmocka_unit_test(ring_kernels)};
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(stream);
   return failures;

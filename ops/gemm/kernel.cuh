@@ -161,6 +161,13 @@ AT_INLINE void at_early(const char *p, int bytes) {
 #endif
 }
 
+/* The line of the L2 cache that p lies in, likewise. */
+AT_INLINE void at_early_line(const char *p) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
+#endif
+}
+
 AT_INLINE at_u32 at_shared(const void *p) {
   return (at_u32)__cvta_generic_to_shared(p);
 }
@@ -175,6 +182,13 @@ template <int BYTES> AT_INLINE void at_copy(char *to, const char *from, int vali
                  : "memory");
   else
     *(at_u16 *)to = valid ? *(const at_u16 *)from : (at_u16)0;
+}
+/* The same of what other blocks of the processor read too: by way of its L1 cache. */
+template <int BYTES> AT_INLINE void at_copy_again(char *to, const char *from, int valid) {
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(valid) : "memory");
+  else
+    at_copy<BYTES>(to, from, valid);
 }
 AT_INLINE void at_copies_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");

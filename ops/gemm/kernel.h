@@ -72,7 +72,7 @@ typedef struct at_gemm_kernels {
 } at_gemm_kernels;
 
 extern const at_gemm_kernels at_gemm_tiny_family, at_gemm_direct_family, at_gemm_rows_family, at_gemm_skinny_family,
-    at_gemm_mma_family, at_gemm_simt_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
+    at_gemm_ring_family, at_gemm_mma_family, at_gemm_simt_family, at_gemm_bf16x6_family, at_gemm_wgmma_family;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device);
 

@@ -10,6 +10,7 @@ enum {
   MOST = 64,
   MOST_CHOICES = 64,
   MOST_FEW = 8,
+  MOST_BESIDE = 2,
   ROWS = 0,
   DEPTH = 1,
   TENSOR = 2,
@@ -183,18 +184,19 @@ static int columns_of(const shape *s, int form) {
 
 /* Of each form, those that were once among the best on an H200. */
 static const choice few[] = {
-    {ROWS, 0, 1, 1, 8, 4, 2, 0},   {ROWS, 0, 1, 1, 8, 8, 1, 0},    {ROWS, 0, 1, 1, 16, 2, 2, 0},
-    {ROWS, 0, 1, 1, 16, 4, 1, 0},  {ROWS, 0, 2, 2, 4, 8, 1, 0},    {ROWS, 0, 1, 2, 8, 8, 1, 0},
-    {ROWS, 0, 2, 1, 8, 8, 1, 0},   {ROWS, 0, 1, 1, 4, 8, 2, 0},    {ROWS, 0, 1, 1, 8, 1, 2, 0},
-    {ROWS, 0, 1, 4, 4, 8, 2, 0},   {ROWS, 0, 1, 1, 4, 1, 2, 0},    {ROWS, 0, 1, 2, 4, 4, 2, 0},
-    {DEPTH, 0, 4, 8, 2, 1, 2, 0},  {DEPTH, 0, 8, 8, 1, 2, 2, 0},   {DEPTH, 0, 8, 4, 1, 2, 2, 0},
-    {DEPTH, 0, 4, 8, 1, 1, 4, 0},  {DEPTH, 0, 2, 8, 1, 1, 4, 0},   {DEPTH, 0, 8, 1, 4, 1, 2, 0},
-    {DEPTH, 0, 4, 4, 1, 1, 2, 0},  {DEPTH, 0, 4, 2, 4, 1, 2, 0},   {DEPTH, 0, 2, 8, 1, 1, 8, 0},
-    {DEPTH, 0, 2, 2, 2, 1, 4, 0},  {DEPTH, 0, 1, 1, 4, 1, 2, 0},   {DEPTH, 0, 1, 4, 1, 1, 2, 0},
-    {TENSOR, 0, 2, 4, 4, 2, 2, 0}, {TENSOR, 0, 2, 8, 2, 1, 2, 0},  {TENSOR, 0, 2, 4, 1, 8, 4, 0},
-    {TENSOR, 0, 2, 2, 8, 2, 2, 0}, {TENSOR, 0, 1, 4, 4, 2, 4, 0},  {TENSOR, 0, 1, 8, 2, 2, 4, 0},
-    {TENSOR, 0, 1, 2, 8, 1, 4, 0}, {TENSOR, 0, 2, 1, 16, 1, 2, 0}, {TENSOR, 0, 2, 8, 1, 2, 2, 0},
-    {TENSOR, 0, 1, 1, 4, 1, 2, 0}, {TENSOR, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 1, 8, 1, 4, 4, 0},
+    {ROWS, 0, 1, 1, 8, 4, 2, 0},    {ROWS, 0, 1, 1, 8, 8, 1, 0},   {ROWS, 0, 1, 1, 16, 2, 2, 0},
+    {ROWS, 0, 1, 1, 16, 4, 1, 0},   {ROWS, 0, 2, 2, 4, 8, 1, 0},   {ROWS, 0, 1, 2, 8, 8, 1, 0},
+    {ROWS, 0, 2, 1, 8, 8, 1, 0},    {ROWS, 0, 1, 1, 4, 8, 2, 0},   {ROWS, 0, 1, 1, 8, 1, 2, 0},
+    {ROWS, 0, 1, 4, 4, 8, 2, 0},    {ROWS, 0, 1, 1, 4, 1, 2, 0},   {ROWS, 0, 1, 2, 4, 4, 2, 0},
+    {DEPTH, 0, 4, 8, 2, 1, 2, 0},   {DEPTH, 0, 8, 8, 1, 2, 2, 0},  {DEPTH, 0, 8, 4, 1, 2, 2, 0},
+    {DEPTH, 0, 4, 8, 1, 1, 4, 0},   {DEPTH, 0, 2, 8, 1, 1, 4, 0},  {DEPTH, 0, 8, 1, 4, 1, 2, 0},
+    {DEPTH, 0, 4, 2, 2, 1, 2, 0},   {DEPTH, 0, 4, 4, 2, 1, 2, 0},  {DEPTH, 0, 4, 4, 1, 1, 2, 0},
+    {DEPTH, 0, 4, 2, 4, 1, 2, 0},   {DEPTH, 0, 2, 8, 1, 1, 8, 0},  {DEPTH, 0, 2, 2, 2, 1, 4, 0},
+    {DEPTH, 0, 1, 1, 4, 1, 2, 0},   {DEPTH, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 2, 4, 4, 2, 2, 0},
+    {TENSOR, 0, 2, 8, 2, 1, 2, 0},  {TENSOR, 0, 2, 4, 1, 8, 4, 0}, {TENSOR, 0, 2, 2, 8, 2, 2, 0},
+    {TENSOR, 0, 1, 4, 4, 2, 4, 0},  {TENSOR, 0, 1, 8, 2, 2, 4, 0}, {TENSOR, 0, 1, 2, 8, 1, 4, 0},
+    {TENSOR, 0, 2, 1, 16, 1, 2, 0}, {TENSOR, 0, 2, 8, 1, 2, 2, 0}, {TENSOR, 0, 1, 1, 4, 1, 2, 0},
+    {TENSOR, 0, 1, 4, 1, 1, 2, 0},  {TENSOR, 0, 1, 8, 1, 4, 4, 0},
 };
 
 static bool same(const choice *a, const choice *b) {
@@ -242,6 +244,12 @@ static int collect_all(const shape *s, const at_gemm_machine *machine, choice *l
   return count;
 }
 
+/* The family ring does these in less time: few are compiled. */
+static bool is_left_to_ring(const at_gemm *g, const shape *s, const at_gemm_machine *machine) {
+  return machine->capability >= 90 && s->half && s->large_k && s->small_k && s->n > 2 && s->n <= 16 &&
+         g->alignment >= 16 && s->k % 32 == 0;
+}
+
 /* Where none of the few fits, the best of all. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_thin_of(g);
@@ -251,6 +259,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     count = collect_all(&s, machine, list);
     if (!wide && count > MOST_FEW) count = MOST_FEW;
   }
+  if (!wide && count > MOST_BESIDE && is_left_to_ring(g, &s, machine)) count = MOST_BESIDE;
   for (int i = 0; i < count && given < max; i++)
     if ((wide || list[i].cost < HOPELESS * list[0].cost) && format(&out[given], &list[i])) given++;
   return given;

@@ -86,6 +86,20 @@ AT_INLINE void at_fetch(uint4 x[LOADS], const at_arguments &a, at_lane &lane, in
   lane.from += FORM == 0 ? STRIDE_K * lane.ld : (at_i64)(STRIDE_K * SIZE);
 }
 
+#if FORM != 0
+/* Its first steps towards the L2 cache: before what came before is done. */
+AT_INLINE void at_ask(const at_arguments &a, const at_lane &lane, int end) {
+#pragma unroll
+  for (int u = 0; u < AHEAD; u++)
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+      const int line = i * (FORM == 1 ? 1 : 8);
+      if (lane.row + line < a.m && lane.k + u * STRIDE_K < end)
+        at_early_line(lane.from + line * lane.ld + u * (STRIDE_K * SIZE));
+    }
+}
+#endif
+
 /* ---- S: CHUNK of k from `k` on, zeros beyond `end` and beyond the last column ---- */
 
 #if SMALL_K == ALONG_K
@@ -99,7 +113,7 @@ AT_INLINE void at_bring(at_in *to, const char *from, at_i64 ld, int k, int end, 
     const int line = i / PIECES, at = i % PIECES * BYTES, left = line < lines ? bytes - at : 0;
     const int valid = left < 0 ? 0 : left < BYTES ? left : BYTES;
     const char *p = from + (ALONG_K ? line * ld + (at_i64)k * SIZE : (k + line) * ld) + at;
-    at_copy<BYTES>((char *)to + line * (PITCH * SIZE) + at, valid ? p : from, valid);
+    at_copy_again<BYTES>((char *)to + line * (PITCH * SIZE) + at, valid ? p : from, valid);
   }
 }
 
@@ -304,7 +318,7 @@ AT_INLINE void at_gather(const at_arguments &a, at_sum *sums, int rank, int m0, 
 #endif
 
 extern "C" __global__ void BOUNDS at_skinny(const __grid_constant__ at_arguments a) {
-  at_begin();
+  at_let_next();
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warp_m = warp / WARPS_K,
             warp_k = warp % WARPS_K;
   const int rank = (int)blockIdx.x % SPLIT, m0 = (int)blockIdx.x / SPLIT * BLOCK_ROWS, n0 = (int)blockIdx.z * COLS;
@@ -326,6 +340,10 @@ extern "C" __global__ void BOUNDS at_skinny(const __grid_constant__ at_arguments
   from.k += (FORM == 1 ? lane : lane % 4) * WIDE;
   from.from = large + from.row * a.lda + (at_i64)from.k * SIZE;
 #endif
+#if FORM != 0
+  at_ask(a, from, end);
+#endif
+  at_wait_for_last();
   at_sums sum = {};
   uint4 ahead[AHEAD][LOADS];
 #pragma unroll
