@@ -161,6 +161,11 @@ AT_INLINE void at_early(const char *p, int bytes) {
 #endif
 }
 
+/* The same for the line that has p. */
+AT_INLINE void at_early_line(const char *p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
+}
+
 AT_INLINE at_u32 at_shared(const void *p) {
   return (at_u32)__cvta_generic_to_shared(p);
 }

@@ -28,6 +28,10 @@ at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
                           .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
                           .grain_d = grain_d(g),
                           .reads_c = g->c != AT_C_NONE,
+                          .pads_x = at_wgmma_pads(g, turned),
+                          .pads_y = at_wgmma_pads(g, !turned),
+                          .padded_x = (size_t)at_wgmma_padded_bytes(g, turned),
+                          .padded_y = (size_t)at_wgmma_padded_bytes(g, !turned),
                           .workspace_cap = g->workspace_cap};
 }
 
@@ -71,8 +75,12 @@ int64_t at_wgmma_block_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) 
   return at_wgmma_tiles(s, c) * c->along_m * c->along_n;
 }
 
-size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+size_t at_wgmma_sums_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return c->parts == 1 ? 0 : (size_t)(at_wgmma_block_tiles(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn * 4);
+}
+
+size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return s->padded_x + s->padded_y + at_wgmma_sums_bytes(s, c);
 }
 
 /* Clusters of 4 and 8 leave some of each group of processors idle: an H200 holds 66 of 2, 30 of 4 and 15 of 8. */
@@ -108,6 +116,7 @@ bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_g
       at_wgmma_block_tiles(s, c) * c->tm * c->tn / 64 > INT32_MAX / 64)
     return false;
   if (c->parts > 1 && s->batch > 65535) return false;
+  if (c->early > 0 && (s->pads_x || s->pads_y)) return false; /* copies are not there early */
   return at_wgmma_workspace(s, c) <= s->workspace_cap &&
          (at_wgmma_shared_bytes(s, c) + 1024) * c->blocks <= machine->shared_bytes + 1024;
 }

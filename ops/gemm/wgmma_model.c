@@ -38,7 +38,7 @@ static double bytes_of(const at_wgmma_shape *s) {
 static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const double elements = (double)c->tm * c->tn / c->split;
   double us = 0.3 + elements * (s->out == 2 && !s->reads_c ? 2.0e-5 : 4.0e-5) * (s->reads_c ? 1.5 : 1.0);
-  if (s->grain_d < 16) us += elements * 5.0e-5 * (s->grain_d < 4 ? 2.0 : 1.0);
+  if (s->grain_d < 16) us += elements * 2.0e-5;
   return us;
 }
 
@@ -86,7 +86,8 @@ double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at
   double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
   us += epilogue * (1.0 + shown * (rounds - 1.0));
   if (c->along_m * c->along_n > 1) us += 0.5;
-  if (c->parts > 1) us += 2.0 + (double)at_wgmma_workspace(s, c) / 4e6;
+  if (c->parts > 1) us += 2.0 + (double)at_wgmma_sums_bytes(s, c) / 4e6;
+  if (s->pads_x || s->pads_y) us += 2.0 + (double)(s->padded_x + s->padded_y) / 2.5e6;
   return us;
 }
 
@@ -150,6 +151,7 @@ static bool is_alike(const at_wgmma_choice *a, const at_wgmma_choice *b) {
 /* What no model tells: whether the first bytes are asked for early, and what is kept. Short sums gain by the one, what
  * memory bounds by the other. */
 static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, int number) {
+  if (s->pads_x || s->pads_y) return c; /* what was just copied is in the L2 cache */
   const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
   const bool brief = steps <= 8, streams = bytes_of(s) / MEMORY > 0.6 * c.cost;
   const int early = steps < 4 ? (int)steps : 4;

@@ -12,7 +12,9 @@ typedef float at_passed;
 
 #define PACK (16 / (int)sizeof(at_passed))       /* that a thread takes at a time, at least */
 #define EACH_D (BYTES_D / SIZE_D)                /* elements that a store may have */
-#define UNIT_D (EACH_D < PACK ? PACK : EACH_D)
+/* Where D permits no wide stores, lanes write what lies side by side; single halves in pairs. */
+#define PAIRS (ROUNDED && BYTES_D == 2)
+#define UNIT_D (PAIRS ? 2 : BYTES_D < 16 || EACH_D > PACK ? EACH_D : PACK)
 /* Columns of a tile that pass together. */
 #define PASSING (ROUNDED && SPLIT == 1 && OWN % 64 == 0 ? 64 : OWN % 32 == 0 ? 32 : 16)
 #define LINE_D (TURNED ? PASSING : 64)
@@ -87,10 +89,11 @@ template <int COUNT> struct at_row { at_passed x[COUNT]; };
 
 template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_passed *p) {
 #pragma unroll
-  for (int i = 0; i < COUNT; i += PACK) {
-    const at_pack<at_passed, PACK> some = *(const at_pack<at_passed, PACK> *)(p + i);
+  for (int i = 0; i < COUNT; i += COUNT < PACK ? COUNT : PACK) {
+    constexpr int SOME = COUNT < PACK ? COUNT : PACK;
+    const at_pack<at_passed, SOME> some = *(const at_pack<at_passed, SOME> *)(p + i);
 #pragma unroll
-    for (int e = 0; e < PACK; e++) out.x[i + e] = some.x[e];
+    for (int e = 0; e < SOME; e++) out.x[i + e] = some.x[e];
   }
 }
 
@@ -126,6 +129,24 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
   }
 }
 
+#if PAIRS
+/* Elements 2 i and 2 i + 1 of a line's LINE_D from `at` on, or, where the first is not at a multiple of 4 bytes, those behind each:
+ * the last of these then is the first of all. */
+AT_INLINE void at_write_pair(const at_arguments &a, at_i64 matrix, int line, int at, int i, const at_out *p) {
+  const int lines = TURNED ? a.m : a.n, left = (TURNED ? a.n : a.m) - at;
+  if ((TURNED ? RAGGED_M : RAGGED_N) && line >= lines) return;
+  at_out *d = (at_out *)(a.d + matrix * a.stride_d + line * a.ldd) + at;
+  const int first = 2 * i + (int)((at_u64)d >> 1 & 1), second = first + 1 == LINE_D ? 0 : first + 1;
+  const at_pack<at_out, 2> both = {p[first], p[second]};
+  if (second > 0 && second < left) {
+    *(at_pack<at_out, 2> *)(d + first) = both;
+  } else {
+    if (first < left) d[first] = both.x[0];
+    if (second < left) d[second] = both.x[1];
+  }
+}
+#endif
+
 /* A warpgroup's columns FIRST on and all after them up to END: 64 rows from m on, and column 0 is n. */
 template <int FIRST, int END>
 AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[TN / 2], int m, int n, at_i64 matrix,
@@ -134,12 +155,16 @@ AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum
   at_group_wait(group);
   at_put_down<FIRST>(a, room, sum);
   at_group_wait(group);
-#pragma unroll
+#pragma unroll(ALL / 128 < 8 ? ALL / 128 : 8)
   for (int i = (int)threadIdx.x % 128; i < ALL; i += 128) {
     const int line = i / UNITS, at = i % UNITS * UNIT_D;
+#if PAIRS
+    at_write_pair(a, matrix, (TURNED ? m : n + FIRST) + line, TURNED ? n + FIRST : m, i % UNITS, room + line * PITCH_D);
+#else
     at_row<UNIT_D> x;
     at_take(x, room + line * PITCH_D + at);
     at_write(a, matrix, (TURNED ? m : n + FIRST) + line, (TURNED ? n + FIRST : m) + at, x);
+#endif
   }
   if constexpr (FIRST + PASSING < END) at_pass<FIRST + PASSING, END>(a, room, sum, m, n, matrix, group);
 }
@@ -201,7 +226,7 @@ template <int FIRST> AT_INLINE void at_add_all(at_sums &sum, const char *inbox) 
 #define TILE_UNITS (TM * TN / 4)
 
 AT_INLINE float4 *at_partial_sums(const at_arguments &a, int part, at_i64 matrix, int tiles, int tile) {
-  return (float4 *)a.sums + (((at_i64)part * a.batch + matrix) * tiles + tile) * TILE_UNITS;
+  return (float4 *)(a.sums + (at_i64)PADDED * 256) + (((at_i64)part * a.batch + matrix) * tiles + tile) * TILE_UNITS;
 }
 
 template <int FIRST> AT_INLINE void at_keep(float4 *tile, const at_sums &sum) {

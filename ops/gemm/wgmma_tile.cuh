@@ -26,6 +26,7 @@
 #define BLOCKS 1
 #define KEPT_X 0 /* in the L2 cache: 1 no longer than needed, 2 longer than other things */
 #define KEPT_Y 0
+#define PADDED 0 /* 256 bytes of the workspace that copies of X and Y take, in front of the parts' sums */
 #define BARRIERS 160000 /* where they are: behind all else in shared memory */
 #endif
 
