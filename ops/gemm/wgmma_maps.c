@@ -5,7 +5,7 @@
 enum { UNIT = 64, SIZE = 2, PIECE = 16, PLACE = 256 };
 
 /* Sums and products below which a copy first costs more than faster instructions bring. */
-static const double WORTH_PADDING = 1e8;
+static const double WORTH_PADDING = 3e7;
 
 static at_tensor_shape as_it_lies(const at_gemm *g, bool b, int box_lines) {
   return (at_tensor_shape){.length = b ? at_gemm_rows_b(g) : at_gemm_rows_a(g),
