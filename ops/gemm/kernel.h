@@ -35,7 +35,7 @@ typedef struct at_gemm_define {
   int value;
 } at_gemm_define;
 
-enum { AT_GEMM_DEFINES = 32 };
+enum { AT_GEMM_DEFINES = 40 };
 
 /* What the models know of a device. */
 typedef struct at_gemm_machine {

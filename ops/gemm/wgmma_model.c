@@ -158,6 +158,7 @@ static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, in
   c.early = c.blocks == 1 && c.parts == 1 && (number == 0 ? brief : !brief && streams && number == 2) ? early : 0;
   c.kept = streams && steps > 2 ? (number == 0 ? 1 : number == 1 ? 2 : 0) : 0;
   if (!streams && number == 1) c.early = c.early ? 0 : early;
+  c.late = c.early > 0;
   return c;
 }
 
