@@ -300,7 +300,7 @@ static void copies_of_wgmma(void **state) {
   assert_true(r.maps[!x].length == 1003 && r.maps[!x].line_bytes == 2016 && r.maps[!x].count == 2);
   assert_int_equal(r.places[0], 0);
   assert_int_equal(r.places[1], ((x ? bytes_b : bytes_a) + 255) / 256 * 256);
-  assert_int_equal(r.before.grid[0], (bytes_a / 16 + 511) / 512 + (bytes_b / 16 + 511) / 512);
+  assert_int_equal(r.before.grid[0], (bytes_a / 16 + 1023) / 1024 + (bytes_b / 16 + 1023) / 1024);
   /* One of them alone, of which all the batch has the same; parts' sums come behind it. */
   g = problem_of(ATTUNE_BF16, 1, 0, 64, 128, 16001, 1);
   g.ldb = 16008;

@@ -6,7 +6,7 @@
 
 #include "ops/gemm/kernel.h"
 
-enum { AT_WGMMA_PAD_THREADS = 256, AT_WGMMA_PIECES = 512 /* that a block of wgmma_pad.cuh copies */ };
+enum { AT_WGMMA_PAD_THREADS = 256, AT_WGMMA_PIECES = 1024 /* that a block of wgmma_pad.cuh copies */ };
 
 /* A matrix (`b`: B, else A) as tensor copies find it, in boxes of 64 x box_lines. */
 at_tensor_shape at_wgmma_tensor(const at_gemm *g, bool b, int box_lines);

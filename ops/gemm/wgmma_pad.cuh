@@ -10,7 +10,7 @@
 #endif
 
 #define THREADS 256
-#define EACH 2 /* pieces of 16 bytes that a thread copies: AT_WGMMA_PIECES of wgmma_maps.h has the product */
+#define EACH 4 /* pieces of 16 bytes that a thread copies: AT_WGMMA_PIECES of wgmma_maps.h has the product */
 
 /* Lines as they lie, of one matrix or of a batch. */
 struct at_lines {
@@ -59,21 +59,48 @@ AT_INLINE uint4 at_from_both(uint4 low, uint4 high, int off) {
                     __funnelshift_r(y, z, bits));
 }
 
-/* A piece of a line: where it lies, and what of its matrix may be read. */
-struct at_piece {
-  const char *source, *begin, *end;
-  int left; /* bytes of the line from there on; 0: there is no such piece */
+/* Pieces, one of each THREADS: in which line the next one is, and which of that line. */
+struct at_place {
+  at_u32 line, piece, lines_on, pieces_on;
 };
 
-AT_INLINE at_piece at_piece_of(const at_lines &l, at_u32 index) {
-  at_piece p = {0, 0, 0, 0};
-  if (index >= l.total) return p;
-  const at_u32 line = index / l.pieces, at = (index - line * l.pieces) * 16, matrix = line / l.count;
-  p.begin = l.from + matrix * l.stride;
-  p.end = p.begin + (l.count - 1) * l.ld + l.length;
-  p.source = p.begin + (line - matrix * l.count) * l.ld + at;
-  p.left = (int)(l.length - at);
-  return p;
+AT_INLINE at_place at_first_place(const at_lines &l, at_u32 index) {
+  const at_u32 line = index / l.pieces, lines_on = THREADS / l.pieces;
+  return {line, index - line * l.pieces, lines_on, THREADS - lines_on * l.pieces};
+}
+
+AT_INLINE void at_next_place(at_place &p, const at_lines &l) {
+  p.piece += p.pieces_on;
+  p.line += p.lines_on + (p.piece >= l.pieces ? 1 : 0);
+  if (p.piece >= l.pieces) p.piece -= l.pieces;
+}
+
+/* What becomes a piece: two words around it, of which nothing outside the operand is read. */
+struct at_around {
+  const char *source, *begin, *end; /* of its matrix */
+  uint4 low, high;
+  bool is; /* there is such a piece */
+};
+
+AT_INLINE void at_find(at_around &x, const at_lines &l, const at_place &p, bool is) {
+  const at_u32 matrix = l.total > l.pieces * l.count ? p.line / l.count : 0;
+  x.is = is;
+  x.begin = l.from + matrix * l.stride;
+  x.end = x.begin + (l.count - 1) * l.ld + l.length;
+  x.source = x.begin + (p.line - matrix * l.count) * l.ld + p.piece * 16;
+}
+
+AT_INLINE void at_load(at_around &x) {
+  const char *word = x.source - ((at_u64)x.source & 15);
+  x.low = x.high = make_uint4(0, 0, 0, 0);
+  if (!x.is) return;
+  if (word >= x.begin && word + 32 <= x.end) {
+    x.low = *(const uint4 *)word;
+    x.high = *(const uint4 *)(word + 16);
+  } else {
+    x.low = at_word(word, x.begin, x.end);
+    x.high = at_word(word + 16, x.begin, x.end);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) at_wgmma(const __grid_constant__ at_arguments a) {
@@ -86,24 +113,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_wgmma(const __grid_cons
                     Y_K ? a.k : a.n, a.batch);
   }
   const at_u32 first = block * (THREADS * EACH) + threadIdx.x;
-  at_piece p[EACH];
+  at_around x[EACH];
+  at_place p = at_first_place(l, first);
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
-    p[i] = at_piece_of(l, first + i * THREADS);
-    if (p[i].left > 0) at_early_line(p[i].source);
+    at_find(x[i], l, p, first + i * THREADS < l.total);
+    if (x[i].is) at_early_line(x[i].source);
+    at_next_place(p, l);
   }
   at_wait_for_last();
-  uint4 low[EACH], high[EACH];
 #pragma unroll
-  for (int i = 0; i < EACH; i++) {
-    const int off = (int)((at_u64)p[i].source & 15);
-    low[i] = high[i] = make_uint4(0, 0, 0, 0);
-    if (p[i].left > 0) low[i] = at_word(p[i].source - off, p[i].begin, p[i].end);
-    if (off > 0 && p[i].left > 16 - off) high[i] = at_word(p[i].source - off + 16, p[i].begin, p[i].end);
-  }
+  for (int i = 0; i < EACH; i++) at_load(x[i]);
 #pragma unroll
   for (int i = 0; i < EACH; i++)
-    if (p[i].left > 0)
+    if (x[i].is)
       *(uint4 *)(l.to + (at_i64)(first + i * THREADS) * 16) =
-          at_from_both(low[i], high[i], (int)((at_u64)p[i].source & 15));
+          at_from_both(x[i].low, x[i].high, (int)((at_u64)x[i].source & 15));
 }

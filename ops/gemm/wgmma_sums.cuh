@@ -130,42 +130,71 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
 }
 
 #if PAIRS
-/* Elements 2 i and 2 i + 1 of a line's LINE_D from `at` on, or, where the first is not at a multiple of 4 bytes, those behind each:
- * the last of these then is the first of all. */
-AT_INLINE void at_write_pair(const at_arguments &a, at_i64 matrix, int line, int at, int i, const at_out *p) {
-  const int lines = TURNED ? a.m : a.n, left = (TURNED ? a.n : a.m) - at;
-  if ((TURNED ? RAGGED_M : RAGGED_N) && line >= lines) return;
-  at_out *d = (at_out *)(a.d + matrix * a.stride_d + line * a.ldd) + at;
-  const int first = 2 * i + (int)((at_u64)d >> 1 & 1), second = first + 1 == LINE_D ? 0 : first + 1;
-  const at_pack<at_out, 2> both = {p[first], p[second]};
-  if (second > 0 && second < left) {
-    *(at_pack<at_out, 2> *)(d + first) = both;
-  } else {
-    if (first < left) d[first] = both.x[0];
-    if (second < left) d[second] = both.x[1];
+
+/* What passed, to lines of D that begin at any element: two elements a lane, or, where the first two of a line do not lie at a
+ * multiple of 4 bytes, those one further; the last lane then has the last of the line and the first. */
+AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
+  constexpr int LANES = LINE_D / 2, AT_ONCE = 32 / LANES, APART = 4 * AT_ONCE, TIMES = LINES_D / APART,
+                SOME = TIMES < 8 ? TIMES : 8;
+  const int lane = (int)threadIdx.x % 32, i = lane % LANES, mine = (int)threadIdx.x % 128 / 32 * AT_ONCE + lane / LANES,
+            next = lane - i + (i + 1) % LANES;
+  const int lines = (TURNED ? RAGGED_M : RAGGED_N) ? (TURNED ? a.m : a.n) - line - mine : LINES_D,
+            left = (TURNED ? RAGGED_N : RAGGED_M) ? (TURNED ? a.n : a.m) - at - 2 * i : LINE_D + 1;
+  const at_u32 *from = (const at_u32 *)room + mine * (PITCH_D / 2) + i;
+  char *d = a.d + matrix * a.stride_d + (line + mine) * a.ldd + (at_i64)(at + 2 * i) * 2;
+#pragma unroll
+  for (int t = 0; t < TIMES; t += SOME) {
+    at_u32 x[SOME], y[SOME];
+#pragma unroll
+    for (int s = 0; s < SOME; s++) x[s] = from[(t + s) * APART * (PITCH_D / 2)];
+#pragma unroll
+    for (int s = 0; s < SOME; s++) y[s] = __shfl_sync(0xffffffffu, x[s], next);
+#pragma unroll
+    for (int s = 0; s < SOME; s++) {
+      const int odd = (int)((at_u64)d >> 1 & 1);
+      const at_u32 both = odd ? __funnelshift_r(x[s], y[s], 16) : x[s];
+      const bool inside = (t + s) * APART < lines, around = odd && i == LANES - 1;
+      if (inside && !around && left >= 2 + odd) *(at_u32 *)(d + 2 * odd) = both;
+      if (inside && (around ? left >= 2 : left == 1 + odd)) *(at_u16 *)(d + 2 * odd) = (at_u16)both;
+      if (inside && around && left + 2 * i >= 1) *(at_u16 *)(d - 4 * i) = (at_u16)(both >> 16);
+      d += APART * a.ldd;
+    }
   }
 }
+
+#else
+
+/* What passed, to D. */
+AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
+  constexpr int UNITS = LINE_D / UNIT_D, TIMES = UNITS * LINES_D / 128, BYTES = UNIT_D * (int)sizeof(at_passed),
+                SOME = TIMES < 64 / BYTES ? TIMES : 64 / BYTES;
+  const int mine = (int)threadIdx.x % 128;
+#pragma unroll(TIMES / SOME < 4 ? TIMES / SOME : 4)
+  for (int t = 0; t < TIMES; t += SOME) {
+    at_row<UNIT_D> x[SOME];
+#pragma unroll
+    for (int s = 0; s < SOME; s++) {
+      const int i = mine + (t + s) * 128;
+      at_take(x[s], room + i / UNITS * PITCH_D + i % UNITS * UNIT_D);
+    }
+#pragma unroll
+    for (int s = 0; s < SOME; s++) {
+      const int i = mine + (t + s) * 128;
+      at_write(a, matrix, line + i / UNITS, at + i % UNITS * UNIT_D, x[s]);
+    }
+  }
+}
+
 #endif
 
 /* A warpgroup's columns FIRST on and all after them up to END: 64 rows from m on, and column 0 is n. */
 template <int FIRST, int END>
 AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[TN / 2], int m, int n, at_i64 matrix,
                        int group) {
-  constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D;
   at_group_wait(group);
   at_put_down<FIRST>(a, room, sum);
   at_group_wait(group);
-#pragma unroll(ALL / 128 < 8 ? ALL / 128 : 8)
-  for (int i = (int)threadIdx.x % 128; i < ALL; i += 128) {
-    const int line = i / UNITS, at = i % UNITS * UNIT_D;
-#if PAIRS
-    at_write_pair(a, matrix, (TURNED ? m : n + FIRST) + line, TURNED ? n + FIRST : m, i % UNITS, room + line * PITCH_D);
-#else
-    at_row<UNIT_D> x;
-    at_take(x, room + line * PITCH_D + at);
-    at_write(a, matrix, (TURNED ? m : n + FIRST) + line, (TURNED ? n + FIRST : m) + at, x);
-#endif
-  }
+  at_write_all(a, matrix, TURNED ? m : n + FIRST, TURNED ? n + FIRST : m, room);
   if constexpr (FIRST + PASSING < END) at_pass<FIRST + PASSING, END>(a, room, sum, m, n, matrix, group);
 }
 
