@@ -129,13 +129,16 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
   }
 }
 
+/* Bytes that a thread takes before it writes the first of them: as registers permit. */
+#define AT_A_TIME (LEAVES ? 16 : 64)
+
 #if PAIRS
 
 /* What passed, to lines of D that begin at any element: two elements a lane, or, where the first two of a line do not lie at a
  * multiple of 4 bytes, those one further; the last lane then has the last of the line and the first. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
   constexpr int LANES = LINE_D / 2, AT_ONCE = 32 / LANES, APART = 4 * AT_ONCE, TIMES = LINES_D / APART,
-                SOME = TIMES < 8 ? TIMES : 8;
+                MOST = AT_A_TIME / 8, SOME = TIMES < MOST ? TIMES : MOST;
   const int lane = (int)threadIdx.x % 32, i = lane % LANES, mine = (int)threadIdx.x % 128 / 32 * AT_ONCE + lane / LANES,
             next = lane - i + (i + 1) % LANES;
   const int lines = (TURNED ? RAGGED_M : RAGGED_N) ? (TURNED ? a.m : a.n) - line - mine : LINES_D,
@@ -167,9 +170,9 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
 /* What passed, to D. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
   constexpr int UNITS = LINE_D / UNIT_D, TIMES = UNITS * LINES_D / 128, BYTES = UNIT_D * (int)sizeof(at_passed),
-                SOME = TIMES < 64 / BYTES ? TIMES : 64 / BYTES;
+                MOST = BYTES < AT_A_TIME ? AT_A_TIME / BYTES : 1, SOME = TIMES < MOST ? TIMES : MOST;
   const int mine = (int)threadIdx.x % 128;
-#pragma unroll(TIMES / SOME < 4 ? TIMES / SOME : 4)
+#pragma unroll(LEAVES || TIMES / SOME < 2 ? 1 : TIMES / SOME < 4 ? TIMES / SOME : 4)
   for (int t = 0; t < TIMES; t += SOME) {
     at_row<UNIT_D> x[SOME];
 #pragma unroll
