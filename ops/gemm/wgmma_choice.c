@@ -10,12 +10,13 @@ int64_t at_wgmma_parts_of(int64_t size, int64_t unit) {
   return (size + unit - 1) / unit;
 }
 
-/* The widest store that D permits, and the widest load of C. */
+/* The widest store that D permits, and the widest load of C; an element at least. */
 static int grain_d(const at_gemm *g) {
   const size_t out = attune_dtype_size((attune_dtype)g->dtype_out);
   const int d = at_gemm_grain(g, out, g->n, g->ldd, g->stride_d),
             c = g->c == AT_C_NONE ? d : at_gemm_grain(g, out, g->n, g->ldc, g->stride_c);
-  return d < c ? d : c;
+  const int least = d < c ? d : c;
+  return least < (int)out ? (int)out : least;
 }
 
 at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {

@@ -130,7 +130,8 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
 }
 
 /* Bytes that a thread takes before it writes the first of them: as registers permit. */
-#define AT_A_TIME (LEAVES ? 16 : 64)
+#define TIGHT (GROUPS > 1 && FM * TN >= 192)
+#define AT_A_TIME (TIGHT ? 16 : 64)
 
 #if PAIRS
 
@@ -172,7 +173,7 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
   constexpr int UNITS = LINE_D / UNIT_D, TIMES = UNITS * LINES_D / 128, BYTES = UNIT_D * (int)sizeof(at_passed),
                 MOST = BYTES < AT_A_TIME ? AT_A_TIME / BYTES : 1, SOME = TIMES < MOST ? TIMES : MOST;
   const int mine = (int)threadIdx.x % 128;
-#pragma unroll(LEAVES || TIMES / SOME < 2 ? 1 : TIMES / SOME < 4 ? TIMES / SOME : 4)
+#pragma unroll(TIGHT || TIMES / SOME < 2 ? 1 : TIMES / SOME < 4 ? TIMES / SOME : 4)
   for (int t = 0; t < TIMES; t += SOME) {
     at_row<UNIT_D> x[SOME];
 #pragma unroll
