@@ -233,7 +233,7 @@ static void what_wgmma_takes(void **state) {
   assert_true(f->supports(&g, &h200));
   g.workspace_cap = 1000 * 1001 * 2;
   assert_false(f->supports(&g, &h200));
-  g.workspace_cap = 1000 * 1008 * 2;
+  g.workspace_cap = 1000 * 1024 * 2;
   assert_true(f->supports(&g, &h200));
   g.alignment = 2; /* B too */
   assert_false(f->supports(&g, &h200));
@@ -256,10 +256,10 @@ static void what_wgmma_takes(void **state) {
 static void maps_of_wgmma(void **state) {
   (void)state;
   static const char
-      *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,ahead=0,late=0,"
+      *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,"
                      "kept=0,turned=0",
              *const shared = "tile=128x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=2x4,band=8,"
-                             "blocks=1,early=0,ahead=0,late=0,kept=2,turned=1";
+                             "blocks=1,early=0,late=0,kept=2,turned=1";
   at_configuration text = {""};
   at_gemm_recipe r;
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);
@@ -294,24 +294,24 @@ static void copies_of_wgmma(void **state) {
   assert_true(at_gemm_wgmma_family.candidates(&g, &h200, list, ROOM, false) > 1);
   assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &list[0]));
   assert_true(at_gemm_has_before(&at_gemm_wgmma_family, &r));
-  const int x = r.swapped ? 1 : 0, bytes_a = 2 * 1003 * 2000, bytes_b = 2 * 1001 * 2016;
+  const int x = r.swapped ? 1 : 0, bytes_a = 2 * 1003 * 2048, bytes_b = 2 * 1001 * 2048;
   assert_true(r.copied[0] && r.copied[1]);
-  assert_true(r.maps[x].length == 999 && r.maps[x].line_bytes == 2000 && r.maps[x].matrix_bytes == 1003 * 2000);
-  assert_true(r.maps[!x].length == 1003 && r.maps[!x].line_bytes == 2016 && r.maps[!x].count == 2);
+  assert_true(r.maps[x].length == 999 && r.maps[x].line_bytes == 2048 && r.maps[x].matrix_bytes == 1003 * 2048);
+  assert_true(r.maps[!x].length == 1003 && r.maps[!x].line_bytes == 2048 && r.maps[!x].count == 2);
   assert_int_equal(r.places[0], 0);
   assert_int_equal(r.places[1], ((x ? bytes_b : bytes_a) + 255) / 256 * 256);
-  assert_int_equal(r.before.grid[0], (bytes_a / 16 + 1023) / 1024 + (bytes_b / 16 + 1023) / 1024);
+  assert_int_equal(r.before.grid[0], (2 * 1003 * 125 + 1023) / 1024 + (2 * 1001 * 126 + 1023) / 1024);
   /* One of them alone, of which all the batch has the same; parts' sums come behind it. */
   g = problem_of(ATTUNE_BF16, 1, 0, 64, 128, 16001, 1);
   g.ldb = 16008;
   at_copy_text(text.text, sizeof text.text,
-               "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=0,ahead=0,late=0,kept=0,turned=0");
+               "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,turned=0");
   assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
   assert_true(r.copied[0] && !r.copied[1]);
-  assert_true(r.maps[0].line_bytes == 32016 && r.maps[1].line_bytes == 32016 && r.maps[0].length == 16001);
-  assert_int_equal(r.workspace_bytes, (64 * 32016 + 255) / 256 * 256 + 4 * 64 * 128 * 4);
+  assert_true(r.maps[0].line_bytes == 32128 && r.maps[1].line_bytes == 32016 && r.maps[0].length == 16001);
+  assert_int_equal(r.workspace_bytes, (64 * 32128 + 255) / 256 * 256 + 4 * 64 * 128 * 4);
   at_copy_text(text.text, sizeof text.text,
-               "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=1,ahead=0,late=1,kept=0,turned=0");
+               "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned=0");
   assert_false(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
   g.lda = 16008;
   assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
@@ -540,13 +540,13 @@ static void the_best_are_tried(void **state) {
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
        "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 64, 4096, 1,
-       "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,ahead=0,late=0,kept=1,turned=0"},
+       "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned=0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 32, 14336, 1,
-       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,ahead=0,late=0,kept=2,turned=0"},
+       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=2,turned=0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 131072, 64, 64, 1,
-       "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,ahead=0,late=1,kept=0,turned=0"},
+       "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned=0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 512, 512, 512, 1,
-       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=4,ahead=0,late=1,kept=0,turned=0"},
+       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=4,late=1,kept=0,turned=0"},
   };
   for (size_t i = 0; i < AT_COUNT(known); i++) {
     static at_configuration list[ROOM];

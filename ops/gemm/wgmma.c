@@ -56,8 +56,6 @@ static void define(at_gemm_recipe *out, const at_wgmma_shape *s, const at_wgmma_
                                 {"BAND", c->band},
                                 {"EARLY", c->early},
                                 {"LATE", c->late},
-                                {"AHEAD_X", s->m >= s->n ? c->ahead : 0},
-                                {"AHEAD_Y", s->m < s->n ? c->ahead : 0},
                                 {"BLOCKS", c->blocks},
                                 {"KEPT_X", kept_of(c, s->m >= s->n)},
                                 {"KEPT_Y", kept_of(c, s->m < s->n)},

@@ -66,21 +66,6 @@ AT_INLINE void at_step_copy(const at_wgmma_arguments &t, at_u32 stage, at_u32 fu
                                            MANY_Y ? w.matrix : 0, full, r.m, with_y);
 }
 
-#define AHEAD (AHEAD_X > AHEAD_Y ? AHEAD_X : AHEAD_Y)
-
-/* Towards the L2 cache: memory has more on its way than there are places for. */
-AT_INLINE void at_step_ahead(const at_wgmma_arguments &t, const at_work &w, int step, at_rank r) {
-  const int k = (w.first + step) * BK;
-  if (step >= w.steps) return;
-#pragma unroll
-  for (int d = 0; d < DEEP; d++) {
-    if (AHEAD_X)
-      at_tile_copy<TM, X_K, ALONG_N, PLAIN, true>(0, &t.x, w.tile_m * TM, k + d * 64, MANY_X ? w.matrix : 0, 0, r.n, 0);
-    if (AHEAD_Y)
-      at_tile_copy<TN, Y_K, ALONG_M, PLAIN, true>(0, &t.y, w.tile_n * TN, k + d * 64, MANY_Y ? w.matrix : 0, 0, r.m, 0);
-  }
-}
-
 /* The thread that copies. */
 AT_INLINE void at_copy_all(const at_wgmma_arguments &t, at_u32 ring, at_u32 barriers, int begin, int works, int apart,
                            at_rank r) {
@@ -94,11 +79,6 @@ AT_INLINE void at_copy_all(const at_wgmma_arguments &t, at_u32 ring, at_u32 barr
       at_barrier_wait(full + 8, phase ^ 1);
       at_barrier_expect(full, STAGE_BYTES);
       at_step_copy<false>(t, ring + stage * STAGE_BYTES, full, w, s, r);
-#if AHEAD
-      if (s == STAGES - 1)
-        for (int i = 1; i < AHEAD; i++) at_step_ahead(t, w, s + i, r);
-      if (s >= STAGES - 1) at_step_ahead(t, w, s + AHEAD, r);
-#endif
       stage = stage + 1 == STAGES ? 0 : stage + 1;
       phase ^= stage == 0;
     }

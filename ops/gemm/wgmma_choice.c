@@ -135,13 +135,13 @@ bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c) {
          at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
          at_configuration_put_text(out, "cluster", cluster) && at_configuration_put(out, "band", c->band) &&
          at_configuration_put(out, "blocks", c->blocks) && at_configuration_put(out, "early", c->early) &&
-         at_configuration_put(out, "ahead", c->ahead) && at_configuration_put(out, "late", c->late) &&
+         at_configuration_put(out, "late", c->late) &&
          at_configuration_put(out, "kept", c->kept) && at_configuration_put(out, "turned", c->turned);
 }
 
 bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t early = 0, ahead = 0, late = 0, kept = 0, turned = 0;
+  int64_t early = 0, late = 0, kept = 0, turned = 0;
   *c = (at_wgmma_choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "deep", AT_WGMMA_DEEP, &c->deep) ||
       !at_gemm_number(text, "stages", AT_WGMMA_STAGES, &c->stages) ||
@@ -150,12 +150,10 @@ bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
       !at_gemm_pair(text, "cluster", &c->along_m, &c->along_n) ||
       !at_gemm_number(text, "band", AT_WGMMA_BAND, &c->band) ||
       !at_gemm_number(text, "blocks", AT_WGMMA_BLOCKS, &c->blocks) || !at_configuration_get(text, "early", &early) ||
-      !at_configuration_get(text, "ahead", &ahead) || !at_configuration_get(text, "late", &late) || ahead < 0 ||
-      ahead > AT_WGMMA_AHEAD || !at_configuration_get(text, "kept", &kept) || !at_configuration_get(text, "turned", &turned) || kept < 0 ||
+      !at_configuration_get(text, "late", &late) || !at_configuration_get(text, "kept", &kept) || !at_configuration_get(text, "turned", &turned) || kept < 0 ||
       kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
     return false;
   c->early = (int)early;
-  c->ahead = (int)ahead;
   c->late = late == 1;
   c->kept = (int)kept;
   c->turned = turned == 1;

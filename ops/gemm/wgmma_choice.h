@@ -12,7 +12,6 @@ enum {
   AT_WGMMA_GROUPS = 3,
   AT_WGMMA_PARTS = 192,
   AT_WGMMA_EARLY = 32,
-  AT_WGMMA_AHEAD = 64,
   AT_WGMMA_BAND = 1024,
   AT_WGMMA_BLOCKS = 6
 };
@@ -27,7 +26,6 @@ typedef struct at_wgmma_choice {
   int band;             /* tiles along m that are taken together */
   int blocks;           /* of a processor */
   int early;            /* steps that a block asks for before what came before is done */
-  int ahead;            /* steps of the larger factor that the L2 cache is asked for beyond those in `stages` */
   bool late;            /* the work behind may start when the last copies are on their way; else at once */
   int kept;             /* 1: the larger factor leaves the L2 cache first, 2: and the smaller one last */
   bool turned;          /* X is B, and D is made transposed */

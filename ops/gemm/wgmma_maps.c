@@ -2,7 +2,7 @@
  * wgmma_maps.c: tensor maps of A and B for wgmma.cuh; which of them is padded first. */
 #include "ops/gemm/wgmma_maps.h"
 
-enum { UNIT = 64, SIZE = 2, PIECE = 16, PLACE = 256 };
+enum { UNIT = 64, SIZE = 2, PIECE = 16, LINE = 128 /* of the L2 cache */, PLACE = 256 };
 
 /* Sums and products below which a copy first costs more than faster instructions bring. */
 static const double WORTH_PADDING = 3e7;
@@ -27,23 +27,21 @@ bool at_wgmma_pads(const at_gemm *g, bool b) {
 at_tensor_shape at_wgmma_tensor(const at_gemm *g, bool b, int box_lines) {
   at_tensor_shape s = as_it_lies(g, b, box_lines);
   if (!at_wgmma_pads(g, b)) return s;
-  s.line_bytes = (s.length * SIZE + PIECE - 1) / PIECE * PIECE;
+  s.line_bytes = (s.length * SIZE + LINE - 1) / LINE * LINE;
   s.matrix_bytes = s.lines * s.line_bytes;
   return s;
 }
 
-/* No overflow: at_wgmma_reaches has looked at the sizes. */
-static int64_t pieces_of(const at_gemm *g, bool b) {
-  const at_tensor_shape s = at_wgmma_tensor(g, b, UNIT);
-  return at_wgmma_pads(g, b) ? s.line_bytes / PIECE * s.lines * s.count : 0;
-}
-
+/* No overflow here: at_wgmma_reaches looks at the sizes. */
 int64_t at_wgmma_padded_bytes(const at_gemm *g, bool b) {
-  return (pieces_of(g, b) * PIECE + PLACE - 1) / PLACE * PLACE;
+  const at_tensor_shape s = at_wgmma_tensor(g, b, UNIT);
+  return at_wgmma_pads(g, b) ? (s.matrix_bytes * s.count + PLACE - 1) / PLACE * PLACE : 0;
 }
 
 int64_t at_wgmma_pad_blocks(const at_gemm *g, bool b) {
-  return (pieces_of(g, b) + AT_WGMMA_PIECES - 1) / AT_WGMMA_PIECES;
+  const at_tensor_shape s = at_wgmma_tensor(g, b, UNIT);
+  const int64_t pieces = (s.length * SIZE + PIECE - 1) / PIECE * s.lines * s.count;
+  return at_wgmma_pads(g, b) ? (pieces + AT_WGMMA_PIECES - 1) / AT_WGMMA_PIECES : 0;
 }
 
 bool at_wgmma_reaches(const at_gemm *g) {

@@ -159,6 +159,7 @@ static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, in
   c.kept = streams && steps > 2 ? (number == 0 ? 1 : number == 1 ? 2 : 0) : 0;
   if (!streams && number == 1) c.early = c.early ? 0 : early;
   c.late = c.early > 0;
+  if (!streams && number == 2 && steps > 2) c.early = 2, c.late = false;
   return c;
 }
 
@@ -175,6 +176,10 @@ static int rank(at_wgmma_choice *list, int most, const at_gemm *g, const at_gemm
     }
   }
   return count;
+}
+
+static bool is_variant(const at_wgmma_choice *a, const at_wgmma_choice *b) {
+  return a->early == b->early && a->late == b->late && a->kept == b->kept;
 }
 
 /* A search tries few: no two that differ only in depth and blocks, no more than two of a tile, and variants of the best. */
@@ -197,9 +202,7 @@ int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_con
     for (int v = 0; v < variants && given < max && (wide || given < MOST_FEW); v++) {
       const at_wgmma_choice c = variant_of(&s, list[i], v), first = variant_of(&s, list[i], 0),
                             second = variant_of(&s, list[i], 1);
-      if ((v > 0 && c.early == first.early && c.kept == first.kept) ||
-          (v > 1 && c.early == second.early && c.kept == second.kept))
-        continue;
+      if ((v > 0 && is_variant(&c, &first)) || (v > 1 && is_variant(&c, &second))) continue;
       if (at_wgmma_format(&out[given], &c)) given++;
     }
   }

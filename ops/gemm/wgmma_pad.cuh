@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wgmma_pad.cuh: a kernel of its own, launched before wgmma.cuh's where tensor copies cannot take X or Y as they lie: it
- * copies the one or both to the workspace, X first, in lines that begin at multiples of 16 bytes. What is between a line's
+ * copies the one or both to the workspace, X first, in lines that begin at multiples of 128 bytes. What is between a line's
  * end and the next one's begin is of no account: tensor copies put zeros there. kernel.cuh stands in front of it. */
 #ifndef PAD_X
 #define PAD_X 1
@@ -18,16 +18,19 @@ struct at_lines {
   char *to;
   at_i64 ld, stride;
   at_u32 count, length, pieces, total; /* of a matrix; bytes of a line; pieces of a line, of all */
+  at_u32 pitch, lines;                 /* bytes from a copied line to the next; of all matrices */
 };
 
 AT_INLINE at_lines at_lines_of(const char *from, char *to, at_i64 ld, at_i64 stride, int count, int length, int batch) {
-  at_lines l = {from, to, ld, stride, (at_u32)count, (at_u32)length * 2, ((at_u32)length + 7) / 8, 0};
-  l.total = l.pieces * l.count * (stride == 0 ? 1u : (at_u32)batch);
+  at_lines l = {from, to, ld, stride, (at_u32)count, (at_u32)length * 2, ((at_u32)length + 7) / 8, 0, 0, 0};
+  l.lines = l.count * (stride == 0 ? 1u : (at_u32)batch);
+  l.total = l.pieces * l.lines;
+  l.pitch = (l.length + 127) / 128 * 128;
   return l;
 }
 
 AT_INLINE at_i64 at_copied_bytes(const at_lines &l) {
-  return ((at_i64)l.total * 16 + 255) / 256 * 256;
+  return ((at_i64)l.lines * l.pitch + 255) / 256 * 256;
 }
 
 AT_INLINE at_u32 at_blocks_of(const at_lines &l) {
@@ -78,15 +81,17 @@ AT_INLINE void at_next_place(at_place &p, const at_lines &l) {
 /* What becomes a piece: two words around it, of which nothing outside the operand is read. */
 struct at_around {
   const char *source, *begin, *end; /* of its matrix */
+  char *to;
   uint4 low, high;
   bool is; /* there is such a piece */
 };
 
 AT_INLINE void at_find(at_around &x, const at_lines &l, const at_place &p, bool is) {
-  const at_u32 matrix = l.total > l.pieces * l.count ? p.line / l.count : 0;
+  const at_u32 matrix = l.lines > l.count ? p.line / l.count : 0;
   x.is = is;
   x.begin = l.from + matrix * l.stride;
   x.end = x.begin + (l.count - 1) * l.ld + l.length;
+  x.to = l.to + (at_i64)p.line * l.pitch + p.piece * 16;
   x.source = x.begin + (p.line - matrix * l.count) * l.ld + p.piece * 16;
 }
 
@@ -127,6 +132,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) at_wgmma(const __grid_cons
 #pragma unroll
   for (int i = 0; i < EACH; i++)
     if (x[i].is)
-      *(uint4 *)(l.to + (at_i64)(first + i * THREADS) * 16) =
-          at_from_both(x[i].low, x[i].high, (int)((at_u64)x[i].source & 15));
+      *(uint4 *)x[i].to = at_from_both(x[i].low, x[i].high, (int)((at_u64)x[i].source & 15));
 }

@@ -129,23 +129,25 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
   }
 }
 
-/* Bytes that a thread takes before it writes the first of them: as registers permit. */
-#define TIGHT (GROUPS > 1 && FM * TN >= 192)
-#define AT_A_TIME (TIGHT ? 16 : 64)
-
 #if PAIRS
 
 /* What passed, to lines of D that begin at any element: two elements a lane, or, where the first two of a line do not lie at a
- * multiple of 4 bytes, those one further; the last lane then has the last of the line and the first. */
+ * multiple of 4 bytes, those one further; the last lane then has the last of the line and the first. A thread's lines are
+ * a multiple of 4 apart, so all or none of them are such. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
-  constexpr int LANES = LINE_D / 2, AT_ONCE = 32 / LANES, APART = 4 * AT_ONCE, TIMES = LINES_D / APART,
-                MOST = AT_A_TIME / 8, SOME = TIMES < MOST ? TIMES : MOST;
-  const int lane = (int)threadIdx.x % 32, i = lane % LANES, mine = (int)threadIdx.x % 128 / 32 * AT_ONCE + lane / LANES,
+  constexpr int LANES = LINE_D / 2, APART = 4 * (32 / LANES), TIMES = LINES_D / APART, MOST = GROUPS > 1 && FM * TN >= 192 ? 2 : 8,
+                SOME = TIMES < MOST ? TIMES : MOST;
+  const int lane = (int)threadIdx.x % 32, i = lane % LANES, mine = (int)threadIdx.x % 128 / 32 * (32 / LANES) + lane / LANES,
             next = lane - i + (i + 1) % LANES;
   const int lines = (TURNED ? RAGGED_M : RAGGED_N) ? (TURNED ? a.m : a.n) - line - mine : LINES_D,
             left = (TURNED ? RAGGED_N : RAGGED_M) ? (TURNED ? a.n : a.m) - at - 2 * i : LINE_D + 1;
   const at_u32 *from = (const at_u32 *)room + mine * (PITCH_D / 2) + i;
   char *d = a.d + matrix * a.stride_d + (line + mine) * a.ldd + (at_i64)(at + 2 * i) * 2;
+  const int odd = (int)((at_u64)d >> 1 & 1);
+  const bool around = odd && i == LANES - 1, both = !around && left >= 2 + odd,
+             one = around ? left >= 2 : left == 1 + odd, first = around && left + 2 * i >= 1;
+  const at_i64 apart = APART * a.ldd;
+  d += 2 * odd;
 #pragma unroll
   for (int t = 0; t < TIMES; t += SOME) {
     at_u32 x[SOME], y[SOME];
@@ -155,13 +157,13 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
     for (int s = 0; s < SOME; s++) y[s] = __shfl_sync(0xffffffffu, x[s], next);
 #pragma unroll
     for (int s = 0; s < SOME; s++) {
-      const int odd = (int)((at_u64)d >> 1 & 1);
-      const at_u32 both = odd ? __funnelshift_r(x[s], y[s], 16) : x[s];
-      const bool inside = (t + s) * APART < lines, around = odd && i == LANES - 1;
-      if (inside && !around && left >= 2 + odd) *(at_u32 *)(d + 2 * odd) = both;
-      if (inside && (around ? left >= 2 : left == 1 + odd)) *(at_u16 *)(d + 2 * odd) = (at_u16)both;
-      if (inside && around && left + 2 * i >= 1) *(at_u16 *)(d - 4 * i) = (at_u16)(both >> 16);
-      d += APART * a.ldd;
+      const at_u32 two = __funnelshift_r(x[s], y[s], 16 * odd);
+      if ((t + s) * APART < lines) {
+        if (both) *(at_u32 *)d = two;
+        if (one) *(at_u16 *)d = (at_u16)two;
+        if (first) *(at_u16 *)(d - 2 * LINE_D + 2) = (at_u16)(two >> 16);
+      }
+      d += apart;
     }
   }
 }
@@ -170,22 +172,12 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
 
 /* What passed, to D. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
-  constexpr int UNITS = LINE_D / UNIT_D, TIMES = UNITS * LINES_D / 128, BYTES = UNIT_D * (int)sizeof(at_passed),
-                MOST = BYTES < AT_A_TIME ? AT_A_TIME / BYTES : 1, SOME = TIMES < MOST ? TIMES : MOST;
-  const int mine = (int)threadIdx.x % 128;
-#pragma unroll(TIGHT || TIMES / SOME < 2 ? 1 : TIMES / SOME < 4 ? TIMES / SOME : 4)
-  for (int t = 0; t < TIMES; t += SOME) {
-    at_row<UNIT_D> x[SOME];
-#pragma unroll
-    for (int s = 0; s < SOME; s++) {
-      const int i = mine + (t + s) * 128;
-      at_take(x[s], room + i / UNITS * PITCH_D + i % UNITS * UNIT_D);
-    }
-#pragma unroll
-    for (int s = 0; s < SOME; s++) {
-      const int i = mine + (t + s) * 128;
-      at_write(a, matrix, line + i / UNITS, at + i % UNITS * UNIT_D, x[s]);
-    }
+  constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D, TIMES = BYTES_D < 16 && GROUPS > 1 && FM * TN >= 192 ? 1 : 4;
+#pragma unroll(TIMES)
+  for (int i = (int)threadIdx.x % 128; i < ALL; i += 128) {
+    at_row<UNIT_D> x;
+    at_take(x, room + i / UNITS * PITCH_D + i % UNITS * UNIT_D);
+    at_write(a, matrix, line + i / UNITS, at + i % UNITS * UNIT_D, x);
   }
 }
 

@@ -24,8 +24,6 @@
 #define BAND 8  /* clusters' tiles along m that are taken together along n */
 #define EARLY 0 /* steps that are asked for before what comes first is done */
 #define LATE 0  /* what comes behind may start when the last copies are on their way; else at once */
-#define AHEAD_X 0 /* steps that the L2 cache is asked for beyond those that are copied */
-#define AHEAD_Y 0
 #define BLOCKS 1
 #define KEPT_X 0 /* in the L2 cache: 1 no longer than needed, 2 longer than other things */
 #define KEPT_Y 0
