@@ -150,6 +150,18 @@ static shape wgmma_shape(int number) {
   return s;
 }
 
+/* Matrices that tensor copies reach only in padded copies: large ones, which are worth these. */
+static shape odd_shape(int number) {
+  shape s = common(number);
+  s.dtype = number % 2 ? ATTUNE_F16 : ATTUNE_BF16;
+  s.dtype_out = draw(3) ? s.dtype : ATTUNE_F32;
+  if (s.dtype == ATTUNE_F16 && s.data == DATA_WIDE) s.data = DATA_NORMAL;
+  s.m = 200 + draw(400), s.n = 200 + draw(300), s.k = 200 + draw(500);
+  draw_batch(&s, 2);
+  s.batch = (int64_t)(3e7 / (double)(s.m * s.n * s.k)) + 1;
+  return s;
+}
+
 static shape simt_shape(int number) {
   shape s = mma_shape(number);
   s.dtype = s.dtype_out = ATTUNE_F32;
@@ -342,6 +354,15 @@ static void wgmma_is_right(void **state) {
     skip();
 }
 
+static void wgmma_pads(void **state) {
+  (void)state;
+  if (device->properties.capability_major != 9) skip();
+  const int all = problems;
+  problems = problems < 24 ? problems : 24; /* large ones, whose sums a CPU makes too */
+  drawn_problems(&at_gemm_wgmma_family, &at_gemm_wgmma, odd_shape);
+  problems = all;
+}
+
 static void simt_is_right(void **state) {
   (void)state;
   drawn_problems(&at_gemm_simt_family, &at_gemm_simt, simt_shape);
@@ -380,6 +401,7 @@ static void special_values_are_kept(void **state) {
   verified(&at_gemm_mma, mma_shape, problems / 20);
   verified(&at_gemm_bf16x6, bf16x6_shape, problems / 20);
   verified(&at_gemm_wgmma, wgmma_shape, problems / 20);
+  verified(&at_gemm_wgmma, odd_shape, problems / 80);
   verified(&at_gemm_simt, simt_shape, problems / 20);
 }
 
@@ -437,6 +459,7 @@ static void the_same_bits_each_time(void **state) {
     repeats(&at_gemm_wgmma,
             &(shape){ATTUNE_BF16, .ta = 1, .m = 4096, .n = 64, .k = 4096, .alpha = 1, .data = DATA_NORMAL});
     repeats(&at_gemm_wgmma, &(shape){ATTUNE_F16, .m = 1000, .n = 504, .k = 776, .alpha = 1});
+    repeats(&at_gemm_wgmma, &(shape){ATTUNE_BF16, .m = 501, .n = 503, .k = 777, .alpha = 1, .data = DATA_NORMAL});
   }
   repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .tb = 1, .m = 128, .n = 128, .k = 30000, .alpha = 1, .data = DATA_WIDE});
   repeats(&at_gemm_simt, &(shape){ATTUNE_F32, .m = 512, .n = 512, .k = 512, .alpha = 1, .data = DATA_WIDE});
@@ -459,7 +482,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(special_values_are_kept), cmocka_unit_test(mma_is_right),
       cmocka_unit_test(the_same_bits_each_time), cmocka_unit_test(rows_is_right),
       cmocka_unit_test(bf16x6_is_right),         cmocka_unit_test(bf16x6_is_as_exact_as_f32),
-      cmocka_unit_test(wgmma_is_right),          cmocka_unit_test(simt_is_right),
+      cmocka_unit_test(wgmma_is_right),          cmocka_unit_test(wgmma_pads),
+      cmocka_unit_test(simt_is_right),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   at_random_destroy(data);

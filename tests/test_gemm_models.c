@@ -220,14 +220,26 @@ static void what_wgmma_takes(void **state) {
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F16, 0, 0, 64, 64, 64, 100); /* tiny_batched's */
   assert_false(f->supports(&g, &h200));
-  /* Lines and matrices begin at multiples of 16 bytes. */
+  /* Lines and matrices begin at multiples of 16 bytes, or else large ones are copied. */
   g = problem_of(ATTUNE_F16, 0, 0, 1000, 1001, 1000, 1);
   assert_true(f->supports(&g, &h200));
-  g = problem_of(ATTUNE_F16, 0, 0, 1001, 1000, 1000, 1);
+  g = problem_of(ATTUNE_F16, 0, 0, 301, 300, 304, 1);
   assert_false(f->supports(&g, &h200));
-  g.lda = 1008;
+  g.lda = 304;
   assert_true(f->supports(&g, &h200));
   g.alignment = 8;
+  assert_false(f->supports(&g, &h200));
+  g = problem_of(ATTUNE_F16, 0, 0, 1001, 1000, 1000, 1);
+  assert_true(f->supports(&g, &h200));
+  g.workspace_cap = 1000 * 1001 * 2;
+  assert_false(f->supports(&g, &h200));
+  g.workspace_cap = 1000 * 1024 * 2;
+  assert_true(f->supports(&g, &h200));
+  g.alignment = 2; /* B too */
+  assert_false(f->supports(&g, &h200));
+  g.workspace_cap = ATTUNE_WORKSPACE_DEFAULT;
+  assert_true(f->supports(&g, &h200));
+  g.alignment = 1;
   assert_false(f->supports(&g, &h200));
   g = problem_of(ATTUNE_F16, 0, 0, 128, 128, 128, 3);
   assert_true(f->supports(&g, &h200));
@@ -244,10 +256,10 @@ static void what_wgmma_takes(void **state) {
 static void maps_of_wgmma(void **state) {
   (void)state;
   static const char
-      *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,"
+      *const plain = "tile=128x96,deep=2,stages=3,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,"
                      "kept=0,turned=0",
              *const shared = "tile=128x64,deep=1,stages=4,groups=2,splitk=1,parts=1,cluster=2x4,band=8,"
-                             "blocks=1,early=0,kept=2,turned=1";
+                             "blocks=1,early=0,late=0,kept=2,turned=1";
   at_configuration text = {""};
   at_gemm_recipe r;
   at_gemm g = problem_of(ATTUNE_BF16, 1, 0, 300, 200, 1000, 5);
@@ -270,6 +282,40 @@ static void maps_of_wgmma(void **state) {
   assert_int_equal(r.arguments.m, 3000);
   assert_int_equal(r.config.cluster[0], 8);
   assert_int_equal(r.config.grid[0], 15 * 8); /* clusters that an H200 holds */
+}
+
+/* Copies in the workspace: X, then Y, then the sums of parts; nothing is asked for early, for it is not there. */
+static void copies_of_wgmma(void **state) {
+  (void)state;
+  static at_configuration list[ROOM];
+  at_configuration text = {""};
+  at_gemm_recipe r;
+  at_gemm g = problem_of(ATTUNE_BF16, 0, 0, 999, 1001, 1003, 2);
+  assert_true(at_gemm_wgmma_family.candidates(&g, &h200, list, ROOM, false) > 1);
+  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &list[0]));
+  assert_true(at_gemm_has_before(&at_gemm_wgmma_family, &r));
+  const int x = r.swapped ? 1 : 0, bytes_a = 2 * 1003 * 2048, bytes_b = 2 * 1001 * 2048;
+  assert_true(r.copied[0] && r.copied[1]);
+  assert_true(r.maps[x].length == 999 && r.maps[x].line_bytes == 2048 && r.maps[x].matrix_bytes == 1003 * 2048);
+  assert_true(r.maps[!x].length == 1003 && r.maps[!x].line_bytes == 2048 && r.maps[!x].count == 2);
+  assert_int_equal(r.places[0], 0);
+  assert_int_equal(r.places[1], ((x ? bytes_b : bytes_a) + 255) / 256 * 256);
+  assert_int_equal(r.before.grid[0], (2 * 1003 * 125 + 1023) / 1024 + (2 * 1001 * 126 + 1023) / 1024);
+  /* One of them alone, of which all the batch has the same; parts' sums come behind it. */
+  g = problem_of(ATTUNE_BF16, 1, 0, 64, 128, 16001, 1);
+  g.ldb = 16008;
+  at_copy_text(text.text, sizeof text.text,
+               "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,turned=0");
+  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_true(r.copied[0] && !r.copied[1]);
+  assert_true(r.maps[0].line_bytes == 32128 && r.maps[1].line_bytes == 32016 && r.maps[0].length == 16001);
+  assert_int_equal(r.workspace_bytes, (64 * 32128 + 255) / 256 * 256 + 4 * 64 * 128 * 4);
+  at_copy_text(text.text, sizeof text.text,
+               "tile=64x128,deep=1,stages=4,groups=1,splitk=1,parts=4,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned=0");
+  assert_false(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  g.lda = 16008;
+  assert_true(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text));
+  assert_false(r.copied[0] || at_gemm_has_before(&at_gemm_wgmma_family, &r));
 }
 
 /* What there is no tensor map of. */
@@ -507,13 +553,13 @@ static void the_best_are_tried(void **state) {
       {&at_gemm_skinny_family, ATTUNE_F32, 1, 4096, 8, 4096, 1,
        "form=depth,columns=8,per=4,warps=8x1,splitk=1,ahead=4"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 64, 4096, 1,
-       "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,kept=1,turned=0"},
+       "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned=0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 32, 14336, 1,
-       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,kept=2,turned=0"},
+       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=2,turned=0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 131072, 64, 64, 1,
-       "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,kept=0,turned=0"},
+       "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned=0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 512, 512, 512, 1,
-       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=4,kept=0,turned=0"},
+       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=4,late=1,kept=0,turned=0"},
   };
   for (size_t i = 0; i < AT_COUNT(known); i++) {
     static at_configuration list[ROOM];
@@ -577,6 +623,7 @@ int main(void) {
       cmocka_unit_test(what_mma_takes),
       cmocka_unit_test(what_wgmma_takes),
       cmocka_unit_test(maps_of_wgmma),
+      cmocka_unit_test(copies_of_wgmma),
       cmocka_unit_test(shapes_of_tensors),
       cmocka_unit_test(what_simt_takes),
       cmocka_unit_test(simt_shares_a_long_k),

@@ -11,7 +11,8 @@ typedef struct kernel_plan {
   at_jit_config config, before, after; /* a grid of 0: there is none before or after */
   at_gemm_mapped_arguments given;      /* its maps only where `mapped` */
   at_tensor_shape maps[2];
-  bool swapped, mapped;
+  bool swapped, mapped, copied[2]; /* as of a recipe */
+  size_t places[2];
 } kernel_plan;
 
 at_gemm_machine at_gemm_machine_of(const attune_device *device) {
@@ -73,6 +74,7 @@ static attune_status make_maps(kernel_plan *s, const at_gemm_recipe *r) {
   s->mapped = r->mapped;
   for (int i = 0; r->mapped && i < 2 && status == ATTUNE_OK; i++) {
     s->maps[i] = r->maps[i];
+    s->copied[i] = r->copied[i], s->places[i] = r->places[i];
     status = at_tensor_map_make(&s->given.maps[i], &s->maps[i], (const void *)SOMEWHERE);
   }
   return status;
@@ -182,9 +184,12 @@ static attune_status launch(const kernel_plan *s, at_gemm_arguments *arguments, 
 
 static attune_status launch_mapped(const kernel_plan *s, const at_gemm_arguments *arguments, attune_stream *stream) {
   at_gemm_mapped_arguments given = s->given;
+  const void *const operands[] = {arguments->a, arguments->b};
+  attune_status status = ATTUNE_OK;
   given.arguments = *arguments;
-  attune_status status = at_tensor_map_move(&given.maps[0], &s->maps[0], arguments->a);
-  if (status == ATTUNE_OK) status = at_tensor_map_move(&given.maps[1], &s->maps[1], arguments->b);
+  for (int i = 0; i < 2 && status == ATTUNE_OK; i++)
+    status = at_tensor_map_move(&given.maps[i], &s->maps[i],
+                                s->copied[i] ? (const char *)arguments->sums + s->places[i] : operands[i]);
   return status == ATTUNE_OK ? launch(s, &given.arguments, stream) : status;
 }
 

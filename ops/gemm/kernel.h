@@ -35,7 +35,7 @@ typedef struct at_gemm_define {
   int value;
 } at_gemm_define;
 
-enum { AT_GEMM_DEFINES = 32 };
+enum { AT_GEMM_DEFINES = 40 };
 
 /* What the models know of a device. */
 typedef struct at_gemm_machine {
@@ -48,11 +48,14 @@ typedef struct at_gemm_machine {
 typedef struct at_gemm_recipe {
   at_gemm_define defines[AT_GEMM_DEFINES];
   int define_count;
+  int before_defines;          /* those of them, the first ones, that a text of its own launched before has */
   at_jit_config config;        /* with the grid that has a block for all the work */
   bool stays;                  /* a smaller grid may step over the work: as many blocks as the device holds */
   bool swapped;                /* A and B have changed places */
   bool mapped;                 /* the kernel takes at_gemm_mapped_arguments */
   at_tensor_shape maps[2];     /* if mapped: of A and B, as they are after the change */
+  bool copied[2];              /* if mapped: the map is of a copy in the workspace */
+  size_t places[2];            /* where that begins, a multiple of 16 */
   at_gemm_arguments arguments; /* without pointers and scalars */
   size_t workspace_bytes;      /* of padded operands and of sums */
   at_jit_config before, after; /* with a grid: the kernel is launched before, so, with phase 2; after it with phase 1 */
@@ -62,6 +65,7 @@ typedef struct at_gemm_kernels {
   const char *name, *file, *entry, *text;
   const char *first[2]; /* what goes between kernel.cuh and the text; NULL: nothing */
   bool before_apart; /* what recipes launch before is a kernel of its own: the text with BEFORE defined as 1 */
+  const char *before_text; /* or, if not NULL, this behind kernel.cuh, with the recipe's first before_defines */
   bool (*supports)(const at_gemm *g, const at_gemm_machine *machine);
   /* Those that a search tries, best guess first; the count. Each is compiled, so they are few. With `wide` all that the
    * model ranks: for measuring what the few should be. */

@@ -53,17 +53,21 @@ int at_gemm_grain(const at_gemm *g, size_t element, int64_t columns, int64_t ld,
 }
 
 attune_status at_gemm_text(char **out, const at_gemm_kernels *family, const at_gemm_recipe *recipe, bool before) {
-  const char *first = family->first[0] ? family->first[0] : "", *second = family->first[1] ? family->first[1] : "";
+  const bool apart = before && family->before_text;
+  const char *first = !apart && family->first[0] ? family->first[0] : "",
+             *second = !apart && family->first[1] ? family->first[1] : "",
+             *text = apart ? family->before_text : family->text;
+  const int defines = apart ? recipe->before_defines : recipe->define_count;
   const size_t size =
-      strlen(at_gemm_kernel_cuh) + strlen(first) + strlen(second) + strlen(family->text) + 48 * (size_t)(AT_GEMM_DEFINES + 1);
+      strlen(at_gemm_kernel_cuh) + strlen(first) + strlen(second) + strlen(text) + 48 * (size_t)(AT_GEMM_DEFINES + 1);
   size_t at = 0;
   *out = malloc(size);
   if (!*out) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the text of a kernel");
   bool fits = true;
-  for (int i = 0; i < recipe->define_count; i++)
+  for (int i = 0; i < defines; i++)
     fits = fits && at_append(*out, size, &at, "#define %s %d\n", recipe->defines[i].name, recipe->defines[i].value);
-  if (before) fits = fits && at_append(*out, size, &at, "#define BEFORE 1\n");
-  fits = fits && at_append(*out, size, &at, "%s%s%s%s", at_gemm_kernel_cuh, first, second, family->text);
+  if (before && !apart) fits = fits && at_append(*out, size, &at, "#define BEFORE 1\n");
+  fits = fits && at_append(*out, size, &at, "%s%s%s%s", at_gemm_kernel_cuh, first, second, text);
   if (fits) return ATTUNE_OK;
   free(*out);
   *out = NULL;

@@ -4,32 +4,20 @@
 #include "ops/gemm/wgmma_model.h"
 
 #include "gemm_wgmma_cuh.h"
+#include "gemm_wgmma_pad_cuh.h"
 #include "gemm_wgmma_sums_cuh.h"
 #include "gemm_wgmma_tile_cuh.h"
 
 enum { UNIT = 64, ADDED_AT_ONCE = 64 };
 
-static at_tensor_shape tensor_of(const at_gemm *g, bool b, int box_lines) {
-  const int64_t size = 2;
-  return (at_tensor_shape){.length = b ? at_gemm_rows_b(g) : at_gemm_rows_a(g),
-                           .lines = b ? at_gemm_cols_b(g) : at_gemm_cols_a(g),
-                           .count = (b ? g->stride_b : g->stride_a) == 0 ? 1 : g->batch,
-                           .line_bytes = (b ? g->ldb : g->lda) * size,
-                           .matrix_bytes = (b ? g->stride_b : g->stride_a) * size,
-                           .box_length = UNIT,
-                           .box_lines = box_lines,
-                           .bfloat = g->dtype == ATTUNE_BF16};
-}
-
-/* What tensor copies can reach. Smaller problems are those of tiny_batched, rows and skinny. */
+/* What tensor copies can reach, if need be in copies. Smaller problems are those of tiny_batched, rows and skinny. */
 static bool supports(const at_gemm *g, const at_gemm_machine *machine) {
   const bool half = g->dtype == ATTUNE_F16 || g->dtype == ATTUNE_BF16;
   const int64_t large = g->m > g->n ? g->m : g->n, small = g->m > g->n ? g->n : g->m;
-  if (machine->capability != 90 || !half || g->alignment < 16) return false;
+  if (machine->capability != 90 || !half) return false;
   if (small < 8 || (large <= 64 && g->k <= 64)) return false;
   if (large > INT32_MAX / 4 || g->k > INT32_MAX / 4 || g->batch > 65535) return false;
-  const at_tensor_shape a = tensor_of(g, false, UNIT), b = tensor_of(g, true, UNIT);
-  return at_tensor_shape_fits(&a) && at_tensor_shape_fits(&b) &&
+  return at_wgmma_reaches(g) &&
          at_wgmma_parts_of(g->m, 64) * at_wgmma_parts_of(g->n, 16) * g->batch <= INT32_MAX / 1024;
 }
 
@@ -48,6 +36,7 @@ static int kept_of(const at_wgmma_choice *c, bool larger) {
 }
 
 static void define(at_gemm_recipe *out, const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  const at_gemm_define before[] = {{"X_K", s->x_k}, {"Y_K", s->y_k}, {"PAD_X", s->pads_x}, {"PAD_Y", s->pads_y}};
   const at_gemm_define all[] = {{"TM", c->tm},
                                 {"TN", c->tn},
                                 {"DEEP", c->deep},
@@ -57,8 +46,6 @@ static void define(at_gemm_recipe *out, const at_wgmma_shape *s, const at_wgmma_
                                 {"PARTS", c->parts},
                                 {"ALONG_M", c->along_m},
                                 {"ALONG_N", c->along_n},
-                                {"X_K", s->x_k},
-                                {"Y_K", s->y_k},
                                 {"MANY_X", out->maps[0].count > 1},
                                 {"MANY_Y", out->maps[1].count > 1},
                                 {"BYTES_D", s->grain_d},
@@ -68,10 +55,14 @@ static void define(at_gemm_recipe *out, const at_wgmma_shape *s, const at_wgmma_
                                 {"RAGGED_N", s->n % (c->tn * c->along_n) != 0},
                                 {"BAND", c->band},
                                 {"EARLY", c->early},
+                                {"LATE", c->late},
                                 {"BLOCKS", c->blocks},
                                 {"KEPT_X", kept_of(c, s->m >= s->n)},
                                 {"KEPT_Y", kept_of(c, s->m < s->n)},
+                                {"PADDED", c->parts > 1 ? (int)((s->padded_x + s->padded_y) / 256) : 0},
                                 {"BARRIERS", at_wgmma_barriers(s, c)}};
+  for (size_t i = 0; i < AT_COUNT(before); i++) at_gemm_define_add(out, before[i].name, before[i].value);
+  out->before_defines = out->define_count;
   for (size_t i = 0; i < AT_COUNT(all); i++) at_gemm_define_add(out, all[i].name, all[i].value);
 }
 
@@ -103,10 +94,15 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_recipe_start(out, g);
   if (c.turned) turn(out);
   out->mapped = true;
-  out->maps[0] = tensor_of(g, c.turned, (s.x_k ? c.tm : UNIT) / c.along_n);
-  out->maps[1] = tensor_of(g, !c.turned, (s.y_k ? c.tn : UNIT) / c.along_m);
+  out->maps[0] = at_wgmma_tensor(g, c.turned, (s.x_k ? c.tm : UNIT) / c.along_n);
+  out->maps[1] = at_wgmma_tensor(g, !c.turned, (s.y_k ? c.tn : UNIT) / c.along_m);
+  out->copied[0] = s.pads_x, out->copied[1] = s.pads_y;
+  out->places[1] = s.padded_x;
   define(out, &s, &c);
   set_grids(out, &s, &c, machine);
+  const int64_t copying = at_wgmma_pad_blocks(g, false) + at_wgmma_pad_blocks(g, true);
+  if (copying > 0)
+    out->before = (at_jit_config){.grid = {(unsigned)copying}, .block = {AT_WGMMA_PAD_THREADS}, .dependent = true};
   return true;
 }
 
@@ -116,6 +112,8 @@ const at_gemm_kernels at_gemm_wgmma_family = {
     .entry = "at_wgmma",
     .text = at_gemm_wgmma_cuh,
     .first = {at_gemm_wgmma_tile_cuh, at_gemm_wgmma_sums_cuh},
+    .before_apart = true,
+    .before_text = at_gemm_wgmma_pad_cuh,
     .supports = supports,
     .candidates = at_wgmma_candidates,
     .recipe = recipe,

@@ -122,11 +122,7 @@ AT_INLINE void at_end(const at_wgmma_arguments &t, at_sums &sum, char *room, con
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __grid_constant__ at_wgmma_arguments t) {
   const at_arguments &a = t.a;
-#if EARLY
-  if (PARTS > 1 && a.phase == 1) at_let_next();
-#else
-  at_let_next();
-#endif
+  if (!LATE || (PARTS > 1 && a.phase == 1)) at_let_next();
   const int warp = (int)threadIdx.x / 32, group = warp / 4;
   const int tiles = at_up(a.m, TM * ALONG_M) * at_up(a.n, TN * ALONG_N);
 #if PARTS > 1
@@ -179,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
     at_leave_registers();
     if (threadIdx.x == MAKERS) {
       at_copy_all(t, ring, barriers, begin, works, apart, r);
-#if EARLY
+#if LATE
       at_let_next(); /* it asks for its first bytes while the last of these are multiplied */
 #endif
     }

@@ -10,12 +10,13 @@ int64_t at_wgmma_parts_of(int64_t size, int64_t unit) {
   return (size + unit - 1) / unit;
 }
 
-/* The widest store that D permits, and the widest load of C. */
+/* The widest store that D permits, and the widest load of C; an element at least. */
 static int grain_d(const at_gemm *g) {
   const size_t out = attune_dtype_size((attune_dtype)g->dtype_out);
   const int d = at_gemm_grain(g, out, g->n, g->ldd, g->stride_d),
             c = g->c == AT_C_NONE ? d : at_gemm_grain(g, out, g->n, g->ldc, g->stride_c);
-  return d < c ? d : c;
+  const int least = d < c ? d : c;
+  return least < (int)out ? (int)out : least;
 }
 
 at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
@@ -28,6 +29,10 @@ at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
                           .out = (int)attune_dtype_size((attune_dtype)g->dtype_out),
                           .grain_d = grain_d(g),
                           .reads_c = g->c != AT_C_NONE,
+                          .pads_x = at_wgmma_pads(g, turned),
+                          .pads_y = at_wgmma_pads(g, !turned),
+                          .padded_x = (size_t)at_wgmma_padded_bytes(g, turned),
+                          .padded_y = (size_t)at_wgmma_padded_bytes(g, !turned),
                           .workspace_cap = g->workspace_cap};
 }
 
@@ -71,8 +76,12 @@ int64_t at_wgmma_block_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c) 
   return at_wgmma_tiles(s, c) * c->along_m * c->along_n;
 }
 
-size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+size_t at_wgmma_sums_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return c->parts == 1 ? 0 : (size_t)(at_wgmma_block_tiles(s, c) * s->batch * c->parts) * (size_t)(c->tm * c->tn * 4);
+}
+
+size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return s->padded_x + s->padded_y + at_wgmma_sums_bytes(s, c);
 }
 
 /* Clusters of 4 and 8 leave some of each group of processors idle: an H200 holds 66 of 2, 30 of 4 and 15 of 8. */
@@ -108,6 +117,7 @@ bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_g
       at_wgmma_block_tiles(s, c) * c->tm * c->tn / 64 > INT32_MAX / 64)
     return false;
   if (c->parts > 1 && s->batch > 65535) return false;
+  if (c->early > 0 && (s->pads_x || s->pads_y)) return false; /* copies are not there early */
   return at_wgmma_workspace(s, c) <= s->workspace_cap &&
          (at_wgmma_shared_bytes(s, c) + 1024) * c->blocks <= machine->shared_bytes + 1024;
 }
@@ -125,12 +135,13 @@ bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c) {
          at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
          at_configuration_put_text(out, "cluster", cluster) && at_configuration_put(out, "band", c->band) &&
          at_configuration_put(out, "blocks", c->blocks) && at_configuration_put(out, "early", c->early) &&
+         at_configuration_put(out, "late", c->late) &&
          at_configuration_put(out, "kept", c->kept) && at_configuration_put(out, "turned", c->turned);
 }
 
 bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t early = 0, kept = 0, turned = 0;
+  int64_t early = 0, late = 0, kept = 0, turned = 0;
   *c = (at_wgmma_choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "deep", AT_WGMMA_DEEP, &c->deep) ||
       !at_gemm_number(text, "stages", AT_WGMMA_STAGES, &c->stages) ||
@@ -139,10 +150,11 @@ bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
       !at_gemm_pair(text, "cluster", &c->along_m, &c->along_n) ||
       !at_gemm_number(text, "band", AT_WGMMA_BAND, &c->band) ||
       !at_gemm_number(text, "blocks", AT_WGMMA_BLOCKS, &c->blocks) || !at_configuration_get(text, "early", &early) ||
-      !at_configuration_get(text, "kept", &kept) || !at_configuration_get(text, "turned", &turned) || kept < 0 ||
+      !at_configuration_get(text, "late", &late) || !at_configuration_get(text, "kept", &kept) || !at_configuration_get(text, "turned", &turned) || kept < 0 ||
       kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
     return false;
   c->early = (int)early;
+  c->late = late == 1;
   c->kept = (int)kept;
   c->turned = turned == 1;
   return at_wgmma_format(&again, c) && strcmp(again.text, text->text) == 0;

@@ -3,7 +3,7 @@
 #ifndef AT_GEMM_WGMMA_CHOICE_H
 #define AT_GEMM_WGMMA_CHOICE_H
 
-#include "ops/gemm/kernel.h"
+#include "ops/gemm/wgmma_maps.h"
 
 enum {
   AT_WGMMA_STEP = 64, /* of k, in elements: the least */
@@ -26,6 +26,7 @@ typedef struct at_wgmma_choice {
   int band;             /* tiles along m that are taken together */
   int blocks;           /* of a processor */
   int early;            /* steps that a block asks for before what came before is done */
+  bool late;            /* the work behind may start when the last copies are on their way; else at once */
   int kept;             /* 1: the larger factor leaves the L2 cache first, 2: and the smaller one last */
   bool turned;          /* X is B, and D is made transposed */
   double cost;          /* microseconds, by the model */
@@ -37,6 +38,8 @@ typedef struct at_wgmma_shape {
   bool x_k, y_k; /* lies along k */
   int out, grain_d;
   bool reads_c;
+  bool pads_x, pads_y;                    /* is copied to the workspace first */
+  size_t padded_x, padded_y;              /* bytes that it takes there, X first; the sums of parts come behind */
   uint64_t workspace_cap;
 } at_wgmma_shape;
 
@@ -67,6 +70,8 @@ int at_wgmma_barriers(const at_wgmma_shape *s, const at_wgmma_choice *c);
 int64_t at_wgmma_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c);
 int64_t at_wgmma_block_tiles(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
+/* Of padded copies and of sums; of the sums alone. */
+size_t at_wgmma_sums_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c);
 size_t at_wgmma_workspace(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
 /* Clusters that run at the same time with `blocks` a processor. */

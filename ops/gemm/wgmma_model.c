@@ -38,7 +38,7 @@ static double bytes_of(const at_wgmma_shape *s) {
 static double epilogue_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   const double elements = (double)c->tm * c->tn / c->split;
   double us = 0.3 + elements * (s->out == 2 && !s->reads_c ? 2.0e-5 : 4.0e-5) * (s->reads_c ? 1.5 : 1.0);
-  if (s->grain_d < 16) us += elements * 5.0e-5 * (s->grain_d < 4 ? 2.0 : 1.0);
+  if (s->grain_d < 16) us += elements * 2.0e-5;
   return us;
 }
 
@@ -85,8 +85,10 @@ double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at
   const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.65 * c->blocks : 0.8;
   double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
   us += epilogue * (1.0 + shown * (rounds - 1.0));
-  if (c->along_m * c->along_n > 1) us += 0.5;
-  if (c->parts > 1) us += 2.0 + (double)at_wgmma_workspace(s, c) / 4e6;
+  /* What comes from the L2 cache alone comes better once than to each. */
+  if (c->along_m * c->along_n > 1) us += s->pads_x && s->pads_y ? -0.3 : 0.5;
+  if (c->parts > 1) us += 2.0 + (double)at_wgmma_sums_bytes(s, c) / 4e6;
+  if (s->pads_x || s->pads_y) us += 2.0 + (double)(s->padded_x + s->padded_y) / 2.5e6;
   return us;
 }
 
@@ -150,12 +152,15 @@ static bool is_alike(const at_wgmma_choice *a, const at_wgmma_choice *b) {
 /* What no model tells: whether the first bytes are asked for early, and what is kept. Short sums gain by the one, what
  * memory bounds by the other. */
 static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, int number) {
+  if (s->pads_x || s->pads_y) return c; /* what was just copied is in the L2 cache */
   const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
   const bool brief = steps <= 8, streams = bytes_of(s) / MEMORY > 0.6 * c.cost;
   const int early = steps < 4 ? (int)steps : 4;
   c.early = c.blocks == 1 && c.parts == 1 && (number == 0 ? brief : !brief && streams && number == 2) ? early : 0;
   c.kept = streams && steps > 2 ? (number == 0 ? 1 : number == 1 ? 2 : 0) : 0;
   if (!streams && number == 1) c.early = c.early ? 0 : early;
+  c.late = c.early > 0;
+  if (!streams && number == 2 && steps > 2) c.early = 2, c.late = false;
   return c;
 }
 
@@ -172,6 +177,10 @@ static int rank(at_wgmma_choice *list, int most, const at_gemm *g, const at_gemm
     }
   }
   return count;
+}
+
+static bool is_variant(const at_wgmma_choice *a, const at_wgmma_choice *b) {
+  return a->early == b->early && a->late == b->late && a->kept == b->kept;
 }
 
 /* A search tries few: no two that differ only in depth and blocks, no more than two of a tile, and variants of the best. */
@@ -194,9 +203,7 @@ int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_con
     for (int v = 0; v < variants && given < max && (wide || given < MOST_FEW); v++) {
       const at_wgmma_choice c = variant_of(&s, list[i], v), first = variant_of(&s, list[i], 0),
                             second = variant_of(&s, list[i], 1);
-      if ((v > 0 && c.early == first.early && c.kept == first.kept) ||
-          (v > 1 && c.early == second.early && c.kept == second.kept))
-        continue;
+      if ((v > 0 && is_variant(&c, &first)) || (v > 1 && is_variant(&c, &second))) continue;
       if (at_wgmma_format(&out[given], &c)) given++;
     }
   }

@@ -12,7 +12,9 @@ typedef float at_passed;
 
 #define PACK (16 / (int)sizeof(at_passed))       /* that a thread takes at a time, at least */
 #define EACH_D (BYTES_D / SIZE_D)                /* elements that a store may have */
-#define UNIT_D (EACH_D < PACK ? PACK : EACH_D)
+/* Where D permits no wide stores, lanes write what lies side by side; single halves in pairs. */
+#define PAIRS (ROUNDED && BYTES_D == 2)
+#define UNIT_D (PAIRS ? 2 : BYTES_D < 16 || EACH_D > PACK ? EACH_D : PACK)
 /* Columns of a tile that pass together. */
 #define PASSING (ROUNDED && SPLIT == 1 && OWN % 64 == 0 ? 64 : OWN % 32 == 0 ? 32 : 16)
 #define LINE_D (TURNED ? PASSING : 64)
@@ -87,10 +89,11 @@ template <int COUNT> struct at_row { at_passed x[COUNT]; };
 
 template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_passed *p) {
 #pragma unroll
-  for (int i = 0; i < COUNT; i += PACK) {
-    const at_pack<at_passed, PACK> some = *(const at_pack<at_passed, PACK> *)(p + i);
+  for (int i = 0; i < COUNT; i += COUNT < PACK ? COUNT : PACK) {
+    constexpr int SOME = COUNT < PACK ? COUNT : PACK;
+    const at_pack<at_passed, SOME> some = *(const at_pack<at_passed, SOME> *)(p + i);
 #pragma unroll
-    for (int e = 0; e < PACK; e++) out.x[i + e] = some.x[e];
+    for (int e = 0; e < SOME; e++) out.x[i + e] = some.x[e];
   }
 }
 
@@ -126,21 +129,68 @@ AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, 
   }
 }
 
+#if PAIRS
+
+/* What passed, to lines of D that begin at any element: two elements a lane, or, where the first two of a line do not lie at a
+ * multiple of 4 bytes, those one further; the last lane then has the last of the line and the first. A thread's lines are
+ * a multiple of 4 apart, so all or none of them are such. */
+AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
+  constexpr int LANES = LINE_D / 2, APART = 4 * (32 / LANES), TIMES = LINES_D / APART, MOST = GROUPS > 1 && FM * TN >= 192 ? 2 : 8,
+                SOME = TIMES < MOST ? TIMES : MOST;
+  const int lane = (int)threadIdx.x % 32, i = lane % LANES, mine = (int)threadIdx.x % 128 / 32 * (32 / LANES) + lane / LANES,
+            next = lane - i + (i + 1) % LANES;
+  const int lines = (TURNED ? RAGGED_M : RAGGED_N) ? (TURNED ? a.m : a.n) - line - mine : LINES_D,
+            left = (TURNED ? RAGGED_N : RAGGED_M) ? (TURNED ? a.n : a.m) - at - 2 * i : LINE_D + 1;
+  const at_u32 *from = (const at_u32 *)room + mine * (PITCH_D / 2) + i;
+  char *d = a.d + matrix * a.stride_d + (line + mine) * a.ldd + (at_i64)(at + 2 * i) * 2;
+  const int odd = (int)((at_u64)d >> 1 & 1);
+  const bool around = odd && i == LANES - 1, both = !around && left >= 2 + odd,
+             one = around ? left >= 2 : left == 1 + odd, first = around && left + 2 * i >= 1;
+  const at_i64 apart = APART * a.ldd;
+  d += 2 * odd;
+#pragma unroll
+  for (int t = 0; t < TIMES; t += SOME) {
+    at_u32 x[SOME], y[SOME];
+#pragma unroll
+    for (int s = 0; s < SOME; s++) x[s] = from[(t + s) * APART * (PITCH_D / 2)];
+#pragma unroll
+    for (int s = 0; s < SOME; s++) y[s] = __shfl_sync(0xffffffffu, x[s], next);
+#pragma unroll
+    for (int s = 0; s < SOME; s++) {
+      const at_u32 two = __funnelshift_r(x[s], y[s], 16 * odd);
+      if ((t + s) * APART < lines) {
+        if (both) *(at_u32 *)d = two;
+        if (one) *(at_u16 *)d = (at_u16)two;
+        if (first) *(at_u16 *)(d - 2 * LINE_D + 2) = (at_u16)(two >> 16);
+      }
+      d += apart;
+    }
+  }
+}
+
+#else
+
+/* What passed, to D. */
+AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
+  constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D, TIMES = BYTES_D < 16 && GROUPS > 1 && FM * TN >= 192 ? 1 : 4;
+#pragma unroll(TIMES)
+  for (int i = (int)threadIdx.x % 128; i < ALL; i += 128) {
+    at_row<UNIT_D> x;
+    at_take(x, room + i / UNITS * PITCH_D + i % UNITS * UNIT_D);
+    at_write(a, matrix, line + i / UNITS, at + i % UNITS * UNIT_D, x);
+  }
+}
+
+#endif
+
 /* A warpgroup's columns FIRST on and all after them up to END: 64 rows from m on, and column 0 is n. */
 template <int FIRST, int END>
 AT_INLINE void at_pass(const at_arguments &a, at_passed *room, const float (&sum)[TN / 2], int m, int n, at_i64 matrix,
                        int group) {
-  constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D;
   at_group_wait(group);
   at_put_down<FIRST>(a, room, sum);
   at_group_wait(group);
-#pragma unroll
-  for (int i = (int)threadIdx.x % 128; i < ALL; i += 128) {
-    const int line = i / UNITS, at = i % UNITS * UNIT_D;
-    at_row<UNIT_D> x;
-    at_take(x, room + line * PITCH_D + at);
-    at_write(a, matrix, (TURNED ? m : n + FIRST) + line, (TURNED ? n + FIRST : m) + at, x);
-  }
+  at_write_all(a, matrix, TURNED ? m : n + FIRST, TURNED ? n + FIRST : m, room);
   if constexpr (FIRST + PASSING < END) at_pass<FIRST + PASSING, END>(a, room, sum, m, n, matrix, group);
 }
 
@@ -201,7 +251,7 @@ template <int FIRST> AT_INLINE void at_add_all(at_sums &sum, const char *inbox) 
 #define TILE_UNITS (TM * TN / 4)
 
 AT_INLINE float4 *at_partial_sums(const at_arguments &a, int part, at_i64 matrix, int tiles, int tile) {
-  return (float4 *)a.sums + (((at_i64)part * a.batch + matrix) * tiles + tile) * TILE_UNITS;
+  return (float4 *)(a.sums + (at_i64)PADDED * 256) + (((at_i64)part * a.batch + matrix) * tiles + tile) * TILE_UNITS;
 }
 
 template <int FIRST> AT_INLINE void at_keep(float4 *tile, const at_sums &sum) {

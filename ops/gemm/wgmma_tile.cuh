@@ -23,9 +23,11 @@
 #define RAGGED_N 0
 #define BAND 8  /* clusters' tiles along m that are taken together along n */
 #define EARLY 0 /* steps that are asked for before what comes first is done */
+#define LATE 0  /* what comes behind may start when the last copies are on their way; else at once */
 #define BLOCKS 1
 #define KEPT_X 0 /* in the L2 cache: 1 no longer than needed, 2 longer than other things */
 #define KEPT_Y 0
+#define PADDED 0 /* 256 bytes of the workspace that copies of X and Y take, in front of the parts' sums */
 #define BARRIERS 160000 /* where they are: behind all else in shared memory */
 #endif
 
