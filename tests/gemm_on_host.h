@@ -198,9 +198,6 @@ static void at_early(const char *p, int bytes) {
   static volatile char sink;
   sink = p[0], sink = p[bytes - 1]; /* all of it is the operand's */
 }
-static void at_early_line(const char *p) {
-  (void)p;
-}
 
 template <int BYTES> static void at_copy(char *to, const char *from, int valid) {
   if ((uintptr_t)to % BYTES || (valid && (uintptr_t)from % BYTES)) abort();

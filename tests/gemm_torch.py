@@ -55,12 +55,12 @@ class Tensor:
         self.memory[:] = [random.uniform(low, high) for _ in self.memory]
         return self
 
-    def to(self, dtype):
+    def to(self, dtype, copy=False):
+        if copy:
+            assert dtype == float64
+            return self.made(lambda index: self.memory[self.at(index)])
         assert dtype == self.dtype
         return self
-
-    def double(self):
-        return self.made(lambda index: self.memory[self.at(index)])
 
     def __sub__(self, other):
         return self.made(lambda index: self.memory[self.at(index)] - other.memory[other.at(index)])

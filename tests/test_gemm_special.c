@@ -4,6 +4,7 @@
  * ATTUNE_TEST_PROBLEMS: how many problems (80). */
 #include "tests/check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "tuning/verify.h"
 
 enum { MOST = 256 };
+enum { COLUMNS = 102, PLAIN = 111, TURNED = 112 }; /* of the CBLAS */
 
 static attune_device *device;
 static attune_stream *stream;
@@ -177,6 +179,33 @@ static const struct {
             {"gemm f64 nn 24x24x24 strict beta=inplace", "loses NaN of beta"},
             {"gemm f64 nn 300x310x320 strict beta=inplace", "loses NaN of beta"}};
 
+/* What a program sees that calls the library: of some places of NaN in B of `nt` and in A of `nn`, those for which none comes
+ * into C; with beta = NaN, the elements of C that are none. BLIS has kernels for each kind of processor: not all lose it. */
+static int lost_directly(const at_cblas *library, const char *problem) {
+  at_gemm g;
+  int lost = 0;
+  OK(at_gemm_parse(problem, &g));
+  const int m = (int)g.m, n = (int)g.n, k = (int)g.k, size_a = m * k, size_b = n * k, size_c = m * n;
+  const bool of_b = g.trans_b, of_beta = strstr(problem, "beta") != NULL;
+  double *a = calloc((size_t)size_a, sizeof *a), *b = calloc((size_t)size_b, sizeof *b);
+  double *c = calloc((size_t)size_c, sizeof *c);
+  for (int turn = 0; turn < (of_beta ? 1 : 128); turn++) {
+    const int at = (int)(((unsigned)turn * 7919u) % (unsigned)(of_b ? size_b : size_a));
+    for (int i = 0; i < size_a; i++) a[i] = 1.0;
+    for (int i = 0; i < size_b; i++) b[i] = 1.0;
+    if (!of_beta) (of_b ? b : a)[at] = (double)NAN;
+    library->dgemm(COLUMNS, PLAIN, of_b ? TURNED : PLAIN, m, n, k, 1.0, a, m, b, of_b ? n : k,
+                   of_beta ? (double)NAN : 0.0, c, m);
+    const int line = at % (of_b ? n : m);
+    for (int i = 0; of_beta && i < size_c; i++) lost += !isnan(c[i]);
+    lost += !of_beta && !isnan(of_b ? c[line * m] : c[line]);
+  }
+  free(a);
+  free(b);
+  free(c);
+  return lost;
+}
+
 /* Verification alone refuses what loses NaN; it lets the other libraries pass. */
 static void a_library_that_loses_nan_is_refused(void **state) {
   (void)state;
@@ -185,7 +214,10 @@ static void a_library_that_loses_nan_is_refused(void **state) {
     for (size_t i = 0; i < AT_COUNT(LOST); i++) {
       const attune_status status = verify_raw(LOST[i].problem, library);
       const char *id = at_cblas_at(library)->id;
-      if (strcmp(id, "blis-0.9.0") == 0) {
+      const bool blis = strcmp(id, "blis-0.9.0") == 0;
+      if (blis && status == ATTUNE_OK) {
+        if (lost_directly(at_cblas_at(library), LOST[i].problem) > 0) fail_msg("%s, %s: accepted", id, LOST[i].problem);
+      } else if (blis) {
         if (status != ATTUNE_BAD_DATA || !strstr(attune_last_message(), LOST[i].lost))
           fail_msg("%s, %s: %s", id, LOST[i].problem, status == ATTUNE_OK ? "accepted" : attune_last_message());
         refused++;
