@@ -98,6 +98,7 @@ static void the_drivers_allocator(void **state) {
   attune_stream_destroy(gone);
   assert_int_equal(value_of(stream, late, MIB), 5);
   OK(attune_free(late, stream));
+  OK(attune_stream_synchronize(other));
   OK(attune_stream_synchronize(stream));
   OK(attune_memory_configure(device, "backend:caching"));
   assert_int_equal(value_of(stream, kept, MIB), 1);
