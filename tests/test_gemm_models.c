@@ -284,6 +284,23 @@ static void maps_of_wgmma(void **state) {
   assert_int_equal(r.config.grid[0], 15 * 8); /* clusters that an H200 holds */
 }
 
+/* A stored or guessed configuration with one place for steps: only where there is one step, for others would wait for ever. */
+static void places_of_wgmma(void **state) {
+  (void)state;
+  at_configuration text = {""};
+  at_gemm_recipe r;
+  for (int k = 8; k <= 5312; k += 664) {
+    const at_gemm g = problem_of(ATTUNE_F16, 0, 0, 10, 200, k, 1);
+    for (int stages = 1; stages <= 2; stages++) {
+      snprintf(text.text, sizeof text.text,
+               "tile=64x16,deep=2,stages=%d,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=0,"
+               "turned=1",
+               stages);
+      assert_int_equal(at_gemm_wgmma_family.recipe(&r, &g, &h200, &text), stages > 1 || k <= 128);
+    }
+  }
+}
+
 /* Copies in the workspace: X, then Y, then the sums of parts; nothing is asked for early, for it is not there. */
 static void copies_of_wgmma(void **state) {
   (void)state;
@@ -624,6 +641,7 @@ int main(void) {
       cmocka_unit_test(what_wgmma_takes),
       cmocka_unit_test(maps_of_wgmma),
       cmocka_unit_test(copies_of_wgmma),
+      cmocka_unit_test(places_of_wgmma),
       cmocka_unit_test(shapes_of_tensors),
       cmocka_unit_test(what_simt_takes),
       cmocka_unit_test(simt_shares_a_long_k),

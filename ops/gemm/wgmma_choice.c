@@ -113,6 +113,8 @@ bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_g
   if (!is_tile(c) || !has_registers(c) || cluster > 8 || c->tn % (16 * c->split)) return false;
   if (c->along_m > 4 || c->along_n > 4 || pieces_m % c->along_m || pieces_n % c->along_n) return false;
   if (steps < (int64_t)c->split * c->parts) return false;
+  /* A place is given back when the next step is on its way: with one place only one step can be. */
+  if (c->stages < 2 && steps > (int64_t)c->split * c->parts) return false;
   if (tiles > INT32_MAX / 64 / c->parts / s->batch / cluster ||
       at_wgmma_block_tiles(s, c) * c->tm * c->tn / 64 > INT32_MAX / 64)
     return false;
