@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_expression_hostile.c: what an attacker or an accident may give as an expression: expressions_hostile.txt, each line
  * alone and within others, as a name and as a canonical text; then mutants of good and hostile texts. Nothing crashes,
- * and whatever is taken has a canonical text of known words only. ATTUNE_TEST_EXPRESSIONS: a tenth of the mutants (2000). */
+ * and whatever is taken has a canonical text of known words only. ATTUNE_TEST_EXPRESSIONS: a tenth of the mutants (2000),
+ * ATTUNE_TEST_FUZZ_S: at least so many seconds of them. */
 #include "tests/check.h"
 
 #include "tests/expression_fixture.h"
@@ -317,10 +318,11 @@ static size_t start(char *text) {
 
 static void mutants(void **state) {
   (void)state;
-  const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS");
+  const char *asked = getenv("ATTUNE_TEST_EXPRESSIONS"), *fuzz = getenv("ATTUNE_TEST_FUZZ_S");
   const long wanted = 10 * (asked ? atol(asked) : 2000);
-  long taken = 0;
-  for (long i = 0; i < wanted; i++) {
+  const int64_t until_ns = at_now_ns() + (int64_t)(fuzz ? atof(fuzz) * 1e9 : 0.0);
+  long taken = 0, i = 0;
+  for (; i < wanted || at_now_ns() < until_ns; i++) {
     char text[MUTANT + 8];
     size_t length = start(text);
     for (size_t k = draw(3) + 1; k > 0; k--) length = mutate(text, length);
@@ -339,8 +341,8 @@ static void mutants(void **state) {
     at_expression_destroy(e);
     free(exact);
   }
-  assert_true(taken > wanted / 50);
-  print_message("%ld of %ld mutants are expressions\n", taken, wanted);
+  assert_true(taken > i / 50);
+  print_message("%ld of %ld mutants are expressions\n", taken, i);
 }
 
 /* The good ones are good: else the mutants would be of nothing. */
