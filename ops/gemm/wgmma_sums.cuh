@@ -172,9 +172,12 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
 
 /* What passed, to D. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
-  constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D, TIMES = BYTES_D < 16 && GROUPS > 1 && FM * TN >= 192 ? 1 : 4;
-#pragma unroll(TIMES)
-  for (int i = (int)threadIdx.x % 128; i < ALL; i += 128) {
+  constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D, TURNS = (ALL + 127) / 128,
+                AT_A_TIME = BYTES_D < 16 ? (GROUPS > 1 && FM * TN >= 192 ? 1 : 4) : TURNS;
+#pragma unroll(AT_A_TIME)
+  for (int t = 0; t < TURNS; t++) {
+    const int i = (int)threadIdx.x % 128 + 128 * t;
+    if (ALL % 128 != 0 && i >= ALL) break;
     at_row<UNIT_D> x;
     at_take(x, room + i / UNITS * PITCH_D + i % UNITS * UNIT_D);
     at_write(a, matrix, line + i / UNITS, at + i % UNITS * UNIT_D, x);
