@@ -19,7 +19,10 @@ static const size_t LENGTHS[] = {0, 1, MIB - 1, MIB, 4 * MIB + 1, 16 * MIB, 21 *
 
 static int open_device(void **state) {
   (void)state;
+  void *first = NULL;
   if (attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&stream, host) != ATTUNE_OK) return -1;
+  /* the host's allocator is there before it is copied: both share it, and no copy makes one that nobody frees */
+  if (attune_pinned_alloc(&first, host, 64) != ATTUNE_OK || attune_pinned_free(first) != ATTUNE_OK) return -1;
   gpu = *host;
   gpu.properties.kind = ATTUNE_DEVICE_CUDA;
   stream->device = &gpu;
