@@ -1,65 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0
- * files.c: bench_files [--device D] [--file PATH] [--mib N] [--markdown FILE]: a file to memory of a device and back: attune
- * through the system's cache and past it, beside the reading and writing alone, by one thread and by four. The ways take
- * turns. torch_files.py has PyTorch's. */
+ * files.c: bench_files [--device D] [--file PATH] [--mib N] [--rounds N] [--markdown FILE]: a file to memory of a device
+ * and back: attune through the system's cache and past it, beside the reading and writing alone, by one thread and by
+ * several. The order of the ways is drawn anew each round. What is read past the cache is a file of its own, PATH.direct,
+ * which nothing writes meanwhile: a direct call first waits until the cache's changed pages of its range are on the disk, and
+ * the first reader after a save would pay for that. torch_files.py has PyTorch's. */
 #include <attune/attune.h>
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench/tool.h"
 #include "bench/turns.h"
 
-#define BLOCK ((size_t)8 << 20)
+#define MIB ((size_t)1 << 20)
+#define BLOCK (8 * MIB)
 
-enum { LOAD, READ, READ_4, LOAD_DIRECT, READ_DIRECT, READ_DIRECT_4, SAVE, WRITE, WAYS, THREADS = 4 };
+enum { LOAD, READ, READ_4, LOAD_DIRECT, READ_DIRECT, READ_DIRECT_4, READ_DIRECT_8, SAVE, WRITE, WAYS, THREADS = 8 };
 
 typedef struct scene {
   const char *path;
+  char direct_path[1024];
   size_t bytes;
   attune_stream *stream;
   attune_file *plain, *direct;
   int descriptor, direct_descriptor;
-  void *memory;           /* of the device */
+  char *memory;           /* of the device */
   char *buffers[THREADS]; /* of the host */
+  bool on_host;
 } scene;
 
-typedef struct share {
+/* Who reads alone: so many threads, each with so large calls. */
+typedef struct reader {
   const scene *s;
-  int rank, size, descriptor;
-} share;
+  int rank, threads, descriptor;
+  size_t block;
+} reader;
 
-/* Every size-th block, always into the same memory: the least that reading costs. */
+/* Where a thread's next block goes: always into its one buffer, the least that reading costs; on the host device to where the
+ * bytes belong, if the cache gives them, which is the same work then. */
+static char *place_of(const scene *s, int rank, size_t at, int descriptor) {
+  return s->on_host && descriptor == s->descriptor ? s->memory + at : s->buffers[rank];
+}
+
+/* Every so many-th block. */
 static void *read_share(void *arg) {
-  const share *r = arg;
-  for (size_t at = BLOCK * (size_t)r->rank; at < r->s->bytes; at += BLOCK * (size_t)r->size)
-    for (size_t done = 0; done < BLOCK;) {
-      const ssize_t n = pread(r->descriptor, r->s->buffers[r->rank] + done, BLOCK - done, (off_t)(at + done));
+  const reader *r = arg;
+  for (size_t at = r->block * (size_t)r->rank; at < r->s->bytes; at += r->block * (size_t)r->threads)
+    for (size_t done = 0; done < r->block;) {
+      char *to = place_of(r->s, r->rank, at, r->descriptor) + done;
+      const ssize_t n = pread(r->descriptor, to, r->block - done, (off_t)(at + done));
       if (n <= 0) bench_die("%s cannot be read", r->s->path);
       done += (size_t)n;
     }
   return NULL;
 }
 
-static void read_alone(const scene *s, int threads, int descriptor) {
+static void read_alone(const scene *s, int threads, size_t block, int descriptor) {
   pthread_t ids[THREADS];
-  share shares[THREADS];
+  reader readers[THREADS];
   for (int i = 0; i < threads; i++) {
-    shares[i] = (share){s, i, threads, descriptor};
-    if (i > 0 && pthread_create(&ids[i], NULL, read_share, &shares[i]) != 0) bench_die("no thread");
+    readers[i] = (reader){s, i, threads, descriptor, block};
+    if (i > 0 && pthread_create(&ids[i], NULL, read_share, &readers[i]) != 0) bench_die("no thread");
   }
-  (void)read_share(&shares[0]);
+  (void)read_share(&readers[0]);
   for (int i = 1; i < threads; i++) pthread_join(ids[i], NULL);
 }
 
 static void write_alone(const scene *s) {
   for (size_t at = 0; at < s->bytes; at += BLOCK)
     for (size_t done = 0; done < BLOCK;) {
-      const ssize_t n = pwrite(s->descriptor, s->buffers[0] + done, BLOCK - done, (off_t)(at + done));
+      const char *from = place_of(s, 0, at, s->descriptor) + done;
+      const ssize_t n = pwrite(s->descriptor, from, BLOCK - done, (off_t)(at + done));
       if (n <= 0) bench_die("%s cannot be written", s->path);
       done += (size_t)n;
     }
@@ -68,19 +85,20 @@ static void write_alone(const scene *s) {
 static double sample(void *arg, int way, int round) {
   scene *s = arg;
   (void)round;
-  if ((way == LOAD_DIRECT || way == READ_DIRECT || way == READ_DIRECT_4) && s->direct_descriptor < 0) return 0.0;
+  if (way >= LOAD_DIRECT && way <= READ_DIRECT_8 && s->direct_descriptor < 0) return 0.0;
   const double start = bench_now_ns();
   switch (way) {
   case LOAD:
     bench_check(attune_file_load(s->plain, s->stream, s->memory, s->bytes, 0, NULL), "attune_file_load");
     break;
-  case READ: read_alone(s, 1, s->descriptor); break;
-  case READ_4: read_alone(s, THREADS, s->descriptor); break;
+  case READ: read_alone(s, 1, BLOCK, s->descriptor); break;
+  case READ_4: read_alone(s, 4, BLOCK, s->descriptor); break;
   case LOAD_DIRECT:
     bench_check(attune_file_load(s->direct, s->stream, s->memory, s->bytes, 0, NULL), "attune_file_load");
     break;
-  case READ_DIRECT: read_alone(s, 1, s->direct_descriptor); break;
-  case READ_DIRECT_4: read_alone(s, THREADS, s->direct_descriptor); break;
+  case READ_DIRECT: read_alone(s, 1, BLOCK, s->direct_descriptor); break;
+  case READ_DIRECT_4: read_alone(s, 4, BLOCK, s->direct_descriptor); break;
+  case READ_DIRECT_8: read_alone(s, 8, MIB, s->direct_descriptor); break;
   case SAVE:
     bench_check(attune_file_save(s->plain, s->stream, s->memory, s->bytes, 0, NULL), "attune_file_save");
     break;
@@ -90,22 +108,32 @@ static double sample(void *arg, int way, int round) {
   return bench_now_ns() - start;
 }
 
+/* Makes a file of all the memory and opens it. */
+static void make_file(attune_file **out, const scene *s, const char *path) {
+  const attune_file_options options = {.write = 1, .create = 1, .truncate = 1};
+  bench_check(attune_file_open(out, path, &options), "attune_file_open");
+  bench_check(attune_file_save(*out, s->stream, s->memory, s->bytes, 0, NULL), "attune_file_save");
+  bench_check(attune_file_flush(*out), "attune_file_flush");
+}
+
 static void open_scene(scene *s, attune_device *device) {
-  attune_file_options options = {.write = 1, .create = 1, .truncate = 1};
+  const attune_file_options direct = {.direct = 1};
+  snprintf(s->direct_path, sizeof s->direct_path, "%s.direct", s->path);
+  s->on_host = strcmp(attune_device_name(device), "host") == 0;
   bench_check(attune_stream_create(&s->stream, device), "attune_stream_create");
-  bench_check(attune_alloc(&s->memory, s->stream, s->bytes), "attune_alloc");
+  bench_check(attune_alloc((void **)&s->memory, s->stream, s->bytes), "attune_alloc");
   bench_check(attune_fill(s->stream, s->memory, 3, s->bytes), "attune_fill");
-  bench_check(attune_file_open(&s->plain, s->path, &options), "attune_file_open");
-  bench_check(attune_file_save(s->plain, s->stream, s->memory, s->bytes, 0, NULL), "attune_file_save");
-  bench_check(attune_file_flush(s->plain), "attune_file_flush");
-  options = (attune_file_options){.direct = 1};
-  bench_check(attune_file_open(&s->direct, s->path, &options), "attune_file_open");
+  make_file(&s->direct, s, s->direct_path);
+  attune_file_close(s->direct);
+  bench_check(attune_file_open(&s->direct, s->direct_path, &direct), "attune_file_open");
+  make_file(&s->plain, s, s->path);
   s->descriptor = open(s->path, O_RDWR | O_CLOEXEC);
-  s->direct_descriptor = open(s->path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+  s->direct_descriptor = open(s->direct_path, O_RDONLY | O_DIRECT | O_CLOEXEC);
   if (s->descriptor < 0) bench_die("%s cannot be opened", s->path);
   for (int i = 0; i < THREADS; i++) {
-    s->buffers[i] = aligned_alloc(4096, BLOCK);
+    s->buffers[i] = aligned_alloc(2 * MIB, BLOCK);
     if (!s->buffers[i]) bench_die("no memory");
+    (void)madvise(s->buffers[i], BLOCK, MADV_HUGEPAGE); /* a disk reads into scattered pages at half the speed or less */
     memset(s->buffers[i], 1, BLOCK);
   }
 }
@@ -116,19 +144,27 @@ static void close_scene(scene *s) {
   close(s->descriptor);
   if (s->direct_descriptor >= 0) close(s->direct_descriptor);
   (void)unlink(s->path);
+  (void)unlink(s->direct_path);
   for (int i = 0; i < THREADS; i++) free(s->buffers[i]);
   bench_check(attune_free(s->memory, s->stream), "attune_free");
   attune_stream_destroy(s->stream);
 }
 
-static void tell(const bench_turns *t, const scene *s, const char *what, int way, int of, int also) {
-  const double gb = (double)s->bytes;
+/* A cell: the speed of a way, and attune's beside it. */
+static void say(char *cell, size_t room, const bench_turns *t, const scene *s, int way, int beside) {
+  snprintf(cell, room, "-");
+  if (beside < 0) return;
+  snprintf(cell, room, "%.2f (%.3f)", (double)s->bytes / bench_turns_median(t, beside),
+           bench_turns_ratio(t, beside, way));
+}
+
+static void tell(const bench_turns *t, const scene *s, const char *what, int way, int of, int four, int eight) {
+  char alone[64], by_four[64], by_eight[64];
   if (bench_turns_median(t, way) == 0.0) return;
-  char other[64] = "-";
-  if (also >= 0)
-    snprintf(other, sizeof other, "%.2f (%.3f)", gb / bench_turns_median(t, also), bench_turns_ratio(t, also, way));
-  bench_line("| %s | %.2f | %.2f | %.3f | %s |", what, gb / bench_turns_median(t, way), gb / bench_turns_median(t, of),
-             bench_turns_ratio(t, of, way), other);
+  say(alone, sizeof alone, t, s, way, of);
+  say(by_four, sizeof by_four, t, s, way, four);
+  say(by_eight, sizeof by_eight, t, s, way, eight);
+  bench_line("| %s | %.2f | %s | %s | %s |", what, (double)s->bytes / bench_turns_median(t, way), alone, by_four, by_eight);
 }
 
 int main(int argc, char **argv) {
@@ -148,16 +184,16 @@ int main(int argc, char **argv) {
   open_scene(&s, device);
   bench_markdown_open(markdown);
   bench_head("Files to memory and back", device, NULL,
-             "the ways take turns, medians in GB/s; alone: the system's calls with blocks of 8 MiB into the same "
-             "memory; ratios are "
-             "medians of the rounds' ratios, above 1 attune is faster; saves and writes go to the system's cache");
-  bench_take_turns(&turns, WAYS, 1, rounds, BENCH_ROTATED, sample, &s);
-  bench_table("| what | attune >| alone >| attune / alone >| alone, 4 threads >|");
-  tell(&turns, &s, "load, from the cache", LOAD, READ, READ_4);
+             "the order of the ways is drawn anew each round, medians in GB/s; alone: the system's calls with blocks of 8 "
+             "MiB, into one buffer of large pages for each thread; in brackets the median of the rounds' ratios attune / alone, above 1 "
+             "attune is faster; direct calls read a file of their own; saves and writes go to the system's cache");
+  bench_take_turns(&turns, WAYS, 1, rounds, BENCH_DRAWN, sample, &s);
+  bench_table("| what | attune >| alone >| alone, 4 threads >| alone, 8 threads of 1 MiB >|");
+  tell(&turns, &s, "load, from the cache", LOAD, READ, READ_4, -1);
   char what[64];
   snprintf(what, sizeof what, "load, direct (%s)", attune_file_describe(s.direct));
-  tell(&turns, &s, what, LOAD_DIRECT, READ_DIRECT, READ_DIRECT_4);
-  tell(&turns, &s, "save, to the cache", SAVE, WRITE, -1);
+  tell(&turns, &s, what, LOAD_DIRECT, READ_DIRECT, READ_DIRECT_4, READ_DIRECT_8);
+  tell(&turns, &s, "save, to the cache", SAVE, WRITE, -1, -1);
   bench_markdown_close();
   close_scene(&s);
   return 0;
