@@ -278,7 +278,7 @@ static void the_file_shrinks(void **state) {
   FAILS(attune_file_load(file, as_gpu, memory, 17 * MIB, 0, &moved), ATTUNE_IO_ERROR);
   TOLD("the file ends at byte");
   OK(attune_stream_synchronize(as_gpu));
-  assert_true(moved <= 8 * MIB); /* the first block came before */
+  assert_true(moved >= 3 * MIB && moved <= 4 * MIB); /* one call came before: perhaps of the block after the new end */
   assert_memory_equal(memory, content, moved);
   attune_file_close(file);
 }
@@ -390,7 +390,7 @@ static void files_that_cannot_be(void **state) {
   assert_null(file);
   REFUSED(attune_file_open(&file, "", NULL), ATTUNE_INVALID_ARGUMENT, "path is empty");
   REFUSED(attune_file_open(&file, path, NULL), ATTUNE_NOT_FOUND, "No such file");
-  REFUSED(attune_file_open(&file, folder, NULL), ATTUNE_INVALID_ARGUMENT, "neither a regular file");
+  REFUSED(attune_file_open(&file, folder, NULL), ATTUNE_INVALID_ARGUMENT, "a directory, neither a regular file");
   REFUSED(attune_file_open(&file, folder, &writing), ATTUNE_INVALID_ARGUMENT, "directory");
   REFUSED(attune_file_open(&file, path, &(attune_file_options){.create = 1}), ATTUNE_INVALID_ARGUMENT,
           "options.create needs");

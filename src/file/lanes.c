@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lanes.c: loads and saves in blocks, through pinned buffers. A lane is a thread with two buffers that takes every so many-th
- * block: while one is read, the copy of the other runs. Lanes do not wait for each other. The system's cache is read by several;
- * one writes: the system lets one thread at a time write to a file. */
+ * lanes.c: loads and saves in blocks, through pinned buffers. A lane is a thread with two buffers that takes one block after
+ * the other: while one is read, the copy of the other runs. Lanes do not wait for each other. The system's cache is read by
+ * several of the pool's threads. A direct load has threads of its own, more than CPUs: they wait for the disk, which wants
+ * several requests at a time, above all where the pages of a buffer lie scattered in memory, so that a request is short. One
+ * writes: the system lets one thread at a time write to a file. */
 #include "src/file/file.h"
 
 #include <attune/pinned.h>
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "src/host/threads.h"
 
-enum { LANES_MOST = 4 };
+enum { LANES_MOST = 4, DIRECT_LANES_MOST = 8 };
 #define MIB ((size_t)1 << 20)
 
 typedef struct buffer {
-  void *allocation;
   char *memory; /* aligned */
   attune_event *event;
 } buffer;
@@ -22,8 +24,11 @@ typedef struct buffer {
 typedef struct job {
   at_transfer *t;
   size_t block, blocks; /* bytes of one, and how many there are */
-  int lanes;
-  buffer buffers[LANES_MOST][2];
+  int lanes, each;  /* how many, and the buffers of one: where there are no more blocks than lanes one is enough */
+  bool waits;       /* for the disk: the lanes are threads of their own */
+  void *allocation; /* of all buffers: large ones have large pages, which the disk is faster with */
+  buffer buffers[DIRECT_LANES_MOST][2];
+  atomic_size_t next;   /* the first block that no lane took */
   pthread_mutex_t lock; /* of the stream, which one thread at a time may use, and of what follows */
   atomic_size_t failed; /* the first block that was not moved whole; `blocks`: none */
   size_t got;           /* bytes of it */
@@ -34,33 +39,43 @@ typedef struct job {
 
 /* ---- buffers ---- */
 
-static void close_buffer(const at_transfer *t, buffer *b) {
-  if (b->allocation) {
-    (void)attune_pinned_record_use(b->allocation, t->stream);
-    (void)attune_pinned_free(b->allocation);
+static void close_buffers(job *j) {
+  if (j->allocation) {
+    (void)attune_pinned_record_use(j->allocation, j->t->stream);
+    (void)attune_pinned_free(j->allocation);
   }
-  attune_event_destroy(b->event);
+  for (int i = 0; i < 2 * j->lanes; i++) attune_event_destroy(j->buffers[i / 2][i % 2].event);
 }
 
-/* Room for a block, or for all where that is less. */
-static attune_status open_buffer(const job *j, buffer *b) {
-  static const attune_event_options options = {.no_timing = 1};
+/* Room for a block, or for all where that is less; whole grains. */
+static size_t room_of(const job *j) {
   const at_transfer *t = j->t;
-  const size_t all = (size_t)(t->offset % AT_FILE_GRAIN) + t->bytes + AT_FILE_GRAIN;
-  const size_t room = all < j->block ? all : j->block;
-  attune_device *device = t->stream->device;
-  *b = (buffer){.allocation = NULL};
-  attune_status status = attune_pinned_alloc(&b->allocation, device, room);
-  if (status == ATTUNE_OK && (uintptr_t)b->allocation % AT_FILE_GRAIN) {
-    (void)attune_pinned_free(b->allocation);
-    status = attune_pinned_alloc(&b->allocation, device, room + AT_FILE_GRAIN);
+  const size_t all = (size_t)(t->offset % AT_FILE_GRAIN) + t->bytes;
+  const size_t room = t->bytes < j->block && all < j->block ? all : j->block;
+  return (room + AT_FILE_GRAIN - 1) / AT_FILE_GRAIN * AT_FILE_GRAIN;
+}
+
+static attune_status allocate(job *j, size_t bytes) {
+  attune_device *device = j->t->stream->device;
+  attune_status status = attune_pinned_alloc(&j->allocation, device, bytes);
+  if (status != ATTUNE_OK || (uintptr_t)j->allocation % AT_FILE_GRAIN == 0) return status;
+  (void)attune_pinned_free(j->allocation);
+  return attune_pinned_alloc(&j->allocation, device, bytes + AT_FILE_GRAIN);
+}
+
+static attune_status open_buffers(job *j) {
+  static const attune_event_options options = {.no_timing = 1};
+  const int count = j->each * j->lanes;
+  const size_t room = room_of(j);
+  attune_status status = allocate(j, room * (size_t)count);
+  const size_t over = (uintptr_t)j->allocation % AT_FILE_GRAIN;
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    buffer *b = &j->buffers[i / j->each][i % j->each];
+    b->memory = (char *)j->allocation + (over ? AT_FILE_GRAIN - over : 0) + room * (size_t)i;
+    status = attune_event_create_with(&b->event, j->t->stream->device, &options);
+    if (status == ATTUNE_OK) b->event->unwatched = true;
   }
-  if (status == ATTUNE_OK) status = attune_event_create_with(&b->event, device, &options);
-  if (status != ATTUNE_OK) return status;
-  b->event->unwatched = true;
-  const uintptr_t at = (uintptr_t)b->allocation, over = at % AT_FILE_GRAIN;
-  b->memory = (char *)b->allocation + (over ? AT_FILE_GRAIN - over : 0);
-  return ATTUNE_OK;
+  return status;
 }
 
 /* ---- blocks ---- */
@@ -78,6 +93,14 @@ static piece piece_of(const job *j, size_t number) {
   const uint64_t room = end - p.offset;
   p.bytes = t->bytes - p.from < room ? t->bytes - p.from : (size_t)room;
   return p;
+}
+
+/* The next block; false: there is none, or one before it failed. */
+static bool take_piece(job *j, piece *out) {
+  const size_t number = atomic_fetch_add(&j->next, 1);
+  if (number >= j->failed) return false;
+  *out = piece_of(j, number);
+  return true;
 }
 
 /* The first block counts: what came before it is all there. */
@@ -132,22 +155,18 @@ static bool write_piece(job *j, const piece *p, buffer *b) {
 
 /* ---- lanes ---- */
 
-static void load_lane(job *j, int rank, int size) {
-  bool good = true;
-  int turn = 0;
-  for (size_t k = (size_t)rank; k < j->failed && good; k += (size_t)size, turn++) {
-    const piece p = piece_of(j, k);
-    good = load_piece(j, &p, &j->buffers[rank][turn % 2], turn > 1);
-  }
+static void load_lane(job *j, int rank) {
+  piece p;
+  for (int turn = 0; take_piece(j, &p); turn++)
+    if (!load_piece(j, &p, &j->buffers[rank][turn % j->each], turn >= j->each)) return;
 }
 
 /* While a block is written the next one is copied. */
-static void save_lane(job *j, int rank, int size) {
+static void save_lane(job *j, int rank) {
   bool good = true;
   int turn = 0;
-  piece last = {0};
-  for (size_t k = (size_t)rank; k < j->failed && good; k += (size_t)size, turn++) {
-    const piece p = piece_of(j, k);
+  piece p, last = {0};
+  for (; good && take_piece(j, &p); turn++) {
     const attune_status status = copy(j, &p, p.bytes, &j->buffers[rank][turn % 2]);
     if (turn > 0) good = write_piece(j, &last, &j->buffers[rank][(turn - 1) % 2]);
     if (status != ATTUNE_OK) fail_at(j, &p, 0, 0, status);
@@ -160,26 +179,56 @@ static void save_lane(job *j, int rank, int size) {
 static void run_lane(void *arg, const at_team *team) {
   job *j = arg;
   if (j->t->saves)
-    save_lane(j, team->rank, team->size);
+    save_lane(j, team->rank);
   else
-    load_lane(j, team->rank, team->size);
+    load_lane(j, team->rank);
 }
 
-/* A direct load or save is one thread's: large calls one after the other are what a disk is fastest with. What goes through
- * the system's cache is best still in the CPU's. What is read from there is cut so that each lane has a block for each of
- * its buffers. */
+typedef struct own_thread {
+  job *j;
+  pthread_t id;
+  int rank;
+} own_thread;
+
+static void *run_thread(void *arg) {
+  const own_thread *own = arg;
+  run_lane(own->j, &(at_team){own->rank, own->j->lanes});
+  return NULL;
+}
+
+/* The caller is the first. Where a thread cannot be had the others do its work. The program's signal handlers must not run on
+ * them. */
+static void run_threads(job *j) {
+  own_thread own[DIRECT_LANES_MOST] = {{.j = j}};
+  sigset_t all, before;
+  int count = 1;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (; count < j->lanes; count++) {
+    own[count] = (own_thread){.j = j, .rank = count};
+    if (pthread_create(&own[count].id, NULL, run_thread, &own[count]) != 0) break;
+  }
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  (void)run_thread(&own[0]);
+  while (--count > 0) (void)pthread_join(own[count].id, NULL);
+}
+
+/* A direct save is one thread's, with large calls. What goes through the system's cache is best still in the CPU's. What is
+ * read from there is cut so that each lane has a block for each of its buffers. All buffers of a call are at most 16 MiB. */
 static size_t block_of(const at_transfer *t, int lanes) {
-  if (at_file_is_direct(t->file)) return 8 * MIB;
+  if (at_file_is_direct(t->file)) return t->saves ? 8 * MIB : MIB;
   return t->saves || MIB * 2 * (size_t)lanes >= t->bytes ? MIB : 2 * MIB;
 }
 
 static void plan(job *j, at_transfer *t) {
   const int cpus = at_cpu_count();
   j->t = t;
-  j->lanes = t->saves || at_file_is_direct(t->file) ? 1 : cpus < LANES_MOST ? cpus : LANES_MOST;
+  j->waits = !t->saves && at_file_is_direct(t->file);
+  j->lanes = j->waits ? DIRECT_LANES_MOST : t->saves ? 1 : cpus < LANES_MOST ? cpus : LANES_MOST;
   j->block = block_of(t, j->lanes);
   j->blocks = (size_t)((t->offset + t->bytes - 1) / j->block - t->offset / j->block) + 1;
   if ((size_t)j->lanes > j->blocks) j->lanes = (int)j->blocks;
+  j->each = j->blocks > (size_t)j->lanes ? 2 : 1;
   j->failed = j->blocks;
 }
 
@@ -196,16 +245,18 @@ static attune_status finish(job *j) {
 
 attune_status at_file_move_blocks(at_transfer *t) {
   job j = {.lock = PTHREAD_MUTEX_INITIALIZER};
-  attune_status status = ATTUNE_OK;
   plan(&j, t);
-  for (int i = 0; i < 2 * j.lanes && status == ATTUNE_OK; i++) status = open_buffer(&j, &j.buffers[i / 2][i % 2]);
+  attune_status status = open_buffers(&j);
   if (status == ATTUNE_OK) {
-    at_parallel(j.lanes, run_lane, &j);
+    if (j.waits)
+      run_threads(&j);
+    else
+      at_parallel(j.lanes, run_lane, &j);
     status = finish(&j);
   }
   at_message kept;
   at_message_keep(&kept);
-  for (int i = 0; i < 2 * j.lanes; i++) close_buffer(t, &j.buffers[i / 2][i % 2]);
+  close_buffers(&j);
   (void)at_message_settle(&kept, ATTUNE_OK);
   return status;
 }
