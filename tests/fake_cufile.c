@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fake_cufile.c: a cuFile for tests, on memory of the host. FAKE_CUFILE: nodriver (its kernel driver is not there), broken
  * (it does not start), picky (it takes no file), short (64 KiB a call), failing (calls fail with errno), strange (with an
- * error of cuFile's own). What was called is in fake_cufile_log. */
+ * error of cuFile's own), interrupted (a signal comes amid each other call), stuck (writes move nothing). What was called is in
+ * fake_cufile_log. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -92,15 +93,21 @@ static ssize_t fails(void) {
 
 /* Direct descriptors want aligned memory: the real one has buffers of its own for the rest. */
 static ssize_t move(void *handle, char *memory, size_t bytes, off_t offset, int writes) {
+  static int calls;
   char path[64];
   if (fails() != 0) return fails();
+  if (mode("stuck") && writes) return 0;
+  if (mode("interrupted") && calls++ % 2 == 0) {
+    errno = EINTR;
+    return -1;
+  }
   if (mode("short") && bytes > 65536) bytes = 65536;
   snprintf(path, sizeof path, "/proc/self/fd/%d", *(int *)handle);
   FILE *file = fopen(path, writes ? "r+" : "r");
   if (!file) return -1;
   fseeko(file, offset, SEEK_SET);
   const size_t n = writes ? fwrite(memory, 1, bytes, file) : fread(memory, 1, bytes, file);
-  fclose(file);
+  if (fclose(file) != 0) return -1;
   tell(writes ? "write " : "read ");
   return (ssize_t)n;
 }

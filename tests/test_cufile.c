@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,10 +120,35 @@ static int failing(const char *words, attune_status status) {
   return 0;
 }
 
+/* What cannot be written after all is told, and ends nobody. */
+static int stuck(void) {
+  attune_file *file = NULL;
+  struct rlimit limit;
+  size_t moved = 1;
+  GOOD(open_with(&file, ATTUNE_FILE_CUFILE, 0));
+  BAD(attune_file_save(file, streams[0], memory, 100, 0, &moved), ATTUNE_IO_ERROR, "Input/output error, after 0 of 100");
+  setenv("FAKE_CUFILE", "", 1);
+  EXPECT(getrlimit(RLIMIT_FSIZE, &limit) == 0, "getrlimit");
+  limit.rlim_cur = 1000;
+  EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
+  BAD(attune_file_save(file, streams[0], memory, 100, 2000, &moved), ATTUNE_IO_ERROR, "File too large");
+  EXPECT(moved == 0, "%zu", moved);
+  attune_file_close(file);
+  return 0;
+}
+
+/* A file that cannot be opened so is neither emptied nor, where cuFile is not here at all, made. */
 static int absent(const char *words) {
   attune_file *file = NULL;
-  BAD(open_with(&file, ATTUNE_FILE_CUFILE, 1), ATTUNE_UNSUPPORTED, words);
-  EXPECT(!file, "file");
+  struct stat found;
+  const attune_file_options options = {
+      .write = 1, .create = 1, .truncate = 1, .direct = 1, .way = ATTUNE_FILE_CUFILE};
+  BAD(attune_file_open(&file, path, &options), ATTUNE_UNSUPPORTED, words);
+  EXPECT(!file && stat(path, &found) == 0 && found.st_size == BYTES, "emptied");
+  if (!strstr(words, "HandleRegister")) {
+    BAD(attune_file_open(&file, "attune-cufile-none", &options), ATTUNE_UNSUPPORTED, words);
+    EXPECT(stat("attune-cufile-none", &found) != 0, "made");
+  }
   return chosen(false);
 }
 
@@ -129,6 +156,7 @@ static int as_child(const char *name) {
   if (prepare() != 0) return 1;
   const int ended = strcmp(name, "used") == 0       ? used("read ")
                     : strcmp(name, "short") == 0    ? used("read read read read ")
+                    : strcmp(name, "stuck") == 0    ? stuck()
                     : strcmp(name, "chosen") == 0   ? chosen(true)
                     : strcmp(name, "nodriver") == 0 ? chosen(false)
                     : strcmp(name, "failing") == 0  ? failing("Input/output error", ATTUNE_IO_ERROR)
@@ -153,6 +181,7 @@ static void bytes_by_cufile(void **state) {
   (void)state;
   run("cufile", "", "used");
   run("cufile", "short", "short");
+  run("cufile", "interrupted", "used");
 }
 
 static void when_it_is_used(void **state) {
@@ -165,6 +194,7 @@ static void its_errors(void **state) {
   (void)state;
   run("cufile", "", "failing");
   run("cufile", "", "strange");
+  run("cufile", "stuck", "stuck");
   run("cufile", "broken", "cuFileDriverOpen failed with error 5001");
   run("cufile", "picky", "cuFileHandleRegister failed with error 5027");
   void *real = dlopen("libcufile.so.0", RTLD_LAZY);

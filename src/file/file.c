@@ -24,30 +24,55 @@ static attune_status fail_open(const char *path, int error) {
   return at_fail(status, "%s cannot be opened: %s", at_shown(shown, path), strerror(error));
 }
 
-/* Not blocking: a FIFO would wait for its other end, and is refused. What stays open is as others open files: cuFile takes
- * no descriptor that does not block. */
-static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
-  struct stat found;
+static attune_status check_kind(const struct stat *found, const char *path) {
   char shown[AT_SHOWN_CHARS];
-  const int flags = (o->write ? O_RDWR : O_RDONLY) | (o->write && o->create ? O_CREAT : 0) | O_CLOEXEC | O_NONBLOCK;
-  do file->plain = open(path, flags, 0666);
-  while (file->plain < 0 && errno == EINTR);
-  if (file->plain < 0) return fail_open(path, errno);
-  if (fstat(file->plain, &found) != 0) return fail_open(path, errno);
-  if (!S_ISREG(found.st_mode) && !S_ISBLK(found.st_mode))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is neither a regular file nor a block device", at_shown(shown, path));
-  if (fcntl(file->plain, F_SETFL, fcntl(file->plain, F_GETFL) & ~O_NONBLOCK) != 0) return fail_open(path, errno);
-  if (o->write && o->truncate && S_ISREG(found.st_mode) && ftruncate(file->plain, 0) != 0)
-    return fail_open(path, errno);
-  return ATTUNE_OK;
+  if (S_ISREG(found->st_mode) || S_ISBLK(found->st_mode)) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is %sneither a regular file nor a block device", at_shown(shown, path),
+                 S_ISDIR(found->st_mode) ? "a directory, " : "");
 }
 
-/* By the descriptor, so that it is the same file whatever the path leads to by now. */
-static void open_direct(attune_file *file) {
+static int open_again(const char *path, int flags) {
+  int descriptor;
+  do descriptor = open(path, flags, 0666);
+  while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
+/* What is no file is refused before it is opened: that alone would wake who waits for the other end of a FIFO, or start a device.
+ * The open does not block, because by then the path may lead to a FIFO; only where somebody has a lease on the file it waits
+ * until that ends. What stays open is as others open files: cuFile takes no descriptor that does not block. */
+static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
+  struct stat found;
+  const int flags = (o->write ? O_RDWR : O_RDONLY) | (o->write && o->create ? O_CREAT : 0) | O_CLOEXEC | O_NOCTTY;
+  if (stat(path, &found) == 0) {
+    const attune_status status = check_kind(&found, path);
+    if (status != ATTUNE_OK) return status;
+  }
+  file->plain = open_again(path, flags | O_NONBLOCK);
+  if (file->plain < 0 && errno == EWOULDBLOCK) file->plain = open_again(path, flags);
+  if (file->plain < 0 || fstat(file->plain, &found) != 0) return fail_open(path, errno);
+  const attune_status status = check_kind(&found, path);
+  if (status != ATTUNE_OK) return status;
+  return fcntl(file->plain, F_SETFL, fcntl(file->plain, F_GETFL) & ~O_NONBLOCK) == 0 ? ATTUNE_OK
+                                                                                     : fail_open(path, errno);
+}
+
+/* By the descriptor, so that it is the same file whatever the path leads to by now. Where the file system has no such calls the
+ * file has none; where the process has no descriptor left, that is told. */
+static attune_status open_direct(attune_file *file, const char *name) {
   char path[64];
   size_t at = 0;
   (void)at_append(path, sizeof path, &at, "/proc/self/fd/%d", file->plain);
-  file->direct = open(path, (file->writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC);
+  file->direct = open_again(path, (file->writable ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC);
+  if (file->direct >= 0 || (errno != EMFILE && errno != ENFILE && errno != ENOMEM)) return ATTUNE_OK;
+  return fail_open(name, errno);
+}
+
+/* When nothing else can fail: a file that cannot be opened keeps what it has. */
+static attune_status empty(const attune_file *file, const char *path) {
+  struct stat found;
+  if (fstat(file->plain, &found) != 0) return fail_open(path, errno);
+  return S_ISREG(found.st_mode) && ftruncate(file->plain, 0) != 0 ? fail_open(path, errno) : ATTUNE_OK;
 }
 
 static attune_status open_cufile(attune_file *file, const attune_file_options *o) {
@@ -81,9 +106,11 @@ attune_status attune_file_open(attune_file **out, const char *path, const attune
   file->plain = file->direct = -1;
   file->writable = o->write != 0;
   file->generation = at_fork_generation();
-  status = open_plain(file, path, o);
-  if (status == ATTUNE_OK && o->direct) open_direct(file);
+  status = o->way == ATTUNE_FILE_CUFILE ? at_cufile_open() : ATTUNE_OK;
+  if (status == ATTUNE_OK) status = open_plain(file, path, o);
+  if (status == ATTUNE_OK && o->direct) status = open_direct(file, path);
   if (status == ATTUNE_OK) status = open_cufile(file, o);
+  if (status == ATTUNE_OK && o->truncate) status = empty(file, path);
   if (status == ATTUNE_OK)
     *out = file;
   else
@@ -119,7 +146,11 @@ const char *attune_file_describe(const attune_file *file) {
 
 attune_status attune_file_flush(attune_file *file) {
   attune_status status = check_file(file);
-  if (status != ATTUNE_OK || fdatasync(file->plain) == 0) return status;
+  if (status != ATTUNE_OK) return status;
+  int failed;
+  do failed = fdatasync(file->plain);
+  while (failed && errno == EINTR);
+  if (!failed) return ATTUNE_OK;
   return at_fail(ATTUNE_IO_ERROR, "the file cannot be flushed: %s", strerror(errno));
 }
 

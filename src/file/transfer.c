@@ -3,9 +3,12 @@
  * cuFile. */
 #include "src/file/file.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "src/file/cufile.h"
+#include "src/file_limit.h"
 #include "src/fork.h"
 #include "src/watch.h"
 
@@ -30,6 +33,21 @@ static attune_status move_plain(at_transfer *t) {
   return t->moved == t->bytes ? ATTUNE_OK : at_file_fail_transfer(t, error);
 }
 
+/* One call of cuFile's; again when a signal interrupts it. It may write in the calling thread. */
+static ssize_t step_by_cufile(const at_transfer *t, int *out_error) {
+  const off_t at = (off_t)(t->offset + t->moved);
+  const size_t rest = t->bytes - t->moved;
+  at_file_limit limit;
+  ssize_t n;
+  if (t->saves) at_file_limit_begin(&limit);
+  do n = t->saves ? at_cufile_write(t->file->cufile, t->memory + t->moved, rest, at, out_error)
+                  : at_cufile_read(t->file->cufile, t->memory + t->moved, rest, at, out_error);
+  while (n < 0 && *out_error == EINTR);
+  if (t->saves) at_file_limit_end(&limit);
+  if (n == 0 && t->saves) *out_error = EIO;
+  return n;
+}
+
 static attune_status move_by_cufile(at_transfer *t) {
   attune_device *device = t->stream->device;
   at_entered entered;
@@ -38,10 +56,7 @@ static attune_status move_by_cufile(at_transfer *t) {
   if (status == ATTUNE_OK && device->backend->enter) status = device->backend->enter(device, &entered);
   if (status != ATTUNE_OK) return status;
   while (t->moved < t->bytes && status == ATTUNE_OK) {
-    const off_t at = (off_t)(t->offset + t->moved);
-    const size_t rest = t->bytes - t->moved;
-    const ssize_t n = t->saves ? at_cufile_write(t->file->cufile, t->memory + t->moved, rest, at, &error)
-                               : at_cufile_read(t->file->cufile, t->memory + t->moved, rest, at, &error);
+    const ssize_t n = step_by_cufile(t, &error);
     if (n > 0)
       t->moved += (size_t)n;
     else
@@ -95,7 +110,10 @@ static attune_status run(at_transfer *t, size_t *out_moved) {
   attune_status status = check_place(t);
   if (status != ATTUNE_OK || t->bytes == 0) return status;
   const bool named = at_watched() && at_watch_name("%s %zu bytes", name, t->bytes);
+  int cancel;
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* other threads use what is on this one's stack */
   status = move(t);
+  (void)pthread_setcancelstate(cancel, NULL);
   if (out_moved) *out_moved = t->moved;
   if (AT_LIKELY(!at_watched())) return status;
   status = at_watch_end(named, t->stream, status);
