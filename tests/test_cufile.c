@@ -56,7 +56,10 @@ static attune_status open_with(attune_file **out, attune_file_way way, int direc
 static int used(const char *reads) {
   attune_file *file = NULL;
   size_t moved = 0;
+  GOOD(attune_file_register_memory(devices[0], content, 4096)); /* before any file */
+  EXPECT(strstr(told(), "memory 4096 0 "), "%s", told());
   GOOD(open_with(&file, ATTUNE_FILE_CUFILE, 0));
+  GOOD(attune_file_forget_memory(devices[0], content));
   EXPECT(strcmp(attune_file_describe(file), "cufile") == 0, "%s", attune_file_describe(file));
   GOOD(attune_file_load(file, streams[0], memory, BYTES - 5, 5, &moved));
   EXPECT(moved == BYTES - 5 && memcmp(memory, content + 5, moved) == 0, "load");

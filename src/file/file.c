@@ -162,12 +162,22 @@ static attune_status check_memory(const attune_device *device, const void *point
   return at_fail(ATTUNE_INVALID_ARGUMENT, "pointer is NULL; should be memory of %s", device->name);
 }
 
+/* Opens it: else memory would be known or not depending on whether a file was opened before. */
+static bool has_cufile(const attune_device *device) {
+  at_message kept;
+  if (!device->backend->cufile) return false;
+  at_message_keep(&kept);
+  (void)at_cufile_open();
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  return at_cufile_is_open();
+}
+
 attune_status attune_file_register_memory(attune_device *device, void *pointer, size_t bytes) {
   at_entered entered;
   attune_status status = check_memory(device, pointer);
   if (status != ATTUNE_OK) return status;
   if (bytes == 0) return at_fail(ATTUNE_INVALID_ARGUMENT, "bytes is 0; should be the size of what pointer points to");
-  if (!device->backend->cufile || !at_cufile_is_open()) return ATTUNE_OK;
+  if (!has_cufile(device)) return ATTUNE_OK;
   if (device->backend->enter) status = device->backend->enter(device, &entered);
   if (status != ATTUNE_OK) return status;
   status = at_cufile_register_memory(pointer, bytes);
