@@ -133,7 +133,8 @@ static void open_scene(scene *s, attune_device *device) {
   for (int i = 0; i < THREADS; i++) {
     s->buffers[i] = aligned_alloc(2 * MIB, BLOCK);
     if (!s->buffers[i]) bench_die("no memory");
-    (void)madvise(s->buffers[i], BLOCK, MADV_HUGEPAGE); /* a disk reads into scattered pages at half the speed or less */
+    (void)madvise(s->buffers[i], BLOCK,
+                  MADV_HUGEPAGE); /* a disk reads into scattered pages at half the speed or less */
     memset(s->buffers[i], 1, BLOCK);
   }
 }
@@ -164,7 +165,8 @@ static void tell(const bench_turns *t, const scene *s, const char *what, int way
   say(alone, sizeof alone, t, s, way, of);
   say(by_four, sizeof by_four, t, s, way, four);
   say(by_eight, sizeof by_eight, t, s, way, eight);
-  bench_line("| %s | %.2f | %s | %s | %s |", what, (double)s->bytes / bench_turns_median(t, way), alone, by_four, by_eight);
+  bench_line("| %s | %.2f | %s | %s | %s |", what, (double)s->bytes / bench_turns_median(t, way), alone, by_four,
+             by_eight);
 }
 
 int main(int argc, char **argv) {
@@ -183,10 +185,12 @@ int main(int argc, char **argv) {
   s.bytes = (size_t)mib / 8 * BLOCK;
   open_scene(&s, device);
   bench_markdown_open(markdown);
-  bench_head("Files to memory and back", device, NULL,
-             "the order of the ways is drawn anew each round, medians in GB/s; alone: the system's calls with blocks of 8 "
-             "MiB, into one buffer of large pages for each thread; in brackets the median of the rounds' ratios attune / alone, above 1 "
-             "attune is faster; direct calls read a file of their own; saves and writes go to the system's cache");
+  bench_head(
+      "Files to memory and back", device, NULL,
+      "the order of the ways is drawn anew each round, medians in GB/s; alone: the system's calls with blocks of 8 "
+      "MiB, into one buffer of large pages for each thread; in brackets the median of the rounds' ratios attune / "
+      "alone, above 1 "
+      "attune is faster; direct calls read a file of their own; saves and writes go to the system's cache");
   bench_take_turns(&turns, WAYS, 1, rounds, BENCH_DRAWN, sample, &s);
   bench_table("| what | attune >| alone >| alone, 4 threads >| alone, 8 threads of 1 MiB >|");
   tell(&turns, &s, "load, from the cache", LOAD, READ, READ_4, -1);

@@ -129,7 +129,8 @@ static int stuck(void) {
   struct rlimit limit;
   size_t moved = 1;
   GOOD(open_with(&file, ATTUNE_FILE_CUFILE, 0));
-  BAD(attune_file_save(file, streams[0], memory, 100, 0, &moved), ATTUNE_IO_ERROR, "Input/output error, after 0 of 100");
+  BAD(attune_file_save(file, streams[0], memory, 100, 0, &moved), ATTUNE_IO_ERROR,
+      "Input/output error, after 0 of 100");
   setenv("FAKE_CUFILE", "", 1);
   EXPECT(getrlimit(RLIMIT_FSIZE, &limit) == 0, "getrlimit");
   limit.rlim_cur = 1000;
@@ -144,8 +145,7 @@ static int stuck(void) {
 static int absent(const char *words) {
   attune_file *file = NULL;
   struct stat found;
-  const attune_file_options options = {
-      .write = 1, .create = 1, .truncate = 1, .direct = 1, .way = ATTUNE_FILE_CUFILE};
+  const attune_file_options options = {.write = 1, .create = 1, .truncate = 1, .direct = 1, .way = ATTUNE_FILE_CUFILE};
   BAD(attune_file_open(&file, path, &options), ATTUNE_UNSUPPORTED, words);
   EXPECT(!file && stat(path, &found) == 0 && found.st_size == BYTES, "emptied");
   if (!strstr(words, "HandleRegister")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_file_hostile.c: files in hostile surroundings: what is no file, leases, no descriptors or threads left, threads that are
- * cancelled, a process that ends or forks amid a load; and how many requests a direct load has under way. */
+ * test_file_hostile.c: files in hostile surroundings: what is no file, leases, no descriptors or threads left, threads that
+ * are cancelled; and how many requests a direct load has under way. */
 #include "tests/check.h"
 
 #include <attune/attune.h>
@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -138,9 +137,9 @@ static attune_file *open_file(attune_file_options options) {
   return file;
 }
 
-#define REFUSED(call, status, words) \
-  do {                               \
-    FAILS(call, status);             \
+#define REFUSED(call, status, words)                                                  \
+  do {                                                                                \
+    FAILS(call, status);                                                              \
     if (!strstr(attune_last_message(), words)) fail_msg("%s", attune_last_message()); \
   } while (0)
 
@@ -374,47 +373,8 @@ static void two_threads_and_one_file(void **state) {
   }
 }
 
-static void *load_for_ever(void *arg) {
-  for (;;) (void)attune_file_load(arg, as_gpu, memory, 9 * MIB, 0, NULL);
-  return NULL;
-}
-
-/* A process that ends or forks while a thread of it loads: in the child the file can be read on. */
-static void amid_a_load(void **state) {
-  (void)state;
-  write_file(9 * MIB);
-  for (int direct = 0; direct < 2; direct++) {
-    int ended = -1;
-    const pid_t parent = fork();
-    if (parent == 0) {
-      pthread_t thread;
-      attune_device *host = NULL;
-      attune_file *file = NULL;
-      const attune_file_options options = {.direct = direct};
-      char *mine = malloc(MIB);
-      if (!mine || attune_device_get(&host, "host") != ATTUNE_OK || attune_stream_create(&as_gpu, devices[1]) != ATTUNE_OK ||
-          attune_file_open(&file, path, &options) != ATTUNE_OK || pthread_create(&thread, NULL, load_for_ever, file) != 0)
-        _exit(1);
-      while (atomic_load(&fault.calls) < 20) sched_yield();
-      for (int i = 0; i < 5; i++) {
-        const pid_t child = fork();
-        if (child == 0)
-          _exit(attune_file_load(file, attune_stream_default(host), mine, MIB, 5, NULL) == ATTUNE_OK &&
-                        memcmp(mine, content + 5, MIB) == 0
-                    ? 0
-                    : 2);
-        if (waitpid(child, &ended, 0) != child || ended != 0) _exit(3);
-      }
-      exit(0);
-    }
-    assert_int_equal(waitpid(parent, &ended, 0), parent);
-    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0) fail_msg("direct %d: ended with 0x%x", direct, (unsigned)ended);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(amid_a_load, begin),
       cmocka_unit_test_setup(a_direct_load_keeps_the_disk_busy, begin),
       cmocka_unit_test_setup(no_threads_to_be_had, begin),
       cmocka_unit_test_setup(any_call_breaks, begin),

@@ -24,9 +24,9 @@ typedef struct buffer {
 typedef struct job {
   at_transfer *t;
   size_t block, blocks; /* bytes of one, and how many there are */
-  int lanes, each;  /* how many, and the buffers of one: where there are no more blocks than lanes one is enough */
-  bool waits;       /* for the disk: the lanes are threads of their own */
-  void *allocation; /* of all buffers: large ones have large pages, which the disk is faster with */
+  int lanes, each;      /* how many, and the buffers of one: where there are no more blocks than lanes one is enough */
+  bool waits;           /* for the disk: the lanes are threads of their own */
+  void *allocation;     /* of all buffers: large ones have large pages, which the disk is faster with */
   buffer buffers[DIRECT_LANES_MOST][2];
   atomic_size_t next;   /* the first block that no lane took */
   pthread_mutex_t lock; /* of the stream, which one thread at a time may use, and of what follows */

@@ -40,8 +40,9 @@ static ssize_t step_by_cufile(const at_transfer *t, int *out_error) {
   at_file_limit limit;
   ssize_t n;
   if (t->saves) at_file_limit_begin(&limit);
-  do n = t->saves ? at_cufile_write(t->file->cufile, t->memory + t->moved, rest, at, out_error)
-                  : at_cufile_read(t->file->cufile, t->memory + t->moved, rest, at, out_error);
+  do
+    n = t->saves ? at_cufile_write(t->file->cufile, t->memory + t->moved, rest, at, out_error)
+                 : at_cufile_read(t->file->cufile, t->memory + t->moved, rest, at, out_error);
   while (n < 0 && *out_error == EINTR);
   if (t->saves) at_file_limit_end(&limit);
   if (n == 0 && t->saves) *out_error = EIO;
