@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_file_fork.c: a process that ends or forks while a thread of it loads a file: it ends, and the child can load too. */
+ * test_file_fork.c: a process that ends or forks while a thread of it loads a file: it ends, and the child can load too; and
+ * one that can have no more threads. */
 #include "tests/check.h"
 
 #include <attune/attune.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +22,14 @@ static char path[64], content[BYTES], memory[BYTES], mine[BYTES];
 static attune_stream *stream;
 static attune_file *file;
 static atomic_int loads;
+static bool no_threads;
+
+int __real_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*fn)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *how, void *(*fn)(void *), void *arg) {
+  return no_threads ? EAGAIN : __real_pthread_create(out, how, fn, arg);
+}
 
 static void *load_for_ever(void *unused) {
   (void)unused;
@@ -26,6 +37,7 @@ static void *load_for_ever(void *unused) {
   return NULL;
 }
 
+/* At once, in the calling thread's order. */
 static int in_child(void) {
   attune_stream *at_once = attune_stream_default(attune_stream_device(stream));
   if (attune_file_load(file, at_once, mine, BYTES - 5, 5, NULL) != ATTUNE_OK) return 2;
@@ -45,6 +57,9 @@ static int as_child(const char *name) {
              attune_file_open(&file, path, &options) == ATTUNE_OK,
          "%s", attune_last_message());
   unlink(path);
+  no_threads = true;
+  EXPECT(in_child() == 0, "alone: %s", attune_last_message());
+  no_threads = false;
   EXPECT(pthread_create(&thread, NULL, load_for_ever, NULL) == 0, "no thread");
   while (atomic_load(&loads) < 2) sched_yield();
   for (int i = 0, ended = 1; i < FORKS; i++) {
