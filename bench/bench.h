@@ -14,7 +14,7 @@
 
 #define BENCH_WAYS 4
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
-#define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default, which the ratio is of */
+#define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default */
 
 /* The buffers of one call, alpha = 1, beta = 0. */
 typedef struct bench_set {
