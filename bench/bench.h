@@ -14,7 +14,7 @@
 
 #define BENCH_WAYS 4
 #define BENCH_ATTUNE 0  /* way 0 is attune ... */
-#define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default, which the ratio is of */
+#define BENCH_DEFAULT 1 /* ... and way 1 the vendor's default */
 
 /* The buffers of one call, alpha = 1, beta = 0. */
 typedef struct bench_set {
@@ -37,6 +37,7 @@ typedef struct bench_way {
   bool (*enqueue)(bench_platform *platform, struct bench_way *way, const bench_set *set);
   void *state;      /* the peer's ... */
   int variant;      /* ... and which of its ways this is */
+  bool own;         /* attune called another way: no peer */
   bool active;      /* prepared for the present problem */
   const char *note; /* how it was timed, where that differs: "eager" */
 } bench_way;
@@ -68,6 +69,7 @@ typedef struct bench_figure {
   bool present;
   double median_ns;
   double spread; /* median absolute deviation / median */
+  double ratio;  /* this way / attune: the median of the rounds' ratios */
   const char *note;
 } bench_figure;
 
@@ -75,7 +77,7 @@ typedef struct bench_row {
   bench_problem problem;
   attune_decision decision;
   bench_figure figures[BENCH_WAYS];
-  double ratio;     /* default / attune, median over the rounds of the pairs; 0: no such peer */
+  int best;         /* the peer whose ratio is least; 0: no peer can do the problem */
   double agreement; /* largest difference from the peer as a fraction of what rounding explains; negative: no peer */
   bool agrees;
 } bench_row;
@@ -86,8 +88,8 @@ void bench_host_open(bench_platform *platform, const char *blas);
 void bench_cuda_open(bench_platform *platform);
 #endif
 
-/* operands.c */
-/* The block of random numbers in [-1,1] of a dtype that operands are filled from; made at first use. */
+/* operands.c: `count` sets of A, B and D in the stream's memory, A and B uniform in [-1,1]. The numbers come from one block a dtype,
+ * made at first use and kept until bench_random_release. */
 void bench_sets_create(bench_sets *out, attune_stream *stream, const bench_problem *problem, int count);
 void bench_sets_destroy(bench_sets *sets, attune_stream *stream);
 void bench_random_release(attune_stream *stream);
@@ -100,13 +102,19 @@ bench_way bench_attune_way(void);
 void bench_measure(bench_platform *platform, const bench_problem *problem, int rounds, bench_row *row);
 
 /* report.c */
+typedef struct bench_ratios {
+  int problems, below; /* below: the platform's floor_ratio */
+  double log_sum, least;
+  const char *least_name;
+} bench_ratios;
+
 typedef struct bench_summary {
-  int problems, below, disagree, untuned, skipped;
-  double geomean, least;
+  bench_ratios usual, best; /* of the vendor's default, of the best peer of each problem */
+  int disagree, untuned, skipped;
   double tuning_s; /* sum over the winners, when they were measured */
   double tune_wall_s, bench_wall_s;
-  const char *least_name;
 } bench_summary;
+void bench_summary_add(bench_summary *summary, const bench_platform *platform, const bench_row *row);
 void bench_report_head(const bench_platform *platform, int rounds);
 void bench_report_row(const bench_platform *platform, const bench_row *row);
 void bench_report_summary(const bench_platform *platform, const bench_summary *summary);

@@ -196,6 +196,49 @@ static bool is_named(const char *names, const char *text) {
   return false;
 }
 
+static void put_introduction(int count, const char *device) {
+  bench_line("# Accuracy of elementwise functions\n");
+  bench_line(
+      "The worst distance from the exact result found, in units in the last place (ulp) of the result's dtype; 0.5 is "
+      "what\nrounding alone makes. `strict` aims at 2. Written by `bench_elementwise_ulp --markdown "
+      "docs/accuracy.md`.\n");
+  bench_line(
+      "- f16 and bf16: all 65536 inputs. f32: %lld random bit patterns; f64: %lld. Functions of two arguments: %lld "
+      "pairs,\n  half of them of everyday size.",
+      (long long)count, (long long)(count / 20), (long long)(count / 10));
+  bench_line("- Exact means long double of the C library, which has 11 bits more than f64.");
+  bench_line("- The host's columns are its instruction sets, one interpreter each. CUDA: %s.\n",
+             device ? device : "not measured here; run it on a machine with a GPU");
+}
+
+/* The first `host` ways are the host's interpreters. */
+static void put_head(const work *w, attune_dtype dtype, const at_interpret_isa *const *isas, int host) {
+  char head[160], rule[80];
+  size_t at = 0, under = 0;
+  (void)at_append(head, sizeof head, &at, "| %s |", attune_dtype_name(dtype));
+  (void)at_append(rule, sizeof rule, &under, "|---|");
+  for (int k = 0; k < w->ways; k++) {
+    (void)at_append(head, sizeof head, &at, " %s |", k < host ? at_interpret_isa_name(isas[k]) : "CUDA");
+    (void)at_append(rule, sizeof rule, &under, "---|");
+  }
+  bench_line("%s worst at |\n%s---|", head, rule);
+}
+
+/* How many of the row's figures are above 2. */
+static int put_row(const work *w) {
+  char row[160];
+  size_t at = 0;
+  int bad = 0, worst = 0;
+  (void)at_append(row, sizeof row, &at, "| `%s` |", w->s->text);
+  for (int k = 0; k < w->ways; k++) {
+    (void)at_append(row, sizeof row, &at, " %.2f |", w->worst[k]);
+    if (w->worst[k] > w->worst[worst]) worst = k;
+    bad += !(w->worst[k] <= 2.0);
+  }
+  bench_line("%s %.9g |", row, w->where[worst]);
+  return bad;
+}
+
 int main(int argc, char **argv) {
   int count = 10000000;
   const char *markdown = NULL, *only = NULL;
@@ -214,45 +257,18 @@ int main(int argc, char **argv) {
 #ifdef BENCH_WITH_CUDA
   device = ulp_device();
 #endif
-  bench_line("# Accuracy of elementwise functions\n");
-  bench_line(
-      "The worst distance from the exact result found, in units in the last place (ulp) of the result's dtype; 0.5 is "
-      "what\nrounding alone makes. `strict` aims at 2. Written by `bench_elementwise_ulp --markdown "
-      "docs/accuracy.md`.\n");
-  bench_line(
-      "- f16 and bf16: all 65536 inputs. f32: %lld random bit patterns; f64: %lld. Functions of two arguments: %lld "
-      "pairs,\n  half of them of everyday size.",
-      (long long)count, (long long)(count / 20), (long long)(count / 10));
-  bench_line("- Exact means long double of the C library, which has 11 bits more than f64.");
-  bench_line("- The host's columns are its instruction sets, one interpreter each. CUDA: %s.\n",
-             device ? device : "not measured here; run it on a machine with a GPU");
+  put_introduction(count, device);
   const int host = w.ways;
   if (device) w.ways++;
   int bad = 0;
   for (size_t d = 0; d < AT_COUNT(dtypes); d++) {
-    char head[160], rule[80];
-    size_t at = 0, under = 0;
-    (void)at_append(head, sizeof head, &at, "| %s |", attune_dtype_name(dtypes[d]));
-    (void)at_append(rule, sizeof rule, &under, "|---|");
-    for (int k = 0; k < w.ways; k++) {
-      (void)at_append(head, sizeof head, &at, " %s |", k < host ? at_interpret_isa_name(isas[k]) : "CUDA");
-      (void)at_append(rule, sizeof rule, &under, "---|");
-    }
-    bench_line("%s worst at |\n%s---|", head, rule);
+    put_head(&w, dtypes[d], isas, host);
     for (size_t i = 0; i < AT_COUNT(subjects); i++) {
       if (only && !is_named(only, subjects[i].text)) continue;
       w.s = &subjects[i];
       w.dtype = dtypes[d];
       measure(&w, count, isas);
-      int worst = 0;
-      at = 0;
-      (void)at_append(head, sizeof head, &at, "| `%s` |", w.s->text);
-      for (int k = 0; k < w.ways; k++) {
-        (void)at_append(head, sizeof head, &at, " %.2f |", w.worst[k]);
-        if (w.worst[k] > w.worst[worst]) worst = k;
-        bad += !(w.worst[k] <= 2.0);
-      }
-      bench_line("%s %.9g |", head, w.where[worst]);
+      bad += put_row(&w);
     }
     bench_line("%s", "");
   }

@@ -88,21 +88,6 @@ static double tune_all(bench_platform *platform, const options *o, const attune_
   return (bench_now_ns() - start) * 1e-9;
 }
 
-static void count_row(const bench_platform *platform, const bench_row *row, bench_summary *summary) {
-  if (row->decision.source == ATTUNE_SOURCE_DEFAULT || row->decision.source == ATTUNE_SOURCE_NEIGHBOUR)
-    summary->untuned++;
-  summary->tuning_s += row->decision.tuning_ms * 1e-3;
-  if (!row->agrees) summary->disagree++;
-  if (row->ratio <= 0.0) return;
-  summary->geomean += log(row->ratio); /* a sum until the end */
-  summary->problems++;
-  if (row->ratio < platform->floor_ratio) summary->below++;
-  if (summary->least_name == NULL || row->ratio < summary->least) {
-    summary->least = row->ratio;
-    summary->least_name = row->problem.name;
-  }
-}
-
 static void run_all(bench_platform *platform, const options *o, const attune_workload *workload, FILE *csv,
                     bench_row *rows, bench_summary *summary) {
   double start = bench_now_ns();
@@ -121,9 +106,8 @@ static void run_all(bench_platform *platform, const options *o, const attune_wor
     if (csv) bench_report_csv_row(csv, platform, row);
     if (!row->agrees)
       fprintf(stderr, "bench_gemm: %s: results differ, %.3g of what rounding allows\n", entry->name, row->agreement);
-    count_row(platform, row, summary);
+    bench_summary_add(summary, platform, row);
   }
-  if (summary->problems > 0) summary->geomean = exp(summary->geomean / summary->problems);
   summary->bench_wall_s = (bench_now_ns() - start) * 1e-9;
 }
 

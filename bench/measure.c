@@ -76,12 +76,15 @@ static double sample(void *arg, int way, int round) {
 }
 
 static void fill_figures(const bench_platform *platform, const bench_turns *turns, bench_row *row) {
-  const bench_way *ways = platform->ways;
-  if (platform->way_count > BENCH_DEFAULT && ways[BENCH_DEFAULT].active)
-    row->ratio = bench_turns_ratio(turns, BENCH_DEFAULT, BENCH_ATTUNE);
-  for (int w = 0; w < platform->way_count; w++)
-    if (ways[w].active)
-      row->figures[w] = (bench_figure){true, bench_turns_median(turns, w), bench_turns_spread(turns, w), ways[w].note};
+  row->best = 0;
+  for (int w = 0; w < platform->way_count; w++) {
+    const bench_way *way = &platform->ways[w];
+    if (!way->active) continue;
+    const double ratio = bench_turns_ratio(turns, w, BENCH_ATTUNE);
+    row->figures[w] =
+        (bench_figure){true, bench_turns_median(turns, w), bench_turns_spread(turns, w), ratio, way->note};
+    if (w != BENCH_ATTUNE && !way->own && (row->best == 0 || ratio < row->figures[row->best].ratio)) row->best = w;
+  }
 }
 
 void bench_measure(bench_platform *platform, const bench_problem *problem, int rounds, bench_row *row) {

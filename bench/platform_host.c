@@ -155,7 +155,7 @@ void bench_host_open(bench_platform *platform, const char *blas) {
   platform->ways[platform->way_count++] = bench_attune_way();
   load_peer(platform, state, blas);
   platform->ways[platform->way_count++] =
-      (bench_way){.name = "a plan", .prepare = plan_prepare, .enqueue = plan_enqueue};
+      (bench_way){.name = "a plan", .prepare = plan_prepare, .enqueue = plan_enqueue, .own = true};
 #ifdef BENCH_WITH_LIBXSMM
   platform->ways[platform->way_count++] =
       (bench_way){.name = "LIBXSMM", .prepare = libxsmm_prepare, .enqueue = libxsmm_enqueue};

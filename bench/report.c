@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.c: the table of bench_gemm, and CSV, one line a way. */
+ * report.c: the table of bench_gemm and what its last lines sum up; as CSV one line a way, and one that repeats the best peer's
+ * figures. */
 #include "bench/bench.h"
 
 #include "bench/tool.h"
 
+#include <math.h>
 #include <string.h>
 
 void bench_report_head(const bench_platform *platform, int rounds) {
@@ -15,7 +17,7 @@ void bench_report_head(const bench_platform *platform, int rounds) {
   bench_head("GEMM, attune beside its peers", platform->device, platform->libraries, method);
   for (int w = 0; w < platform->way_count; w++)
     at += (size_t)snprintf(names + at, sizeof names - at, " %s >|", platform->ways[w].name);
-  bench_table("| name | problem |%s default / attune >| attune runs |", names);
+  bench_table("| name | problem |%s default / attune >| best peer / attune >| attune runs |", names);
 }
 
 static void figure_text(char *out, size_t size, const bench_figure *figure) {
@@ -37,7 +39,7 @@ static void choice_text(char *out, size_t size, const bench_row *row) {
 }
 
 void bench_report_row(const bench_platform *platform, const bench_row *row) {
-  char choice[320], ratio[32] = "-", figures[512] = "";
+  char choice[320], usual[32] = "-", best[64] = "-", figures[512] = "";
   const char *problem = row->problem.text;
   size_t at = 0;
   if (strncmp(problem, "gemm ", 5) == 0) problem += 5;
@@ -46,20 +48,46 @@ void bench_report_row(const bench_platform *platform, const bench_row *row) {
     figure_text(text, sizeof text, &row->figures[w]);
     at += (size_t)snprintf(figures + at, sizeof figures - at, " %s |", text);
   }
-  if (row->ratio > 0.0) snprintf(ratio, sizeof ratio, "%.3f", row->ratio);
+  if (row->figures[BENCH_DEFAULT].present) snprintf(usual, sizeof usual, "%.3f", row->figures[BENCH_DEFAULT].ratio);
+  if (row->best > 0)
+    snprintf(best, sizeof best, "%.3f (%s)", row->figures[row->best].ratio, platform->ways[row->best].name);
   choice_text(choice, sizeof choice, row);
-  bench_line("| %s | %s |%s %s | %s |", row->problem.name, problem, figures, ratio, choice);
+  bench_line("| %s | %s |%s %s | %s | %s |", row->problem.name, problem, figures, usual, best, choice);
+}
+
+static void add_ratio(bench_ratios *ratios, double ratio, double floor_ratio, const char *name) {
+  if (ratios->problems == 0 || ratio < ratios->least) {
+    ratios->least = ratio;
+    ratios->least_name = name;
+  }
+  ratios->problems++;
+  ratios->log_sum += log(ratio);
+  if (ratio < floor_ratio) ratios->below++;
+}
+
+void bench_summary_add(bench_summary *summary, const bench_platform *platform, const bench_row *row) {
+  const attune_decision *d = &row->decision;
+  const bench_figure *usual = &row->figures[BENCH_DEFAULT], *best = &row->figures[row->best];
+  if (d->source == ATTUNE_SOURCE_DEFAULT || d->source == ATTUNE_SOURCE_NEIGHBOUR) summary->untuned++;
+  summary->tuning_s += d->tuning_ms * 1e-3;
+  if (!row->agrees) summary->disagree++;
+  if (usual->present) add_ratio(&summary->usual, usual->ratio, platform->floor_ratio, row->problem.name);
+  if (row->best > 0) add_ratio(&summary->best, best->ratio, platform->floor_ratio, row->problem.name);
+}
+
+static void put_ratios(const char *what, const bench_ratios *ratios, double floor_ratio) {
+  if (ratios->problems == 0) return;
+  bench_line("- %s / attune: geomean %.4f over %d problems, least %.3f (%s), %d below %.2f", what,
+             exp(ratios->log_sum / ratios->problems), ratios->problems, ratios->least, ratios->least_name,
+             ratios->below, floor_ratio);
 }
 
 void bench_report_summary(const bench_platform *platform, const bench_summary *summary) {
   char wall[64] = "";
   bench_line("%s", "");
-  if (summary->problems == 0 || summary->least_name == NULL)
-    bench_line("- no peer to compare with");
-  else
-    bench_line("- %s / attune: geomean %.4f over %d problems, least %.3f (%s), %d below %.2f",
-               platform->ways[BENCH_DEFAULT].name, summary->geomean, summary->problems, summary->least,
-               summary->least_name, summary->below, platform->floor_ratio);
+  if (summary->best.problems == 0) bench_line("- no peer to compare with");
+  put_ratios(platform->ways[BENCH_DEFAULT].name, &summary->usual, platform->floor_ratio);
+  put_ratios("best peer of each problem", &summary->best, platform->floor_ratio);
   if (summary->tune_wall_s > 0.0)
     snprintf(wall, sizeof wall, ", %.2f s of wall clock in this run", summary->tune_wall_s);
   bench_line("- tuning took %.2f s in all (from the stored decisions)%s; this measurement %.1f s", summary->tuning_s,
@@ -70,7 +98,12 @@ void bench_report_summary(const bench_platform *platform, const bench_summary *s
 }
 
 void bench_report_csv_head(FILE *file) {
-  fprintf(file, "name,problem,way,us,spread,note\n");
+  fprintf(file, "name,problem,way,us,spread,note,ratio\n");
+}
+
+static void put_csv(FILE *file, const bench_row *row, const char *way, const bench_figure *figure, const char *note) {
+  fprintf(file, "%s,%s,%s,%.4f,%.5f,\"%s\",%.4f\n", row->problem.name, row->problem.text, way, figure->median_ns * 1e-3,
+          figure->spread, note, figure->ratio);
 }
 
 void bench_report_csv_row(FILE *file, const bench_platform *platform, const bench_row *row) {
@@ -80,8 +113,8 @@ void bench_report_csv_row(FILE *file, const bench_platform *platform, const benc
     const bench_figure *figure = &row->figures[w];
     if (!figure->present) continue;
     const char *note = w == BENCH_ATTUNE ? choice : figure->note != NULL ? figure->note : "";
-    fprintf(file, "%s,%s,%s,%.4f,%.5f,\"%s\"\n", row->problem.name, row->problem.text, platform->ways[w].name,
-            figure->median_ns * 1e-3, figure->spread, note);
+    put_csv(file, row, platform->ways[w].name, figure, note);
   }
+  if (row->best > 0) put_csv(file, row, "best peer", &row->figures[row->best], platform->ways[row->best].name);
   fflush(file);
 }

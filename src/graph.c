@@ -111,7 +111,8 @@ attune_status attune_graph_capture_callback(attune_graph *graph, attune_stream *
   return status;
 }
 
-attune_status at_graph_check_made(const attune_graph *graph) {
+/* OK when work is captured in the graph and no capture is under way. */
+static attune_status check_made(const attune_graph *graph) {
   if (!graph) return at_fail(ATTUNE_INVALID_ARGUMENT, NULL_GRAPH);
   if (graph->capture) return at_fail(ATTUNE_CAPTURING, "graph is in a capture; should be ended first");
   if (!graph->made)
@@ -121,7 +122,7 @@ attune_status at_graph_check_made(const attune_graph *graph) {
 }
 
 attune_status at_graph_check_kept(const attune_graph *graph) {
-  attune_status status = at_graph_check_made(graph);
+  attune_status status = check_made(graph);
   if (status == ATTUNE_OK && !graph->keep)
     return at_fail(ATTUNE_INVALID_ARGUMENT,
                    "what the graph captured was not kept; should be captured with options.keep_graph");
@@ -137,7 +138,7 @@ attune_status attune_graph_instantiate(attune_graph *graph) {
 }
 
 attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *stream) {
-  attune_status status = at_graph_check_made(graph);
+  attune_status status = check_made(graph);
   if (AT_UNLIKELY(status != ATTUNE_OK)) return status;
   if (!stream)
     return at_fail(ATTUNE_INVALID_ARGUMENT,

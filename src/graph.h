@@ -32,9 +32,8 @@ attune_status at_graph_check_inputs(const attune_graph *graph);
 attune_status at_graph_adopt_inputs(attune_graph *graph, struct at_inputs *inputs);
 void at_inputs_free(struct at_inputs *inputs);
 
-/* graph.c: OK when work is captured in the graph and no capture is under way; and when it was kept beside the executable.
- * And what a replay asks for. */
-attune_status at_graph_check_made(const attune_graph *graph);
+/* graph.c: OK when work is captured in the graph, no capture is under way, and what was captured was kept beside the executable; OK
+ * when the graph can be replayed on the stream. */
 attune_status at_graph_check_kept(const attune_graph *graph);
 attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *stream);
 

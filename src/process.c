@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 size_t at_read_small(const char *path, char *out, size_t size) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t length = file < 0 ? -1 : read(file, out, size - 1);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  size_t length = 0;
+  for (ssize_t got = 1; file >= 0 && got > 0 && length<size - 1; length += got> 0 ? (size_t)got : 0)
+    got = read(file, out + length, size - 1 - length); /* /proc gives a long file in pieces */
   if (file >= 0) (void)close(file);
-  out[length > 0 ? length : 0] = '\0';
-  return length > 0 ? (size_t)length : 0;
+  out[length] = '\0';
+  return length;
 }
 
 int64_t at_process_start(int64_t pid) {

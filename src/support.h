@@ -53,6 +53,10 @@ int64_t at_now_ns(void);
 /* The processor's counter, which runs evenly, at a rate of its own: a look takes half as long as one at the clock. */
 int64_t at_ticks(void);
 
+AT_INLINE bool at_is_power_of_two(int64_t x) {
+  return x > 0 && (x & (x - 1)) == 0;
+}
+
 /* *out = a * b or a + b; false on overflow or a negative operand. */
 bool at_mul_i64(int64_t *out, int64_t a, int64_t b);
 bool at_add_i64(int64_t *out, int64_t a, int64_t b);

@@ -4,6 +4,7 @@
 #define AT_TESTS_GATE_FIXTURE_H
 
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include "tuning/gate/results.h"
 #include "tuning/gate/say.h"
@@ -27,9 +28,7 @@ static inline int set_up(void **state) {
 
 static inline int tear_down(void **state) {
   (void)state;
-  char command[192];
-  snprintf(command, sizeof command, "chmod -R u+rwX %s && rm -rf %s", folder, folder);
-  return system(command) == 0 ? 0 : 1;
+  return folder_remove(folder);
 }
 
 /* One of a few paths in the folder, good until the fourth call from now. */

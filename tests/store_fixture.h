@@ -7,6 +7,7 @@
 #include "tuning/store.h"
 
 #include "tests/check.h"
+#include "tests/folder.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -42,9 +43,7 @@ static inline int setup(void **state) {
 
 static inline int teardown(void **state) {
   (void)state;
-  char command[320];
-  (void)snprintf(command, sizeof command, "chmod -R u+rwX %s && rm -rf %s", folder, folder);
-  return system(command) == 0 ? 0 : -1;
+  return folder_remove(folder);
 }
 
 /* A number from the environment: sizes are for continuous integration unless it says otherwise. */

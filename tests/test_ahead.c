@@ -3,6 +3,8 @@
  * problem is next, and how it ends, whatever happens meanwhile. The compiler is the test's: it waits until it is told to
  * go on, so that nothing depends on time. */
 #include "tests/check.h"
+#include "tests/child.h"
+#include "tests/folder.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,18 +20,6 @@
 #include "tuning/ahead.h"
 
 enum { NOTES = 400 };
-
-#if defined(__SANITIZE_THREAD__) /* which knows no threads in a child of fork */
-enum { FORKS = 0 };
-#else
-enum { FORKS = 1 };
-#endif
-
-/* valgrind takes for lost what a child's vanished threads had. */
-static bool may_fork(void) {
-  const char *preloaded = getenv("LD_PRELOAD");
-  return FORKS && !(preloaded && strstr(preloaded, "vgpreload"));
-}
 
 static attune_device *device;
 static attune_tuner *tuner;
@@ -470,9 +460,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 int main(void) {

@@ -2,6 +2,7 @@
  * test_cli_database.c: what the command does about its database: refuses before it measures, makes none by looking,
  * shares one with other processes, and ends when it is told to. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <attune/attune.h>
 
@@ -145,12 +146,10 @@ static int fresh(void **state) {
 
 static int clear(void **state) {
   (void)state;
-  char command[96];
   free(out_text);
   free(err_text);
   out_text = err_text = NULL;
-  snprintf(command, sizeof command, "chmod -R u+rwX %s && rm -rf %s", folder, folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 /* --- refused before anything is measured --- */

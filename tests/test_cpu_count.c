@@ -2,6 +2,7 @@
  * test_cpu_count.c: how many threads a process may use: quotas of nested groups of both versions, the affinity mask of a
  * child, ATTUNE_THREADS, attune_set_threads; and which stored winners hold then. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -57,9 +58,7 @@ static int make_tree(void **state) {
 
 static int remove_tree(void **state) {
   (void)state;
-  char command[600];
-  snprintf(command, sizeof command, "rm -rf %s", tree);
-  return system(command);
+  return folder_remove(tree);
 }
 
 static void quotas_of_version_2(void **state) {

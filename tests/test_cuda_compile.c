@@ -7,6 +7,7 @@
 #include <attune/warm.h>
 
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -335,8 +336,6 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(threads_call_meanwhile),
                                      cmocka_unit_test(a_tuner_may_go_meanwhile)};
   const int failed = stored ? stored : cmocka_run_group_tests(tests, NULL, NULL);
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  if (system(command) != 0) puts("its folder stays");
+  if (folder_remove(folder) != 0) puts("its folder stays");
   return failed;
 }

@@ -6,6 +6,7 @@
 #include <attune/attune.h>
 
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -352,12 +353,10 @@ int main(int count, char **arguments) {
     puts("skipped: no CUDA device");
     return 77;
   }
-  char command[128];
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0 || attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;
   const int failures = run_all();
   attune_stream_destroy(stream);
-  snprintf(command, sizeof command, "rm -rf %s", root);
-  return system(command) == 0 ? failures : 1;
+  return folder_remove(root) == 0 ? failures : 1;
 }

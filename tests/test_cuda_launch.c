@@ -6,6 +6,7 @@
 #include <attune/attune.h>
 
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,7 +266,7 @@ static uint64_t unloaded(void) {
 }
 
 static const char *const numbers[][2] = {{"N=0", NULL}, {"N=1", NULL}, {"N=2", NULL},
-                                            {"N=3", NULL}, {"N=4", NULL}, {"N=5", NULL}};
+                                         {"N=3", NULL}, {"N=4", NULL}, {"N=5", NULL}};
 #define NEVER_BEFORE 5 /* the last: made by a_full_table_in_a_capture alone */
 
 static attune_status get_number(at_jit_kernel **out, int number) {
@@ -388,7 +389,6 @@ int main(void) {
     puts("skipped: no CUDA device");
     return 77;
   }
-  char command[128];
   snprintf(root, sizeof root, "/tmp/attune-launch-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0 || attune_stream_create(&stream, device) != ATTUNE_OK)
     return 1;
@@ -401,6 +401,5 @@ int main(void) {
   free(values);
   OK(attune_free(memory, stream));
   attune_stream_destroy(stream);
-  snprintf(command, sizeof command, "rm -rf %s", root);
-  return system(command) == 0 ? failures : 1;
+  return folder_remove(root) == 0 ? failures : 1;
 }

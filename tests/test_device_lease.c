@@ -2,6 +2,7 @@
  * test_device_lease.c: one process has a device at a time; the lease ends with its holder, is not a child's, and
  * needs a safe folder. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include "src/device_lease.h"
 
@@ -37,9 +38,7 @@ static int fresh(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "chmod -R u+rwX %s && rm -rf %s", folder, folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 static bool in_folder(const char *name) {

@@ -2,6 +2,7 @@
  * test_dispatch_log.c: what the log tells at level info: what runs at a problem's first call and why no stored winner
  * does, what was tuned, that a database was made; and nothing of it at lower levels. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <attune/attune.h>
 
@@ -62,21 +63,19 @@ static void dispatch(attune_tuner *tuner, const char *problem) {
 
 static void parts_of_fingerprints(void **state) {
   (void)state;
-  const char *a =
-      "H200; sm_90; 132 processors; 51200 KiB cache; cc 9.0; driver 12080; a b; attune 1; with x 1 lib-1";
+  const char *a = "H200; sm_90; 132 processors; 51200 KiB cache; cc 9.0; driver 12080; a b; attune 1; with x 1 lib-1";
   char words[512];
   assert_int_equal(at_fingerprint_difference(a, a, words, sizeof words), 0);
   assert_string_equal(words, "");
   assert_int_equal(
       at_fingerprint_difference(
-          a, "H200; sm_90; 132 processors; 51200 KiB cache; cc 9.0; driver 13000; a b; attune 1; with x 2 lib-2",
-          words, sizeof words),
+          a, "H200; sm_90; 132 processors; 51200 KiB cache; cc 9.0; driver 13000; a b; attune 1; with x 2 lib-2", words,
+          sizeof words),
       1);
   assert_string_equal(words, "driver 12080 there, 13000 here");
   assert_int_equal(
-      at_fingerprint_difference(
-          a, "H100; sm_90; 114 processors; 51200 KiB cache; cc 9.0; driver 12080; a c; attune 2",
-          words, sizeof words),
+      at_fingerprint_difference(a, "H100; sm_90; 114 processors; 51200 KiB cache; cc 9.0; driver 12080; a c; attune 2",
+                                words, sizeof words),
       4);
   assert_string_equal(words,
                       "device H200 there, H100 here; processors 132 there, 114 here; attune's measuring 1 there, "
@@ -245,9 +244,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 int main(void) {

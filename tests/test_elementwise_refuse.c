@@ -3,28 +3,11 @@
  * text; and that nothing was written then. */
 #include "tests/check.h"
 
-#include "tests/elementwise_call.h"
+#include "tests/host_tuner.h"
 
 #include <stdio.h>
 
-static attune_device *host;
-static attune_tuner *tuner;
-static attune_stream *stream;
 static float a[64], b[64], c[64], out[64], out2[64];
-
-static int open_all(void **state) {
-  (void)state;
-  OK(attune_device_get(&host, "host"));
-  stream = attune_stream_default(host);
-  tuner = call_tuner(ATTUNE_MODE_CACHED);
-  return 0;
-}
-
-static int close_all(void **state) {
-  (void)state;
-  attune_tuner_destroy(tuner);
-  return 0;
-}
 
 /* a + b into out, of 8 elements each. */
 static void begin(call *k) {

@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include "tests/elementwise_call.h"
+#include "tests/folder.h"
 #include "tests/virtual_clock.h"
 
 #include <stdio.h>
@@ -287,9 +288,7 @@ static int open_all(void **state) {
 static int close_all(void **state) {
   (void)state;
   at_random_destroy(data);
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
 #include "src/device_lease.h"
 #include "src/fork.h"
 #include "tests/child.h"
+#include "tests/folder.h"
 #include "tuning/recent.h"
 
 #include <pthread.h>
@@ -142,12 +143,11 @@ static const part parts[] = {{"lease", lease}, {"recents", recents}, {"added_twi
 
 static void the_first_lease_waits(void **state) {
   (void)state;
-  char folder[] = "/tmp/attune-fork-begun-XXXXXX", command[64];
+  char folder[] = "/tmp/attune-fork-begun-XXXXXX";
   assert_non_null(mkdtemp(folder));
   setenv("XDG_RUNTIME_DIR", folder, 1);
   const int failed = run_part("lease");
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  assert_int_equal(system(command), 0);
+  assert_int_equal(folder_remove(folder), 0);
   assert_int_equal(failed, 0);
 }
 

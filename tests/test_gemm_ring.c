@@ -2,18 +2,7 @@
  * test_gemm_ring.c: which problems the family ring takes, and how its kernels are launched. Needs no GPU. */
 #include "tests/check.h"
 
-#include "ops/gemm/kernel.h"
-
-static const at_gemm_machine h200 = {90, 132, 227 * 1024}, a100 = {80, 108, 163 * 1024};
-
-static at_gemm problem_of(attune_dtype dtype, int ta, int tb, int64_t m, int64_t n, int64_t k, int64_t batch) {
-  at_gemm g = {.m = m, .n = n, .k = k, .batch = batch, .dtype = (uint8_t)dtype, .dtype_out = (uint8_t)dtype};
-  g.trans_a = (uint8_t)ta, g.trans_b = (uint8_t)tb, g.alignment = 128;
-  g.workspace_cap = ATTUNE_WORKSPACE_DEFAULT;
-  g.lda = at_gemm_rows_a(&g), g.ldb = at_gemm_rows_b(&g), g.ldd = m;
-  if (batch > 1) g.stride_a = m * k, g.stride_b = k * n, g.stride_d = m * n;
-  return g;
-}
+#include "tests/gemm_problem.h"
 
 static void what_ring_takes(void **state) {
   (void)state;

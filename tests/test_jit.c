@@ -2,6 +2,7 @@
  * test_jit.c: how kernels are found, made, kept and refused, with the real compiler and cache but a device that is made
  * up: the functions of the CUDA runtime are those of jit_runtime.h. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -266,7 +267,6 @@ static void nothing_is_compiled_twice(void **state) {
 }
 
 int main(void) {
-  char command[128];
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0) return 1;
   const struct CMUnitTest tests[] = {
@@ -286,6 +286,5 @@ int main(void) {
       cmocka_unit_test(nothing_is_compiled_twice),
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
-  snprintf(command, sizeof command, "rm -rf %s", root);
-  return system(command) == 0 ? failures : 1;
+  return folder_remove(root) == 0 ? failures : 1;
 }

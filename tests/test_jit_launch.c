@@ -2,6 +2,7 @@
  * test_jit_launch.c: what a launch tells CUDA, what is set before and how often, and what is refused in which words, on a
  * made-up device of capability 9.0. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <stdio.h>
 
@@ -265,7 +266,6 @@ static void threads_set_it_once(void **state) {
 }
 
 int main(void) {
-  char command[128];
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0) return 1;
   fake_open_streams(&device);
@@ -283,6 +283,5 @@ int main(void) {
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   fake_close_streams();
-  snprintf(command, sizeof command, "rm -rf %s", root);
-  return system(command) == 0 ? failures : 1;
+  return folder_remove(root) == 0 ? failures : 1;
 }

@@ -3,6 +3,7 @@
  * streams, captures and graphs of the made-up runtime, which counts every library that is unloaded while work has it.
  * ATTUNE_TEST_ROUNDS: operations of the random ones. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -389,7 +390,6 @@ static void at_random_by_threads(void **state) {
 }
 
 int main(void) {
-  char command[128];
   snprintf(root, sizeof root, "/tmp/attune-jit-XXXXXX");
   if (!mkdtemp(root) || setenv("ATTUNE_CACHE_DIR", root, 1) != 0) return 1;
   for (int kind = 0; kind < KINDS; kind++) {
@@ -411,6 +411,5 @@ int main(void) {
   };
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   fake_close_streams();
-  snprintf(command, sizeof command, "rm -rf %s", root);
-  return system(command) == 0 ? failures : 1;
+  return folder_remove(root) == 0 ? failures : 1;
 }

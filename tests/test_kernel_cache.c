@@ -3,6 +3,7 @@
 #include "src/cuda/kernel_cache.h"
 
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -41,9 +42,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  char command[192];
-  snprintf(command, sizeof command, "chmod -R u+rwx %s; rm -rf %s", root, root);
-  return system(command);
+  return folder_remove(root);
 }
 
 static at_kernel_key key_of(int number) {

@@ -3,6 +3,7 @@
  * database that is not there, a winner that this build does not have, a candidate that is refused, memory that is made
  * room for, work in flight. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <attune/attune.h>
 
@@ -270,9 +271,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 int main(void) {

@@ -3,6 +3,8 @@
  * calls, and then the winner runs; where that is not wanted, calls wait. The compiler is the test's: it ends when it is
  * told to, so that nothing depends on time. */
 #include "tests/check.h"
+#include "tests/child.h"
+#include "tests/folder.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -23,18 +25,6 @@
 
 #define ONE TOY("f32 9x7")
 #define TWO TOY("f32 8x7")
-
-#if defined(__SANITIZE_THREAD__) /* which knows no threads in a child of fork */
-enum { FORKS = 0 };
-#else
-enum { FORKS = 1 };
-#endif
-
-/* valgrind takes for lost what a child's vanished threads had. */
-static bool may_fork(void) {
-  const char *preloaded = getenv("LD_PRELOAD");
-  return FORKS && !(preloaded && strstr(preloaded, "vgpreload"));
-}
 
 static attune_device *device;
 static attune_stream *stream;
@@ -367,9 +357,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, end)

@@ -2,6 +2,7 @@
  * test_profile_report.c: what a tuner dispatched: every call is counted, times are those that are stored, and the report
  * is written at the end of a tuner and of the process, as a table or as JSON that a parser reads. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <attune/attune.h>
 
@@ -341,9 +342,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 int main(void) {

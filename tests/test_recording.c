@@ -2,6 +2,7 @@
  * test_recording.c: mode record writes down every call, once: of every thread and plan, at the end of a tuner and of the
  * process, over forks and changes of the mode; and tuning takes what takes longest first. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <attune/attune.h>
 
@@ -225,9 +226,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 int main(void) {

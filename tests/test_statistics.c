@@ -75,46 +75,79 @@ static void median_error(void **state) {
   NEAR(at_median_error(0.0, 9), 0.0);
 }
 
-/* What both share in a round (a clock that halves) cancels; the error is that of what they do not share. */
+/* What both share in a round (a clock that halves) cancels; the error is that of what they do not share. Each sample has a placement of
+ * its own. */
 static void paired_ratio(void **state) {
   (void)state;
-  double a[20], b[20], error = -1.0;
+  double a[20], b[20], error = -1.0, spread = -1.0;
+  unsigned char place[20];
   for (int i = 0; i < 20; i++) {
     const double clock = i % 3 == 0 ? 2.0 : i % 3 == 1 ? 1.0 : 0.7;
     a[i] = 120.0 * clock;
     b[i] = 100.0 * clock;
+    place[i] = (unsigned char)i;
   }
-  NEAR(at_paired_ratio(a, b, 20, &error), 1.2);
-  assert_true(error >= 0.0 && error < 1e-12);
-  NEAR(at_paired_ratio(b, a, 20, &error), 1.0 / 1.2);
+  NEAR(at_placed_ratio(a, b, place, 20, &error, &spread), 1.2);
+  assert_true(error >= 0.0 && error < 1e-12 && spread >= 0.0 && spread < 1e-12);
+  NEAR(at_placed_ratio(b, a, place, 20, &error, &spread), 1.0 / 1.2);
 }
 
 static void paired_ratio_sees_noise(void **state) {
   (void)state;
   uint64_t random = 7;
   int beyond = 0;
-  enum { TRIALS = 1000 };
+  enum { TRIALS = 1000, COUNT = 31 };
   for (int trial = 0; trial < TRIALS; trial++) {
-    double a[31], b[31], error = 0.0;
-    for (int i = 0; i < 31; i++) {
+    double a[COUNT], b[COUNT], error = 0.0, spread = 0.0;
+    unsigned char place[COUNT];
+    for (int i = 0; i < COUNT; i++) {
       a[i] = 100.0 * (1.0 + 0.02 * normal(&random));
       b[i] = 100.0 * (1.0 + 0.02 * normal(&random));
+      place[i] = (unsigned char)i;
     }
-    const double ratio = at_paired_ratio(a, b, 31, &error);
+    const double ratio = at_placed_ratio(a, b, place, COUNT, &error, &spread);
     assert_true(error > 0.0 && error < 0.02);
     beyond += fabs(ratio - 1.0) > 3.0 * error;
   }
   assert_true(beyond < TRIALS / 50); /* three standard errors are rarely passed by chance */
 }
 
+/* Each placement has one vote, however often it was measured; where each repeats itself, all that differs is the placements'. */
+static void placements_vote(void **state) {
+  (void)state;
+  const double a[] = {100, 100, 120, 120, 140, 140, 140, 140}, b[] = {100, 100, 100, 100, 100, 100, 100, 100};
+  const unsigned char place[] = {0, 0, 9, 9, 4, 4, 4, 4};
+  double error = -1.0, spread = -1.0;
+  NEAR(at_placed_ratio(a, b, place, 8, &error, &spread), 1.2);
+  NEAR(spread, 1.4826 * 0.2);
+  NEAR(error, 4.0 * at_median_error(1.4826 * 0.2, 3)); /* three placements: widened fourfold */
+  NEAR(at_placed_least(a, b, place, 8), 1.0);
+  NEAR(at_placed_spread(a, place, 8), 1.4826 * 20.0 / 120.0);
+}
+
+/* Noise alone makes the least of some placements smaller than what is true of it, and moves them apart. */
+static void noise_is_not_the_placements(void **state) {
+  (void)state;
+  const double a[] = {90, 110, 90, 110, 90, 110}, b[] = {100, 100, 100, 100, 100, 100};
+  const unsigned char place[] = {0, 0, 1, 1, 2, 2};
+  double error = -1.0, spread = -1.0;
+  NEAR(at_placed_ratio(a, b, place, 6, &error, &spread), 1.0);
+  NEAR(spread, 0.0);
+  assert_true(at_placed_least(a, b, place, 6) > 1.0);
+}
+
 static void paired_ratio_of_nothing(void **state) {
   (void)state;
   const double zero[] = {0, 0}, one[] = {1, 1};
-  double error = -1.0;
-  NEAR(at_paired_ratio(one, zero, 2, &error), 1.0); /* no time was measured: no claim */
+  const unsigned char place[] = {0, 1};
+  double error = -1.0, spread = -1.0;
+  NEAR(at_placed_ratio(one, zero, place, 2, &error, &spread), 1.0); /* no time was measured: no claim */
   NEAR(error, 0.0);
-  at_paired_ratio(one, one, 0, &error);
+  NEAR(at_placed_least(one, zero, place, 2), 1.0);
+  (void)at_placed_ratio(one, one, place, 0, &error, &spread);
   NEAR(error, 0.0);
+  NEAR(at_placed_least(one, one, place, 0), 1.0);
+  NEAR(at_placed_spread(one, place, 0), 0.0);
 }
 
 int main(void) {
@@ -126,6 +159,8 @@ int main(void) {
       cmocka_unit_test(median_error),
       cmocka_unit_test(paired_ratio),
       cmocka_unit_test(paired_ratio_sees_noise),
+      cmocka_unit_test(placements_vote),
+      cmocka_unit_test(noise_is_not_the_placements),
       cmocka_unit_test(paired_ratio_of_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,27 +2,9 @@
  * test_tensor.c: the everyday calls of tensor.h on the host. */
 #include "tests/check.h"
 
-#include "tests/elementwise_call.h"
+#include "tests/host_tuner.h"
 
 #include <math.h>
-
-static attune_device *host;
-static attune_tuner *tuner;
-static attune_stream *stream;
-
-static int open_all(void **state) {
-  (void)state;
-  OK(attune_device_get(&host, "host"));
-  stream = attune_stream_default(host);
-  tuner = call_tuner(ATTUNE_MODE_CACHED);
-  return 0;
-}
-
-static int close_all(void **state) {
-  (void)state;
-  attune_tuner_destroy(tuner);
-  return 0;
-}
 
 static attune_tensor of(void *data, attune_dtype dtype, int64_t count) {
   return tensor_of_shape(NULL, data, dtype, 1, &count);

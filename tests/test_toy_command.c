@@ -2,6 +2,7 @@
  * test_toy_command.c: the command tunes, shows, explains, verifies and reads workloads of an operation that it does not
  * know by name. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <pty.h>
 #include <stdio.h>
@@ -261,9 +262,7 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 /* What is chosen is in the kernel cache afterwards; on another machine, where the cache is empty, warm fills it. */

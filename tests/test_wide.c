@@ -3,6 +3,7 @@
  * search, database, dispatch, plans, recording, workloads, profile; in threads with a small stack; and an operation
  * that wants few plans in the table leaves memory flat. */
 #include "tests/check.h"
+#include "tests/folder.h"
 
 #include <attune/attune.h>
 
@@ -424,10 +425,8 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
   (void)state;
-  char command[128];
   at_random_destroy(data);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return folder_remove(folder);
 }
 
 int main(void) {

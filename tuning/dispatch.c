@@ -17,11 +17,18 @@
 static const double NEIGHBOUR_DISTANCE = 0.25, NEIGHBOUR_SPEEDUP = 1.10;
 enum { NEIGHBOUR_ROWS = 512 };
 
-/* Too large for the stack of a small thread. */
-typedef struct nearest {
+/* What a choice is asked for. */
+typedef struct question {
+  attune_tuner *tuner;
   const at_op *op;
   const void *problem;
   attune_device *device;
+  attune_mode mode;
+} question;
+
+/* Too large for the stack of a small thread. */
+typedef struct nearest {
+  const question *q;
   bool *uncompiled; /* NULL: kernels that must be compiled are waited for */
   double distance;
   int rows;
@@ -34,11 +41,11 @@ static int consider(void *user, const char *fingerprint, const attune_decision *
   nearest *n = user;
   char words[AT_DIFFERENCE_CHARS];
   if (row->time_ns > 0.0 && row->default_time_ns >= NEIGHBOUR_SPEEDUP * row->time_ns &&
-      n->op->parse(row->problem, n->other) == ATTUNE_OK) {
-    const double distance = n->op->distance(n->problem, n->other);
+      n->q->op->parse(row->problem, n->other) == ATTUNE_OK) {
+    const double distance = n->q->op->distance(n->q->problem, n->other);
     const bool older = strcmp(row->problem, n->decision.problem) == 0 && row->tuned_at < n->decision.tuned_at;
     if (distance <= n->distance && !older &&
-        at_winner_difference(n->op, n->device, fingerprint, row, words, sizeof words) == 0) {
+        at_winner_difference(n->q->op, n->q->device, fingerprint, row, words, sizeof words) == 0) {
       n->distance = distance;
       n->decision = *row;
     }
@@ -47,20 +54,21 @@ static int consider(void *user, const char *fingerprint, const attune_decision *
 }
 
 /* A near problem's winner that can do this problem too. */
-static attune_status find_neighbour(attune_tuner *tuner, nearest *n, attune_decision *out, at_plan **plan) {
+static attune_status find_neighbour(nearest *n, attune_decision *out, at_plan **plan) {
+  const attune_tuner *tuner = n->q->tuner;
   const char *fingerprint = NULL;
-  if (n->op->family(n->problem, n->family, sizeof n->family) != ATTUNE_OK ||
-      at_tuner_fingerprint(tuner, n->device, &fingerprint) != ATTUNE_OK)
+  if (n->q->op->family(n->q->problem, n->family, sizeof n->family) != ATTUNE_OK ||
+      at_tuner_fingerprint(n->q->tuner, n->q->device, &fingerprint) != ATTUNE_OK)
     return ATTUNE_NOT_FOUND;
   if (tuner->user) at_store_each_of_family(tuner->user, fingerprint, n->family, out->measure, consider, n);
   if (tuner->system) at_store_each_of_family(tuner->system, fingerprint, n->family, out->measure, consider, n);
   const attune_decision *found = &n->decision;
   if (!found->problem[0]) return ATTUNE_NOT_FOUND;
-  if (n->uncompiled && at_compiles_first(n->op, n->problem, n->device, found)) {
+  if (n->uncompiled && at_compiles_first(n->q->op, n->q->problem, n->q->device, found)) {
     *n->uncompiled = true;
     return ATTUNE_NOT_FOUND;
   }
-  const attune_status status = at_plan_of_decision(n->op, n->problem, n->device, found, plan);
+  const attune_status status = at_plan_of_decision(n->q->op, n->q->problem, n->q->device, found, plan);
   if (status != ATTUNE_OK) return status;
   at_copy_text(out->implementation, sizeof out->implementation, found->implementation);
   out->implementation_version = found->implementation_version;
@@ -70,46 +78,41 @@ static attune_status find_neighbour(attune_tuner *tuner, nearest *n, attune_deci
   return ATTUNE_OK;
 }
 
-static attune_status guess_neighbour(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                                     attune_decision *out, at_plan **plan, bool *uncompiled) {
-  if ((!tuner->user && !tuner->system) || at_tuner_search(tuner).no_guess) return ATTUNE_NOT_FOUND;
+static attune_status guess_neighbour(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
+  if ((!q->tuner->user && !q->tuner->system) || at_tuner_search(q->tuner).no_guess) return ATTUNE_NOT_FOUND;
   nearest *n = calloc(1, sizeof *n);
   if (!n) return ATTUNE_NOT_FOUND;
-  n->op = op;
-  n->problem = problem;
-  n->device = device;
+  n->q = q;
   n->uncompiled = uncompiled;
   n->distance = NEIGHBOUR_DISTANCE;
-  const attune_status status = find_neighbour(tuner, n, out, plan);
+  const attune_status status = find_neighbour(n, out, plan);
   free(n);
   return status;
 }
 
-static attune_status guess_default(const at_op *op, const void *problem, attune_device *device, attune_mode mode,
-                                   attune_decision *out, at_plan **plan) {
-  const at_implementation *base = at_registry_default(op, problem, device);
-  if (!base) return at_registry_fail(op, out->problem, device);
+static attune_status guess_default(const question *q, attune_decision *out, at_plan **plan) {
+  const at_implementation *base = at_registry_default(q->op, q->problem, q->device);
+  if (!base) return at_registry_fail(q->op, out->problem, q->device);
   at_configuration configuration = {""};
-  if (base->configurations(problem, device, &configuration, 1) < 1)
+  if (base->configurations(q->problem, q->device, &configuration, 1) < 1)
     return at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
   at_copy_text(out->implementation, sizeof out->implementation, base->name);
   out->implementation_version = base->version;
   at_copy_text(out->configuration, sizeof out->configuration, configuration.text);
   out->source = ATTUNE_SOURCE_DEFAULT;
   snprintf(out->note, sizeof out->note, "the vendor default: %s",
-           mode == ATTUNE_MODE_OFF ? "mode off asks for it" : "no stored winner holds here");
-  return at_plan_create(plan, op, base, &configuration, problem, device);
+           q->mode == ATTUNE_MODE_OFF ? "mode off asks for it" : "no stored winner holds here");
+  return at_plan_create(plan, q->op, base, &configuration, q->problem, q->device);
 }
 
 /* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for now. */
-static attune_status guess(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                           attune_mode mode, attune_decision *out, at_plan **plan, bool *uncompiled) {
-  attune_status status = at_decision_begin(tuner, op, problem, device, out);
+static attune_status guess(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
+  attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
   if (status != ATTUNE_OK) return status;
-  if (mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) &&
-      guess_neighbour(tuner, op, problem, device, out, plan, uncompiled) == ATTUNE_OK)
+  if (q->mode != ATTUNE_MODE_OFF && !(uncompiled && *uncompiled) &&
+      guess_neighbour(q, out, plan, uncompiled) == ATTUNE_OK)
     return ATTUNE_OK;
-  status = guess_default(op, problem, device, mode, out, plan);
+  status = guess_default(q, out, plan);
   if (uncompiled && *uncompiled)
     snprintf(out->note, sizeof out->note, "the vendor default, until the kernel of what won is compiled");
   return status;
@@ -118,14 +121,14 @@ static attune_status guess(attune_tuner *tuner, const at_op *op, const void *pro
 /* On the thread of later.h, where waiting for the compiler disturbs nobody: what won takes the default's place. What was
  * tuned meanwhile stays. */
 static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key, attune_device *device) {
-  const void *problem = key->words + 1;
+  const question q = {tuner, op, key->words + 1, device, attune_tuner_get_mode(tuner)};
   at_plan *plan = NULL;
   attune_decision *d = malloc(sizeof *d);
   if (!d) return;
-  attune_status status = at_find_winner(tuner, op, problem, device, d, &plan);
+  attune_status status = at_find_winner(tuner, op, q.problem, device, d, &plan);
   if (status != ATTUNE_OK) {
-    status = at_decision_begin(tuner, op, problem, device, d);
-    if (status == ATTUNE_OK) status = guess_neighbour(tuner, op, problem, device, d, &plan, NULL);
+    status = at_decision_begin(tuner, op, q.problem, device, d);
+    if (status == ATTUNE_OK) status = guess_neighbour(&q, d, &plan, NULL);
   }
   attune_decision *now = status == ATTUNE_OK ? malloc(sizeof *now) : NULL;
   const bool tuned = now && at_plan_table_decision(&tuner->plans, key, now) && now->source > ATTUNE_SOURCE_NEIGHBOUR;
@@ -140,22 +143,21 @@ static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key
 }
 
 /* Tunes and makes the winner's plan; false: it did not come to a winner. */
-static bool tuned(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
-                  attune_decision *out, at_plan **plan) {
-  attune_status status = at_tune_problem(tuner, op, problem, device, 0.0, false, out);
-  if (status == ATTUNE_OK) status = at_plan_of_decision(op, problem, device, out, plan);
+static bool tuned(const question *q, attune_decision *out, at_plan **plan) {
+  attune_status status = at_tune_problem(q->tuner, q->op, q->problem, q->device, 0.0, false, out);
+  if (status == ATTUNE_OK) status = at_plan_of_decision(q->op, q->problem, q->device, out, plan);
   if (status != ATTUNE_OK) at_log(ATTUNE_LOG_WARNING, "not tuned: %s", attune_last_message());
   return status == ATTUNE_OK;
 }
 
-/* Tells and records a problem that has its plan now. */
-static void note(attune_tuner *tuner, const at_op *op, at_plan_table *table, const at_key *key, int as,
-                 attune_device *device, attune_mode mode, const attune_decision *decision, bool uncompiled) {
+/* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is compiled. */
+static void note(const question *q, at_plan_table *table, const at_key *key, int as, const attune_decision *decision,
+                 bool uncompiled) {
   const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
-  const bool recorded = mode == ATTUNE_MODE_RECORD && guessed && at_recording_first(tuner, device, decision->problem);
-  at_plan_table_note(table, key, as, recorded);
-  if (mode == ATTUNE_MODE_RECORD) at_recording_flush_sometimes(tuner);
-  if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(tuner, op, key->words + 1, as, device, mode, decision);
+  const bool records = q->mode == ATTUNE_MODE_RECORD;
+  at_plan_table_note(table, key, as, records && guessed && at_recording_first(q->tuner, q->device, decision->problem));
+  if (records) at_recording_flush_sometimes(q->tuner);
+  if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(q->tuner, q->op, q->problem, as, q->device, q->mode, decision);
 }
 
 /* May a call run the default while kernels are compiled? A graph would keep it. */
@@ -167,9 +169,8 @@ static bool may_run_before(const attune_tuner *tuner, attune_mode mode, attune_s
 
 static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *key, int as, attune_stream *stream,
                             bool waits, const at_plan **out) {
-  attune_device *device = stream->device;
-  const void *problem = key->words + 1;
   const attune_mode mode = (attune_mode)atomic_load_explicit(&tuner->mode, memory_order_relaxed);
+  const question q = {tuner, op, key->words + 1, stream->device, mode};
   const bool late = mode == ATTUNE_MODE_TUNE && at_stream_capturing(stream); /* would tune, may not now */
   if ((*out = at_plan_table_use_beyond(&tuner->plans, key))) return ATTUNE_OK;
   if (late &&
@@ -181,21 +182,21 @@ static attune_status decide(attune_tuner *tuner, const at_op *op, const at_key *
   bool uncompiled = false, *const before = !waits && may_run_before(tuner, mode, stream) ? &uncompiled : NULL;
   attune_status status = mode == ATTUNE_MODE_OFF
                              ? ATTUNE_NOT_FOUND
-                             : at_find_ready_winner(tuner, op, problem, device, decision, &plan, before);
+                             : at_find_ready_winner(tuner, op, q.problem, q.device, decision, &plan, before);
   const bool unsure = late || status == ATTUNE_BUSY; /* another call may do better: what is guessed now is not kept */
   if (status == ATTUNE_UNSUPPORTED) at_log(ATTUNE_LOG_INFO, "a stored winner is a miss: %s", attune_last_message());
   if (status != ATTUNE_OK) {
-    const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(tuner, op, problem, device, decision, &plan);
-    status = found ? ATTUNE_OK : guess(tuner, op, problem, device, mode, decision, &plan, before);
+    const bool found = mode == ATTUNE_MODE_TUNE && !late && tuned(&q, decision, &plan);
+    status = found ? ATTUNE_OK : guess(&q, decision, &plan, before);
   }
   if (status == ATTUNE_OK) {
     at_plan_table *table = unsure && decision->source <= ATTUNE_SOURCE_NEIGHBOUR ? &tuner->captured : &tuner->plans;
     status = at_plan_table_put(table, key, &plan, decision, true);
     *out = plan;
-    if (status == ATTUNE_OK) note(tuner, op, table, key, as, device, mode, decision, uncompiled);
+    if (status == ATTUNE_OK) note(&q, table, key, as, decision, uncompiled);
   }
   free(decision);
-  if (status == ATTUNE_OK && uncompiled && !at_later_add(tuner, op, key, device, decide_later))
+  if (status == ATTUNE_OK && uncompiled && !at_later_add(tuner, op, key, q.device, decide_later))
     at_log(ATTUNE_LOG_INFO, "a winner is not compiled beside the calls: too many wait for that, or no thread starts");
   return status;
 }
@@ -258,7 +259,8 @@ static attune_status explain(attune_tuner *tuner, attune_device *device, const c
   if (mode != ATTUNE_MODE_OFF && at_weigh_winner(tuner, op, at_key_problem(&key), device, out) == ATTUNE_OK)
     return ATTUNE_OK;
   at_plan *plan = NULL;
-  status = guess(tuner, op, at_key_problem(&key), device, mode, out, &plan, NULL);
+  const question q = {tuner, op, at_key_problem(&key), device, mode};
+  status = guess(&q, out, &plan, NULL);
   if (status == ATTUNE_OK && mode != ATTUNE_MODE_OFF) tell_changes(tuner, op, at_key_problem(&key), device, out);
   at_plan_destroy(plan);
   return status;

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-attune_status at_field_fail(const at_field *field, const char *should) {
+/* BAD_DATA: "m is "x"; should be SHOULD". */
+static attune_status fail_field(const at_field *field, const char *should) {
   return at_fail(ATTUNE_BAD_DATA, "%s is \"%.40s\"; should be %s", field->name, field->value, should);
 }
 
@@ -60,7 +61,7 @@ attune_status at_field_number(const at_field *field, const at_number *numbers, s
     }
     const bool size = number->kind == AT_NUMBER_SIZE;
     if (!at_parse_i64(number->value, field->value) || *number->value < (size ? 1 : 0))
-      return at_field_fail(field, size ? "a whole number of 1 or more" : "a whole number, 0 for packed");
+      return fail_field(field, size ? "a whole number of 1 or more" : "a whole number, 0 for packed");
     return ATTUNE_OK;
   }
   return ATTUNE_OK;
@@ -77,7 +78,7 @@ attune_status at_field_word(const at_field *field, const char *name, const char 
       return ATTUNE_OK;
     }
   list(words, count, " or ", all, sizeof all);
-  return at_field_fail(field, all);
+  return fail_field(field, all);
 }
 
 attune_status at_field_dtype(const at_field *field, const char *name, unsigned dtypes, attune_dtype *out, bool *known) {
@@ -97,16 +98,14 @@ attune_status at_field_dtype(const at_field *field, const char *name, unsigned d
 static attune_status read_alignment(const at_field *field, uint8_t *out) {
   int64_t bytes = 0;
   if (!at_parse_i64(&bytes, field->value) || bytes < 1 || bytes > AT_ALIGNMENT || (bytes & (bytes - 1)))
-    return at_field_fail(field,
-                         "a power of two from 1 to 128, the bytes that every operand's address is a multiple of");
+    return fail_field(field, "a power of two from 1 to 128, the bytes that every operand's address is a multiple of");
   *out = (uint8_t)bytes;
   return ATTUNE_OK;
 }
 
 static attune_status read_workspace(const at_field *field, size_t *out) {
   int64_t bytes = 0;
-  if (!at_parse_i64(&bytes, field->value) || bytes < 1)
-    return at_field_fail(field, "a whole number of bytes, 1 or more");
+  if (!at_parse_i64(&bytes, field->value) || bytes < 1) return fail_field(field, "a whole number of bytes, 1 or more");
   *out = (size_t)bytes;
   return ATTUNE_OK;
 }

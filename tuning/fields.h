@@ -7,9 +7,6 @@
 
 #include "tuning/problem_text.h"
 
-/* BAD_DATA: "m is "x"; should be SHOULD". */
-attune_status at_field_fail(const at_field *field, const char *should);
-
 bool at_op_knows_column(const at_op *op, const char *name);
 
 /* BAD_DATA: none of the operations knows the column; the message has all that they know. */

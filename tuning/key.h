@@ -14,7 +14,7 @@
 
 /* Device, op and the problem's bytes in word 0, the normalised problem behind it, zeros up to the end of its last word.
  * What lies behind that word belongs to no key and is not read: a key that is kept has no more bytes than
- * at_key_bytes(), so it is copied by at_key_copy, never by `=`. */
+ * at_key_bytes(), so it is copied by memcpy of so many, never by `=`. */
 typedef struct at_key {
   uint64_t words[1 + AT_PROBLEM_BYTES / 8];
 } at_key;
@@ -62,9 +62,6 @@ static inline void at_key_set(at_key *key, const at_op *op, const attune_device 
 static inline void at_key_make(at_key *key, const at_op *op, const void *problem, const attune_device *device) {
   memcpy(at_key_problem(key), problem, at_problem_bytes(op, problem));
   at_key_set(key, op, device);
-}
-static inline void at_key_copy(at_key *to, const at_key *from) {
-  memcpy(to, from, at_key_bytes(from));
 }
 
 #endif

@@ -26,14 +26,15 @@ static float enough_taken(const at_contender *a, const at_contender *b) {
   return count == 0 ? 0.0f : taken[count < AT_PAIRS_LEAST ? count - 1 : AT_PAIRS_LEAST - 1];
 }
 
-int at_pairs_rough(const at_contender *a, const at_contender *b) {
+/* The pairs with a sample that others disturbed. */
+static int rough_pairs(const at_contender *a, const at_contender *b) {
   int rough = 0;
   for (int i = 0; i < b->count; i++) rough += a->rough[i] || b->rough[i];
   return rough;
 }
 
 void at_pairs_make(at_pairs *out, const at_contender *a, const at_contender *b) {
-  const bool few = b->count - at_pairs_rough(a, b) < AT_PAIRS_LEAST;
+  const bool few = b->count - rough_pairs(a, b) < AT_PAIRS_LEAST;
   const float most = few ? enough_taken(a, b) : 0.0f;
   out->count = 0;
   for (int i = 0; i < b->count; i++) {
@@ -66,7 +67,7 @@ static bool hidden_losers(const at_race *race) {
 
 bool at_race_shaken(const at_race *race, const at_contender *contender) {
   const at_profile *profile = race->profile;
-  const bool theirs = at_pairs_rough(race->contenders[0], contender) > SHAKEN * contender->count,
+  const bool theirs = rough_pairs(race->contenders[0], contender) > SHAKEN * contender->count,
              all = profile && profile->rough > SHAKEN * profile->sampled;
   if (!theirs && !all && !hidden_losers(race)) return false;
   const double others =

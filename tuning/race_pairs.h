@@ -18,7 +18,4 @@ typedef struct at_pairs {
  * from. */
 void at_pairs_make(at_pairs *out, const at_contender *a, const at_contender *b);
 
-/* The pairs with a sample that others disturbed. */
-int at_pairs_rough(const at_contender *a, const at_contender *b);
-
 #endif

@@ -10,12 +10,21 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+/* True for bytes without control characters. */
+static bool plain_text(const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    unsigned char byte = (unsigned char)text[i];
+    if (byte < 0x20 || byte == 0x7f) return false; /* also what would steer a terminal */
+  }
+  return true;
+}
+
 attune_status at_store_check_text(const char *name, const char *text, size_t size, bool empty) {
   if (!text) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be text", name);
   size_t length = strnlen(text, size);
   if (length == size) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has over %zu bytes", name, size - 1);
   if (length == 0 && !empty) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is empty", name);
-  if (!at_store_plain_text(text, length)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has control characters", name);
+  if (!plain_text(text, length)) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has control characters", name);
   return ATTUNE_OK;
 }
 
@@ -43,14 +52,6 @@ enum { FIELD_COUNT = AT_COUNT(fields), FIELD_COUNT_1 = 0 AT_STORE_FIELDS_1(ONE) 
 #define OTHER_COLUMNS 6 /* two texts and the family before the fields, hash and two ids after */
 #define REAL_MAX AT_STORE_REAL_MAX
 #define TIME_MAX ((int64_t)253402300799) /* the year 9999 */
-
-bool at_store_plain_text(const char *text, size_t length) {
-  for (size_t i = 0; i < length; i++) {
-    unsigned char byte = (unsigned char)text[i];
-    if (byte < 0x20 || byte == 0x7f) return false; /* also what would steer a terminal */
-  }
-  return true;
-}
 
 static int get_int(const attune_decision *decision, const field *f) {
   int value;
@@ -184,7 +185,7 @@ bool at_store_column_text(sqlite3_stmt *statement, int column, char *out, size_t
   if (sqlite3_column_type(statement, column) != SQLITE_TEXT) return false;
   const char *text = (const char *)sqlite3_column_text(statement, column);
   size_t length = (size_t)sqlite3_column_bytes(statement, column);
-  if (!text || length >= size || (length == 0 && !empty) || !at_store_plain_text(text, length)) return false;
+  if (!text || length >= size || (length == 0 && !empty) || !plain_text(text, length)) return false;
   memcpy(out, text, length);
   out[length] = '\0';
   return true;

@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#define AT_STORE_REAL_MAX 1e18   /* ns: thirty years */
+#define AT_STORE_REAL_MAX 1e18 /* ns: thirty years */
 /* How a database is named: messages that ask for another one end so. */
 #define AT_STORE_NAMED "ATTUNE_DB, attune --db or the tuner's options"
 #define AT_STORE_READ_WAIT_MS 50 /* a reader's patience with a commit in another process */
@@ -194,8 +194,7 @@ int at_store_winner_write(at_store *store, const char *fingerprint, const char *
 
 /* --- store_fields.c: one table of a winner's fields --- */
 
-/* True for bytes without control characters, and for a time or an error that a row may have. */
-bool at_store_plain_text(const char *text, size_t length);
+/* True for a time or an error that a row may have. */
 bool at_store_real_ok(double value);
 /* OK when every field is one that a row may have. */
 attune_status at_store_check_fields(const attune_decision *decision);

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* The value of a figure that nobody tells. */
+/* The value of a figure that neither the device nor its driver nor the system tells. */
 #define ATTUNE_NOT_KNOWN INT64_MIN
 
 /* The kinds of device. */

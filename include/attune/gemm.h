@@ -99,7 +99,7 @@ ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, cons
                                                     const attune_gemm_operands *operands);
 
 /* The reverse: reads a problem's text into *out. It is column-major unless the text has the word row-major, and strict
- * unless the text names an accuracy. Errors: INVALID_ARGUMENT; the message names the word that it cannot read. */
+ * unless the text names an accuracy. Errors: INVALID_ARGUMENT; the message names the word that it cannot read. Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
 #ifdef __cplusplus

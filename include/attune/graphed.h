@@ -10,12 +10,11 @@
 extern "C" {
 #endif
 
-/* A function captured with its inputs and outputs. It is used by one thread at a time. */
+/* A function captured with its inputs and outputs. It is used by one thread at a time, as the graph that it has. */
 typedef struct attune_graphed attune_graphed;
 
-/* Gives work to `stream` that reads inputs[i] and writes outputs[i]. It is called for each warm-up and once for the capture,
- * where what graph.h says of captures holds. Any status but OK ends the making of the graph and is what the caller
- * gets. */
+/* Gives work to `stream` that reads inputs[i] and writes outputs[i]. It is called for each warm-up, and once in the capture, to which
+ * all that graph.h says of captures applies. A status other than OK ends attune_graphed_create, which returns it. */
 typedef attune_status (*attune_graphed_fn)(void *user, attune_stream *stream, void *const *inputs,
                                            void *const *outputs);
 

@@ -38,7 +38,7 @@ ATTUNE_API attune_status attune_managed_advise(attune_device *device, void *poin
 
 /* Moves the memory to `to`, a CUDA device or the host device, in the order of `stream`. On a stream of the host device, where all
  * memory is the host's, any memory will do, and nothing moves. Errors: INVALID_ARGUMENT (also: not
- * managed memory), UNSUPPORTED (as above), CAPTURING (not allowed in capture), DEVICE_ERROR. */
+ * managed memory), UNSUPPORTED (as above), CAPTURING (not allowed in capture), DEVICE_ERROR. The thread that uses the stream. */
 ATTUNE_API attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to);
 
 /* The advice that memory has. Devices are borrowed. */

@@ -19,10 +19,9 @@ typedef struct attune_pool_options {
   const attune_allocator *allocator; /* where segments come from, copied; NULL: the device */
   int use_on_out_of_memory; /* 1: when the device has no more, the common pool's requests are served from here */
   int no_split;             /* 1: a block serves one request, however small */
-  const attune_managed_options
-      *managed; /* segments are managed memory with this advice, copied; NULL: they are not. They
-                                            may be more than the device has, count against the device's limit if there
-                                            is one, and go back to the device when the pool is destroyed */
+  /* Segments are managed memory with this advice, which is copied; NULL: they are not. They may be more than the device has, count
+   * against the device's limit if there is one, and go back to the device when the pool is destroyed. */
+  const attune_managed_options *managed;
 } attune_pool_options;
 /* The defaults. */
 #define ATTUNE_POOL_OPTIONS_INIT \
@@ -41,10 +40,11 @@ ATTUNE_API void attune_pool_destroy(attune_pool *pool);
 
 /* From now on, until attune_pool_end, attune_alloc on `stream` takes from `pool`. Begin and end nest up to 8 deep.
  * While attune_graph captures the stream, memory comes from the graph's pool all the same. Errors: INVALID_ARGUMENT
- * (another device's pool; end without a begin), BUSY (nested too deep). */
+ * (another device's pool), BUSY (nested too deep), OUT_OF_MEMORY. The thread that uses the stream. */
 ATTUNE_API attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream);
 
-/* Ends the latest begin on `stream`, as above. */
+/* Ends the latest begin on `stream`, which was with the same pool. Errors: INVALID_ARGUMENT (no begin, or with another pool),
+ * OUT_OF_MEMORY. The thread that uses the stream. */
 ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *stream);
 
 /* What a pool has. */

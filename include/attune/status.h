@@ -60,14 +60,18 @@ typedef enum attune_log_level {
 /* Receives one line without a newline. May be called from any thread, never while attune holds a lock. */
 typedef void (*attune_log_fn)(void *user, attune_log_level level, const char *line);
 
-/* Sends messages of `level`, and more urgent ones, to `fn`. Without this call messages go to
- * standard error, or to the end of the file that ATTUNE_LOG_FILE names, of the level that ATTUNE_LOG names: off, error, warning, info or debug
- * (attune_tuner_create refuses any other word); error if it is not set, so that what is lost, such as calls that cannot
- * be recorded, is told to a program that asked for no log. With NULL they go there too, but for what is above `level`:
- * OFF silences all. Level info says what runs: one line at the first call of each problem (which implementation,
- * where the choice comes from, and why a winner stored elsewhere does not hold here), one at the end of each tuning,
- * and one when a database is made. Level debug has a line for each candidate of a search when it was looked at, and when the
- * race ends. Process-wide; any thread. */
+/* Sends messages of `level`, and more urgent ones, to `fn`. With fn NULL they go where they go without this call, up to
+ * `level`; OFF silences all.
+ *
+ * Without this call messages go to the end of the file that ATTUNE_LOG_FILE names, else to standard error, and ATTUNE_LOG
+ * names the level: off, error, warning, info or debug (attune_tuner_create refuses any other word). The default is error, so
+ * that a program that asked for no log still hears what is lost, such as calls that cannot be recorded.
+ *
+ * Level info has one line at the first call of each problem (which implementation runs, where the choice comes from, and why
+ * a winner stored elsewhere does not hold here), one at the end of each tuning, and one when a database is made. Level debug
+ * adds a line for each candidate of a search, when it has been looked at and when the race ends.
+ *
+ * Process-wide; any thread. */
 ATTUNE_API void attune_set_log(attune_log_fn fn, void *user, attune_log_level level);
 
 #ifdef __cplusplus

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream.h: streams (work in order) and events (points in a stream), with the meaning they have in CUDA.
  *
- * A stream is used by one thread at a time, except the host's default stream, which many may use at once. That one runs
- * work inline, in the calling thread; a created stream of the host runs it in order on a thread of its own. */
+ * The host. Its default stream runs work inline, in the calling thread; a created stream runs it in order on a thread of its own.
+ *
+ * Threads. A stream is used by one thread at a time, except the host's default stream, which many may use at once. An event is
+ * recorded by one thread at a time; outside of captures others may ask and wait for it meanwhile. A handle is destroyed when no
+ * other call uses it. Calls that make a handle, and those that only ask what one is, may come from any thread. */
 #ifndef ATTUNE_STREAM_H
 #define ATTUNE_STREAM_H
 
@@ -108,11 +111,11 @@ typedef struct attune_event_options {
   int no_timing;    /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
   int blocking;     /* nonzero: attune_event_synchronize sleeps instead of spinning */
   int interprocess; /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
-  int external; /* nonzero: in a capture it joins nothing: a record of it and a wait for it become nodes of the graph,
-                       which each replay does. A replay's record replaces the latest one when the replay is given to its
-                       stream; a wait is for the record that is the latest then. It can be asked and waited for outside as
-                       ever, and must outlive the graph. On the host it is reached with the whole replay, and its time is that
-                       of the record. Outside of captures it is an event like others */
+  /* Nonzero: records of it and waits for it in a capture become nodes of the graph and do not make a stream join the capture. Each
+   * replay does them. A replay's record replaces the latest one at the moment that the replay is given to its stream; a replay's wait
+   * is for the record that is the latest at that moment. Outside of captures the event is like others; it must outlive the graph. On
+   * the host such a record is reached when the whole replay is done, but its time is that of the record. */
+  int external;
 } attune_event_options;
 
 /* The defaults. */

@@ -27,9 +27,10 @@ enum {
 
 /* What a device tells of itself. Every field may be ATTUNE_NOT_KNOWN. */
 typedef struct attune_telemetry {
-  int64_t busy_percent; /* of the latest period (a GPU: up to a second) with a kernel running; the host: of its CPUs'
-                                  time since this process asked before, not known at first */
-  int64_t memory_busy_percent; /* of that period with memory traffic; not on the host */
+  /* A GPU: the part of the latest period, up to a second, in which a kernel ran. The host: the part of all CPUs' time since this process
+   * last asked; not known at the first call. */
+  int64_t busy_percent;
+  int64_t memory_busy_percent; /* the part of that period with memory traffic; not on the host */
   int64_t memory_used_bytes;   /* as nvidia-smi tells; on the host what cannot be had without swapping */
   int64_t memory_total_bytes;
   int64_t temperature_c;
@@ -56,7 +57,7 @@ typedef struct attune_device_process {
 typedef int (*attune_device_process_fn)(void *user, const attune_device_process *process);
 
 /* Calls fn for each process that computes on the device, this one too. Takes milliseconds. Errors: INVALID_ARGUMENT,
- * UNSUPPORTED (the host; nobody tells), OUT_OF_MEMORY. Any thread. */
+ * UNSUPPORTED (the host, or NVML does not tell), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_device_each_process(attune_device *device, attune_device_process_fn fn, void *user);
 
 #ifdef __cplusplus

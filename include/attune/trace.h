@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Returned by attune_trace_push and attune_trace_pop where nobody counts: no profiler is there. */
+/* What attune_trace_push and attune_trace_pop return without a profiler, which is what counts the ranges. */
 #define ATTUNE_TRACE_NOBODY (-2)
 
 /* Marks a moment. NULL does nothing. Any thread; allowed in capture, as all of this header. */

@@ -7,7 +7,8 @@
  * pitch is at least as long as what it steps over: pitch >= bytes, slice_pitch >= (rows - 1) * pitch + bytes.
  *
  * Where memory may lie, and what pageable host memory means, is as for attune_copy. All of these are asynchronous; in a
- * capture they become nodes of the graph, and what they read and write is known to the race check. */
+ * capture they become nodes of the graph, and what they read and write is known to the race check. The thread that uses the stream
+ * makes the call. */
 #ifndef ATTUNE_TRANSFER_H
 #define ATTUNE_TRANSFER_H
 
@@ -32,8 +33,8 @@ typedef struct attune_box_copy {
   size_t bytes, rows, slices;
 } attune_box_copy;
 
-/* Copies a box, as attune_copy_2d. On CUDA it is one copy where both slice pitches are multiples of the pitches, else
- * one for each slice. */
+/* Copies a box; what attune_copy_2d says of overlaps holds. On CUDA it is one copy where both slice pitches are multiples of the
+ * pitches, else one for each slice. Errors as attune_copy_2d. */
 ATTUNE_API attune_status attune_copy_3d(attune_stream *stream, const attune_box_copy *copy);
 
 /* The largest element of a fill. */
@@ -45,7 +46,7 @@ ATTUNE_API attune_status attune_copy_3d(attune_stream *stream, const attune_box_
 ATTUNE_API attune_status attune_fill_elements(attune_stream *stream, void *destination, const void *element,
                                               size_t element_bytes, size_t count);
 
-/* The same in `rows` rows of `count` elements; the pitch, in bytes, is a multiple of the alignment. */
+/* The same in `rows` rows of `count` elements; the pitch, in bytes, is a multiple of the alignment. Errors as above. */
 ATTUNE_API attune_status attune_fill_2d(attune_stream *stream, void *destination, size_t pitch, const void *element,
                                         size_t element_bytes, size_t count, size_t rows);
 
@@ -58,7 +59,7 @@ typedef struct attune_box_fill {
   size_t count, rows, slices; /* elements of a row, rows of a slice */
 } attune_box_fill;
 
-/* Fills a box, as attune_fill_2d. */
+/* Fills a box, as attune_fill_2d, with its errors; slice_pitch is a multiple of the alignment too. */
 ATTUNE_API attune_status attune_fill_3d(attune_stream *stream, const attune_box_fill *fill);
 
 #ifdef __cplusplus

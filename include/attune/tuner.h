@@ -78,8 +78,8 @@ typedef struct attune_tuner_options {
 ATTUNE_API attune_status attune_tuner_create(attune_tuner **out, const attune_tuner_options *options);
 
 /* Writes the tuner's recorded calls (mode record) and its profile (ATTUNE_PROFILE, see profile.h), then releases it and
- * its plans. Work launched with it must be done, and the plans that callers made with it (plan.h) destroyed. NULL does
- * nothing. */
+ * its plans. Work launched with it must be done, the plans that callers made with it (plan.h) destroyed, and no other
+ * thread may be using it. NULL does nothing. */
 ATTUNE_API void attune_tuner_destroy(attune_tuner *tuner);
 
 /* Whether the user database works: OK, or why it is not in use, or why the latest winner is in memory only (NOT_FOUND,

@@ -62,8 +62,8 @@ ATTUNE_API attune_status attune_ahead_next(attune_ahead *ahead, double wait_ms, 
  * fails here fails in attune_tune too, which leaves that candidate out. Any thread. */
 ATTUNE_API void attune_ahead_counts(const attune_ahead *ahead, size_t *compiled, size_t *there, size_t *failed);
 
-/* Ends it: waits for the kernels that are being compiled at this moment, begins no other and releases it. NULL does
- * nothing. In a child of fork it only releases it. */
+/* Ends it: waits for the kernels that are being compiled at this moment, begins no other and releases it, when no other thread uses
+ * it. NULL does nothing. In a child of fork it only releases it. */
 ATTUNE_API void attune_ahead_stop(attune_ahead *ahead);
 
 #ifdef __cplusplus

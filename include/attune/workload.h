@@ -7,7 +7,9 @@
  * - or by the columns of an operation, which its header lists (gemm.h). A column op names the operation; rows without are
  *   of gemm. Any operation has the columns contract (strict, equivalent or reduced), deterministic (0 or 1), workspace
  *   (the most bytes) and align (every operand's address is a multiple of so many bytes, a power of two; 128 by default).
- * Beside either there may be name and count. */
+ * Beside either there may be name and count.
+ *
+ * A workload does not change once it is made: many threads may read it at once. */
 #ifndef ATTUNE_WORKLOAD_H
 #define ATTUNE_WORKLOAD_H
 

@@ -30,14 +30,10 @@ static bool number(int *out, const at_configuration *text, const char *key, int 
   return true;
 }
 
-static bool power_of_two(int x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 static bool is_valid(const at_cuda_choice *c) {
-  if (c->block < 32 || c->block > 1024 || !power_of_two(c->block)) return false;
+  if (c->block < 32 || c->block > 1024 || !at_is_power_of_two(c->block)) return false;
   if (c->form == AT_FORM_STRIDED) return c->loads >= 1 && c->loads <= 8 && !c->bytes && !c->tile;
-  if (!power_of_two(c->bytes) || c->bytes > 64 || c->wide) return false;
+  if (!at_is_power_of_two(c->bytes) || c->bytes > 64 || c->wide) return false;
   if (c->form == AT_FORM_TRANSPOSE) return (c->tile == 32 || c->tile == 64) && c->bytes <= 16 && !c->loads;
   return c->loads >= 1 && c->loads <= 8 && !c->tile;
 }

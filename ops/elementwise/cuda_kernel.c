@@ -28,10 +28,6 @@ static uint64_t draw_blocks(const at_cuda_problem *p) {
   return ((uint64_t)p->layout.count + 3) / 4;
 }
 
-uint64_t at_cuda_random_words(const at_cuda_problem *p) {
-  return 4 * draw_blocks(p) * (uint64_t)(p->expression->uniform_count + p->expression->normal_count);
-}
-
 /* The kernel's one argument: what all forms have, then the form's own. */
 static void describe(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c, const at_cuda_launch *slots) {
   const uint64_t count = (uint64_t)p->layout.count, blocks = draw_blocks(p);

@@ -4,9 +4,6 @@
 template <int P, class T> AT_INLINE T at_exp(T x) {
   return fn_exp<P, T>(x);
 }
-AT_INLINE float at_exp_narrow(float x) {
-  return at_fast_exp2(x * 0x1.715476p+0f);
-}
 
 /* e is exp(-|x|): factor e / (1 + e) left of 0, factor / (1 + e) right of it. */
 AT_INLINE float at_logistic(bool left, at_two e, float scale, float factor) {

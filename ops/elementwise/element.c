@@ -12,7 +12,8 @@ int64_t at_element_offset(const at_layout *layout, int operand, int64_t walked) 
   return offset;
 }
 
-void at_element_find(at_element *out, const at_elements *all, int64_t walked) {
+/* All that the expression reads of element `walked`. */
+static void find(at_element *out, const at_elements *all, int64_t walked) {
   const at_expression *e = all->expression;
   const at_layout *l = all->layout;
   const int tensors = e->output_count + e->input_count;
@@ -34,7 +35,7 @@ void at_element_find(at_element *out, const at_elements *all, int64_t walked) {
 
 void at_element_values(at_datum *values, const at_elements *all, int64_t walked, at_rounding rounding) {
   at_element element;
-  at_element_find(&element, all, walked);
+  find(&element, all, walked);
   at_evaluate(values, all->expression, &element, rounding);
 }
 

@@ -19,9 +19,6 @@ typedef struct at_elements {
 /* Element `walked` of operand `operand`, counted from its first element walked. */
 int64_t at_element_offset(const at_layout *layout, int operand, int64_t walked);
 
-/* All that the expression reads of element `walked`. */
-void at_element_find(at_element *out, const at_elements *all, int64_t walked);
-
 /* Every node's value for it; element->inputs may be changed before. values[expression->node_count]. */
 void at_element_values(at_datum *values, const at_elements *all, int64_t walked, at_rounding rounding);
 

@@ -51,7 +51,7 @@ static bool keep(attune_dtype dtype, double re, double im, at_constant *out) {
   return isfinite(out->re) && isfinite(out->im);
 }
 
-bool at_fold_complex(at_function function, attune_dtype dtype, const at_constant *x, at_constant *out) {
+static bool fold_complex(at_function function, attune_dtype dtype, const at_constant *x, at_constant *out) {
   switch (function) {
   case AT_FN_ADD: return keep(dtype, x[0].re + x[1].re, x[0].im + x[1].im, out);
   case AT_FN_SUBTRACT: return keep(dtype, x[0].re - x[1].re, x[0].im - x[1].im, out);
@@ -80,7 +80,7 @@ bool at_fold(at_function function, attune_dtype dtype, const at_constant *values
     *out = (at_constant){.re = values[0].re, .im = values[1].re};
     return true;
   }
-  if (at_dtype_kind_of(dtype) == AT_KIND_COMPLEX) return at_fold_complex(function, dtype, values, out);
+  if (at_dtype_kind_of(dtype) == AT_KIND_COMPLEX) return fold_complex(function, dtype, values, out);
   int64_t integers[3] = {0};
   double reals[3] = {0};
   for (int i = 0; i < count; i++) {

@@ -18,10 +18,9 @@ bool at_fold_cast(attune_dtype from, attune_dtype to, at_constant *value);
 /* The integer's low bits as the dtype reads them. */
 int64_t at_wrap(attune_dtype dtype, uint64_t value);
 
-/* The parts of at_fold, by kind of dtype. */
+/* The parts of at_fold for integers and for real numbers. */
 bool at_fold_integer(at_function function, attune_dtype dtype, const int64_t *x, at_constant *out);
 bool at_fold_real(at_function function, attune_dtype dtype, const double *x, at_constant *out);
-bool at_fold_complex(at_function function, attune_dtype dtype, const at_constant *x, at_constant *out);
 
 /* A function of one real number in long double; false: not one of these. */
 bool at_transcendental(at_function function, long double x, long double *out);

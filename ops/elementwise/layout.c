@@ -94,11 +94,6 @@ attune_status at_shape_broadcast(at_shape *out, const at_view *views, int count)
   return ATTUNE_OK;
 }
 
-const char *at_layout_class_name(at_layout_class layout_class) {
-  static const char *const names[] = {"contiguous", "one", "inner", "outer", "rows", "transposed", "strided"};
-  return (unsigned)layout_class < AT_COUNT(names) ? names[layout_class] : "unknown";
-}
-
 /* The strides of view i over `shape`, innermost first, 0 where it broadcasts. */
 static attune_status spread(int64_t *strides, const at_shape *shape, const at_view *views, int i) {
   const at_view *view = &views[i];
@@ -120,8 +115,8 @@ static attune_status spread(int64_t *strides, const at_shape *shape, const at_vi
     const bool least = strides[d] == INT64_MIN; /* has no opposite */
     const int64_t length = strides[d] < 0 && !least ? -strides[d] : strides[d];
     int64_t part;
-    if (least || !at_mul_i64(&part, length, size > 0 ? size - 1 : 0) ||
-        !at_add_i64(&extent, extent, part) || extent > INT64_MAX / WIDEST - 1)
+    if (least || !at_mul_i64(&part, length, size > 0 ? size - 1 : 0) || !at_add_i64(&extent, extent, part) ||
+        extent > INT64_MAX / WIDEST - 1)
       return at_fail(ATTUNE_INVALID_ARGUMENT, "%s reaches over more than 2^63 bytes; its strides are too large",
                      name_of(name, sizeof name, views, i));
   }

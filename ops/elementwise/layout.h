@@ -58,8 +58,6 @@ typedef enum at_layout_class {
   AT_LAYOUT_STRIDED          /* along none */
 } at_layout_class;
 
-const char *at_layout_class_name(at_layout_class layout_class);
-
 typedef struct at_layout_operand {
   int64_t strides[AT_DIMS]; /* in elements, innermost first */
   int64_t offset;           /* of the first element walked from the view's data, in elements */

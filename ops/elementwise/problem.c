@@ -216,7 +216,8 @@ int at_elementwise_scalars(const void *problem, at_scalar out[AT_MAX_SCALARS]) {
   return p->scalar_count;
 }
 
-at_constant at_elementwise_scalar(attune_dtype kind, double value) {
+/* A number of op.h's as a scalar of its kind. */
+static at_constant scalar_of(attune_dtype kind, double value) {
   if (kind == ATTUNE_BOOL) return (at_constant){.integer = value >= 0.75};
   if (kind == ATTUNE_I64) return (at_constant){.integer = (int64_t)value};
   return (at_constant){.re = value, .im = kind == ATTUNE_C128 ? 0.5 * value : 0.0};
@@ -236,7 +237,6 @@ void at_elementwise_bind(const void *problem, void *const pointers[AT_MAX_BUFFER
                         ? o->tensors[owner]
                         : (char *)pointers[buffer++] + start * (int64_t)attune_dtype_size((attune_dtype)p->dtypes[k]);
   }
-  for (int i = 0; i < p->scalar_count; i++)
-    o->scalars[i] = at_elementwise_scalar((attune_dtype)p->kinds[i], scalars[i]);
+  for (int i = 0; i < p->scalar_count; i++) o->scalars[i] = scalar_of((attune_dtype)p->kinds[i], scalars[i]);
   o->draws = (at_draws){.seed = AT_ELEMENTWISE_SEED};
 }

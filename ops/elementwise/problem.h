@@ -130,9 +130,6 @@ typedef struct at_elementwise_operands {
 /* What random numbers are drawn from where a problem is measured and verified. */
 #define AT_ELEMENTWISE_SEED UINT64_C(20240229)
 
-/* A number of op.h's as a scalar of its kind. */
-at_constant at_elementwise_scalar(attune_dtype kind, double value);
-
 /* Slots of at_elementwise_op. */
 size_t at_elementwise_size(const void *problem);
 void at_elementwise_fold(void *problem, const attune_device *device);

@@ -32,13 +32,15 @@ attune_dtype at_promote(attune_dtype a, attune_dtype b) {
   return promote_integers(a, b);
 }
 
-attune_dtype at_promote_weak(attune_dtype a, attune_dtype b) {
+/* Of two weak numbers: the greater kind. */
+static attune_dtype promote_weak(attune_dtype a, attune_dtype b) {
   const at_dtype_kind x = at_dtype_kind_of(a), y = at_dtype_kind_of(b);
   if (x != y) return x > y ? a : b;
   return a == ATTUNE_U64 ? a : b; /* a literal above INT64_MAX */
 }
 
-attune_dtype at_promote_mixed(attune_dtype strong, attune_dtype weak) {
+/* The common dtype of a strong one and a weak number. */
+static attune_dtype promote_mixed(attune_dtype strong, attune_dtype weak) {
   const at_dtype_kind kind = at_dtype_kind_of(weak);
   if (kind <= at_dtype_kind_of(strong)) return strong;
   if (kind == AT_KIND_INTEGER) return weak;
@@ -55,14 +57,14 @@ bool at_common(const at_value *values, int count, at_value *out, attune_dtype *o
       continue;
     }
     const attune_dtype both =
-        values[i].weak ? at_promote_weak(*with, values[i].dtype) : at_promote(*with, values[i].dtype);
+        values[i].weak ? promote_weak(*with, values[i].dtype) : at_promote(*with, values[i].dtype);
     *one = *with;
     *other = values[i].dtype;
     if (both == 0) return false;
     *with = both;
   }
   *out = (at_value){.node = -1, .weak = strong == 0};
-  out->dtype = strong == 0 ? weak : weak == 0 ? strong : at_promote_mixed(strong, weak);
+  out->dtype = strong == 0 ? weak : weak == 0 ? strong : promote_mixed(strong, weak);
   return true;
 }
 

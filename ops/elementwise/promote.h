@@ -27,12 +27,6 @@ static inline attune_dtype at_compute_dtype(attune_dtype dtype) {
   }
 }
 
-/* Of two weak numbers: the greater kind. */
-attune_dtype at_promote_weak(attune_dtype a, attune_dtype b);
-
-/* The common dtype of a strong one and a weak number. */
-attune_dtype at_promote_mixed(attune_dtype strong, attune_dtype weak);
-
 /* Of all the values; false: two of them, *one and *other, have none. */
 bool at_common(const at_value *values, int count, at_value *out, attune_dtype *one, attune_dtype *other);
 

@@ -61,12 +61,9 @@ static int registers_of(const at_gemm *g, const choice *c) {
   return ((c->tm + c->tn) * (int)g->k / 64 + c->tm * c->tn / 32 + 28 + 7) / 8 * 8;
 }
 
-static bool power_of_two(int x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 static bool fits(const at_gemm *g, const choice *c) {
-  if (c->tm < UNIT || c->tn < UNIT || !power_of_two(c->tm) || !power_of_two(c->tn) || g->m % c->tm || g->n % c->tn)
+  if (c->tm < UNIT || c->tn < UNIT || !at_is_power_of_two(c->tm) || !at_is_power_of_two(c->tn) || g->m % c->tm ||
+      g->n % c->tn)
     return false;
   const int warps = warps_of(g, c) * c->teams, registers = registers_of(g, c);
   if (warps > 16 || registers > 184 || c->blocks > MOST_BLOCKS) return false;

@@ -254,10 +254,6 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put(out, "early", c->early);
 }
 
-static bool power_of_two(int x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
   int64_t pads = 0, early = 0;
@@ -272,9 +268,9 @@ static bool parse(choice *c, const at_configuration *text) {
   c->pads = pads == 1;
   c->early = (int)early;
   if (c->tm > 256 || c->tn > 128 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
-  return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && c->step >= 8 &&
-         power_of_two(c->warps_m) && power_of_two(c->warps_n) && power_of_two(c->warps_k) && format(&again, c) &&
-         strcmp(again.text, text->text) == 0;
+  return at_is_power_of_two(c->tm) && at_is_power_of_two(c->tn) && at_is_power_of_two(c->step) && c->step >= 8 &&
+         at_is_power_of_two(c->warps_m) && at_is_power_of_two(c->warps_n) && at_is_power_of_two(c->warps_k) &&
+         format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
 /* Tiles with warps over them and along k. */

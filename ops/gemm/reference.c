@@ -194,6 +194,28 @@ static bool on_cuda(const attune_device *device) {
 #endif
 }
 
+/* The inputs into host memory where they are not. */
+static attune_status fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
+  at_buffer buffers[AT_MAX_BUFFERS];
+  int count = 0;
+  attune_status status = at_gemm_buffers(&r->g, buffers, &count);
+  const void *seen[AT_MAX_BUFFERS] = {0};
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    if (!buffers[i].input) continue;
+    seen[i] = pointers[i];
+    if (stream->device->properties.kind == ATTUNE_DEVICE_HOST) continue;
+    seen[i] = r->fetched[i] = at_alloc_touched(buffers[i].bytes);
+    status = r->fetched[i]
+                 ? at_staging_fetch(stream, r->fetched[i], pointers[i], buffers[i].bytes)
+                 : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);
+  }
+  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream); /* the host's inputs, too */
+  r->a = seen[AT_GEMM_A];
+  r->b = seen[AT_GEMM_B];
+  r->c = seen[r->g.c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
+  return status;
+}
+
 static attune_status make(at_reference *r, attune_device *device, attune_stream *stream,
                           void *const pointers[AT_MAX_BUFFERS]) {
   const at_gemm *g = &r->g;
@@ -212,7 +234,7 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
   r->column_norms = at_alloc_large((size_t)(g->n * g->batch) * sizeof *r->column_norms);
   if ((!r->product && !r->narrow) || !r->row_norms || !r->column_norms)
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a float64 reference of %zu elements", count);
-  attune_status status = at_reference_fetch(r, stream, pointers);
+  attune_status status = fetch(r, stream, pointers);
   if (status != ATTUNE_OK) return status;
   all_norms(r);
 #ifdef AT_WITH_CUDA
@@ -228,27 +250,6 @@ static attune_status make(at_reference *r, attune_device *device, attune_stream 
     free(r->fetched[i]);
     r->fetched[i] = NULL;
   }
-  return status;
-}
-
-attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]) {
-  at_buffer buffers[AT_MAX_BUFFERS];
-  int count = 0;
-  attune_status status = at_gemm_buffers(&r->g, buffers, &count);
-  const void *seen[AT_MAX_BUFFERS] = {0};
-  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    if (!buffers[i].input) continue;
-    seen[i] = pointers[i];
-    if (stream->device->properties.kind == ATTUNE_DEVICE_HOST) continue;
-    seen[i] = r->fetched[i] = at_alloc_touched(buffers[i].bytes);
-    status = r->fetched[i]
-                 ? at_staging_fetch(stream, r->fetched[i], pointers[i], buffers[i].bytes)
-                 : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory to verify %zu bytes of operands", buffers[i].bytes);
-  }
-  if (status == ATTUNE_OK) status = attune_stream_synchronize(stream); /* the host's inputs, too */
-  r->a = seen[AT_GEMM_A];
-  r->b = seen[AT_GEMM_B];
-  r->c = seen[r->g.c == AT_C_INPLACE ? AT_GEMM_D : AT_GEMM_C];
   return status;
 }
 

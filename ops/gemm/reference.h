@@ -27,9 +27,6 @@ static inline double at_reference_product(const at_reference *r, size_t i) {
   return r->product ? r->product[i] : (double)r->narrow[i];
 }
 
-/* reference.c: the inputs into host memory where they are not. */
-attune_status at_reference_fetch(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
-
 /* reference_cuda.c: r->product or r->narrow = op(A) op(B), by cuBLAS. */
 attune_status at_reference_expect_on_cuda(at_reference *r, attune_stream *stream, void *const pointers[AT_MAX_BUFFERS]);
 

@@ -123,10 +123,6 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "early", c->early);
 }
 
-static bool power_of_two(int x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
   int64_t early = 0;
@@ -138,8 +134,8 @@ static bool parse(choice *c, const at_configuration *text) {
     return false;
   c->early = (int)early;
   if (c->warps_m > 16 || c->warps_k > 16) return false;
-  return power_of_two(c->warps_m) && power_of_two(c->warps_k) && power_of_two(c->step) && power_of_two(c->split) &&
-         format(&again, c) && strcmp(again.text, text->text) == 0;
+  return at_is_power_of_two(c->warps_m) && at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->step) &&
+         at_is_power_of_two(c->split) && format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
 static int consider(const shape *s, const at_gemm_machine *machine, choice c, choice *list, int count, int most) {

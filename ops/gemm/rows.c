@@ -146,10 +146,6 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put(out, "rooms", c->rooms);
 }
 
-static bool power_of_two(int x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
   int64_t rooms = 0;
@@ -161,9 +157,9 @@ static bool parse(choice *c, const at_configuration *text) {
     return false;
   c->rooms = (int)rooms;
   if (c->warps_m > 16 || c->warps_k > 16) return false;
-  return power_of_two(c->lanes) && power_of_two(c->cols) && power_of_two(c->warps_m) && power_of_two(c->warps_k) &&
-         power_of_two(c->split) && power_of_two(c->ahead) && power_of_two(c->chunk) && format(&again, c) &&
-         strcmp(again.text, text->text) == 0;
+  return at_is_power_of_two(c->lanes) && at_is_power_of_two(c->cols) && at_is_power_of_two(c->warps_m) &&
+         at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->split) && at_is_power_of_two(c->ahead) &&
+         at_is_power_of_two(c->chunk) && format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
 static bool same(const choice *a, const choice *b) {

@@ -180,10 +180,6 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put(out, "bound", c->bound);
 }
 
-static bool power_of_two(int x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 static bool parse(choice *c, const at_configuration *text) {
   at_configuration again;
   int64_t bound = 0;
@@ -196,9 +192,9 @@ static bool parse(choice *c, const at_configuration *text) {
     return false;
   c->bound = bound == 1;
   if (c->tm > 256 || c->tn > 256 || c->warps_m > MOST_WARPS || c->warps_n > MOST_WARPS) return false;
-  return power_of_two(c->tm) && power_of_two(c->tn) && power_of_two(c->step) && power_of_two(c->warps_m) &&
-         power_of_two(c->warps_n) && power_of_two(c->warps_k) && (c->lanes == 4 || c->lanes == 8) &&
-         format(&again, c) && strcmp(again.text, text->text) == 0;
+  return at_is_power_of_two(c->tm) && at_is_power_of_two(c->tn) && at_is_power_of_two(c->step) &&
+         at_is_power_of_two(c->warps_m) && at_is_power_of_two(c->warps_n) && at_is_power_of_two(c->warps_k) &&
+         (c->lanes == 4 || c->lanes == 8) && format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
 /* Tiles with warps over them and along k, and the lanes of a warp along m. */
@@ -317,8 +313,8 @@ static bool recipe(at_gemm_recipe *out, const at_gemm *g, const at_gemm_machine 
   at_gemm_recipe_swap(out, &s);
   define(out, g, &s, &c, machine);
   const int shared = at_gemm_spread(tiles_of(&s, &c) * s.batch * c.split * c.parts, shared_bytes(&s, &c), machine);
-  at_gemm_recipe_launch(
-      out, &s, &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
+  at_gemm_recipe_launch(out, &s,
+                        &(at_gemm_launch){tiles_of(&s, &c), c.split, c.parts, 32 * warps_of(&c), c.tm * c.tn, shared});
   out->workspace_bytes = workspace_of(&s, &c);
   return true;
 }

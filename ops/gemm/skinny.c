@@ -156,10 +156,6 @@ static bool format(at_configuration *out, const choice *c) {
          at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "ahead", c->ahead);
 }
 
-static bool power_of_two(int x) {
-  return x > 0 && (x & (x - 1)) == 0;
-}
-
 static bool parse(choice *c, const at_configuration *text) {
   char form[16];
   at_configuration again;
@@ -170,8 +166,9 @@ static bool parse(choice *c, const at_configuration *text) {
     return false;
   while (c->form < (int)AT_COUNT(forms) && strcmp(form, forms[c->form]) != 0) c->form++;
   if (c->form == (int)AT_COUNT(forms) || c->warps_m > 16 || c->warps_k > 16) return false;
-  return power_of_two(c->cols) && power_of_two(c->per) && power_of_two(c->warps_m) && power_of_two(c->warps_k) &&
-         power_of_two(c->split) && power_of_two(c->ahead) && format(&again, c) && strcmp(again.text, text->text) == 0;
+  return at_is_power_of_two(c->cols) && at_is_power_of_two(c->per) && at_is_power_of_two(c->warps_m) &&
+         at_is_power_of_two(c->warps_k) && at_is_power_of_two(c->split) && at_is_power_of_two(c->ahead) &&
+         format(&again, c) && strcmp(again.text, text->text) == 0;
 }
 
 /* The least number of columns that a form computes at once and that holds n; the most it has where none does. */

@@ -36,7 +36,7 @@ at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
                           .workspace_cap = g->workspace_cap};
 }
 
-int at_wgmma_stage_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+static int stage_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return 2 * UNIT * c->deep * (c->tm + (s->y_k ? c->tn : (c->tn + UNIT - 1) / UNIT * UNIT));
 }
 
@@ -59,7 +59,7 @@ static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 
 /* Stages, what passes to D, and what the cluster's blocks send. */
 int at_wgmma_barriers(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const int ring = c->stages * at_wgmma_stage_bytes(s, c), pass = c->parts > 1 ? 0 : c->groups * pass_bytes(s, c),
+  const int ring = c->stages * stage_bytes(s, c), pass = c->parts > 1 ? 0 : c->groups * pass_bytes(s, c),
             inbox = (c->split - 1) * c->tm * (c->tn / c->split) * 4;
   return (ring + pass + inbox + 127) / 128 * 128;
 }
@@ -137,8 +137,8 @@ bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c) {
          at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
          at_configuration_put_text(out, "cluster", cluster) && at_configuration_put(out, "band", c->band) &&
          at_configuration_put(out, "blocks", c->blocks) && at_configuration_put(out, "early", c->early) &&
-         at_configuration_put(out, "late", c->late) &&
-         at_configuration_put(out, "kept", c->kept) && at_configuration_put(out, "turned", c->turned);
+         at_configuration_put(out, "late", c->late) && at_configuration_put(out, "kept", c->kept) &&
+         at_configuration_put(out, "turned", c->turned);
 }
 
 bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
@@ -152,8 +152,8 @@ bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
       !at_gemm_pair(text, "cluster", &c->along_m, &c->along_n) ||
       !at_gemm_number(text, "band", AT_WGMMA_BAND, &c->band) ||
       !at_gemm_number(text, "blocks", AT_WGMMA_BLOCKS, &c->blocks) || !at_configuration_get(text, "early", &early) ||
-      !at_configuration_get(text, "late", &late) || !at_configuration_get(text, "kept", &kept) || !at_configuration_get(text, "turned", &turned) || kept < 0 ||
-      kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
+      !at_configuration_get(text, "late", &late) || !at_configuration_get(text, "kept", &kept) ||
+      !at_configuration_get(text, "turned", &turned) || kept < 0 || kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
     return false;
   c->early = (int)early;
   c->late = late == 1;

@@ -38,8 +38,8 @@ typedef struct at_wgmma_shape {
   bool x_k, y_k; /* lies along k */
   int out, grain_d;
   bool reads_c;
-  bool pads_x, pads_y;                    /* is copied to the workspace first */
-  size_t padded_x, padded_y;              /* bytes that it takes there, X first; the sums of parts come behind */
+  bool pads_x, pads_y;       /* is copied to the workspace first */
+  size_t padded_x, padded_y; /* bytes that it takes there, X first; the sums of parts come behind */
   uint64_t workspace_cap;
 } at_wgmma_shape;
 
@@ -55,8 +55,6 @@ static inline int at_wgmma_cluster(const at_wgmma_choice *c) {
 static inline bool at_wgmma_whole(const at_wgmma_choice *c) {
   return c->split > 1 || c->parts > 1;
 }
-
-int at_wgmma_stage_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c);
 
 /* Threads that copy, and all, as in wgmma_tile.cuh. */
 int at_wgmma_threads(const at_wgmma_choice *c);

@@ -55,7 +55,8 @@ static double slice_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return 128.0 * (lesser(c->tm, (double)s->m) + lesser(columns, (double)s->n));
 }
 
-double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
+/* Microseconds. */
+static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
   const int cluster = at_wgmma_cluster(c), at_once = at_wgmma_clusters(c, machine);
   const double works = (double)at_wgmma_tiles(s, c) * (double)s->batch * c->parts;
   const double processors = lesser((double)at_once * cluster / c->blocks, machine->processors);
@@ -105,7 +106,7 @@ static int consider(const at_wgmma_shape *s, const at_gemm_machine *machine, at_
   const int most_stages = once && steps < AT_WGMMA_STAGES ? (int)steps : AT_WGMMA_STAGES;
   for (c.stages = most_stages; c.stages > 1 && !at_wgmma_fits(s, &c, machine);) c.stages--;
   if (!at_wgmma_fits(s, &c, machine) || (c.stages < 2 && steps > 1)) return count;
-  c.cost = at_wgmma_cost(s, &c, machine);
+  c.cost = cost_of(s, &c, machine);
   return at_gemm_insert(list, count, most, sizeof c, offsetof(at_wgmma_choice, cost), &c);
 }
 

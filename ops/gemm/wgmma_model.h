@@ -5,9 +5,6 @@
 
 #include "ops/gemm/wgmma_choice.h"
 
-/* Microseconds. */
-double at_wgmma_cost(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine);
-
 /* The candidates slot of at_gemm_wgmma_family. */
 int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide);
 

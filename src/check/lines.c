@@ -105,14 +105,15 @@ static at_line *open_line(attune_stream *stream) {
   return line;
 }
 
-at_line *at_lines_known(const attune_stream *stream) {
+/* The stream's line, if it has one. */
+static at_line *known_line(const attune_stream *stream) {
   if (!stream) return at_lines_host();
   if (stream->device->backend->kind == ATTUNE_DEVICE_HOST && is_default(stream)) return at_lines_host();
   return stream->watched >> 32 == lines.epoch ? lines.at[(uint32_t)stream->watched - 1] : NULL;
 }
 
 at_line *at_lines_of(attune_stream *stream) {
-  at_line *line = at_lines_known(stream);
+  at_line *line = known_line(stream);
   return line ? line : open_line(stream);
 }
 

@@ -24,7 +24,6 @@ typedef struct at_line {
   at_clock now;
   struct at_world *world; /* of the capture that the stream is in; NULL: none */
   at_clock captured;      /* in that */
-  uint64_t captured_number;
   char name[AT_LINE_NAME];
 } at_line;
 
@@ -35,9 +34,6 @@ at_line *at_lines_host(void);
 
 /* The stream's line; NULL: no memory. */
 at_line *at_lines_of(attune_stream *stream);
-
-/* The same, if it has one. */
-at_line *at_lines_known(const attune_stream *stream);
 
 at_line *at_lines_at(uint32_t index); /* NULL behind the last one */
 

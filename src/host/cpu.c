@@ -2,6 +2,8 @@
  * cpu.c: the CPU as found at run time: model, features that the system lets us use, caches. */
 #include "src/host/host.h"
 
+#include "src/process.h"
+
 #include <ctype.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,21 +18,6 @@
 
 static pthread_once_t cpu_once = PTHREAD_ONCE_INIT;
 static at_cpu cpu; /* constant after cpu_once */
-
-/* The start of a small file as text; false when it cannot be read. */
-static bool read_text(char *out, size_t size, const char *path) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  size_t length = 0;
-  while (length < size - 1) {
-    ssize_t got = read(fd, out + length, size - 1 - length);
-    if (got <= 0) break;
-    length += (size_t)got;
-  }
-  close(fd);
-  out[length] = '\0';
-  return length > 0;
-}
 
 static void copy_trimmed(char *out, size_t size, const char *text) {
   while (isspace((unsigned char)*text)) text++;
@@ -88,7 +75,7 @@ static bool read_brand(char *out, size_t size) {
 
 static bool read_cpuinfo(char *out, size_t size) {
   char text[4096];
-  if (!read_text(text, sizeof text, "/proc/cpuinfo")) return false;
+  if (at_read_small("/proc/cpuinfo", text, sizeof text) == 0) return false;
   char *line = strstr(text, "model name");
   char *colon = line ? strchr(line, ':') : NULL;
   if (!colon) return false;
@@ -110,7 +97,7 @@ static size_t parse_size(const char *text) {
 static bool read_cache_file(char *out, size_t size, int index, const char *file) {
   char path[96];
   snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, file);
-  return read_text(out, size, path);
+  return at_read_small(path, out, size) > 0;
 }
 
 static void read_caches(at_cpu *out) {

@@ -4,6 +4,7 @@
 #include "src/host/cpu_count.h"
 
 #include "src/host/threads.h"
+#include "src/process.h"
 #include "src/settings.h"
 #include "src/support.h"
 
@@ -22,21 +23,6 @@ static int available;     /* constant after once */
 static double share;      /* constant after once */
 static int asked;         /* ATTUNE_THREADS, 0: none; constant after once */
 static _Atomic int bound; /* attune_set_threads; 0: none */
-
-/* The start of a small file as text; false when it cannot be read. */
-static bool read_text(char *out, size_t size, const char *path) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  size_t length = 0;
-  while (length < size - 1) {
-    ssize_t got = read(fd, out + length, size - 1 - length);
-    if (got <= 0) break;
-    length += (size_t)got;
-  }
-  close(fd);
-  out[length] = '\0';
-  return length > 0;
-}
 
 static int affinity_count(void) {
   for (int most = 1024; most <= 1 << 18; most *= 4) {
@@ -60,16 +46,16 @@ static double quota_v2(const char *group) {
   char path[1200], text[64];
   long long quota = 0, period = 0;
   snprintf(path, sizeof path, "%s/cpu.max", group);
-  if (!read_text(text, sizeof text, path) || sscanf(text, "%lld %lld", &quota, &period) != 2) return 0.0;
+  if (at_read_small(path, text, sizeof text) == 0 || sscanf(text, "%lld %lld", &quota, &period) != 2) return 0.0;
   return quota_cpus(quota, period);
 }
 
 static double quota_v1(const char *group) {
   char path[1200], quota[32], period[32];
   snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", group);
-  if (!read_text(quota, sizeof quota, path)) return 0.0;
+  if (at_read_small(path, quota, sizeof quota) == 0) return 0.0;
   snprintf(path, sizeof path, "%s/cpu.cfs_period_us", group);
-  if (!read_text(period, sizeof period, path)) return 0.0;
+  if (at_read_small(path, period, sizeof period) == 0) return 0.0;
   return quota_cpus(strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
 }
 
@@ -113,7 +99,7 @@ static double line_quota(const char *root, char *line) {
 double at_cgroup_quota(const char *root, const char *membership) {
   char text[8192], *rest = NULL;
   double smallest = 0.0;
-  if (!read_text(text, sizeof text, membership)) return 0.0;
+  if (at_read_small(membership, text, sizeof text) == 0) return 0.0;
   for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
     smallest = tighter(smallest, line_quota(root, line));
   return smallest;

@@ -302,7 +302,6 @@ void at_front_flush_all(at_allocator *allocator);              /* Lock held. */
 at_heap *at_heap_of(at_allocator *allocator, attune_pool *pool, at_front *front); /* Lock held. NULL: no memory */
 /* Lock held; takes the front's. */
 void at_front_count_alloc(at_front *front, bool small, size_t size, size_t requested);
-void at_front_count_free(at_front *front, bool small, size_t size, size_t requested);
 
 /* A graph replays into its pool's memory whenever it likes, also into what is free between its pieces of work: nothing
  * of it goes while a graph holds it. */

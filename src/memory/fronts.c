@@ -109,12 +109,6 @@ void at_front_count_alloc(at_front *front, bool small, size_t size, size_t reque
   at_front_unlock(front);
 }
 
-void at_front_count_free(at_front *front, bool small, size_t size, size_t requested) {
-  at_front_lock(front);
-  at_front_sub(front, small, size, requested);
-  at_front_unlock(front);
-}
-
 /* From here on no event is recorded on the stream; what is freed while its last work runs waits for the end of the
  * closing. */
 void at_memory_stream_closing(attune_stream *stream) {

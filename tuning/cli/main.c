@@ -12,24 +12,27 @@
 #include <string.h>
 #include <unistd.h>
 
-void cli_error(const char *format, ...) {
+/* The message without what would steer a terminal, to be freed. */
+static char *clean_message(const char *format, va_list arguments) {
   char text[2048];
+  vsnprintf(text, sizeof text, format, arguments);
+  return cli_clean(text);
+}
+
+void cli_error(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  char *clean = clean_message(format, arguments);
   va_end(arguments);
-  char *clean = cli_clean(text);
   fprintf(stderr, "attune: %s\n", clean);
   free(clean);
 }
 
 void cli_bad_usage(const struct argp_state *state, const char *format, ...) {
-  char text[2048];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  char *clean = clean_message(format, arguments);
   va_end(arguments);
-  char *clean = cli_clean(text);
   argp_error(state, "%s", clean);
   free(clean);
 }

@@ -14,7 +14,7 @@ struct gate_case_place {
   size_t next; /* 1 + the place in the list; 0: free */
 };
 
-bool gate_case_same(const gate_case *a, const gate_case *b) {
+static bool same_case(const gate_case *a, const gate_case *b) {
   return strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->mode, b->mode) == 0;
 }
 
@@ -33,8 +33,7 @@ size_t gate_case_index_find(const gate_case_index *x, const gate_case *like,
                             const gate_case *(*at)(const void *list, size_t place), const void *list) {
   const uint64_t hash = hash_of(like);
   for (size_t i = hash & (x->room - 1); x->room && x->places[i].next; i = (i + 1) & (x->room - 1))
-    if (x->places[i].hash == hash && gate_case_same(at(list, x->places[i].next - 1), like))
-      return x->places[i].next - 1;
+    if (x->places[i].hash == hash && same_case(at(list, x->places[i].next - 1), like)) return x->places[i].next - 1;
   return GATE_CASE_NOWHERE;
 }
 

@@ -13,8 +13,6 @@ typedef struct gate_case_index {
 
 #define GATE_CASE_NOWHERE ((size_t)-1)
 
-bool gate_case_same(const gate_case *a, const gate_case *b);
-
 /* The place of a case like this; `at` gives the case at a place of the list. GATE_CASE_NOWHERE: there is none. */
 size_t gate_case_index_find(const gate_case_index *index, const gate_case *like,
                             const gate_case *(*at)(const void *list, size_t place), const void *list);

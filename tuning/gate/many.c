@@ -12,8 +12,8 @@ enum { CASES_FOR_DRIFT = 5 };             /* fewer do not tell what the machine 
 static const double DRIFT_UNKNOWN = 0.03; /* what the machine may have done by itself where they are fewer */
 static const double STANDS_OUT = 5.0;     /* deviations of the other cases' moves */
 
-const char gate_why_together[] = "most cases moved together",
-           gate_why_drift[] = "the machine may have changed by as much";
+const char gate_why_together[] = "most cases moved together";
+static const char why_drift[] = "the machine may have changed by as much";
 
 typedef struct ranked {
   double p;
@@ -56,7 +56,7 @@ bool gate_counts(double shift, int direction, double margin) {
 }
 
 const char *gate_drift_excuse(const gate_drift *drift, double shift, int direction, double margin) {
-  if (!drift->known) return gate_counts(shift, direction, margin + log1p(DRIFT_UNKNOWN)) ? NULL : gate_why_drift;
+  if (!drift->known) return gate_counts(shift, direction, margin + log1p(DRIFT_UNKNOWN)) ? NULL : why_drift;
   const double out = fmax(margin, STANDS_OUT * drift->deviation);
   return gate_counts(shift - drift->shift, direction, out) ? NULL : gate_why_together;
 }

@@ -20,8 +20,9 @@ gate_drift gate_drift_of(const double *shifts, size_t count);
 /* A change beyond `margin` (logarithms), up or down as `direction` is 1 or -1? */
 bool gate_counts(double shift, int direction, double margin);
 
+/* What a report says of cases that moved with most others. */
+extern const char gate_why_together[];
 /* Why a change of a case may be the machine's, where the sides are of different times; NULL: it stands out. Constant. */
-extern const char gate_why_together[], gate_why_drift[];
 const char *gate_drift_excuse(const gate_drift *drift, double shift, int direction, double margin);
 
 #endif

@@ -19,7 +19,4 @@ void gate_page_table(FILE *out, const gate_page *page);
 /* What the plots are drawn from, as JSON that cannot end its <script>. False: no memory. */
 bool gate_page_data(FILE *out, const gate_page *page);
 
-/* The part of the roof that a case reaches in `ns`, 0 to 1 or so; 0: not known. */
-double gate_roof_share(const gate_page *page, const gate_case *c, double ns);
-
 #endif

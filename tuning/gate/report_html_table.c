@@ -23,7 +23,8 @@ static const char *const symbols[] = {[GATE_SAME] = "=",   [GATE_FASTER] = "\u25
 
 /* --- roofs --- */
 
-double gate_roof_share(const gate_page *page, const gate_case *c, double ns) {
+/* The part of the roof that a case reaches in `ns`, 0 to 1 or so; 0: not known. */
+static double roof_share(const gate_page *page, const gate_case *c, double ns) {
   double bytes_s = 0, flops_s = 0;
   for (size_t i = 0; i < page->roof_count; i++) {
     const gate_roof *roof = &page->roofs[i];
@@ -134,8 +135,7 @@ static const char *share_text(char out[GATE_CELL], double share) {
 static void put_rates(const page_table *sheet, const gate_row *row) {
   const gate_case *c = gate_row_case(row);
   const double ns = row->judged.head_ns > 0 ? row->judged.head_ns : NAN;
-  const double bytes_s = c->bytes / ns * 1e9, flops_s = c->flops / ns * 1e9,
-               share = gate_roof_share(sheet->page, c, ns);
+  const double bytes_s = c->bytes / ns * 1e9, flops_s = c->flops / ns * 1e9, share = roof_share(sheet->page, c, ns);
   char cell[GATE_CELL];
   if (sheet->bytes) put_number(sheet, "number wide", bytes_s > 0 ? bytes_s : NAN, gate_rate_text(cell, bytes_s, "B/s"));
   if (sheet->flops)
@@ -195,7 +195,7 @@ static void choose_columns(page_table *sheet) {
     const gate_case *c = gate_row_case(&comparison->rows[i]);
     sheet->bytes |= c->bytes > 0;
     sheet->flops |= c->flops > 0;
-    sheet->roof |= gate_roof_share(sheet->page, c, 1) > 0;
+    sheet->roof |= roof_share(sheet->page, c, 1) > 0;
     sheet->devices |= strcmp(c->device, first->device) != 0;
     sheet->modes |= strcmp(c->mode, first->mode) != 0;
   }
