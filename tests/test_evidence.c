@@ -170,7 +170,7 @@ static void a_noisy_runner_up_leaves_it_open(void **state) {
     static at_contender base, other;
     at_contender *both[] = {&base, &other};
     at_race race = {.contenders = both, .count = 2};
-    const at_contender *could = NULL;
+    at_contender *could = NULL;
     put_samples(&base, 100.0, rows[i].base_noise, rows[i].count);
     put_samples(&other, rows[i].ns, rows[i].noise, rows[i].count);
     at_race_judge(&base, &base);

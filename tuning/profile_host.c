@@ -88,6 +88,12 @@ static int64_t end(const stretch *s, at_subject *subject) {
   return wall;
 }
 
+/* A call's time with the CPUs that the machine sustains. */
+static double sustained_ns(const at_subject *subject, const stretch *s, int64_t wall, int calls) {
+  const double sustained = s->threads > 1 ? at_cpu_capacity() : 1.0;
+  return (double)wall / calls * (subject->cpus > sustained ? subject->cpus / sustained : 1.0);
+}
+
 /* What came before left other data in the caches, another clock, threads asleep: a program that calls it again and again
  * sees none of that, nor does `attune verify`. So the first calls do not count, where they are short. */
 static const double LEAD_SHARE = 0.1, LEAD_BELOW_NS = 1e6;
@@ -115,8 +121,7 @@ static attune_status sample_host(at_profile *profile, at_subject *subject, doubl
     done = to;
   }
   *wall = end(&s, subject);
-  const double sustained = s.threads > 1 ? at_cpu_capacity() : 1.0;
-  *ns = (double)*wall / done * (subject->cpus > sustained ? subject->cpus / sustained : 1.0);
+  *ns = sustained_ns(subject, &s, *wall, done);
   return ATTUNE_OK;
 }
 
@@ -151,6 +156,33 @@ static attune_status take_sample(at_profile *profile, at_subject *subject, doubl
 attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
   attune_status status = ATTUNE_OK;
   for (int i = 0; i < count && status == ATTUNE_OK; i++) status = take_sample(profile, subjects[i], &ns[i]);
+  return status;
+}
+
+/* What is not timed before a sample alone, and the calls between two looks at the clock. */
+static const double ALONE_LEAD = 0.15, ALONE_LEAD_BELOW_NS = 20e6, ALONE_PART_NS = 100e3;
+
+/* Calls until so much time has passed, once at least; their count into *done. */
+static attune_status call_for(at_profile *profile, const at_subject *subject, double ns, int *done) {
+  const int64_t start_ns = at_now_ns();
+  const double most = ALONE_PART_NS / profile->once_ns;
+  const int part = most < 1.0 ? 1 : most > 1000.0 ? 1000 : (int)most;
+  attune_status status = ATTUNE_OK;
+  for (*done = 0; status == ATTUNE_OK && (*done == 0 || (double)(at_now_ns() - start_ns) < ns); *done += part)
+    status = make_calls(profile, subject, 0, part);
+  return status;
+}
+
+attune_status at_profile_alone_host(at_profile *profile, at_subject *subject, double slice_ns, double *ns) {
+  int done = 0;
+  stretch s;
+  attune_status status = ATTUNE_OK;
+  if (profile->once_ns < ALONE_LEAD_BELOW_NS) status = call_for(profile, subject, ALONE_LEAD * slice_ns, &done);
+  if (status != ATTUNE_OK) return status;
+  begin(&s, threads_of(subject));
+  status = call_for(profile, subject, slice_ns, &done);
+  const int64_t wall = end(&s, subject);
+  *ns = sustained_ns(subject, &s, wall, done);
   return status;
 }
 

@@ -10,6 +10,10 @@
 /* One sample of each subject. */
 attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns);
 
+/* One of calls that go on for `slice_ns`, or longer where one call does, behind some that are not timed; in time by the
+ * clock, for nothing else runs. */
+attune_status at_profile_alone_host(at_profile *profile, at_subject *subject, double slice_ns, double *ns);
+
 /* One more launch, timed into subject->once_ns. */
 attune_status at_profile_try_host(at_profile *profile, at_subject *subject);
 

@@ -29,6 +29,7 @@ typedef struct at_contender {
   bool made;                           /* prepare_many had it, since it was prepared last */
   bool beside;                         /* race.making makes what it needs */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
+  bool lost;                           /* host: alone it is no faster than the default */
   bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */
   double samples[AT_MAX_SAMPLES];      /* race: one a round, the same rounds as the default's */
   unsigned char place[AT_MAX_SAMPLES]; /* the placement of the operands in that round */
@@ -93,7 +94,7 @@ double at_race_time(const at_contender *contender, double *spread);
 /* Is the choice open, because others used the CPUs, or because a contender may be faster than the winner by more
  * than is worth losing, but noise hides whether it is? *could (may be NULL) is the one that could win most; NULL
  * with true: the race is shaken, the default's own times are that noisy, or there are too few rounds. */
-bool at_race_open(at_race *race, const at_contender **could);
+bool at_race_open(at_race *race, at_contender **could);
 
 /* What is chosen when nothing beats it. */
 at_contender *at_race_incumbent(const at_race *race);

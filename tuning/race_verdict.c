@@ -55,12 +55,13 @@ at_contender *at_race_winner(at_race *race) {
   return best;
 }
 
-bool at_race_open(at_race *race, const at_contender **could) {
-  const at_contender *base = race->contenders[0], *winner = at_race_winner(race), *most = NULL;
+bool at_race_open(at_race *race, at_contender **could) {
+  const at_contender *base = race->contenders[0], *winner = at_race_winner(race);
+  at_contender *most = NULL;
   double most_gain = 0.0;
   int challengers = 0;
   for (int i = 1; i < race->count; i++) {
-    const at_contender *contender = race->contenders[i];
+    at_contender *contender = race->contenders[i];
     if (contender->state != AT_SCREENED) continue;
     challengers++;
     if (contender == winner || contender->count == 0 || beyond_noise(race, contender)) continue;

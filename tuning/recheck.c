@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * recheck.c: does a stored winner hold? A race of two, the winner and the default, and a verification on fresh data. */
+ * recheck.c: does a stored winner hold? A race of two, the winner and the default, on the host then each alone, and a
+ * verification on fresh data. */
 #include "tuning/recheck.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "tuning/race.h"
+#include "tuning/claim.h"
 #include "tuning/tune.h"
 #include "tuning/verify.h"
 #include "tuning/winner.h"
 
 static const double AUTO_NS = 150e6, AUTO_CALLS = 150.0;
-static const double SLOWER = 0.99; /* of the default's speed: below it a winner does harm */
+static const double CLAIM_SHARE = 0.5; /* of that, once more: both alone, as the stored speedup was measured */
+static const double SLOWER = 0.99;     /* of the default's speed: below it a winner does harm */
 static const double SIGMAS = 3.0;
 
 typedef struct recheck {
   at_race race;
   at_profile profile;
   at_contender *winner, *standard; /* the winner's; the default's as attune calls it */
+  at_claim claim;
   const at_op *op;
   const void *problem;
   attune_device *device;
@@ -61,7 +64,10 @@ static attune_status measure(recheck *r, double budget_ns) {
   if (status == ATTUNE_OK && r->winner != r->race.contenders[0] && r->winner->state != AT_SCREENED)
     status = at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s %s, cannot be run any more; tune the problem again",
                      r->winner->implementation->name, r->winner->configuration.text);
-  return status == ATTUNE_OK ? at_race_run(&r->race, until_ns) : status;
+  if (status == ATTUNE_OK) status = at_race_run(&r->race, until_ns);
+  if (status == ATTUNE_OK) status = at_claim_measure(&r->claim, &r->race, r->winner, CLAIM_SHARE * length_ns);
+  at_claim_take(&r->claim, r->winner);
+  return status;
 }
 
 static attune_status try_numbers(recheck *r, attune_recheck *out) {
@@ -78,7 +84,7 @@ static attune_status try_numbers(recheck *r, attune_recheck *out) {
 static void judge(const recheck *r, const attune_decision *stored, attune_recheck *out) {
   const at_contender *base = r->race.contenders[0], *winner = r->winner;
   out->samples = winner->count;
-  out->time_ns = at_race_time(winner, NULL);
+  out->time_ns = r->claim.rounds ? r->claim.time_ns : at_race_time(winner, NULL);
   out->speedup = winner == base ? 1.0 : winner->speedup;
   out->error = winner == base ? 0.0 : winner->error;
   out->default_time_ns = out->time_ns * out->speedup;

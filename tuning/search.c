@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * search.c: collects candidates, screens them, widens around the leaders, races the best, verifies the winner. */
-#include "tuning/search.h"
+#include "tuning/search_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tuning/favourites.h"
-#include "tuning/making.h"
-#include "tuning/race.h"
-#include "tuning/verify.h"
 #include "tuning/winner.h"
+
+typedef at_search_state search;
 
 enum {
   MOST_CONFIGURATIONS = 256, /* asked of one implementation at a time */
@@ -18,16 +17,15 @@ enum {
   KINDS = 3,                 /* whose neighbours are looked at in the first wave: the best of each kind */
   LEADERS = 2,               /* and in a later one */
   NEIGHBOURS = 64,           /* of one leader: those that change one tunable come first; the best lead the next wave */
-  WAVES = 16
+  WAVES = 16,
+  MOST_LOST = 3 /* winners of the race who are slower than the default alone; then nobody else is tried */
 };
 
-/* How the time is spent: what a problem gets when none was asked for, a fixed part and as many calls of the default; and
- * until which fraction of it each stage may go on. */
-typedef struct schedule {
-  double auto_ns, auto_calls;
-  double screen_until, widen_until, race_until;
-} schedule;
-static const schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94}, DEVICE = {280e6, 400.0, 0.54, 0.56, 0.94};
+static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
+                         DEVICE = {280e6, 400.0, 0.54, 0.56, 0.94, 0.0, 0.0};
+
+/* The same of a budget that somebody set. */
+static const double CLAIM_SHARE = 0.33;
 
 /* What was waited for, kernels that were compiled beside, is measured: so much time there is for that at least, where
  * nobody set a budget. */
@@ -38,29 +36,7 @@ static const double SIGMAS = 3.0;
 /* Where noise leaves the choice open the race goes on, for so much of the time more. */
 static const double LONGER = 0.5;
 
-/* What noise alone makes of a ratio is not told as a gain beyond this. */
-static const double COULD_MOST = 2.0;
-
 static const double KIND_WITHIN = 1.35, LEADER_WITHIN = 1.05; /* of the best: worth widening */
-
-typedef struct search {
-  at_race race;
-  at_profile profile;
-  at_verifier *verifier; /* made when there is a winner to verify */
-  const at_op *op;
-  const void *problem;
-  attune_device *device;
-  at_making making;       /* kernels of candidates, while others are measured */
-  at_configuration *room; /* MOST_CONFIGURATIONS of them */
-  const schedule *times;
-  double budget_ns, most_ns;
-  int64_t start_ns, deadline_ns;
-  int64_t opened_ns, late_ns;    /* all is later by so much: libraries were loaded, kernels were waited for */
-  int64_t stage_ns;              /* when the present stage began */
-  double *stage_ms;              /* the result's */
-  const attune_decision *known;  /* the winner so far; NULL: none */
-  const at_contender *known_one; /* its place in the race; NULL: none */
-} search;
 
 /* A stage is over: what passed since the one before it is its time. */
 static void end_stage(search *s, at_stage stage) {
@@ -87,13 +63,15 @@ static void add_known(search *s) {
   s->known_one = contender; /* not where it is the default: then it claims nothing */
 }
 
-/* What this race says of the winner so far. */
-static void weigh_known(const search *s, at_search_result *out) {
+/* What this race says of the winner so far, which claims what it gains alone: by the winner's claim where it is that,
+ * else by how far it is behind the winner. */
+static void weigh_known(const search *s, double alone, at_search_result *out) {
   const at_contender *c = s->known_one;
   if (!c) return;
   const double claim = s->known->time_ns > 0.0 ? s->known->default_time_ns / s->known->time_ns : 0.0;
   out->broken = c->state == AT_WRONG || c->state == AT_FAILED;
-  out->refuted = out->broken || (c->count > 0 && c->speedup + SIGMAS * c->error < claim * (1.0 - AT_CLAIM_LESS));
+  out->refuted =
+      out->broken || (c->count > 0 && alone * c->speedup + SIGMAS * c->error < claim * (1.0 - AT_CLAIM_LESS));
 }
 
 /* Has what they need made beside the search, and adds them. */
@@ -214,8 +192,9 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
     if (checked == ATTUNE_OK && (exact || contender == at_race_incumbent(&s->race))) {
       winner = contender;
     } else if (checked == ATTUNE_OK) {
-      snprintf(out->warning, sizeof out->warning, "%s: its error is %.3g of what the contract allows; tolerance is %.3g",
-               contender->implementation->name, out->decision.max_error, tolerance);
+      snprintf(out->warning, sizeof out->warning,
+               "%s: its error is %.3g of what the contract allows; tolerance is %.3g", contender->implementation->name,
+               out->decision.max_error, tolerance);
       at_race_drop(&s->race, contender, AT_WRONG);
     } else if (contender == at_race_incumbent(&s->race)) {
       *status = checked;
@@ -227,7 +206,7 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
   return winner;
 }
 
-/* What was fast because it is wrong had the right ones dropped: they come back. */
+/* What was fast because it is wrong, or in short samples alone, had the others dropped: they come back. */
 static attune_status reopen(search *s) {
   at_contender *base = s->race.contenders[0];
   base->count = 0;
@@ -236,7 +215,9 @@ static attune_status reopen(search *s) {
   at_race_incumbent(&s->race)->count = 0;
   for (int i = 1; i < s->race.count; i++) {
     at_contender *contender = s->race.contenders[i];
-    if ((contender->state != AT_SCREENED && contender->state != AT_SLOWER) || contender == s->race.incumbent) continue;
+    if ((contender->state != AT_SCREENED && contender->state != AT_SLOWER) || contender == s->race.incumbent ||
+        contender->lost)
+      continue;
     at_race_drop(&s->race, contender, AT_WAITING);
     contender->quick = 0.0;
     contender->count = 0;
@@ -277,120 +258,69 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
   }
 }
 
-/* The best measured one that is not the winner: who would have won without it. */
-static const at_contender *runner_up(const search *s, const at_contender *winner) {
-  const at_contender *second = NULL;
-  for (int i = 0; i < s->race.count; i++) {
-    const at_contender *contender = s->race.contenders[i];
-    if (contender == winner || contender->bare || contender->count == 0 || contender->state == AT_WRONG ||
-        contender->state == AT_FAILED)
-      continue;
-    if (!second || contender->speedup > second->speedup) second = contender;
+/* Half of a hard limit: what noise disturbs takes longer. */
+static double claim_left_ns(const search *s) {
+  const double two_ns = 2.0 * s->profile.profiler->settings.candidate_ns,
+               most = two_ns > 0.0 && two_ns < s->claim_most_ns ? two_ns : s->claim_most_ns,
+               left = s->most_ns > 0.0 ? 0.5 * (s->most_ns - (double)(at_now_ns() - s->start_ns)) : most;
+  return left < most ? left : most;
+}
+
+/* Who is measured alone: the winner; where that is the default only because noise hides whether one is faster, that one.
+ * NULL: nobody. */
+static at_contender *claimant(search *s, at_contender *winner) {
+  at_contender *could = NULL;
+  if (winner != at_race_incumbent(&s->race)) return winner;
+  if (at_race_open(&s->race, &could) && !at_race_shaken(&s->race, winner)) return could;
+  return NULL;
+}
+
+/* After a winner lost to the default alone: whom it had dropped come back, where there is time for it, once. */
+static at_contender *next_winner(search *s, at_search_result *out, int lost, attune_status *status) {
+  const double longer_ns = LONGER * (double)(s->deadline_ns - s->start_ns);
+  if (lost == 1 && (s->most_ns <= 0.0 || claim_left_ns(s) > 0.0)) {
+    s->late_ns += (int64_t)longer_ns;
+    *status = reopen(s);
+    return *status == ATTUNE_OK ? raced_winner(s, out, status) : NULL;
   }
-  return second;
+  at_contender *winner = verified_winner(s, out, status);
+  end_stage(s, AT_STAGE_VERIFY);
+  return winner;
 }
 
-/* What other work did. */
-static void note_load(const search *s, attune_decision *d) {
-  const double others = at_profile_others(&s->profile);
-  char used[48] = "other work";
-  if (others >= 0.0) snprintf(used, sizeof used, "other work used %.1f CPUs and", others);
-  snprintf(d->note, sizeof d->note, "unsure: %s disturbed what was measured; measure on a quiet machine", used);
+/* `one` is no faster than the default alone; after a few nobody is. */
+static void lose(search *s, at_contender *one, int lost) {
+  s->settled = one->lost = true;
+  at_race_drop(&s->race, one, AT_SLOWER);
+  for (int i = 1; i < s->race.count && lost == MOST_LOST; i++)
+    if (s->race.contenders[i] != at_race_incumbent(&s->race) && s->race.contenders[i]->state == AT_SCREENED)
+      at_race_drop(&s->race, s->race.contenders[i], AT_SLOWER);
 }
 
-/* In words: why this one. */
-static void note(const at_contender *winner, const search *s, const at_contender *could, attune_decision *d) {
-  const at_contender *base = s->race.contenders[0];
-  if (d->unsure && at_race_shaken(&s->race, winner))
-    note_load(s, d);
-  else if (d->unsure && could && could->merit + 2.0 * could->error > COULD_MOST)
-    snprintf(d->note, sizeof d->note, "unsure: the noise is larger than what is measured; measure on a quiet machine");
-  else if (d->unsure && could)
-    snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than the default, noise hides it",
-             could->implementation->name, 100.0 * (could->merit + 2.0 * could->error - 1.0));
-  else if (d->unsure)
-    snprintf(d->note, sizeof d->note, "unsure: the times of the default vary by %.0f %%; measure on a quiet machine",
-             100.0 * d->spread);
-  else if (base->bare && winner == at_race_incumbent(&s->race))
-    snprintf(d->note, sizeof d->note,
-             "nothing is faster beyond the noise; the vendor's own call alone takes %.3g of the time",
-             d->default_time_ns / d->time_ns);
-  else if (winner->speedup < 1.0)
-    snprintf(d->note, sizeof d->note,
-             "%.1f %% slower than the vendor's own call, as every call through attune is; error %.2f %%",
-             100.0 * (1.0 / winner->speedup - 1.0), 100.0 * winner->error);
-  else if (winner == base)
-    snprintf(d->note, sizeof d->note, "no candidate beats the default beyond the noise");
-  else
-    snprintf(d->note, sizeof d->note, "%.1f %% faster than the default, error %.2f %%", 100.0 * (winner->speedup - 1.0),
-             100.0 * winner->error);
-}
-
-/* What the default itself does not do right with special values: nobody was held to it. */
-static void note_default_faults(const search *s, attune_decision *d) {
-  char faults[96];
-  size_t at = strlen(d->note);
-  at_verifier_rules(s->verifier, at_verifier_default_lost(s->verifier), faults, sizeof faults);
-  if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
-}
-
-static void describe(search *s, const at_contender *winner, attune_decision *d) {
-  const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner), *could = NULL;
-  at_copy_text(d->implementation, sizeof d->implementation, winner->implementation->name);
-  at_copy_text(d->configuration, sizeof d->configuration, winner->configuration.text);
-  d->implementation_version = winner->implementation->version;
-  d->time_ns = at_race_time(winner, &d->spread);
-  d->placement_spread = at_placed_spread(winner->samples, winner->place, winner->count);
-  d->samples = winner->count;
-  d->unsure = at_race_open(&s->race, &could);
-  at_copy_text(d->default_implementation, sizeof d->default_implementation, base->implementation->name);
-  if (base->bare && base->implementation->bare_name)
-    base->implementation->bare_name(base->plan, d->default_implementation, sizeof d->default_implementation);
-  d->default_time_ns = winner == base ? d->time_ns : d->time_ns * winner->speedup;
-  /* The default cannot beat itself: what its call through attune seems to gain over its own call is noise. */
-  if (winner == at_race_incumbent(&s->race) && d->default_time_ns > d->time_ns) d->default_time_ns = d->time_ns;
-  if (second) {
-    at_copy_text(d->runner_up, sizeof d->runner_up, second->implementation->name);
-    at_copy_text(d->runner_up_configuration, sizeof d->runner_up_configuration, second->configuration.text);
-    d->runner_up_time_ns = at_race_time(second, NULL);
+/* The race's winner, unless it is slower than the default when both are measured alone: then the next one, and after a few
+ * the default. Where the race could not tell whether one is faster than the default, this may. */
+static at_contender *settled_winner(search *s, at_search_result *out, attune_status *status) {
+  at_contender *winner = raced_winner(s, out, status), *one = NULL;
+  for (int lost = 1; winner && (one = claimant(s, winner)); lost++) {
+    *status = at_claim_measure(&s->claim, &s->race, one, claim_left_ns(s));
+    end_stage(s, AT_STAGE_CLAIM);
+    if (*status != ATTUNE_OK) return NULL;
+    if (one == winner && !at_claim_lost(&s->claim)) break;
+    if (one == winner) {
+      lose(s, one, lost);
+      winner = next_winner(s, out, lost, status);
+    } else if (at_claim_no_gain(&s->claim)) {
+      lose(s, one, lost);
+    } else {
+      if (at_claim_gains(&s->claim)) {
+        at_claim_take(&s->claim, one);
+        winner = next_winner(s, out, 0, status);
+      }
+      break;
+    }
   }
-  for (int i = 0; i < s->race.count; i++) {
-    d->candidates += s->race.contenders[i]->quick > 0.0;
-    d->rejected += s->race.contenders[i]->state == AT_FAILED || s->race.contenders[i]->state == AT_WRONG;
-  }
-  d->disturbed = s->profile.disturbed;
-  note(winner, s, could, d);
-  note_default_faults(s, d);
-}
-
-static int by_speedup(const void *left, const void *right) {
-  const at_contender *a = *(at_contender *const *)left, *b = *(at_contender *const *)right;
-  if ((a->count > 0) != (b->count > 0)) return a->count > 0 ? -1 : 1;
-  return (a->speedup < b->speedup) - (a->speedup > b->speedup);
-}
-
-static const char *verdict(const at_contender *c, const at_contender *winner, const at_contender *second, bool base) {
-  if (c == winner) return "winner";
-  if (c->state == AT_WRONG) return "wrong";
-  if (c->state == AT_FAILED) return "failed";
-  if (c == second) return "runner-up";
-  return base ? "default" : "slower";
-}
-
-/* The raced ones first, then the failed and wrong ones: the evidence stored beside the winner. */
-static void list_trials(search *s, const at_contender *winner, at_search_result *out) {
-  const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
-  qsort(s->race.contenders, (size_t)s->race.count, sizeof *s->race.contenders, by_speedup);
-  for (int i = 0; i < s->race.count && out->trial_count < AT_MAX_TRIALS; i++) {
-    const at_contender *c = s->race.contenders[i];
-    if (c->count == 0 && c->state != AT_FAILED && c->state != AT_WRONG) continue;
-    at_trial *trial = &out->trials[out->trial_count++];
-    at_copy_text(trial->implementation, sizeof trial->implementation, c->implementation->name);
-    at_copy_text(trial->configuration, sizeof trial->configuration, c->configuration.text);
-    if (c->count) trial->time_ns = at_race_time(c, &trial->spread);
-    trial->samples = c->count;
-    at_copy_text(trial->verdict, sizeof trial->verdict, verdict(c, winner, second, c == base));
-  }
+  if (winner != one) s->claim.rounds = 0; /* of another */
+  return winner;
 }
 
 static bool any_waiting(const search *s) {
@@ -460,13 +390,17 @@ static attune_status run(search *s, at_search_result *out) {
   if (status == ATTUNE_OK) status = widen(s);
   end_stage(s, AT_STAGE_WIDEN);
   if (status != ATTUNE_OK) return status;
-  const at_contender *winner = raced_winner(s, out, &status);
+  s->claim_most_ns =
+      s->budget_ns > 0.0 ? CLAIM_SHARE * s->budget_ns : s->times->claim_ns + s->times->claim_calls * once_ns;
+  at_contender *winner = settled_winner(s, out, &status);
   if (!winner) return status;
-  describe(s, winner, &out->decision);
+  const double raced = winner->speedup;
+  if (s->claim.rounds) out->raced = raced;
   log_contenders(s);
+  at_search_describe(s, winner, &out->decision);
   if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner);
-  weigh_known(s, out);
-  list_trials(s, winner, out);
+  weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);
+  at_search_list_trials(s, winner, out);
   return ATTUNE_OK;
 }
 

@@ -8,13 +8,15 @@
 
 #define AT_MAX_TRIALS 32
 
-/* What the time of a search goes into: operands and the default, quick samples, widening, the race, verification. */
+/* What the time of a search goes into: operands and the default, quick samples, widening, the race, verification, and
+ * what the winner gains alone. */
 typedef enum at_stage {
   AT_STAGE_OPEN,
   AT_STAGE_SCREEN,
   AT_STAGE_WIDEN,
   AT_STAGE_RACE,
   AT_STAGE_VERIFY,
+  AT_STAGE_CLAIM,
   AT_STAGES
 } at_stage;
 
@@ -24,13 +26,14 @@ typedef struct at_search_result {
   int trial_count;
   char warning[256]; /* for the log: a candidate that was wrong; "" when all is well */
   double stage_ms[AT_STAGES];
+  double raced; /* the winner's speedup in its race, where it was measured alone then; else 0 */
   bool refuted; /* the winner known so far, raced again, gains clearly less than it claims */
   bool broken;  /* it fails, or its numbers are wrong now: it is no evidence any more */
 } at_search_result;
 
 /* Races every candidate of every implementation for `problem` for `budget_ns` (0: 420 ms and
- * 400 calls of the default; up to half as long again where noise leaves the choice open), and for `most_ns` at most (0:
- * no limit); a step that is under way is finished. What is open then is `unsure` in the decision. The vendor default is
+ * 400 calls of the default; up to half as long again where noise leaves the choice open; on the host up to a third more for
+ * what the winner gains alone, and as long again where that is nothing), and for `most_ns` at most (0: no limit); a step that is under way is finished. What is open then is `unsure` in the decision. The vendor default is
  * candidate 0 and always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no implementation),
  * OUT_OF_MEMORY, DEVICE_ERROR. */
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,

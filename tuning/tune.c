@@ -276,19 +276,22 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
 }
 
 /* What was tuned, how long it took with all waiting, and what came of it. */
-static void tell_result(const attune_decision *d, const double stage_ms[AT_STAGES], int64_t took_ns) {
-  char versus[96] = "", shown[AT_SHOWN_CHARS];
+static void tell_result(const attune_decision *d, const at_search_result *result, int64_t took_ns) {
+  const double *stage_ms = result->stage_ms;
+  char versus[128] = "", raced[32] = "", shown[AT_SHOWN_CHARS];
   if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
+  if (result->raced > 0.0) snprintf(raced, sizeof raced, " (%.3f in the race)", result->raced);
   if (d->default_time_ns > 0.0 && d->time_ns > 0.0 && !d->unsure)
-    snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %.3f us", d->default_time_ns / d->time_ns,
-             d->default_implementation, d->default_time_ns * 1e-3);
+    snprintf(versus, sizeof versus, ", %.3f x as fast as %s's %.3f us%s", d->default_time_ns / d->time_ns,
+             d->default_implementation, d->default_time_ns * 1e-3, raced);
   at_log(ATTUNE_LOG_INFO,
          "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s; of the time open %.0f, screen %.0f, "
-         "widen %.0f, race %.0f, verify %.0f ms",
+         "widen %.0f, race %.0f, verify %.0f, claim %.0f ms",
          at_shown(shown, d->problem), d->device, (double)took_ns * 1e-6, d->implementation,
          *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3, versus, d->candidates,
          d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],
-         stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY]);
+         stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY],
+         stage_ms[AT_STAGE_CLAIM]);
 }
 
 /* The winner into j->room->out. */
@@ -316,7 +319,7 @@ static attune_status tune_in_room(job *j, bool at_once) {
   unlock_device(j->device);
   if (measured) commit(j, out);
   at_flight_end(&j->flight);
-  if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, result->stage_ms, at_now_ns() - start_ns);
+  if (status == ATTUNE_OK && result->decision.samples > 0) tell_result(out, result, at_now_ns() - start_ns);
   if (result->warning[0]) at_log(ATTUNE_LOG_WARNING, "a candidate was refused: %s", result->warning);
   return status;
 }

@@ -58,7 +58,8 @@ typedef struct attune_tuner_options {
   const char *system_database; /* a read-only database, looked at after the user's; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
   /* The most milliseconds to tune one problem. 0: ATTUNE_BUDGET_MS, else 280 ms (on the host 420 ms) plus the time of
-   * 400 calls of the default; half as long again where noise leaves the choice open. */
+   * 400 calls of the default; half as long again where noise leaves the choice open; on the host up to a third more
+   * to measure what the winner gains alone, and as long again where that is nothing. */
   double budget_ms;
   double total_budget_ms; /* the most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
@@ -163,8 +164,8 @@ typedef struct attune_decision {
   int implementation_version;
   char configuration[192];
   attune_source source;
-  double time_ns;
-  double spread; /* relative: median absolute deviation / median */
+  double time_ns; /* and default_time_ns: on the host of both in turns, each alone, where there was time for that */
+  double spread;  /* relative: median absolute deviation / median */
   int samples;
   char default_implementation[48]; /* its name; on the host also its threads, and its call where there are several */
   double default_time_ns;

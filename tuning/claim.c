@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * claim.c: rounds of two, a contender and the default, each alone. */
+#include "tuning/claim.h"
+
+#include <math.h>
+
+#include "tuning/profile_alone.h"
+
+enum { ROUNDS = 9, LEAST_ROUNDS = 5 };
+
+/* The least time that is worth beginning with, and what one sample gets of it. */
+static const double LEAST_NS = 30e6, SLICE_LEAST_NS = 1e6, SLICE_MOST_NS = 10e6, SLICE_SHARE = 0.6;
+
+/* Fewer rounds do where they agree so well, and one is ahead of the other by so many errors. */
+static const double ENOUGH_ERROR = 0.008, CLEAR = 5.0;
+
+/* Beyond what noise may hide a contender is worth being chosen; the same as in a race. */
+static const double SIGMAS = 3.0, COULD = 0.05, AHEAD = 0.02;
+
+typedef struct rounds {
+  double base[ROUNDS], own[ROUNDS];
+  int count;
+  bool restless; /* others of the process never come to rest: they are not waited for any more */
+} rounds;
+
+static attune_status sample(rounds *r, at_profile *profile, at_subject *subject, int turn, double slice_ns, double *ns,
+                            bool *good) {
+  if (!r->restless) r->restless = !at_profile_rest();
+  return at_profile_alone(profile, subject, turn % at_profile_placements(profile), slice_ns, ns, good);
+}
+
+/* Another order each round; a round that was disturbed does not count. */
+static attune_status one_round(rounds *r, at_profile *profile, at_subject *const subjects[2], int turn,
+                               double slice_ns) {
+  double ns[2] = {0.0};
+  bool good[2] = {false};
+  attune_status status = ATTUNE_OK;
+  for (int i = 0; i < 2 && status == ATTUNE_OK; i++) {
+    const int which = (i + turn) % 2;
+    status = sample(r, profile, subjects[which], turn, slice_ns, &ns[which], &good[which]);
+  }
+  if (status != ATTUNE_OK || !good[0] || !good[1]) return status;
+  r->base[r->count] = ns[0];
+  r->own[r->count++] = ns[1];
+  return ATTUNE_OK;
+}
+
+static double slice_of(double most_ns) {
+  const double ns = SLICE_SHARE * most_ns / (2 * ROUNDS);
+  return ns < SLICE_LEAST_NS ? SLICE_LEAST_NS : ns > SLICE_MOST_NS ? SLICE_MOST_NS : ns;
+}
+
+static bool is_enough(const at_claim *claim) {
+  return claim->error < ENOUGH_ERROR * claim->ratio && fabs(claim->ratio - 1.0) > CLEAR * claim->error;
+}
+
+/* The contender beside contender 0. */
+static attune_status measure_one(at_claim *out, at_race *race, at_contender *contender, double most_ns) {
+  at_profile *profile = race->profile;
+  at_subject *const subjects[2] = {&race->contenders[0]->subject, &contender->subject};
+  const int wanted = profile->profiler->settings.rounds, most = wanted > 0 && wanted < ROUNDS ? wanted : ROUNDS;
+  rounds r = {.count = 0};
+  attune_status status = ATTUNE_OK;
+  at_claim claim = *out;
+  const int64_t start_ns = at_now_ns();
+  const double slice_ns = slice_of(most_ns);
+  for (int turn = 0; turn < 2 * most && r.count < most && status == ATTUNE_OK; turn++) {
+    const double spent_ns = (double)(at_now_ns() - start_ns);
+    if (spent_ns > most_ns * (r.count < LEAST_ROUNDS ? 2.0 : 1.0)) break;
+    status = one_round(&r, profile, subjects, turn, slice_ns);
+    if (r.count < LEAST_ROUNDS) continue;
+    claim.rounds = r.count;
+    claim.ratio = at_paired_ratio(r.base, r.own, r.count, &claim.error);
+    claim.time_ns = at_median(r.own, r.count);
+    if (is_enough(&claim)) break;
+  }
+  if (status == ATTUNE_OK) *out = claim;
+  return status;
+}
+
+attune_status at_claim_measure(at_claim *out, at_race *race, at_contender *contender, double most_ns) {
+  at_contender *const incumbent = at_race_incumbent(race);
+  at_claim standard = {.rounds = 0};
+  *out = (at_claim){.least = 1.0};
+  if (race->steady || contender == race->contenders[0] || most_ns < LEAST_NS) return ATTUNE_OK;
+  attune_status status = measure_one(out, race, contender, most_ns);
+  out->least_error = out->error;
+  if (status != ATTUNE_OK || contender == incumbent || incumbent == race->contenders[0] || !at_claim_doubtful(out))
+    return status;
+  status = measure_one(&standard, race, incumbent, most_ns);
+  if (standard.rounds && standard.ratio < 1.0) {
+    out->least = standard.ratio;
+    out->least_error = sqrt(out->error * out->error + standard.error * standard.error);
+  }
+  return status;
+}
+
+bool at_claim_doubtful(const at_claim *claim) {
+  return claim->rounds && claim->ratio + claim->least_error < claim->least;
+}
+
+bool at_claim_lost(const at_claim *claim) {
+  return at_claim_doubtful(claim) && claim->ratio + SIGMAS * claim->least_error < claim->least * (1.0 + COULD);
+}
+
+bool at_claim_no_gain(const at_claim *claim) {
+  return claim->rounds && claim->ratio < claim->least * (1.0 + AHEAD) &&
+         claim->ratio + SIGMAS * claim->least_error < claim->least * (1.0 + COULD);
+}
+
+bool at_claim_gains(const at_claim *claim) {
+  return claim->rounds && claim->ratio - SIGMAS * claim->least_error > claim->least * (1.0 + AHEAD);
+}
+
+void at_claim_take(const at_claim *claim, at_contender *winner) {
+  if (!claim->rounds) return;
+  winner->merit *= claim->ratio / winner->speedup;
+  winner->speedup = claim->ratio;
+  winner->error = claim->error;
+}
