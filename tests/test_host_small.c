@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_host_small.c: every tile of host_small, by every size up to beyond the largest tile, against plain loops: whole
  * numbers, so that results are exact; what lies around D stays; NaN and infinity come through; C is not read when beta
- * is 0. */
+ * is 0; batches alone and in threads, the same bits; products so large that the next one is asked for ahead. */
 #include "tests/check.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 #include "ops/gemm/blocked_run.h"
 #include "ops/gemm/host_reference.h"
 #include "src/backend.h"
+#include "src/host/threads.h"
 #include "tuning/registry.h"
 
 extern const at_implementation at_gemm_host_small;
@@ -104,6 +105,12 @@ static void run(const at_gemm *g, const char *configuration) {
   runs++;
 }
 
+/* A batch says its threads. */
+static void tile_text(char text[64], const at_gemm *g, const char *kernel, int vectors, int columns) {
+  const int length = snprintf(text, 64, "kernel=%s,vectors=%d,columns=%d", kernel, vectors, columns);
+  if (g->batch > 1) snprintf(text + length, 64 - (size_t)length, ",threads=%u", 1 + draw(3));
+}
+
 /* Every kernel, number of vectors and number of columns, with and without an end within a vector. */
 static void each_tile(void **state) {
   (void)state;
@@ -122,9 +129,9 @@ static void each_tile(void **state) {
             const int m = part < 2 ? height - less : 2 * height - less,
                       n = part < 2 ? columns : 2 * columns - (columns > 1);
             if (m < 1 || m > 64) continue;
-            snprintf(text, sizeof text, "kernel=%s,vectors=%d,columns=%d", names[i], vectors, columns);
             if (columns % 4 == 1 && part == 0) fill(f64, specials[draw(4)]);
             const at_gemm g = problem_of(m, n, 1 + (int)draw(40), f64);
+            tile_text(text, &g, names[i], vectors, columns);
             run(&g, text);
           }
     }
@@ -174,6 +181,65 @@ static void lower_last_panels(void **state) {
   }
 }
 
+/* Batches of up to 11, more and fewer than threads; every third one so large that the next product is asked for ahead. */
+static void batches(void **state) {
+  (void)state;
+  static const char *const names[] = {"avx512", "avx2", "portable"};
+  for (int i = 0; i < 120; i++) {
+    const char *const name = names[i % 3];
+    const at_blocked_isa *isa = at_blocked_isa_find(name);
+    const bool f64 = draw(2);
+    if (!isa) continue;
+    const at_small_ops *ops = f64 ? isa->small_f64 : isa->small_f32;
+    const bool large = i % 9 < 3;
+    const unsigned least = large ? f64 ? 44 : 60 : 1, most = large ? 64 : 24;
+    int sizes[3];
+    for (int j = 0; j < 3; j++) sizes[j] = (int)(least + draw(most - least + 1));
+    at_gemm g = problem_of(sizes[0], sizes[1], sizes[2], f64);
+    g.batch = 2 + (large ? draw(4) : draw(10));
+    if (!g.stride_a && draw(2)) g.stride_a = g.lda * at_gemm_cols_a(&g);
+    if (!g.stride_b && draw(2)) g.stride_b = g.ldb * at_gemm_cols_b(&g);
+    if (!g.stride_d) g.stride_d = g.ldd * g.n;
+    if (g.c != AT_C_NONE) g.stride_c = g.c == AT_C_INPLACE ? g.stride_d : g.ldc * g.n;
+    char text[64];
+    const int vectors = 1 + (int)draw(AT_SMALL_VECTORS);
+    snprintf(text, sizeof text, "kernel=%s,vectors=%d,columns=%u,threads=%u", name, vectors,
+             1 + draw((unsigned)ops->columns[vectors - 1]), 1 + draw(4));
+    fill(f64, i % 5 ? 0.0 : (double)NAN);
+    run(&g, text);
+  }
+}
+
+static bool alone(const at_configuration *one) {
+  const char *threads = strstr(one->text, ",threads=");
+  return threads && strcmp(threads, ",threads=1") == 0;
+}
+
+/* A space stays small, however many CPUs there are, and has each number of threads that is worthwhile. */
+static void what_it_offers(void **state) {
+  (void)state;
+  at_configuration offered[64];
+  at_gemm g = problem_of(64, 64, 64, true);
+  g.batch = 1;
+  int count = at_gemm_host_small.configurations(&g, device, offered, 64);
+  assert_in_range(count, 1, 6);
+  for (int i = 0; i < count; i++) assert_null(strstr(offered[i].text, "threads="));
+  g.batch = 1000;
+  count = at_gemm_host_small.configurations(&g, device, offered, 64);
+  char most[32];
+  snprintf(most, sizeof most, "threads=%d", at_cpu_count());
+  assert_non_null(strstr(offered[0].text, most));
+  int found = 0;
+  for (int i = 0; i < count; i++) found += alone(&offered[i]);
+  assert_in_range(found, 1, 6);
+  g.m = g.n = g.k = 2; /* too little for a second thread */
+  g.batch = 10;
+  g.lda = g.ldb = g.ldd = 2;
+  count = at_gemm_host_small.configurations(&g, device, offered, 64);
+  assert_in_range(count, 1, 6);
+  for (int i = 0; i < count; i++) assert_true(alone(&offered[i]));
+}
+
 /* Whatever it offers for a size runs there, and is among what it takes back. */
 static void each_size(void **state) {
   (void)state;
@@ -208,7 +274,12 @@ static void what_it_leaves_to_others(void **state) {
                                       "kernel=portable,vectors=5,columns=1",
                                       "kernel=portable,vectors=1,columns=0",
                                       "kernel=portable,vectors=1,columns=17",
-                                      "kernel=portable,vectors=1"};
+                                      "kernel=portable,vectors=1",
+                                      "kernel=portable,vectors=1,columns=1,threads=0",
+                                      "kernel=portable,vectors=1,columns=1,threads=4097",
+                                      "kernel=portable,vectors=1,columns=1"};
+  g.batch = 2; /* which says its threads */
+  g.stride_d = g.ldd * g.n;
   for (size_t i = 0; i < AT_COUNT(wrong); i++) {
     at_plan *plan = NULL;
     at_configuration text;
@@ -224,8 +295,13 @@ static int open_host(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_tile), cmocka_unit_test(single_products),          cmocka_unit_test(lower_last_panels),
-      cmocka_unit_test(each_size), cmocka_unit_test(what_it_leaves_to_others),
+      cmocka_unit_test(each_tile),
+      cmocka_unit_test(single_products),
+      cmocka_unit_test(lower_last_panels),
+      cmocka_unit_test(batches),
+      cmocka_unit_test(each_size),
+      cmocka_unit_test(what_it_offers),
+      cmocka_unit_test(what_it_leaves_to_others),
   };
   return cmocka_run_group_tests(tests, open_host, NULL);
 }

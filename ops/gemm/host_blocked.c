@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/gemm/blocked_run.h"
+#include "ops/gemm/small_run.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 #include "tuning/registry.h"
@@ -127,8 +128,10 @@ static int64_t l2_bytes(void) {
   return bytes != 0 ? (int64_t)bytes : 256 << 10;
 }
 
+/* A batch of small products that gives each thread one is host_small's, which does the same with less around it. */
 static void add_direct(list *l, at_blocked_options o, const at_gemm *g) {
   int64_t size = g->dtype == ATTUNE_F64 ? 8 : 4;
+  if (g->batch > 1 && g->batch >= at_cpu_count() && at_small_takes(g)) return;
   if (!at_blocked_can(g, AT_PATH_DIRECT) || g->m * g->k * size > l2_bytes()) return;
   o.path = AT_PATH_DIRECT;
   for (int vectors = o.vectors; vectors >= 2; vectors--) {

@@ -1,222 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_small.c: f32 and f64 products of matrices of at most 64 rows and columns, in one thread and with no set-up: all
- * that does not change from call to call is in the plan. One call of a tile kernel does a product that is one tile,
- * with its whole batch. */
+ * host_small.c: f32 and f64 products of matrices of at most 64 rows and columns, with no set-up: all that does not change
+ * from call to call is in the plan. One call of a tile kernel does a product that is one tile, with its whole batch. A
+ * batch may be shared among threads; one product never is. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops/gemm/blocked_run.h"
 #include "ops/gemm/host_blocked.h"
-#include "ops/gemm/host_reference.h"
-#include "src/host/host.h"
-#include "tuning/registry.h"
+#include "ops/gemm/small_run.h"
+#include "src/host/threads.h"
 
-enum { MOST = 64, MOST_DEPTH = 256, ON_STACK = 4096 /* bytes of a transposed A */ };
-
-/* Tiles beside each other: what rows of D have in common. */
-typedef struct panel {
-  at_small shape;                    /* with the matrices' strides, for tiles of a batch */
-  at_small across;                   /* with the strides from one tile to the next */
-  at_small_tile_fn tile, last;       /* the last has fewer columns, or as many */
-  int64_t height, width, last_width; /* in elements */
-  int64_t whole;                     /* tiles of the full width */
-  int64_t past_b, past_c, past_d;    /* bytes from the first tile to behind those */
-  bool narrow;                       /* one tile more follows them */
-} panel;
-
-typedef struct state {
-  at_small_one one;        /* one product with one vector of rows; else its functions are NULL */
-  at_small_one_fn ones[2]; /* by: the last columns */
-  int64_t one_b, one_d;    /* bytes from one tile to the next */
-  int64_t batch;
-  panel panels[2];  /* by: the last rows */
-  const at_gemm *g; /* the plan's */
-  void (*scale)(const at_small_scale *scale);
-  void (*pack)(const at_pack *pack); /* for a transposed A */
-  int64_t size, lanes, packed_bytes;
-} state;
-
-/* How C comes in: not at all, as the sums' start, or by scalars that are not 0 or 1. */
-typedef enum kind { KIND_PLAIN, KIND_ONTO, KIND_SCALED } kind;
-
-static inline kind kind_of(const at_gemm_operands *o) {
-  const double one = 1.0;
-  uint64_t unit, alpha, beta;
-  memcpy(&unit, &one, sizeof unit);
-  memcpy(&alpha, &o->alpha, sizeof alpha);
-  memcpy(&beta, &o->beta, sizeof beta);
-  if (AT_UNLIKELY(alpha != unit)) return KIND_SCALED;
-  return AT_LIKELY(beta == 0) ? KIND_PLAIN : beta == unit ? KIND_ONTO : KIND_SCALED;
-}
-
-/* One tile by way of its sums. */
-static void run_scaled(const state *s, const panel *p, const at_gemm_operands *o, const void *a, const void *b, void *d,
-                       const void *c, bool last) {
-  _Alignas(64) char sums[AT_SMALL_SUMS_BYTES];
-  const int64_t padded = (p->height + s->lanes - 1) / s->lanes * s->lanes;
-  at_small shape = p->shape;
-  shape.ldd = padded;
-  (last ? p->last : p->tile)(&shape, a, b, sums, 1, NULL);
-  const at_gemm *g = s->g;
-  at_small_scale scale = {.alpha = o->alpha,
-                          .beta = c ? o->beta : 0.0,
-                          .sums = sums,
-                          .c = c,
-                          .d = d,
-                          .rows = p->height,
-                          .columns = last ? p->last_width : p->width,
-                          .padded = padded,
-                          .ldc = g->ldc,
-                          .ldd = g->ldd};
-  s->scale(&scale);
-}
-
-/* Where the tiles of a plan find A. */
-typedef struct rows_of_a {
-  const char *at;
-  int64_t panel_step; /* bytes between panels of `height` rows */
-} rows_of_a;
-
-/* `count` tiles of one width beside each other: one call, or one each where C is scaled. */
-static inline void run_row(const state *s, const panel *p, const at_gemm_operands *o, const char *a, const char *b,
-                           char *d, const char *c, int64_t count, bool last, const kind how) {
-  if (how != KIND_SCALED) {
-    (last ? p->last : p->tile)(&p->across, a, b, d, count, c);
-    return;
-  }
-  for (int64_t i = 0; i < count; i++)
-    run_scaled(s, p, o, a, b + i * p->across.stride_b * s->size, d + i * p->across.stride_d * s->size,
-               c ? c + i * p->across.stride_c * s->size : NULL, last);
-}
-
-static inline void run_tiles(const state *s, const at_gemm_operands *o, rows_of_a a, int64_t batch, const kind how) {
-  const at_gemm *g = s->g;
-  const char *b = (const char *)o->b + batch * g->stride_b * s->size, *c = NULL;
-  char *d = (char *)o->d + batch * g->stride_d * s->size;
-  const int64_t height = s->panels[0].height, rows_step = height * s->size;
-  if (how != KIND_PLAIN && g->c != AT_C_NONE) c = (const char *)o->c + batch * g->stride_c * s->size;
-  for (int64_t i = 0; i < g->m; i += height) {
-    const panel *p = &s->panels[i + height >= g->m];
-    if (p->whole > 0) run_row(s, p, o, a.at, b, d, c, p->whole, false, how);
-    if (p->narrow) run_row(s, p, o, a.at, b + p->past_b, d + p->past_d, c ? c + p->past_c : NULL, 1, true, how);
-    a.at += a.panel_step;
-    d += rows_step;
-    if (c) c += rows_step;
-  }
-}
-
-static void run_all(const state *s, const at_gemm_operands *o) {
-  const at_gemm *g = s->g;
-  const kind how = kind_of(o);
-  for (int64_t batch = 0; batch < g->batch; batch++) {
-    const rows_of_a a = {(const char *)o->a + batch * g->stride_a * s->size, s->panels[0].height * s->size};
-    if (AT_LIKELY(how == KIND_PLAIN))
-      run_tiles(s, o, a, batch, KIND_PLAIN);
-    else
-      run_tiles(s, o, a, batch, how);
-  }
-}
-
-/* A is stored by rows: each matrix is turned into panels of rows first. */
-static void run_turned(const state *s, const at_gemm_operands *o) {
-  const at_gemm *g = s->g;
-  const kind how = kind_of(o);
-  _Alignas(64) char near[ON_STACK];
-  char *panels = s->packed_bytes <= ON_STACK ? near : at_host_scratch((size_t)s->packed_bytes);
-  at_pack pack = {.dtype = (attune_dtype)g->dtype,
-                  .to = panels,
-                  .lines = g->m,
-                  .depth = g->k,
-                  .line_step = g->lda,
-                  .depth_step = 1,
-                  .panel = s->panels[0].height,
-                  .round = (int)s->lanes};
-  for (int64_t batch = 0; batch < g->batch; batch++) {
-    if (!panels) {
-      at_gemm_plain(g, o, batch, 0, g->m, 0, g->n);
-      continue;
-    }
-    pack.from = (const char *)o->a + batch * g->stride_a * s->size;
-    if (batch == 0 || g->stride_a != 0) s->pack(&pack);
-    const rows_of_a a = {panels, s->panels[0].height * g->k * s->size};
-    run_tiles(s, o, a, batch, how);
-  }
-}
-
-/* ---- launches: at once on the default stream, else in the stream's order ---- */
-
-typedef struct work {
-  const at_plan *plan;
-  at_gemm_operands operands;
-} work;
-_Static_assert(sizeof(work) <= AT_HOST_ARGS_BYTES, "the work must fit into a submission");
-
-static inline void run_one_tile(const at_plan *plan, const at_gemm_operands *o) {
-  const state *s = (const state *)plan->state;
-  const panel *p = &s->panels[1];
-  const kind how = kind_of(o);
-  if (AT_LIKELY(how == KIND_PLAIN))
-    p->last(&p->shape, o->a, o->b, o->d, s->batch, NULL);
-  else if (how == KIND_ONTO && s->g->c != AT_C_NONE)
-    p->last(&p->shape, o->a, o->b, o->d, s->batch, o->c);
-  else
-    run_all(s, o);
-}
-static inline void run_tiled(const at_plan *plan, const at_gemm_operands *o) {
-  run_all((const state *)plan->state, o);
-}
-static inline void run_transposed(const at_plan *plan, const at_gemm_operands *o) {
-  run_turned((const state *)plan->state, o);
-}
-
-#define LAUNCH(name)                                                                              \
-  static void name##_later(const void *args) {                                                    \
-    const work *w = (const work *)args;                                                           \
-    name(w->plan, &w->operands);                                                                  \
-  }                                                                                               \
-  static __attribute__((noinline))                                                                \
-  attune_status launch_##name(const at_plan *plan, const void *operands, attune_stream *stream) { \
-    if (AT_LIKELY(at_host_inline(stream))) {                                                      \
-      name(plan, (const at_gemm_operands *)operands);                                             \
-      return ATTUNE_OK;                                                                           \
-    }                                                                                             \
-    work w = {plan, *(const at_gemm_operands *)operands};                                         \
-    return at_host_submit(stream, name##_later, &w, sizeof w);                                    \
-  }
-LAUNCH(run_one_tile)
-LAUNCH(run_tiled)
-LAUNCH(run_transposed)
-#undef LAUNCH
-
-/* One product with one vector of rows, alpha = 1 and without C, at once: nothing but the kernel. */
-static attune_status launch_one(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const state *s = (const state *)plan->state;
-  const at_gemm_operands *o = (const at_gemm_operands *)operands;
-  if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
-    return launch_run_one_tile(plan, operands, stream);
-  return s->ones[1](&s->one, o->a, o->b, o->d);
-}
-
-/* The same for several tiles beside each other. */
-static attune_status launch_ones(const at_plan *plan, const void *operands, attune_stream *stream) {
-  const state *s = (const state *)plan->state;
-  const at_gemm_operands *o = (const at_gemm_operands *)operands;
-  if (AT_UNLIKELY(!at_host_inline(stream)) || AT_UNLIKELY(kind_of(o) != KIND_PLAIN))
-    return launch_run_tiled(plan, operands, stream);
-  const panel *p = &s->panels[1];
-  const char *b = (const char *)o->b;
-  char *d = (char *)o->d;
-  for (int64_t i = 1; i < p->whole + p->narrow; i++, b += s->one_b, d += s->one_d)
-    (void)s->ones[0](&s->one, o->a, b, d);
-  return s->ones[1](&s->one, o->a, b, d);
-}
+enum { MOST = 64, MOST_DEPTH = 256 };
 
 /* ---- configurations: kernel=avx512,vectors=2,columns=8 ---- */
 
+bool at_small_takes(const at_gemm *g) {
+  return g->dtype == g->dtype_out && (g->dtype == ATTUNE_F32 || g->dtype == ATTUNE_F64) && g->m <= MOST &&
+         g->n <= MOST && g->k <= MOST_DEPTH;
+}
+
 static bool supports(const void *problem, attune_device *device) {
-  const at_gemm *g = at_gemm_of(problem);
-  return device->backend->kind == ATTUNE_DEVICE_HOST && g->dtype == g->dtype_out &&
-         (g->dtype == ATTUNE_F32 || g->dtype == ATTUNE_F64) && g->m <= MOST && g->n <= MOST && g->k <= MOST_DEPTH;
+  return device->backend->kind == ATTUNE_DEVICE_HOST && at_small_takes(at_gemm_of(problem));
 }
 
 static const at_small_ops *ops_of(const at_blocked_isa *isa, const at_gemm *g) {
@@ -232,148 +36,298 @@ static int64_t columns_beside(const at_small_ops *ops, int64_t vectors, int64_t 
   return up(n, up(n, ops->columns[vectors - 1]));
 }
 
-static void add(at_configuration *out, int *count, int max, const at_blocked_isa *isa, int64_t vectors,
-                int64_t columns) {
-  if (*count == max) return;
+/* What a configuration says. */
+typedef struct choice {
+  const at_blocked_isa *isa;
+  int64_t vectors, columns, threads;
+} choice;
+
+typedef struct list {
+  at_configuration *out;
+  int count, max;
+} list;
+
+/* One product has one thread, and does not say so. */
+static void add(list *l, const at_gemm *g, const choice *o) {
+  if (l->count == l->max) return;
   at_configuration c = {""};
-  if (!at_configuration_put_text(&c, "kernel", isa->name) || !at_configuration_put(&c, "vectors", vectors) ||
-      !at_configuration_put(&c, "columns", columns))
+  if (!at_configuration_put_text(&c, "kernel", o->isa->name) || !at_configuration_put(&c, "vectors", o->vectors) ||
+      !at_configuration_put(&c, "columns", o->columns))
     return;
-  for (int i = 0; i < *count; i++)
-    if (strcmp(out[i].text, c.text) == 0) return;
-  out[(*count)++] = c;
+  if (g->batch > 1 && !at_configuration_put(&c, "threads", o->threads)) return;
+  for (int i = 0; i < l->count; i++)
+    if (strcmp(l->out[i].text, c.text) == 0) return;
+  l->out[l->count++] = c;
 }
 
-/* Tiles of equal size, the highest first; for the best instruction set, then for another. */
-static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
-  static const char *const names[] = {NULL, "avx2", "portable"};
-  const at_gemm *g = at_gemm_of(problem);
-  (void)device;
+/* Below this many operations a thread costs more than it gives. */
+#define FLOPS_PER_THREAD 20e3
+
+static int64_t threads_worthwhile(const at_gemm *g) {
+  const double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+  int64_t threads = at_cpu_count() < g->batch ? at_cpu_count() : g->batch;
+  while (threads > 1 && flops < FLOPS_PER_THREAD * (double)threads) threads /= 2;
+  return threads;
+}
+
+/* All threads that are worthwhile, then the powers of two below. */
+static void add_threads(list *l, const at_gemm *g, choice o) {
+  const int64_t most = o.threads;
+  int64_t power = 1;
+  while (power * 2 < most) power *= 2;
+  add(l, g, &o);
+  for (o.threads = power; o.threads >= 1 && most > 1; o.threads /= 2) add(l, g, &o);
+}
+
+/* Multiplications for each value read, in hundredths. */
+static int64_t worth(const choice *o) {
+  return 100 * o->vectors * o->columns / (o->vectors + o->columns);
+}
+
+/* The tiles of an instruction set, those that read least first, in equal panels. One vector of rows only where there are
+ * no more than two. */
+static int tiles_of(choice out[AT_SMALL_VECTORS], const at_gemm *g, const at_blocked_isa *isa) {
+  const at_small_ops *ops = ops_of(isa, g);
+  const int64_t in_all = up(g->m, ops->lanes), most = in_all < AT_SMALL_VECTORS ? in_all : AT_SMALL_VECTORS;
   int count = 0;
-  for (size_t i = 0; i < AT_COUNT(names); i++) {
-    const at_blocked_isa *isa = at_blocked_isa_find(names[i]);
-    if (!isa || (i == 2 && count > 0)) continue;
-    const at_small_ops *ops = ops_of(isa, g);
-    const int64_t in_all = up(g->m, ops->lanes), most = in_all < AT_SMALL_VECTORS ? in_all : AT_SMALL_VECTORS;
-    for (int64_t panels = up(in_all, most); panels <= in_all && (i == 0 || panels == up(in_all, most)); panels++) {
-      const int64_t vectors = up(in_all, panels);
-      if (up(in_all, vectors) != panels) continue;
-      add(out, &count, max, isa, vectors, columns_beside(ops, vectors, g->n));
-    }
+  for (int64_t vectors = most; vectors >= 1; vectors--) {
+    if (up(in_all, up(in_all, vectors)) != vectors || (vectors == 1 && in_all > 2)) continue;
+    const choice o = {.isa = isa,
+                      .vectors = vectors,
+                      .columns = columns_beside(ops, vectors, g->n),
+                      .threads = threads_worthwhile(g)};
+    int at = count++;
+    for (; at > 0 && worth(&out[at - 1]) < worth(&o); at--) out[at] = out[at - 1];
+    out[at] = o;
   }
   return count;
 }
 
-static bool parse(const at_plan *plan, const at_blocked_isa **isa, int64_t *vectors, int64_t *columns) {
+/* For the best instruction set, the first two tiles with each number of threads; then one for another. */
+static int configurations(const void *problem, attune_device *device, at_configuration *out, int max) {
+  static const char *const names[] = {NULL, "avx2", "portable"};
+  const at_gemm *g = at_gemm_of(problem);
+  (void)device;
+  list l = {out, 0, max};
+  for (size_t i = 0; i < AT_COUNT(names); i++) {
+    const at_blocked_isa *isa = at_blocked_isa_find(names[i]);
+    if (!isa || (i == 2 && l.count > 0)) continue;
+    choice tiles[AT_SMALL_VECTORS];
+    const int count = tiles_of(tiles, g, isa);
+    for (int t = 0; t < count && (i == 0 || t == 0); t++)
+      if (i == 0 && t < 2)
+        add_threads(&l, g, tiles[t]);
+      else
+        add(&l, g, &tiles[t]);
+  }
+  return l.count;
+}
+
+static bool parse(const at_plan *plan, choice *o) {
   const at_gemm *g = at_gemm_of(plan->problem);
+  const at_configuration *text = &plan->configuration;
   char kernel[32];
-  return at_configuration_get_text(&plan->configuration, "kernel", kernel, sizeof kernel) &&
-         (*isa = at_blocked_isa_find(kernel)) != NULL &&
-         at_configuration_get(&plan->configuration, "vectors", vectors) &&
-         at_configuration_get(&plan->configuration, "columns", columns) && *vectors >= 1 &&
-         *vectors <= AT_SMALL_VECTORS && *columns >= 1 && *columns <= ops_of(*isa, g)->columns[*vectors - 1];
+  o->threads = 1;
+  if (g->batch > 1 && (!at_configuration_get(text, "threads", &o->threads) || o->threads < 1 || o->threads > 4096))
+    return false;
+  return at_configuration_get_text(text, "kernel", kernel, sizeof kernel) &&
+         (o->isa = at_blocked_isa_find(kernel)) != NULL && at_configuration_get(text, "vectors", &o->vectors) &&
+         at_configuration_get(text, "columns", &o->columns) && o->vectors >= 1 && o->vectors <= AT_SMALL_VECTORS &&
+         o->columns >= 1 && o->columns <= ops_of(o->isa, g)->columns[o->vectors - 1];
 }
 
-/* Rows of `vectors` vectors, whose last one has `last` rows, by tiles of `columns`. */
-static panel panel_of(const at_gemm *g, const at_small_ops *ops, int64_t vectors, int64_t last, int64_t columns) {
-  const int64_t size = g->dtype == ATTUNE_F64 ? 8 : 4, wide = up(g->n, columns);
-  const at_small_tile_fn *tiles = ops->tiles[last < ops->lanes][vectors - 1];
-  panel p = {.shape = {.k = g->k,
-                       .a_step = g->lda,
-                       .b_k = g->trans_b ? g->ldb : 1,
-                       .b_n = g->trans_b ? 1 : g->ldb,
-                       .ldc = g->ldc,
-                       .ldd = g->ldd,
-                       .stride_a = g->stride_a,
-                       .stride_b = g->stride_b,
-                       .stride_c = g->stride_c,
-                       .stride_d = g->stride_d,
-                       .rows = last},
-             .height = (vectors - 1) * ops->lanes + last,
-             .width = columns,
-             .last_width = g->n - (wide - 1) * columns};
-  p.across = p.shape;
-  p.across.stride_a = 0;
-  p.across.stride_b = columns * p.shape.b_n;
-  p.across.stride_c = columns * g->ldc;
-  p.across.stride_d = columns * g->ldd;
-  p.narrow = p.last_width < columns;
-  p.whole = wide - p.narrow;
-  p.past_b = p.whole * p.across.stride_b * size;
-  p.past_c = p.whole * p.across.stride_c * size;
-  p.past_d = p.whole * p.across.stride_d * size;
-  p.tile = tiles[columns - 1];
-  p.last = tiles[p.last_width - 1];
-  return p;
+/* ---- plans ---- */
+
+/* How a product is cut: rows into panels of `height`, the last of them lower where they do not fit; columns into tiles of
+ * `columns`. */
+typedef struct cut {
+  const at_gemm *g;
+  const at_small_ops *ops;
+  int64_t vectors, columns;
+  int64_t height, whole; /* rows of a panel of so many vectors; panels of that height */
+  int64_t a_panel;       /* elements from one panel of A to the next */
+  int64_t a_step, last_a_step;
+  bool single; /* a strip for each tile */
+} cut;
+
+/* A packed A has panels side by side, the last one rounded up to whole vectors; a single row of it is one as it lies. */
+static cut cut_of(const at_gemm *g, const at_small_ops *ops, int64_t vectors, int64_t columns) {
+  cut c = {.g = g, .ops = ops, .vectors = vectors, .columns = columns, .height = vectors * ops->lanes};
+  c.whole = g->m / c.height;
+  c.a_panel = g->trans_a ? c.height * g->k : c.height;
+  c.a_step = g->trans_a ? c.height : g->lda;
+  c.last_a_step = g->trans_a ? up(g->m - c.whole * c.height, ops->lanes) * ops->lanes : g->lda;
+  if (g->trans_a && g->m == 1) c.last_a_step = 1;
+  return c;
 }
 
-/* The last panel, where it is lower than the others, has tiles as wide as suits it. */
-static void fill(state *s, const at_gemm *g, const at_blocked_isa *isa, int64_t vectors, int64_t columns) {
-  const at_small_ops *ops = ops_of(isa, g);
-  const int64_t height = vectors * ops->lanes, last_rows = g->m - (up(g->m, height) - 1) * height,
-                last_vectors = up(last_rows, ops->lanes),
-                last_columns =
-                    g->m > height && last_vectors < vectors ? columns_beside(ops, last_vectors, g->n) : columns;
-  s->g = g;
-  s->size = g->dtype == ATTUNE_F64 ? 8 : 4;
-  s->lanes = ops->lanes;
-  s->batch = g->batch;
-  s->scale = ops->scale;
-  s->panels[0] = panel_of(g, ops, vectors, ops->lanes, columns);
-  s->panels[1] = panel_of(g, ops, last_vectors, last_rows - (last_vectors - 1) * ops->lanes, last_columns);
+static at_small shape_of(const at_gemm *g, int64_t a_step, int64_t rows_of_last) {
+  return (at_small){.k = g->k,
+                    .a_step = a_step,
+                    .b_k = g->trans_b ? g->ldb : 1,
+                    .b_n = g->trans_b ? 1 : g->ldb,
+                    .ldc = g->ldc,
+                    .ldd = g->ldd,
+                    .rows = rows_of_last};
+}
+
+static void step_down(at_small *shape, const cut *c) {
+  shape->stride_a = c->a_panel;
+  shape->stride_c = shape->stride_d = c->height;
+}
+
+static void step_across(at_small *shape, const cut *c, int64_t columns) {
+  shape->stride_b = columns * shape->b_n;
+  shape->stride_c = columns * c->g->ldc;
+  shape->stride_d = columns * c->g->ldd;
+}
+
+/* `count` tiles from row `panel * height` and column j: one strip, or each its own. */
+static void add_strip(at_small_plan *s, const cut *c, const at_small *shape, int64_t panel, int64_t rows, int64_t j,
+                      int64_t columns, int64_t count) {
+  const int64_t vectors = up(rows, c->ops->lanes), i = panel * c->height, size = s->size;
+  at_small_strip p = {.tile = c->ops->tiles[shape->rows < c->ops->lanes][vectors - 1][columns - 1],
+                      .shape = shape,
+                      .count = c->single ? 1 : count,
+                      .a = panel * c->a_panel * size,
+                      .b = j * shape->b_n * size,
+                      .c = (i + j * c->g->ldc) * size,
+                      .d = (i + j * c->g->ldd) * size,
+                      .rows = rows,
+                      .columns = columns};
+  for (int64_t done = 0; done < count; done += p.count) {
+    s->strips[s->strip_count++] = p;
+    p.a += shape->stride_a * size;
+    p.b += shape->stride_b * size;
+    p.c += shape->stride_c * size;
+    p.d += shape->stride_d * size;
+  }
+}
+
+/* One panel, tiles across it: those of the full width, then the rest. */
+static void add_across(at_small_plan *s, const cut *c, at_small *shape, int64_t panel, int64_t rows, int64_t columns) {
+  const int64_t n = c->g->n, whole = n / columns;
+  step_across(shape, c, columns);
+  if (whole > 0) add_strip(s, c, shape, panel, rows, 0, columns, whole);
+  if (n % columns) add_strip(s, c, shape, panel, rows, whole * columns, n % columns, 1);
+}
+
+/* Panels of the full height, strip by strip down each tile's columns, so that B comes from memory once; a lower last panel
+ * has tiles as wide as suits it. */
+static void add_strips(at_small_plan *s, const cut *c) {
+  const at_gemm *g = c->g;
+  const int64_t lanes = c->ops->lanes, rest = g->m - c->whole * c->height;
+  s->shapes[0] = shape_of(g, c->a_step, lanes);
+  if (c->whole == 1) {
+    add_across(s, c, &s->shapes[0], 0, c->height, c->columns);
+  } else if (c->whole > 1) {
+    step_down(&s->shapes[0], c);
+    for (int64_t j = 0; j < g->n; j += c->columns)
+      add_strip(s, c, &s->shapes[0], 0, c->height, j, g->n - j < c->columns ? g->n - j : c->columns, c->whole);
+  }
+  if (!rest) return;
+  const int64_t vectors = up(rest, lanes);
+  s->shapes[1] = shape_of(g, c->last_a_step, rest - (vectors - 1) * lanes);
+  add_across(s, c, &s->shapes[1], c->whole, rest,
+             c->whole > 0 && vectors < c->vectors ? columns_beside(c->ops, vectors, g->n) : c->columns);
+}
+
+/* ---- the next product's operands, asked for while one is made ---- */
+
+/* Smaller products come in time by themselves; in bytes of A, B and D. */
+enum { AHEAD_FROM = 40 << 10 };
+
+/* Matrices with wide gaps, or the same one for the whole batch, are not worth it. */
+static int64_t ahead_bytes(const at_small_plan *s, int64_t rows, int64_t ld, int64_t columns, int64_t stride) {
+  return stride == 0 || 4 * ld > 5 * rows ? 0 : ld * columns * s->size;
+}
+
+static bool wants_ahead(const at_gemm *g, int64_t size) {
+  return g->batch > 1 && (g->m * g->k + g->k * g->n + g->m * g->n) * size >= AHEAD_FROM;
+}
+
+/* Each tile of several vectors asks for as much as its steps do. */
+static void set_ahead(at_small_plan *s) {
+  const at_gemm *g = s->g;
+  const int64_t of_a = ahead_bytes(s, at_gemm_rows_a(g), g->lda, at_gemm_cols_a(g), g->stride_a),
+                of_both = of_a + ahead_bytes(s, at_gemm_rows_b(g), g->ldb, at_gemm_cols_b(g), g->stride_b);
+  int64_t at = 0;
+  for (at_small_strip *p = s->strips, *end = p + s->strip_count; p < end; p++) {
+    if (p->rows <= s->lanes) continue;
+    p->ahead = at < of_a ? AT_SMALL_AHEAD_A : at < of_both ? AT_SMALL_AHEAD_B : AT_SMALL_AHEAD_NONE;
+    p->ahead_from = at < of_a ? at : at - of_a;
+    at += p->count * (g->k / 4) * AT_SMALL_AHEAD;
+  }
 }
 
 static bool is_packed(const at_gemm *g, int64_t columns) {
   return !g->trans_b && g->ldb == columns;
 }
 
-static void fill_one(state *s, const at_gemm *g, const at_small_ops *ops) {
-  const panel *p = &s->panels[1];
-  const bool part = p->shape.rows < ops->lanes;
+/* One product with one vector of rows: its strips are one of the full width and one of the rest, or one of them. */
+static void fill_one(at_small_plan *s, const at_small_ops *ops) {
+  const at_gemm *g = s->g;
+  const at_small_strip *p = &s->strips[0], *last = &s->strips[s->strip_count - 1];
+  const bool part = p->shape->rows < ops->lanes;
   s->one = (at_small_one){.k = g->k,
                           .a_step = g->lda * s->size,
-                          .b_k = p->shape.b_k * s->size,
-                          .b_n = p->shape.b_n * s->size,
+                          .b_k = p->shape->b_k * s->size,
+                          .b_n = p->shape->b_n * s->size,
                           .ldd = g->ldd * s->size,
-                          .rows = p->shape.rows};
-  s->one_b = p->width * s->one.b_n;
-  s->one_d = p->width * s->one.ldd;
-  s->ones[0] = ops->ones[is_packed(g, p->width)][part][p->width - 1];
-  s->ones[1] = ops->ones[is_packed(g, p->last_width)][part][p->last_width - 1];
+                          .rows = p->shape->rows};
+  s->one_count = p->count + (last != p);
+  s->one_b = p->columns * s->one.b_n;
+  s->one_d = p->columns * s->one.ldd;
+  s->ones[0] = ops->ones[is_packed(g, p->columns)][part][p->columns - 1];
+  s->ones[1] = ops->ones[is_packed(g, last->columns)][part][last->columns - 1];
 }
 
-static void set_a_step(state *s, int64_t step, int64_t last_step) {
-  s->panels[0].shape.a_step = s->panels[0].across.a_step = step;
-  s->panels[1].shape.a_step = s->panels[1].across.a_step = last_step;
+/* The walk that has the least around it. */
+static void choose_launch(at_plan *plan, const at_small_plan *s) {
+  const bool one = s->strip_count == 1 && s->strips[0].count == 1;
+  if (s->threads > 1)
+    plan->launch = at_small_launch_team;
+  else if (s->pack)
+    plan->launch = at_small_launch_packed;
+  else if (s->one_count > 0)
+    plan->launch = one ? at_small_launch_one : at_small_launch_ones;
+  else
+    plan->launch = one ? at_small_launch_tile : at_small_launch_strips;
 }
 
 static attune_status prepare(at_plan *plan) {
   const at_gemm *g = at_gemm_of(plan->problem);
-  const at_blocked_isa *isa = NULL;
-  int64_t vectors = 0, columns = 0;
-  if (!parse(plan, &isa, &vectors, &columns))
+  choice o;
+  if (!parse(plan, &o))
     return at_fail(ATTUNE_NOT_FOUND, "configuration is %s; host_small has none like it for this problem and CPU",
                    plan->configuration.text);
-  state *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+  const at_small_ops *ops = ops_of(o.isa, g);
+  cut c = cut_of(g, ops, o.vectors, o.columns);
+  const size_t most = (size_t)((c.whole + 1) * up(g->n, o.columns)),
+               bytes = sizeof(at_small_plan) + most * sizeof(at_small_strip);
+  at_small_plan *s = aligned_alloc(64, (bytes + 63) / 64 * 64);
   if (!s) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a plan of host_small");
-  memset(s, 0, sizeof *s);
-  fill(s, g, isa, vectors, columns);
-  const int64_t height = s->panels[0].height;
-  const bool one = g->m <= height && g->n <= columns;
-  plan->launch = one ? launch_run_one_tile : launch_run_tiled;
-  if (g->m <= s->lanes && g->batch == 1 && !g->trans_a) {
-    fill_one(s, g, ops_of(isa, g));
-    plan->launch = one ? launch_one : launch_ones;
+  memset(s, 0, bytes);
+  s->g = g;
+  s->size = g->dtype == ATTUNE_F64 ? 8 : 4;
+  c.single = wants_ahead(g, s->size);
+  s->lanes = ops->lanes;
+  s->threads = o.threads;
+  s->scale = ops->scale;
+  add_strips(s, &c);
+  if (c.single) set_ahead(s);
+  s->each = *s->strips[0].shape;
+  s->each.stride_a = g->stride_a;
+  s->each.stride_b = g->stride_b;
+  s->each.stride_c = g->stride_c;
+  s->each.stride_d = g->stride_d;
+  if (g->m <= s->lanes && g->batch == 1 && !g->trans_a) fill_one(s, ops);
+  if (g->trans_a && g->m > 1) {
+    s->pack = (g->dtype == ATTUNE_F64 ? o.isa->f64 : o.isa->f32)->pack;
+    s->panel = c.height;
+    s->packed_bytes = up(g->m, s->lanes) * s->lanes * g->k * s->size;
   }
-  if (g->trans_a && g->m == 1) {
-    set_a_step(s, 1, 1);
-  } else if (g->trans_a) {
-    const int64_t padded = up(g->m, s->lanes) * s->lanes;
-    set_a_step(s, height, padded - (up(g->m, height) - 1) * height);
-    s->packed_bytes = padded * g->k * s->size;
-    s->pack = (g->dtype == ATTUNE_F64 ? isa->f64 : isa->f32)->pack;
-    plan->launch = launch_run_transposed;
-  }
+  choose_launch(plan, s);
   plan->state = s;
   return ATTUNE_OK;
 }
@@ -385,12 +339,12 @@ static void destroy(at_plan *plan) {
 
 const at_implementation at_gemm_host_small = {
     .name = "host_small",
-    .version = 3,
+    .version = 4,
     .backend = "host",
     .supports = supports,
     .configurations = configurations,
     .prepare = prepare,
-    .launch = launch_run_tiled,
+    .launch = at_small_launch_strips,
     .destroy = destroy,
     .depends = at_blocked_depends,
 };

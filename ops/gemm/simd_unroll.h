@@ -6,8 +6,10 @@
 
 #if defined(__clang__)
 #define AT_UNROLL _Pragma("clang loop unroll(full)")
+#define AT_ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define AT_UNROLL _Pragma("GCC unroll 16")
+#define AT_ROLLED _Pragma("GCC unroll 1")
 #endif
 
 #endif

@@ -16,9 +16,10 @@ typedef struct at_small {
   int64_t rows;                                   /* of the last vector of a tile that ends early */
 } at_small;
 
-/* D = A B, or with C, D = C + A B: one tile of `count` matrices of a batch. */
-typedef void (*at_small_tile_fn)(const at_small *s, const void *a, const void *b, void *d, int64_t count,
-                                 const void *c);
+/* D = A B, or with C, D = C + A B: one tile of `count` matrices of a batch, or `count` tiles of a matrix. Unless it is
+ * NULL, each four steps of a tile with several vectors fetch the next AT_SMALL_AHEAD bytes from `ahead` into L2. */
+typedef void (*at_small_tile_fn)(const at_small *s, const void *a, const void *b, void *d, int64_t count, const void *c,
+                                 const void *ahead);
 
 /* One product with one vector of rows, without C: what overhead there is counts here. Steps in bytes. */
 typedef struct at_small_one {
@@ -38,7 +39,7 @@ typedef struct at_small_scale {
   int64_t rows, columns, padded, ldc, ldd;
 } at_small_scale;
 
-enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 28 };
+enum { AT_SMALL_VECTORS = 4, AT_SMALL_COLUMNS = 16, AT_SMALL_SUMS_BYTES = 64 * 28, AT_SMALL_AHEAD = 256 };
 
 typedef struct at_small_ops {
   int lanes;                     /* elements of a vector */

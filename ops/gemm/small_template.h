@@ -17,16 +17,47 @@ static AT_TARGET void FN(small_scale)(const at_small_scale *s) {
 }
 
 /* Where column j of B is read: columns in groups of four, each with a pointer of its own, so that the addresses of all
- * take few registers. */
-#define AT_COLUMN(group, j) (*(const E *)(const void *)((group)[(j) / 4] + (j) % 4 * b_n))
+ * take few registers. b_n3 is 3 b_n. */
+#define AT_COLUMN(group, j) (*(const E *)(const void *)((group)[(j) / 4] + ((j) % 4 == 3 ? b_n3 : (j) % 4 * b_n)))
 
-/* `part`: the last vector has s->rows rows only. */
-SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c, const int vectors,
-                         const int columns, const bool part) {
+/* The compiler forgets how x was made: it stays in one register, however far the loop is unrolled. */
+#define AT_KEEP(x) __asm__("" : "+r"(x))
+
+/* One step of k; gives the next place in A. */
+SIMD const E *FN(small_step)(const E *a, int64_t a_step, const char **group, int64_t b_k, int64_t b_n, int64_t b_n3,
+                             P(vector) (*acc)[AT_SMALL_COLUMNS], const int vectors, const int columns, const bool part,
+                             const P(mask) last) {
+  P(vector) row[AT_SMALL_VECTORS];
+  AT_UNROLL
+  for (int i = 0; i < vectors; i++)
+    row[i] = part && i == vectors - 1 ? P(load_part)(a + i * LANES, last) : P(load)(a + i * LANES);
+  AT_UNROLL
+  for (int j = 0; j < columns; j++) {
+    const P(vector) by = P(set1)(AT_COLUMN(group, j));
+    AT_UNROLL
+    for (int i = 0; i < vectors; i++) acc[i][j] = P(fma)(row[i], by, acc[i][j]);
+  }
+  AT_UNROLL
+  for (int j = 0; j < columns; j += 4) {
+    group[j / 4] += b_k;
+    AT_KEEP(group[j / 4]);
+  }
+  a += a_step;
+  AT_KEEP(a);
+  return a;
+}
+
+/* `part`: the last vector has s->rows rows only. Where operands come from beyond L2, four steps of k at a time: the loads
+ * of each have a stride of their own then, and the processor fetches four times as far ahead. */
+SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c, const char *ahead,
+                         const int vectors, const int columns, const bool part) {
   const int64_t b_n = s->b_n * (int64_t)sizeof(E), b_k = s->b_k * (int64_t)sizeof(E), a_step = s->a_step;
+  const int64_t fours = vectors > 1 && ahead != NULL ? s->k / 4 : 0, rest = s->k - 4 * fours;
   const P(mask) last = P(first)(part ? s->rows : LANES);
+  int64_t b_n3 = 3 * b_n;
+  AT_KEEP(b_n3);
   for (;;) {
-    P(vector) acc[AT_SMALL_VECTORS][AT_SMALL_COLUMNS], row[AT_SMALL_VECTORS];
+    P(vector) acc[AT_SMALL_VECTORS][AT_SMALL_COLUMNS];
     const char *group[AT_SMALL_COLUMNS / 4];
     AT_UNROLL
     for (int j = 0; j < columns; j++) {
@@ -46,21 +77,17 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
     AT_UNROLL
     for (int j = 0; j < columns; j += 4) group[j / 4] = (const char *)b + j * b_n;
     const E *x = a;
-    int64_t k = s->k;
-    do {
+    AT_ROLLED
+    for (int64_t k = rest; k > 0; k--)
+      x = FN(small_step)(x, a_step, group, b_k, b_n, b_n3, acc, vectors, columns, part, last);
+    for (int64_t k = fours; k > 0; k--) {
       AT_UNROLL
-      for (int i = 0; i < vectors; i++)
-        row[i] = part && i == vectors - 1 ? P(load_part)(x + i * LANES, last) : P(load)(x + i * LANES);
+      for (int i = 0; i < AT_SMALL_AHEAD; i += 64) __builtin_prefetch(ahead + i, 0, 2);
+      ahead += AT_SMALL_AHEAD;
       AT_UNROLL
-      for (int j = 0; j < columns; j++) {
-        P(vector) by = P(set1)(AT_COLUMN(group, j));
-        AT_UNROLL
-        for (int i = 0; i < vectors; i++) acc[i][j] = P(fma)(row[i], by, acc[i][j]);
-      }
-      x += a_step;
-      AT_UNROLL
-      for (int j = 0; j < columns; j += 4) group[j / 4] += b_k;
-    } while (--k > 0);
+      for (int i = 0; i < 4; i++)
+        x = FN(small_step)(x, a_step, group, b_k, b_n, b_n3, acc, vectors, columns, part, last);
+    }
     E *to = d;
     AT_UNROLL
     for (int j = 0; j < columns; j++, to += s->ldd) {
@@ -131,15 +158,12 @@ SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const cha
 #define PART_ONE(v, n) FN(small_one_part_##n),
 #define PACKED_ONE(v, n) FN(small_one_packed_##n),
 #define PACKED_PART_ONE(v, n) FN(small_one_packed_part_##n),
-#define TILE(v, n)                                                                                                   \
-  static AT_TARGET void FN(small_##v##_##n)(const at_small *s, const void *a, const void *b, void *d, int64_t count, \
-                                            const void *c) {                                                         \
-    FN(small_tile)(s, (const E *)a, (const E *)b, (E *)d, count, (const E *)c, v, n, false);                         \
-  }                                                                                                                  \
-  static AT_TARGET void FN(small_part_##v##_##n)(const at_small *s, const void *a, const void *b, void *d,           \
-                                                 int64_t count, const void *c) {                                     \
-    FN(small_tile)(s, (const E *)a, (const E *)b, (E *)d, count, (const E *)c, v, n, true);                          \
+#define TILE_AS(name, v, n, part)                                                                                \
+  static AT_TARGET void FN(small##name##_##v##_##n)(const at_small *s, const void *a, const void *b, void *d,    \
+                                                    int64_t count, const void *c, const void *ahead) {           \
+    FN(small_tile)(s, (const E *)a, (const E *)b, (E *)d, count, (const E *)c, (const char *)ahead, v, n, part); \
   }
+#define TILE(v, n) TILE_AS(, v, n, false) TILE_AS(_part, v, n, true)
 #define WHOLE(v, n) FN(small_##v##_##n),
 #define PART(v, n) FN(small_part_##v##_##n),
 #define EACH_2(X, v) X(v, 1) X(v, 2)
@@ -171,6 +195,7 @@ const at_small_ops TABLE = {.lanes = LANES,
                                      {{EACH(COLUMNS_1, PACKED_ONE, 1)}, {EACH(COLUMNS_1, PACKED_PART_ONE, 1)}}}};
 
 #undef AT_COLUMN
+#undef AT_KEEP
 #undef ONE
 #undef WHOLE_ONE
 #undef PART_ONE
@@ -178,6 +203,7 @@ const at_small_ops TABLE = {.lanes = LANES,
 #undef PACKED_PART_ONE
 #undef ONE_AS
 #undef TILE
+#undef TILE_AS
 #undef WHOLE
 #undef PART
 #undef EACH_2
