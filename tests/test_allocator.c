@@ -379,7 +379,7 @@ static void without_a_cache(void **state) {
 
 typedef struct own_memory {
   int allocs, frees;
-  size_t bytes;
+  size_t bytes, freed_bytes;
 } own_memory;
 
 static void *own_alloc(void *user, size_t bytes, attune_device *device, attune_stream *stream) {
@@ -395,7 +395,7 @@ static void own_free(void *user, void *pointer, size_t bytes, attune_device *dev
   own_memory *own = user;
   (void)device;
   (void)stream;
-  (void)bytes;
+  own->freed_bytes += bytes;
   own->frees++;
   free(pointer);
 }
@@ -407,12 +407,32 @@ static void the_programs_allocator(void **state) {
   assert_int_equal(attune_memory_set_allocator(host, &half), ATTUNE_INVALID_ARGUMENT);
   OK(attune_memory_set_allocator(host, &functions));
   void *p = take(first, 1000), *q = NULL;
+  size_t range = 0;
   assert_true(own.allocs == 1 && own.bytes == 1000);
+  OK(attune_memory_range(p, NULL, &range));
+  assert_int_equal(range, 1000); /* there is no more */
   assert_int_equal(attune_memory_set_allocator(host, NULL), ATTUNE_BUSY);
   assert_int_equal(attune_alloc(&q, first, 77), ATTUNE_OUT_OF_MEMORY);
+  assert_non_null(strstr(attune_last_message(), "the program's allocator of host gave no memory for 77 bytes"));
   OK(attune_free(p, first));
-  assert_int_equal(own.frees, 1);
+  assert_true(own.frees == 1 && own.freed_bytes == 1000); /* the same number as alloc was told */
   OK(attune_memory_set_allocator(host, NULL));
+}
+
+/* What the program gives was never freed before: it is not looked at, and freed memory still gets the pattern. */
+static void poison_and_the_programs_allocator(void **state) {
+  (void)state;
+  own_memory own = {0};
+  const attune_allocator functions = {.user = &own, .alloc = own_alloc, .free = own_free};
+  OK(attune_memory_empty_cache(host));
+  OK(attune_memory_configure(host, "poison:true"));
+  OK(attune_memory_set_allocator(host, &functions));
+  void *p = take(first, 1000);
+  memset(p, 1, 1000);
+  OK(attune_free(p, first));
+  assert_true(own.allocs == 1 && own.frees == 1);
+  OK(attune_memory_set_allocator(host, NULL));
+  OK(attune_memory_configure(host, "poison:false"));
 }
 
 static void pools_are_apart(void **state) {
@@ -616,6 +636,7 @@ int main(void) {
       TEST(small_large_segments),
       TEST(without_a_cache),
       TEST(the_programs_allocator),
+      TEST(poison_and_the_programs_allocator),
       TEST(pools_are_apart),
       TEST(a_capture_has_its_pool),
       TEST(counters_add_up),

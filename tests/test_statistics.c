@@ -90,6 +90,10 @@ static void paired_ratio(void **state) {
   NEAR(at_placed_ratio(a, b, place, 20, &error, &spread), 1.2);
   assert_true(error >= 0.0 && error < 1e-12 && spread >= 0.0 && spread < 1e-12);
   NEAR(at_placed_ratio(b, a, place, 20, &error, &spread), 1.0 / 1.2);
+  NEAR(at_paired_ratio(a, b, 20, &error), 1.2); /* the same without placements */
+  assert_true(error >= 0.0 && error < 1e-12);
+  b[0] *= 2.0; /* one round that was disturbed: the median stays */
+  NEAR(at_paired_ratio(a, b, 20, &error), 1.2);
 }
 
 static void paired_ratio_sees_noise(void **state) {

@@ -34,6 +34,15 @@ double at_median_error(double deviation, int count) {
   return count > 0 ? 1.2533 * deviation / sqrt((double)count) : 0.0;
 }
 
+double at_paired_ratio(const double *a, const double *b, int count, double *error) {
+  double ratios[AT_MAX_SAMPLES];
+  if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
+  for (int i = 0; i < count; i++) ratios[i] = b[i] > 0.0 ? a[i] / b[i] : 1.0;
+  const double median = at_median(ratios, count);
+  *error = at_median_error(at_deviation(ratios, count, median), count);
+  return median;
+}
+
 /* One median for each placement into medians[], the noise within placements into *within (a standard deviation; 0: none
  * was measured twice) and the mean number of samples of each into *each; the number of placements. */
 static int medians_by_place(const double *values, const unsigned char *place, int count, double *medians,

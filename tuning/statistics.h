@@ -17,10 +17,13 @@ double at_deviation(const double *values, int count, double center);
 /* Standard error of the median of `count` samples with that deviation: 1.2533 deviation / sqrt(count). */
 double at_median_error(double deviation, int count);
 
-/* How many times faster b is than a, from samples taken side by side (a[i] and b[i] in the same round) at several placements,
- * place[i] (0 to AT_MAX_SAMPLES - 1) each. The pairing cancels what both share: clocks, temperature, a neighbour's load. Every
- * placement has one vote, the median of its ratios, and *error is the standard error of the median of these, so that it holds for
- * placements that were not measured; it is widened where they are few. *spread is how far the ratio moves between placements (a
+/* How many times faster b is than a, from samples taken side by side (a[i] and b[i] in the same round): the median of
+ * a[i] / b[i] and its standard error. The pairing cancels what both share: clocks, temperature, a neighbour's load. */
+double at_paired_ratio(const double *a, const double *b, int count, double *error);
+
+/* The same where the samples were taken at several placements, place[i] (0 to AT_MAX_SAMPLES - 1) each: every placement
+ * has one vote, the median of its ratios, and the error is that of the median of these, so that it holds for placements
+ * that were not measured; it is widened where they are few. *spread is how far the ratio moves between placements (a
  * standard deviation), less what placements measured more than once show to be noise. */
 double at_placed_ratio(const double *a, const double *b, const unsigned char *place, int count, double *error,
                        double *spread);

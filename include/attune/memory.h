@@ -76,8 +76,9 @@ ATTUNE_API attune_status attune_free_sized(void *pointer, attune_stream *stream,
  * OUT_OF_MEMORY. Allowed in a capture. */
 ATTUNE_API attune_status attune_record_use(void *pointer, attune_stream *stream);
 
-/* For a pointer that attune_alloc gave: the start of its allocation into *out_base, and how many bytes may be used
- * (what was asked, rounded up) into *out_bytes; either may be NULL. Errors: as attune_free. Any thread. */
+/* For a pointer that attune_alloc gave: the start of its allocation into *out_base, and how many bytes may be used into
+ * *out_bytes: what was asked, rounded up; without a cache (backend none or cudaMallocAsync, the program's own allocator)
+ * what was asked. Either may be NULL. Errors: as attune_free. Any thread. */
 ATTUNE_API attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes);
 
 /* Copies `bytes` from `source` to `destination` in stream order. On a stream of a GPU either may be memory of the host or
@@ -111,7 +112,8 @@ ATTUNE_API attune_status attune_memory_get_fraction(attune_device *device, doubl
  * value), BUSY, UNSUPPORTED (no virtual memory, no tools, no allocator of the driver's). Any thread. */
 ATTUNE_API attune_status attune_memory_configure(attune_device *device, const char *text);
 
-/* The program's own way to get memory. `alloc` returns NULL on failure. `free` is called in stream order when the
+/* The program's own way to get memory. `alloc` returns NULL on failure; attune_alloc gives its memory as it is, so it is
+ * aligned as `alloc` aligns it: kernels are fastest at multiples of 256 bytes. `free` is told the same pointer and bytes. It is called in stream order when the
  * program frees, if the allocator replaces the device's; for a pool's allocator it is called when a segment is given
  * back, after the device's work. All may be called from any thread, never while attune holds a lock, and must not use
  * attune's memory calls. `init` and `reset` may be NULL: init is called once by attune_memory_set_allocator before it takes

@@ -180,8 +180,9 @@ ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
 ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
 
 /* Nonzero: each call that gives work to a stream waits until it is done and returns what failed in it, so that an error is
- * told by the call that made it. For the whole process, not in captures; off is the default. Unlike CUDA_LAUNCH_BLOCKING
- * it concerns attune's calls only and may change at any time. The race check sees no order in these waits. Any thread. */
+ * told by the call that made it. attune_stream_call does not wait, as its function may wait for this thread; nor do records
+ * of events and waits for them. For the whole process, not in captures; off is the default. Unlike CUDA_LAUNCH_BLOCKING it
+ * concerns attune's calls only and may change at any time. The race check sees no order in these waits. Any thread. */
 ATTUNE_API attune_status attune_set_launch_blocking(int on);
 
 /* The current setting. Any thread. */

@@ -99,7 +99,7 @@ struct at_segment {
   at_block *first;
   void *note; /* the backend's, for tools; NULL: none is told of the segment */
   bool small;
-  bool exact; /* taken for one request, without a cache: it may be smaller than its size says, and serves no other */
+  bool exact; /* taken for one request, without a cache: as many bytes as it asked for; serves no other */
   bool async; /* of the driver's stream-ordered allocator; exact too */
   bool given; /* it went back in stream order */
 };

@@ -152,6 +152,12 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
     return at_fail(ATTUNE_OUT_OF_MEMORY,
                    "bytes is %zu, more than the %llu that %s has in all; nothing was given back for it", request->bytes,
                    (unsigned long long)device->properties.memory_bytes, device->name);
+  if (allocator->has_own || request->pool->own_allocator)
+    return at_fail(ATTUNE_OUT_OF_MEMORY,
+                   "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes for "
+                   "attune%s",
+                   device->name, request->bytes, (unsigned long long)front, kind,
+                   capture ? ", in a capture: nothing cached can be given back" : "", (unsigned long long)reserved, text);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
                  "them freed but in use by "
@@ -162,8 +168,9 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
                  (unsigned long long)available, (unsigned long long)total);
 }
 
+/* What was taken for the request alone has the size that was asked for: there is no more. */
 static void hand_out(at_allocator *allocator, const at_request *request, at_block *block) {
-  block->rounded = request->size;
+  block->rounded = block->segment->exact ? block->size : request->size;
   block->requested = request->bytes;
   block->uses = NULL;
   at_front_count_alloc(request->front, block->small, block->size, request->bytes);
@@ -172,13 +179,13 @@ static void hand_out(at_allocator *allocator, const at_request *request, at_bloc
     block->plain = false; /* so that the slow path sees its end too */
   }
   at_annotate_block(allocator, block);
-  block->recorded = at_history_add(allocator, AT_ACTION_ALLOC, at_block_address(block), request->size, request->front);
+  block->recorded = at_history_add(allocator, AT_ACTION_ALLOC, at_block_address(block), block->rounded, request->front);
   at_block_set_state(block, AT_BLOCK_LIVE);
 }
 
-/* The lock is held, but not while the memory is looked at. */
+/* The lock is held, but not while the memory is looked at. What was taken for the request alone was never freed. */
 static attune_status check_poison(at_allocator *allocator, const at_request *request, at_block *block) {
-  if (!allocator->options.poison || allocator->options.no_cache) return ATTUNE_OK;
+  if (!allocator->options.poison || block->segment->exact) return ATTUNE_OK;
   pthread_mutex_unlock(&allocator->lock);
   attune_status status = at_poison_check(block, request->stream);
   pthread_mutex_lock(&allocator->lock);
@@ -223,7 +230,7 @@ attune_status at_allocator_alloc(void **out, attune_stream *stream, at_front *fr
   if (status == ATTUNE_OK) {
     hand_out(allocator, &request, block);
     *out = at_block_pointer(block);
-    if (at_watched_races()) at_watch_alloc(stream, *out, request.size);
+    if (at_watched_races()) at_watch_alloc(stream, *out, block->rounded);
   }
   pthread_mutex_unlock(&allocator->lock);
   if (failed) at_observers_tell(allocator, &failure);

@@ -96,10 +96,9 @@ static void enter_segment(at_allocator *allocator, const at_request *request, at
 /* Lock held, but not while the device is asked. */
 static attune_status take_reserved(at_allocator *allocator, const at_request *request, size_t bytes, manner how,
                                    void **out) {
-  size_t asked = how.exact ? request->bytes : bytes;
   if (!at_reserve(allocator, bytes)) return ATTUNE_OUT_OF_MEMORY;
   pthread_mutex_unlock(&allocator->lock);
-  attune_status status = take_raw(allocator, request, asked, how.async, out);
+  attune_status status = take_raw(allocator, request, bytes, how.async, out);
   pthread_mutex_lock(&allocator->lock);
   if (status != ATTUNE_OK) at_unreserve(allocator, bytes);
   return status;
@@ -107,7 +106,7 @@ static attune_status take_reserved(at_allocator *allocator, const at_request *re
 
 static attune_status take_segment(at_allocator *allocator, const at_request *request, manner how, void **out,
                                   size_t *out_bytes) {
-  size_t least = how.direct ? request->size : segment_bytes(&allocator->options, request->size);
+  size_t least = how.exact ? request->bytes : how.direct ? request->size : segment_bytes(&allocator->options, request->size);
   size_t bytes = how.direct ? least : grown_bytes(allocator, request, least);
   attune_status status = take_reserved(allocator, request, bytes, how, out);
   if (status == ATTUNE_OUT_OF_MEMORY && bytes > least)
