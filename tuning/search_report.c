@@ -119,10 +119,12 @@ void at_search_describe(at_search_state *s, at_contender *winner, attune_decisio
   note_default_faults(s, d);
 }
 
-static int by_speedup(const void *left, const void *right) {
+static int by_time(const void *left, const void *right) {
   const at_contender *a = *(at_contender *const *)left, *b = *(at_contender *const *)right;
   if ((a->count > 0) != (b->count > 0)) return a->count > 0 ? -1 : 1;
-  return (a->speedup < b->speedup) - (a->speedup > b->speedup);
+  if (a->count == 0) return 0;
+  const double first = at_race_time(a, NULL), second = at_race_time(b, NULL);
+  return (first > second) - (first < second);
 }
 
 static const char *verdict(const at_contender *c, const at_contender *winner, const at_contender *second, bool base) {
@@ -133,10 +135,10 @@ static const char *verdict(const at_contender *c, const at_contender *winner, co
   return base ? "default" : "slower";
 }
 
-/* The raced ones first, then the failed and wrong ones: the evidence stored beside the winner. */
+/* The raced ones first, the fastest before the others, then the failed and wrong ones: the evidence stored beside the winner. */
 void at_search_list_trials(at_search_state *s, const at_contender *winner, at_search_result *out) {
   const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
-  qsort(s->race.contenders, (size_t)s->race.count, sizeof *s->race.contenders, by_speedup);
+  qsort(s->race.contenders, (size_t)s->race.count, sizeof *s->race.contenders, by_time);
   for (int i = 0; i < s->race.count && out->trial_count < AT_MAX_TRIALS; i++) {
     const at_contender *c = s->race.contenders[i];
     if (c->count == 0 && c->state != AT_FAILED && c->state != AT_WRONG) continue;

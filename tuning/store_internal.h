@@ -80,6 +80,8 @@ struct at_store {
   int64_t deadline_ns; /* until when SQLite itself may wait for another connection's lock; 0: not at all */
   int64_t steps_left;  /* what a statement may still do before it is taken for a walk in a damaged tree */
   bool damaged;        /* SQLite met damage: nothing is written any more */
+  bool false_row;      /* a row was met that does not match its checksum */
+  bool false_row_told; /* and the log says so */
   bool made;           /* the database was made new, and that is not logged yet */
   bool quiet;          /* the first opening: a large older database is not brought over before that was logged */
   bool large_old;      /* it is one */

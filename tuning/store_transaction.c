@@ -67,11 +67,17 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
     attune_status status = store->db ? ATTUNE_OK : at_store_connect(store, job->write, deadline_ns);
     if (status == ATTUNE_OK && store->db) status = transact(store, job, deadline_ns);
     at_file_limit_end(&limit);
-    bool now_damaged = store->damaged && !was_damaged, made = store->made;
+    bool now_damaged = store->damaged && !was_damaged, made = store->made,
+         false_row = store->false_row && !store->false_row_told;
     store->made = false;
+    store->false_row_told = store->false_row;
     pthread_mutex_unlock(&store->lock);
     if (made) at_log(ATTUNE_LOG_INFO, "made a new tuning database %s", store->path);
     if (now_damaged) at_log(ATTUNE_LOG_WARNING, "%s", attune_last_message());
+    if (false_row)
+      at_log(ATTUNE_LOG_ERROR,
+             "%s: rows that do not match their checksums are not used; `attune tune' measures their problems again",
+             store->path);
     if (status != ATTUNE_BUSY || at_now_ns() >= deadline_ns) return at_message_settle(&kept, status);
     at_store_nap();
   }

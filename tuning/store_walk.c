@@ -74,7 +74,10 @@ static int read_batch(at_store *store, void *user) {
   const at_stored_row *last = &w->last;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     at_stored_row *row = &w->rows[w->count];
-    if (!at_store_row_read(statement, row)) continue;
+    if (!at_store_row_read(statement, row)) {
+      store->false_row = true;
+      continue;
+    }
     if (!rises(last, row)) continue;
     last = row;
     w->more = ++w->count == w->room;

@@ -98,7 +98,8 @@ ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_st
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
-/* The reverse: reads a problem's text into *out. It is column-major unless the text has the word row-major, and strict
+/* The reverse: reads a problem's text into *out, but for the words of the operands (beta, align), which are checked and are
+ * no part of it. It is column-major unless the text has the word row-major, and strict
  * unless the text names an accuracy. Errors: INVALID_ARGUMENT; the message names the word that it cannot read. Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
