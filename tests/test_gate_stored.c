@@ -89,6 +89,24 @@ static void few_problems_need_a_larger_change(void **state) {
   is(1, GATE_SLOWER, NULL);
 }
 
+static void a_row_that_was_copied_is_the_same(void **state) {
+  (void)state;
+  for (int i = 0; i < PROBLEMS; i++) {
+    base[i].tuned_at = 1700000000 + i;
+    base[i].spread = 0.3;
+    base[i].sure = i % 2 == 0;
+    head[i] = base[i];
+  }
+  head[0].tuned_at++;
+  head[1].ns *= 1.01;
+  base[2].tuned_at = head[2].tuned_at = 0;
+  judge();
+  is(0, GATE_UNSURE, "stored noise");
+  is(1, GATE_UNSURE, "left it open");
+  is(2, GATE_UNSURE, "stored noise");
+  for (size_t i = 3; i < PROBLEMS; i++) is(i, GATE_SAME, NULL);
+}
+
 static void odd_rows_have_a_reason(void **state) {
   (void)state;
   bases[0] = NULL;
@@ -117,6 +135,7 @@ int main(void) {
       TEST(tells_slower_faster_and_same),         TEST(noise_that_was_stored_counts),
       TEST(what_the_search_left_open_stays_open), TEST(what_all_problems_share_is_the_machine),
       TEST(few_problems_need_a_larger_change),    TEST(odd_rows_have_a_reason),
+      TEST(a_row_that_was_copied_is_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

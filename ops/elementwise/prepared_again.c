@@ -94,13 +94,13 @@ attune_status at_prepared_check(const at_prepared *p, const attune_elementwise_o
 attune_status at_prepared_check_generator(const at_expression *e, attune_generator *generator) {
   if (e->uniform_count + e->normal_count == 0) return ATTUNE_OK;
   if (!generator)
-    return FAIL("operands.generator is NULL; %s() draws from one: give one of attune_generator_create",
+    return FAIL("the generator is NULL; %s() draws from one: give one of attune_generator_create",
                 e->uniform_count ? "rand" : "randn");
   at_generator_view view;
   at_generator_look(generator, &view);
   return view.mode == ATTUNE_RANDOM_PORTABLE
              ? ATTUNE_OK
-             : FAIL("operands.generator is in mode torch; expressions draw in its portable mode: see "
+             : FAIL("the generator is in mode torch; expressions draw in its portable mode: see "
                     "attune_generator_set_mode");
 }
 

@@ -55,7 +55,8 @@ static const char *rate_text(char out[CLI_CELL], double work, double ns, double 
 
 static const char *change_text(char out[CLI_CELL], const gate_judgement *j) {
   if (!j || !(j->ratio > 0)) return "-";
-  snprintf(out, CLI_CELL, "%+.1f %%", 100 * (j->ratio - 1));
+  const double percent = 100 * (j->ratio - 1);
+  snprintf(out, CLI_CELL, "%+.1f %%", fabs(percent) < 0.05 ? 0.0 : percent);
   return out;
 }
 

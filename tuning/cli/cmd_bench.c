@@ -163,6 +163,12 @@ static int check_workloads(const bench_options *o) {
   return code;
 }
 
+/* Likewise. */
+static int check_device(const bench_options *o) {
+  attune_device *device = NULL;
+  return bench_has_own_cases(o) ? cli_open_device(&device, &o->common) : CLI_DONE;
+}
+
 static int make_sides(benching *b, const gate_limits *limits) {
   b->side_count = b->options->against ? 2 : 1;
   for (int i = 0; i < b->side_count; i++) {
@@ -243,6 +249,7 @@ static int measure(benching *b) {
 static int run(benching *b) {
   const gate_limits limits = {b->options->hang_s, &cli_interrupted};
   int code = check_workloads(b->options);
+  if (code == CLI_DONE) code = check_device(b->options);
   if (code == CLI_DONE) code = compare_check(&b->options->reports); /* not after minutes */
   if (code == CLI_DONE) code = make_sides(b, &limits);
   if (code == CLI_DONE && b->options->save && !b->options->list)

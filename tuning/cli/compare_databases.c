@@ -56,7 +56,8 @@ static int add_winner(void *user, const attune_decision *d, const char *fingerpr
                .measure = copy(d->measure, strlen(d->measure)),
                .device = copy(part, strcspn(part, ";")),
                .tuned_at = d->tuned_at,
-               .stored = {d->time_ns, d->spread, d->placement_spread, d->samples, d->complete && !d->unsure}};
+               .stored = {d->time_ns, d->spread, d->placement_spread, d->samples, d->complete && !d->unsure,
+                          d->tuned_at}};
   if (d->tuned_at > s->last) s->last = d->tuned_at;
   free(part);
   return 0;

@@ -28,6 +28,12 @@ static double error_of(const gate_stored *s) {
   return sqrt(samples * samples + s->placement * s->placement);
 }
 
+/* One measurement, copied from one database to the other. */
+static bool is_one(const gate_stored *a, const gate_stored *b) {
+  return a->tuned_at && a->tuned_at == b->tuned_at && a->ns == b->ns && a->spread == b->spread &&
+         a->samples == b->samples;
+}
+
 /* False: the verdict is settled. */
 static bool gather(gate_judgement *out, const gate_stored *base, const gate_stored *head, double *shift,
                    double *error) {
@@ -42,6 +48,12 @@ static bool gather(gate_judgement *out, const gate_stored *base, const gate_stor
   if (!timed(base) || !timed(head)) return false;
   *shift = log(head->ns / base->ns);
   out->ratio = exp(*shift);
+  if (is_one(base, head)) {
+    out->low = out->high = 1.0;
+    out->verdict = GATE_SAME;
+    out->why = NULL;
+    return false;
+  }
   out->verdict = GATE_UNSURE;
   out->why = base->sure && head->sure ? FEW : OPEN;
   if (!base->sure || !head->sure || base->samples < SAMPLES_LEAST || head->samples < SAMPLES_LEAST) return false;

@@ -11,6 +11,7 @@ typedef struct gate_stored {
   double placement; /* relative deviation over places in memory */
   int samples;
   bool sure; /* the search was complete and left nothing open */
+  int64_t tuned_at; /* when it was measured; a row that both sides have was measured once, so it is the same */
 } gate_stored;
 
 /* As gate_judge, of winners: base[i] or head[i] is NULL where that side has none. */
