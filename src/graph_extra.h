@@ -24,7 +24,7 @@ typedef struct at_graph_extra {
   struct at_inputs *inputs; /* NULL: none are looked at */
 } at_graph_extra;
 
-/* graph_hooks.c: made at first use; NULL with a message. */
+/* Made at first use; NULL with a message. */
 at_graph_extra *at_graph_extra_of(attune_graph *graph);
 
 #endif

@@ -7,12 +7,6 @@
 #define EVERY (ATTUNE_GRAPH_CAPTURED | ATTUNE_GRAPH_INSTANTIATED | ATTUNE_GRAPH_REPLAYED | ATTUNE_GRAPH_DROPPED)
 #define NULL_GRAPH "graph is NULL; should be one of attune_graph_create"
 
-at_graph_extra *at_graph_extra_of(attune_graph *graph) {
-  if (!graph->extra) graph->extra = calloc(1, sizeof *graph->extra);
-  if (!graph->extra) (void)at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for hooks and objects of a graph");
-  return graph->extra;
-}
-
 void at_graph_tell(attune_graph *graph, unsigned moment) {
   for (const at_graph_hooked *h = graph->extra ? graph->extra->hooks : NULL; h; h = h->next)
     if (h->moments & moment) h->hook(h->user, graph, moment);

@@ -27,6 +27,15 @@ bool at_cuda_driver_call(void *out, const char *name) {
   return at_cuda_driver_call_since(out, name, 10020);
 }
 
+attune_device *at_cuda_device_at(int ordinal) {
+  attune_device *device = NULL;
+  const int count = attune_device_count();
+  for (int i = 0; i < count; i++)
+    if (attune_device_at(&device, i) == ATTUNE_OK && device->backend == &at_cuda_backend && device->ordinal == ordinal)
+      return device;
+  return NULL;
+}
+
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 static struct driver {
   CUresult (*current)(CUcontext *out);

@@ -6,15 +6,6 @@
 #include "src/cuda/memory.h"
 #include "src/cuda/state.h"
 
-attune_device *at_cuda_device_at(int ordinal) {
-  attune_device *device = NULL;
-  const int count = attune_device_count();
-  for (int i = 0; i < count; i++)
-    if (attune_device_at(&device, i) == ATTUNE_OK && device->backend == &at_cuda_backend && device->ordinal == ordinal)
-      return device;
-  return NULL;
-}
-
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 static CUresult (*get_attribute)(void *out, CUpointer_attribute attribute, CUdeviceptr pointer);
 static bool has_attribute; /* both constant after driver_once */

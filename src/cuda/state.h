@@ -164,7 +164,7 @@ bool at_cuda_driver_call_since(void *out, const char *name, unsigned version);
 bool at_cuda_is_current(const attune_device *device);
 void at_cuda_remember_context(const attune_device *device);
 
-/* pointer.c: attune's device of CUDA's number; NULL: there is none. */
+/* context.c: attune's device of CUDA's number; NULL: there is none. */
 attune_device *at_cuda_device_at(int ordinal);
 
 /* details.c */

@@ -34,7 +34,7 @@ typedef struct at_transfer {
   size_t moved;
 } at_transfer;
 
-/* transfer.c: what became of it: errno, or 0: the file ends. */
+/* io.c: what became of it: errno, or 0: the file ends. */
 attune_status at_file_fail_transfer(const at_transfer *t, int error);
 
 /* lanes.c: in blocks, through pinned buffers. */

@@ -28,3 +28,9 @@ attune_status at_file_ended(size_t done, size_t all, uint64_t offset) {
                  "the file ends at byte %" PRIu64 ", after %zu of %zu bytes; it should reach byte %" PRIu64,
                  offset + done, done, all, offset + all);
 }
+
+attune_status at_file_fail_transfer(const at_transfer *t, int error) {
+  const char *what = t->saves ? "writing" : "reading";
+  return error ? at_file_fail(error, what, t->moved, t->bytes, t->offset)
+               : at_file_ended(t->moved, t->bytes, t->offset);
+}

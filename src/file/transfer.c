@@ -12,12 +12,6 @@
 #include "src/fork.h"
 #include "src/watch.h"
 
-attune_status at_file_fail_transfer(const at_transfer *t, int error) {
-  const char *what = t->saves ? "writing" : "reading";
-  return error ? at_file_fail(error, what, t->moved, t->bytes, t->offset)
-               : at_file_ended(t->moved, t->bytes, t->offset);
-}
-
 /* ---- at once ---- */
 
 static attune_status wait_for_stream(const at_transfer *t) {

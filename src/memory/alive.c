@@ -5,6 +5,16 @@
 
 #include "src/memory/front.h"
 
+at_segment *at_segment_around(at_allocator *allocator, uintptr_t address) {
+  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
+    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
+      for (at_segment *segment = heap->segments; segment; segment = segment->next) {
+        size_t bytes = at_segment_expandable(segment) ? segment->reserved : segment->bytes;
+        if (address - (uintptr_t)segment->base < bytes) return segment;
+      }
+  return NULL;
+}
+
 static at_block *block_around(at_allocator *allocator, uintptr_t address) {
   const at_segment *segment = at_segment_around(allocator, address);
   at_block *block = segment ? segment->first : NULL;

@@ -346,7 +346,7 @@ attune_status at_expandable_grow(at_allocator *allocator, const at_request *requ
 uint64_t at_expandable_shrink(at_allocator *allocator);
 void at_expandable_destroy(at_allocator *allocator, at_segment *segment); /* without mapped memory */
 
-/* explain.c. The segment that the address lies in; NULL: none. Lock held. */
+/* alive.c. The segment that the address lies in; NULL: none. Lock held. */
 at_segment *at_segment_around(at_allocator *allocator, uintptr_t address);
 
 /* managed.c: the advice of a pool's segments, checked and copied; freed by free(). And a segment with it, without the

@@ -3,16 +3,6 @@
  */
 #include "src/memory/front.h"
 
-at_segment *at_segment_around(at_allocator *allocator, uintptr_t address) {
-  for (attune_pool *pool = &allocator->common; pool; pool = pool->next)
-    for (at_heap *heap = pool->heaps; heap; heap = heap->next)
-      for (at_segment *segment = heap->segments; segment; segment = segment->next) {
-        size_t bytes = at_segment_expandable(segment) ? segment->reserved : segment->bytes;
-        if (address - (uintptr_t)segment->base < bytes) return segment;
-      }
-  return NULL;
-}
-
 /* Blocks that are free merge, so where one of them began is no longer known. */
 static attune_status explain_free(const at_block *block, uintptr_t address, const char *name) {
   if (address % AT_BLOCK_BYTES != 0)
