@@ -419,7 +419,7 @@ static void the_programs_allocator(void **state) {
   OK(attune_memory_set_allocator(host, NULL));
 }
 
-/* What the program gives was never freed before: it is not looked at, and freed memory still gets the pattern. */
+/* What the program gives was never freed before: it is not looked at; and it goes back at once: nothing is written to it. */
 static void poison_and_the_programs_allocator(void **state) {
   (void)state;
   own_memory own = {0};

@@ -5,6 +5,8 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "tests/toy_clock.h"
 #include "tuning/claim.h"
@@ -29,7 +31,7 @@ enum { QUICK_ONES = 8 };
 static int64_t noise_ns = 1800000; /* what is short */
 static const char *noisy;
 static int64_t noise_by, steady_by; /* percent */
-static unsigned draws, switches;
+static unsigned seed, draws, switches;
 
 static int64_t extra(void) {
   if (run_ns > noise_ns) return steady_by;
@@ -68,7 +70,8 @@ static attune_status search(const char *const *spins, const char *burst, int64_t
   toy_base_implementation.launch = toy_spin_implementation.launch = launch;
   if (bare_ns) toy_base_implementation.bare = bare;
   at_copy_text(toy_base, sizeof toy_base, "ns=200000");
-  switches = draws = 0;
+  switches = 0;
+  draws = seed;
   toy_spins = spins;
   bursting = burst;
   slow_by = by;
@@ -149,13 +152,22 @@ static void what_is_clear_alone_is_not_open(void **state) {
   assert_true(open_for("spin"));
 }
 
-/* Nor does a default whose own times vary, once who could be faster is not. */
+/* Nor does a default whose own times vary, once who could be faster is not. How its times fall decides whether the race
+ * leaves that to the claim. */
 static void a_noisy_default_leaves_nothing_open(void **state) {
   (void)state;
-  OK(noisy_search("ns=470000", "ns=200000", 300, 135, 3000.0));
-  assert_string_equal(result.decision.implementation, "base");
-  assert_true(result.stage_ms[AT_STAGE_CLAIM] > 1.0 && result.decision.spread > 0.2);
-  assert_false(result.decision.unsure);
+  int claims = 0;
+  for (unsigned i = 0; i < 6; i++) {
+    seed = i;
+    OK(noisy_search("ns=470000", "ns=200000", 300, 135, 3000.0));
+    seed = 0;
+    assert_string_equal(result.decision.implementation, "base");
+    if (result.stage_ms[AT_STAGE_CLAIM] < 1.0) continue;
+    claims++;
+    assert_true(result.decision.spread > 0.2);
+    assert_false(result.decision.unsure);
+  }
+  if (claims < 2) fail_msg("%d of 6 searches made a claim", claims);
 }
 
 /* What could be gained is told against what is chosen, which may be slower than the vendor's own call. */
@@ -214,9 +226,11 @@ static void lost_doubtful_and_no_gain(void **state) {
 
 /* ---- rest ---- */
 
+static atomic_bool spin_no_more;
+
 static void *spin(void *arg) {
   const int64_t end = at_now_ns() + *(const int64_t *)arg;
-  while (at_now_ns() < end) continue;
+  while (at_now_ns() < end && !spin_no_more) sched_yield(); /* tools that run one thread at a time need it */
   return NULL;
 }
 
@@ -234,13 +248,14 @@ static void rest_waits_for_threads(void **state) {
     pthread_join(thread, NULL);
   }
   assert_true(waited >= 8000000);
-  ns = 300000000;
+  ns = 20000000000;
   assert_int_equal(pthread_create(&thread, NULL, spin, &ns), 0);
   const int64_t before = at_now_ns();
-  (void)at_profile_rest();
-  const bool early = at_now_ns() - before < 250000000 || at_now_ns() > before + 2 * ns; /* or this one was kept */
+  (void)at_profile_rest(); /* one that others keep from the CPUs looks still */
+  const int64_t took = at_now_ns() - before;
+  spin_no_more = true;
   pthread_join(thread, NULL);
-  assert_true(early);
+  assert_true(took < ns / 2);
 }
 
 static int open_all(void **state) {

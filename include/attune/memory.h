@@ -39,7 +39,8 @@
  * - pinned_max_round_threshold_mb: requests of pinned memory above it are rounded to pages, not to a power of two.
  * - PyTorch's other keys (release_lock_on_cudamalloc, graph_capture_record_stream_reuse, throw_on_cudamalloc_oom,
  *   pinned_use_background_threads) are accepted and change nothing; the log has a warning, once for each.
- * - poison: true: freed memory is filled with 0xfa and, on the host, checked when it is used again. Default false.
+ * - poison: true: freed memory that stays cached is filled with 0xfa and, on the host, checked when it is used again. Default
+ *   false.
  * - nvtx: true: tools that know NVTX's memory extension are told of segments and of what the program holds in them, so
  *   that compute-sanitizer finds a use after free inside the cache. Segments are then plain ones, every call takes the
  *   slow path, a free waits for its stream, and poison must be off. CUDA only: on the host, where no tool listens,

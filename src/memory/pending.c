@@ -34,7 +34,7 @@ void at_pending_complete(at_allocator *allocator, at_block *block) {
   attune_pool *pool = block->segment->heap->pool;
   at_front *front = atomic_load_explicit(&block->front, memory_order_relaxed);
   (void)at_history_add(allocator, AT_ACTION_FREE_COMPLETED, at_block_address(block), block->rounded, front);
-  if (allocator->options.poison) at_poison_fill(block);
+  if (allocator->options.poison && !block->segment->exact) at_poison_fill(block); /* an exact one goes back */
   at_annotate_block_gone(allocator, block);
   (void)at_block_cache(allocator, block);
   at_pool_abandon(allocator, pool);
