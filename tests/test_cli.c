@@ -159,8 +159,8 @@ static void resumes_after_an_interrupt(void **state) {
   for (int i = 0; i < 24000 && lines_in(out_path) < 2; i++) sleep_ms(5);
   kill(child, SIGINT);
   expect_code(130, child);
-  expect_out("interrupted");
-  expect_out("left");
+  expect_out("interrupted: what is done is stored");
+  expect_out("  left: interrupted");
   expect_run(0, "show", "--db", database, "--json");
   json_t *winners = parse_out();
   size_t done = json_array_size(winners);

@@ -194,6 +194,7 @@ static void wrong_values_are_named(void **state) {
   static const char *const budgets[] = {
       "0", "-1", "fast", "1e3", "0x10", "inf", "nan", "1.2.3", ".", " 5", "5ms", "0.000", "99999999999999999999"};
   for (size_t i = 0; i < AT_COUNT(budgets); i++) refuse("ATTUNE_BUDGET_MS", budgets[i]);
+  assert_non_null(strstr(attune_last_message(), "at most 1000000000000"));
   static const char *const threads[] = {"0", "-1", "4097", "two", "2 ", " 2", "1.5", "0x2", "99999999999999999999"};
   for (size_t i = 0; i < AT_COUNT(threads); i++) refuse("ATTUNE_THREADS", threads[i]);
   refuse("ATTUNE_MODE", "always");

@@ -70,7 +70,7 @@ static void kinds_of_files(void **state) {
   assert_non_null(name);
   memset(name, 'x', 4999);
   name[4999] = '\0';
-  refused(name, AT_STORE_READ_WRITE, ATTUNE_INVALID_ARGUMENT, "bytes");
+  refused(name, AT_STORE_READ_WRITE, ATTUNE_INVALID_ARGUMENT, "should be shorter");
   free(name);
 }
 

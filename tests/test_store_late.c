@@ -104,6 +104,50 @@ static void made_by_another(void **state) {
   at_store_close(three);
 }
 
+/* A write to a database that was deleted or moved away meanwhile goes to the one at its path now, a new one if need be. */
+static void deleted_while_open(void **state) {
+  (void)state;
+  static attune_status (*const writes[])(at_store *) = {put, record, lease, try_write};
+  for (size_t i = 0; i < AT_COUNT(writes); i++) {
+    at_store *store = open_store("t.db");
+    put_number(store, 3);
+    assert_int_equal(unlink(path_of("t.db")), 0);
+    told[0] = '\0';
+    attune_set_log(listen, NULL, ATTUNE_LOG_INFO);
+    const attune_status status = writes[i](store);
+    attune_set_log(NULL, NULL, ATTUNE_LOG_INFO);
+    if (status != ATTUNE_OK) fail_msg("write %zu: %s", i, attune_last_message());
+    assert_non_null(strstr(told, "made a new tuning database "));
+    put_number(store, 1);
+    at_store_close(store);
+    store = open_store("t.db");
+    assert_number(store, 1);
+    at_store_close(store);
+    assert_int_equal(query(path_of("t.db"), "SELECT count(*) FROM lease"), 0);
+    assert_int_equal(unlink(path_of("t.db")), 0);
+  }
+}
+
+static void replaced_while_open(void **state) {
+  (void)state;
+  at_store *store = open_store("t.db");
+  char other[300];
+  put_number(store, 3);
+  make_database("other.db", 2);
+  (void)snprintf(other, sizeof other, "%s", path_of("other.db"));
+  assert_int_equal(rename(other, path_of("t.db")), 0);
+  put_number(store, 77);
+  assert_number(store, 77);
+  assert_number(store, 1); /* of the database that came instead */
+  write_file(other, "no database", 11);
+  assert_int_equal(rename(other, path_of("t.db")), 0);
+  const attune_decision d = winner_of(1);
+  assert_int_equal(at_store_put(store, FINGERPRINT, FAMILY, &d, NULL, 0, 1000), ATTUNE_BAD_DATA);
+  assert_unchanged(path_of("t.db"), (const unsigned char *)"no database", 11);
+  at_store_close(store);
+  assert_unchanged(path_of("t.db"), (const unsigned char *)"no database", 11);
+}
+
 static int put_one(int number) {
   at_store *store = NULL;
   if (at_store_open(&store, path_of("own/t.db"), AT_STORE_OWN) != ATTUNE_OK) return 1;
@@ -190,6 +234,8 @@ int main(void) {
       TEST(made_by_many_at_once),
       TEST(the_program_changes_its_folder),
       TEST(another_file_came),
+      TEST(deleted_while_open),
+      TEST(replaced_while_open),
       TEST(a_limit_on_file_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ static attune_status transact(at_store *store, const at_store_job *job, int64_t 
     return ATTUNE_OK;
   }
   attune_status status = at_store_fail(store, code);
+  store->moved = code == SQLITE_READONLY_DBMOVED;
   if (!sqlite3_get_autocommit(store->db)) {
     /* Only a refused rollback of a failing disk could leave the transaction open, and then the next one says so. */
     if (at_store_statement(store, AT_SQL_ROLLBACK, &statement) == SQLITE_OK) (void)at_store_step_done(statement);
@@ -55,6 +56,20 @@ static bool lock_until(at_store *store, int64_t deadline_ns) {
   return pthread_mutex_timedlock(&store->lock, &time) == 0;
 }
 
+/* The lock is held. Where the file was deleted or moved away while it was open, the database at its path is written instead, a
+ * new one if there is none: what this process found out is not lost with it. */
+static attune_status connect_and_transact(at_store *store, const at_store_job *job, int64_t deadline_ns) {
+  attune_status status = ATTUNE_OK;
+  for (int tries = 0; tries < 2; tries++) {
+    status = store->db ? ATTUNE_OK : at_store_connect(store, job->write, deadline_ns);
+    if (status == ATTUNE_OK && store->db) status = transact(store, job, deadline_ns);
+    if (!store->moved) break;
+    store->moved = false;
+    at_store_disconnect(store);
+  }
+  return status;
+}
+
 attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns) {
   at_message kept; /* a later try may succeed */
   at_message_keep(&kept);
@@ -64,8 +79,7 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
     at_file_limit limit;
     bool was_damaged = store->damaged;
     at_file_limit_begin(&limit);
-    attune_status status = store->db ? ATTUNE_OK : at_store_connect(store, job->write, deadline_ns);
-    if (status == ATTUNE_OK && store->db) status = transact(store, job, deadline_ns);
+    attune_status status = connect_and_transact(store, job, deadline_ns);
     at_file_limit_end(&limit);
     bool now_damaged = store->damaged && !was_damaged, made = store->made,
          false_row = store->false_row && !store->false_row_told;

@@ -53,7 +53,7 @@ static void print_winner(const tune_item *it, int room) {
 static void print_item(const tune_run *run, const tune_item *it) {
   const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
   cli_print_padded(stdout, it->entry->name, run->name_width, false, room > 0);
-  if (it->outcome == OUTCOME_LEFT) fputs("  left: the budget is spent", stdout);
+  if (it->outcome == OUTCOME_LEFT) printf("  left: %s", cli_interrupted ? "interrupted" : "the budget is spent");
   if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
   if (it->outcome == OUTCOME_BUSY) fputs("  left: another process measures it", stdout);
   if (it->outcome == OUTCOME_SAME) fputs("  same problem as one above", stdout);
