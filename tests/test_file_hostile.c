@@ -360,6 +360,26 @@ static void two_threads_and_one_file(void **state) {
   }
 }
 
+/* A call that no file system takes says nothing of this one. */
+static void beyond_every_file(void **state) {
+  (void)state;
+  write_file(MIB);
+  attune_file *file = open_file((attune_file_options){.write = 1, .direct = 1});
+  char before[32];
+  size_t moved = 1;
+  (void)snprintf(before, sizeof before, "%s", attune_file_describe(file));
+  assert_int_equal(attune_file_load(file, as_gpu, memory, 1, INT64_MAX - 1, &moved), ATTUNE_IO_ERROR);
+  assert_int_equal(moved, 0);
+  assert_string_equal(attune_file_describe(file), before);
+  assert_int_equal(attune_file_save(file, as_gpu, memory, 8192, (uint64_t)INT64_MAX - 8192, &moved), ATTUNE_IO_ERROR);
+  assert_int_equal(moved, 0);
+  assert_string_equal(attune_file_describe(file), before);
+  assert_int_equal(attune_file_load(file, as_gpu, memory, MIB, 0, &moved), ATTUNE_OK);
+  assert_int_equal(attune_stream_synchronize(as_gpu), ATTUNE_OK);
+  assert_memory_equal(memory, content, MIB);
+  attune_file_close(file);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(a_direct_load_keeps_the_disk_busy, begin),
@@ -371,6 +391,7 @@ int main(void) {
       cmocka_unit_test_setup(nothing_is_kept, begin),
       cmocka_unit_test_setup(a_thread_is_cancelled, begin),
       cmocka_unit_test_setup(two_threads_and_one_file, begin),
+      cmocka_unit_test_setup(beyond_every_file, begin),
   };
   return cmocka_run_group_tests(tests, begin_all, end_all);
 }

@@ -108,6 +108,12 @@ static size_t round_up(size_t n) {
   return (n + AT_FILE_GRAIN - 1) / AT_FILE_GRAIN * AT_FILE_GRAIN;
 }
 
+/* A direct call failed where another one did not: the file system has none after all. Where both fail, as beyond the largest
+ * offset, that says nothing. */
+static void refuse(attune_file *file) {
+  atomic_store_explicit(&file->refuse, true, memory_order_relaxed);
+}
+
 /* All grains that hold some of the bytes are read. */
 static size_t read_direct(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error) {
   const size_t head = (size_t)(offset % AT_FILE_GRAIN);
@@ -126,8 +132,9 @@ size_t at_file_read_block(attune_file *file, char *buffer, size_t bytes, uint64_
     /* The end of the file need not be one of a grain: a direct call after it says the end, or an error. */
     return done + read_alone(file, to + done, bytes - done, offset + done, out_error);
   }
-  atomic_store_explicit(&file->refuse, true, memory_order_relaxed);
-  return read_alone(file, to, bytes, offset, out_error);
+  const size_t got = read_alone(file, to, bytes, offset, out_error);
+  if (got > 0) refuse(file);
+  return got;
 }
 
 /* Whole grains go direct, and what is before and after them through the cache; the system keeps the two in step. */
@@ -147,6 +154,7 @@ size_t at_file_write_block(attune_file *file, char *buffer, size_t bytes, uint64
   if (!at_file_is_direct(file)) return at_file_write_plain(file, from, bytes, offset, out_error);
   const size_t done = write_direct(file, from, bytes, offset, out_error);
   if (*out_error != EINVAL && *out_error != EOPNOTSUPP) return done;
-  atomic_store_explicit(&file->refuse, true, memory_order_relaxed);
-  return done + at_file_write_plain(file, from + done, bytes - done, offset + done, out_error);
+  const size_t put = at_file_write_plain(file, from + done, bytes - done, offset + done, out_error);
+  if (put > 0) refuse(file);
+  return done + put;
 }
