@@ -6,9 +6,13 @@
 #include <attune/attune.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 
@@ -75,6 +79,62 @@ static void a_failed_request_is_told(void **state) {
   OK(attune_memory_remove_observer(host, hear, &second));
   OK(attune_free(q, stream));
   OK(attune_free(p, stream));
+}
+
+/* ---- the program's functions while work is under way ---- */
+
+typedef struct ordered {
+  atomic_bool begun, go, done; /* of the work that uses the memory */
+  bool early;                  /* freed before it was done */
+  unsigned char *memory;
+} ordered;
+
+static void use_late(void *user) {
+  ordered *o = user;
+  atomic_store(&o->begun, true);
+  while (!atomic_load(&o->go)) usleep(100);
+  usleep(2000);
+  o->memory[0] = 1;
+  atomic_store(&o->done, true);
+}
+
+static void *take_plain(void *user, size_t bytes, attune_device *device, attune_stream *on) {
+  (void)user, (void)device, (void)on;
+  return malloc(bytes);
+}
+
+static void free_plain(void *user, void *pointer, size_t bytes, attune_device *device, attune_stream *on) {
+  ordered *o = user;
+  (void)bytes, (void)device, (void)on;
+  o->early = o->early || !atomic_load(&o->done);
+  free(pointer);
+}
+
+static void *let_go(void *user) {
+  ordered *o = user;
+  usleep(2000);
+  atomic_store(&o->go, true);
+  return NULL;
+}
+
+/* Functions of the C library know no streams. */
+static void freed_when_the_work_is_done(void **state) {
+  (void)state;
+  ordered o = {.early = false};
+  const attune_allocator own = {.user = &o, .alloc = take_plain, .free = free_plain};
+  void *p = NULL;
+  pthread_t thread;
+  OK(attune_memory_set_allocator(host, &own));
+  OK(attune_alloc(&p, stream, 1000));
+  o.memory = p;
+  OK(attune_stream_call(stream, use_late, &o));
+  while (!atomic_load(&o.begun)) usleep(100);
+  assert_int_equal(pthread_create(&thread, NULL, let_go, &o), 0);
+  OK(attune_free(p, stream));
+  OK(attune_stream_synchronize(stream));
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_false(o.early);
+  OK(attune_memory_set_allocator(host, NULL));
 }
 
 static void there_are_at_most_eight(void **state) {
@@ -226,6 +286,7 @@ static void pieces_cannot_be_given_back(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_failed_request_is_told),
+      cmocka_unit_test(freed_when_the_work_is_done),
       cmocka_unit_test(there_are_at_most_eight),
       cmocka_unit_test(an_allocator_comes_from_a_shared_object),
       cmocka_unit_test(a_pool_may_use_it),

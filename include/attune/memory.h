@@ -64,9 +64,10 @@ extern "C" {
 ATTUNE_API attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes);
 
 /* Frees memory of attune_alloc, from any stream of its device. It is used again after the work given so far to its own
- * stream, to `stream`, and to the streams named with attune_record_use. Never waits. NULL does nothing. Errors, after
- * which nothing is freed: INVALID_ARGUMENT (freed before; not the start of an allocation; another device's), NOT_FOUND
- * (not memory of attune), DEVICE_ERROR. Allowed in a capture. */
+ * stream, to `stream`, and to the streams named with attune_record_use. Never waits, unless the memory goes back at once:
+ * with backend none, and with the program's own allocator on the host. NULL does nothing. Errors, after which nothing is
+ * freed: INVALID_ARGUMENT (freed before; not the start of an allocation; another device's), NOT_FOUND (not memory of
+ * attune), DEVICE_ERROR. Allowed in a capture. */
 ATTUNE_API attune_status attune_free(void *pointer, attune_stream *stream);
 
 /* As attune_free, and fails with INVALID_ARGUMENT unless `bytes` is what was asked of attune_alloc. */
@@ -114,9 +115,11 @@ ATTUNE_API attune_status attune_memory_get_fraction(attune_device *device, doubl
 ATTUNE_API attune_status attune_memory_configure(attune_device *device, const char *text);
 
 /* The program's own way to get memory. `alloc` returns NULL on failure; attune_alloc gives its memory as it is, so it is
- * aligned as `alloc` aligns it: kernels are fastest at multiples of 256 bytes. `free` is told the same pointer and bytes. It is called in stream order when the
- * program frees, if the allocator replaces the device's; for a pool's allocator it is called when a segment is given
- * back, after the device's work. All may be called from any thread, never while attune holds a lock, and must not use
+ * aligned as `alloc` aligns it: kernels are fastest at multiples of 256 bytes. `free` is told the same pointer and bytes.
+ * If the allocator replaces a GPU's it is called when the program frees, while work that the stream was given before may
+ * still use the memory: it must free in that stream's order, as cudaFreeAsync does, or wait, as cudaFree does. If it
+ * replaces the host's it is called when the program frees, after the device's work, for which attune_free waits; a
+ * pool's, after the device's work too, when a segment is given back. All may be called from any thread, never while attune holds a lock, and must not use
  * attune's memory calls. `init` and `reset` may be NULL: init is called once by attune_memory_set_allocator before it takes
  * effect, and a status other than OK is that call's; reset by attune_memory_empty_cache, for an allocator that has a cache of
  * its own. They are for the allocator of a device, not of a pool. */

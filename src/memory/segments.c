@@ -194,7 +194,8 @@ static at_segment *take_out(at_allocator *allocator, at_block *block, at_segment
 }
 
 /* Without the lock. What a pool of the program's own got is given back after the device's work; the device's allocator
- * of the program works in stream order; the backend waits by itself. */
+ * of the program works in stream order, but not the host's, which has nothing to tell the order by; the backend waits by
+ * itself. */
 static void give_raw(at_allocator *allocator, const at_segment *segment, bool *waited) {
   attune_device *device = allocator->device;
   const attune_pool *pool = segment->heap->pool;
@@ -206,8 +207,9 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
     (void)device->backend->free(device, segment->base); /* it fails on a lost device only: nothing is left to do */
     return;
   }
-  if (pool->own_allocator && !*waited) (void)device->backend->wait_streams(device);
-  if (pool->own_allocator) *waited = true;
+  const bool waits = pool->own_allocator || device->backend->kind == ATTUNE_DEVICE_HOST;
+  if (waits && !*waited) (void)device->backend->wait_streams(device);
+  if (waits) *waited = true;
   own->free(own->user, segment->base, segment->bytes, device, segment->heap->front->stream);
 }
 
