@@ -314,6 +314,30 @@ static void remembered_calls_whose_plan_is_gone(void **state) {
   tuner = own;
 }
 
+/* The caller's numbers, whatever the order in the expression. */
+static void addresses_are_named(void **state) {
+  (void)state;
+  call k;
+  call_begin(&k);
+  call_output(&k, out, ATTUNE_F32, 1, CALL_SIZES(16));
+  call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16)); /* not in the expression's order */
+  call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
+  attune_plan *plan = plan_of("a - b", &k);
+  const struct {
+    void *data[3];
+    const char *says;
+  } wrong[] = {{{NULL, b, a}, "output 0 is NULL; should be"},
+               {{out, NULL, a}, "input 0 is NULL; should be"},
+               {{out, b, NULL}, "input 1 is NULL; should be"},
+               {{out, b, out + 1}, "output 0 overlaps input 1"},
+               {{out, out + 1, a}, "output 0 overlaps input 0"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    FAILS(attune_elementwise_plan_run_data(plan, stream, wrong[i].data), ATTUNE_INVALID_ARGUMENT);
+    if (!strstr(attune_last_message(), wrong[i].says)) fail_msg("%zu: %s", i, attune_last_message());
+  }
+  attune_plan_destroy(plan);
+}
+
 /* Addresses alone: by one loop, by all else, and what they refuse. */
 static void by_addresses(void **state) {
   (void)state;
@@ -364,6 +388,7 @@ int main(void) {
       cmocka_unit_test(calls_within_calls),
       cmocka_unit_test(remembered_calls_whose_plan_is_gone),
       cmocka_unit_test(by_addresses),
+      cmocka_unit_test(addresses_are_named),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }
