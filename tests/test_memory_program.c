@@ -124,6 +124,7 @@ static void freed_when_the_work_is_done(void **state) {
   const attune_allocator own = {.user = &o, .alloc = take_plain, .free = free_plain};
   void *p = NULL;
   pthread_t thread;
+  OK(attune_memory_empty_cache(host));
   OK(attune_memory_set_allocator(host, &own));
   OK(attune_alloc(&p, stream, 1000));
   o.memory = p;
@@ -135,6 +136,54 @@ static void freed_when_the_work_is_done(void **state) {
   assert_int_equal(pthread_join(thread, NULL), 0);
   assert_false(o.early);
   OK(attune_memory_set_allocator(host, NULL));
+}
+
+typedef struct slow {
+  atomic_bool inside, closing, closed;
+  bool gone; /* the stream that free was told of was destroyed meanwhile */
+} slow;
+
+static void free_slowly(void *user, void *pointer, size_t bytes, attune_device *device, attune_stream *on) {
+  slow *s = user;
+  (void)bytes;
+  atomic_store(&s->inside, true);
+  while (!atomic_load(&s->closing)) usleep(100);
+  usleep(20000);
+  s->gone = atomic_load(&s->closed) || !on || attune_stream_device(on) != device;
+  free(pointer);
+}
+
+static void *empty_cache(void *user) {
+  attune_status *status = user;
+  *status = attune_memory_empty_cache(host);
+  return NULL;
+}
+
+static void a_stream_that_free_is_told_of_stays(void **state) {
+  (void)state;
+  slow s = {.gone = false};
+  const attune_allocator own = {.user = &s, .alloc = take_plain, .free = free_slowly};
+  const attune_pool_options options = {.allocator = &own};
+  attune_pool *pool = NULL;
+  attune_stream *other = NULL;
+  attune_status status = ATTUNE_INTERNAL;
+  void *p = NULL;
+  pthread_t thread;
+  OK(attune_stream_create(&other, host));
+  OK(attune_pool_create(&pool, host, &options));
+  OK(attune_pool_begin(pool, other));
+  OK(attune_alloc(&p, other, 1000));
+  OK(attune_free(p, other));
+  OK(attune_pool_end(pool, other));
+  assert_int_equal(pthread_create(&thread, NULL, empty_cache, &status), 0);
+  while (!atomic_load(&s.inside)) usleep(100);
+  atomic_store(&s.closing, true);
+  attune_stream_destroy(other);
+  atomic_store(&s.closed, true);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  OK(status);
+  assert_false(s.gone);
+  attune_pool_destroy(pool);
 }
 
 static void there_are_at_most_eight(void **state) {
@@ -287,6 +336,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_failed_request_is_told),
       cmocka_unit_test(freed_when_the_work_is_done),
+      cmocka_unit_test(a_stream_that_free_is_told_of_stays),
       cmocka_unit_test(there_are_at_most_eight),
       cmocka_unit_test(an_allocator_comes_from_a_shared_object),
       cmocka_unit_test(a_pool_may_use_it),

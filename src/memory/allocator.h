@@ -102,6 +102,7 @@ struct at_segment {
   bool exact; /* taken for one request, without a cache: as many bytes as it asked for; serves no other */
   bool async; /* of the driver's stream-ordered allocator; exact too */
   bool given; /* it went back in stream order */
+  attune_stream *told; /* the stream that the program's own free is told while it goes back; NULL: that is closed */
 };
 
 struct at_heap {
@@ -173,6 +174,7 @@ struct at_front {
   at_front *next;        /* of the allocator */
   attune_stream *stream; /* NULL: closed */
   at_front_life life;
+  int told;       /* segments whose `told` is the stream, which does not close meanwhile */
   uint64_t id;    /* for people: 0, 1, 2, ... */
   at_heap *heap;  /* of the common pool */
   bool capturing; /* a capture began on the stream */

@@ -43,6 +43,7 @@ static void after(void *unused, bool child) {
     if (!allocator) continue;
     for (at_front *front = allocator->fronts; front; front = front->next) {
       if (child) atomic_fetch_or(&front->flags, AT_FRONT_FORKED);
+      if (child) front->told = 0; /* by threads that are not there */
       at_front_unlock(front);
     }
     pthread_mutex_unlock(&allocator->lock);

@@ -3,6 +3,7 @@
 #include "src/memory/front.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* A closed front whose work is done, for a new stream: what it cached is used again. Lock held. */
 static at_front *reuse_closed(at_allocator *allocator) {
@@ -110,12 +111,18 @@ void at_front_count_alloc(at_front *front, bool small, size_t size, size_t reque
 }
 
 /* From here on no event is recorded on the stream; what is freed while its last work runs waits for the end of the
- * closing. */
+ * closing. The stream is still there for those functions of the program, in other threads, that were told of it. */
 void at_memory_stream_closing(attune_stream *stream) {
+  static const struct timespec nap = {.tv_nsec = 50000};
   at_front *front = stream->memory;
   if (!front) return;
   pthread_mutex_lock(&front->allocator->lock);
   front->life = AT_FRONT_CLOSING;
+  while (front->told > 0) {
+    pthread_mutex_unlock(&front->allocator->lock);
+    nanosleep(&nap, NULL);
+    pthread_mutex_lock(&front->allocator->lock);
+  }
   pthread_mutex_unlock(&front->allocator->lock);
 }
 

@@ -210,7 +210,19 @@ static void give_raw(at_allocator *allocator, const at_segment *segment, bool *w
   const bool waits = pool->own_allocator || device->backend->kind == ATTUNE_DEVICE_HOST;
   if (waits && !*waited) (void)device->backend->wait_streams(device);
   if (waits) *waited = true;
-  own->free(own->user, segment->base, segment->bytes, device, segment->heap->front->stream);
+  own->free(own->user, segment->base, segment->bytes, device, segment->told);
+}
+
+/* Lock held. From now until the segment is gone its stream stays open. */
+static void begin_telling(const at_allocator *allocator, at_segment *segment) {
+  at_front *front = segment->heap->front;
+  if (front->life != AT_FRONT_OPEN || !own_allocator(allocator, segment->heap->pool)) return;
+  segment->told = front->stream;
+  front->told++;
+}
+
+static void end_telling(const at_segment *segment) {
+  segment->heap->front->told -= segment->told != NULL;
 }
 
 /* In the order of its stream, which cannot close while the lock is held; the driver only notes it. */
@@ -228,6 +240,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
     at_annotate_segment_gone(allocator, segment);
     at_table_remove(&segment->first->entry);
     segment->given = give_async(segment);
+    begin_telling(allocator, segment);
     all_async = all_async && segment->given;
   }
   pthread_mutex_unlock(&allocator->lock);
@@ -244,6 +257,7 @@ static uint64_t give_back(at_allocator *allocator, at_segment *list) {
     (void)at_history_add(allocator, AT_ACTION_SEGMENT_FREE, (uintptr_t)list->base, list->bytes, list->heap->front);
     bytes += list->bytes;
     list->heap->pool->leaving--;
+    end_telling(list);
     at_block_drop(allocator, list->first);
     free(list);
     list = next;
