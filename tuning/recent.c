@@ -2,6 +2,7 @@
  * recent.c: see recent.h. The list's lock is taken before a thread's own; nothing else is locked under them. */
 #include "tuning/recent.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "src/fork.h"
@@ -20,7 +21,7 @@ static at_recents *list;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* its value is the thread's recents, so that the end of a thread frees them */
-static bool key_made;
+static atomic_bool key_made; /* read at the exit too, while threads may go on */
 
 /* Adds to the entry what it does not have yet. The owner's lock is held. */
 static void add(at_recent *recent) {

@@ -6,6 +6,7 @@
 #include "ops/elementwise/calls.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ typedef struct calls {
 static _Thread_local calls *mine;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* its value is `mine`, so that the end of a thread frees it */
-static bool key_made;
+static atomic_bool key_made; /* read at the exit too, while threads may go on */
 
 static void empty(at_call_slot *slot) {
   at_prepared_destroy(slot->prepared);

@@ -16,7 +16,7 @@ static atomic_int used; /* slots that were ever taken: those before this one */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* its value is the thread's slot, so that the end of a thread gives it back */
-static bool ready;
+static atomic_bool ready; /* read at the exit too, while threads may go on */
 
 static void thread_ends(void *value) {
   at_inside_slot *slot = value;
