@@ -148,7 +148,7 @@ enum { DIMS = 8, ELEMENTS = 256 };
 
 typedef struct large {
   call call;
-  char text[1024], names[16][8];
+  char text[1024], names[16][16];
   int64_t strides[24][DIMS];
   float in[16][2 * ELEMENTS], out[8][2 * ELEMENTS];
 } large;
