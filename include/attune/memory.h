@@ -120,10 +120,11 @@ ATTUNE_API attune_status attune_memory_configure(attune_device *device, const ch
  * still use the memory: it must free in that stream's order, as cudaFreeAsync does, or wait, as cudaFree does. If it
  * replaces the host's it is called when the program frees, after the device's work, for which attune_free waits; a
  * pool's, after the device's work too, when a segment is given back. Its stream is the memory's own, NULL if that is
- * destroyed; attune_stream_destroy waits for calls of `free` that were given the stream. All may be called from any thread, never while attune holds a lock, and must not use
- * attune's memory calls. `init` and `reset` may be NULL: init is called once by attune_memory_set_allocator before it takes
- * effect, and a status other than OK is that call's; reset by attune_memory_empty_cache, for an allocator that has a cache of
- * its own. They are for the allocator of a device, not of a pool. */
+ * destroyed; attune_stream_destroy waits for calls of `free` that were given the stream. All may be called from any
+ * thread, never while attune holds a lock, and must not use attune's memory calls. `init` and `reset` may be NULL: init is
+ * called once by attune_memory_set_allocator before it takes effect, and a status other than OK is that call's; reset by
+ * attune_memory_empty_cache, for an allocator that has a cache of its own. They are for the allocator of a device, not of
+ * a pool. */
 typedef struct attune_allocator {
   void *user;
   void *(*alloc)(void *user, size_t bytes, attune_device *device, attune_stream *stream);
