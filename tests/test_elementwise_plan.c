@@ -338,7 +338,7 @@ static void addresses_are_named(void **state) {
   attune_plan_destroy(plan);
 }
 
-/* Addresses alone: by one loop, by all else, and what they refuse. */
+/* Addresses alone: by one loop, by several, by all else, and what they refuse. */
 static void by_addresses(void **state) {
   (void)state;
   call k;
@@ -347,11 +347,12 @@ static void by_addresses(void **state) {
   call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16)); /* not in the expression's order */
   call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
   static const int64_t second[] = {2};
-  for (int way = 0; way < 3; way++) {
+  for (int turn = 0; turn < 6; turn++) {
+    const int way = turn / 2;
     if (way == 1) k.inputs[0].strides = second;
     if (way == 2) k.inputs[0].strides = NULL, k.inputs[1].dims = 0;
     fill();
-    attune_plan *plan = plan_of("a - b", &k);
+    attune_plan *plan = plan_of(turn % 2 ? "-abs(a - b)" : "a - b", &k); /* a is the smaller one */
     for (int shift = 0; shift < 32; shift += 16) {
       OK(attune_elementwise_plan_run_data(plan, stream, (void *[]){out + shift, b + shift, a + shift}));
       for (int i = 0; i < 16; i++)

@@ -99,10 +99,10 @@ attune_status attune_elementwise_plan_run(const attune_plan *plan, attune_stream
 }
 
 /* The plan's own operands, at other addresses. */
-static __attribute__((noinline)) attune_status run_data_usually(const attune_plan *plan, attune_stream *stream,
-                                                                void *const *data) {
+static __attribute__((noinline)) attune_status run_as_operands(const attune_plan *plan, attune_stream *stream,
+                                                               void *const *data) {
   const at_prepared *p = plan->own;
-  attune_tensor tensors[AT_TENSORS] = {{0}};
+  attune_tensor tensors[AT_TENSORS]; /* large, and each that is used is set */
   if (p->scalar_count > 0 || p->expression->uniform_count + p->expression->normal_count > 0)
     return FAIL("the plan's expression has %s, which addresses alone do not give; run it with "
                 "attune_elementwise_plan_run",
@@ -117,6 +117,16 @@ static __attribute__((noinline)) attune_status run_data_usually(const attune_pla
                                                     .output_count = p->output_count,
                                                     .inputs = tensors + p->output_count,
                                                     .input_count = p->input_count});
+}
+
+static __attribute__((noinline)) attune_status run_data_usually(const attune_plan *plan, attune_stream *stream,
+                                                                void *const *data) {
+  at_small_call small;
+  if (AT_UNLIKELY(at_watched()) || !at_small_bind_data(plan->own, stream, data, &small))
+    return run_as_operands(plan, stream, data);
+  at_caller_plan_count(plan);
+  at_small_run(plan->own, &small);
+  return ATTUNE_OK;
 }
 
 attune_status attune_elementwise_plan_run_data(const attune_plan *plan, attune_stream *stream, void *const *data) {

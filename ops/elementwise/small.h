@@ -25,6 +25,10 @@ void at_small_attach(at_prepared *prepared, const at_plan *plan, int least);
 bool at_small_bind(const at_prepared *prepared, const attune_stream *stream,
                    const attune_elementwise_operands *operands, at_small_call *out);
 
+/* Likewise by addresses alone: of the outputs, then of the inputs in the caller's order. Without scalars. */
+bool at_small_bind_data(const at_prepared *prepared, const attune_stream *stream, void *const *data,
+                        at_small_call *out);
+
 /* ---- the plainest of them, in as few steps as there can be ---- */
 
 AT_INLINE uint64_t at_small_kind(const attune_tensor *t) {
