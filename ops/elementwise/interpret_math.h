@@ -48,7 +48,7 @@ FLAT double mac(double a, double b, double c) {
 }
 
 /* exp(r) - 1 for |r| <= ln(2) / 2: r + r^2 q(r), q off by 2^-53 of its value. */
-FLAT double expm1_reduced(double r) {
+FLAT double expm1_factor(double r) {
   double q = 0x1.af639856439dfp-26;
   q = mac(q, r, 0x1.2891d5cc1caabp-22);
   q = mac(q, r, 0x1.71ddf6797c975p-19);
@@ -58,8 +58,10 @@ FLAT double expm1_reduced(double r) {
   q = mac(q, r, 0x1.111111110f7d6p-7);
   q = mac(q, r, 0x1.5555555553d36p-5);
   q = mac(q, r, 0x1.5555555555558p-3);
-  q = mac(q, r, 0x1.0000000000001p-1);
-  return mac(r * r, q, r);
+  return mac(q, r, 0x1.0000000000001p-1);
+}
+FLAT double expm1_reduced(double r) {
+  return mac(r * r, expm1_factor(r), r);
 }
 
 /* exp(x) = scale (1 + small): x = n ln(2) + r; n is in the low bits of `shifted`. */

@@ -9,7 +9,7 @@
 #include "ops/elementwise/convert.h"
 #include "ops/elementwise/interpret_circle32.h"
 #include "ops/elementwise/interpret_circle64.h"
-#include "ops/elementwise/interpret_exp64.h"
+#include "ops/elementwise/interpret_error64.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
 #include "ops/elementwise/interpret_neural32.h"
@@ -112,6 +112,8 @@ AT_CIRCLE(TAN, F32, float, f, NEAR_CIRCLE, tan32(x), tan)
     const double x = (from)[i];                   \
     (to)[i] = (expression);                       \
   }
+AT_CIRCLE(SIN, F64, double, , NEAR_CIRCLE_64, circle_64(x, 0), sin)
+AT_CIRCLE(COS, F64, double, , NEAR_CIRCLE_64, circle_64(x, 1), cos)
 AT_CIRCLE(TAN, F64, double, , NEAR_CIRCLE_64, tan_64(x), tan)
 #endif
 
@@ -150,6 +152,8 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
       [AT_FN_COS][ATTUNE_F32] = COS_F32,
       [AT_FN_TAN][ATTUNE_F32] = TAN_F32,
 #ifdef __FMA__
+      [AT_FN_SIN][ATTUNE_F64] = SIN_F64,
+      [AT_FN_COS][ATTUNE_F64] = COS_F64,
       [AT_FN_TAN][ATTUNE_F64] = TAN_F64,
 #endif
       [AT_FN_POWER][ATTUNE_F32] = POWER_F32,
