@@ -187,7 +187,8 @@ def head(report, dtype):
                 f"one process, the same {dtype} arrays, all ways in turns; a plan with addresses alone (data), a plan, a call and the C loops are called from C, "
                 "NumPy and numexpr from Python with `out=`. NumPy's loop is the loop of that type of its ufunc, called directly. Medians of "
                 "the rounds in ns; ratios above 1: the plan with addresses alone is faster. Last: its GB/s as a share of memcpy's, by all "
-                "processors from 2^20 elements on, by one below. gelu is exact (erf) in attune and NumPy with SciPy, and the tanh "
+                "processors from 2^20 elements on, by one below. Of attune's ways the first, data, comes after others' work, so it "
+                "wakes attune's threads where there are several. gelu is exact (erf) in attune and NumPy with SciPy, and the tanh "
                 "form in numexpr, which has no erf")
     report.table("expression", "elements>", "attune data>", "attune plan>", "attune call>",
                  "C loop>", "NumPy's loop>", "NumPy>", "numexpr>",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_circle64.h: sin, cos and tan of f64 that are not too large, and the angle of two
- * numbers, for CPUs with fused multiply-add.
- * All are within 2 units in the last place. See interpret_math.h and, for the same in f32, interpret_circle32.h. */
+ * interpret_circle64.h: sin, cos and tan of f64 that are not too large, and the angle of two numbers, for CPUs with fused
+ * multiply-add. All are within 2 units in the last place. See interpret_math.h and, for the same in f32, interpret_circle32.h. */
 #ifndef AT_INTERPRET_CIRCLE64_H
 #define AT_INTERPRET_CIRCLE64_H
 
