@@ -61,7 +61,7 @@ FLAT double circle_64(double x, uint64_t quarter) {
   const double cosine = most + (((1.0 - most) - half) + MAC64(z * z, c, -r * low));
   const uint64_t turns = at_bits_of_f64(shifted) + quarter;
   const double y = f64_of(at_bits_of_f64(turns & 1u ? cosine : sine) ^ (turns & 2u) << 62);
-  return (x == 0.0) & (quarter == 0) ? x : y;
+  return ((x == 0.0) & (quarter == 0)) ? x : y;
 }
 
 /* The angle of (x, y): j pi/4 plus or less atan(q). Above 1/2 the quotient is turned by pi/4, so that q lies between -1/3

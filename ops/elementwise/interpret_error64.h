@@ -101,7 +101,7 @@ FLAT double gelu64(double x) {
   const double under = MAC64(p, e.scale, p_low * e.scale), over = x - p * e.scale;
   const double over_low = ((x - over) - p * e.scale) - p_low * e.scale;
   const double y = x > 0.0 ? over + over_low : -under;
-  return (x > 39.0) | (x == 0.0) ? x : x == -__builtin_inf() ? (double)__builtin_nanf("") : y;
+  return ((x > 39.0) | (x == 0.0)) ? x : x == -__builtin_inf() ? (double)__builtin_nanf("") : y;
 }
 #endif
 
