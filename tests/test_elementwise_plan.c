@@ -338,6 +338,28 @@ static void addresses_are_named(void **state) {
   attune_plan_destroy(plan);
 }
 
+/* An input that the simplified expression does without still has its place among the addresses. */
+static void addresses_of_what_is_not_read(void **state) {
+  (void)state;
+  static const char *const texts[] = {"true ? a : b", "false ? b : a"};
+  static const int64_t second[] = {2};
+  for (int turn = 0; turn < 8; turn++) {
+    call k;
+    call_begin(&k);
+    call_output(&k, out, ATTUNE_F32, 1, CALL_SIZES(16));
+    const bool last = turn & 2, apart = turn & 4; /* b stands last; a has gaps */
+    if (!last) call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16));
+    attune_tensor *read = call_input(&k, "a", a, ATTUNE_F32, 1, CALL_SIZES(16));
+    if (last) call_input(&k, "b", b, ATTUNE_F32, 1, CALL_SIZES(16));
+    if (apart) read->strides = second;
+    fill();
+    attune_plan *plan = plan_of(texts[turn % 2], &k);
+    OK(attune_elementwise_plan_run_data(plan, stream, (void *[]){out, last ? a : b, last ? b : a}));
+    for (int i = 0; i < 16; i++) assert_true(out[i] == a[apart ? 2 * i : i]);
+    attune_plan_destroy(plan);
+  }
+}
+
 /* Addresses alone: by one loop, by several, by all else, and what they refuse. */
 static void by_addresses(void **state) {
   (void)state;
@@ -388,6 +410,7 @@ int main(void) {
       cmocka_unit_test(of_another_operation),
       cmocka_unit_test(calls_within_calls),
       cmocka_unit_test(remembered_calls_whose_plan_is_gone),
+      cmocka_unit_test(addresses_of_what_is_not_read),
       cmocka_unit_test(by_addresses),
       cmocka_unit_test(addresses_are_named),
   };

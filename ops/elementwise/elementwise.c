@@ -103,11 +103,12 @@ static __attribute__((noinline)) attune_status run_as_operands(const attune_plan
                                                                void *const *data) {
   const at_prepared *p = plan->own;
   attune_tensor tensors[AT_TENSORS]; /* large, and each that is used is set */
+  const int count = p->output_count + p->input_count; /* also inputs that the simplified expression does without */
   if (p->scalar_count > 0 || p->expression->uniform_count + p->expression->normal_count > 0)
     return FAIL("the plan's expression has %s, which addresses alone do not give; run it with "
                 "attune_elementwise_plan_run",
                 p->scalar_count > 0 ? "scalars" : "random numbers");
-  for (int k = 0; k < p->tensors; k++) {
+  for (int k = 0; k < count; k++) {
     const at_kept_tensor *kept = &p->kept_tensors[k];
     tensors[k] = (attune_tensor){.data = data[k], .dtype = kept->dtype, .dims = kept->dims, .strides = kept->strides};
     memcpy(tensors[k].sizes, kept->sizes, (size_t)kept->dims * sizeof *kept->sizes);
