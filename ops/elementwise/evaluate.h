@@ -49,4 +49,8 @@ at_datum at_evaluate_real(at_function function, attune_dtype dtype, const at_dat
 at_datum at_evaluate_integer(at_function function, attune_dtype dtype, const at_datum *x);
 at_datum at_evaluate_complex(at_function function, const at_datum *x);
 
+/* evaluate_gelu.c: of numbers that f64 has; by the error function, and by the hyperbolic tangent. */
+long double at_evaluate_gelu(long double x);
+long double at_evaluate_gelu_tanh(long double x);
+
 #endif

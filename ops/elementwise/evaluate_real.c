@@ -5,7 +5,6 @@
 #include <math.h>
 
 #define PI 3.14159265358979323846264338327950288L
-#define SQRT_HALF 0.707106781186547524400844362104849039L
 
 typedef long double real;
 
@@ -53,11 +52,6 @@ static real next_after(attune_dtype dtype, real x, real y) {
 
 static real softplus(real x) {
   return x > 0.0L ? x + log1pl(expl(-x)) : log1pl(expl(x));
-}
-
-static real gelu_tanh(real x) {
-  const real u = sqrtl(2.0L / PI) * x * (1.0L + 0.044715L * x * x);
-  return x / (1.0L + expl(-2.0L * u));
 }
 
 static real ramp(real x) {
@@ -112,8 +106,8 @@ static real elementary(at_function function, real x) {
 static real neural(at_function function, real x, real y) {
   switch (function) {
   case AT_FN_RELU: return x < 0.0L ? 0.0L : x;
-  case AT_FN_GELU: return 0.5L * x * erfcl(-x * SQRT_HALF);
-  case AT_FN_GELU_TANH: return gelu_tanh(x);
+  case AT_FN_GELU: return at_evaluate_gelu(x);
+  case AT_FN_GELU_TANH: return at_evaluate_gelu_tanh(x);
   case AT_FN_SIGMOID: return 1.0L / (1.0L + expl(-x));
   case AT_FN_SILU: return x / (1.0L + expl(-x));
   case AT_FN_SOFTPLUS: return softplus(x);
