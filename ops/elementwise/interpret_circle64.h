@@ -10,13 +10,23 @@
 #define NEAR_CIRCLE_64 1e5
 #define MAC64 __builtin_fma
 
-/* tan(x) for |x| <= 1e5: x = n pi/2 + r + low, with pi/2 in three parts of 53 bits; t + t_low = tan(r + low), off by 2^-56,
- * or -1 / (t + t_low). */
-FLAT double tan_64(double x) {
+/* |x| <= 1e5 as n pi/2 + r + low, with pi/2 in three parts of 53 bits; the lowest bits of `turns` are n's. */
+typedef struct near_axis_64 {
+  double r, low;
+  uint64_t turns;
+} near_axis_64;
+FLAT near_axis_64 to_axis_64(double x) {
   const double shifted = MAC64(x, 0x1.45f306dc9c883p-1, 0x1.8p52), n = shifted - 0x1.8p52;
   const double first = MAC64(n, -0x1.921fb54442d18p+0, x), second = n * -0x1.1a62633145c07p-54, r = first + second;
-  const double back = r - first, lost = (first - (r - back)) + (second - back), z = r * r;
+  const double back = r - first, lost = (first - (r - back)) + (second - back);
   const double low = MAC64(n, 0x1.f1976b7ed8fbcp-110, MAC64(n, -0x1.1a62633145c07p-54, -second) + lost);
+  return (near_axis_64){r, low, at_bits_of_f64(shifted)};
+}
+
+/* tan(x): t + t_low = tan(r + low), off by 2^-56, or -1 / (t + t_low). */
+FLAT double tan_64(double x) {
+  const near_axis_64 near = to_axis_64(x);
+  const double r = near.r, low = near.low, z = r * r;
   double p = 0x1.5dc9fba74c298p-16;
   p = MAC64(p, z, -0x1.77f3ccec647fap-15);
   p = MAC64(p, z, 0x1.76b934fb22ac9p-14);
@@ -33,17 +43,15 @@ FLAT double tan_64(double x) {
   p = MAC64(p, z, 0x1.55555555554f2p-2);
   const double more = MAC64(r * z, p, MAC64(z, low, low)), t = r + more, t_low = (r - t) + more;
   const double over = 1.0 / t, turned = MAC64(over, MAC64(-t_low, over, MAC64(-t, over, 1.0)), over);
-  const double y = at_bits_of_f64(shifted) & 1u ? -turned : t;
+  const double y = near.turns & 1u ? -turned : t;
   return x == 0.0 ? x : y;
 }
 
-/* sin(x), or cos(x) for quarter 1, for |x| <= 1e5, reduced as for tan_64: r + r^3 s(r^2), s off by 2^-58 of the sine, or
- * 1 - r^2 / 2 + r^4 c(r^2), c off by 2^-64. */
+/* sin(x), or cos(x) for quarter 1: r + r^3 s(r^2), s off by 2^-58 of the sine, or 1 - r^2 / 2 + r^4 c(r^2), c off by
+ * 2^-64. */
 FLAT double circle_64(double x, uint64_t quarter) {
-  const double shifted = MAC64(x, 0x1.45f306dc9c883p-1, 0x1.8p52), n = shifted - 0x1.8p52;
-  const double first = MAC64(n, -0x1.921fb54442d18p+0, x), second = n * -0x1.1a62633145c07p-54, r = first + second;
-  const double back = r - first, lost = (first - (r - back)) + (second - back), z = r * r;
-  const double low = MAC64(n, 0x1.f1976b7ed8fbcp-110, MAC64(n, -0x1.1a62633145c07p-54, -second) + lost);
+  const near_axis_64 near = to_axis_64(x);
+  const double r = near.r, low = near.low, z = r * r;
   double s = 0x1.5d9300cf18813p-33;
   s = MAC64(s, z, -0x1.ae5e6639d428fp-26);
   s = MAC64(s, z, 0x1.71de3577b56b1p-19);
@@ -59,7 +67,7 @@ FLAT double circle_64(double x, uint64_t quarter) {
   const double half = 0.5 * z, most = 1.0 - half;
   const double sine = r + MAC64(r * z, s, MAC64(-half, low, low));
   const double cosine = most + (((1.0 - most) - half) + MAC64(z * z, c, -r * low));
-  const uint64_t turns = at_bits_of_f64(shifted) + quarter;
+  const uint64_t turns = near.turns + quarter;
   const double y = f64_of(at_bits_of_f64(turns & 1u ? cosine : sine) ^ (turns & 2u) << 62);
   return ((x == 0.0) & (quarter == 0)) ? x : y;
 }
