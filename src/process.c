@@ -11,8 +11,11 @@
 size_t at_read_small(const char *path, char *out, size_t size) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   size_t length = 0;
-  for (ssize_t got = 1; file >= 0 && got > 0 && length<size - 1; length += got> 0 ? (size_t)got : 0)
-    got = read(file, out + length, size - 1 - length); /* /proc gives a long file in pieces */
+  while (file >= 0 && length < size - 1) { /* /proc gives a long file in pieces */
+    const ssize_t got = read(file, out + length, size - 1 - length);
+    if (got <= 0) break;
+    length += (size_t)got;
+  }
   if (file >= 0) (void)close(file);
   out[length] = '\0';
   return length;

@@ -97,7 +97,8 @@ static attune_status read_budget(double *out) {
   if (!value || parse_milliseconds(out, value)) return ATTUNE_OK;
   *out = BUDGET_MS_DEFAULT;
   return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "ATTUNE_BUDGET_MS is \"%.100s\"; should be milliseconds as 12.5, above 0 and at most 1000000000000", value);
+                 "ATTUNE_BUDGET_MS is \"%.100s\"; should be milliseconds as 12.5, above 0 and at most 1000000000000",
+                 value);
 }
 
 attune_status at_settings_threads(int *out) {

@@ -83,7 +83,8 @@ FLAT double gelu_tanh64(double x) {
   double a = x > 30.0 ? 30.0 : x; /* beyond, the result is x or -0 */
   a = a < -30.0 ? -30.0 : a;
   const double z = a * a, z_low = MAC64(a, a, -z), jz = z * 0x1.2444f2a4d8b4bp-4;
-  const double jz_low = MAC64(z, 0x1.2444f2a4d8b4bp-4, -jz) + MAC64(z_low, 0x1.2444f2a4d8b4bp-4, z * -0x1.6c843a29d1c7p-61);
+  const double jz_low =
+      MAC64(z, 0x1.2444f2a4d8b4bp-4, -jz) + MAC64(z_low, 0x1.2444f2a4d8b4bp-4, z * -0x1.6c843a29d1c7p-61);
   const double k = 0x1.9884533d43651p+0, p = jz + k, big = jz > k ? jz : k, little = jz > k ? k : jz;
   const double p_low = ((big - p) + little) + (jz_low - 0x1.cbc0d30ebfd15p-54), u = a * p;
   const double y = __builtin_copysign(logistic64(u, MAC64(a, p_low, MAC64(a, p, -u)), a), x);

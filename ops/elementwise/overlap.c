@@ -106,7 +106,9 @@ static attune_status check_one(const at_view *view, const char *kind, int i) {
   if (attune_dtype_size(view->dtype) == 0)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has dtype %d, which is none", name_of(name, sizeof name, view, kind, i),
                    (int)view->dtype);
-  if (!view->data) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be the address of its elements", name_of(name, sizeof name, view, kind, i));
+  if (!view->data)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be the address of its elements",
+                   name_of(name, sizeof name, view, kind, i));
   if ((uintptr_t)view->data % at_element_alignment(view->dtype) != 0)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is not aligned to its dtype, %s; should be a multiple of %zu bytes",
                    name_of(name, sizeof name, view, kind, i), attune_dtype_name(view->dtype),

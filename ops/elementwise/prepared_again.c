@@ -86,7 +86,8 @@ bool at_prepared_aligned(const at_prepared *p, const attune_elementwise_operands
 
 /* An input without a name is told by its place among the operands, which need not be the one in the expression. */
 attune_status at_prepared_check(const at_prepared *p, const attune_elementwise_operands *o) {
-  static const char *const numbers[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"};
+  static const char *const numbers[] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
+                                        "8", "9", "10", "11", "12", "13", "14", "15"};
   _Static_assert(AT_COUNT(numbers) == ATTUNE_ELEMENTWISE_INPUTS, "a number for each input");
   at_view views[AT_TENSORS];
   const int outputs = p->expression->output_count;

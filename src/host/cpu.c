@@ -5,12 +5,10 @@
 #include "src/process.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #define HAVE_CPUID 1

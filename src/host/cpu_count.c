@@ -9,7 +9,6 @@
 #include "src/support.h"
 
 #include <attune/device.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

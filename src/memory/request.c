@@ -153,11 +153,12 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
                    "bytes is %zu, more than the %llu that %s has in all; nothing was given back for it", request->bytes,
                    (unsigned long long)device->properties.memory_bytes, device->name);
   if (allocator->has_own || request->pool->own_allocator)
-    return at_fail(ATTUNE_OUT_OF_MEMORY,
-                   "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes for "
-                   "attune%s",
-                   device->name, request->bytes, (unsigned long long)front, kind,
-                   capture ? ", in a capture: nothing cached can be given back" : "", (unsigned long long)reserved, text);
+    return at_fail(
+        ATTUNE_OUT_OF_MEMORY,
+        "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes for "
+        "attune%s",
+        device->name, request->bytes, (unsigned long long)front, kind,
+        capture ? ", in a capture: nothing cached can be given back" : "", (unsigned long long)reserved, text);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
                  "them freed but in use by "

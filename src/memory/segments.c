@@ -106,7 +106,9 @@ static attune_status take_reserved(at_allocator *allocator, const at_request *re
 
 static attune_status take_segment(at_allocator *allocator, const at_request *request, manner how, void **out,
                                   size_t *out_bytes) {
-  size_t least = how.exact ? request->bytes : how.direct ? request->size : segment_bytes(&allocator->options, request->size);
+  size_t least = how.exact    ? request->bytes
+                 : how.direct ? request->size
+                              : segment_bytes(&allocator->options, request->size);
   size_t bytes = how.direct ? least : grown_bytes(allocator, request, least);
   attune_status status = take_reserved(allocator, request, bytes, how, out);
   if (status == ATTUNE_OUT_OF_MEMORY && bytes > least)

@@ -26,7 +26,6 @@ bool compare_is_database(const char *path) {
 
 typedef struct winner {
   char *problem, *measure, *device; /* the device's model */
-  int64_t tuned_at;
   gate_stored stored;
 } winner;
 
@@ -51,13 +50,11 @@ static int add_winner(void *user, const attune_decision *d, const char *fingerpr
   const char *with = strstr(fingerprint, "; with ");
   char *part = copy(fingerprint, with ? (size_t)(with - fingerprint) : strlen(fingerprint));
   json_object_set_new(s->devices, part, json_true());
-  s->winners[s->count++] =
-      (winner){.problem = copy(d->problem, strlen(d->problem)),
-               .measure = copy(d->measure, strlen(d->measure)),
-               .device = copy(part, strcspn(part, ";")),
-               .tuned_at = d->tuned_at,
-               .stored = {d->time_ns, d->spread, d->placement_spread, d->samples, d->complete && !d->unsure,
-                          d->tuned_at}};
+  s->winners[s->count++] = (winner){
+      .problem = copy(d->problem, strlen(d->problem)),
+      .measure = copy(d->measure, strlen(d->measure)),
+      .device = copy(part, strcspn(part, ";")),
+      .stored = {d->time_ns, d->spread, d->placement_spread, d->samples, d->complete && !d->unsure, d->tuned_at}};
   if (d->tuned_at > s->last) s->last = d->tuned_at;
   free(part);
   return 0;
@@ -71,16 +68,20 @@ static int by_key(const winner *a, const winner *b, bool devices) {
   return order || !devices ? order : strcmp(a->device, b->device);
 }
 
+static int by_age(const winner *a, const winner *b) {
+  return (a->stored.tuned_at < b->stored.tuned_at) - (a->stored.tuned_at > b->stored.tuned_at);
+}
+
 static int by_all(const void *left, const void *right) {
   const winner *a = left, *b = right;
   const int order = by_key(a, b, true);
-  return order ? order : (a->tuned_at < b->tuned_at) - (a->tuned_at > b->tuned_at);
+  return order ? order : by_age(a, b);
 }
 
 static int by_problem(const void *left, const void *right) {
   const winner *a = left, *b = right;
   const int order = by_key(a, b, false);
-  return order ? order : (a->tuned_at < b->tuned_at) - (a->tuned_at > b->tuned_at);
+  return order ? order : by_age(a, b);
 }
 
 static void free_winner(winner *w) {
