@@ -88,8 +88,8 @@ void bench_host_open(bench_platform *platform, const char *blas);
 void bench_cuda_open(bench_platform *platform);
 #endif
 
-/* operands.c: `count` sets of A, B and D in the stream's memory, A and B uniform in [-1,1]. The numbers come from one block a dtype,
- * made at first use and kept until bench_random_release. */
+/* operands.c: `count` sets of A, B and D in the stream's memory, A and B uniform in [-1,1]. The numbers come from one
+ * block a dtype, made at first use and kept until bench_random_release. */
 void bench_sets_create(bench_sets *out, attune_stream *stream, const bench_problem *problem, int count);
 void bench_sets_destroy(bench_sets *sets, attune_stream *stream);
 void bench_random_release(attune_stream *stream);

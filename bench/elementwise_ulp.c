@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * elementwise_ulp.c: how far the functions of expressions are off, in units in the last place of the result, beside long
- * double: on the host with each instruction set of this CPU, and on the first CUDA device if there is one.
- * elementwise_ulp [--count N] [--only FUNCTIONS] [--markdown FILE]. f16 and bf16: all 65536 inputs. f32: N random bit patterns (10^7).
- * f64: N / 20. Of functions of two arguments: N / 10 pairs. */
+ * elementwise_ulp.c: how far the functions of expressions are off, in units in the last place of the result, beside
+ * long double: on the host with each instruction set of this CPU, and on the first CUDA device if there is one.
+ * elementwise_ulp [--count N] [--only FUNCTIONS] [--markdown FILE]. f16 and bf16: all 65536 inputs. f32: N random bit
+ * patterns (10^7). f64: N / 20. Of functions of two arguments: N / 10 pairs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

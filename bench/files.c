@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * files.c: bench_files [--device D] [--file PATH] [--mib N] [--rounds N] [--markdown FILE]: a file to memory of a device
- * and back: attune through the system's cache and past it, beside the reading and writing alone, by one thread and by
- * several. The order of the ways is drawn anew each round. What is read past the cache is a file of its own, PATH.direct,
- * which nothing writes meanwhile: a direct call first waits until the cache's changed pages of its range are on the disk, and
- * the first reader after a save would pay for that. torch_files.py has PyTorch's. */
+ * files.c: bench_files [--device D] [--file PATH] [--mib N] [--rounds N] [--markdown FILE]: a file to memory of a
+ * device and back: attune through the system's cache and past it, beside the reading and writing alone, by one thread
+ * and by several. The order of the ways is drawn anew each round. What is read past the cache is a file of its own,
+ * PATH.direct, which nothing writes meanwhile: a direct call first waits until the cache's changed pages of its range
+ * are on the disk, and the first reader after a save would pay for that. torch_files.py has PyTorch's. */
 #include <attune/attune.h>
 
 #include <fcntl.h>
@@ -42,8 +42,8 @@ typedef struct reader {
   size_t block;
 } reader;
 
-/* Where a thread's next block goes: always into its one buffer, the least that reading costs; on the host device to where the
- * bytes belong, if the cache gives them, which is the same work then. */
+/* Where a thread's next block goes: always into its one buffer, the least that reading costs; on the host device to
+ * where the bytes belong, if the cache gives them, which is the same work then. */
 static char *place_of(const scene *s, int rank, size_t at, int descriptor) {
   return s->on_host && descriptor == s->descriptor ? s->memory + at : s->buffers[rank];
 }

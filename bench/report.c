@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report.c: the table of bench_gemm and what its last lines sum up; as CSV one line a way, and one that repeats the best peer's
- * figures. */
+ * report.c: the table of bench_gemm and what its last lines sum up; as CSV one line a way, and one that repeats the
+ * best peer's figures. */
 #include "bench/bench.h"
 
 #include "bench/tool.h"

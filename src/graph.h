@@ -20,20 +20,20 @@ struct attune_graph {
   struct at_graph_extra *extra;   /* graph_hooks.c's: hooks, held objects, noted inputs; NULL: none of them */
 };
 
-/* graph_hooks.c: calls the hooks of a moment. And when the work goes: tells the hooks, lets go of objects and inputs; and when
- * the graph does. */
+/* graph_hooks.c: calls the hooks of a moment. And when the work goes: tells the hooks, lets go of objects and inputs;
+ * and when the graph does. */
 void at_graph_tell(attune_graph *graph, unsigned moment);
 void at_graph_hooks_drop(attune_graph *graph);
 void at_graph_hooks_free(attune_graph *graph);
 
-/* graph_inputs.c: OK while no memory that a replay uses was freed. What a capture noted becomes the graph's, in place of what
- * it had; NULL: nothing. */
+/* graph_inputs.c: OK while no memory that a replay uses was freed. What a capture noted becomes the graph's, in place
+ * of what it had; NULL: nothing. */
 attune_status at_graph_check_inputs(const attune_graph *graph);
 attune_status at_graph_adopt_inputs(attune_graph *graph, struct at_inputs *inputs);
 void at_inputs_free(struct at_inputs *inputs);
 
-/* graph.c: OK when work is captured in the graph, no capture is under way, and what was captured was kept beside the executable; OK
- * when the graph can be replayed on the stream. */
+/* graph.c: OK when work is captured in the graph, no capture is under way, and what was captured was kept beside the
+ * executable; OK when the graph can be replayed on the stream. */
 attune_status at_graph_check_kept(const attune_graph *graph);
 attune_status at_graph_check_replay(const attune_graph *graph, attune_stream *stream);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graph_hooks.c: the program's functions that hear of a graph, and its objects that live as long as the graph's work. */
+ * graph_hooks.c: the program's functions that hear of a graph, and its objects that live as long as the graph's
+ * work. */
 #include "src/graph_extra.h"
 
 #include <stdlib.h>

@@ -23,15 +23,15 @@ attune_status at_fail(attune_status status, const char *format, ...) AT_PRINTF(2
 /* Notes CUDA's number for the failure that at_fail has just told; returns `status`. */
 attune_status at_fail_cuda(attune_status status, int cuda_error);
 
-/* The same with lines of its own: what is wrong with the remedy, the line of the text, and the caret below it. Cut where
- * the message is full; control characters within a line become blanks. */
+/* The same with lines of its own: what is wrong with the remedy, the line of the text, and the caret below it. Cut
+ * where the message is full; control characters within a line become blanks. */
 attune_status at_fail_lines(attune_status status, const char *const *lines, int count);
 
 /* Puts a word before the thread's message ("workload.csv:3:5: ") and returns `status`. */
 attune_status at_fail_prefix(attune_status status, const char *format, ...) AT_PRINTF(2, 3);
 
-/* The thread's message, kept over work in which something may fail although it succeeds as a whole: a call that succeeds
- * leaves the message alone. settle puts it back when `status`, which it returns, is OK. */
+/* The thread's message, kept over work in which something may fail although it succeeds as a whole: a call that
+ * succeeds leaves the message alone. settle puts it back when `status`, which it returns, is OK. */
 #define AT_MESSAGE_CHARS 512
 typedef struct at_message {
   char text[AT_MESSAGE_CHARS];

@@ -13,8 +13,8 @@
 
 extern char **environ;
 
-/* False under TSan, which knows no threads in a child of fork, and under valgrind, which takes for lost what a child's vanished
- * threads had. */
+/* False under TSan, which knows no threads in a child of fork, and under valgrind, which takes for lost what a child's
+ * vanished threads had. */
 static inline bool may_fork(void) {
 #if defined(__SANITIZE_THREAD__)
   return false;

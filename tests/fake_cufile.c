@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fake_cufile.c: a cuFile for tests, on memory of the host. FAKE_CUFILE: nodriver (its kernel driver is not there), broken
- * (it does not start), picky (it takes no file), short (64 KiB a call), failing (calls fail with errno), strange (with an
- * error of cuFile's own), interrupted (a signal comes amid each other call), stuck (writes move nothing). What was called is in
- * fake_cufile_log. */
+ * fake_cufile.c: a cuFile for tests, on memory of the host. FAKE_CUFILE: nodriver (its kernel driver is not there),
+ * broken (it does not start), picky (it takes no file), short (64 KiB a call), failing (calls fail with errno), strange
+ * (with an error of cuFile's own), interrupted (a signal comes amid each other call), stuck (writes move nothing). What
+ * was called is in fake_cufile_log. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

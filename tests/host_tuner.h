@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_tuner.h: a group's set-up for calls on the host: its device, its default stream, and a tuner without a database. */
+ * host_tuner.h: a group's set-up for calls on the host: its device, its default stream, and a tuner without a
+ * database. */
 #ifndef TEST_HOST_TUNER_H
 #define TEST_HOST_TUNER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_ahead.c: kernels are compiled ahead of the problems that are measured: in which order, by how many threads, which
- * problem is next, and how it ends, whatever happens meanwhile. The compiler is the test's: it waits until it is told to
- * go on, so that nothing depends on time. */
+ * test_ahead.c: kernels are compiled ahead of the problems that are measured: in which order, by how many threads,
+ * which problem is next, and how it ends, whatever happens meanwhile. The compiler is the test's: it waits until it is
+ * told to go on, so that nothing depends on time. */
 #include "tests/check.h"
 #include "tests/child.h"
 #include "tests/folder.h"

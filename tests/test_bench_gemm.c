@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_bench_gemm.c: what bench_gemm makes of times that are made up: the ratios of each row, the best peer among them, the last lines
- * and the CSV. */
+ * test_bench_gemm.c: what bench_gemm makes of times that are made up: the ratios of each row, the best peer among them,
+ * the last lines and the CSV. */
 #include "tests/check.h"
 
 #include "bench/bench.h"
@@ -12,8 +12,8 @@
 
 enum { PLAN = 2, OTHER = 3, WAYS = 4, ROUNDS = 3 };
 
-/* Microseconds by problem, way and round; 0: the way cannot do the problem. The ratio of the medians of the first two ways is 1.2, the
- * median of their ratios 1.5. */
+/* Microseconds by problem, way and round; 0: the way cannot do the problem. The ratio of the medians of the first two
+ * ways is 1.2, the median of their ratios 1.5. */
 static const double times[3][WAYS][ROUNDS] = {
     {{100, 200, 400}, {150, 240, 600}, {50, 100, 200}, {120, 260, 440}},
     {{10, 10, 10}, {9, 9, 9}, {5, 5, 5}, {0}},

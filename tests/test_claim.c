@@ -15,16 +15,16 @@ static attune_device *device;
 static at_profiler *profiler;
 static at_search_result result;
 
-/* One that is fast at first, and after so much work without a pause slow: as a team is on CPUs that a quota gives in bursts.
- * Samples of a race are shorter than that, a program's use is longer. */
+/* One that is fast at first, and after so much work without a pause slow: as a team is on CPUs that a quota gives in
+ * bursts. Samples of a race are shorter than that, a program's use is longer. */
 enum { BURST_NS = 3000000 };
 static const at_plan *latest;
 static int64_t run_ns;
 static const char *bursting; /* its configuration */
 static int64_t slow_by;
 
-/* One whose short samples are noise, after the first quick ones: they take longer by up to so much; long ones do by as much
- * as is wanted. */
+/* One whose short samples are noise, after the first quick ones: they take longer by up to so much; long ones do by as
+ * much as is wanted. */
 enum { QUICK_ONES = 8 };
 static int64_t noise_ns = 1800000; /* what is short */
 static const char *noisy;

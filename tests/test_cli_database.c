@@ -272,8 +272,8 @@ static bool says(const char *path, const char *text) {
   return found;
 }
 
-/* Holds the device until both runs wait for it or for each other, and a second longer: what is measured then was measured
- * since both began. */
+/* Holds the device until both runs wait for it or for each other, and a second longer: what is measured then was
+ * measured since both began. */
 static void start_together(started runs[2]) {
   attune_device *host = NULL;
   assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cpu_count.c: how many threads a process may use: quotas of nested groups of both versions, the affinity mask of a
- * child, ATTUNE_THREADS, attune_set_threads; and which stored winners hold then. */
+ * test_cpu_count.c: how many threads a process may use: quotas of nested groups of both versions, the affinity mask of
+ * a child, ATTUNE_THREADS, attune_set_threads; and which stored winners hold then. */
 #include "tests/check.h"
 #include "tests/folder.h"
 

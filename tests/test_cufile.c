@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_cufile.c: files by cuFile: when it is used, what comes of its errors, and of none. Each way is a process of its own
- * with a made libcufile.so.0, fake_cufile.c, and host devices that count as its. */
+ * test_cufile.c: files by cuFile: when it is used, what comes of its errors, and of none. Each way is a process of its
+ * own with a made libcufile.so.0, fake_cufile.c, and host devices that count as its. */
 #include "tests/check.h"
 
 #include <attune/attune.h>

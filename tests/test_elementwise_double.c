@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host's interpreter: the functions of f64 that have loops of their own, on every instruction set of this CPU, beside the
- * reference: special numbers at every place of arrays of 1 to 70 elements, and arguments next to where the loops are in
- * danger. */
+ * The host's interpreter: the functions of f64 that have loops of their own, on every instruction set of this CPU,
+ * beside the reference: special numbers at every place of arrays of 1 to 70 elements, and arguments next to where the
+ * loops are in danger. */
 #include "tests/check.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_plan.c: plans of elementwise that callers hold: what they run with and what they refuse; and calls made
- * by the log's function in the middle of another call. */
+ * test_elementwise_plan.c: plans of elementwise that callers hold: what they run with and what they refuse; and calls
+ * made by the log's function in the middle of another call. */
 #include "tests/check.h"
 
 #include "tests/host_tuner.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_elementwise_refuse.c: what a call of attune_elementwise refuses, with its status, its message and the place in the
- * text; and that nothing was written then. */
+ * test_elementwise_refuse.c: what a call of attune_elementwise refuses, with its status, its message and the place in
+ * the text; and that nothing was written then. */
 #include "tests/check.h"
 
 #include "tests/host_tuner.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_evidence.c: what noise leaves open is unsure, is told and measured again; weaker evidence never replaces stronger,
- * and the winner so far is raced beside its challengers. */
+ * test_evidence.c: what noise leaves open is unsure, is told and measured again; weaker evidence never replaces
+ * stronger, and the winner so far is raced beside its challengers. */
 #include "tests/toy_database.h"
 
 #include "tuning/race.h"

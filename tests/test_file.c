@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_file.c: files to memory and back, as host devices do it and as GPUs do it, through buffers: what arrives where, in
- * which order, and what is told when the file ends, shrinks, fills the disk or breaks. */
+ * test_file.c: files to memory and back, as host devices do it and as GPUs do it, through buffers: what arrives where,
+ * in which order, and what is told when the file ends, shrinks, fills the disk or breaks. */
 #include "tests/check.h"
 
 #include <attune/attune.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_file_fork.c: a process that ends or forks while a thread of it loads a file: it ends, and the child can load too; and
- * one that can have no more threads. */
+ * test_file_fork.c: a process that ends or forks while a thread of it loads a file: it ends, and the child can load
+ * too; and one that can have no more threads. */
 #include "tests/check.h"
 
 #include <attune/attune.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_runner.c: the schedule of a benchmark: rounds, turns, peers, yardsticks, and more rounds for what is unsure. What the
- * workers tell as times is made up: nothing here depends on how fast the machine is. */
+ * test_gate_runner.c: the schedule of a benchmark: rounds, turns, peers, yardsticks, and more rounds for what is
+ * unsure. What the workers tell as times is made up: nothing here depends on how fast the machine is. */
 #include "tests/gate_bench.h"
 
 static void samples_and_rounds(void **state) {
@@ -75,8 +75,8 @@ static void turns_and_orders(void **state) {
   assert_in_range(like_first, 0, 5);
 }
 
-/* Peers are opened one after the other in every round, in orders that are drawn, by the same seed, which is theirs alone,
- * and the ratio is of the rounds. */
+/* Peers are opened one after the other in every round, in orders that are drawn, by the same seed, which is theirs
+ * alone, and the ratio is of the rounds. */
 static void peers_stay_together(void **state) {
   (void)state;
   enum { ROUNDS = 8 };

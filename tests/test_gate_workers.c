@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gate_workers.c: workers of a benchmark that crash, hang, talk nonsense or do not start, and runs that are interrupted. */
+ * test_gate_workers.c: workers of a benchmark that crash, hang, talk nonsense or do not start, and runs that are
+ * interrupted. */
 #include "tests/gate_bench.h"
 
 /* The bad case is told so and opened twice at most; its neighbours get all of their rounds. */

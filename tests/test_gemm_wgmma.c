@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_gemm_wgmma.c: which problems the family wgmma takes, and how its kernels are launched: maps of tensors, places, copies. Needs
- * no GPU. */
+ * test_gemm_wgmma.c: which problems the family wgmma takes, and how its kernels are launched: maps of tensors, places,
+ * copies. Needs no GPU. */
 #include "tests/check.h"
 
 #include "tests/gemm_problem.h"

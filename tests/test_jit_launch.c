@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_jit_launch.c: what a launch tells CUDA, what is set before and how often, and what is refused in which words, on a
- * made-up device of capability 9.0. */
+ * test_jit_launch.c: what a launch tells CUDA, what is set before and how often, and what is refused in which words, on
+ * a made-up device of capability 9.0. */
 #include "tests/check.h"
 #include "tests/folder.h"
 

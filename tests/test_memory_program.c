@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_memory_program.c: what a program gives the allocator: functions that hear of failed requests, and allocators out of a
- * shared object. Also what the headers promise of ranges and of pieces that cannot be given back. */
+ * test_memory_program.c: what a program gives the allocator: functions that hear of failed requests, and allocators out
+ * of a shared object. Also what the headers promise of ranges and of pieces that cannot be given back. */
 #include "tests/check.h"
 
 #include <attune/attune.h>

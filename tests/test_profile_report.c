@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_profile_report.c: what a tuner dispatched: every call is counted, times are those that are stored, and the report
- * is written at the end of a tuner and of the process, as a table or as JSON that a parser reads. */
+ * test_profile_report.c: what a tuner dispatched: every call is counted, times are those that are stored, and the
+ * report is written at the end of a tuner and of the process, as a table or as JSON that a parser reads. */
 #include "tests/check.h"
 #include "tests/folder.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_recording.c: mode record writes down every call, once: of every thread and plan, at the end of a tuner and of the
- * process, over forks and changes of the mode; and tuning takes what takes longest first. */
+ * test_recording.c: mode record writes down every call, once: of every thread and plan, at the end of a tuner and of
+ * the process, over forks and changes of the mode; and tuning takes what takes longest first. */
 #include "tests/check.h"
 #include "tests/folder.h"
 

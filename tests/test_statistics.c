@@ -75,8 +75,8 @@ static void median_error(void **state) {
   NEAR(at_median_error(0.0, 9), 0.0);
 }
 
-/* What both share in a round (a clock that halves) cancels; the error is that of what they do not share. Each sample has a placement of
- * its own. */
+/* What both share in a round (a clock that halves) cancels; the error is that of what they do not share. Each sample
+ * has a placement of its own. */
 static void paired_ratio(void **state) {
   (void)state;
   double a[20], b[20], error = -1.0, spread = -1.0;

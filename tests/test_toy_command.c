@@ -206,8 +206,8 @@ static void unsure_winners_count_as_no_gain(void **state) {
   expect_none("0.50x");
 }
 
-/* With a budget that leaves time what other work disturbed is measured again when that has ended; else it is left for the
- * next run. */
+/* With a budget that leaves time what other work disturbed is measured again when that has ended; else it is left for
+ * the next run. */
 static void a_disturbed_race_is_repeated(void **state) {
   (void)state;
   if (getenv("AT_UNDER_VALGRIND")) skip(); /* the command, outside of it, sees another CPU */

@@ -118,8 +118,8 @@ static attune_status guess(const question *q, attune_decision *out, at_plan **pl
   return status;
 }
 
-/* On the thread of later.h, where waiting for the compiler disturbs nobody: what won takes the default's place. What was
- * tuned meanwhile stays. */
+/* On the thread of later.h, where waiting for the compiler disturbs nobody: what won takes the default's place. What
+ * was tuned meanwhile stays. */
 static void decide_later(attune_tuner *tuner, const at_op *op, const at_key *key, attune_device *device) {
   const question q = {tuner, op, key->words + 1, device, attune_tuner_get_mode(tuner)};
   at_plan *plan = NULL;

@@ -2,8 +2,8 @@
  * profile_host.c: how a sample is taken on the host: the default stream runs inline, so the clock around the calls is
  * the time. The vendor's own call is made bare; attune's short ones go through the public function, so that what
  * dispatch costs counts. A sample that keeps more CPUs busy than the machine sustains counts as long as it would take
- * with those that it does sustain: a burst is no evidence. Nor is a sample whose threads others kept from the CPUs: it is
- * taken again. */
+ * with those that it does sustain: a burst is no evidence. Nor is a sample whose threads others kept from the CPUs: it
+ * is taken again. */
 #include "tuning/profile_host.h"
 
 #include <math.h>
@@ -94,8 +94,8 @@ static double sustained_ns(const at_subject *subject, const stretch *s, int64_t 
   return (double)wall / calls * (subject->cpus > sustained ? subject->cpus / sustained : 1.0);
 }
 
-/* What came before left other data in the caches, another clock, threads asleep: a program that calls it again and again
- * sees none of that, nor does `attune verify`. So the first calls do not count, where they are short. */
+/* What came before left other data in the caches, another clock, threads asleep: a program that calls it again and
+ * again sees none of that, nor does `attune verify`. So the first calls do not count, where they are short. */
 static const double LEAD_SHARE = 0.1, LEAD_BELOW_NS = 1e6;
 
 static attune_status lead(at_profile *profile, const at_subject *subject, int calls) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * race.c: the rounds of a race: each contender once, at another placement each time; who is clearly behind is dropped. */
+ * race.c: the rounds of a race: each contender once, at another placement each time; who is clearly behind is
+ * dropped. */
 #include "tuning/race.h"
 
 #include <math.h>
@@ -101,8 +102,8 @@ static gap gap_of(const at_contender *contender, const at_contender *leader) {
   return g;
 }
 
-/* Can more rounds still change who wins? Whether the leader beats the default, or another the leader by what counts. By how
- * much it wins is no question of a race's on the host: claim.h. */
+/* Can more rounds still change who wins? Whether the leader beats the default, or another the leader by what counts. By
+ * how much it wins is no question of a race's on the host: claim.h. */
 static bool is_settled(const at_race *race, const at_contender *contender, const gap *g) {
   const double error = g->error;
   if (error < ENOUGH_ERROR) return true;
@@ -131,8 +132,8 @@ static bool eliminate(at_race *race, at_contender **field, int count) {
   return left == 1 || settled;
 }
 
-/* Before there are rounds enough to judge by: drops who was far behind the leader in every round so far, but for a few, so
- * that there are others if the leader turns out to be wrong. */
+/* Before there are rounds enough to judge by: drops who was far behind the leader in every round so far, but for a few,
+ * so that there are others if the leader turns out to be wrong. */
 static void drop_far_behind(at_race *race, at_contender **field, int count) {
   const at_contender *leader = at_race_incumbent(race);
   for (int i = 0; i < count; i++)

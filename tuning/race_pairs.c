@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * race_pairs.c: see race_pairs.h. A sample during which others had the CPUs is not compared with one that was left alone:
- * a default whose team waits for a busy CPU is no evidence for a winner of one thread. */
+ * race_pairs.c: see race_pairs.h. A sample during which others had the CPUs is not compared with one that was left
+ * alone: a default whose team waits for a busy CPU is no evidence for a winner of one thread. */
 #include "tuning/race_pairs.h"
 
 #include <stdlib.h>

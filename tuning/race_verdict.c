@@ -22,8 +22,8 @@ void at_race_judge(const at_contender *base, at_contender *contender) {
   contender->merit = base_ns / at_race_team_cost(contender, base_ns / contender->speedup);
 }
 
-/* Beyond the noise, in time and in merit too: what is slower than the default never wins because it is cheaper, nor what
- * is faster because it is dearer. Both were paired with contender 0, so their errors add up. */
+/* Beyond the noise, in time and in merit too: what is slower than the default never wins because it is cheaper, nor
+ * what is faster because it is dearer. Both were paired with contender 0, so their errors add up. */
 static bool beyond_noise(const at_race *race, const at_contender *contender) {
   const at_contender *incumbent = at_race_incumbent(race);
   const bool judged = incumbent && incumbent->merit > 0.0;

@@ -165,8 +165,8 @@ bool at_recent_rest_is(const at_recent *recent, const void *rest, size_t bytes) 
   return recent->rest && recent->rest->bytes == bytes && memcmp(recent->rest->data, rest, bytes) == 0;
 }
 
-/* A neighbour that is free now, its last call added up; NULL: the thread can remember nothing. The thread's lock is held
- * then, and the caller fills it in and unlocks. */
+/* A neighbour that is free now, its last call added up; NULL: the thread can remember nothing. The thread's lock is
+ * held then, and the caller fills it in and unlocks. */
 static at_recent *make_room(at_recents **mine, uint64_t hash) {
   *mine = at_recents_mine();
   if (!*mine) *mine = make();

@@ -266,8 +266,8 @@ static double claim_left_ns(const search *s) {
   return left < most ? left : most;
 }
 
-/* Who is measured alone: the winner; where that is the default only because noise hides whether one is faster, that one.
- * NULL: nobody. */
+/* Who is measured alone: the winner; where that is the default only because noise hides whether one is faster, that
+ * one. NULL: nobody. */
 static at_contender *claimant(search *s, at_contender *winner) {
   at_contender *could = NULL;
   if (winner != at_race_incumbent(&s->race)) return winner;
@@ -297,8 +297,8 @@ static void lose(search *s, at_contender *one, int lost) {
       at_race_drop(&s->race, s->race.contenders[i], AT_SLOWER);
 }
 
-/* The race's winner, unless it is slower than the default when both are measured alone: then the next one, and after a few
- * the default. Where the race could not tell whether one is faster than the default, this may. */
+/* The race's winner, unless it is slower than the default when both are measured alone: then the next one, and after a
+ * few the default. Where the race could not tell whether one is faster than the default, this may. */
 static at_contender *settled_winner(search *s, at_search_result *out, attune_status *status) {
   at_contender *winner = raced_winner(s, out, status), *one = NULL;
   for (int lost = 1; winner && (one = claimant(s, winner)); lost++) {
@@ -335,8 +335,9 @@ static bool any_beside(const search *s) {
   return false;
 }
 
-/* Screens all; candidates whose kernels were not compiled in time are waited for. With a budget that nobody set all that
- * comes behind is later by that, and by what the screening of these candidates takes: they are the best guesses. */
+/* Screens all; candidates whose kernels were not compiled in time are waited for. With a budget that nobody set all
+ * that comes behind is later by that, and by what the screening of these candidates takes: they are the best
+ * guesses. */
 static attune_status screen(search *s) {
   attune_status status = at_race_screen(&s->race, until(s, s->times->screen_until), FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;

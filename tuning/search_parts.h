@@ -8,8 +8,8 @@
 #include "tuning/search.h"
 #include "tuning/verify.h"
 
-/* How the time is spent: what a problem gets when none was asked for, a fixed part and as many calls of the default; and
- * until which fraction of it each stage may go on. */
+/* How the time is spent: what a problem gets when none was asked for, a fixed part and as many calls of the default;
+ * and until which fraction of it each stage may go on. */
 typedef struct at_schedule {
   double auto_ns, auto_calls;
   double screen_until, widen_until, race_until;

@@ -74,16 +74,16 @@ static void note_default_faults(const at_search_state *s, attune_decision *d) {
   if (*faults) at_append(d->note, sizeof d->note, &at, "; the default %s", faults);
 }
 
-/* The race is open; or what was measured alone is, which where the default is chosen comes before how much the default's own
- * times vary. */
+/* The race is open; or what was measured alone is, which where the default is chosen comes before how much the
+ * default's own times vary. */
 static bool is_unsure(at_search_state *s, const at_contender *winner, at_contender **could) {
   const bool open = at_race_open(&s->race, could), standard = winner == at_race_incumbent(&s->race);
   if (open && standard && s->settled && !*could) return at_race_shaken(&s->race, winner);
   return open || (!standard && at_claim_doubtful(&s->claim));
 }
 
-/* The default cannot beat itself: what its call through attune seems to gain over its own call is noise. So is what it seems
- * to lose, unless it is clear: that is what dispatch costs. */
+/* The default cannot beat itself: what its call through attune seems to gain over its own call is noise. So is what it
+ * seems to lose, unless it is clear: that is what dispatch costs. */
 static bool is_itself(const at_contender *incumbent) {
   return incumbent->speedup + SIGMAS * incumbent->error > 1.0;
 }

@@ -215,8 +215,8 @@ typedef struct at_stored_row {
   attune_decision decision;
 } at_stored_row;
 
-/* Reads the current row of a statement that selects winners, of a database of any version; the winners of version 1 count
- * as unsure. False: damaged, a miss. */
+/* Reads the current row of a statement that selects winners, of a database of any version; the winners of version 1
+ * count as unsure. False: damaged, a miss. */
 bool at_store_row_read(sqlite3_stmt *statement, at_stored_row *out);
 
 /* --- store_migrate.c --- */

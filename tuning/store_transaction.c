@@ -56,8 +56,8 @@ static bool lock_until(at_store *store, int64_t deadline_ns) {
   return pthread_mutex_timedlock(&store->lock, &time) == 0;
 }
 
-/* The lock is held. Where the file was deleted or moved away while it was open, the database at its path is written instead, a
- * new one if there is none: what this process found out is not lost with it. */
+/* The lock is held. Where the file was deleted or moved away while it was open, the database at its path is written
+ * instead, a new one if there is none: what this process found out is not lost with it. */
 static attune_status connect_and_transact(at_store *store, const at_store_job *job, int64_t deadline_ns) {
   attune_status status = ATTUNE_OK;
   for (int tries = 0; tries < 2; tries++) {

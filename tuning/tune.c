@@ -18,8 +18,8 @@
 
 enum { COMMIT_WAIT_MS = 5000 };
 
-/* One search at a time on a device, whatever the tuner: two would disturb each other's times. Held for a whole search, so
- * a fork does not wait for it: the child, in which no search runs, makes it again. */
+/* One search at a time on a device, whatever the tuner: two would disturb each other's times. Held for a whole search,
+ * so a fork does not wait for it: the child, in which no search runs, makes it again. */
 static pthread_mutex_t device_lock[AT_MAX_DEVICES];
 static pthread_once_t device_lock_once = PTHREAD_ONCE_INIT;
 

@@ -66,8 +66,8 @@ ATTUNE_API attune_status attune_device_get(attune_device **out, const char *name
 ATTUNE_API const char *attune_device_name(const attune_device *device);
 
 /* Makes now what the first work would make: on CUDA the context, and the cuBLAS handles of the default stream. A second
- * call does nothing. Errors: INVALID_ARGUMENT, DEVICE_ERROR, OUT_OF_MEMORY, UNSUPPORTED (cuBLAS is not here; the context is
- * made). Any thread that may use the default stream; not in capture. */
+ * call does nothing. Errors: INVALID_ARGUMENT, DEVICE_ERROR, OUT_OF_MEMORY, UNSUPPORTED (cuBLAS is not here; the
+ * context is made). Any thread that may use the default stream; not in capture. */
 ATTUNE_API attune_status attune_device_initialize(attune_device *device);
 
 /* Nonzero: the device has a context by now, whoever made it; the host always does. Creates none. Any thread. */
@@ -116,9 +116,9 @@ ATTUNE_API attune_status attune_device_can_access_peer(int *out, attune_device *
  * capture. */
 ATTUNE_API attune_status attune_device_enable_peer(attune_device *device, attune_device *peer);
 
-/* Takes that back: no work of `device` may use memory of `peer` any more, nor be under way that does. Not an error where it was
- * not enabled. Collectives enable peers again where they need them. Errors: INVALID_ARGUMENT (also: a device and itself),
- * UNSUPPORTED (they are no peers), DEVICE_ERROR. Any thread; not in capture. */
+/* Takes that back: no work of `device` may use memory of `peer` any more, nor be under way that does. Not an error
+ * where it was not enabled. Collectives enable peers again where they need them. Errors: INVALID_ARGUMENT (also: a
+ * device and itself), UNSUPPORTED (they are no peers), DEVICE_ERROR. Any thread; not in capture. */
 ATTUNE_API attune_status attune_device_disable_peer(attune_device *device, attune_device *peer);
 
 /* Waits for all work of all streams of `device`, the program's own CUDA streams too, and returns what failed in it.
@@ -126,11 +126,12 @@ ATTUNE_API attune_status attune_device_disable_peer(attune_device *device, attun
  * break the capture, whatever its thread and mode). Any thread. */
 ATTUNE_API attune_status attune_device_synchronize(attune_device *device);
 
-/* What the program's own call of CUDA returned for `device`, a cudaError_t, as a status with a message that names `what`
- * (the call; NULL: "a call of the program"): 0 is ATTUNE_OK. An error that ends the use of the device, such as an illegal
- * address, is noted as if a call of attune had seen it: every later call on the device fails with DEVICE_ERROR and names
- * the error and the call that saw it first. Clears CUDA's last error of this thread. The status is the return value, and
- * beside those of errors: INVALID_ARGUMENT (device is NULL), UNSUPPORTED (the host). Any thread; allowed in capture. */
+/* What the program's own call of CUDA returned for `device`, a cudaError_t, as a status with a message that names
+ * `what` (the call; NULL: "a call of the program"): 0 is ATTUNE_OK. An error that ends the use of the device, such as
+ * an illegal address, is noted as if a call of attune had seen it: every later call on the device fails with
+ * DEVICE_ERROR and names the error and the call that saw it first. Clears CUDA's last error of this thread. The status
+ * is the return value, and beside those of errors: INVALID_ARGUMENT (device is NULL), UNSUPPORTED (the host). Any
+ * thread; allowed in capture. */
 ATTUNE_API attune_status attune_cuda_check(attune_device *device, int error, const char *what);
 
 /* Sets the most CPU threads that one operation on the host may use from now on, in the whole process and counting the

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * file.h: from a file to memory of a device, and back. GPUDirect Storage (cuFile, opened at run time) carries the bytes
- * where the file asks for it and the machine has it; else attune reads and writes with the system's calls through pinned
- * buffers, up to 16 MiB a call, so that the disk and the copies work at the same time. From the system's cache up to four
- * threads of the host's pool read; a `direct` load keeps up to eight requests under way, each by a thread of the call's
- * own, which waits for the disk (ATTUNE_THREADS does not count those). On the host device what comes from the system's
- * cache is read to where it belongs, without buffers.
+ * where the file asks for it and the machine has it; else attune reads and writes with the system's calls through
+ * pinned buffers, up to 16 MiB a call, so that the disk and the copies work at the same time. From the system's cache
+ * up to four threads of the host's pool read; a `direct` load keeps up to eight requests under way, each by a thread of
+ * the call's own, which waits for the disk (ATTUNE_THREADS does not count those). On the host device what comes from
+ * the system's cache is read to where it belongs, without buffers.
  *
- * Order. A call comes after all that its stream was given before, and what the stream is given later comes after it: that is
- * said of the memory. A load may read the file before the stream's earlier work is done. It returns when all was read from
- * the file: the copies of the last blocks may still run. A save returns when all was written (to the system's cache, or if
- * `direct` past it; attune_file_flush makes it durable), so it waits for the stream's work. Both take the calling thread's
- * time; that is why they can tell what fails. Not in captures.
+ * Order. A call comes after all that its stream was given before, and what the stream is given later comes after it:
+ * that is said of the memory. A load may read the file before the stream's earlier work is done. It returns when all
+ * was read from the file: the copies of the last blocks may still run. A save returns when all was written (to the
+ * system's cache, or if `direct` past it; attune_file_flush makes it durable), so it waits for the stream's work. Both
+ * take the calling thread's time; that is why they can tell what fails. Not in captures.
  *
  * What fails in the middle is told: the status, a message with the place, and how many bytes were moved. Calls that a
  * signal interrupts go on; a thread that is cancelled ends after the load or save. Sizes and offsets have 64 bits. */
@@ -47,9 +47,10 @@ typedef struct attune_file_options {
   { 0, 0, 0, 0, ATTUNE_FILE_ANY }
 
 /* Opens `path`, a regular file or a block device, into *out; options NULL: the defaults. The caller closes it. Errors:
- * INVALID_ARGUMENT (also: what is no file, a directory, a FIFO, a socket; it is not opened), NOT_FOUND, PERMISSION, IO_ERROR
- * (also: no descriptor left; a file takes one, a `direct` one two), OUT_OF_MEMORY, UNSUPPORTED (way is ATTUNE_FILE_CUFILE
- * and there is none; the message says why). Where it fails the file keeps what it has. Any thread. */
+ * INVALID_ARGUMENT (also: what is no file, a directory, a FIFO, a socket; it is not opened), NOT_FOUND, PERMISSION,
+ * IO_ERROR (also: no descriptor left; a file takes one, a `direct` one two), OUT_OF_MEMORY, UNSUPPORTED (way is
+ * ATTUNE_FILE_CUFILE and there is none; the message says why). Where it fails the file keeps what it has. Any
+ * thread. */
 ATTUNE_API attune_status attune_file_open(attune_file **out, const char *path, const attune_file_options *options);
 
 /* Closes it. No call may be under way. NULL does nothing. */
@@ -58,30 +59,30 @@ ATTUNE_API void attune_file_close(attune_file *file);
 /* The file's size now, in bytes, into *out. Errors: INVALID_ARGUMENT, IO_ERROR. Any thread. */
 ATTUNE_API attune_status attune_file_size(uint64_t *out, const attune_file *file);
 
-/* "cufile", "copies" or "copies, direct"; "" for NULL. A file system that turns out not to take direct calls makes "copies"
- * of the last. Borrowed. Any thread. */
+/* "cufile", "copies" or "copies, direct"; "" for NULL. A file system that turns out not to take direct calls makes
+ * "copies" of the last. Borrowed. Any thread. */
 ATTUNE_API const char *attune_file_describe(const attune_file *file);
 
-/* Reads `bytes` bytes at `offset` of the file into `destination`, memory of the stream's device or of the host. *out_moved,
- * if not NULL, is how many came, also after an error; they are in their place in stream order, and what lies after them may
- * have changed too. 0 bytes: nothing is done, and `destination` may be NULL. Errors: INVALID_ARGUMENT, IO_ERROR (also: the
- * file ends before, or was shortened meanwhile), CAPTURING, OUT_OF_MEMORY, DEVICE_ERROR. Several threads, each with its
- * stream, may use one file. */
+/* Reads `bytes` bytes at `offset` of the file into `destination`, memory of the stream's device or of the host.
+ * *out_moved, if not NULL, is how many came, also after an error; they are in their place in stream order, and what
+ * lies after them may have changed too. 0 bytes: nothing is done, and `destination` may be NULL. Errors:
+ * INVALID_ARGUMENT, IO_ERROR (also: the file ends before, or was shortened meanwhile), CAPTURING, OUT_OF_MEMORY,
+ * DEVICE_ERROR. Several threads, each with its stream, may use one file. */
 ATTUNE_API attune_status attune_file_load(attune_file *file, attune_stream *stream, void *destination, size_t bytes,
                                           uint64_t offset, size_t *out_moved);
 
-/* Writes `bytes` bytes from `source` to `offset` of the file, which grows if need be. *out_moved as above: how many bytes
- * from the start are surely in the file. Errors: as above; IO_ERROR also for a full disk and for the limit on the size of
- * files, for which no signal is raised. */
+/* Writes `bytes` bytes from `source` to `offset` of the file, which grows if need be. *out_moved as above: how many
+ * bytes from the start are surely in the file. Errors: as above; IO_ERROR also for a full disk and for the limit on the
+ * size of files, for which no signal is raised. */
 ATTUNE_API attune_status attune_file_save(attune_file *file, attune_stream *stream, const void *source, size_t bytes,
                                           uint64_t offset, size_t *out_moved);
 
 /* Returns when what was saved is on the disk (fdatasync). Errors: INVALID_ARGUMENT, IO_ERROR. */
 ATTUNE_API attune_status attune_file_flush(attune_file *file);
 
-/* Tells cuFile, which is opened for it, of memory of `device` that files will often be loaded to or saved from, which then
- * needs no buffers of cuFile; does nothing where there is no cuFile. Forget it before it is freed. Errors: INVALID_ARGUMENT, DEVICE_ERROR.
- * Any thread. */
+/* Tells cuFile, which is opened for it, of memory of `device` that files will often be loaded to or saved from, which
+ * then needs no buffers of cuFile; does nothing where there is no cuFile. Forget it before it is freed. Errors:
+ * INVALID_ARGUMENT, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_file_register_memory(attune_device *device, void *pointer, size_t bytes);
 
 /* Undoes attune_file_register_memory. Errors as there. */

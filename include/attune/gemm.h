@@ -5,9 +5,9 @@
  * - Layout: column-major by default: element (i,j) of a matrix X lies at X[i + j*ldx]. Row-major: X[i*ldx + j].
  * - Edges, as in BLAS: m, n or batch = 0 does nothing. k = 0 or alpha = 0 gives D = beta C and reads neither A nor B.
  *   beta = 0 never reads C, so that NaN there does not spread.
- * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta. They
- *   reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's default
- *   itself loses for the problem.
+ * - Special values: a tuned winner was tested with NaN, infinities, denormals and zeros in A, B, C, alpha and beta.
+ *   They reach the result as IEEE 754 says (0 times NaN is NaN, denormals count), except for those that the vendor's
+ *   default itself loses for the problem.
  * - Accuracy: the accumulation type is f64 for f64, else f32. strict: IEEE arithmetic in it, with fused multiply-add.
  *   Split-K is allowed if its partial sums stay in that type. Where beta C is added to an f16 or bf16 result, alpha
  *   op(A) op(B) may be rounded to that type first, as cuBLAS's default does. reduced: also TF32 for f32, and partial
@@ -74,19 +74,19 @@ ATTUNE_API attune_status attune_gemm(attune_tuner *tuner, attune_stream *stream,
 
 /* The plan that attune_gemm would use now, for calls without a look-up, into *out; the caller destroys it before the
  * tuner. `operands` stands for the later ones. The plan takes operands that are aligned at least as well, judged by the
- * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0
- * only; if not, it takes any beta, 0 too, and always wants C. It takes C and D in the same memory only if they are here.
- * A run does not look whether D is the memory of A or B, as attune_gemm does; builds of attune with assertions stop if D
- * starts inside an operand, or an operand inside D, in both calls. m, n, k and batch must be > 0 and alpha != 0. Errors
- * and threads as attune_gemm. */
+ * least aligned of them, up to 128 bytes on a GPU and 16 on the host. If beta is 0 here it takes beta = 0 only; if not,
+ * it takes any beta, 0 too, and always wants C. It takes C and D in the same memory only if they are here. A run does
+ * not look whether D is the memory of A or B, as attune_gemm does; builds of attune with assertions stop if D starts
+ * inside an operand, or an operand inside D, in both calls. m, n, k and batch must be > 0 and alpha != 0. Errors and
+ * threads as attune_gemm. */
 ATTUNE_API attune_status attune_gemm_plan_create(attune_plan **out, attune_tuner *tuner, attune_stream *stream,
                                                  const attune_gemm_problem *problem,
                                                  const attune_gemm_operands *operands);
 
-/* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT (null;
- * a plan of another operation, which the message names; a stream of another device; operands the plan was not made for),
- * DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h has what
- * else there is to do with a plan. */
+/* Runs a plan of attune_gemm_plan_create on any stream of its device; allocates nothing. Errors: INVALID_ARGUMENT
+ * (null; a plan of another operation, which the message names; a stream of another device; operands the plan was not
+ * made for), DEVICE_ERROR. One plan may run in many threads at once, each on its own stream. Allowed in capture. plan.h
+ * has what else there is to do with a plan. */
 ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_stream *stream,
                                               const attune_gemm_operands *operands);
 
@@ -98,9 +98,9 @@ ATTUNE_API attune_status attune_gemm_plan_run(const attune_plan *plan, attune_st
 ATTUNE_API attune_status attune_gemm_problem_format(char *out, size_t size, const attune_gemm_problem *problem,
                                                     const attune_gemm_operands *operands);
 
-/* The reverse: reads a problem's text into *out, but for the words of the operands (beta, align), which are checked and are
- * no part of it. It is column-major unless the text has the word row-major, and strict
- * unless the text names an accuracy. Errors: INVALID_ARGUMENT; the message names the word that it cannot read. Any thread. */
+/* The reverse: reads a problem's text into *out, but for the words of the operands (beta, align), which are checked and
+ * are no part of it. It is column-major unless the text has the word row-major, and strict unless the text names an
+ * accuracy. Errors: INVALID_ARGUMENT; the message names the word that it cannot read. Any thread. */
 ATTUNE_API attune_status attune_gemm_problem_parse(attune_gemm_problem *out, const char *text);
 
 #ifdef __cplusplus

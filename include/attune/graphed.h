@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * graphed.h: a function made into a graph that takes new inputs: each call copies them to where the graph reads, replays
- * it, and copies the outputs to where the caller wants them. As torch.cuda.make_graphed_callables, without gradients. */
+ * graphed.h: a function made into a graph that takes new inputs: each call copies them to where the graph reads,
+ * replays it, and copies the outputs to where the caller wants them. As torch.cuda.make_graphed_callables, without
+ * gradients. */
 #ifndef ATTUNE_GRAPHED_H
 #define ATTUNE_GRAPHED_H
 
@@ -13,8 +14,9 @@ extern "C" {
 /* A function captured with its inputs and outputs. It is used by one thread at a time, as the graph that it has. */
 typedef struct attune_graphed attune_graphed;
 
-/* Gives work to `stream` that reads inputs[i] and writes outputs[i]. It is called for each warm-up, and once in the capture, to which
- * all that graph.h says of captures applies. A status other than OK ends attune_graphed_create, which returns it. */
+/* Gives work to `stream` that reads inputs[i] and writes outputs[i]. It is called for each warm-up, and once in the
+ * capture, to which all that graph.h says of captures applies. A status other than OK ends attune_graphed_create, which
+ * returns it. */
 typedef attune_status (*attune_graphed_fn)(void *user, attune_stream *stream, void *const *inputs,
                                            void *const *outputs);
 
@@ -32,26 +34,26 @@ typedef struct attune_graphed_options {
 #define ATTUNE_GRAPHED_OPTIONS_INIT \
   { 0, 0, NULL, NULL, NULL, 3, NULL }
 
-/* Captures fn(user, ...) for `device` into *out, on a stream of its own, and waits for the warm-ups. The caller destroys it.
- * options NULL: the defaults. Errors: INVALID_ARGUMENT, those of attune_alloc and attune_graph_capture_callback, and fn's
- * own. Not allowed in capture. */
+/* Captures fn(user, ...) for `device` into *out, on a stream of its own, and waits for the warm-ups. The caller
+ * destroys it. options NULL: the defaults. Errors: INVALID_ARGUMENT, those of attune_alloc and
+ * attune_graph_capture_callback, and fn's own. Not allowed in capture. */
 ATTUNE_API attune_status attune_graphed_create(attune_graphed **out, attune_device *device,
                                                const attune_graphed_options *options, attune_graphed_fn fn, void *user);
 
-/* Gives one run to `stream`, a stream of the device: copies inputs[i] to the graph's input, replays, and copies the graph's
- * output to outputs[i]; what attune_copy says of pointers holds. An element that is NULL, or the graph's own pointer
- * (attune_graphed_input, attune_graphed_output), is not copied; inputs or outputs NULL: none of them is. Calls must run one
- * after another, which the caller ensures; calls on one stream do. Errors: INVALID_ARGUMENT, CAPTURING (the stream is in a
- * capture), those of attune_copy and attune_graph_replay. */
+/* Gives one run to `stream`, a stream of the device: copies inputs[i] to the graph's input, replays, and copies the
+ * graph's output to outputs[i]; what attune_copy says of pointers holds. An element that is NULL, or the graph's own
+ * pointer (attune_graphed_input, attune_graphed_output), is not copied; inputs or outputs NULL: none of them is. Calls
+ * must run one after another, which the caller ensures; calls on one stream do. Errors: INVALID_ARGUMENT, CAPTURING
+ * (the stream is in a capture), those of attune_copy and attune_graph_replay. */
 ATTUNE_API attune_status attune_graphed_call(attune_graphed *graphed, attune_stream *stream, const void *const *inputs,
                                              void *const *outputs);
 
-/* Where the graph reads its input `index`, in memory of the device: to be written there without a copy, in order with the
- * calls. Borrowed; NULL when there is no such one. */
+/* Where the graph reads its input `index`, in memory of the device: to be written there without a copy, in order with
+ * the calls. Borrowed; NULL when there is no such one. */
 ATTUNE_API void *attune_graphed_input(const attune_graphed *graphed, size_t index);
 
-/* Where the graph writes its output `index`, in memory of the device: to be read there without a copy, in order with the
- * calls. Borrowed; NULL when there is no such one. */
+/* Where the graph writes its output `index`, in memory of the device: to be read there without a copy, in order with
+ * the calls. Borrowed; NULL when there is no such one. */
 ATTUNE_API void *attune_graphed_output(const attune_graphed *graphed, size_t index);
 
 /* The graph, for attune_graph_upload, attune_graph_pool and the like. Borrowed; NULL for NULL. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * managed.h: managed memory, which CPU and GPUs use under one address and which moves to where it is used, so that there
- * may be more of it than a GPU has. A pool made with attune_pool_options.managed gives it (pool.h). These calls say ahead
- * where it will be wanted; they change no contents and are never needed for right results.
+ * managed.h: managed memory, which CPU and GPUs use under one address and which moves to where it is used, so that
+ * there may be more of it than a GPU has. A pool made with attune_pool_options.managed gives it (pool.h). These calls
+ * say ahead where it will be wanted; they change no contents and are never needed for right results.
  *
- * On the host device all memory is used by the CPU alone: such a pool is a plain one, advice is checked and has no effect,
- * and a prefetch makes the pages present, so that who uses them first does not wait for that. */
+ * On the host device all memory is used by the CPU alone: such a pool is a plain one, advice is checked and has no
+ * effect, and a prefetch makes the pages present, so that who uses them first does not wait for that. */
 #ifndef ATTUNE_MANAGED_H
 #define ATTUNE_MANAGED_H
 
@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* Advice for managed memory; start from ATTUNE_MANAGED_OPTIONS_INIT. Devices are CUDA devices, or the host device for the
- * CPU. */
+/* Advice for managed memory; start from ATTUNE_MANAGED_OPTIONS_INIT. Devices are CUDA devices, or the host device for
+ * the CPU. */
 typedef struct attune_managed_options {
   attune_device *preferred;          /* pages best lie there; NULL: no such place */
   int read_mostly;                   /* 1: devices that read it get copies of their own; a write drops them */
@@ -30,15 +30,16 @@ typedef struct attune_managed_options {
 /* The most devices in attune_managed_options.accessed_by. */
 #define ATTUNE_MANAGED_DEVICES 16
 
-/* Gives `bytes` bytes of managed memory of `device` this advice, in place of all that they had; whole pages, so also what
- * shares the first and the last page. Errors: INVALID_ARGUMENT (also: not managed memory), UNSUPPORTED (the device cannot
- * use such memory beside the CPU), DEVICE_ERROR. Any thread; in capture too, and not captured. */
+/* Gives `bytes` bytes of managed memory of `device` this advice, in place of all that they had; whole pages, so also
+ * what shares the first and the last page. Errors: INVALID_ARGUMENT (also: not managed memory), UNSUPPORTED (the device
+ * cannot use such memory beside the CPU), DEVICE_ERROR. Any thread; in capture too, and not captured. */
 ATTUNE_API attune_status attune_managed_advise(attune_device *device, void *pointer, size_t bytes,
                                                const attune_managed_options *advice);
 
-/* Moves the memory to `to`, a CUDA device or the host device, in the order of `stream`. On a stream of the host device, where all
- * memory is the host's, any memory will do, and nothing moves. Errors: INVALID_ARGUMENT (also: not
- * managed memory), UNSUPPORTED (as above), CAPTURING (not allowed in capture), DEVICE_ERROR. The thread that uses the stream. */
+/* Moves the memory to `to`, a CUDA device or the host device, in the order of `stream`. On a stream of the host device,
+ * where all memory is the host's, any memory will do, and nothing moves. Errors: INVALID_ARGUMENT (also: not managed
+ * memory), UNSUPPORTED (as above), CAPTURING (not allowed in capture), DEVICE_ERROR. The thread that uses the
+ * stream. */
 ATTUNE_API attune_status attune_managed_prefetch(attune_stream *stream, void *pointer, size_t bytes, attune_device *to);
 
 /* The advice that memory has. Devices are borrowed. */
@@ -50,8 +51,8 @@ typedef struct attune_managed_state {
   int accessed_by_count;
 } attune_managed_state;
 
-/* Fills *out for `bytes` bytes of managed memory of `device`. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host device, which
- * keeps no advice), DEVICE_ERROR. Any thread; allowed in capture. */
+/* Fills *out for `bytes` bytes of managed memory of `device`. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host device,
+ * which keeps no advice), DEVICE_ERROR. Any thread; allowed in capture. */
 ATTUNE_API attune_status attune_managed_get_state(attune_managed_state *out, attune_device *device, const void *pointer,
                                                   size_t bytes);
 

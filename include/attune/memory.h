@@ -20,27 +20,28 @@
  * - expandable_segments: true: segments grow and shrink in place in reserved addresses, so that little is lost to gaps.
  *   Default true where the device has virtual memory.
  * - max_split_size_mb: blocks of this size, above 20, and larger ones are never split. Default: no such size.
- * - max_non_split_rounding_mb: how much larger than a request such a block may be: a number above 20. Default 20, which is
- *   had by leaving the key out.
- * - large_segment_size_mb: what is taken from the device for a request of 1 to 10 MB, 2 or more. Default 20. Without expandable
- *   segments, a stream that holds more than 8 times as much takes an eighth of what it holds at a time, at most 64 MB,
- *   if the device has that much.
+ * - max_non_split_rounding_mb: how much larger than a request such a block may be: a number above 20. Default 20, which
+ *   is had by leaving the key out.
+ * - large_segment_size_mb: what is taken from the device for a request of 1 to 10 MB, 2 or more. Default 20. Without
+ *   expandable segments, a stream that holds more than 8 times as much takes an eighth of what it holds at a time, at
+ *   most 64 MB, if the device has that much.
  * - roundup_power2_divisions: n, or [256:1,512:2,>:4]: sizes from that many MB on are rounded up to an n-th of a power
  *   of two.
  * - garbage_collection_threshold: a fraction of the limit; above it unused segments are given back, the oldest first.
  *   Default: never.
  * - per_process_memory_fraction: how much of the device's memory may be taken. Default: all.
- * - pinned_use_cuda_host_register: true: pinned memory (pinned.h) is memory of the process, touched first and pinned where
- *   it is. Default false.
+ * - pinned_use_cuda_host_register: true: pinned memory (pinned.h) is memory of the process, touched first and pinned
+ *   where it is. Default false.
  * - pinned_num_register_threads: how many threads touch it, a power of two up to 128. Default 1.
- * - pinned_reserve_segment_size_mb: the first request of pinned memory takes so much at once, and what fits is cut from it,
- *   until it is used up; it never goes back. Default: none.
- * - pinned_max_cached_size_mb: blocks of pinned memory above it go back to the system when they are free. Default: all stay.
+ * - pinned_reserve_segment_size_mb: the first request of pinned memory takes so much at once, and what fits is cut from
+ *   it, until it is used up; it never goes back. Default: none.
+ * - pinned_max_cached_size_mb: blocks of pinned memory above it go back to the system when they are free. Default: all
+ *   stay.
  * - pinned_max_round_threshold_mb: requests of pinned memory above it are rounded to pages, not to a power of two.
  * - PyTorch's other keys (release_lock_on_cudamalloc, graph_capture_record_stream_reuse, throw_on_cudamalloc_oom,
  *   pinned_use_background_threads) are accepted and change nothing; the log has a warning, once for each.
- * - poison: true: freed memory that stays cached is filled with 0xfa and, on the host, checked when it is used again. Default
- *   false.
+ * - poison: true: freed memory that stays cached is filled with 0xfa and, on the host, checked when it is used again.
+ *   Default false.
  * - nvtx: true: tools that know NVTX's memory extension are told of segments and of what the program holds in them, so
  *   that compute-sanitizer finds a use after free inside the cache. Segments are then plain ones, every call takes the
  *   slow path, a free waits for its stream, and poison must be off. CUDA only: on the host, where no tool listens,
@@ -64,10 +65,10 @@ extern "C" {
 ATTUNE_API attune_status attune_alloc(void **out, attune_stream *stream, size_t bytes);
 
 /* Frees memory of attune_alloc, from any stream of its device. It is used again after the work given so far to its own
- * stream, to `stream`, and to the streams named with attune_record_use. Never waits, unless the memory goes back at once:
- * with backend none, and with the program's own allocator on the host. NULL does nothing. Errors, after which nothing is
- * freed: INVALID_ARGUMENT (freed before; not the start of an allocation; another device's), NOT_FOUND (not memory of
- * attune), DEVICE_ERROR. Allowed in a capture. */
+ * stream, to `stream`, and to the streams named with attune_record_use. Never waits, unless the memory goes back at
+ * once: with backend none, and with the program's own allocator on the host. NULL does nothing. Errors, after which
+ * nothing is freed: INVALID_ARGUMENT (freed before; not the start of an allocation; another device's), NOT_FOUND (not
+ * memory of attune), DEVICE_ERROR. Allowed in a capture. */
 ATTUNE_API attune_status attune_free(void *pointer, attune_stream *stream);
 
 /* As attune_free, and fails with INVALID_ARGUMENT unless `bytes` is what was asked of attune_alloc. */
@@ -79,15 +80,15 @@ ATTUNE_API attune_status attune_free_sized(void *pointer, attune_stream *stream,
 ATTUNE_API attune_status attune_record_use(void *pointer, attune_stream *stream);
 
 /* For a pointer that attune_alloc gave: the start of its allocation into *out_base, and how many bytes may be used into
- * *out_bytes: what was asked, rounded up; without a cache (backend none or cudaMallocAsync, the program's own allocator)
- * what was asked. Either may be NULL. Errors: as attune_free. Any thread. */
+ * *out_bytes: what was asked, rounded up; without a cache (backend none or cudaMallocAsync, the program's own
+ * allocator) what was asked. Either may be NULL. Errors: as attune_free. Any thread. */
 ATTUNE_API attune_status attune_memory_range(const void *pointer, void **out_base, size_t *out_bytes);
 
-/* Copies `bytes` from `source` to `destination` in stream order. On a stream of a GPU either may be memory of the host or
- * of any GPU of the process; the stream is best one of a GPU that has one of the two. Memory of two GPUs goes directly
- * where they are peers (attune_device_enable_peer), else by way of the host; what other streams do with it must be ordered
- * by events. In a capture the two must be peers. On a stream of the host both are memory of the host. The ranges must not
- * overlap. Pageable host memory may make the call wait. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
+/* Copies `bytes` from `source` to `destination` in stream order. On a stream of a GPU either may be memory of the host
+ * or of any GPU of the process; the stream is best one of a GPU that has one of the two. Memory of two GPUs goes
+ * directly where they are peers (attune_device_enable_peer), else by way of the host; what other streams do with it
+ * must be ordered by events. In a capture the two must be peers. On a stream of the host both are memory of the host.
+ * The ranges must not overlap. Pageable host memory may make the call wait. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
 ATTUNE_API attune_status attune_copy(attune_stream *stream, void *destination, const void *source, size_t bytes);
 
 /* Sets `bytes` bytes at `destination` to `value` (0-255) in stream order. Errors: INVALID_ARGUMENT, DEVICE_ERROR. */
@@ -104,27 +105,27 @@ ATTUNE_API attune_status attune_memory_set_limit(attune_device *device, uint64_t
 /* The same limit as a fraction of the device's memory, above 0 and at most 1. Errors and threads as above. */
 ATTUNE_API attune_status attune_memory_set_fraction(attune_device *device, double fraction);
 
-/* The fraction of the device's memory that the allocator may take, into *out; of a limit in bytes, what it is as one. 1: no
- * limit. Errors and threads as above. */
+/* The fraction of the device's memory that the allocator may take, into *out; of a limit in bytes, what it is as one.
+ * 1: no limit. Errors and threads as above. */
 ATTUNE_API attune_status attune_memory_get_fraction(attune_device *device, double *out);
 
-/* Changes settings of the device's allocator (the keys above); those not named stay. `backend` may change at any time, but
- * with poison: what is held stays valid, and the cached memory goes back to the device. `poison`, `nvtx` and
+/* Changes settings of the device's allocator (the keys above); those not named stay. `backend` may change at any time,
+ * but with poison: what is held stays valid, and the cached memory goes back to the device. `poison`, `nvtx` and
  * `expandable_segments` can change only while the allocator holds no memory. Errors: INVALID_ARGUMENT (names key and
  * value), BUSY, UNSUPPORTED (no virtual memory, no tools, no allocator of the driver's). Any thread. */
 ATTUNE_API attune_status attune_memory_configure(attune_device *device, const char *text);
 
-/* The program's own way to get memory. `alloc` returns NULL on failure; attune_alloc gives its memory as it is, so it is
- * aligned as `alloc` aligns it: kernels are fastest at multiples of 256 bytes. `free` is told the same pointer and bytes.
- * If the allocator replaces a GPU's it is called when the program frees, while work that the stream was given before may
- * still use the memory: it must free in that stream's order, as cudaFreeAsync does, or wait, as cudaFree does. If it
- * replaces the host's it is called when the program frees, after the device's work, for which attune_free waits; a
- * pool's, after the device's work too, when a segment is given back. Its stream is the memory's own, NULL if that is
- * destroyed; attune_stream_destroy waits for calls of `free` that were given the stream. All may be called from any
- * thread, never while attune holds a lock, and must not use attune's memory calls. `init` and `reset` may be NULL: init is
- * called once by attune_memory_set_allocator before it takes effect, and a status other than OK is that call's; reset by
- * attune_memory_empty_cache, for an allocator that has a cache of its own. They are for the allocator of a device, not of
- * a pool. */
+/* The program's own way to get memory. `alloc` returns NULL on failure; attune_alloc gives its memory as it is, so it
+ * is aligned as `alloc` aligns it: kernels are fastest at multiples of 256 bytes. `free` is told the same pointer and
+ * bytes. If the allocator replaces a GPU's it is called when the program frees, while work that the stream was given
+ * before may still use the memory: it must free in that stream's order, as cudaFreeAsync does, or wait, as cudaFree
+ * does. If it replaces the host's it is called when the program frees, after the device's work, for which attune_free
+ * waits; a pool's, after the device's work too, when a segment is given back. Its stream is the memory's own, NULL if
+ * that is destroyed; attune_stream_destroy waits for calls of `free` that were given the stream. All may be called from
+ * any thread, never while attune holds a lock, and must not use attune's memory calls. `init` and `reset` may be NULL:
+ * init is called once by attune_memory_set_allocator before it takes effect, and a status other than OK is that call's;
+ * reset by attune_memory_empty_cache, for an allocator that has a cache of its own. They are for the allocator of a
+ * device, not of a pool. */
 typedef struct attune_allocator {
   void *user;
   void *(*alloc)(void *user, size_t bytes, attune_device *device, attune_stream *stream);
@@ -142,17 +143,17 @@ ATTUNE_API attune_status attune_memory_set_allocator(attune_device *device, cons
  * thread. */
 ATTUNE_API attune_status attune_memory_get_allocator(attune_device *device, attune_allocator *out);
 
-/* Who serves attune_alloc on `device`, into *out, a constant: "caching", "none", "cudaMallocAsync" (the key `backend`), or
- * "program" (attune_memory_set_allocator). Errors: INVALID_ARGUMENT. Any thread. */
+/* Who serves attune_alloc on `device`, into *out, a constant: "caching", "none", "cudaMallocAsync" (the key `backend`),
+ * or "program" (attune_memory_set_allocator). Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_memory_get_backend(attune_device *device, const char **out);
 
-/* Functions of a shared object as an allocator: `*out` is for attune_memory_set_allocator, or for a pool's options. They
- * have the form of PyTorch's pluggable allocators, so that one made for those serves:
+/* Functions of a shared object as an allocator: `*out` is for attune_memory_set_allocator, or for a pool's options.
+ * They have the form of PyTorch's pluggable allocators, so that one made for those serves:
  *   void *alloc(ssize_t bytes, int device, cudaStream_t stream);
  *   void free(void *pointer, ssize_t bytes, int device, cudaStream_t stream);
  * `device` is the number of cuda:N, 0 for the host, where `stream` is NULL. Segments of a pool have the stream of the
- * request that they are made for. The library stays loaded. path: as dlopen takes it. Errors: INVALID_ARGUMENT, NOT_FOUND (the
- * library or a function of it; the message says why), OUT_OF_MEMORY. Any thread. */
+ * request that they are made for. The library stays loaded. path: as dlopen takes it. Errors: INVALID_ARGUMENT,
+ * NOT_FOUND (the library or a function of it; the message says why), OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_allocator_load(attune_allocator *out, const char *path, const char *alloc_name,
                                                const char *free_name);
 
@@ -176,8 +177,8 @@ typedef struct attune_memory_failure {
 } attune_memory_failure;
 
 /* Called when a request fails with OUT_OF_MEMORY, after all that attune tries, in the thread that asked, which holds no
- * lock of attune: to write a snapshot, for example. *failure is valid only during the call. It may free and allocate; of
- * a request that fails inside of it no observer is told. */
+ * lock of attune: to write a snapshot, for example. *failure is valid only during the call. It may free and allocate;
+ * of a request that fails inside of it no observer is told. */
 typedef void (*attune_memory_observer)(void *user, attune_device *device, const attune_memory_failure *failure);
 
 /* Adds an observer; at most 8 a device. Errors: INVALID_ARGUMENT, BUSY (there are 8 already). Any thread. */
@@ -205,9 +206,9 @@ typedef struct attune_memory_statistics {
   attune_memory_figure active_bytes[3];
   attune_memory_figure segment[3]; /* taken from the device */
   attune_memory_figure reserved_bytes[3];
-  /* Free pieces of segments that are partly in use, which therefore cannot be given back. Expandable segments have none:
-   * what is free of them goes back in steps of large_segment_size_mb. So this is 0 with the default settings where the
-   * device has virtual memory. */
+  /* Free pieces of segments that are partly in use, which therefore cannot be given back. Expandable segments have
+   * none: what is free of them goes back in steps of large_segment_size_mb. So this is 0 with the default settings
+   * where the device has virtual memory. */
   attune_memory_figure inactive_split[3];
   attune_memory_figure inactive_split_bytes[3];
   attune_memory_figure oversize_allocations, oversize_segments;
@@ -240,12 +241,13 @@ ATTUNE_API attune_status attune_memory_summary_brief(char **out, attune_device *
 
 /* Every segment and block and the recorded history as one JSON object into *out, which the caller releases with free():
  * "segments", "device_traces", "allocator_settings" and "external_annotations" as torch.cuda.memory._snapshot() has
- * them. attune_memory_snapshot_save (snapshot.h) writes the file that PyTorch's visualiser opens. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+ * them. attune_memory_snapshot_save (snapshot.h) writes the file that PyTorch's visualiser opens. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_snapshot(char **out, attune_device *device);
 
-/* Records the latest `entries` events of the device's memory (about 100 bytes each), without frames; 0 stops recording and
- * drops them. attune_memory_record_history_with (snapshot.h) can choose more. While it records, every call takes the slow
- * path. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+/* Records the latest `entries` events of the device's memory (about 100 bytes each), without frames; 0 stops recording
+ * and drops them. attune_memory_record_history_with (snapshot.h) can choose more. While it records, every call takes
+ * the slow path. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_record_history(attune_device *device, size_t entries);
 
 /* Names what the calling thread is doing. The first 31 bytes are kept with each entry of the history; NULL or "" ends

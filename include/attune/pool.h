@@ -19,8 +19,8 @@ typedef struct attune_pool_options {
   const attune_allocator *allocator; /* where segments come from, copied; NULL: the device */
   int use_on_out_of_memory; /* 1: when the device has no more, the common pool's requests are served from here */
   int no_split;             /* 1: a block serves one request, however small */
-  /* Segments are managed memory with this advice, which is copied; NULL: they are not. They may be more than the device has, count
-   * against the device's limit if there is one, and go back to the device when the pool is destroyed. */
+  /* Segments are managed memory with this advice, which is copied; NULL: they are not. They may be more than the device
+   * has, count against the device's limit if there is one, and go back to the device when the pool is destroyed. */
   const attune_managed_options *managed;
 } attune_pool_options;
 /* The defaults. */
@@ -28,8 +28,8 @@ typedef struct attune_pool_options {
   { NULL, 0, 0, NULL }
 
 /* A new pool of `device` into *out; options NULL: the defaults. The caller destroys it. Errors: INVALID_ARGUMENT (also:
- * both allocator and managed), UNSUPPORTED (the device has no managed memory, or takes no advice for it), OUT_OF_MEMORY,
- * DEVICE_ERROR. Any thread. */
+ * both allocator and managed), UNSUPPORTED (the device has no managed memory, or takes no advice for it),
+ * OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *device,
                                             const attune_pool_options *options);
 
@@ -43,8 +43,8 @@ ATTUNE_API void attune_pool_destroy(attune_pool *pool);
  * (another device's pool), BUSY (nested too deep), OUT_OF_MEMORY. The thread that uses the stream. */
 ATTUNE_API attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream);
 
-/* Ends the latest begin on `stream`, which was with the same pool. Errors: INVALID_ARGUMENT (no begin, or with another pool),
- * OUT_OF_MEMORY. The thread that uses the stream. */
+/* Ends the latest begin on `stream`, which was with the same pool. Errors: INVALID_ARGUMENT (no begin, or with another
+ * pool), OUT_OF_MEMORY. The thread that uses the stream. */
 ATTUNE_API attune_status attune_pool_end(attune_pool *pool, attune_stream *stream);
 
 /* What a pool has. */
@@ -61,12 +61,12 @@ ATTUNE_API attune_status attune_pool_get_info(attune_pool *pool, attune_pool_inf
 /* Called with a pool; *info is valid during the call only. A nonzero return ends the walk. */
 typedef int (*attune_pool_fn)(void *user, const attune_pool_info *info);
 
-/* Calls fn with each pool of the device, the program's and the graphs', the oldest first, but not with the common one; all of
- * one moment. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread; fn may make calls of attune. */
+/* Calls fn with each pool of the device, the program's and the graphs', the oldest first, but not with the common one;
+ * all of one moment. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread; fn may make calls of attune. */
 ATTUNE_API attune_status attune_memory_each_pool(attune_device *device, attune_pool_fn fn, void *user);
 
-/* attune_memory_snapshot with the segments of this pool alone; the history is the device's. The caller releases *out with
- * free(). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
+/* attune_memory_snapshot with the segments of this pool alone; the history is the device's. The caller releases *out
+ * with free(). Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_pool_snapshot(char **out, attune_pool *pool);
 
 /* How many bytes the pool has taken, and how many of them the program holds; either may be NULL. Errors:

@@ -40,12 +40,12 @@ ATTUNE_API const char *attune_last_message(void);
  * counts as a failure. Any thread; each has its own. */
 ATTUNE_API attune_status attune_last_status(void);
 
-/* CUDA's number (a cudaError_t) of the error behind that failure, as CUDA gave it; 0 where it was none of CUDA's runtime.
- * Any thread. */
+/* CUDA's number (a cudaError_t) of the error behind that failure, as CUDA gave it; 0 where it was none of CUDA's
+ * runtime. Any thread. */
 ATTUNE_API int attune_last_cuda_error(void);
 
-/* Forgets the calling thread's latest failure, message included, and returns its status, as cudaGetLastError does. CUDA's
- * own last error is none of attune's business: a failed call of attune leaves cudaSuccess there. Any thread. */
+/* Forgets the calling thread's latest failure, message included, and returns its status, as cudaGetLastError does.
+ * CUDA's own last error is none of attune's business: a failed call of attune leaves cudaSuccess there. Any thread. */
 ATTUNE_API attune_status attune_clear_error(void);
 
 /* How urgent a message is; a level includes the more urgent ones. */
@@ -63,13 +63,14 @@ typedef void (*attune_log_fn)(void *user, attune_log_level level, const char *li
 /* Sends messages of `level`, and more urgent ones, to `fn`. With fn NULL they go where they go without this call, up to
  * `level`; OFF silences all.
  *
- * Without this call messages go to the end of the file that ATTUNE_LOG_FILE names, else to standard error, and ATTUNE_LOG
- * names the level: off, error, warning, info or debug (attune_tuner_create refuses any other word). The default is error, so
- * that a program that asked for no log still hears what is lost, such as calls that cannot be recorded.
+ * Without this call messages go to the end of the file that ATTUNE_LOG_FILE names, else to standard error, and
+ * ATTUNE_LOG names the level: off, error, warning, info or debug (attune_tuner_create refuses any other word). The
+ * default is error, so that a program that asked for no log still hears what is lost, such as calls that cannot be
+ * recorded.
  *
- * Level info has one line at the first call of each problem (which implementation runs, where the choice comes from, and why
- * a winner stored elsewhere does not hold here), one at the end of each tuning, and one when a database is made. Level debug
- * adds a line for each candidate of a search, when it has been looked at and when the race ends.
+ * Level info has one line at the first call of each problem (which implementation runs, where the choice comes from,
+ * and why a winner stored elsewhere does not hold here), one at the end of each tuning, and one when a database is
+ * made. Level debug adds a line for each candidate of a search, when it has been looked at and when the race ends.
  *
  * Process-wide; any thread. */
 ATTUNE_API void attune_set_log(attune_log_fn fn, void *user, attune_log_level level);

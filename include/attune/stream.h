@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream.h: streams (work in order) and events (points in a stream), with the meaning they have in CUDA.
  *
- * The host. Its default stream runs work inline, in the calling thread; a created stream runs it in order on a thread of its own.
+ * The host. Its default stream runs work inline, in the calling thread; a created stream runs it in order on a thread
+ * of its own.
  *
- * Threads. A stream is used by one thread at a time, except the host's default stream, which many may use at once. An event is
- * recorded by one thread at a time; outside of captures others may ask and wait for it meanwhile. A handle is destroyed when no
- * other call uses it. Calls that make a handle, and those that only ask what one is, may come from any thread. */
+ * Threads. A stream is used by one thread at a time, except the host's default stream, which many may use at once. An
+ * event is recorded by one thread at a time; outside of captures others may ask and wait for it meanwhile. A handle is
+ * destroyed when no other call uses it. Calls that make a handle, and those that only ask what one is, may come from
+ * any thread. */
 #ifndef ATTUNE_STREAM_H
 #define ATTUNE_STREAM_H
 
@@ -58,11 +60,12 @@ ATTUNE_API void attune_stream_destroy(attune_stream *stream);
 /* The cudaStream_t; NULL on the host. Borrowed. */
 ATTUNE_API void *attune_stream_native(const attune_stream *stream);
 
-/* The cublasHandle_t that attune calls the vendor's library with on this stream, into *out, made if there is none: stream and
- * workspace are set, arithmetic is strict, scalars are the host's. Borrowed until the stream is destroyed; used by the thread
- * that uses the stream. Attune sets arithmetic and workspace again at its next call; what else the program sets it sets
- * back, and asks for the handle again before it sets something anew. The library is the one of `attune devices`. Errors:
- * INVALID_ARGUMENT, UNSUPPORTED (the host), NOT_FOUND (no cuBLAS), OUT_OF_MEMORY, DEVICE_ERROR. */
+/* The cublasHandle_t that attune calls the vendor's library with on this stream, into *out, made if there is none:
+ * stream and workspace are set, arithmetic is strict, scalars are the host's. Borrowed until the stream is destroyed;
+ * used by the thread that uses the stream. Attune sets arithmetic and workspace again at its next call; what else the
+ * program sets it sets back, and asks for the handle again before it sets something anew. The library is the one of
+ * `attune devices`. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host), NOT_FOUND (no cuBLAS), OUT_OF_MEMORY,
+ * DEVICE_ERROR. */
 ATTUNE_API attune_status attune_stream_blas(attune_stream *stream, void **out);
 
 /* The stream's device. Borrowed; NULL for NULL. */
@@ -111,10 +114,11 @@ typedef struct attune_event_options {
   int no_timing;    /* nonzero: cheaper, and attune_event_elapsed_ns refuses it */
   int blocking;     /* nonzero: attune_event_synchronize sleeps instead of spinning */
   int interprocess; /* nonzero: attune_event_ipc_export may hand it to other processes; needs no_timing. CUDA only */
-  /* Nonzero: records of it and waits for it in a capture become nodes of the graph and do not make a stream join the capture. Each
-   * replay does them. A replay's record replaces the latest one at the moment that the replay is given to its stream; a replay's wait
-   * is for the record that is the latest at that moment. Outside of captures the event is like others; it must outlive the graph. On
-   * the host such a record is reached when the whole replay is done, but its time is that of the record. */
+  /* Nonzero: records of it and waits for it in a capture become nodes of the graph and do not make a stream join the
+   * capture. Each replay does them. A replay's record replaces the latest one at the moment that the replay is given to
+   * its stream; a replay's wait is for the record that is the latest at that moment. Outside of captures the event is
+   * like others; it must outlive the graph. On the host such a record is reached when the whole replay is done, but its
+   * time is that of the record. */
   int external;
 } attune_event_options;
 
@@ -179,10 +183,11 @@ ATTUNE_API attune_status attune_set_sync_debug(attune_sync_debug mode);
 /* The current setting. Any thread. */
 ATTUNE_API attune_sync_debug attune_get_sync_debug(void);
 
-/* Nonzero: each call that gives work to a stream waits until it is done and returns what failed in it, so that an error is
- * told by the call that made it. attune_stream_call does not wait, as its function may wait for this thread; nor do records
- * of events and waits for them. For the whole process, not in captures; off is the default. Unlike CUDA_LAUNCH_BLOCKING it
- * concerns attune's calls only and may change at any time. The race check sees no order in these waits. Any thread. */
+/* Nonzero: each call that gives work to a stream waits until it is done and returns what failed in it, so that an error
+ * is told by the call that made it. attune_stream_call does not wait, as its function may wait for this thread; nor do
+ * records of events and waits for them. For the whole process, not in captures; off is the default. Unlike
+ * CUDA_LAUNCH_BLOCKING it concerns attune's calls only and may change at any time. The race check sees no order in
+ * these waits. Any thread. */
 ATTUNE_API attune_status attune_set_launch_blocking(int on);
 
 /* The current setting. Any thread. */

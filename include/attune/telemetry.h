@@ -27,8 +27,8 @@ enum {
 
 /* What a device tells of itself. Every field may be ATTUNE_NOT_KNOWN. */
 typedef struct attune_telemetry {
-  /* A GPU: the part of the latest period, up to a second, in which a kernel ran. The host: the part of all CPUs' time since this process
-   * last asked; not known at the first call. */
+  /* A GPU: the part of the latest period, up to a second, in which a kernel ran. The host: the part of all CPUs' time
+   * since this process last asked; not known at the first call. */
   int64_t busy_percent;
   int64_t memory_busy_percent; /* the part of that period with memory traffic; not on the host */
   int64_t memory_used_bytes;   /* as nvidia-smi tells; on the host what cannot be had without swapping */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * trace.h: marks and ranges in the time line of a profiler (Nsight Systems and others that know NVTX), and the stretch that a
- * profiler looks at. Without a profiler every call of this header does nothing and takes a few nanoseconds. Where attune was
- * built without NVTX's headers, which come with the CUDA toolkit, no profiler sees anything. Marks and ranges of the program
- * are in NVTX's default domain.
+ * trace.h: marks and ranges in the time line of a profiler (Nsight Systems and others that know NVTX), and the stretch
+ * that a profiler looks at. Without a profiler every call of this header does nothing and takes a few nanoseconds.
+ * Where attune was built without NVTX's headers, which come with the CUDA toolkit, no profiler sees anything. Marks and
+ * ranges of the program are in NVTX's default domain.
  *
- * ATTUNE_NVTX=1, or attune_set_trace, makes each call of attune that gives work to a stream a range of its own, in NVTX's
- * domain "attune": "attune_gemm bf16 tn 4096x16x4096 strict, cuda_cublaslt". */
+ * ATTUNE_NVTX=1, or attune_set_trace, makes each call of attune that gives work to a stream a range of its own, in
+ * NVTX's domain "attune": "attune_gemm bf16 tn 4096x16x4096 strict, cuda_cublaslt". */
 #ifndef ATTUNE_TRACE_H
 #define ATTUNE_TRACE_H
 
@@ -42,8 +42,8 @@ ATTUNE_API attune_status attune_set_trace(int on);
 ATTUNE_API int attune_get_trace(void);
 
 /* Begins the stretch of the program that a profiler looks at, if it was told to wait for that (nsys profile
- * --capture-range=cudaProfilerApi; ncu --profile-from-start off): cudaProfilerStart. Errors: UNSUPPORTED (there is no cuda
- * device), DEVICE_ERROR. Any thread. */
+ * --capture-range=cudaProfilerApi; ncu --profile-from-start off): cudaProfilerStart. Errors: UNSUPPORTED (there is no
+ * cuda device), DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_profiler_start(void);
 
 /* Ends it: cudaProfilerStop. Errors and threads as above. */

@@ -3,12 +3,12 @@
  * attune_fill (memory.h) are for plain stretches of bytes, tensor.h for copies that change the type of elements.
  *
  * A box is `slices` slices of `rows` rows of `bytes` bytes. A row begins `pitch` bytes after the one before it, and a
- * slice `slice_pitch` bytes after the one before it. Where there is one row or one slice its pitch does not count. Else a
- * pitch is at least as long as what it steps over: pitch >= bytes, slice_pitch >= (rows - 1) * pitch + bytes.
+ * slice `slice_pitch` bytes after the one before it. Where there is one row or one slice its pitch does not count. Else
+ * a pitch is at least as long as what it steps over: pitch >= bytes, slice_pitch >= (rows - 1) * pitch + bytes.
  *
  * Where memory may lie, and what pageable host memory means, is as for attune_copy. All of these are asynchronous; in a
- * capture they become nodes of the graph, and what they read and write is known to the race check. The thread that uses the stream
- * makes the call. */
+ * capture they become nodes of the graph, and what they read and write is known to the race check. The thread that uses
+ * the stream makes the call. */
 #ifndef ATTUNE_TRANSFER_H
 #define ATTUNE_TRANSFER_H
 
@@ -33,8 +33,8 @@ typedef struct attune_box_copy {
   size_t bytes, rows, slices;
 } attune_box_copy;
 
-/* Copies a box; what attune_copy_2d says of overlaps holds. On CUDA it is one copy where both slice pitches are multiples of the
- * pitches, else one for each slice. Errors as attune_copy_2d. */
+/* Copies a box; what attune_copy_2d says of overlaps holds. On CUDA it is one copy where both slice pitches are
+ * multiples of the pitches, else one for each slice. Errors as attune_copy_2d. */
 ATTUNE_API attune_status attune_copy_3d(attune_stream *stream, const attune_box_copy *copy);
 
 /* The largest element of a fill. */

@@ -101,44 +101,45 @@ ATTUNE_API attune_status attune_tuner_set_mode(attune_tuner *tuner, attune_mode 
 /* The current mode; 0 for NULL. Any thread. */
 ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
 
-/* How this tuner searches, from the next search on: "key:value,key:value"; keys not named stay. ATTUNE_SEARCH sets it at first.
- * With fewer rounds or less time more choices stay unsure. The keys, all 0 or as usual without it:
+/* How this tuner searches, from the next search on: "key:value,key:value"; keys not named stay. ATTUNE_SEARCH sets it
+ * at first. With fewer rounds or less time more choices stay unsure. The keys, all 0 or as usual without it:
  * - rounds: of a race, 3 to 61, each one sample of every candidate in it.
  * - warmups, warmup_ms: launches of a candidate before the first that is timed, and for how many milliseconds at least.
  * - candidate_ms: milliseconds of the race for each candidate in it, at most.
  * - configurations: tried of one implementation before the neighbours of the best, 1 to 256.
  * - rotate_mb: MB over which operands rotate where times are cold, so that caches do not have them.
- * - tolerance: only candidates whose error is at most this fraction, above 0 to 1, of what the contract allows; the default is
- *   taken as it is.
+ * - tolerance: only candidates whose error is at most this fraction, above 0 to 1, of what the contract allows; the
+ *   default is taken as it is.
  * - guess: false: a problem without a winner runs the default, and not the winner of a similar problem.
  * Errors: INVALID_ARGUMENT (names key and value). Any thread. */
 ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text);
 
-/* What differs from the usual, in the same words, into out[size]; "": nothing. Errors: INVALID_ARGUMENT (512 bytes suffice).
- * Any thread. */
+/* What differs from the usual, in the same words, into out[size]; "": nothing. Errors: INVALID_ARGUMENT (512 bytes
+ * suffice). Any thread. */
 ATTUNE_API attune_status attune_tuner_get_search(attune_tuner *tuner, char *out, size_t size);
 
-/* Leaves implementations out in all of the process, by their names: "host_cblas,cublas"; "" takes all in again. They are no
- * candidates, no defaults (the next that can do a problem is that), and stored winners of theirs are passed over. Holds for
- * what is decided from now on; ATTUNE_SKIP sets it at the first tuner, if the program did not. Winners that are found
- * so are stored like others. Errors: INVALID_ARGUMENT (no implementation has the name), OUT_OF_MEMORY. Any thread. */
+/* Leaves implementations out in all of the process, by their names: "host_cblas,cublas"; "" takes all in again. They
+ * are no candidates, no defaults (the next that can do a problem is that), and stored winners of theirs are passed
+ * over. Holds for what is decided from now on; ATTUNE_SKIP sets it at the first tuner, if the program did not. Winners
+ * that are found so are stored like others. Errors: INVALID_ARGUMENT (no implementation has the name), OUT_OF_MEMORY.
+ * Any thread. */
 ATTUNE_API attune_status attune_skip_implementations(const char *names);
 
 /* The names, as set; "": none. Borrowed, never NULL; any thread. */
 ATTUNE_API const char *attune_skipped_implementations(void);
 
 /* What a call in mode cached or record does whose winner has kernels that are not compiled yet. background: the default
- * runs at once, and the kernels are compiled on a thread of low priority; then the winner takes the default's place, for
- * the calls from then on. wait: the call waits for the compiler, tens to hundreds of milliseconds. Calls in a capture, the
- * making of plans (plan.h), and those whose default must be compiled too always wait: they keep what they get. What is in
- * the kernel cache is loaded at once in either case: `attune warm` (warm.h) puts it there. */
+ * runs at once, and the kernels are compiled on a thread of low priority; then the winner takes the default's place,
+ * for the calls from then on. wait: the call waits for the compiler, tens to hundreds of milliseconds. Calls in a
+ * capture, the making of plans (plan.h), and those whose default must be compiled too always wait: they keep what they
+ * get. What is in the kernel cache is loaded at once in either case: `attune warm` (warm.h) puts it there. */
 typedef enum attune_compile { ATTUNE_COMPILE_BACKGROUND = 1, ATTUNE_COMPILE_WAIT = 2 } attune_compile;
 
 /* Changes that, from now on. It is ATTUNE_COMPILE's, else background. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_tuner_set_compile(attune_tuner *tuner, attune_compile compile);
 
-/* How many problems run their default until a winner's kernels are compiled; with `wait` it returns when there are none. A
- * child of fork compiles none. 0 for NULL. Any thread; waiting not in capture. */
+/* How many problems run their default until a winner's kernels are compiled; with `wait` it returns when there are
+ * none. A child of fork compiles none. 0 for NULL. Any thread; waiting not in capture. */
 ATTUNE_API size_t attune_tuner_compiling(const attune_tuner *tuner, int wait);
 
 /* Where a choice comes from. */
@@ -182,13 +183,13 @@ typedef struct attune_decision {
   int64_t tuned_at;        /* seconds since 1970, 0: not tuned */
   char note[128];          /* in words: why this one */
   double placement_spread; /* relative standard deviation of time_ns over places of the operands in memory */
-  /* 1: noise or other work on the CPUs left the choice open, it was measured by older rules, or attune_verify found that
-   * it does not hold; a later run tunes again */
+  /* 1: noise or other work on the CPUs left the choice open, it was measured by older rules, or attune_verify found
+   * that it does not hold; a later run tunes again */
   int unsure;
   /* In words; "": nothing. For a stored winner: what it was compared with and what has changed there since, such as the
-   * default's library, or a new implementation. The winner holds and runs, but default_time_ns may be out of date, and a
-   * later run tunes again. For a guess: what differs from the stored winner that does not hold here. Set by attune_tune,
-   * attune_explain, attune_verify and attune_tuner_winners. */
+   * default's library, or a new implementation. The winner holds and runs, but default_time_ns may be out of date, and
+   * a later run tunes again. For a guess: what differs from the stored winner that does not hold here. Set by
+   * attune_tune, attune_explain, attune_verify and attune_tuner_winners. */
   char changed[256];
   char problem[ATTUNE_PROBLEM_CHARS]; /* its text */
 } attune_decision;
@@ -201,8 +202,8 @@ typedef struct attune_decision {
  * stored winner, which is always raced again, gains clearly less than it claims. One that fails or is wrong now never
  * stays. budget_ms <= 0: the tuner's. Runs on memory and streams of its own.
  *
- * On the host samples during which other work kept attune's threads from the CPUs are thrown away and taken again. Where
- * too many were disturbed the winner is unsure, never complete and sure.
+ * On the host samples during which other work kept attune's threads from the CPUs are thrown away and taken again.
+ * Where too many were disturbed the winner is unsure, never complete and sure.
  *
  * A problem is measured once. While another thread, or another process with the same database, measures it for an equal
  * device, this call waits for that winner, as long as the other lives. A device is measured by one at a time, whatever
@@ -241,11 +242,11 @@ typedef struct attune_recheck {
 } attune_recheck;
 
 /* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
- * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user database
- * that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and the next
- * attune_tune measures its problem again. Nothing else is stored. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner
- * holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY (another process measures on the device and does
- * not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune does. */
+ * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user
+ * database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and
+ * the next attune_tune measures its problem again. Nothing else is stored. Errors: INVALID_ARGUMENT, NOT_FOUND (no
+ * stored winner holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY (another process measures on the
+ * device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune does. */
 ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
                                        double budget_ms, attune_recheck *out);
 
@@ -257,9 +258,9 @@ ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *devic
 ATTUNE_API attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned);
 
 /* Which candidate runs for `problem` on `device`, since when, and by what margin, into *out. Measures nothing. On the
- * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this tuner
- * alone, for a time (a second at first) or until it measures the problem again: *out then names the default, with the
- * winner as runner-up, and the note says so. Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
+ * host a winner of several threads that ran slower than the default in calls with this tuner is set aside, for this
+ * tuner alone, for a time (a second at first) or until it measures the problem again: *out then names the default, with
+ * the winner as runner-up, and the note says so. Errors: INVALID_ARGUMENT, UNSUPPORTED. Any thread. */
 ATTUNE_API attune_status attune_explain(attune_tuner *tuner, attune_device *device, const char *problem,
                                         attune_decision *out);
 
@@ -275,10 +276,10 @@ typedef struct attune_trial {
 /* Called with a trial; a nonzero return ends the walk. */
 typedef int (*attune_trial_fn)(void *user, const attune_trial *trial);
 
-/* Calls `fn` for the candidates that the latest search of `problem` on `device` raced, and those that failed or were wrong, the
- * fastest first, at most 32: as the databases have them. Those that a first look ruled out are told by the log alone, at
- * level debug. Errors: INVALID_ARGUMENT, UNSUPPORTED, NOT_FOUND (nothing is stored), BAD_DATA, IO_ERROR, OUT_OF_MEMORY. Any
- * thread. */
+/* Calls `fn` for the candidates that the latest search of `problem` on `device` raced, and those that failed or were
+ * wrong, the fastest first, at most 32: as the databases have them. Those that a first look ruled out are told by the
+ * log alone, at level debug. Errors: INVALID_ARGUMENT, UNSUPPORTED, NOT_FOUND (nothing is stored), BAD_DATA, IO_ERROR,
+ * OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_tuner_trials(attune_tuner *tuner, attune_device *device, const char *problem,
                                              attune_trial_fn fn, void *user);
 

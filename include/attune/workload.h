@@ -4,9 +4,10 @@
  * CSV: a line that begins with '#' is a comment. The first other line names the columns, in any order. An empty field
  * counts as not given. Each row is one problem:
  * - either as text, in a column problem; the first word is its operation;
- * - or by the columns of an operation, which its header lists (gemm.h). A column op names the operation; rows without are
- *   of gemm. Any operation has the columns contract (strict, equivalent or reduced), deterministic (0 or 1), workspace
- *   (the most bytes) and align (every operand's address is a multiple of so many bytes, a power of two; 128 by default).
+ * - or by the columns of an operation, which its header lists (gemm.h). A column op names the operation; rows without
+ *   are of gemm. Any operation has the columns contract (strict, equivalent or reduced), deterministic (0 or 1),
+ *   workspace (the most bytes) and align (every operand's address is a multiple of so many bytes, a power of two; 128
+ *   by default).
  * Beside either there may be name and count.
  *
  * A workload does not change once it is made: many threads may read it at once. */

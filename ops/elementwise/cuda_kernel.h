@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cuda_kernel.h: an expression as a CUDA kernel: its text for the compiler, made from the graph alone, and how it is
  * launched. A problem has a kernel in several forms, each with tunables; a choice is one of them. Sizes, strides,
- * addresses, scalars and the generator's place are arguments of the launch: one text serves all sizes of a layout class.
+ * addresses, scalars and the generator's place are arguments of the launch: one text serves all sizes of a layout
+ * class.
  *
  * Nothing of an expression's text gets into the source. Names are a letter and a number, constants are bit patterns. A
  * function of the program's own (raw.h) stands in it as it is: generate_raw.c. */
@@ -71,15 +72,16 @@ bool at_cuda_supports(const at_cuda_problem *problem, const at_cuda_choice *choi
 int at_cuda_candidates(const at_cuda_problem *problem, int capability, at_cuda_choice *out, int max);
 
 /* The numbers of the element that the expression needs, in the order of the layout's operands: -1 for its number in
- * row-major order, then all dimensions up to the last one asked for, counted from the innermost one. Draws of random numbers need the first. */
+ * row-major order, then all dimensions up to the last one asked for, counted from the innermost one. Draws of random
+ * numbers need the first. */
 int at_cuda_indices(const at_expression *expression, int out[AT_CUDA_INDICES]);
 
 /* Finds alignments and head from where the first elements lie. */
 void at_cuda_align(at_cuda_problem *problem, const void *const *tensors);
 
 /* The kernel's text into *out, to be freed by the caller: equal problems and choices give equal texts. Its entry is
- * AT_CUDA_ENTRY. Errors: UNSUPPORTED (at_cuda_supports says no; more than 32 scalars; a function of the program's own that nobody
- * has now), OUT_OF_MEMORY. */
+ * AT_CUDA_ENTRY. Errors: UNSUPPORTED (at_cuda_supports says no; more than 32 scalars; a function of the program's own
+ * that nobody has now), OUT_OF_MEMORY. */
 #define AT_CUDA_ENTRY "at_elementwise"
 at_kernel_source at_cuda_source(const at_cuda_problem *problem, const char *text); /* what compiles such a text */
 attune_status at_cuda_generate(char **out, const at_cuda_problem *problem, const at_cuda_choice *choice);
@@ -93,13 +95,13 @@ typedef struct at_cuda_launch {
   uint64_t words[AT_CUDA_WORDS];
 } at_cuda_launch;
 
-/* What does not change between calls. `processors` of the device, and `blocks` of the kernel that one holds, which count
- * where the grid stays; both at least 1. */
+/* What does not change between calls. `processors` of the device, and `blocks` of the kernel that one holds, which
+ * count where the grid stays; both at least 1. */
 attune_status at_cuda_plan(at_cuda_launch *out, const at_cuda_problem *problem, const at_cuda_choice *choice,
                            int processors, int blocks);
 
-/* The operands of a call: where the first element walked of each tensor lies, and the scalars' values in the order of the
- * expression: each a number of the kind that it was declared as. */
+/* The operands of a call: where the first element walked of each tensor lies, and the scalars' values in the order of
+ * the expression: each a number of the kind that it was declared as. */
 void at_cuda_bind_tensors(at_cuda_launch *launch, const at_cuda_problem *problem, void *const *tensors);
 void at_cuda_bind_scalars(at_cuda_launch *launch, const at_expression *expression, const at_constant *scalars);
 

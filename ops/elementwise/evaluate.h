@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evaluate.h: an expression computed one element at a time in long double (where that is no wider than double, in double)
- * and in exact integers: the reference that implementations are verified with. Plain and slow.
+ * evaluate.h: an expression computed one element at a time in long double (where that is no wider than double, in
+ * double) and in exact integers: the reference that implementations are verified with. Plain and slow.
  *
  * What the functions mean where C or IEEE 754 leave it open, for every implementation:
- * - Integers wrap. // and % round toward minus infinity; x // 0, x % 0 and fmod(x, 0) are 0, and the least integer by -1
- *   wraps. A shift by a negative count, or by as many bits as there are, gives 0, or -1 for a negative number shifted
- *   right. An integer to a negative power is what 1 / x^n truncates to, and 0 for 0. A bool has one bit: clz(b) is !b.
+ * - Integers wrap. // and % round toward minus infinity; x // 0, x % 0 and fmod(x, 0) are 0, and the least integer by
+ *   -1 wraps. A shift by a negative count, or by as many bits as there are, gives 0, or -1 for a negative number
+ *   shifted right. An integer to a negative power is what 1 / x^n truncates to, and 0 for 0. A bool has one bit: clz(b)
+ *   is !b.
  * - min, max, clamp and relu keep NaN; fmin and fmax take the other one. Which zero min(0, -0) gives is open.
  * - sign(NaN) is 0, as torch's. Floating x // y is Python's: NaN for infinite x, x / y for y = 0.
  * - A neural function at an infinity is what its formula gives: silu, gelu and mish of -inf are NaN.
@@ -36,8 +37,8 @@ typedef struct at_element {
 /* Every node's value for one element into values[expression->node_count]. Cannot fail. */
 void at_evaluate(at_datum *values, const at_expression *expression, const at_element *element, at_rounding rounding);
 
-/* The expression over whole tensors: outputs, already checked by at_operands_check, are written in their own dtype, which
- * may differ from the node's. Errors: as at_layout_make; OUT_OF_MEMORY. */
+/* The expression over whole tensors: outputs, already checked by at_operands_check, are written in their own dtype,
+ * which may differ from the node's. Errors: as at_layout_make; OUT_OF_MEMORY. */
 attune_status at_evaluate_views(const at_expression *expression, const at_view *outputs, const at_view *inputs,
                                 const at_constant *scalars, const at_draws *draws, at_rounding rounding);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evaluate_gelu.c: both forms of gelu. The exponential of what is rounded multiplies the error by as much as that number is
- * large, so what was lost is carried along in `low`: the results are within 2^-60 of their value for x of f64. */
+ * evaluate_gelu.c: both forms of gelu. The exponential of what is rounded multiplies the error by as much as that
+ * number is large, so what was lost is carried along in `low`: the results are within 2^-60 of their value for x of
+ * f64. */
 #include "ops/elementwise/evaluate.h"
 
 #include <float.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fold.h: functions of constants. What would depend on a NaN's sign or payload is not folded, nor what two devices may do
- * differently (a float out of an integer's range). */
+ * fold.h: functions of constants. What would depend on a NaN's sign or payload is not folded, nor what two devices may
+ * do differently (a float out of an integer's range). */
 #ifndef AT_ELEMENTWISE_FOLD_H
 #define AT_ELEMENTWISE_FOLD_H
 
 #include "ops/elementwise/expression.h"
 #include "src/dtype.h"
 
-/* *out = function(values), all of `dtype` (for where all but the first). False: it stays for the run. Floats are rounded
- * once to the dtype; integers wrap. The transcendental functions are computed in long double, so that they are the
- * correctly rounded ones but for rare cases. */
+/* *out = function(values), all of `dtype` (for where all but the first). False: it stays for the run. Floats are
+ * rounded once to the dtype; integers wrap. The transcendental functions are computed in long double, so that they are
+ * the correctly rounded ones but for rare cases. */
 bool at_fold(at_function function, attune_dtype dtype, const at_constant *values, at_constant *out);
 
 /* Turns a constant of `from` into one of `to`; false: an integer cannot hold it. f16, bf16 and f8: rounded to these. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_circle64.h: sin, cos and tan of f64 that are not too large, and the angle of two numbers, for CPUs with fused
- * multiply-add. All are within 2 units in the last place. See interpret_math.h and, for the same in f32, interpret_circle32.h. */
+ * interpret_circle64.h: sin, cos and tan of f64 that are not too large, and the angle of two numbers, for CPUs with
+ * fused multiply-add. All are within 2 units in the last place. See interpret_math.h and, for the same in f32,
+ * interpret_circle32.h. */
 #ifndef AT_INTERPRET_CIRCLE64_H
 #define AT_INTERPRET_CIRCLE64_H
 
@@ -72,8 +73,9 @@ FLAT double circle_64(double x, uint64_t quarter) {
   return ((x == 0.0) & (quarter == 0)) ? x : y;
 }
 
-/* The angle of (x, y): j pi/4 plus or less atan(q). Above 1/2 the quotient is turned by pi/4, so that q lies between -1/3
- * and 1/2; the polynomial is off by 2^-57. Very large numbers are made smaller, for their sum must not overflow. */
+/* The angle of (x, y): j pi/4 plus or less atan(q). Above 1/2 the quotient is turned by pi/4, so that q lies between
+ * -1/3 and 1/2; the polynomial is off by 2^-57. Very large numbers are made smaller, for their sum must not
+ * overflow. */
 FLAT double atan2_64(double y, double x) {
   const double a = __builtin_fabs(y), b = __builtin_fabs(x), less = ((a > 0x1p1000) | (b > 0x1p1000)) ? 0x1p-100 : 1.0;
   const double high = less * (a > b ? a : b), low = less * (a > b ? b : a);

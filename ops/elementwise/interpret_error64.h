@@ -14,8 +14,8 @@ FLAT pair64_of step_64(pair64_of y, pair64_of v, double c, double c_low) {
   return (pair64_of){s, ((c - (s - back)) + (p - back)) + (c_low + p_low)};
 }
 
-/* erfc(z) exp(z^2) for 0 <= z <= 28 is w f(w - 9/64) with w = 1 / (z + 4); f is off by 2^-60 of its value. The last steps
- * are taken in pairs, for there errors of w count. */
+/* erfc(z) exp(z^2) for 0 <= z <= 28 is w f(w - 9/64) with w = 1 / (z + 4); f is off by 2^-60 of its value. The last
+ * steps are taken in pairs, for there errors of w count. */
 FLAT pair64_of scaled_erfc_64(double z, double z_low) {
   const double d = z + 4.0, big = z > 4.0 ? z : 4.0, little = z > 4.0 ? 4.0 : z, d_low = ((big - d) + little) + z_low;
   const double w = 1.0 / d, w_low = w * MAC64(-w, d_low, MAC64(-w, d, 1.0));

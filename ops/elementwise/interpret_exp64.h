@@ -63,8 +63,10 @@ FLAT double cosh64(double x) {
   return x != x ? x : 2.0 * (e.h + (0.0625 / e.h + e.low));
 }
 
-/* ln(1 + x): 1 + x = u + lost = 2^k (m + c), m from sqrt(1/2) to sqrt(2), f = m - 1, s = f / (2 + f), ln(1 + f) = f - (f^2 / 2
- * - s (f^2 / 2 + R)) with R = s^2 P(s^2), P as log_64's; c adds c / (1 + f), and 1 / (1 + f) is (1 - s) / (1 + s). For k = 0
+/* ln(1 + x): 1 + x = u + lost = 2^k (m + c), m from sqrt(1/2) to sqrt(2), f = m - 1, s = f / (2 + f), ln(1 + f) = f -
+ * (f^2 / 2
+ * - s (f^2 / 2 + R)) with R = s^2 P(s^2), P as log_64's; c adds c / (1 + f), and 1 / (1 + f) is (1 - s) / (1 + s). For
+ *   k = 0
  * f is x itself. */
 FLAT double log1p64(double x) {
   const double u = 1.0 + x, a = __builtin_fabs(x) > 1.0 ? x : 1.0, b = __builtin_fabs(x) > 1.0 ? 1.0 : x;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_math.h: functions without branches on f32, for loops that become vectors.
  *
- * Here they are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place, with
- * fused multiply-add and without; interpret_math32.h has the frequent ones in f32. Arguments are reduced as Cody and Waite
- * do (Software Manual for the Elementary Functions, 1980): less n times a constant in two parts. Polynomials are minimax
- * ones: Remez exchange in 50 digits, coefficients then rounded to the format; each says what it approximates, where, and
- * how far off it is. */
+ * Here they are computed in f64 and rounded to f32 at the end, so that they are within 0.51 units in the last place,
+ * with fused multiply-add and without; interpret_math32.h has the frequent ones in f32. Arguments are reduced as Cody
+ * and Waite do (Software Manual for the Elementary Functions, 1980): less n times a constant in two parts. Polynomials
+ * are minimax ones: Remez exchange in 50 digits, coefficients then rounded to the format; each says what it
+ * approximates, where, and how far off it is. */
 #ifndef AT_INTERPRET_MATH_H
 #define AT_INTERPRET_MATH_H
 
@@ -114,8 +114,8 @@ FLAT double log1p_64(double x) {
   return special ? y : x == 0.0 ? x : y + rest;
 }
 
-/* The share of the normal distribution above a, 0 <= a <= 15, is exp(-a^2 / 2) t R(t) with t = 1 / (1 + a / 4); R, off by
- * 2^-42 of its value, in powers of t - 0.60546875. */
+/* The share of the normal distribution above a, 0 <= a <= 15, is exp(-a^2 / 2) t R(t) with t = 1 / (1 + a / 4); R, off
+ * by 2^-42 of its value, in powers of t - 0.60546875. */
 FLAT double share_above_64(double a) {
   const double t = 1.0 / mac(a, 0.25, 1.0), s = t - 0x1.36p-1;
   double r = -0x1.0b882dbdef33ap-11;

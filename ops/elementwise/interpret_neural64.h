@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * interpret_neural64.h: expm1, tanh, log1p, the error function and what neural networks make of them, of f64, for CPUs with
- * fused multiply-add; within 2 units in the last place. A rounded number and what it lost (`low`) go together wherever an
- * error would grow. See interpret_math.h, and interpret_neural32.h for the same in f32. */
+ * interpret_neural64.h: expm1, tanh, log1p, the error function and what neural networks make of them, of f64, for CPUs
+ * with fused multiply-add; within 2 units in the last place. A rounded number and what it lost (`low`) go together
+ * wherever an error would grow. See interpret_math.h, and interpret_neural32.h for the same in f32. */
 #ifndef AT_INTERPRET_NEURAL64_H
 #define AT_INTERPRET_NEURAL64_H
 

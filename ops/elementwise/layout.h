@@ -3,8 +3,8 @@
  *
  * A view is an operand as the caller gives it: up to 8 dimensions, any strides, counted in elements, also 0 and
  * negative. A layout is what is left of the views of one problem after everything that does not matter is gone:
- * dimensions of size 1, dimensions that all operands walk as one, and the order of the dimensions, which becomes that of
- * the first output's memory. Equal layouts need equal work. It has no pointers. */
+ * dimensions of size 1, dimensions that all operands walk as one, and the order of the dimensions, which becomes that
+ * of the first output's memory. Equal layouts need equal work. It has no pointers. */
 #ifndef AT_LAYOUT_H
 #define AT_LAYOUT_H
 
@@ -85,14 +85,15 @@ static inline size_t at_element_alignment(attune_dtype dtype) {
   return dtype == ATTUNE_C64 ? 4 : dtype == ATTUNE_C128 ? 8 : attune_dtype_size(dtype);
 }
 
-/* Refuses operands that cannot be computed element by element in any order: outputs whose shape is not `shape`; data that
- * is NULL or not aligned to its element; an output with a stride of 0, or whose elements may fall together; an output
- * that may share memory with another output, or with an input in another way than element for element (in place: the
- * same data, strides and size of an element). "May": what counts is what can be shown in a few steps. Two operands are
- * apart when their address ranges are, or when for some stride S all elements of one lie in one window of every S bytes
- * and those of the other in another (columns of one matrix, even and odd elements). An output's elements are distinct
- * when its dimensions, sorted by stride, each step over the whole extent of those before. Others are refused, although
- * their elements may be distinct: copy such an operand first. Errors: INVALID_ARGUMENT; the message names both. */
+/* Refuses operands that cannot be computed element by element in any order: outputs whose shape is not `shape`; data
+ * that is NULL or not aligned to its element; an output with a stride of 0, or whose elements may fall together; an
+ * output that may share memory with another output, or with an input in another way than element for element (in place:
+ * the same data, strides and size of an element). "May": what counts is what can be shown in a few steps. Two operands
+ * are apart when their address ranges are, or when for some stride S all elements of one lie in one window of every S
+ * bytes and those of the other in another (columns of one matrix, even and odd elements). An output's elements are
+ * distinct when its dimensions, sorted by stride, each step over the whole extent of those before. Others are refused,
+ * although their elements may be distinct: copy such an operand first. Errors: INVALID_ARGUMENT; the message names
+ * both. */
 attune_status at_operands_check(const at_shape *shape, const at_view *outputs, int output_count, const at_view *inputs,
                                 int input_count);
 

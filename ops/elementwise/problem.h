@@ -2,9 +2,10 @@
  * problem.h: an elementwise problem as the tuner sees it: plain bytes that hold the expression itself, the dtypes, and
  * how the operands lie. Its length depends on these.
  *
- * Sizes and strides are those of the operands' common layout (layout.h), innermost dimension first. A folded problem has
- * those of its class instead (problem_fold.c): the least ones for which the same kernels do and which take about as long
- * an element. So one winner serves all problems of a class, and a call brings its own sizes and strides with it. */
+ * Sizes and strides are those of the operands' common layout (layout.h), innermost dimension first. A folded problem
+ * has those of its class instead (problem_fold.c): the least ones for which the same kernels do and which take about as
+ * long an element. So one winner serves all problems of a class, and a call brings its own sizes and strides with
+ * it. */
 #ifndef AT_ELEMENTWISE_PROBLEM_H
 #define AT_ELEMENTWISE_PROBLEM_H
 
@@ -27,8 +28,8 @@ enum { AT_TENSORS = AT_EXPRESSION_OUTPUTS + AT_EXPRESSION_INPUTS };
 /* What an expression needs its inputs to be, so that random data says something: see at_elementwise_buffers. */
 typedef enum at_domain { AT_DOMAIN_ALL, AT_DOMAIN_POSITIVE, AT_DOMAIN_UNIT, AT_DOMAIN_ABOVE_ONE } at_domain;
 
-/* Operands are outputs, inputs, then the numbers of the element that the expression needs: its number in row-major order
- * (`number`), and its coordinates 0 to positions - 1. */
+/* Operands are outputs, inputs, then the numbers of the element that the expression needs: its number in row-major
+ * order (`number`), and its coordinates 0 to positions - 1. */
 typedef struct at_elementwise {
   uint16_t bytes;   /* of all, a multiple of 8 */
   uint16_t text_at; /* where the expression's canonical text begins; it ends with a zero byte */

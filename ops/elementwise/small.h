@@ -61,8 +61,8 @@ AT_INLINE bool at_small_suits(const at_prepared *p, const at_small_quick_call *c
   return (differs | ((to | from | other) & p->small.mask)) == 0 && apart && to && from && other;
 }
 
-/* Can the call be run at once, being one output and one input or two, in one dimension, without strides, apart from each
- * other, by one loop? Then *c is set. False: it may be right all the same. */
+/* Can the call be run at once, being one output and one input or two, in one dimension, without strides, apart from
+ * each other, by one loop? Then *c is set. False: it may be right all the same. */
 AT_INLINE bool at_small_quick(const at_prepared *p, const attune_stream *stream, const attune_elementwise_operands *o,
                               at_small_quick_call *c) {
   const at_small *s = &p->small;

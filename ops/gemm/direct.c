@@ -71,8 +71,8 @@ static bool fits(const at_gemm *g, const choice *c) {
   return c->blocks == 1 || c->blocks * 32 * warps * registers * 4 <= REGISTERS * 5;
 }
 
-/* Of one processor, cycles a matrix: memory at what a stream reaches, if enough is on its way; what passes through L1, in
- * which warps of a matrix meet again; and a little for every warp. Figures of an H200. */
+/* Of one processor, cycles a matrix: memory at what a stream reaches, if enough is on its way; what passes through L1,
+ * in which warps of a matrix meet again; and a little for every warp. Figures of an H200. */
 static double cost_of(const at_gemm *g, const choice *c, const at_gemm_machine *machine) {
   const double size = (double)attune_dtype_size((attune_dtype)g->dtype);
   const double in = (double)((g->m + g->n) * g->k) * size,

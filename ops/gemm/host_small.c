@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * host_small.c: f32 and f64 products of matrices of at most 64 rows and columns, with no set-up: all that does not change
- * from call to call is in the plan. One call of a tile kernel does a product that is one tile, with its whole batch. A
- * batch may be shared among threads; one product never is. */
+ * host_small.c: f32 and f64 products of matrices of at most 64 rows and columns, with no set-up: all that does not
+ * change from call to call is in the plan. One call of a tile kernel does a product that is one tile, with its whole
+ * batch. A batch may be shared among threads; one product never is. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,8 +84,8 @@ static int64_t worth(const choice *o) {
   return 100 * o->vectors * o->columns / (o->vectors + o->columns);
 }
 
-/* The tiles of an instruction set, those that read least first, in equal panels. One vector of rows only where there are
- * no more than two. */
+/* The tiles of an instruction set, those that read least first, in equal panels. One vector of rows only where there
+ * are no more than two. */
 static int tiles_of(choice out[AT_SMALL_VECTORS], const at_gemm *g, const at_blocked_isa *isa) {
   const at_small_ops *ops = ops_of(isa, g);
   const int64_t in_all = up(g->m, ops->lanes), most = in_all < AT_SMALL_VECTORS ? in_all : AT_SMALL_VECTORS;
@@ -138,8 +138,8 @@ static bool parse(const at_plan *plan, choice *o) {
 
 /* ---- plans ---- */
 
-/* How a product is cut: rows into panels of `height`, the last of them lower where they do not fit; columns into tiles of
- * `columns`. */
+/* How a product is cut: rows into panels of `height`, the last of them lower where they do not fit; columns into tiles
+ * of `columns`. */
 typedef struct cut {
   const at_gemm *g;
   const at_small_ops *ops;
@@ -212,8 +212,8 @@ static void add_across(at_small_plan *s, const cut *c, at_small *shape, int64_t 
   if (n % columns) add_strip(s, c, shape, panel, rows, whole * columns, n % columns, 1);
 }
 
-/* Panels of the full height, strip by strip down each tile's columns, so that B comes from memory once; a lower last panel
- * has tiles as wide as suits it. */
+/* Panels of the full height, strip by strip down each tile's columns, so that B comes from memory once; a lower last
+ * panel has tiles as wide as suits it. */
 static void add_strips(at_small_plan *s, const cut *c) {
   const at_gemm *g = c->g;
   const int64_t lanes = c->ops->lanes, rest = g->m - c->whole * c->height;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mma.c: the family of mma.cuh and tiled.cuh: products by tensor cores, where vendors leave time: small, odd, skinny and deep ones. */
+ * mma.c: the family of mma.cuh and tiled.cuh: products by tensor cores, where vendors leave time: small, odd, skinny
+ * and deep ones. */
 #include <string.h>
 
 #include "ops/gemm/tiled.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simt.c: the family of simt.cuh and tiled.cuh: products of f32 in f32, where vendors leave time: small, odd, deep ones and
- * those whose tiles do not fill the processors. */
+ * simt.c: the family of simt.cuh and tiled.cuh: products of f32 in f32, where vendors leave time: small, odd, deep ones
+ * and those whose tiles do not fill the processors. */
 #include <string.h>
 
 #include "ops/gemm/tiled.h"
@@ -67,8 +67,8 @@ static int registers_of(const shape *s, const choice *c) {
   return m * n + 2 * (m + n) + 30 + lines / (4 * warps_of(c)); /* and an address of each line */
 }
 
-/* Sums that lie by pairs, along D's contiguous side: faster where a thread has no more of them along that side than along the
- * other, and does not wait for the sums of others at the end. */
+/* Sums that lie by pairs, along D's contiguous side: faster where a thread has no more of them along that side than
+ * along the other, and does not wait for the sums of others at the end. */
 static bool is_better_bound(const shape *s, const choice *c) {
   const int m = rows_of(c), n = cols_of(c);
   return c->warps_k == 1 && m * n >= 64 && (s->swapped ? n <= m : m <= n);
@@ -125,8 +125,8 @@ static double copies_of(bool along_k, int grain) {
   return along_k ? 10.0 : grain < 8 ? 3.0 : grain < 16 ? 2.0 : 1.0;
 }
 
-/* Cycles of a processor for a step of a block: what its warps issue, beside what shared memory serves. Products that find all
- * they take in registers' other banks take a turn each; some do not. */
+/* Cycles of a processor for a step of a block: what its warps issue, beside what shared memory serves. Products that
+ * find all they take in registers' other banks take a turn each; some do not. */
 static double step_cycles(const shape *s, const choice *c) {
   const int m = rows_of(c), n = cols_of(c), warps = warps_of(c), steps = c->step / c->warps_k;
   const double copies = c->step * 4.0 / (32 * warps) *

@@ -107,8 +107,8 @@ static double above(double x, double least) {
   return x > least ? x : least;
 }
 
-/* Microseconds: memory, sums and shared memory beside each other, spread over the blocks as they fall on the processors,
- * and what comes before and after. Figures of an H200; on others the order is much the same. */
+/* Microseconds: memory, sums and shared memory beside each other, spread over the blocks as they fall on the
+ * processors, and what comes before and after. Figures of an H200; on others the order is much the same. */
 static double cost_of(const shape *s, const choice *c, const at_gemm_machine *machine) {
   const double cycle = 1.0 / 1700.0, processors = machine->processors;
   const int warps = c->warps_m * c->warps_k, rows = block_rows(s, c), loads = loads_of(s, c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * small_run.c: the walks of host_small over products that fit into L1 or nearly: strips of tiles, columns before rows, so
- * that B is read once. */
+ * small_run.c: the walks of host_small over products that fit into L1 or nearly: strips of tiles, columns before rows,
+ * so that B is read once. */
 #include "ops/gemm/small_run.h"
 
 #include <string.h>

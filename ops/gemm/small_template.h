@@ -47,8 +47,8 @@ SIMD const E *FN(small_step)(const E *a, int64_t a_step, const char **group, int
   return a;
 }
 
-/* `part`: the last vector has s->rows rows only. Where operands come from beyond L2, four steps of k at a time: the loads
- * of each have a stride of their own then, and the processor fetches four times as far ahead. */
+/* `part`: the last vector has s->rows rows only. Where operands come from beyond L2, four steps of k at a time: the
+ * loads of each have a stride of their own then, and the processor fetches four times as far ahead. */
 SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_t count, const E *c, const char *ahead,
                          const int vectors, const int columns, const bool part) {
   const int64_t b_n = s->b_n * (int64_t)sizeof(E), b_k = s->b_k * (int64_t)sizeof(E), a_step = s->a_step;
@@ -107,8 +107,8 @@ SIMD void FN(small_tile)(const at_small *s, const E *a, const E *b, E *d, int64_
 }
 
 /* The same for one product, with as little around it as can be; few columns need none of the caller's registers.
- * `packed`: B's columns are `columns` elements apart, as in a square matrix without gaps: their addresses are constants,
- * which the processor reads faster than sums of registers. */
+ * `packed`: B's columns are `columns` elements apart, as in a square matrix without gaps: their addresses are
+ * constants, which the processor reads faster than sums of registers. */
 SIMD attune_status FN(small_one)(const at_small_one *s, const char *a, const char *b, char *d, const int columns,
                                  const bool part, const bool packed) {
   const int64_t b_n = packed ? columns * (int64_t)sizeof(E) : s->b_n, b_k = packed ? (int64_t)sizeof(E) : s->b_k;

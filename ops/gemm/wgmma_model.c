@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wgmma_model.c: which configurations of wgmma.cuh a search tries for a problem, best guess first. Figures of an H200. */
+ * wgmma_model.c: which configurations of wgmma.cuh a search tries for a problem, best guess first. Figures of an
+ * H200. */
 #include "ops/gemm/wgmma_model.h"
 
 enum { MOST_CHOICES = 192, MOST_FEW = 8 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lines.h: lines of work, and what of the others each has waited for. Line 0 is the host: its calls, and the host
- * device's default stream, which runs its work inside them. What the host saw done is done before whatever is given to any stream
- * later; the calls of several threads count in the order in which they came. All of this under the check's lock. */
+ * device's default stream, which runs its work inside them. What the host saw done is done before whatever is given to
+ * any stream later; the calls of several threads count in the order in which they came. All of this under the check's
+ * lock. */
 #ifndef AT_CHECK_LINES_H
 #define AT_CHECK_LINES_H
 

@@ -76,8 +76,8 @@ static inline cudaStream_t at_cuda_native(const attune_stream *stream) {
 /* scope.c: at_cuda_check for a number of the program's. */
 attune_status at_cuda_check_number(attune_device *device, int error, const char *what);
 
-/* context.c: the thread's context, if the program made it by the driver's API (cuCtxCreate): it is none of the runtime's, and
- * `ordinal` is its device. And makes one the thread's. */
+/* context.c: the thread's context, if the program made it by the driver's API (cuCtxCreate): it is none of the
+ * runtime's, and `ordinal` is its device. And makes one the thread's. */
 void *at_cuda_foreign_context(int ordinal);
 void at_cuda_set_context(void *context);
 

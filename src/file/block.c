@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * block.c: bytes of a file. What is read to where it belongs is read in slices by several threads: one does not empty the
- * system's cache at the speed of memory. It is written by one: the system lets one at a time write to a file. Direct calls
- * leave the edges to the cache. */
+ * block.c: bytes of a file. What is read to where it belongs is read in slices by several threads: one does not empty
+ * the system's cache at the speed of memory. It is written by one: the system lets one at a time write to a file.
+ * Direct calls leave the edges to the cache. */
 #include "src/file/file.h"
 
 #include <errno.h>
@@ -108,8 +108,8 @@ static size_t round_up(size_t n) {
   return (n + AT_FILE_GRAIN - 1) / AT_FILE_GRAIN * AT_FILE_GRAIN;
 }
 
-/* A direct call failed where another one did not: the file system has none after all. Where both fail, as beyond the largest
- * offset, that says nothing. */
+/* A direct call failed where another one did not: the file system has none after all. Where both fail, as beyond the
+ * largest offset, that says nothing. */
 static void refuse(attune_file *file) {
   atomic_store_explicit(&file->refuse, true, memory_order_relaxed);
 }

@@ -38,9 +38,10 @@ static int open_again(const char *path, int flags) {
   return descriptor;
 }
 
-/* What is no file is refused before it is opened: that alone would wake who waits for the other end of a FIFO, or start a device.
- * The open does not block, because by then the path may lead to a FIFO; only where somebody has a lease on the file it waits
- * until that ends. What stays open is as others open files: cuFile takes no descriptor that does not block. */
+/* What is no file is refused before it is opened: that alone would wake who waits for the other end of a FIFO, or start
+ * a device. The open does not block, because by then the path may lead to a FIFO; only where somebody has a lease on
+ * the file it waits until that ends. What stays open is as others open files: cuFile takes no descriptor that does not
+ * block. */
 static attune_status open_plain(attune_file *file, const char *path, const attune_file_options *o) {
   struct stat found;
   const int flags = (o->write ? O_RDWR : O_RDONLY) | (o->write && o->create ? O_CREAT : 0) | O_CLOEXEC | O_NOCTTY;
@@ -57,8 +58,8 @@ static attune_status open_plain(attune_file *file, const char *path, const attun
                                                                                      : fail_open(path, errno);
 }
 
-/* By the descriptor, so that it is the same file whatever the path leads to by now. Where the file system has no such calls the
- * file has none; where the process has no descriptor left, that is told. */
+/* By the descriptor, so that it is the same file whatever the path leads to by now. Where the file system has no such
+ * calls the file has none; where the process has no descriptor left, that is told. */
 static attune_status open_direct(attune_file *file, const char *name) {
   char path[64];
   size_t at = 0;

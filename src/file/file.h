@@ -10,8 +10,8 @@
 
 #include "src/backend.h"
 
-/* A block is what lies between two multiples of its size in the file: so only the first and the last have edges that direct
- * calls cannot do. */
+/* A block is what lies between two multiples of its size in the file: so only the first and the last have edges that
+ * direct calls cannot do. */
 #define AT_FILE_GRAIN ((size_t)4096) /* alignment of direct calls: of address, offset and size */
 
 struct attune_file {
@@ -52,9 +52,9 @@ ssize_t at_file_pwrite(int descriptor, const void *in, size_t bytes, off_t offse
 attune_status at_file_fail(int error, const char *what, size_t done, size_t all, uint64_t offset);
 attune_status at_file_ended(size_t done, size_t all, uint64_t offset);
 
-/* block.c: `bytes` bytes of one block at `offset`. The buffer is aligned to AT_FILE_GRAIN and has room for a block; the byte
- * of `offset` lies at buffer + offset % AT_FILE_GRAIN. *out_moved: how many are there; less than asked with OK: the file
- * ends. Else *out_error is errno. */
+/* block.c: `bytes` bytes of one block at `offset`. The buffer is aligned to AT_FILE_GRAIN and has room for a block; the
+ * byte of `offset` lies at buffer + offset % AT_FILE_GRAIN. *out_moved: how many are there; less than asked with OK:
+ * the file ends. Else *out_error is errno. */
 size_t at_file_read_block(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error);
 size_t at_file_write_block(attune_file *file, char *buffer, size_t bytes, uint64_t offset, int *out_error);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lanes.c: loads and saves in blocks, through pinned buffers. A lane is a thread with two buffers that takes one block after
- * the other: while one is read, the copy of the other runs. Lanes do not wait for each other. The system's cache is read by
- * several of the pool's threads. A direct load has threads of its own, more than CPUs: they wait for the disk, which wants
- * several requests at a time, above all where the pages of a buffer lie scattered in memory, so that a request is short. One
- * writes: the system lets one thread at a time write to a file. */
+ * lanes.c: loads and saves in blocks, through pinned buffers. A lane is a thread with two buffers that takes one block
+ * after the other: while one is read, the copy of the other runs. Lanes do not wait for each other. The system's cache
+ * is read by several of the pool's threads. A direct load has threads of its own, more than CPUs: they wait for the
+ * disk, which wants several requests at a time, above all where the pages of a buffer lie scattered in memory, so that
+ * a request is short. One writes: the system lets one thread at a time write to a file. */
 #include "src/file/file.h"
 
 #include <attune/pinned.h>
@@ -196,8 +196,8 @@ static void *run_thread(void *arg) {
   return NULL;
 }
 
-/* The caller is the first. Where a thread cannot be had the others do its work. The program's signal handlers must not run on
- * them. */
+/* The caller is the first. Where a thread cannot be had the others do its work. The program's signal handlers must not
+ * run on them. */
 static void run_threads(job *j) {
   own_thread own[DIRECT_LANES_MOST] = {{.j = j}};
   sigset_t all, before;
@@ -213,8 +213,9 @@ static void run_threads(job *j) {
   while (--count > 0) (void)pthread_join(own[count].id, NULL);
 }
 
-/* A direct save is one thread's, with large calls. What goes through the system's cache is best still in the CPU's. What is
- * read from there is cut so that each lane has a block for each of its buffers. All buffers of a call are at most 16 MiB. */
+/* A direct save is one thread's, with large calls. What goes through the system's cache is best still in the CPU's.
+ * What is read from there is cut so that each lane has a block for each of its buffers. All buffers of a call are at
+ * most 16 MiB. */
 static size_t block_of(const at_transfer *t, int lanes) {
   if (at_file_is_direct(t->file)) return t->saves ? 8 * MIB : MIB;
   return t->saves || MIB * 2 * (size_t)lanes >= t->bytes ? MIB : 2 * MIB;

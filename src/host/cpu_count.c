@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_count.c: how many CPUs are ours: the affinity mask (cpusets show there), the cgroup quotas, and the bound that the
- * program or ATTUNE_THREADS sets. */
+ * cpu_count.c: how many CPUs are ours: the affinity mask (cpusets show there), the cgroup quotas, and the bound that
+ * the program or ATTUNE_THREADS sets. */
 #include "src/host/cpu_count.h"
 
 #include "src/host/threads.h"

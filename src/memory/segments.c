@@ -196,8 +196,8 @@ static at_segment *take_out(at_allocator *allocator, at_block *block, at_segment
 }
 
 /* Without the lock. What a pool of the program's own got is given back after the device's work; the device's allocator
- * of the program works in stream order, but not the host's, which has nothing to tell the order by; the backend waits by
- * itself. */
+ * of the program works in stream order, but not the host's, which has nothing to tell the order by; the backend waits
+ * by itself. */
 static void give_raw(at_allocator *allocator, const at_segment *segment, bool *waited) {
   attune_device *device = allocator->device;
   const attune_pool *pool = segment->heap->pool;

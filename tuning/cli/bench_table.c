@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_table.c: the table of `attune bench`, on the terminal and as Markdown: its cases, alone or beside those of another
- * build. */
+ * bench_table.c: the table of `attune bench`, on the terminal and as Markdown: its cases, alone or beside those of
+ * another build. */
 #include "tuning/cli/bench.h"
 
 #include <math.h>

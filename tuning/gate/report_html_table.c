@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_html_table.c: the page's table: a row a case, what matters first. Cells that are sorted as numbers have them in
- * data-value. The interval of the change is drawn too, on one scale for all rows. */
+ * report_html_table.c: the page's table: a row a case, what matters first. Cells that are sorted as numbers have them
+ * in data-value. The interval of the change is drawn too, on one scale for all rows. */
 #include "tuning/gate/report_html.h"
 
 #include <math.h>

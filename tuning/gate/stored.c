@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stored.c: verdicts on stored winners. Their samples are of one process each and of different times, and are not kept: so
- * the noise is what the search wrote down of it, the whole deviation between places in memory counts, and a change must
- * stand out from what the other problems did, as with any two runs of different times. */
+ * stored.c: verdicts on stored winners. Their samples are of one process each and of different times, and are not kept:
+ * so the noise is what the search wrote down of it, the whole deviation between places in memory counts, and a change
+ * must stand out from what the other problems did, as with any two runs of different times. */
 #include "tuning/gate/stored.h"
 
 #include <math.h>

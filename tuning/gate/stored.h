@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stored.h: verdicts on the winners of two tuning databases, of which only a time, its spread and its samples are kept. */
+ * stored.h: verdicts on the winners of two tuning databases, of which only a time, its spread and its samples are
+ * kept. */
 #ifndef GATE_STORED_H
 #define GATE_STORED_H
 
