@@ -339,6 +339,41 @@ static void vendor_name(const at_plan *plan, char *out, size_t size) {
   snprintf(out, size, "%s threads=7", plan->implementation->name);
 }
 
+static int vendor_threads(const at_plan *plan) {
+  (void)plan;
+  return 2;
+}
+static attune_status vendor_team(const at_plan *plan, const at_bare_calls *calls) {
+  (void)plan;
+  bare_calls += calls->to - calls->from;
+  for (int i = calls->from; i < calls->to; i++) toy_pass(at_now_ns(), bare_ns, 2);
+  return ATTUNE_OK;
+}
+
+/* A quota of one CPU of two: attune's calls have one thread, the vendor's own has two all the same, and pays for both in
+ * the long run. */
+static void the_bare_call_pays_for_its_threads(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=170000,threads=1", NULL};
+  const attune_decision *d = &result.decision;
+  const double before = at_cpu_capacity();
+  toy_base_implementation.bare = vendor_team;
+  toy_base_implementation.bare_name = vendor_name;
+  toy_base_implementation.bare_threads = vendor_threads;
+  at_copy_text(toy_base, sizeof toy_base, "ns=200000,threads=1");
+  bare_ns = 120000;
+  at_cpu_capacity_set(1.0);
+  const attune_status status = search(spins, 1500.0);
+  at_cpu_capacity_set(before);
+  toy_base_implementation.bare = NULL;
+  toy_base_implementation.bare_name = NULL;
+  toy_base_implementation.bare_threads = NULL;
+  OK(status);
+  assert_string_equal(d->implementation, "spin");
+  assert_true(d->default_time_ns > 230000.0 && d->default_time_ns < 250000.0);
+  assert_true(d->time_ns > 165000.0 && d->time_ns < 180000.0);
+}
+
 /* What attune adds to the vendor's call counts: the default's time is that of the call alone, the best way through attune
  * wins though it is slower, and nothing is called an improvement that is none. */
 static void the_default_is_the_bare_call(void **state) {
@@ -584,6 +619,7 @@ int main(void) {
       TEST(the_price_is_the_same_for_all),
       TEST(a_burst_is_no_evidence),
       TEST(the_default_is_the_bare_call),
+      TEST(the_bare_call_pays_for_its_threads),
       TEST(the_default_does_not_beat_itself),
       TEST(a_bare_default_and_no_time),
       TEST(equals_are_decided_by_order),

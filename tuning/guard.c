@@ -12,13 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/host/cpu_count.h"
 #include "src/host/host.h"
 #include "src/host/threads.h"
 
 enum { TEAM, COMPARING, ASIDE }; /* what runs: the winner; the default, to see what it takes; the default */
 
 enum { CALLS_LEAST = 8, STRIKES = 2 };
-static const double WINDOW_NS = 25e6; /* spent in calls */
+/* Spent in calls. Where a team is more than the process's quota lasts for, all threads stop some time in each period of
+ * the quota, a tenth of a second: a window has several of these, else it is chance who is seen to stop. */
+static const double WINDOW_NS = 25e6, QUOTA_WINDOW_NS = 800e6;
 static const double SLOWER = 1.05;    /* than the default, beyond the noise of two means */
 static const double WARM_NS = 1e6;    /* of the default, before its window: its threads may be asleep */
 static const double SETTLE_NS = 40e6; /* a library's threads spin on for so long after a call of the default */
@@ -36,6 +39,7 @@ typedef struct at_guard {
   at_launch_fn launch; /* the winner's */
   at_plan *fallback;   /* the default */
   int threads;         /* of the winner */
+  double window_ns;
   _Atomic int runs;
   _Atomic int64_t
       from; /* in ticks: calls that begin before do not count; while the team is aside: when it comes back */
@@ -101,7 +105,7 @@ static double judge_both(at_guard *g, int64_t now, int64_t now_ns) {
 static void learn_tick(at_guard *g, int64_t now, int64_t now_ns) {
   if (now > g->first_tick && now_ns > g->first_ns)
     g->tick_ns = (double)(now_ns - g->first_ns) / (double)(now - g->first_tick);
-  atomic_store_explicit(&g->enough, (uint64_t)(WINDOW_NS / g->tick_ns), memory_order_relaxed);
+  atomic_store_explicit(&g->enough, (uint64_t)(g->window_ns / g->tick_ns), memory_order_relaxed);
 }
 
 /* The window may be full. Threads that come at once leave it to one: nobody waits here. */
@@ -213,6 +217,7 @@ void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   g->launch = plan->launch;
   g->fallback = fallback;
   g->threads = (int)threads;
+  g->window_ns = (double)threads > at_cpu_share() ? QUOTA_WINDOW_NS : WINDOW_NS;
   g->stored_ns = g->reference_ns = decision->default_time_ns;
   g->wait_ns = WAIT_NS;
   g->tick_ns = 1.0;

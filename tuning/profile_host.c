@@ -48,8 +48,10 @@ static double busy_cpus(int64_t cpu_ns, int64_t wall_ns, int threads) {
 
 /* Threads that a subject may have at work. */
 static int threads_of(const at_subject *subject) {
+  const at_plan *plan = subject->plan;
   int64_t threads = 1;
-  return at_configuration_get(&subject->plan->configuration, "threads", &threads) && threads > 1 ? (int)threads : 1;
+  if (subject->bare && plan->implementation->bare_threads) return plan->implementation->bare_threads(plan);
+  return at_configuration_get(&plan->configuration, "threads", &threads) && threads > 1 ? (int)threads : 1;
 }
 
 /* What the CPUs gave to a stretch of work. */

@@ -47,10 +47,12 @@ typedef struct at_implementation {
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
   at_launch_fn launch; /* in the stream's order, captures too: on the host by at_host_submit (src/host/host.h) */
   /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
-   * nothing of attune around them; what the default's time is where it is the default. And the default's name with
-   * what its time depends on, "host_cblas threads=2". */
+   * nothing of attune around them; what the default's time is where it is the default. Then the default's name with
+   * what its time depends on, "host_cblas threads=2", and how many threads such a call may have at work: more than
+   * attune's own calls where a quota bounds these and the library does not look at it. NULL: as the configuration. */
   attune_status (*bare)(const struct attune_plan *plan, const at_bare_calls *calls);
   void (*bare_name)(const struct attune_plan *plan, char *out, size_t size);
+  int (*bare_threads)(const struct attune_plan *plan);
   void (*destroy)(struct attune_plan *plan); /* optional: frees what prepare made */
   /* Optional: what its code depends on besides the device and `version`: the libraries it calls, the compiler that makes
    * its kernels, the CPU features it was chosen by. Words "NAME-VERSION" into out, with blanks between and no '-' in a

@@ -244,6 +244,7 @@ const at_implementation at_gemm_host_cblas = {
     .launch = launch,
     .bare = at_cblas_bare,
     .bare_name = at_cblas_bare_name,
+    .bare_threads = at_cblas_bare_threads,
     .destroy = destroy,
     .depends = depends,
 };

@@ -179,9 +179,14 @@ attune_status at_cblas_bare(const at_plan *plan, const at_bare_calls *calls) {
 }
 
 /* A program's call runs with the library's own thread count of this moment. */
+int at_cblas_bare_threads(const at_plan *plan) {
+  const at_cblas *library = library_of(plan);
+  return library ? threads_now(library) : 1;
+}
+
 void at_cblas_bare_name(const at_plan *plan, char *out, size_t size) {
   const at_cblas *library = library_of(plan);
   const bool gemv = library && at_cblas_can_gemv(library, at_gemm_of(plan->problem));
-  snprintf(out, size, "%s threads=%d%s", plan->implementation->name, library ? threads_now(library) : 1,
+  snprintf(out, size, "%s threads=%d%s", plan->implementation->name, at_cblas_bare_threads(plan),
            gemv ? " call=gemv" : "");
 }

@@ -15,8 +15,9 @@ bool at_cblas_can_gemv(const at_cblas *library, const at_gemm *g);
 /* D = alpha op(A) op(B) + beta D of matrix `batch` by gemv. */
 void at_cblas_gemv(const at_cblas *library, const at_gemm *g, const at_gemm_operands *o, int64_t batch, double beta);
 
-/* The slots at_implementation.bare and bare_name of host_cblas. */
+/* The slots at_implementation.bare, bare_name and bare_threads of host_cblas. */
 attune_status at_cblas_bare(const struct attune_plan *plan, const at_bare_calls *calls);
 void at_cblas_bare_name(const struct attune_plan *plan, char *out, size_t size);
+int at_cblas_bare_threads(const struct attune_plan *plan);
 
 #endif
