@@ -406,13 +406,13 @@ static void the_best_are_tried(void **state) {
        "tile=64x64,deep=2,stages=6,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned="
        "0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 1, 4096, 32, 14336, 1,
-       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=2,turned="
+       "tile=64x32,deep=2,stages=9,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=2,late=1,kept=2,turned="
        "0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 131072, 64, 64, 1,
        "tile=256x64,deep=1,stages=5,groups=2,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=1,late=1,kept=0,turned="
        "0"},
       {&at_gemm_wgmma_family, ATTUNE_BF16, 0, 512, 512, 512, 1,
-       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=4,late=1,kept=0,turned="
+       "tile=64x64,deep=2,stages=4,groups=1,splitk=1,parts=1,cluster=1x1,band=8,blocks=1,early=2,late=0,kept=0,turned="
        "0"},
   };
   for (size_t i = 0; i < AT_COUNT(known); i++) {

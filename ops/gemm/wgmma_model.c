@@ -151,18 +151,20 @@ static bool is_alike(const at_wgmma_choice *a, const at_wgmma_choice *b) {
          a->along_n == b->along_n && a->turned == b->turned;
 }
 
-/* What no model tells: whether the first bytes are asked for early, and what is kept. Short sums gain by the one, what
- * memory bounds by the other. */
+/* What no model tells: how much is asked for early, and what is kept in the L2 cache. Memory-bound sums gain by one or two
+ * early steps and by weights that stay, brief ones by two steps or more. What was just copied is in the L2 cache. */
 static at_wgmma_choice variant_of(const at_wgmma_shape *s, at_wgmma_choice c, int number) {
-  if (s->pads_x || s->pads_y) return c; /* what was just copied is in the L2 cache */
+  if (s->pads_x || s->pads_y) return c;
   const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c.deep), c.split * c.parts);
-  const bool brief = steps <= 8, streams = bytes_of(s) / MEMORY > 0.6 * c.cost;
-  const int early = steps < 4 ? (int)steps : 4;
-  c.early = c.blocks == 1 && c.parts == 1 && (number == 0 ? brief : !brief && streams && number == 2) ? early : 0;
-  c.kept = streams && steps > 2 ? (number == 0 ? 1 : number == 1 ? 2 : 0) : 0;
-  if (!streams && number == 1) c.early = c.early ? 0 : early;
-  c.late = c.early > 0;
-  if (!streams && number == 2 && steps > 2) c.early = 2, c.late = false;
+  const bool brief = steps <= 8, streams = bytes_of(s) / MEMORY > 0.6 * c.cost, alone = c.blocks == 1 && c.parts == 1;
+  const int few = steps < 2 ? 1 : 2, most = steps < 4 ? (int)steps : 4, without = alone && brief ? 2 : 0;
+  c.kept = streams && steps > 2 ? (number == 0 ? 1 : 2) : 0;
+  c.early = 0;
+  if (!streams)
+    c.early = number == without ? 0 : number == 1 ? most : few;
+  else if (alone)
+    c.early = !brief ? number : number < 2 ? most : 0;
+  c.late = c.early > 0 && (streams ? brief || number == 2 : number == 1);
   return c;
 }
 
@@ -195,7 +197,7 @@ int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_con
     int alike = 0, of_tile = 0;
     for (int j = 0; j < i; j++) {
       alike += taken[j] && is_alike(&list[i], &list[j]);
-      of_tile += taken[j] && list[i].tm * list[i].tn == list[j].tm * list[j].tn;
+      of_tile += taken[j] && list[i].tm == list[j].tm && list[i].tn == list[j].tn;
     }
     taken[i] = wide || (alike == 0 && of_tile < 2 && list[i].cost < HOPELESS * list[0].cost);
     if (!taken[i]) continue;

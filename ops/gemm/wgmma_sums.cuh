@@ -66,69 +66,6 @@ template <int FIRST> AT_INLINE void at_put_down(const at_arguments &a, at_passed
 #endif
 }
 
-#if ROUNDED
-AT_INLINE at_out at_made(const at_arguments &a, at_out x) {
-  (void)a;
-  return x;
-}
-AT_INLINE at_out at_made(const at_arguments &a, at_out x, at_out c) {
-  (void)a, (void)c;
-  return x;
-}
-#else
-AT_INLINE at_out at_made(const at_arguments &a, float x) {
-  return at_finish(a, x);
-}
-AT_INLINE at_out at_made(const at_arguments &a, float x, at_out c) {
-  return at_finish(a, x, c);
-}
-#endif
-
-/* COUNT side by side. */
-template <int COUNT> struct at_row { at_passed x[COUNT]; };
-
-template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_passed *p) {
-#pragma unroll
-  for (int i = 0; i < COUNT; i += COUNT < PACK ? COUNT : PACK) {
-    constexpr int SOME = COUNT < PACK ? COUNT : PACK;
-    const at_pack<at_passed, SOME> some = *(const at_pack<at_passed, SOME> *)(p + i);
-#pragma unroll
-    for (int e = 0; e < SOME; e++) out.x[i + e] = some.x[e];
-  }
-}
-
-/* Elements of D, COUNT side by side from (line, at) on. */
-template <int COUNT>
-AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
-  constexpr int STORE = EACH_D < COUNT ? EACH_D : COUNT;
-  const int lines = TURNED ? a.m : a.n, length = TURNED ? a.n : a.m;
-  if ((TURNED ? RAGGED_M : RAGGED_N) && line >= lines) return;
-  char *d = a.d + matrix * a.stride_d + line * a.ldd + (at_i64)at * SIZE_D;
-  const char *c = READS_C ? a.c + matrix * a.stride_c + line * a.ldc + (at_i64)at * SIZE_D : 0;
-  const bool with_c = READS_C && a.beta != 0.0;
-#pragma unroll
-  for (int i = 0; i < COUNT; i += STORE) {
-    at_pack<at_out, STORE> out;
-    if (!(TURNED ? RAGGED_N : RAGGED_M) || at + i + STORE <= length) {
-      if (with_c) {
-        const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_D);
-#pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_made(a, sum.x[i + e], old.x[e]);
-      } else {
-#pragma unroll
-        for (int e = 0; e < STORE; e++) out.x[e] = at_made(a, sum.x[i + e]);
-      }
-      *(at_pack<at_out, STORE> *)(d + i * SIZE_D) = out;
-    } else {
-#pragma unroll
-      for (int e = 0; e < STORE; e++)
-        if (at + i + e < length)
-          *(at_out *)(d + (i + e) * SIZE_D) =
-              with_c ? at_made(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_D)) : at_made(a, sum.x[i + e]);
-    }
-  }
-}
-
 #if PAIRS
 
 /* What passed, to lines of D that begin at any element: two elements a lane, or, where the first two of a line do not lie at a
@@ -168,7 +105,84 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
   }
 }
 
+#elif ROUNDED
+
+/* What passed are D's elements: as many at a time as a store may have, as words, for of elements the compiler makes a load
+ * each. */
+typedef at_pack<at_u32, BYTES_D / 4> at_unit;
+
+AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
+  constexpr int UNITS = LINE_D / UNIT_D, ALL = UNITS * LINES_D, TURNS = (ALL + 127) / 128,
+                AT_A_TIME = BYTES_D < 16 ? (GROUPS > 1 && FM * TN >= 192 ? 1 : 4) : TURNS;
+  const int lines = TURNED ? a.m : a.n, length = TURNED ? a.n : a.m;
+#pragma unroll(AT_A_TIME)
+  for (int t = 0; t < TURNS; t++) {
+    const int i = (int)threadIdx.x % 128 + 128 * t, mine = line + i / UNITS, first = at + i % UNITS * UNIT_D;
+    if (ALL % 128 != 0 && i >= ALL) break;
+    if ((TURNED ? RAGGED_M : RAGGED_N) && mine >= lines) continue;
+    const at_passed *from = room + i / UNITS * PITCH_D + i % UNITS * UNIT_D;
+    char *d = a.d + matrix * a.stride_d + mine * a.ldd + (at_i64)first * SIZE_D;
+    if (!(TURNED ? RAGGED_N : RAGGED_M) || first + UNIT_D <= length) {
+      *(at_unit *)d = *(const at_unit *)from;
+    } else {
+#pragma unroll
+      for (int e = 0; e < UNIT_D; e++)
+        if (first + e < length) *(at_out *)(d + e * SIZE_D) = from[e];
+    }
+  }
+}
+
 #else
+
+/* COUNT side by side. */
+template <int COUNT> struct at_row { at_passed x[COUNT]; };
+
+template <int COUNT> AT_INLINE void at_take(at_row<COUNT> &out, const at_passed *p) {
+  if constexpr (COUNT < PACK) {
+    const at_pack<at_passed, COUNT> some = *(const at_pack<at_passed, COUNT> *)p;
+#pragma unroll
+    for (int e = 0; e < COUNT; e++) out.x[e] = some.x[e];
+  } else {
+#pragma unroll
+    for (int i = 0; i < COUNT; i += PACK)
+      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(out.x[i]), "=f"(out.x[i + 1]), "=f"(out.x[i + 2]), "=f"(out.x[i + 3])
+                   : "r"(at_shared(p + i))
+                   : "memory");
+  }
+}
+
+/* Elements of D, COUNT side by side from (line, at) on. */
+template <int COUNT>
+AT_INLINE void at_write(const at_arguments &a, at_i64 matrix, int line, int at, const at_row<COUNT> &sum) {
+  constexpr int STORE = EACH_D < COUNT ? EACH_D : COUNT;
+  const int lines = TURNED ? a.m : a.n, length = TURNED ? a.n : a.m;
+  if ((TURNED ? RAGGED_M : RAGGED_N) && line >= lines) return;
+  char *d = a.d + matrix * a.stride_d + line * a.ldd + (at_i64)at * SIZE_D;
+  const char *c = READS_C ? a.c + matrix * a.stride_c + line * a.ldc + (at_i64)at * SIZE_D : 0;
+  const bool with_c = READS_C && a.beta != 0.0;
+#pragma unroll
+  for (int i = 0; i < COUNT; i += STORE) {
+    at_pack<at_out, STORE> out;
+    if (!(TURNED ? RAGGED_N : RAGGED_M) || at + i + STORE <= length) {
+      if (with_c) {
+        const at_pack<at_out, STORE> old = *(const at_pack<at_out, STORE> *)(c + i * SIZE_D);
+#pragma unroll
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e], old.x[e]);
+      } else {
+#pragma unroll
+        for (int e = 0; e < STORE; e++) out.x[e] = at_finish(a, sum.x[i + e]);
+      }
+      *(at_pack<at_out, STORE> *)(d + i * SIZE_D) = out;
+    } else {
+#pragma unroll
+      for (int e = 0; e < STORE; e++)
+        if (at + i + e < length)
+          *(at_out *)(d + (i + e) * SIZE_D) =
+              with_c ? at_finish(a, sum.x[i + e], *(const at_out *)(c + (i + e) * SIZE_D)) : at_finish(a, sum.x[i + e]);
+    }
+  }
+}
 
 /* What passed, to D. */
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
