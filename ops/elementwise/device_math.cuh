@@ -226,7 +226,35 @@ template <int P, class T> AT_INLINE bool fn_greater(T x, T y) {
 template <int P, class T> AT_INLINE bool fn_greater_equal(T x, T y) {
   return x >= y;
 }
+/* Integers of 8 and 16 bits are chosen between as 32 bits, in words that the compiler cannot make narrower: ptxas of CUDA
+ * 13.0 takes a minimum of 16 bits and its comparison with one of the two together, and answers for the wrong half. */
+template <class T> constexpr bool at_is_short = at_is_integer<T> && sizeof(T) < 4;
+template <class T> AT_INLINE T at_lesser_short(T x, T y) {
+#ifdef __CUDA_ARCH__
+  int m;
+  asm("min.s32 %0, %1, %2;" : "=r"(m) : "r"((int)x), "r"((int)y));
+  return (T)m;
+#else
+  return x < y ? x : y;
+#endif
+}
+template <class T> AT_INLINE T at_greater_short(T x, T y) {
+#ifdef __CUDA_ARCH__
+  int m;
+  asm("max.s32 %0, %1, %2;" : "=r"(m) : "r"((int)x), "r"((int)y));
+  return (T)m;
+#else
+  return x > y ? x : y;
+#endif
+}
 template <int P, class T> AT_INLINE T fn_select(bool c, T x, T y) {
+#ifdef __CUDA_ARCH__
+  if constexpr (at_is_short<T>) {
+    int m;
+    asm("{\n.reg .pred p;\nsetp.ne.s32 p, %1, 0;\nselp.b32 %0, %2, %3, p;\n}" : "=r"(m) : "r"((int)c), "r"((int)x), "r"((int)y));
+    return (T)m;
+  }
+#endif
   return c ? x : y;
 }
 
@@ -280,7 +308,10 @@ AT_FUNCTION2(fn_minimum) {
     return m;
   }
 #endif
-  return x != x || x < y ? x : y;
+  if constexpr (at_is_short<T>)
+    return at_lesser_short(x, y);
+  else
+    return x != x || x < y ? x : y;
 }
 AT_FUNCTION2(fn_maximum) {
 #ifdef __CUDA_ARCH__
@@ -290,20 +321,32 @@ AT_FUNCTION2(fn_maximum) {
     return m;
   }
 #endif
-  return x != x || x > y ? x : y;
+  if constexpr (at_is_short<T>)
+    return at_greater_short(x, y);
+  else
+    return x != x || x > y ? x : y;
 }
 /* The other one if one is NaN. */
 AT_FUNCTION2(fn_fminimum) {
-  return y != y || x < y ? x : y;
+  if constexpr (at_is_short<T>)
+    return at_lesser_short(x, y);
+  else
+    return y != y || x < y ? x : y;
 }
 AT_FUNCTION2(fn_fmaximum) {
-  return y != y || x > y ? x : y;
+  if constexpr (at_is_short<T>)
+    return at_greater_short(x, y);
+  else
+    return y != y || x > y ? x : y;
 }
 AT_FUNCTION3(fn_clamp) {
   return fn_minimum<P, T>(fn_maximum<P, T>(x, y), z);
 }
 AT_FUNCTION1(fn_relu) {
-  return x < (T)0 ? (T)0 : x;
+  if constexpr (at_is_short<T>)
+    return at_greater_short(x, (T)0);
+  else
+    return x < (T)0 ? (T)0 : x;
 }
 AT_FUNCTION1(fn_abs) {
   if constexpr (at_is_floating<T>)
