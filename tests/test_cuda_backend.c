@@ -104,6 +104,7 @@ static void the_drivers_allocator(void **state) {
   assert_int_equal(value_of(stream, kept, MIB), 1);
   OK(attune_free(kept, stream));
   OK(attune_memory_empty_cache(device)); /* what came back after its stream or graph had gone */
+  OK(attune_device_synchronize(device)); /* it goes back in the order of its streams */
   assert_true(used_of_driver() <= before);
   attune_event_destroy(event);
   attune_stream_destroy(other);
