@@ -24,7 +24,7 @@ static const char usage[] =
     "  --tune              tune what the database lacks in its first call\n"
     "  --only TEXT         problems whose name contains TEXT\n"
     "  --time-limit S      start no problem after S seconds\n"
-    "  --slice MS          host: how long each process runs in a turn (30)\n"
+    "  --slice MS          host: how long each process runs in a turn (30; under a CPU quota 400: several of its periods)\n"
     "  --pause MS          host: rest before it, so that no idle thread of the other spins any more (40)\n"
     "  --twice             measure all rows once more at the end, in new processes, and tell how far the outside is\n"
     "                      from itself beside how far the claims are from it\n"
