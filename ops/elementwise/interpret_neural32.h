@@ -13,7 +13,7 @@ FLAT float logistic32(float x, float low, float factor) {
   float a = __builtin_fabsf(x);
   a = a > 110.0f ? 110.0f : a;
   const bool under = x < 0.0f;
-  const split_exp32 e = split_32(-a, under ? low : -low);
+  const split_exp32 e = split_pair32(-a, under ? low : -low);
   const bool tiny = e.n < -100;
   const float scale = tiny ? 0x1p-40f : 1.0f, power = power_of_2(tiny ? e.n + 40 : e.n);
   const float high = MAC32(power, e.small, power), rest = MAC32(power, e.small, power - high), whole = high * scale;
@@ -92,7 +92,7 @@ FLAT float softplus32(float x) {
 FLAT float mish32(float x) {
   float a = __builtin_fabsf(x);
   a = a > 110.0f ? 110.0f : a;
-  const split_exp32 e = split_32(-a, 0.0f);
+  const split_exp32 e = split_32(-a);
   const float scale = e.n < -100 ? 0x1p-40f : 1.0f, power = power_of_2(e.n < -100 ? e.n + 40 : e.n);
   const float high = MAC32(power, e.small, power), low = (power - high) + power * e.small, whole = high * scale;
   const float square = whole * high, square_low = MAC32(whole, high, -square) + 2.0f * whole * low;

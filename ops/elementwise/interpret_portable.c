@@ -16,12 +16,21 @@ static void stream(void *to, const void *from, size_t bytes) {
   memcpy(to, from, bytes);
 }
 static void fence(void) {}
-static void load_part(float *to, const float *from, size_t n) {
+static void load_part_F32(float *to, const float *from, size_t n) {
   memcpy(to, from, n * sizeof *to);
 }
-static void store_part(float *to, const float *from, size_t n) {
+static void store_part_F32(float *to, const float *from, size_t n) {
   memcpy(to, from, n * sizeof *to);
 }
+
+#ifdef __FMA__ /* nobody asks for them else */
+static void load_part_F64(double *to, const double *from, size_t n) {
+  memcpy(to, from, n * sizeof *to);
+}
+static void store_part_F64(double *to, const double *from, size_t n) {
+  memcpy(to, from, n * sizeof *to);
+}
+#endif
 
 /* There are no vectors to call with. */
 static at_kernel find_vector(at_function function, attune_dtype dtype) {
@@ -29,7 +38,8 @@ static at_kernel find_vector(at_function function, attune_dtype dtype) {
   return NULL;
 }
 
-#define LANES 1
+#define LANES_F32 1
+#define LANES_F64 1
 
 #define AT_ISA at_interpret_portable
 #define AT_ISA_NAME "portable"

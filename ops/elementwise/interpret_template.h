@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * interpret_template.h: the interpreter's loops, compiled once for each instruction set by a file that defines
- * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part`, `store_part`, `find_vector`, LANES (f32 of a vector) and
- * AT_ISA and AT_ISA_NAME first; FIND_FIRST, if defined, finds kernels that are better than those here. Loops without
- * branches: the compiler makes vectors of them. */
+ * `encode_f16`, `decode_f16`, `stream`, `fence`, `load_part_F32` and `store_part_F32`, the same of F64, `find_vector`,
+ * LANES_F32 and LANES_F64 (elements of a vector) and AT_ISA and AT_ISA_NAME first; FIND_FIRST, if defined, finds kernels
+ * that are better than those here. Loops without branches: the compiler makes vectors of them. */
 #include <math.h>
 #include <string.h>
 
@@ -36,21 +36,25 @@ typedef struct pair64 {
 
 /* ---- functions: missing arguments stand at x ---- */
 
-/* to[i] = expression in x = from[i] for i < n: whole vectors, and a last one whose other elements are 0 and go nowhere. */
-#define AT_LONG_LOOP(to, from, n, expression)                                     \
-  const size_t whole = (n) & ~(size_t)(LANES - 1), left = (n) - whole;            \
+/* to[i] = expression in x = from[i] and y = other[i] for i < n: whole vectors, and a last one whose other elements are 0 and
+ * go nowhere. */
+#define AT_LONG_LOOP(D, T, to, from, other, n, expression)                       \
+  const size_t whole = (n) & ~(size_t)(LANES_##D - 1), left = (n) - whole;        \
   AT_EACH for (size_t i = 0; i < whole; i++) {                                    \
-    const float x = (from)[i];                                                    \
+    const T x = (from)[i], y = (other)[i];                                        \
+    (void)y;                                                                      \
     (to)[i] = (expression);                                                       \
   }                                                                               \
   if (left > 0) {                                                                 \
-    _Alignas(64) float last[LANES];                                               \
-    load_part(last, (from) + whole, left);                                        \
-    AT_EACH for (size_t i = 0; i < LANES; i++) {                                  \
-      const float x = last[i];                                                    \
+    _Alignas(64) T last[LANES_##D], beside[LANES_##D];                            \
+    load_part_##D(last, (from) + whole, left);                                    \
+    load_part_##D(beside, (other) + whole, left);                                 \
+    AT_EACH for (size_t i = 0; i < LANES_##D; i++) {                              \
+      const T x = last[i], y = beside[i];                                         \
+      (void)y;                                                                    \
       last[i] = (expression);                                                     \
     }                                                                             \
-    store_part((to) + whole, last, left);                                         \
+    store_part_##D((to) + whole, last, left);                                     \
   }
 
 #define AT_KERNEL(F, D, R, A, expression)                                                    \
@@ -63,12 +67,12 @@ typedef struct pair64 {
       o[i] = (R)(expression);                                                                \
     }                                                                                        \
   }
-#define AT_LONG_KERNEL(F, expression)                                                          \
-  static void F##_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) { \
-    float *o = out;                                                                          \
-    const float *xp = xs;                                                                    \
-    (void)ys, (void)zs;                                                                      \
-    AT_LONG_LOOP(o, xp, n, expression)                                                       \
+#define AT_LONG_KERNEL(F, D, T, expression)                                                  \
+  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) { \
+    T *o = out;                                                                              \
+    const T *xp = xs, *yp = ys;                                                              \
+    (void)zs;                                                                                \
+    AT_LONG_LOOP(D, T, o, xp, yp, n, expression)                                             \
   }
 #include "ops/elementwise/interpret_float.def"
 #include "ops/elementwise/interpret_integer.def"
@@ -86,32 +90,25 @@ typedef struct pair64 {
 AT_EACH_SIZE(AT_SELECT)
 
 /* Arguments far out, which are rare, go to the C library one by one, after the others of their chunk. */
-#define AT_CIRCLE(F, D, T, s, most, near, library)                                                           \
-  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) {                 \
-    enum { CHUNK = 128 };                                                                                    \
-    T *o = out, kept[CHUNK];                                                                                 \
-    const T *xp = xs;                                                                                        \
-    (void)ys, (void)zs;                                                                                      \
-    for (size_t count; n > 0; n -= count, xp += count, o += count) {                                         \
-      int far = 0;                                                                                           \
-      count = n < CHUNK ? n : CHUNK;                                                                         \
-      for (size_t i = 0; i < count; i++) far |= !(__builtin_fabs##s(xp[i]) <= (most));                       \
-      if (far) memcpy(kept, xp, count * sizeof *kept); /* o may be xp */                                     \
-      AT_LONG_LOOP_##D(o, xp, count, near)                                                                   \
-      for (size_t i = 0; far && i < count; i++)                                                              \
-        if (!(__builtin_fabs##s(kept[i]) <= (most))) o[i] = (T)library((double)kept[i]);                     \
-    }                                                                                                        \
+#define AT_CIRCLE(F, D, T, s, most, near, library)                                             \
+  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) {   \
+    enum { CHUNK = 128 };                                                                      \
+    T *o = out, kept[CHUNK];                                                                   \
+    const T *xp = xs;                                                                          \
+    (void)ys, (void)zs;                                                                        \
+    for (size_t count; n > 0; n -= count, xp += count, o += count) {                           \
+      int far = 0;                                                                             \
+      count = n < CHUNK ? n : CHUNK;                                                           \
+      const T *from = o == xp ? memcpy(kept, xp, count * sizeof *kept) : xp;                   \
+      AT_LONG_LOOP(D, T, o, from, from, count, (far |= !(__builtin_fabs##s(x) <= (most)), near)) \
+      for (size_t i = 0; far && i < count; i++)                                                \
+        if (!(__builtin_fabs##s(from[i]) <= (most))) o[i] = (T)library((double)from[i]);       \
+    }                                                                                          \
   }
-#define AT_LONG_LOOP_F32 AT_LONG_LOOP
 AT_CIRCLE(SIN, F32, float, f, NEAR_CIRCLE, circle32(x, 0), sin)
 AT_CIRCLE(COS, F32, float, f, NEAR_CIRCLE, circle32(x, 1), cos)
 AT_CIRCLE(TAN, F32, float, f, NEAR_CIRCLE, tan32(x), tan)
 #ifdef __FMA__
-#define AT_LONG_LOOP_F64(to, from, n, expression) \
-  AT_EACH for (size_t i = 0; i < (n); i++) {      \
-    const double x = (from)[i];                   \
-    (to)[i] = (expression);                       \
-  }
 AT_CIRCLE(SIN, F64, double, , NEAR_CIRCLE_64, circle_64(x, 0), sin)
 AT_CIRCLE(COS, F64, double, , NEAR_CIRCLE_64, circle_64(x, 1), cos)
 AT_CIRCLE(TAN, F64, double, , NEAR_CIRCLE_64, tan_64(x), tan)
@@ -123,27 +120,25 @@ FLAT bool power_is_special(float x, float y) {
 }
 static void POWER_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {
   enum { CHUNK = 128 };
-  float *o = out, x[CHUNK], y[CHUNK];
+  float *o = out, kept_x[CHUNK], kept_y[CHUNK];
   const float *xp = xs, *yp = ys;
   (void)zs;
   for (size_t count; n > 0; n -= count, xp += count, yp += count, o += count) {
     int special = 0;
     count = n < CHUNK ? n : CHUNK;
-    for (size_t i = 0; i < count; i++) special |= power_is_special(xp[i], yp[i]);
-    if (special) {
-      memcpy(x, xp, count * sizeof *x); /* o may be xp or yp */
-      memcpy(y, yp, count * sizeof *y);
-    }
-    AT_EACH for (size_t i = 0; i < count; i++) o[i] = power32(xp[i], yp[i]);
+    const float *from = o == xp ? memcpy(kept_x, xp, count * sizeof *kept_x) : xp,
+                *other = o == yp ? memcpy(kept_y, yp, count * sizeof *kept_y) : yp;
+    for (size_t i = 0; i < count; i++) special |= power_is_special(from[i], other[i]);
+    AT_EACH for (size_t i = 0; i < count; i++) o[i] = power32(from[i], other[i]);
     for (size_t i = 0; special && i < count; i++)
-      if (power_is_special(x[i], y[i])) o[i] = (float)pow((double)x[i], (double)y[i]);
+      if (power_is_special(from[i], other[i])) o[i] = (float)pow((double)from[i], (double)other[i]);
   }
 }
 
 static at_kernel find_function(at_function function, attune_dtype dtype) {
   static const at_kernel table[AT_FN_COUNT][AT_DTYPE_LAST + 1] = {
 #define AT_KERNEL(F, D, R, A, expression) [AT_FN_##F][ATTUNE_##D] = F##_##D,
-#define AT_LONG_KERNEL(F, expression) [AT_FN_##F][ATTUNE_F32] = F##_F32,
+#define AT_LONG_KERNEL(F, D, T, expression) [AT_FN_##F][ATTUNE_##D] = F##_##D,
 #include "ops/elementwise/interpret_float.def"
 #include "ops/elementwise/interpret_integer.def"
 #undef AT_LONG_KERNEL
