@@ -22,7 +22,7 @@ enum {
 };
 
 static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
-                         DEVICE = {280e6, 400.0, 0.54, 0.56, 0.94, 0.0, 0.0};
+                         DEVICE = {240e6, 400.0, 0.54, 0.56, 0.94, 0.0, 0.0};
 
 /* The same of a budget that somebody set. */
 static const double CLAIM_SHARE = 0.33;

@@ -57,7 +57,7 @@ typedef struct attune_tuner_options {
   const char *database;
   const char *system_database; /* a read-only database, looked at after the user's; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
-  /* The most milliseconds to tune one problem. 0: ATTUNE_BUDGET_MS, else 280 ms (on the host 420 ms) plus the time of
+  /* The most milliseconds to tune one problem. 0: ATTUNE_BUDGET_MS, else 240 ms (on the host 420 ms) plus the time of
    * 400 calls of the default; half as long again where noise leaves the choice open; on the host up to a third more
    * to measure what the winner gains alone, and as long again where that is nothing. */
   double budget_ms;
