@@ -190,7 +190,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     int alike = 0;
     for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 0 || list[i].cost > HOPELESS * list[0].cost)) continue;
-    const int usual = list[i].step <= 128 ? 2 : 1;
+    const int usual = list[i].step <= 128 && list[i].stages > 2 ? 2 : 1; /* with two places for steps one is in use */
     for (int early = usual; early >= (wide ? 0 : i == 0 ? 1 : usual) && given < max; early--) {
       list[i].early = early;
       if (format(&out[given], &list[i])) given++;
