@@ -56,6 +56,12 @@ static double slice_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
   return 128.0 * (lesser(c->tm, (double)s->m) + lesser(columns, (double)s->n));
 }
 
+/* Blocks or clusters that ask memory for the same line of the larger factor at the same time. */
+static int64_t readers_of(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return s->m > s->n ? at_wgmma_parts_of(s->n, (int64_t)c->tn * c->along_n)
+                     : at_wgmma_parts_of(s->m, (int64_t)c->tm * c->along_m);
+}
+
 /* Microseconds. */
 static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
   const int cluster = at_wgmma_cluster(c), at_once = at_wgmma_clusters(c, machine);
@@ -71,7 +77,8 @@ static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const a
   const double rate = machine->processors / 132.0 * lesser(flight, 1.0) * (0.55 + 0.45 * lesser(mean, 1.0));
   const double waves = at_wgmma_whole(c) && rounds > 1.0 ? rounds * at_once / works : 1.0,
                uneven = waves * (mean < 1.0 ? 1.0 : 0.7 + 0.3 * most / mean);
-  const double memory = bytes_of(s) * uneven / MEMORY / rate;
+  const double together = mean <= 1.0 && readers_of(s, c) > 1 ? 1.3 : 1.0;
+  const double memory = bytes_of(s) * uneven * together / MEMORY / rate;
   const double slice = slice_bytes(s, c) * slices, level2 = slice * (0.4 * most + 0.6 * mean) / INTO_PROCESSOR *
                                                             (mean < 1.0 ? 1.0 / (0.4 / mean + 0.6) / mean : 1.0);
   const double tensor = most * slices * (slice_cycles(c) + 10.0 + (c->blocks > 1 ? 0.0 : 30.0 / c->deep)) * CYCLE;
@@ -82,15 +89,18 @@ static double cost_of(const at_wgmma_shape *s, const at_wgmma_choice *c, const a
                                                           : 1.0;
   /* Where there are few blocks, those of the call behind come to the same processors, and leave others idle. */
   const double crowded = c->blocks > 1 && mean <= 1.0 && c->parts == 1 ? 1.2 : 1.0;
-  const double coarse = c->deep > 1 && c->tn > 64 ? 1.06 : c->deep == 1 && c->tn <= 64 && c->blocks == 1 ? 1.02 : 1.0;
+  const bool pads = s->pads_x || s->pads_y;
+  const double coarse = c->deep > 1 && (c->tn > 64 || pads)                      ? 1.06
+                        : c->deep == 1 && c->tn <= 64 && c->blocks == 1 && !pads ? 1.02
+                                                                                 : 1.0;
   const double longest = late * crowded * coarse * greater(memory, greater(level2, tensor));
   const double epilogue = epilogue_of(s, c), shown = c->blocks > 1 ? 0.65 * c->blocks : 0.8;
   double us = 1.2 + longest + 0.1 * (memory + level2 + tensor - longest) + exchange_of(c);
   us += epilogue * (1.0 + shown * (rounds - 1.0));
-  /* What comes from the L2 cache alone comes better once than to each. */
-  if (c->along_m * c->along_n > 1) us += s->pads_x && s->pads_y ? -0.3 : 0.5;
+  /* What comes from the L2 cache alone comes about as well to each as once. */
+  if (c->along_m * c->along_n > 1) us += s->pads_x && s->pads_y ? 0.1 : 0.5;
   if (c->parts > 1) us += 2.0 + (double)at_wgmma_sums_bytes(s, c) / 4e6;
-  if (s->pads_x || s->pads_y) us += 2.0 + (double)(s->padded_x + s->padded_y) / 2.5e6;
+  if (pads) us += 2.0 + (double)(s->padded_x + s->padded_y) / 2.5e6;
   return us;
 }
 
