@@ -13,7 +13,8 @@ static const dtypes KINDS[] = {{ATTUNE_F64, ATTUNE_F64},   {ATTUNE_F32, ATTUNE_F
                                {ATTUNE_BF16, ATTUNE_BF16}, {ATTUNE_F16, ATTUNE_F32}, {ATTUNE_BF16, ATTUNE_F32}};
 
 /* Tiny, odd, one below and above the vector and tile widths, skinny in each direction, k = 1, longer than the blocks of
- * a blocked product; the sizes of nothing; and one for kernels that take whole steps of k. The last column: matrices in a batch, 0 draws it. */
+ * a blocked product; the sizes of nothing; and one for kernels that take whole steps of k. The last column: matrices in
+ * a batch, 0 draws it. */
 static const struct {
   int m, n, k, batch;
 } SHAPES[] = {{1, 1, 1, 0},   {2, 3, 1, 0},    {7, 5, 3, 0},    {16, 16, 16, 0}, {17, 31, 13, 0},  {33, 1, 65, 0},
