@@ -202,6 +202,38 @@ static void from_text(void **state) {
   }
 }
 
+/* What runs untuned where there are many elements: more loads a thread where numbers take long to make. */
+static void many_elements(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    attune_dtype dtype;
+    at_cuda_choice first;
+  } rows[] = {{"a + 1", ATTUNE_F32, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 256}},
+              {"gelu(a)", ATTUNE_BF16, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 4, .block = 128}},
+              {"rand() < 0.5 ? a * 2 : 0", ATTUNE_F32, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 2, .block = 128}},
+              {"rand() < 0.5 ? a * 2 : 0", ATTUNE_BF16, {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 6, .block = 128}}};
+  const at_shape shape = {1, {1 << 24}};
+  for (size_t i = 0; i < AT_COUNT(rows); i++) {
+    const at_operand_name tensor = {"a", (uint8_t)rows[i].dtype, 0};
+    const at_signature signature = {&tensor, NULL, 1, 0};
+    at_view views[3] = {view_at(rows[i].dtype, &shape, 4096), view_at(rows[i].dtype, &shape, 4096),
+                        at_view_of_number(&shape)};
+    at_cuda_problem p = {0};
+    at_cuda_choice list[64];
+    at_expression *e = NULL;
+    int indices[AT_CUDA_INDICES];
+    OK(at_expression_create(&e, rows[i].text, strlen(rows[i].text), &signature));
+    p.expression = e;
+    p.outputs[0] = (uint8_t)rows[i].dtype;
+    OK(at_layout_make(&p.layout, &shape, views, 2 + at_cuda_indices(e, indices)));
+    at_cuda_align(&p, (const void *const[]){(void *)4096, (void *)4096});
+    assert_in_range(at_cuda_candidates(&p, 90, list, 64), 8, 16);
+    assert_memory_equal(&list[0], &rows[i].first, sizeof list[0]);
+    at_expression_destroy(e);
+  }
+}
+
 /* Few elements have many threads with one each, and no tile that is larger than the matrix; many have vectors. */
 static void few_elements(void **state) {
   (void)state;
@@ -233,7 +265,7 @@ static void few_elements(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(functions), cmocka_unit_test(few_functions), cmocka_unit_test(forms),
-      cmocka_unit_test(from_text), cmocka_unit_test(few_elements),
+      cmocka_unit_test(from_text), cmocka_unit_test(many_elements), cmocka_unit_test(few_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

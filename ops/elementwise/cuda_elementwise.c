@@ -10,7 +10,7 @@
 #include "src/random/generator.h"
 #include "tuning/registry.h"
 
-#define VERSION 2
+#define VERSION 3
 enum { MOST_CHOICES = 64 };
 
 typedef struct cuda_plan {

@@ -159,13 +159,17 @@ static int few(const at_cuda_problem *p, at_cuda_choice *out, int max) {
 }
 
 /* More for random numbers, whose making takes about as long as the memory does. By a sweep of their own on an H200
- * (bench/results/h200-elementwise-dropout.md): the first is the best of f32, the second of bf16. */
+ * (bench/results/h200-elementwise-dropout.md), of many elements: the first is the best of f32, the second of bf16. */
 static int with_draws(const at_cuda_problem *p, at_cuda_choice *out, int max) {
   static const at_cuda_choice more[] = {{.bytes = 16, .loads = 2, .block = 128},
                                         {.bytes = 16, .loads = 6, .block = 128},
                                         {.bytes = 16, .loads = 4, .block = 64}};
   if (p->expression->uniform_count + p->expression->normal_count == 0) return 0;
-  return take(p, more, AT_COUNT(more), out, max);
+  const int count = take(p, more, AT_COUNT(more), out, max);
+  if (count < 2 || attune_dtype_size(p->outputs[0]) > 2) return count;
+  const at_cuda_choice first = out[0];
+  out[0] = out[1], out[1] = first;
+  return count;
 }
 
 /* By the sweep on an H200 (bench/results/h200-elementwise-sweep.md): each was once within 1 % of the best. The last two are
@@ -179,15 +183,16 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
       {.bytes = 8, .loads = 1, .block = 128},  {.bytes = 2, .loads = 4, .block = 256},
       {.bytes = 1, .loads = 4, .block = 256},
   };
-  const int first = p->layout.count > 1 << 20 && is_heavy(p) ? 1 : 0;
-  int count = 0;
+  const bool large = p->layout.count > 1 << 20;
+  const int first = large && is_heavy(p) ? 1 : 0;
   if (at_cuda_is_small(p)) return few(p, out, max);
+  int count = large ? with_draws(p, out, max) : 0;
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
     const size_t k = i > 1 ? i : i == 0 ? (size_t)first : (size_t)(1 - first);
     if (best[k].bytes < 4 && count > 0) break;
     count += take(p, &best[k], 1, out + count, 1);
   }
-  return count + with_draws(p, out + count, max - count);
+  return large ? count : count + with_draws(p, out + count, max - count);
 }
 
 const at_cuda_form_type at_form_vector = {
