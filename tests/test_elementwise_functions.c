@@ -212,10 +212,13 @@ static void hard_arguments(void **unused) {
   (void)unused;
   static const at_function functions[] = {AT_FN_SIN,  AT_FN_COS,  AT_FN_EXP,      AT_FN_EXP2,  AT_FN_EXPM1,
                                           AT_FN_LOG,  AT_FN_TANH, AT_FN_ERF,      AT_FN_RSQRT, AT_FN_SIGMOID,
-                                          AT_FN_SILU, AT_FN_GELU, AT_FN_SOFTPLUS, AT_FN_MISH,  AT_FN_GELU_TANH};
+                                          AT_FN_SILU, AT_FN_GELU, AT_FN_SOFTPLUS, AT_FN_MISH,  AT_FN_GELU_TANH,
+                                          AT_FN_SINH, AT_FN_COSH, AT_FN_TAN};
   static const float known[] = {-0.0f,        0.0f,         -92984.9f,        60087.7f,
                                 1e5f,         99999.99f,    0x1.6ac5b2p+101f, 3.4e38f,
-                                -12.8262625f, -13.0937605f, -0.00390367419f,  0.0150649128f};
+                                -12.8262625f, -13.0937605f, -0.00390367419f,  0.0150649128f,
+                                -17443620.0f, -17443532.0f, -2147483520.0f,   2147483520.0f,
+                                -3.4e38f,     16777216.0f,  -INFINITY,        INFINITY};
   const at_interpret_isa *isas[4];
   at_interpret_isas(isas);
   enum { COUNT = 1 << 16 };

@@ -52,41 +52,35 @@ static inline void wide_store_part(double *p, vector64 x, size_t n) {
 #include "ops/elementwise/interpret_vectors.h"
 
 /* What few steps compute: the first elements in a masked vector, so that no later store crosses a cache line, and the last
- * ones in another. The compiler's loops do these one by one, which on few elements is most of the time. */
-#define MASKED(F, T, S, LANES, MASK)                                                                            \
-  static inline void F##_part_##S(T *o, const T *x, const T *y, size_t n) {                                     \
-    const MASK part = (MASK)((1u << n) - 1);                                                                    \
-    _mm512_mask_storeu_##S(o, part,                                                                             \
-                           _mm512_##F##_##S(_mm512_maskz_loadu_##S(part, x), _mm512_maskz_loadu_##S(part, y))); \
-  }                                                                                                             \
-  static void F##_masked_##S(void *out, const void *xs, const void *ys, const void *zs, size_t n) {             \
-    T *o = out;                                                                                                 \
-    const T *x = xs, *y = ys;                                                                                   \
-    size_t i = n < 3 * LANES ? 0 : (0 - (uintptr_t)o) % 64 / sizeof(T);                                         \
-    (void)zs;                                                                                                   \
-    if (i > 0) F##_part_##S(o, x, y, i);                                                                        \
-    for (; i + LANES <= n; i += LANES)                                                                          \
-      _mm512_storeu_##S(o + i, _mm512_##F##_##S(_mm512_loadu_##S(x + i), _mm512_loadu_##S(y + i)));             \
-    if (i < n) F##_part_##S(o + i, x + i, y + i, n - i);                                                        \
+ * ones in another. The compiler's loops do these one by one, which on few elements is most of the time. Of f64 it gains
+ * nothing. */
+#define MASKED(F)                                                                                                    \
+  static inline void F##_part(float *o, const float *x, const float *y, size_t n) {                                  \
+    const __mmask16 part = (__mmask16)((1u << n) - 1);                                                               \
+    _mm512_mask_storeu_ps(o, part, _mm512_##F##_ps(_mm512_maskz_loadu_ps(part, x), _mm512_maskz_loadu_ps(part, y))); \
+  }                                                                                                                  \
+  static void F##_masked(void *out, const void *xs, const void *ys, const void *zs, size_t n) {                      \
+    float *o = out;                                                                                                  \
+    const float *x = xs, *y = ys;                                                                                    \
+    size_t i = n < 48 ? 0 : (0 - (uintptr_t)o) % 64 / 4;                                                             \
+    (void)zs;                                                                                                        \
+    if (i > 0) F##_part(o, x, y, i);                                                                                 \
+    for (; i + 16 <= n; i += 16)                                                                                     \
+      _mm512_storeu_ps(o + i, _mm512_##F##_ps(_mm512_loadu_ps(x + i), _mm512_loadu_ps(y + i)));                      \
+    if (i < n) F##_part(o + i, x + i, y + i, n - i);                                                                 \
   }
-MASKED(add, float, ps, 16, __mmask16)
-MASKED(sub, float, ps, 16, __mmask16)
-MASKED(mul, float, ps, 16, __mmask16)
-MASKED(add, double, pd, 8, __mmask8)
-MASKED(sub, double, pd, 8, __mmask8)
-MASKED(mul, double, pd, 8, __mmask8)
+MASKED(add)
+MASKED(sub)
+MASKED(mul)
 #undef MASKED
 
 /* NULL: none. */
 static at_kernel find_masked(at_function function, attune_dtype dtype) {
-  const bool f64 = dtype == ATTUNE_F64;
-  if (!f64 && dtype != ATTUNE_F32) return NULL;
-  switch (function) {
-  case AT_FN_ADD: return f64 ? add_masked_pd : add_masked_ps;
-  case AT_FN_SUBTRACT: return f64 ? sub_masked_pd : sub_masked_ps;
-  case AT_FN_MULTIPLY: return f64 ? mul_masked_pd : mul_masked_ps;
-  default: return NULL;
-  }
+  if (dtype != ATTUNE_F32) return NULL;
+  return function == AT_FN_ADD        ? add_masked
+         : function == AT_FN_SUBTRACT ? sub_masked
+         : function == AT_FN_MULTIPLY ? mul_masked
+                                      : NULL;
 }
 
 #define FIND_FIRST find_masked

@@ -48,7 +48,7 @@ FLAT split_exp32 split_pair32(float x, float low) {
   return split_from_rest32(exp_rest32(x, shifted) + low, shifted);
 }
 FLAT float power_of_2(int32_t n) {
-  return at_f32_of_bits((uint32_t)(n + 127) << 23);
+  return at_f32_of_bits(((uint32_t)n + 127u) << 23);
 }
 
 /* exp(x), 2^n in two factors, for it may be outside of the normal numbers. What is far out is set right at the end, where
@@ -78,7 +78,7 @@ FLAT float exp2_32(float x) {
 /* exp(x) - 1, twice its half: 2^n may be beyond the largest number. */
 FLAT float expm1_32(float x) {
   const split_exp32 e = split_32(x);
-  const float power = power_of_2(e.n - 1);
+  const float power = power_of_2((int32_t)((uint32_t)e.n - 1u));
   float y = 2.0f * MAC32(power, e.small, power - 0.5f);
   y = x > 89.0f ? __builtin_inff() : y;
   y = x < -18.0f ? -1.0f : y;

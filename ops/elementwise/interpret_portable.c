@@ -23,7 +23,7 @@ static void store_part_F32(float *to, const float *from, size_t n) {
   memcpy(to, from, n * sizeof *to);
 }
 
-#ifdef __FMA__ /* nobody asks for them else */
+#ifdef __FMA__ /* without it nothing uses them */
 static void load_part_F64(double *to, const double *from, size_t n) {
   memcpy(to, from, n * sizeof *to);
 }

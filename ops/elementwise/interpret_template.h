@@ -100,10 +100,17 @@ AT_EACH_SIZE(AT_SELECT)
       int far = 0;                                                                             \
       count = n < CHUNK ? n : CHUNK;                                                           \
       const T *from = o == xp ? memcpy(kept, xp, count * sizeof *kept) : xp;                   \
-      AT_LONG_LOOP(D, T, o, from, from, count, (far |= !(__builtin_fabs##s(x) <= (most)), near)) \
+      AT_CIRCLE_LOOP_##D(o, from, count, (far |= !(__builtin_fabs##s(x) <= (most)), near))      \
       for (size_t i = 0; far && i < count; i++)                                                \
         if (!(__builtin_fabs##s(from[i]) <= (most))) o[i] = (T)library((double)from[i]);       \
     }                                                                                          \
+  }
+/* The last elements of f64 go one by one or two: few of them cost less so. */
+#define AT_CIRCLE_LOOP_F32(to, from, n, expression) AT_LONG_LOOP(F32, float, to, from, from, n, expression)
+#define AT_CIRCLE_LOOP_F64(to, from, n, expression) \
+  AT_EACH for (size_t i = 0; i < (n); i++) {        \
+    const double x = (from)[i];                     \
+    (to)[i] = (expression);                         \
   }
 AT_CIRCLE(SIN, F32, float, f, NEAR_CIRCLE, circle32(x, 0), sin)
 AT_CIRCLE(COS, F32, float, f, NEAR_CIRCLE, circle32(x, 1), cos)
