@@ -209,7 +209,8 @@ static void wgmma_kernels(void **state) {
   family_compiles(&at_gemm_wgmma_family, wgmma_sizes, AT_COUNT(wgmma_sizes), 1, every(199));
 }
 
-/* Times that a load of one element from shared memory stands in the PTX of a product of bf16 with all lines aligned. */
+/* Times that a load of one element from shared memory stands in the PTX of a product of bf16 with all lines aligned; -1:
+ * there is no such compiler. */
 static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration) {
   static const char *const narrow[] = {"ld.shared.u16", "ld.shared.b16", "ld.shared.u32", "ld.shared.b32",
                                        "ld.shared.f32"};
@@ -226,7 +227,7 @@ static int narrow_loads(attune_dtype out, at_gemm_c c, const char *configuration
   const at_kernel_source source = {.file = at_gemm_wgmma_family.file, .text = text, .entry = at_gemm_wgmma_family.entry};
   const attune_status status = at_kernel_compile(&code, &source, &architecture, NULL);
   free(text);
-  if (status == ATTUNE_UNSUPPORTED) return 0;
+  if (status == ATTUNE_UNSUPPORTED) return -1;
   assert_int_equal(status, ATTUNE_OK);
   char *ptx = strndup(code.bytes, code.size);
   assert_non_null(ptx);
@@ -248,8 +249,11 @@ static void sums_pass_in_whole_words(void **state) {
       "tile=64x128,deep=1,stages=4,groups=1,splitk=2,parts=1,cluster=1x1,band=8,blocks=1,early=0,late=0,kept=1,turned=1"};
   for (size_t i = 0; i < AT_COUNT(some); i++)
     for (int out = 0; out < 2; out++)
-      for (int c = 0; c < 3; c++)
-        assert_int_equal(narrow_loads(out ? ATTUNE_BF16 : ATTUNE_F32, (at_gemm_c)c, some[i]), 0);
+      for (int c = 0; c < 3; c++) {
+        const int found = narrow_loads(out ? ATTUNE_BF16 : ATTUNE_F32, (at_gemm_c)c, some[i]);
+        if (found < 0) skip();
+        assert_int_equal(found, 0);
+      }
 }
 
 static void simt_kernels(void **state) {

@@ -55,7 +55,7 @@ static void keep_log(void *user, attune_log_level level, const char *line) {
   if (level == ATTUNE_LOG_WARNING) at_copy_text(logged, sizeof logged, line);
 }
 
-/* A tuner that has a team as the winner, which takes as long as it took, and so does the default. */
+/* A tuner that has a team as the winner; the stored times are what a call of each takes now. */
 static attune_status make_tuner(attune_tuner **out) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   attune_decision d = {.time_ns = (double)team_ns,

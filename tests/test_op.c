@@ -197,6 +197,9 @@ static void implementations(void **state) {
   fill(&broken, offsetof(at_implementation, bare_name));
   expect_implementation_refused(&broken,
                                 "implementation spin of toy has bare_name alone; should have bare and bare_name");
+  broken = toy_spin_implementation;
+  fill(&broken, offsetof(at_implementation, bare_threads));
+  expect_implementation_refused(&broken, "implementation spin of toy has bare_threads alone; should have bare too");
 }
 
 static void two_operations_differ(void **state) {

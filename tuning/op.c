@@ -105,6 +105,9 @@ static attune_status check_implementation(const at_op *op, size_t index) {
   if (!implementation->bare != !implementation->bare_name)
     return at_fail(ATTUNE_INTERNAL, "implementation %s of %s has %s alone; should have bare and bare_name",
                    implementation->name, op->name, implementation->bare ? "bare" : "bare_name");
+  if (implementation->bare_threads && !implementation->bare)
+    return at_fail(ATTUNE_INTERNAL, "implementation %s of %s has bare_threads alone; should have bare too",
+                   implementation->name, op->name);
   for (size_t i = 0; i < index; i++)
     if (strcmp(op->implementations[i]->name, implementation->name) == 0 &&
         strcmp(op->implementations[i]->backend, implementation->backend) == 0)

@@ -49,7 +49,8 @@ typedef struct at_implementation {
   /* Optional: calls of the vendor's library just as a program makes them, inline, with the library's own threads and
    * nothing of attune around them; what the default's time is where it is the default. Then the default's name with
    * what its time depends on, "host_cblas threads=2", and how many threads such a call may have at work: more than
-   * attune's own calls where a quota bounds these and the library does not look at it. NULL: as the configuration. */
+   * attune's own calls where a quota bounds these and the library does not look at it. bare_threads NULL: those
+   * of the configuration. */
   attune_status (*bare)(const struct attune_plan *plan, const at_bare_calls *calls);
   void (*bare_name)(const struct attune_plan *plan, char *out, size_t size);
   int (*bare_threads)(const struct attune_plan *plan);

@@ -179,7 +179,8 @@ static bool is_alike(const choice *a, const choice *b) {
          a->step == b->step;
 }
 
-/* The best guess with two ways to ask early, others with one: no two that differ only in stages. */
+/* The best guess, of more than two stages, with two ways to ask early, others with one: of two stages one is being
+ * multiplied, so no more than one step is worth asking for. No two that differ only in stages. */
 static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_configuration *out, int max, bool wide) {
   const shape s = at_gemm_shape_of(g);
   choice list[MOST_CHOICES];
@@ -190,7 +191,7 @@ static int candidates(const at_gemm *g, const at_gemm_machine *machine, at_confi
     int alike = 0;
     for (int j = 0; j < i; j++) alike += is_alike(&list[i], &list[j]);
     if (!wide && (alike > 0 || list[i].cost > HOPELESS * list[0].cost)) continue;
-    const int usual = list[i].step <= 128 && list[i].stages > 2 ? 2 : 1; /* with two places for steps one is in use */
+    const int usual = list[i].step <= 128 && list[i].stages > 2 ? 2 : 1;
     for (int early = usual; early >= (wide ? 0 : i == 0 ? 1 : usual) && given < max; early--) {
       list[i].early = early;
       if (format(&out[given], &list[i])) given++;

@@ -107,8 +107,8 @@ AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int 
 
 #elif ROUNDED
 
-/* What passed are D's elements: as many at a time as a store may have, as words, for of elements the compiler makes a load
- * each. */
+/* What passed are D's elements: as many at a time as a store may have, as words: of elements the compiler would load each
+ * alone. */
 typedef at_pack<at_u32, BYTES_D / 4> at_unit;
 
 AT_INLINE void at_write_all(const at_arguments &a, at_i64 matrix, int line, int at, const at_passed *room) {
