@@ -8,6 +8,7 @@
 #include "ops/gemm/problem.h"
 #include "tests/toy_clock.h"
 #include "tuning/profile.h"
+#include "tuning/race_field.h"
 #include "tuning/statistics.h"
 
 static attune_device *device;
@@ -92,6 +93,38 @@ static void samples_start_awake(void **state) {
     at_plan_destroy(plans[i]);
   }
   at_profile_close(&profile);
+}
+
+/* Launches that take as long as the host needs for a device's first ones. */
+static int slow_launches;
+static void pass_slowly_at_first(int64_t start, int64_t ns, int64_t cpus) {
+  toy_pass_virtual(start, slow_launches-- > 0 ? ns + 245000 : ns, cpus);
+}
+
+/* How many calls a device's sample has is told by what a call takes in a sample, not by its first launches alone. */
+static void calls_are_by_a_sample(void **state) {
+  (void)state;
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  at_configuration text;
+  at_copy_text(text.text, sizeof text.text, "ns=8000");
+  int calls[2];
+  for (int slow = 0; slow < 2; slow++) {
+    at_profile profile;
+    at_race race = {.profile = &profile, .steady = true};
+    double once_ns = 0.0;
+    OK(at_profile_open(&profile, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER));
+    assert_non_null(at_race_add(&race, &toy_spin_implementation, &text));
+    slow_launches = slow ? 6 : 0;
+    toy_pass = pass_slowly_at_first;
+    OK(at_race_start(&race, &once_ns));
+    toy_pass = toy_pass_virtual;
+    assert_true(slow_launches <= 0);
+    if (!(once_ns >= 8000.0 && once_ns < 8400.0)) fail_msg("a call is taken to need %g ns", once_ns);
+    calls[slow] = profile.calls;
+    at_race_free(&race);
+    at_profile_close(&profile);
+  }
+  assert_in_range(calls[1], calls[0] * 9 / 10, calls[0] * 11 / 10);
 }
 
 /* What memory_info of a host tells that has little left. */
@@ -291,6 +324,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_costs),
       cmocka_unit_test(samples_start_awake),
+      cmocka_unit_test(calls_are_by_a_sample),
       cmocka_unit_test(what_is_too_large_is_told),
       cmocka_unit_test(a_failing_plan_fails_here),
       cmocka_unit_test(calls_of_a_sample),

@@ -75,8 +75,9 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
   profile->open_busy_ns = on_host(profiler) ? at_busy_time_ns() : -1;
   profile->seed = (uint64_t)at_now_ns() * 0x9E3779B97F4A7C15u;
   profile->cold = measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_COLD_EAGER;
-  profile->graph = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
-                   profiler->device->backend->capture_begin && !on_host(profiler);
+  profile->graphs = (measure == ATTUNE_MEASURE_COLD_GRAPH || measure == ATTUNE_MEASURE_HOT_GRAPH) &&
+                    profiler->device->backend->capture_begin && !on_host(profiler);
+  profile->graph = profile->graphs;
   size_t one = 0;
   attune_status status = at_operand_bytes(op, problem, &one);
   if (status == ATTUNE_OK) status = at_operand_room(profiler->device, one);
@@ -147,7 +148,7 @@ static int clamp(double value, int least, int most) {
 
 void at_profile_calibrate(at_profile *profile, double once_ns) {
   const bool host = on_host(profile->profiler);
-  if (profile->graph && once_ns > GRAPH_BELOW_NS) profile->graph = false;
+  profile->graph = profile->graphs && once_ns <= GRAPH_BELOW_NS;
   if (once_ns < 1.0) once_ns = 1.0;
   double calls = (host ? QUICK_NS_HOST : QUICK_NS_CUDA) / once_ns;
   if (profile->cold &&

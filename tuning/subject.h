@@ -39,6 +39,7 @@ typedef struct at_profile {
   const at_op *op;
   const void *problem;
   bool cold, graph;
+  bool graphs; /* what is short is measured in graphs */
   at_operand_set *operands;
   int calls;       /* of a graph or of one turn; set by at_profile_calibrate */
   int turns;       /* of these in a sample: 1 for a quick look, more for a sure one */
