@@ -29,6 +29,32 @@ static void settle_winners(void) {
   at_store_close(store);
 }
 
+static int claim_much(void *store, const char *fingerprint, const attune_decision *decision) {
+  attune_decision more = *decision;
+  more.complete = 1;
+  more.unsure = 0;
+  more.default_time_ns = 50.0 * more.time_ns;
+  assert_int_equal(at_store_put(store, fingerprint, "gemm", &more, NULL, 0, 5000), ATTUNE_OK);
+  return 0;
+}
+
+/* What was stored stands beside what is measured, also when the last look marked it as unsure. */
+static void verify_tells_the_claim_each_time(void **state) {
+  (void)state;
+  at_store *store = NULL;
+  expect_run(0, TUNE);
+  assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
+  assert_int_equal(at_store_each_winner(store, claim_much, store), ATTUNE_OK);
+  at_store_close(store);
+  for (int look = 0; look < 2; look++) {
+    const int code = finish(
+        start((const char *const[]){"verify", "--db", database, "--device", "host", "--sample", "0", NULL}, out_path));
+    if (code == 0) skip(); /* each winner is the default itself, which claims nothing */
+    expect_out("gains less");
+    expect_out(" 50.00x ");
+  }
+}
+
 static void tunes_once(void **state) {
   (void)state;
   expect_run(0, TUNE);
@@ -366,6 +392,7 @@ static void draws_a_bar_on_a_terminal(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(verify_tells_the_claim_each_time, fresh),
       cmocka_unit_test_setup(tunes_once, fresh),
       cmocka_unit_test_setup(shows_and_explains, fresh),
       cmocka_unit_test_setup(warm_wants_a_database_with_something_in_it, fresh),

@@ -84,11 +84,16 @@ typedef struct report {
   double logs; /* of what is measured over what was claimed */
 } report;
 
+/* The speedup that was stored, also of one that is marked as unsure since: what the verdict is about. */
+static double claim_of(const attune_decision *d) {
+  return d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0.0;
+}
+
 static void add(report *r, const options *o, const attune_recheck *c) {
   char time_text[CLI_CELL], default_time[CLI_CELL], stored[CLI_CELL], now[CLI_CELL], error[CLI_CELL];
+  const double claim = claim_of(&c->stored);
   r->by_verdict[c->verdict]++;
-  if (cli_speedup(&c->stored) > 0 && c->verdict != ATTUNE_VERDICT_UNSURE)
-    r->logs += log(c->speedup / cli_speedup(&c->stored));
+  if (claim > 0 && c->verdict != ATTUNE_VERDICT_UNSURE) r->logs += log(c->speedup / claim);
   if (o->common.json) {
     json_array_append_new(r->array,
                           json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s}", "stored", cli_json_decision(&c->stored),
@@ -100,9 +105,9 @@ static void add(report *r, const options *o, const attune_recheck *c) {
   }
   cli_table_add(&r->table, (const char *const[COLUMNS]){
                                c->stored.problem, cli_time_text(time_text, c->time_ns),
-                               cli_time_text(default_time, c->default_time_ns),
-                               cli_speedup_text(stored, cli_speedup(&c->stored)), cli_speedup_text(now, c->speedup),
-                               cli_percent_text(error, c->error), c->stored.implementation, verdict_name(c->verdict)});
+                               cli_time_text(default_time, c->default_time_ns), cli_speedup_text(stored, claim),
+                               cli_speedup_text(now, c->speedup), cli_percent_text(error, c->error),
+                               c->stored.implementation, verdict_name(c->verdict)});
 }
 
 static size_t held(const report *r) {
