@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "ops/elementwise/compile.h"
+#include "ops/elementwise/form_contiguous.h"
 #include "src/cuda/kernel_compile.h"
 #include "tests/elementwise_forms.h"
 #include "tests/elementwise_texts.h"
@@ -234,6 +235,50 @@ static void many_elements(void **state) {
   }
 }
 
+/* The blocks of a kernel for few elements have a thread for each vector and for each element that is in none, by the
+ * numbers that they are given: as form_vector.cuh takes them. */
+static void brief_kernels_reach_each_element(void **state) {
+  (void)state;
+  const at_operand_name tensor = {"a", ATTUNE_BF16, 0};
+  const at_signature signature = {&tensor, NULL, 1, 0};
+  at_expression *e = NULL;
+  int headed = 0;
+  OK(at_expression_create(&e, "a + 1", 5, &signature));
+  for (int64_t count = 1; count <= 300; count++)
+    for (uintptr_t start = 4096; start < 4096 + 16; start += 2) {
+      const at_shape shape = {1, {count}};
+      const at_view views[2] = {view_at(ATTUNE_BF16, &shape, start), view_at(ATTUNE_BF16, &shape, start)};
+      static const uint8_t bytes[] = {2, 4, 8, 16};
+      at_cuda_problem p = {.expression = e, .outputs = {ATTUNE_BF16}};
+      OK(at_layout_make(&p.layout, &shape, views, 2));
+      at_cuda_align(&p, (const void *const[]){(const void *)start, (const void *)start});
+      for (size_t b = 0; b < AT_COUNT(bytes); b++) {
+        const at_cuda_choice c = {.form = AT_FORM_VECTOR, .bytes = bytes[b], .loads = 1, .block = 32};
+        at_cuda_launch launch;
+        unsigned char reached[320] = {0};
+        if (!at_contiguous_supports(&p, &c)) continue;
+        assert_true(at_contiguous_is_brief(&p, &c));
+        OK(at_cuda_plan(&launch, &p, &c, 132, 1));
+        const int64_t width = bytes[b] / 2, head = (int64_t)launch.words[launch.tensor_at + 2],
+                      vectors = (int64_t)launch.words[launch.tensor_at + 3];
+        assert_true((start / 2 + (uintptr_t)head) % (uintptr_t)width == 0 || vectors == 0);
+        for (int64_t thread = 0; thread < (int64_t)launch.config.grid[0] * 32; thread++) {
+          const int64_t left = thread - vectors, first = left < 0      ? head + thread * width
+                                                         : left < head ? left
+                                                                       : left + vectors * width;
+          for (int64_t i = first; i < first + (left < 0 ? width : 1) && (left < 0 || first < count); i++) {
+            assert_in_range(i, 0, count - 1);
+            reached[i]++;
+          }
+        }
+        for (int64_t i = 0; i < count; i++) assert_int_equal(reached[i], 1);
+        headed += head > 0 && vectors > 0;
+      }
+    }
+  assert_true(headed > 1000);
+  at_expression_destroy(e);
+}
+
 /* Few elements have many threads with one each, and no tile that is larger than the matrix; many have vectors. */
 static void few_elements(void **state) {
   (void)state;
@@ -264,8 +309,10 @@ static void few_elements(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(functions), cmocka_unit_test(few_functions), cmocka_unit_test(forms),
-      cmocka_unit_test(from_text), cmocka_unit_test(many_elements), cmocka_unit_test(few_elements),
+      cmocka_unit_test(functions),     cmocka_unit_test(few_functions),
+      cmocka_unit_test(forms),         cmocka_unit_test(from_text),
+      cmocka_unit_test(many_elements), cmocka_unit_test(brief_kernels_reach_each_element),
+      cmocka_unit_test(few_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

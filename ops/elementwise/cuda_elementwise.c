@@ -10,7 +10,7 @@
 #include "src/random/generator.h"
 #include "tuning/registry.h"
 
-#define VERSION 3
+#define VERSION 4
 enum { MOST_CHOICES = 64 };
 
 typedef struct cuda_plan {
