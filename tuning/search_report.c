@@ -41,9 +41,9 @@ static void note(const at_contender *winner, const at_search_state *s, const at_
   else if (d->unsure && could && gain > COULD_MOST)
     snprintf(d->note, sizeof d->note, "unsure: the noise is larger than what is measured; measure on a quiet machine");
   else if (d->unsure && could)
-    snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than %s, noise hides it",
-             could->implementation->name, 100.0 * (gain - 1.0),
-             winner == at_race_incumbent(&s->race) ? "the default" : "this");
+    snprintf(d->note, sizeof d->note, "unsure: %.32s could be %.0f %% faster than %s, %s", could->implementation->name,
+             100.0 * (gain - 1.0), winner == at_race_incumbent(&s->race) ? "the default" : "this",
+             s->race.steady ? "noise or where operands lie hides it" : "noise hides it");
   else if (d->unsure && winner != at_race_incumbent(&s->race) && at_claim_doubtful(&s->claim))
     snprintf(d->note, sizeof d->note,
              "unsure: it won the race, but alone it takes %.1f %% longer than the default, error %.1f %%",
