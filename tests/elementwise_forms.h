@@ -40,7 +40,7 @@ static const form_case form_cases[] = {
      {ATTUNE_F32, ATTUNE_F16, ATTUNE_F8E5M2, ATTUNE_F64}},
     {{V, 1, 4, 0, 0, 0, .block = 128}, {1, {1001}}, {PACKED, PACKED, ONE, PACKED}, F32x4},
     {{V, 1, 4, 0, 0, 0, .block = 128}, {1, {1023}}, {SHIFTED, SHIFTED, SHIFTED, ONE}, BF16x4},
-    {{V, 1, 16, 0, 0, 0, .block = 256}, {1, {65536 + 1003}}, {SHIFTED, SHIFTED, SHIFTED, SHIFTED}, BF16x4},
+    {{V, 1, 16, 0, 0, 0, .block = 256}, {1, {(5 << 18) + 1003}}, {SHIFTED, SHIFTED, SHIFTED, SHIFTED}, BF16x4},
     {{V, 2, 32, 0, 0, 0, .block = 64}, {1, {2049}}, {PACKED, PACKED, SAME, PACKED}, F32x4},
     {{V, 1, 2, 0, 0, 0, .block = 64}, {1, {515}}, {PACKED, SHIFTED, PACKED, PACKED}, BF16x4},
     {{V, 3, 4, 1, 3, 0, .block = 64}, {1, {3}}, {PACKED, PACKED, PACKED, PACKED}, F32x4},

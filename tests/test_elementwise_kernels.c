@@ -190,7 +190,7 @@ static void from_text(void **state) {
     OK(at_layout_make(&p.layout, &shape, views, 3 + at_cuda_indices(e, indices)));
     at_cuda_align(&p, (const void *const[]){(void *)4096, (void *)4096, (void *)4096});
     const int count = at_cuda_candidates(&p, 90, list, 64);
-    assert_in_range(count, 8, 16); /* a search compiles each */
+    assert_in_range(count, 8, 17); /* a search compiles each */
     for (int k = 0; k < count; k++)
       if (list[k].form == AT_FORM_VECTOR) assert_true(list[k].bytes >= 4);
     const at_cuda_choice first = {.form = AT_FORM_VECTOR, .bytes = 16, .loads = 1, .block = 256};

@@ -120,7 +120,7 @@ void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cu
 
 /* A size and its class (problem_fold.c) have one kernel: both are below a bound of three bits and zeros, or neither. */
 bool at_contiguous_is_brief(const at_cuda_problem *p, const at_cuda_choice *c) {
-  return c->form == AT_FORM_VECTOR && c->loads == 1 && !c->persistent && p->layout.count < 5 << 14;
+  return c->form == AT_FORM_VECTOR && c->loads == 1 && !c->persistent && p->layout.count < 5 << 18;
 }
 
 static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
@@ -196,6 +196,8 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
       {.bytes = 8, .loads = 1, .block = 128},  {.bytes = 2, .loads = 4, .block = 256},
       {.bytes = 1, .loads = 4, .block = 256},
   };
+  /* As many threads as a GPU holds at once, each with little to do. */
+  static const at_cuda_choice more[] = {{.bytes = 4, .loads = 1, .block = 128}, {.bytes = 8, .loads = 1, .block = 256}};
   const bool large = p->layout.count > 1 << 20;
   const int first = large && is_heavy(p) ? 1 : 0;
   if (at_cuda_is_small(p)) return few(p, out, max);
@@ -205,7 +207,9 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
     if (best[k].bytes < 4 && count > 0) break;
     count += take(p, &best[k], 1, out + count, 1);
   }
-  return large ? count : count + with_draws(p, out + count, max - count);
+  if (large) return count;
+  count += take(p, more, AT_COUNT(more), out + count, max - count);
+  return count + with_draws(p, out + count, max - count);
 }
 
 const at_cuda_form_type at_form_vector = {

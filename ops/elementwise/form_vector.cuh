@@ -2,7 +2,7 @@
 /* form_vector.cuh: all tensors contiguous, or one element. */
 #if BRIEF
 
-/* Few elements, one vector a thread: what comes before the first load is most of the time. What is left before and after
+/* Not many elements, one vector a thread: what comes before the first load is most of the time. What is left before and after
  * the vectors falls to the threads behind them. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   at_begin();
