@@ -49,7 +49,7 @@ static void verify_tells_the_claim_each_time(void **state) {
   for (int look = 0; look < 2; look++) {
     const int code = finish(
         start((const char *const[]){"verify", "--db", database, "--device", "host", "--sample", "0", NULL}, out_path));
-    if (code == 0) skip(); /* each winner is the default itself, which claims nothing */
+    if (look == 0 && code == 0) skip(); /* each winner is the default itself, which claims nothing */
     expect_out("gains less");
     expect_out(" 50.00x ");
   }

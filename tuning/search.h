@@ -35,7 +35,8 @@ typedef struct at_search_result {
  * calls of the default; up to half as long again where noise leaves the choice open; on the host up to a third more for
  * what the winner gains alone, and as long again where that is nothing), and for `most_ns` at most (0: no limit); a step
  * that is under way is finished. What is open then is `unsure` in the decision. The vendor default is candidate 0 and
- * always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no implementation), OUT_OF_MEMORY, DEVICE_ERROR. */
+ * always measured; another wins only beyond the noise. Errors: UNSUPPORTED (no implementation), OUT_OF_MEMORY,
+ * DEVICE_ERROR. */
 attune_status at_search(at_search_result *out, at_profiler *profiler, const at_op *op, const void *problem,
                         attune_measure measure, double budget_ns, double most_ns);
 

@@ -2,8 +2,8 @@
 /* form_vector.cuh: all tensors contiguous, or one element. */
 #if BRIEF
 
-/* Not many elements, one vector a thread: what comes before the first load is most of the time. What is left before and after
- * the vectors falls to the threads behind them. */
+/* Not many elements, one vector a thread: what comes before the first load is most of the time. What is left before and
+ * after the vectors falls to the threads behind them. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   at_begin();
   const at_u32 thread = blockIdx.x * BLOCK + threadIdx.x, vectors = (at_u32)a.vectors,
@@ -29,8 +29,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
 
 #else
 
-/* A block takes tiles of LOADS vectors a thread, whose loads are
- * all in flight before the first is used. The first block also does what is left before and after the vectors. */
+/* A block takes tiles of LOADS vectors a thread, whose loads are all in flight before the first is used. The first block
+ * also does what is left before and after the vectors. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   at_begin();
 #if !PERSISTENT
