@@ -3,6 +3,7 @@
 #ifndef TEST_CHILD_H
 #define TEST_CHILD_H
 
+#include <dirent.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +23,19 @@ static inline bool may_fork(void) {
   const char *preloaded = getenv("LD_PRELOAD");
   return !(preloaded && strstr(preloaded, "vgpreload"));
 #endif
+}
+
+/* Waits, up to 20 s, until this thread is the process's only one. A detached thread whose work is done may still be
+ * giving memory back, and under ASan a child that is forked then waits for ever for its allocator. */
+static inline bool is_alone(void) {
+  for (int i = 0; i < 20000; i++, usleep(1000)) {
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    for (const struct dirent *entry; tasks && (entry = readdir(tasks));) count += entry->d_name[0] != '.';
+    if (tasks) closedir(tasks);
+    if (count == 1) return true;
+  }
+  return false;
 }
 
 /* Runs `arguments` with stdout into `text` (NULL: left alone) and returns its exit code; -1 when it was killed. */
