@@ -241,14 +241,15 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *rest) {
 /* Threads that spin on for a while are waited for, those that never end are not. */
 static void rest_waits_for_threads(void **state) {
   (void)state;
+  const at_profile profile = {.profiler = profiler};
   story = NOBODY, naps = 0;
-  assert_true(at_profile_rest());
+  assert_true(at_profile_rest(&profile));
   assert_in_range(naps, 1, 4);
   story = 16, naps = 0;
-  assert_true(at_profile_rest());
+  assert_true(at_profile_rest(&profile));
   assert_in_range(naps, 16, 20);
   story = FOR_EVER, naps = 0;
-  assert_false(at_profile_rest());
+  assert_false(at_profile_rest(&profile));
   assert_in_range(naps, 30, 200);
   story = NO_STORY;
 }

@@ -197,6 +197,48 @@ static void a_device_measures_others_meanwhile(void **state) {
   }
 }
 
+/* So are what the default's implementation offers besides the default, which is made by the search itself. */
+static const char *const DEFAULTS[] = {"ns=100000", "ns=70000", "ns=50000"};
+static _Atomic int made_by_search[3], made_by_others[3];
+static pthread_t searcher;
+
+static int offer_defaults(const void *problem, attune_device *on, at_configuration *out, int max) {
+  (void)problem, (void)on;
+  int count = 0;
+  for (; count < 3 && count < max; count++) at_copy_text(out[count].text, sizeof out[count].text, DEFAULTS[count]);
+  return count;
+}
+
+static void note_who(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
+  (void)problem, (void)on;
+  for (int i = 0; i < count; i++)
+    for (int k = 0; k < 3; k++)
+      if (strcmp(configurations[i].text, DEFAULTS[k]) == 0)
+        (pthread_equal(searcher, pthread_self()) ? made_by_search : made_by_others)[k]++;
+}
+
+static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
+  (void)state;
+  static at_search_result result;
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  at_profiler *profiler = NULL;
+  searcher = pthread_self();
+  toy_spins = NULL;
+  toy_base_implementation.configurations = offer_defaults;
+  toy_base_implementation.prepare_many = note_who;
+  device->properties.kind = ATTUNE_DEVICE_CUDA;
+  OK(at_profiler_create(&profiler, device));
+  const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0);
+  at_profiler_destroy(profiler);
+  device->properties.kind = ATTUNE_DEVICE_HOST;
+  OK(status);
+  assert_string_equal(result.decision.configuration, "ns=50000");
+  for (int k = 0; k < 3; k++) {
+    assert_int_equal(made_by_search[k], k == 0);
+    assert_int_equal(made_by_others[k], k != 0);
+  }
+}
+
 /* What fails there is told by prepare, and by nobody else. */
 static void making_tells_nobody(void **state) {
   (void)state;
@@ -226,6 +268,7 @@ int main(void) {
       cmocka_unit_test_setup(making_is_optional, fresh),
       cmocka_unit_test_setup(making_tells_nobody, fresh),
       cmocka_unit_test_setup(a_device_measures_others_meanwhile, fresh),
+      cmocka_unit_test_setup(a_device_makes_the_rest_of_the_defaults_beside, fresh),
       cmocka_unit_test_setup(the_default_is_made_first, fresh),
       cmocka_unit_test_setup(what_comes_back_is_made_again, fresh),
   };

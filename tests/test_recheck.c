@@ -42,6 +42,44 @@ static void verdicts(void **state) {
   expect("ns=100000,fault=nan", 2.0, ATTUNE_VERDICT_WRONG);
 }
 
+static attune_status (*prepare_base)(at_plan *plan);
+static void (*destroy_base)(at_plan *plan);
+static int made, alive;
+
+static attune_status prepare_counted(at_plan *plan) {
+  const attune_status status = prepare_base(plan);
+  made += status == ATTUNE_OK;
+  alive += status == ATTUNE_OK;
+  return status;
+}
+
+static void destroy_counted(at_plan *plan) {
+  alive -= plan->state != NULL;
+  destroy_base(plan);
+}
+
+/* The default as the winner has one plan, which is given back. */
+static void the_default_is_prepared_once(void **state) {
+  (void)state;
+  toy_reset();
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  memset(&out, 0, sizeof out);
+  at_copy_text(out.stored.implementation, sizeof out.stored.implementation, toy_base_implementation.name);
+  at_copy_text(out.stored.configuration, sizeof out.stored.configuration, toy_base);
+  out.stored.implementation_version = 1;
+  out.stored.time_ns = out.stored.default_time_ns = 200e3;
+  prepare_base = toy_base_implementation.prepare, destroy_base = toy_base_implementation.destroy;
+  toy_base_implementation.prepare = prepare_counted, toy_base_implementation.destroy = destroy_counted;
+  made = alive = 0;
+  const attune_status status =
+      at_recheck(&out, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, &out.stored, 60e6);
+  toy_reset();
+  OK(status);
+  assert_int_equal(out.verdict, ATTUNE_VERDICT_HOLDS);
+  assert_int_equal(made, 1);
+  assert_int_equal(alive, 0);
+}
+
 /* Even far slower than what a search would look at twice. */
 static void a_very_slow_one_is_timed(void **state) {
   (void)state;
@@ -107,7 +145,8 @@ static int close_all(void **state) {
 
 int main(void) {
   virtual_clock_start();
-  const struct CMUnitTest tests[] = {cmocka_unit_test(verdicts), cmocka_unit_test(a_very_slow_one_is_timed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(verdicts), cmocka_unit_test(the_default_is_prepared_once),
+                                     cmocka_unit_test(a_very_slow_one_is_timed),
                                      cmocka_unit_test(what_is_gone_is_not_found), cmocka_unit_test(the_public_call)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

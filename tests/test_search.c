@@ -237,6 +237,46 @@ static void one_bad_placement_loses(void **state) {
   }
 }
 
+static double gaussian(uint64_t *seed) {
+  double sum = 0.0;
+  for (int i = 0; i < 12; i++) {
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    sum += (double)(*seed >> 40) / (double)(1 << 24);
+  }
+  return sum - 6.0;
+}
+
+/* A placement that stays slow when it is measured again, in noise, is slow; one sample that was disturbed is not. `more`
+ * samples are taken there. How many of 200 such contenders beat the default. */
+static int wins_of_doubted(int more, bool stays) {
+  enum { TRIALS = 200, PLACES = 12, SLOW_AT = 5 };
+  static at_contender base, other;
+  const at_race race = {.steady = true};
+  uint64_t seed = 3;
+  int won = 0;
+  for (int trial = 0; trial < TRIALS; trial++) {
+    put_samples(&base, 100.0, 0.0, PLACES + more);
+    put_samples(&other, 80.0, 0.0, PLACES + more);
+    for (int j = 0; j < PLACES + more; j++) {
+      base.place[j] = other.place[j] = (unsigned char)(j < PLACES ? j : SLOW_AT);
+      base.samples[j] *= 1.0 + 0.004 * gaussian(&seed);
+      other.samples[j] *= 1.0 + 0.004 * gaussian(&seed);
+      if (j == SLOW_AT || (stays && j >= PLACES)) other.samples[j] *= 100.0 / 80.0 / 0.965;
+    }
+    at_race_judge(&base, &other);
+    won += at_race_beats_default(&race, &other);
+  }
+  return won;
+}
+
+static void a_doubtful_placement_is_told_from_a_sample(void **state) {
+  (void)state;
+  for (int more = 1; more <= 4; more++) {
+    assert_int_equal(wins_of_doubted(more, false), 200);
+    assert_in_range(wins_of_doubted(more, true), 0, 4);
+  }
+}
+
 /* ---- the rules of a race, on samples put in by hand ---- */
 
 static void beating_the_default_takes_a_margin(void **state) {
@@ -614,6 +654,7 @@ int main(void) {
       TEST(a_winner_wins_over_placements),
       TEST(a_loser_at_some_placements_loses),
       TEST(one_bad_placement_loses),
+      TEST(a_doubtful_placement_is_told_from_a_sample),
       TEST(beating_the_default_takes_a_margin),
       TEST(threads_are_a_cost),
       TEST(the_price_is_the_same_for_all),

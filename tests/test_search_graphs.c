@@ -4,6 +4,8 @@
  * every graph is released. */
 #include "tests/check.h"
 
+#include <math.h>
+
 #include "tests/toy_clock.h"
 #include "tuning/favourites.h"
 #include "tuning/search.h"
@@ -28,6 +30,9 @@ static int launch_count;
 static int most_calls;               /* of a graph */
 static int64_t late_ns;              /* work that was given and is waited for: of plans with "late" */
 static int late_launches, out_tried; /* launches of those; of plans with "c=7" outside of graphs */
+static const at_plan *last_launched; /* by a graph, */
+static int in_a_row;                 /* so often, one after the other */
+static int coughs, cough_at; /* launches of graphs of plans with "cough"; the one that takes half as long again */
 static int loads;                    /* launches outside of graphs of a plan with "loads": the first waits for its code */
 
 static attune_status capture_begin(attune_stream *stream) {
@@ -62,6 +67,12 @@ static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
     const attune_status status = toy_launch(g->plan[i], &g->operands[i], stream);
     if (status != ATTUNE_OK) return status;
   }
+  const toy_plan *p = g->plan[0]->state;
+  in_a_row = last_launched == g->plan[0] ? in_a_row + 1 : 1;
+  last_launched = g->plan[0];
+  if (strstr(g->plan[0]->configuration.text, "shy=1") && in_a_row > 3) toy_pass(at_now_ns(), g->calls * p->ns, 1);
+  if (strstr(g->plan[0]->configuration.text, "cough=1") && ++coughs == cough_at)
+    toy_pass(at_now_ns(), g->calls * p->ns / 2, 1);
   return ATTUNE_OK;
 }
 
@@ -111,7 +122,8 @@ static int fresh(void **state) {
   at_copy_text(toy_base, sizeof toy_base, "ns=20000");
   toy_spin_implementation.neighbours = NULL;
   profiler.favourite_count = 0;
-  graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = loads = 0;
+  graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = loads =
+      coughs = cough_at = 0;
   late_ns = 0;
   return 0;
 }
@@ -172,6 +184,40 @@ static void a_winner_wins_over_placements(void **state) {
   static const char *const spins[] = {"ns=16000,far=20000", NULL};
   search(spins);
   assert_string_equal(result.decision.implementation, "base");
+}
+
+/* One disturbed sample is no slow placement: where it was taken more are. */
+static void one_disturbed_sample_loses_nothing(void **state) {
+  static const char *const spins[] = {"ns=16000,cough=1", NULL};
+  search(spins);
+  const int all = coughs;
+  assert_string_equal(result.decision.configuration, "ns=16000,cough=1");
+  assert_true(all > 12);
+  for (int at = 1; at <= all; at++) {
+    (void)fresh(state);
+    cough_at = at;
+    search(spins);
+    if (strcmp(result.decision.configuration, spins[0]) != 0 || result.decision.unsure)
+      fail_msg("disturbed at %d of %d: %s %s", at, all, result.decision.implementation, result.decision.note);
+  }
+}
+
+/* What is slow when it runs on and on wins a race of short turns; alone it does not. What the winner is said to gain is
+ * what it gains alone. */
+static void alone_is_measured_where_it_is_wanted(void **state) {
+  static const char *const shy[] = {"ns=17000,shy=1", NULL}, *const good[] = {"ns=14000", NULL};
+  for (int alone = 0; alone < 2; alone++) {
+    (void)fresh(state);
+    profiler.settings.alone = alone == 1;
+    search(shy);
+    assert_string_equal(result.decision.implementation, alone ? "base" : "spin");
+    (void)fresh(state);
+    search(good);
+    assert_string_equal(result.decision.configuration, "ns=14000");
+    assert_true(fabs(result.decision.default_time_ns / result.decision.time_ns - 20.0 / 14.0) < 0.02);
+    assert_int_equal(result.raced > 0.0, alone);
+  }
+  profiler.settings.alone = false;
 }
 
 /* ---- what is not measured ---- */
@@ -335,6 +381,8 @@ int main(void) {
       TEST(a_round_has_one_placement),
       TEST(a_failing_capture_drops_its_contender),
       TEST(a_winner_wins_over_placements),
+      TEST(one_disturbed_sample_loses_nothing),
+      TEST(alone_is_measured_where_it_is_wanted),
       TEST(what_is_far_too_slow_runs_once),
       TEST(a_first_launch_that_waits_drops_nobody),
       TEST(hopeless_changes_are_not_combined),

@@ -125,7 +125,11 @@ static void placements_vote(void **state) {
   NEAR(at_placed_ratio(a, b, place, 8, &error, &spread), 1.2);
   NEAR(spread, 1.4826 * 0.2);
   NEAR(error, 4.0 * at_median_error(1.4826 * 0.2, 3)); /* three placements: widened fourfold */
-  NEAR(at_placed_least(a, b, place, 8), 1.0);
+  int where = -1;
+  NEAR(at_placed_least(a, b, place, 8, &where), 1.0);
+  assert_int_equal(where, 0);
+  NEAR(at_placed_least(b, a, place, 8, &where), 100.0 / 140.0);
+  assert_int_equal(where, 4);
   NEAR(at_placed_spread(a, place, 8), 1.4826 * 20.0 / 120.0);
 }
 
@@ -137,7 +141,7 @@ static void noise_is_not_the_placements(void **state) {
   double error = -1.0, spread = -1.0;
   NEAR(at_placed_ratio(a, b, place, 6, &error, &spread), 1.0);
   NEAR(spread, 0.0);
-  assert_true(at_placed_least(a, b, place, 6) > 1.0);
+  assert_true(at_placed_least(a, b, place, 6, NULL) > 1.0);
 }
 
 static void paired_ratio_of_nothing(void **state) {
@@ -147,10 +151,12 @@ static void paired_ratio_of_nothing(void **state) {
   double error = -1.0, spread = -1.0;
   NEAR(at_placed_ratio(one, zero, place, 2, &error, &spread), 1.0); /* no time was measured: no claim */
   NEAR(error, 0.0);
-  NEAR(at_placed_least(one, zero, place, 2), 1.0);
+  NEAR(at_placed_least(one, zero, place, 2, NULL), 1.0);
   (void)at_placed_ratio(one, one, place, 0, &error, &spread);
   NEAR(error, 0.0);
-  NEAR(at_placed_least(one, one, place, 0), 1.0);
+  int where = 0;
+  NEAR(at_placed_least(one, one, place, 0, &where), 1.0);
+  assert_int_equal(where, -1);
   NEAR(at_placed_spread(one, place, 0), 0.0);
 }
 

@@ -106,8 +106,6 @@ void at_profile_close(at_profile *profile) {
   profile->operands = NULL;
 }
 
-/* Two launches, the second timed by events or, on the host, by the clock. The first is by the clock from when the call
- * returns, which loading the code comes before: enough to know one that is far too slow. */
 /* What the settings want beyond the first launch. */
 static attune_status warm_up(at_profile *profile, at_plan *plan) {
   const at_search_settings *s = &profile->profiler->settings;
@@ -120,6 +118,8 @@ static attune_status warm_up(at_profile *profile, at_plan *plan) {
   return status;
 }
 
+/* Two launches, the second timed by events or, on the host, by the clock. The first is by the clock from when the call
+ * returns, which loading the code comes before: enough to know one that is far too slow. */
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan, double slow_ns) {
   at_profiler *profiler = profile->profiler;
   const bool host = on_host(profiler);
@@ -168,9 +168,9 @@ bool at_profile_be_sure(at_profile *profile) {
     const int least = clamp(GRAPH_NS / profile->once_ns, LEAST_GRAPH_CALLS, ENOUGH_GRAPH_CALLS);
     if (calls < least) profile->calls = least;
   }
-  const double sure = on_host(profile->profiler) ? SURE_NS_HOST : SURE_NS_CUDA;
-  profile->turns = 1 + (int)(sure / (profile->once_ns * profile->calls));
-  if (profile->turns > MOST_TURNS) profile->turns = MOST_TURNS;
+  const bool host = on_host(profile->profiler);
+  const double turns = (host ? SURE_NS_HOST : SURE_NS_CUDA) / (profile->once_ns * profile->calls);
+  profile->turns = clamp(turns + (host ? 1.0 : 0.5), 1, MOST_TURNS);
   return profile->calls != calls;
 }
 

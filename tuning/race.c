@@ -40,7 +40,8 @@ static attune_status one_round(at_race *race, at_contender **field, int count, i
   double ns[AT_ROUND_SUBJECTS];
   bool good = true;
   attune_status status = ATTUNE_OK;
-  const int place = race->rounds % at_profile_placements(race->profile);
+  const int doubtful = race->longer || race->rounds >= ENOUGH_ROUNDS ? at_race_doubtful_place(race) : -1,
+            place = doubtful >= 0 ? doubtful : race->rounds % at_profile_placements(race->profile);
   at_profile_place(race->profile, place);
   for (int i = 0; i < count && status == ATTUNE_OK; i++) {
     at_contender *contender = field[(i + turn) % count]; /* another order each round */

@@ -40,6 +40,7 @@ typedef struct at_contender {
   double speedup, error; /* default's time / own time, paired by round, and its standard error over placements */
   double shift;          /* how far the speedup moves between placements, a standard deviation */
   double least;          /* the speedup at the placement where it is least */
+  int least_place, least_times; /* that placement; the samples that were taken there */
   double merit;          /* speedup less what more CPU time costs a program that does other things between its calls */
 } at_contender;
 

@@ -17,6 +17,11 @@ double at_race_team_cost(const at_contender *contender, double ns);
 /* Running mean of the CPUs that a sample kept busy. */
 void at_race_note_cpus(at_contender *contender);
 
+/* race_verdict.c: a placement at which one that is ahead of the default everywhere else was behind it, and was not
+ * measured often enough for that to count: more samples there tell a slow placement from a sample that was disturbed.
+ * -1: there is none. */
+int at_race_doubtful_place(const at_race *race);
+
 /* race_screen.c: drops what is clearly behind, and all but the best `keep`. The default is never dropped. */
 void at_race_prune(at_race *race, int keep);
 

@@ -189,7 +189,7 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   base->quick = race->best_quick = 1.0;
   *once_ns = base->subject.once_ns;
   if (status == ATTUNE_OK && race->steady && *once_ns < CALIBRATE_BELOW_NS) status = calibrate_again(race, once_ns);
-  if (status != ATTUNE_OK || !race->incumbent) return status;
+  if (status != ATTUNE_OK || !race->incumbent || race->incumbent == base) return status;
   make_many(race, place_of(race, race->incumbent), 1);
   status = get_ready(race, race->incumbent);
   if (status != ATTUNE_OK) return status;

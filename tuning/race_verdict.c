@@ -11,14 +11,17 @@ static const double SWITCH_MARGIN = 0.005; /* a challenger must win by this, and
 static const double OPEN_AHEAD = 0.02, OPEN_COULD = 0.05, OPEN_SPREAD = 0.20;
 static const double NINE_OF_TEN = 1.28,
                     LEAST_WORST = 0.995; /* standard deviations; what is left at the tenth placement */
-static const double LEAST_MET = 0.99;    /* what is left at the worst placement that was measured */
+static const double LEAST_MET = 0.99;    /* what is left at the worst placement that was measured, so often: */
+enum { LEAST_TIMES = 3 };
 
 void at_race_judge(const at_contender *base, at_contender *contender) {
   at_pairs p;
   at_pairs_make(&p, base, contender);
   const double base_ns = at_median(p.a, p.count);
   contender->speedup = at_placed_ratio(p.a, p.b, p.place, p.count, &contender->error, &contender->shift);
-  contender->least = at_placed_least(p.a, p.b, p.place, p.count);
+  contender->least = at_placed_least(p.a, p.b, p.place, p.count, &contender->least_place);
+  contender->least_times = 0;
+  for (int i = 0; i < p.count; i++) contender->least_times += p.place[i] == contender->least_place;
   contender->merit = base_ns / at_race_team_cost(contender, base_ns / contender->speedup);
 }
 
@@ -35,10 +38,35 @@ static bool beyond_noise(const at_race *race, const at_contender *contender) {
          contender->merit > merit * margin;
 }
 
-/* Is it ahead at nine of ten placements, or as good as even, and clearly behind at none that was measured? */
+/* Is it ahead at nine of ten placements, or as good as even? */
+static bool ahead_at_most(const at_contender *contender) {
+  return contender->merit * (1.0 - NINE_OF_TEN * contender->shift) > LEAST_WORST;
+}
+
+static bool behind_somewhere(const at_contender *contender) {
+  return contender->merit / contender->speedup * contender->least <= LEAST_MET;
+}
+
+/* That, and clearly behind at none that was measured. */
 static bool ahead_wherever(const at_race *race, const at_contender *contender) {
-  return !race->steady || (contender->merit * (1.0 - NINE_OF_TEN * contender->shift) > LEAST_WORST &&
-                           contender->merit / contender->speedup * contender->least > LEAST_MET);
+  return !race->steady || (ahead_at_most(contender) && !behind_somewhere(contender));
+}
+
+/* Would it win but for a placement that was not measured often? */
+static bool is_doubted(const at_race *race, const at_contender *contender) {
+  return race->steady && beyond_noise(race, contender) && ahead_at_most(contender) && behind_somewhere(contender) &&
+         contender->least_times < LEAST_TIMES;
+}
+
+int at_race_doubtful_place(const at_race *race) {
+  const at_contender *most = NULL;
+  for (int i = 1; i < race->count; i++) {
+    const at_contender *contender = race->contenders[i];
+    if (contender->state != AT_SCREENED || contender == at_race_incumbent(race) || !is_doubted(race, contender))
+      continue;
+    if (!most || contender->merit > most->merit) most = contender;
+  }
+  return most ? most->least_place : -1;
 }
 
 bool at_race_beats_default(const at_race *race, const at_contender *contender) {
@@ -64,7 +92,8 @@ bool at_race_open(at_race *race, at_contender **could) {
     at_contender *contender = race->contenders[i];
     if (contender->state != AT_SCREENED) continue;
     challengers++;
-    if (contender == winner || contender->count == 0 || beyond_noise(race, contender)) continue;
+    if (contender == winner || contender->count == 0) continue;
+    if (beyond_noise(race, contender) && !is_doubted(race, contender)) continue;
     const double ahead = contender->merit / winner->merit - 1.0, gain = ahead + 2.0 * contender->error;
     if ((ahead > OPEN_AHEAD || gain > OPEN_COULD) && gain > most_gain) {
       most_gain = gain;

@@ -22,7 +22,7 @@ enum {
 };
 
 static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
-                         DEVICE = {240e6, 400.0, 0.54, 0.56, 0.94, 0.0, 0.0};
+                         DEVICE = {190e6, 400.0, 0.58, 0.60, 0.94, 36e6, 40.0};
 
 /* The same of a budget that somebody set. */
 static const double CLAIM_SHARE = 0.33;
@@ -114,9 +114,11 @@ static attune_status collect(search *s) {
   if (status == ATTUNE_OK && s->race.count != (base->bare ? 2 : 1))
     status = at_fail(ATTUNE_INTERNAL, "%s offers no configuration", base->name);
   if (status == ATTUNE_OK) add_known(s);
-  for (size_t i = 0; i < n && status == ATTUNE_OK && s->race.steady; i++)
-    if (counts[i] > 0 && s->op->implementations[i] != base && s->op->implementations[i]->prepare_many)
-      add_beside(s, s->op->implementations[i], lists[i], counts[i]);
+  for (size_t i = 0; i < n && status == ATTUNE_OK && s->race.steady; i++) {
+    const int first = s->op->implementations[i] == base; /* the default is made before all others */
+    if (counts[i] > first && s->op->implementations[i]->prepare_many)
+      add_beside(s, s->op->implementations[i], &lists[i][first], counts[i] - first);
+  }
   if (status == ATTUNE_OK) at_making_start(&s->making, s->problem, s->device);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
     for (size_t i = 0; i < n; i++)

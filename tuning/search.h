@@ -31,7 +31,7 @@ typedef struct at_search_result {
   bool broken;  /* it fails, or its numbers are wrong now: it is no evidence any more */
 } at_search_result;
 
-/* Races every candidate of every implementation for `problem` for `budget_ns` (0: 240 ms, on the host 420 ms, and 400
+/* Races every candidate of every implementation for `problem` for `budget_ns` (0: 190 ms, on the host 420 ms, and 400
  * calls of the default; up to half as long again where noise leaves the choice open; on the host up to a third more for
  * what the winner gains alone, and as long again where that is nothing), and for `most_ns` at most (0: no limit); a step
  * that is under way is finished. What is open then is `unsure` in the decision. The vendor default is candidate 0 and

@@ -43,9 +43,10 @@ double at_paired_ratio(const double *a, const double *b, int count, double *erro
   return median;
 }
 
-/* One median for each placement into medians[], the noise within placements into *within (a standard deviation; 0: none
- * was measured twice) and the mean number of samples of each into *each; the number of placements. */
-static int medians_by_place(const double *values, const unsigned char *place, int count, double *medians,
+/* One median for each placement into medians[], the placements into places[] (unless NULL), the noise within placements
+ * into *within (a standard deviation; 0: none was measured twice) and the mean number of samples of each into *each;
+ * the number of placements. */
+static int medians_by_place(const double *values, const unsigned char *place, int count, double *medians, int *places,
                             double *within, double *each) {
   double one[AT_MAX_SAMPLES], distances[AT_MAX_SAMPLES];
   int groups = 0, repeats = 0;
@@ -56,6 +57,7 @@ static int medians_by_place(const double *values, const unsigned char *place, in
       if (place[i] == p) one[n++] = values[i];
     if (!n) continue;
     medians[groups] = at_median(one, n);
+    if (places) places[groups] = p;
     /* from a pair's middle each is half its difference away: the factor makes up for that and for larger groups */
     for (int i = 0; i < n && n > 1; i++)
       distances[repeats++] = fabs(one[i] - medians[groups]) * sqrt((double)n / (double)(n - 1));
@@ -77,7 +79,7 @@ double at_placed_ratio(const double *a, const double *b, const unsigned char *pl
   double ratios[AT_MAX_SAMPLES], medians[AT_MAX_SAMPLES], within = 0.0, each = 0.0;
   if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
   for (int i = 0; i < count; i++) ratios[i] = b[i] > 0.0 ? a[i] / b[i] : 1.0;
-  const int groups = medians_by_place(ratios, place, count, medians, &within, &each);
+  const int groups = medians_by_place(ratios, place, count, medians, NULL, &within, &each);
   const double median = at_median(medians, groups), deviation = at_deviation(medians, groups, median);
   const double noise = each > 0.0 ? within * within / each : 0.0, square = deviation * deviation - noise;
   *spread = square > 0.0 ? sqrt(square) : 0.0;
@@ -85,20 +87,24 @@ double at_placed_ratio(const double *a, const double *b, const unsigned char *pl
   return median;
 }
 
-double at_placed_least(const double *a, const double *b, const unsigned char *place, int count) {
+double at_placed_least(const double *a, const double *b, const unsigned char *place, int count, int *where) {
   double ratios[AT_MAX_SAMPLES], medians[AT_MAX_SAMPLES], within = 0.0, each = 0.0;
+  int places[AT_MAX_SAMPLES];
   if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
   for (int i = 0; i < count; i++) ratios[i] = b[i] > 0.0 ? a[i] / b[i] : 1.0;
-  const int groups = medians_by_place(ratios, place, count, medians, &within, &each);
-  double least = groups ? medians[0] : 1.0;
+  const int groups = medians_by_place(ratios, place, count, medians, places, &within, &each);
+  int group = 0;
   for (int i = 1; i < groups; i++)
-    if (medians[i] < least) least = medians[i];
-  return groups > 1 ? least + LEAST_OF_SOME * at_median_error(within, 1) / sqrt(each) : least;
+    if (medians[i] < medians[group]) group = i;
+  const double least = groups ? medians[group] : 1.0;
+  if (where) *where = groups ? places[group] : -1;
+  /* where few were measured twice, how one of them differed from itself says nothing of the others */
+  return groups > 1 && each >= 2.0 ? least + LEAST_OF_SOME * at_median_error(within, 1) / sqrt(each) : least;
 }
 
 double at_placed_spread(const double *values, const unsigned char *place, int count) {
   double medians[AT_MAX_SAMPLES], within = 0.0, each = 0.0;
-  const int groups = medians_by_place(values, place, count, medians, &within, &each);
+  const int groups = medians_by_place(values, place, count, medians, NULL, &within, &each);
   const double median = at_median(medians, groups);
   return median > 0.0 ? at_deviation(medians, groups, median) / median : 0.0;
 }

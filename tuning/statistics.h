@@ -28,9 +28,10 @@ double at_paired_ratio(const double *a, const double *b, int count, double *erro
 double at_placed_ratio(const double *a, const double *b, const unsigned char *place, int count, double *error,
                        double *spread);
 
-/* The least of the placements' medians of a / b, corrected for what noise alone makes of a least one. A spread does not
- * show a placement that is rare and slow; this does. */
-double at_placed_least(const double *a, const double *b, const unsigned char *place, int count);
+/* The least of the placements' medians of a / b, corrected for what noise alone makes of a least one where each was
+ * measured twice in the mean. A spread does not show a placement that is rare and slow; this does. *where, unless NULL,
+ * is that placement; -1: there is none. */
+double at_placed_least(const double *a, const double *b, const unsigned char *place, int count, int *where);
 
 /* The deviation of the placements' medians, relative to the median of all. */
 double at_placed_spread(const double *values, const unsigned char *place, int count);

@@ -57,7 +57,12 @@ ATTUNE_API attune_status attune_stream_set_current(attune_stream *stream);
  * dropped; a stream that joined a capture is released when the capture ends. */
 ATTUNE_API void attune_stream_destroy(attune_stream *stream);
 
-/* The cudaStream_t; NULL on the host. Borrowed. */
+/* The cudaStream_t; NULL on the host. Borrowed.
+ *
+ * On capability 9.0 and later many of attune's kernels let the next kernel of the stream begin before they are done: NVIDIA's
+ * programmatic dependent launch. That means nothing to what is launched as usual. A kernel of the program that is launched
+ * as a dependent one (cudaLaunchAttributeProgrammaticStreamSerialization) must call cudaGridDependencySynchronize before it
+ * reads or writes what any earlier work in the stream writes or reads, not only that of the kernel in front of it. */
 ATTUNE_API void *attune_stream_native(const attune_stream *stream);
 
 /* The cublasHandle_t that attune calls the vendor's library with on this stream, into *out, made if there is none:

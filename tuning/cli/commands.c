@@ -33,7 +33,7 @@ static const cli_option tune_options[] = {
      "Tune for at most this long in all; the time left is shared among the problems left, for recorded ones by calls x "
      "time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
-     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 240 ms, on the host 420 ms, plus 400 calls of the default)"},
+     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus 400 calls of the default)"},
     {"force", 'f', NULL, CLI_NO_VALUE, "Measure again what is stored; stronger evidence stays"},
     JSON,
     WIDE,
