@@ -84,6 +84,26 @@ bool at_cuda_supports(const at_cuda_problem *p, const at_cuda_choice *c, int cap
   return form->supports(p, c);
 }
 
+/* Up to 16 million elements a kernel takes little more than what lies between two kernels. One that begins while the one
+ * before it ends has less of that: the first choices once more so, behind the very first. They let the next kernel begin
+ * when they have waited, not before: what reads early, and trusts that only the kernel in front of it is not done, is
+ * right to. */
+static int with_dependent(const at_cuda_problem *p, int capability, at_cuda_choice *out, int count, int max) {
+  enum { TWINS = 6, MOST_ELEMENTS = 1 << 24 };
+  at_cuda_choice twins[TWINS];
+  int found = 0;
+  if (p->layout.count > MOST_ELEMENTS) return count;
+  for (int i = 0; i < count && i < TWINS && count + found < max; i++) {
+    twins[found] = out[i];
+    twins[found].dependent = 2;
+    if (at_cuda_supports(p, &twins[found], capability)) found++;
+  }
+  if (found == 0) return count;
+  memmove(&out[1 + found], &out[1], (size_t)(count - 1) * sizeof *out);
+  memcpy(&out[1], twins, (size_t)found * sizeof *out);
+  return count + found;
+}
+
 int at_cuda_candidates(const at_cuda_problem *p, int capability, at_cuda_choice *out, int max) {
   static const uint8_t many[] = {AT_FORM_VECTOR, AT_FORM_ROWS, AT_FORM_BULK, AT_FORM_TRANSPOSE, AT_FORM_STRIDED},
                        few[] = {AT_FORM_VECTOR, AT_FORM_ROWS, AT_FORM_STRIDED, AT_FORM_TRANSPOSE};
@@ -96,7 +116,7 @@ int at_cuda_candidates(const at_cuda_problem *p, int capability, at_cuda_choice 
     for (int i = 0; i < found && count < max; i++)
       if (at_cuda_supports(p, &some[i], capability)) out[count++] = some[i];
   }
-  return count;
+  return with_dependent(p, capability, out, count, max);
 }
 
 static int64_t alignment_of(const at_cuda_problem *p, const void *const *tensors, int k, int64_t head) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ops/elementwise/cuda_source.h"
-#include "ops/elementwise/form_contiguous.h"
 #include "src/dtype.h"
 
 #include "device_complex_cuh.h"
@@ -91,14 +90,14 @@ static void add_tunables(at_writer *s, const at_cuda_problem *p, const at_cuda_c
            c->loads ? c->loads : 1, c->bytes ? at_cuda_width(p, c->bytes) : 1);
   at_write(s,
            "#define PERSISTENT %d\n#define LOAD %d\n#define STORE %d\n#define TILE %d\n#define WIDE %d\n#define "
-           "DEPENDENT %d\n#define BRIEF %d\n",
-           c->persistent, c->load, c->store, c->tile, c->wide, c->dependent, at_contiguous_is_brief(p, c));
+           "DEPENDENT %d\n",
+           c->persistent, c->load, c->store, c->tile, c->wide, c->dependent);
 }
 
 /* Its words see none of the tunables' macros; nor do these change with what it may have defined. */
 static void add_function(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c) {
-  static const char *const tunables[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR",    "PERSISTENT", "LOAD",
-                                         "STORE",       "TILE",  "WIDE",  "DEPENDENT", "BRIEF"};
+  static const char *const tunables[] = {"AT_EMBEDDED", "BLOCK", "LOADS", "VECTOR", "PERSISTENT",
+                                         "LOAD",        "STORE", "TILE",  "WIDE",   "DEPENDENT"};
   for (int turn = 0; turn < 2; turn++) {
     for (size_t i = 0; i < AT_COUNT(tunables); i++) at_write(s, "#undef %s\n", tunables[i]);
     if (turn == 0) at_generate_raw_text(s, p);

@@ -15,13 +15,8 @@ bool at_contiguous_supports(const at_cuda_problem *p, const at_cuda_choice *c) {
   return true;
 }
 
-/* Elements before the first vector. */
-static int64_t head_of(const at_cuda_problem *p, const at_cuda_choice *c) {
-  return at_cuda_width(p, c->bytes) > 1 && p->head < p->layout.count ? p->head : 0;
-}
-
 void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c) {
-  const int64_t width = at_cuda_width(p, c->bytes), head = head_of(p, c);
+  const int64_t width = at_cuda_width(p, c->bytes), head = width > 1 && p->head < p->layout.count ? p->head : 0;
   const uint64_t fields[] = {(uint64_t)head, (uint64_t)((p->layout.count - head) / width)};
   uint64_t steps[AT_CUDA_INDICES];
   (void)at_argument(f, "at_u64", "head", &fields[0], 1);
@@ -118,18 +113,10 @@ void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cu
   at_contiguous_finish(s, p);
 }
 
-/* A size and its class (problem_fold.c) have one kernel: both are below a bound of three bits and zeros, or neither. */
-bool at_contiguous_is_brief(const at_cuda_problem *p, const at_cuda_choice *c) {
-  return c->form == AT_FORM_VECTOR && c->loads == 1 && !c->persistent && p->layout.count < 5 << 18;
-}
-
 static uint64_t blocks(const at_cuda_problem *p, const at_cuda_choice *c) {
-  const uint64_t count = (uint64_t)p->layout.count, width = (uint64_t)at_cuda_width(p, c->bytes),
-                 tile = (uint64_t)c->block * c->loads, head = (uint64_t)head_of(p, c);
-  /* Brief ones have a thread for each element that is in no vector, too. */
-  const uint64_t threads =
-      at_contiguous_is_brief(p, c) ? (count - head) / width + head + (count - head) % width : count / width;
-  return threads < tile ? 1 : (threads + tile - 1) / tile;
+  const uint64_t width = (uint64_t)at_cuda_width(p, c->bytes), tile = (uint64_t)c->block * c->loads,
+                 vectors = (uint64_t)p->layout.count / width;
+  return vectors < tile ? 1 : (vectors + tile - 1) / tile;
 }
 
 /* Functions that take long: several vectors a thread then share what is made once, and their chains overlap. */
@@ -196,8 +183,6 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
       {.bytes = 8, .loads = 1, .block = 128},  {.bytes = 2, .loads = 4, .block = 256},
       {.bytes = 1, .loads = 4, .block = 256},
   };
-  /* As many threads as a GPU holds at once, each with little to do. */
-  static const at_cuda_choice more[] = {{.bytes = 4, .loads = 1, .block = 128}, {.bytes = 8, .loads = 1, .block = 256}};
   const bool large = p->layout.count > 1 << 20;
   const int first = large && is_heavy(p) ? 1 : 0;
   if (at_cuda_is_small(p)) return few(p, out, max);
@@ -207,9 +192,7 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
     if (best[k].bytes < 4 && count > 0) break;
     count += take(p, &best[k], 1, out + count, 1);
   }
-  if (large) return count;
-  count += take(p, more, AT_COUNT(more), out + count, max - count);
-  return count + with_draws(p, out + count, max - count);
+  return large ? count : count + with_draws(p, out + count, max - count);
 }
 
 const at_cuda_form_type at_form_vector = {

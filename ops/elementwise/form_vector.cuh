@@ -1,36 +1,6 @@
 
-/* form_vector.cuh: all tensors contiguous, or one element. */
-#if BRIEF
-
-/* Not many elements, one vector a thread: what comes before the first load is most of the time. What is left before and
- * after the vectors falls to the threads behind them. */
-extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
-  at_begin();
-  const at_u32 thread = blockIdx.x * BLOCK + threadIdx.x, vectors = (at_u32)a.vectors,
-               head = VECTOR > 1 ? (at_u32)a.head : 0;
-  at_wait();
-  at_once once;
-  at_prepare(a, once);
-  at_still still;
-  at_hold(a, still);
-  if (thread < vectors) {
-    const at_u32 element = head + thread * VECTOR;
-    at_batch<VECTOR> batch;
-    at_fetch(a, element, batch);
-    at_finish(a, once, still, element, batch);
-  } else if (VECTOR > 1) {
-    const at_u32 left = thread - vectors, element = left < head ? left : left + vectors * VECTOR;
-    if (element >= (at_u32)a.count) return;
-    at_batch<1> batch;
-    at_fetch(a, element, batch);
-    at_finish(a, once, still, element, batch);
-  }
-}
-
-#else
-
-/* A block takes tiles of LOADS vectors a thread, whose loads are all in flight before the first is used. The first block
- * also does what is left before and after the vectors. */
+/* form_vector.cuh: all tensors contiguous, or one element. A block takes tiles of LOADS vectors a thread, whose loads are
+ * all in flight before the first is used. The first block also does what is left before and after the vectors. */
 extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_constant__ at_arguments a) {
   at_begin();
 #if !PERSISTENT
@@ -81,5 +51,3 @@ extern "C" __global__ void __launch_bounds__(BLOCK) at_elementwise(const __grid_
     }
   }
 }
-
-#endif
