@@ -54,7 +54,8 @@ FLAT float tan32(float x) {
   return x == 0.0f ? x : y;
 }
 
-/* The angle of (x, y): j pi/2 plus or less atan(q), 0 <= q <= 1; the polynomial is off by 2^-28. */
+/* The angle of (x, y): j pi/2 plus or less atan(q), 0 <= q <= 1; the polynomial is off by 2^-28. Of the bits
+ * interpret_circle64.h speaks. */
 FLAT float atan2_32(float y, float x) {
   const float a = __builtin_fabsf(y), b = __builtin_fabsf(x), high = a > b ? a : b, low = a > b ? b : a;
   float q = low == high ? 1.0f : low / high;
@@ -64,10 +65,10 @@ FLAT float atan2_32(float y, float x) {
   p = TWO32(p, z, zz, 0x1.da89bep-5f, -0x1.5820e2p-4f);
   p = TWO32(p, z, zz, 0x1.c092dap-4f, -0x1.2420fap-3f);
   p = TWO32(p, z, zz, 0x1.9991eap-3f, -0x1.55553ep-2f);
-  const float part = MAC32(q * z, p, q);
-  const bool behind = __builtin_copysignf(1.0f, x)<0.0f, steep = a> b;
-  const float j = steep ? 1.0f : behind ? 2.0f : 0.0f, turn = steep != behind ? -part : part;
-  const float angle = j * 0x1.921fb6p+0f + MAC32(j, -0x1.777a5cp-25f, turn);
+  const uint32_t lead = at_bits_of_f32(b - a), steep = 0u - (lead >> 31), behind = 0u - (at_bits_of_f32(x) >> 31);
+  const float j = at_f32_of_bits((steep & 0x3f800000u) | (~steep & behind & 0x40000000u));
+  const float turn = at_f32_of_bits(at_bits_of_f32(MAC32(q * z, p, q)) ^ (steep ^ behind) << 31);
+  const float angle = MAC32(j, 0x1.921fb6p+0f, MAC32(j, -0x1.777a5cp-25f, turn));
   return ((x != x) | (y != y)) ? x + y : __builtin_copysignf(angle, y);
 }
 #else

@@ -13,6 +13,7 @@
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
 #include "ops/elementwise/interpret_neural32.h"
+#include "ops/elementwise/interpret_power32.h"
 #include "ops/elementwise/interpret_wide.h"
 #include "src/dtype.h"
 
@@ -89,57 +90,73 @@ typedef struct pair64 {
 #define AT_EACH_SIZE(define) define(BOOL, uint8_t) define(I16, int16_t) define(F32, float) define(F64, double) define(C128, pair64)
 AT_EACH_SIZE(AT_SELECT)
 
-/* Arguments far out, which are rare, go to the C library one by one, after the others of their chunk. */
-#define AT_CIRCLE(F, D, T, s, most, near, library)                                             \
-  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) {   \
-    enum { CHUNK = 128 };                                                                      \
-    T *o = out, kept[CHUNK];                                                                   \
-    const T *xp = xs;                                                                          \
-    (void)ys, (void)zs;                                                                        \
-    for (size_t count; n > 0; n -= count, xp += count, o += count) {                           \
-      int far = 0;                                                                             \
-      count = n < CHUNK ? n : CHUNK;                                                           \
-      const T *from = o == xp ? memcpy(kept, xp, count * sizeof *kept) : xp;                   \
-      AT_CIRCLE_LOOP_##D(o, from, count, (far |= !(__builtin_fabs##s(x) <= (most)), near))      \
-      for (size_t i = 0; far && i < count; i++)                                                \
-        if (!(__builtin_fabs##s(from[i]) <= (most))) o[i] = (T)library((double)from[i]);       \
-    }                                                                                          \
+/* Arguments far out, which are rare, go to the C library one by one, after the others; in place these are kept. N is as wide
+ * as T: vectors of both have the same number of elements. */
+#define AT_CIRCLE(F, D, T, N, s, most, near, library)                                                \
+  static __attribute__((noinline, cold)) void F##_##D##_far(T *o, const T *x, size_t n) {            \
+    for (size_t i = 0; i < n; i++)                                                                   \
+      if (!(__builtin_fabs##s(x[i]) <= (most))) o[i] = (T)library((double)x[i]);                     \
+  }                                                                                                  \
+  FLAT bool F##_##D##_near(T *o, const T *xp, size_t n) {                                            \
+    N far = 0;                                                                                       \
+    AT_LONG_LOOP(D, T, o, xp, xp, n, (far |= __builtin_fabs##s(x) <= (most) ? (N)0 : (N)1, near))    \
+    return far != 0;                                                                                 \
+  }                                                                                                  \
+  static __attribute__((noinline)) void F##_##D##_in_place(T *x, size_t n) {                         \
+    enum { CHUNK = 128 };                                                                            \
+    T kept[CHUNK];                                                                                   \
+    for (size_t count; n > 0; n -= count, x += count) {                                              \
+      count = n < CHUNK ? n : CHUNK;                                                                 \
+      memcpy(kept, x, count * sizeof *kept);                                                         \
+      if (F##_##D##_near(x, kept, count)) F##_##D##_far(x, kept, count);                             \
+    }                                                                                                \
+  }                                                                                                  \
+  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) {         \
+    (void)ys, (void)zs;                                                                              \
+    if (out == xs)                                                                                   \
+      F##_##D##_in_place(out, n);                                                                    \
+    else if (F##_##D##_near(out, xs, n))                                                             \
+      F##_##D##_far(out, xs, n);                                                                     \
   }
-/* The last elements of f64 go one by one or two: few of them cost less so. */
-#define AT_CIRCLE_LOOP_F32(to, from, n, expression) AT_LONG_LOOP(F32, float, to, from, from, n, expression)
-#define AT_CIRCLE_LOOP_F64(to, from, n, expression) \
-  AT_EACH for (size_t i = 0; i < (n); i++) {        \
-    const double x = (from)[i];                     \
-    (to)[i] = (expression);                         \
-  }
-AT_CIRCLE(SIN, F32, float, f, NEAR_CIRCLE, circle32(x, 0), sin)
-AT_CIRCLE(COS, F32, float, f, NEAR_CIRCLE, circle32(x, 1), cos)
-AT_CIRCLE(TAN, F32, float, f, NEAR_CIRCLE, tan32(x), tan)
+AT_CIRCLE(SIN, F32, float, int32_t, f, NEAR_CIRCLE, circle32(x, 0), sin)
+AT_CIRCLE(COS, F32, float, int32_t, f, NEAR_CIRCLE, circle32(x, 1), cos)
+AT_CIRCLE(TAN, F32, float, int32_t, f, NEAR_CIRCLE, tan32(x), tan)
 #ifdef __FMA__
-AT_CIRCLE(SIN, F64, double, , NEAR_CIRCLE_64, circle_64(x, 0), sin)
-AT_CIRCLE(COS, F64, double, , NEAR_CIRCLE_64, circle_64(x, 1), cos)
-AT_CIRCLE(TAN, F64, double, , NEAR_CIRCLE_64, tan_64(x), tan)
+AT_CIRCLE(SIN, F64, double, int64_t, , NEAR_CIRCLE_64, circle_64(x, 0), sin)
+AT_CIRCLE(COS, F64, double, int64_t, , NEAR_CIRCLE_64, circle_64(x, 1), cos)
+AT_CIRCLE(TAN, F64, double, int64_t, , NEAR_CIRCLE_64, tan_64(x), tan)
 #endif
 
-/* Likewise: 0, negative numbers, infinities and NaN. */
+/* Likewise: 0, negative numbers, infinities and NaN; but 0^0, which stands in what is left of the last vector, is right. */
 FLAT bool power_is_special(float x, float y) {
-  return !((x > 0.0f) & (x < __builtin_inff()) & (__builtin_fabsf(y) < __builtin_inff()));
+  const bool has_logarithm = (x > 0.0f) & (x < __builtin_inff());
+  return !((has_logarithm | ((x == 0.0f) & (y == 0.0f))) & (__builtin_fabsf(y) < __builtin_inff()));
+}
+static __attribute__((noinline, cold)) void power_special(float *o, const float *x, const float *y, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (power_is_special(x[i], y[i])) o[i] = (float)pow((double)x[i], (double)y[i]);
+}
+FLAT bool power_plain(float *o, const float *xp, const float *yp, size_t n) {
+  int32_t special = 0;
+  AT_LONG_LOOP(F32, float, o, xp, yp, n, (special |= power_is_special(x, y) ? 1 : 0, power32(x, y)))
+  return special != 0;
+}
+static __attribute__((noinline)) void power_in_place(float *o, const float *x, const float *y, size_t n) {
+  enum { CHUNK = 128 };
+  float kept_x[CHUNK], kept_y[CHUNK];
+  for (size_t count; n > 0; n -= count, x += count, y += count, o += count) {
+    count = n < CHUNK ? n : CHUNK;
+    memcpy(kept_x, x, count * sizeof *kept_x);
+    memcpy(kept_y, y, count * sizeof *kept_y);
+    if (power_plain(o, kept_x, kept_y, count)) power_special(o, kept_x, kept_y, count);
+  }
 }
 static void POWER_F32(void *out, const void *xs, const void *ys, const void *zs, size_t n) {
-  enum { CHUNK = 128 };
-  float *o = out, kept_x[CHUNK], kept_y[CHUNK];
-  const float *xp = xs, *yp = ys;
   (void)zs;
-  for (size_t count; n > 0; n -= count, xp += count, yp += count, o += count) {
-    int special = 0;
-    count = n < CHUNK ? n : CHUNK;
-    const float *from = o == xp ? memcpy(kept_x, xp, count * sizeof *kept_x) : xp,
-                *other = o == yp ? memcpy(kept_y, yp, count * sizeof *kept_y) : yp;
-    for (size_t i = 0; i < count; i++) special |= power_is_special(from[i], other[i]);
-    AT_EACH for (size_t i = 0; i < count; i++) o[i] = power32(from[i], other[i]);
-    for (size_t i = 0; special && i < count; i++)
-      if (power_is_special(from[i], other[i])) o[i] = (float)pow((double)from[i], (double)other[i]);
-  }
+  if (out == xs || out == ys)
+    power_in_place(out, xs, ys, n);
+  else if (power_plain(out, xs, ys, n))
+    power_special(out, xs, ys, n);
 }
 
 static at_kernel find_function(at_function function, attune_dtype dtype) {
