@@ -24,7 +24,7 @@ static const char usage[] =
     "  --db FILE         tuning database (default: attune's own)\n"
     "  --device D        host, cuda:0, ... (default: best)\n"
     "  --tune            tune what the database lacks, in this process\n"
-    "  --budget MS       most milliseconds to tune one problem (default: 240, host 420, plus 400 calls)\n"
+    "  --budget MS       most milliseconds to tune one problem (default: 190, host 420, plus 400 calls)\n"
     "  --rounds N        samples of each way, 9 to 101 (default 15)\n"
     "  --only TEXT       problems whose name contains TEXT\n"
     "  --time-limit S    start no problem after S seconds\n"
