@@ -93,7 +93,7 @@ AT_EACH_SIZE(AT_SELECT)
 /* Arguments far out, which are rare, go to the C library one by one, after the others; in place these are kept. N is as wide
  * as T: vectors of both have the same number of elements. */
 #define AT_CIRCLE(F, D, T, N, s, most, near, library)                                                \
-  static __attribute__((noinline, cold)) void F##_##D##_far(T *o, const T *x, size_t n) {            \
+  static __attribute__((noinline)) void F##_##D##_far(T *o, const T *x, size_t n) {                  \
     for (size_t i = 0; i < n; i++)                                                                   \
       if (!(__builtin_fabs##s(x[i]) <= (most))) o[i] = (T)library((double)x[i]);                     \
   }                                                                                                  \
@@ -132,7 +132,7 @@ FLAT bool power_is_special(float x, float y) {
   const bool has_logarithm = (x > 0.0f) & (x < __builtin_inff());
   return !((has_logarithm | ((x == 0.0f) & (y == 0.0f))) & (__builtin_fabsf(y) < __builtin_inff()));
 }
-static __attribute__((noinline, cold)) void power_special(float *o, const float *x, const float *y, size_t n) {
+static __attribute__((noinline)) void power_special(float *o, const float *x, const float *y, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (power_is_special(x[i], y[i])) o[i] = (float)pow((double)x[i], (double)y[i]);
 }
