@@ -25,14 +25,15 @@ static inline bool may_fork(void) {
 #endif
 }
 
-/* Waits, up to 20 s, until this thread is the process's only one. A detached thread whose work is done may still be
- * giving memory back, and under ASan a child that is forked then waits for ever for its allocator. */
+/* Waits, up to 20 s, until this thread is the process's only one; without /proc nobody knows. A detached thread whose work
+ * is done may still be giving memory back, and under ASan a child that is forked then waits for ever for its allocator. */
 static inline bool is_alone(void) {
   for (int i = 0; i < 20000; i++, usleep(1000)) {
     DIR *tasks = opendir("/proc/self/task");
+    if (!tasks) return true;
     int count = 0;
-    for (const struct dirent *entry; tasks && (entry = readdir(tasks));) count += entry->d_name[0] != '.';
-    if (tasks) closedir(tasks);
+    for (const struct dirent *entry; (entry = readdir(tasks));) count += entry->d_name[0] != '.';
+    closedir(tasks);
     if (count == 1) return true;
   }
   return false;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "src/host/threads.h"
 #include "tests/toy_clock.h"
@@ -34,7 +35,11 @@ static void note_many(const void *problem, attune_device *on, const at_configura
   toy_pass(at_now_ns(), count * make_ns, 1);
 }
 
+/* Where a thread makes them beside a search whose time is virtual: prepare waits, really, as long as these are not made. */
+static _Atomic int missing;
+
 static attune_status note_one(at_plan *plan) {
+  for (int i = 0; i < 10000 && missing > 0; i++) (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (prepared_count < NOTES) at_copy_text(prepared[prepared_count++], sizeof prepared[0], plan->configuration.text);
   return prepare_one(plan);
 }
@@ -170,6 +175,7 @@ static pthread_t maker;
 static void note_maker(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
   maker = pthread_self();
   note_many(problem, on, configurations, count);
+  missing -= count;
 }
 
 static void a_device_measures_others_meanwhile(void **state) {
@@ -183,6 +189,7 @@ static void a_device_measures_others_meanwhile(void **state) {
   for (int on_device = 0; on_device < 2; on_device++) {
     made_count = prepared_count = calls = 0;
     if (on_device) device->properties.kind = ATTUNE_DEVICE_CUDA;
+    missing = on_device ? 3 : 0;
     OK(at_profiler_create(&profiler, device));
     const attune_status status =
         at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0);
@@ -215,6 +222,12 @@ static void note_who(const void *problem, attune_device *on, const at_configurat
     for (int k = 0; k < 3; k++)
       if (strcmp(configurations[i].text, DEFAULTS[k]) == 0)
         (pthread_equal(searcher, pthread_self()) ? made_by_search : made_by_others)[k]++;
+  if (!pthread_equal(searcher, pthread_self())) missing -= count;
+}
+
+/* The default's own comes first, while the others are not made yet. */
+static attune_status prepare_default(at_plan *plan) {
+  return strcmp(plan->configuration.text, DEFAULTS[0]) == 0 ? prepare_one(plan) : note_one(plan);
 }
 
 static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
@@ -226,6 +239,9 @@ static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
   toy_spins = NULL;
   toy_base_implementation.configurations = offer_defaults;
   toy_base_implementation.prepare_many = note_who;
+  prepare_one = toy_base_implementation.prepare;
+  toy_base_implementation.prepare = prepare_default;
+  missing = 2;
   device->properties.kind = ATTUNE_DEVICE_CUDA;
   OK(at_profiler_create(&profiler, device));
   const attune_status status = at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, 3e9, 0.0);
@@ -237,6 +253,56 @@ static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
     assert_int_equal(made_by_search[k], k == 0);
     assert_int_equal(made_by_others[k], k != 0);
   }
+}
+
+/* On the real clock: each kernel takes 20 ms, one after the other. */
+static _Atomic int slow_ones, most_at_once;
+
+static void make_slowly(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
+  (void)problem, (void)on, (void)configurations;
+  if (count > most_at_once) most_at_once = count;
+  for (int i = 0; i < count; i++, slow_ones++) (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+static double search_slowly(at_search_result *result, double budget_ms, double most_ms) {
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  at_profiler *profiler = NULL;
+  slow_ones = most_at_once = 0;
+  device->properties.kind = ATTUNE_DEVICE_CUDA;
+  OK(at_profiler_create(&profiler, device));
+  const int64_t start_ns = at_now_ns();
+  const attune_status status = at_search(result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER,
+                                         budget_ms * 1e6, most_ms * 1e6);
+  const double took_ms = (double)(at_now_ns() - start_ns) * 1e-6;
+  at_profiler_destroy(profiler);
+  device->properties.kind = ATTUNE_DEVICE_HOST;
+  OK(status);
+  return took_ms;
+}
+
+/* Without a budget all is waited for, and what comes behind is as long as ever. A budget or a limit ends the wait; what is
+ * under way then is finished, the rest is not begun. */
+static void a_budget_ends_the_wait(void **state) {
+  (void)state;
+  static at_search_result result;
+  const int at_once_most = at_cpu_count() < COUNT ? at_cpu_count() : COUNT;
+  toy_spins = MANY;
+  toy_spin_implementation.prepare = prepare_one;
+  toy_spin_implementation.prepare_many = make_slowly;
+  at_copy_text(toy_base, sizeof toy_base, "ns=50000");
+  virtual_clock_stop();
+  const double all_ms = search_slowly(&result, 0.0, 0.0);
+  assert_int_equal(slow_ones, COUNT);
+  assert_int_equal(most_at_once, COUNT);
+  assert_true(result.decision.complete && all_ms > 20.0 * COUNT);
+  if (result.decision.samples < 6) fail_msg("%d samples after the wait", result.decision.samples);
+  for (int hard = 0; hard < 2; hard++) {
+    const double took_ms = search_slowly(&result, hard ? 0.0 : 20.0, hard ? 1.0 : 0.0);
+    assert_false(result.decision.complete);
+    assert_int_equal(most_at_once, at_once_most);
+    if (slow_ones > 3 * at_once_most && slow_ones > COUNT / 2) fail_msg("%d were made in %.0f ms", slow_ones, took_ms);
+  }
+  virtual_clock_start();
 }
 
 /* What fails there is told by prepare, and by nobody else. */
@@ -269,6 +335,7 @@ int main(void) {
       cmocka_unit_test_setup(making_tells_nobody, fresh),
       cmocka_unit_test_setup(a_device_measures_others_meanwhile, fresh),
       cmocka_unit_test_setup(a_device_makes_the_rest_of_the_defaults_beside, fresh),
+      cmocka_unit_test_setup(a_budget_ends_the_wait, fresh),
       cmocka_unit_test_setup(the_default_is_made_first, fresh),
       cmocka_unit_test_setup(what_comes_back_is_made_again, fresh),
   };

@@ -122,6 +122,9 @@ static void the_public_call(void **state) {
   assert_true(out.verdict >= ATTUNE_VERDICT_HOLDS && out.verdict <= ATTUNE_VERDICT_UNSURE &&
               out.verdict != ATTUNE_VERDICT_WRONG);
   assert_true(out.time_ns > 0.0 && out.speedup > 0.0 && out.samples >= 4);
+  OK(attune_tuner_set_search(tuner, "rounds:5"));
+  OK(attune_verify(tuner, device, problem, 40.0, &out));
+  assert_in_range(out.samples, 4, 5);
   assert_int_equal(attune_verify(NULL, device, problem, 0.0, &out), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_verify(tuner, device, "gemm f64 nn", 0.0, &out), ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(attune_verify(tuner, device, "fft 8", 0.0, &out), ATTUNE_INVALID_ARGUMENT);

@@ -32,6 +32,9 @@ static int64_t late_ns;              /* work that was given and is waited for: o
 static int late_launches, out_tried; /* launches of those; of plans with "c=7" outside of graphs */
 static const at_plan *last_launched; /* by a graph, */
 static int in_a_row;                 /* so often, one after the other */
+static int capture_limit;            /* graphs are made until plans with "fault=capture" can be captured no more */
+static int alone_places;             /* where what is measured alone lay */
+static ptrdiff_t alone_at[LAUNCHES];
 static int coughs, cough_at; /* launches of graphs of plans with "cough"; the one that takes half as long again */
 static int loads;                    /* launches outside of graphs of a plan with "loads": the first waits for its code */
 
@@ -57,6 +60,12 @@ static void graph_destroy(at_graph *graph) {
   free(graph);
 }
 
+static void note_alone(ptrdiff_t at) {
+  for (int i = 0; i < alone_places; i++)
+    if (alone_at[i] == at) return;
+  if (alone_places < LAUNCHES) alone_at[alone_places++] = at;
+}
+
 static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
   const toy_graph *g = (const toy_graph *)(void *)graph;
   if (launch_count < LAUNCHES) {
@@ -70,6 +79,8 @@ static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
   const toy_plan *p = g->plan[0]->state;
   in_a_row = last_launched == g->plan[0] ? in_a_row + 1 : 1;
   last_launched = g->plan[0];
+  if (in_a_row > 3) note_alone((const char *)g->operands[0].bias - (const char *)g->operands[0].x);
+  if (in_a_row > 3 && strcmp(p->fault, "alone") == 0) return at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails");
   if (strstr(g->plan[0]->configuration.text, "shy=1") && in_a_row > 3) toy_pass(at_now_ns(), g->calls * p->ns, 1);
   if (strstr(g->plan[0]->configuration.text, "cough=1") && ++coughs == cough_at)
     toy_pass(at_now_ns(), g->calls * p->ns / 2, 1);
@@ -98,7 +109,7 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
   if (!recording) return launch_now(plan, operands, stream);
   assert_true(recording->calls < CALLS);
   const toy_plan *p = plan->state;
-  if (strcmp(p->fault, "capture") == 0 && graphs_made > 6) { /* it was captured before, and can no more */
+  if (strcmp(p->fault, "capture") == 0 && graphs_made > capture_limit) { /* it was captured before, and can no more */
     capture_failures++;
     return at_fail(ATTUNE_DEVICE_ERROR, "a capture that fails");
   }
@@ -123,7 +134,9 @@ static int fresh(void **state) {
   toy_spin_implementation.neighbours = NULL;
   profiler.favourite_count = 0;
   graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = loads =
-      coughs = cough_at = 0;
+      coughs = cough_at =
+      alone_places = 0;
+  capture_limit = 6;
   late_ns = 0;
   return 0;
 }
@@ -178,6 +191,27 @@ static void a_failing_capture_drops_its_contender(void **state) {
   assert_string_equal(result.decision.configuration, "ns=10000");
 }
 
+/* Whenever that is, before the rounds or when it has left others behind, which come back then. */
+static void a_capture_may_fail_at_any_time(void **state) {
+  static const char *const spins[] = {"ns=40000,fault=capture", "ns=46000", NULL};
+  int failed = 0;
+  for (int alone = 0; alone < 2; alone++) {
+    for (int limit = 2; limit < 60; limit += 1 + limit / 20) {
+      (void)fresh(state);
+      at_copy_text(toy_base, sizeof toy_base, "ns=60000"); /* the device gets hot: there are rounds that do not count */
+      profiler.settings.alone = alone == 1;
+      capture_limit = limit;
+      search(spins);
+      const char *won = result.decision.configuration;
+      failed += capture_failures > 0;
+      if (strcmp(won, spins[capture_failures > 0]) != 0)
+        fail_msg("after %d graphs, %d failures: %s %s", limit, capture_failures, result.decision.implementation, won);
+    }
+  }
+  profiler.settings.alone = false;
+  if (failed < 20) fail_msg("%d captures failed", failed);
+}
+
 /* Fast at half of the placements, slow at the others: it does not win. */
 static void a_winner_wins_over_placements(void **state) {
   (void)state;
@@ -199,6 +233,8 @@ static void one_disturbed_sample_loses_nothing(void **state) {
     search(spins);
     if (strcmp(result.decision.configuration, spins[0]) != 0 || result.decision.unsure)
       fail_msg("disturbed at %d of %d: %s %s", at, all, result.decision.implementation, result.decision.note);
+    if (result.decision.samples > AT_GRAPH_PLACEMENTS + 2) /* not only when its turn comes again */
+      fail_msg("disturbed at %d of %d: %d samples", at, all, result.decision.samples);
   }
 }
 
@@ -216,7 +252,26 @@ static void alone_is_measured_where_it_is_wanted(void **state) {
     assert_string_equal(result.decision.configuration, "ns=14000");
     assert_true(fabs(result.decision.default_time_ns / result.decision.time_ns - 20.0 / 14.0) < 0.02);
     assert_int_equal(result.raced > 0.0, alone);
+    if (alone) assert_in_range(alone_places, 5, AT_GRAPH_PLACEMENTS);
   }
+  /* where nobody set a budget, too */
+  const at_key key = toy_key(TOY_PROBLEM, &gpu);
+  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 0.0, 0.0));
+  assert_true(result.raced > 0.0);
+  profiler.settings.alone = false;
+}
+
+/* Who cannot be run there is out, and the next one wins. */
+static void a_launch_alone_that_fails_drops_its_contender(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=10000,fault=alone", "ns=14000", NULL};
+  profiler.settings.alone = true;
+  search(spins);
+  assert_string_equal(result.decision.configuration, "ns=14000");
+  assert_true(result.raced > 0.0);
+  static const char *const one[] = {"ns=10000,fault=alone", NULL};
+  search(one);
+  assert_string_equal(result.decision.implementation, "base");
   profiler.settings.alone = false;
 }
 
@@ -295,7 +350,7 @@ static void favourites_are_few(void **state) {
       snprintf(ones[j].configuration.text, sizeof ones[j].configuration.text, "ns=%d,number=%d", j, j ? i / 2 : i);
       ones[j].speedup = j == 0 ? 2.0 : j == 1 ? 1.995 : 1.9; /* the last is behind */
     }
-    at_favourites_note(&profiler, &race, &ones[0]);
+    at_favourites_note(&profiler, &race, &ones[0], 2.0);
     assert_string_equal(profiler.favourites[0].configuration.text, ones[0].configuration.text);
     assert_string_equal(profiler.favourites[1].configuration.text, ones[1].configuration.text);
     const int wanted = i + 1 + i / 2 + 1;
@@ -303,7 +358,7 @@ static void favourites_are_few(void **state) {
   }
   profiler.favourite_count = 0;
   toy_spin_implementation.neighbours = NULL; /* its list is all it has */
-  at_favourites_note(&profiler, &race, &ones[0]);
+  at_favourites_note(&profiler, &race, &ones[0], 2.0);
   assert_int_equal(profiler.favourite_count, 0);
 }
 
@@ -380,9 +435,11 @@ int main(void) {
       TEST(each_placement_has_its_graphs),
       TEST(a_round_has_one_placement),
       TEST(a_failing_capture_drops_its_contender),
+      TEST(a_capture_may_fail_at_any_time),
       TEST(a_winner_wins_over_placements),
       TEST(one_disturbed_sample_loses_nothing),
       TEST(alone_is_measured_where_it_is_wanted),
+      TEST(a_launch_alone_that_fails_drops_its_contender),
       TEST(what_is_far_too_slow_runs_once),
       TEST(a_first_launch_that_waits_drops_nobody),
       TEST(hopeless_changes_are_not_combined),

@@ -116,6 +116,51 @@ static void paired_ratio_sees_noise(void **state) {
   assert_true(beyond < TRIALS / 50); /* three standard errors are rarely passed by chance */
 }
 
+/* Few rounds, looked at after each until they seem to be enough: three errors still hold the truth. */
+static void few_rounds_know_their_error(void **state) {
+  (void)state;
+  uint64_t random = 11;
+  enum { TRIALS = 2000, FIRST = 5, COUNT = 9 };
+  static const double noises[] = {0.005, 0.02, 0.05};
+  for (size_t k = 0; k < 3; k++) {
+    int beyond = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+      double a[COUNT], b[COUNT], ratio = 0.0, error = 0.0;
+      for (int i = 0; i < COUNT; i++) {
+        a[i] = 130.0 * (1.0 + noises[k] * normal(&random));
+        b[i] = 100.0;
+      }
+      for (int count = FIRST; count <= COUNT; count++) {
+        ratio = at_paired_ratio(a, b, count, &error);
+        if (error < 0.008 * ratio) break;
+      }
+      beyond += fabs(ratio - 1.3) > 3.0 * error;
+    }
+    if (beyond >= TRIALS / 100) fail_msg("%d of %d are beyond three errors, noise %g", beyond, TRIALS, noises[k]);
+  }
+}
+
+/* Who is as fast is ahead by three errors by chance, whatever the count, in few cases. */
+static void equals_seldom_win(void **state) {
+  (void)state;
+  uint64_t random = 13;
+  enum { TRIALS = 4000 };
+  for (int count = 4; count <= 12; count++) {
+    int wins = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+      double a[12], b[12], error = 0.0, spread = 0.0;
+      unsigned char place[12];
+      for (int i = 0; i < count; i++) {
+        a[i] = 100.0 * (1.0 + 0.02 * normal(&random));
+        b[i] = 100.0 * (1.0 + 0.02 * normal(&random));
+        place[i] = (unsigned char)i;
+      }
+      wins += at_placed_ratio(a, b, place, count, &error, &spread) - 1.0 > 3.0 * error;
+    }
+    if (wins >= TRIALS / 50) fail_msg("%d of %d win after %d rounds", wins, TRIALS, count);
+  }
+}
+
 /* Each placement has one vote, however often it was measured; where each repeats itself, all that differs is the placements'. */
 static void placements_vote(void **state) {
   (void)state;
@@ -125,6 +170,9 @@ static void placements_vote(void **state) {
   NEAR(at_placed_ratio(a, b, place, 8, &error, &spread), 1.2);
   NEAR(spread, 1.4826 * 0.2);
   NEAR(error, 4.0 * at_median_error(1.4826 * 0.2, 3)); /* three placements: widened fourfold */
+  const double c[] = {100, 100, 120, 120, 200, 200, 200, 200}; /* their mean deviation is larger */
+  NEAR(at_placed_ratio(c, b, place, 8, &error, &spread), 1.2);
+  NEAR(error, 4.0 * at_median_error(1.2533 * 1.0 / 3.0, 3));
   int where = -1;
   NEAR(at_placed_least(a, b, place, 8, &where), 1.0);
   assert_int_equal(where, 0);
@@ -169,6 +217,8 @@ int main(void) {
       cmocka_unit_test(median_error),
       cmocka_unit_test(paired_ratio),
       cmocka_unit_test(paired_ratio_sees_noise),
+      cmocka_unit_test(few_rounds_know_their_error),
+      cmocka_unit_test(equals_seldom_win),
       cmocka_unit_test(placements_vote),
       cmocka_unit_test(noise_is_not_the_placements),
       cmocka_unit_test(paired_ratio_of_nothing),

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "tuning/profile_alone.h"
+#include "tuning/race_field.h"
 
 enum { ROUNDS = 9, LEAST_ROUNDS = 5 };
 
@@ -21,6 +22,7 @@ typedef struct rounds {
   double base[ROUNDS], own[ROUNDS];
   int count;
   bool restless; /* others of the process never come to rest: they are not waited for any more */
+  bool failed;   /* the contender, not the default, was what could not be run */
 } rounds;
 
 static attune_status sample(rounds *r, at_profile *profile, at_subject *subject, int turn, double slice_ns, double *ns,
@@ -38,6 +40,7 @@ static attune_status one_round(rounds *r, at_profile *profile, at_subject *const
   for (int i = 0; i < 2 && status == ATTUNE_OK; i++) {
     const int which = (i + turn) % 2;
     status = sample(r, profile, subjects[which], turn, slice_ns, &ns[which], &good[which]);
+    r->failed = status != ATTUNE_OK && which == 1;
   }
   if (status != ATTUNE_OK || !good[0] || !good[1]) return status;
   r->base[r->count] = ns[0];
@@ -75,7 +78,10 @@ static attune_status measure_one(at_claim *out, at_race *race, at_contender *con
     if (is_enough(&claim)) break;
   }
   if (status == ATTUNE_OK) *out = claim;
-  return status;
+  if (!r.failed || at_race_stays(race, contender)) return status;
+  at_race_drop(race, contender, AT_FAILED);
+  out->failed = true;
+  return ATTUNE_OK;
 }
 
 attune_status at_claim_measure(at_claim *out, at_race *race, at_contender *contender, double most_ns) {
@@ -86,7 +92,7 @@ attune_status at_claim_measure(at_claim *out, at_race *race, at_contender *conte
   if (contender == race->contenders[0] || most_ns < LEAST_NS) return ATTUNE_OK;
   attune_status status = measure_one(out, race, contender, most_ns);
   out->least_error = out->error;
-  if (status != ATTUNE_OK || contender == incumbent || incumbent == race->contenders[0] || !at_claim_doubtful(out))
+  if (status != ATTUNE_OK || out->failed || contender == incumbent || incumbent == race->contenders[0] || !at_claim_doubtful(out))
     return status;
   status = measure_one(&standard, race, incumbent, most_ns);
   if (standard.rounds && standard.ratio < 1.0) {

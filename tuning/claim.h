@@ -14,11 +14,12 @@ typedef struct at_claim {
   double least; /* what the ratio of the incumbent is, which is chosen when nothing is faster: 1 but where that is
                         * the vendor's call made through attune, and slower so; and the error of both */
   double least_error;
+  bool failed; /* it cannot be run any more, and is dropped: there is no claim */
 } at_claim;
 
 /* The contender and contender 0 in turns, each alone (profile_alone.h), for `most_ns`; what is under way is finished.
  * No rounds where the race is steady, unless the settings want them there, where there is no time, and where the settings
- * want too few. */
+ * want too few. The default and a contender that stays in its race whatever happens must run: else the status says why. */
 attune_status at_claim_measure(at_claim *out, at_race *race, at_contender *contender, double most_ns);
 
 /* It is slower than the incumbent. */

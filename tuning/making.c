@@ -4,6 +4,11 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
+
+#include "src/support.h"
+
+static const long LOOK_NS = 1000000; /* between two looks whether it is done */
 
 int at_making_add(at_making *making, const at_implementation *implementation, const at_configuration *configurations,
                   int count) {
@@ -20,9 +25,13 @@ int at_making_add(at_making *making, const at_implementation *implementation, co
 
 static void *make(void *pointer) {
   at_making *m = pointer;
-  for (int i = 0; i < m->list_count; i++)
-    m->lists[i].implementation->prepare_many(m->problem, m->device, &m->configurations[m->lists[i].first],
-                                             m->lists[i].count);
+  for (int i = 0; i < m->list_count; i++) {
+    const int count = m->lists[i].count, most = m->at_once > 0 ? m->at_once : count;
+    const at_configuration *list = &m->configurations[m->lists[i].first];
+    for (int from = 0; from < count && !atomic_load(&m->stop); from += most)
+      m->lists[i].implementation->prepare_many(m->problem, m->device, &list[from],
+                                               count - from < most ? count - from : most);
+  }
   atomic_store_explicit(&m->done, true, memory_order_release);
   return NULL;
 }
@@ -42,6 +51,16 @@ void at_making_start(at_making *making, const void *problem, attune_device *devi
 
 bool at_making_done(const at_making *making) {
   return atomic_load_explicit(&making->done, memory_order_acquire);
+}
+
+bool at_making_wait_until(at_making *making, int64_t until_ns) {
+  while (!at_making_done(making) && at_now_ns() < until_ns) (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+  return at_making_done(making);
+}
+
+void at_making_stop(at_making *making) {
+  atomic_store(&making->stop, true);
+  at_making_wait(making);
 }
 
 void at_making_wait(at_making *making) {

@@ -21,9 +21,10 @@ typedef struct at_making {
   } lists[AT_MAKING_LISTS];
   at_configuration configurations[AT_MAKING_ROOM];
   int list_count, count;
+  int at_once; /* between so many it looks whether to stop; 0: between lists */
   pthread_t thread;
   bool started;
-  atomic_bool done;
+  atomic_bool done, stop;
 } at_making;
 
 /* Takes up to `count` configurations of an implementation that has prepare_many; how many it took. Before the start. */
@@ -36,7 +37,13 @@ void at_making_start(at_making *making, const void *problem, attune_device *devi
 /* Is all made that was added? */
 bool at_making_done(const at_making *making);
 
-/* Waits until it is. Once, before *making goes. */
+/* Waits until it is. */
 void at_making_wait(at_making *making);
+
+/* The same until that time at most; false: it is not made by then. */
+bool at_making_wait_until(at_making *making, int64_t until_ns);
+
+/* Waits for what is under way and leaves out the rest. Before *making goes. */
+void at_making_stop(at_making *making);
 
 #endif

@@ -35,22 +35,33 @@ static int lineup(at_race *race, at_contender **out, int most) {
   return count;
 }
 
-static attune_status one_round(at_race *race, at_contender **field, int count, int turn) {
+/* Makes all of the field ready. Who cannot be is dropped, but for the default: that is its own affair, and the others race
+ * on. *count: those left, in their order. */
+static attune_status make_ready(at_race *race, at_contender **field, int *count) {
+  int left = 0;
+  for (int i = 0; i < *count; i++) {
+    const attune_status status = at_profile_ready(race->profile, &field[i]->subject);
+    if (status == ATTUNE_OK)
+      field[left++] = field[i];
+    else if (at_race_stays(race, field[i]))
+      return status;
+    else
+      at_race_drop(race, field[i], AT_FAILED);
+  }
+  *count = left;
+  return ATTUNE_OK;
+}
+
+static attune_status one_round(at_race *race, at_contender **field, int *among, int turn) {
   at_subject *subjects[AT_ROUND_SUBJECTS];
   double ns[AT_ROUND_SUBJECTS];
   bool good = true;
-  attune_status status = ATTUNE_OK;
   const int doubtful = race->longer || race->rounds >= ENOUGH_ROUNDS ? at_race_doubtful_place(race) : -1,
             place = doubtful >= 0 ? doubtful : race->rounds % at_profile_placements(race->profile);
   at_profile_place(race->profile, place);
-  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    at_contender *contender = field[(i + turn) % count]; /* another order each round */
-    subjects[i] = &contender->subject;
-    status = at_profile_ready(race->profile, subjects[i]);
-    if (status == ATTUNE_OK || at_race_stays(race, contender)) continue;
-    at_race_drop(race, contender, AT_FAILED); /* its own affair; the others race on */
-    return ATTUNE_OK;
-  }
+  attune_status status = make_ready(race, field, among);
+  const int count = *among;
+  for (int i = 0; i < count; i++) subjects[i] = &field[(i + turn) % count]->subject; /* another order each round */
   if (status == ATTUNE_OK) status = at_profile_round(race->profile, subjects, count, ns, &good);
   for (int i = 0; i < count && status == ATTUNE_OK && good; i++) {
     at_contender *contender = field[(i + turn) % count];
@@ -72,12 +83,9 @@ static attune_status settle(at_race *race, int64_t until_ns) {
   at_subject *subjects[AT_ROUND_SUBJECTS];
   double ns[AT_ROUND_SUBJECTS], before = 0.0;
   bool good = true;
-  const int count = lineup(race, field, AT_ROUND_SUBJECTS);
-  attune_status status = ATTUNE_OK;
-  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
-    subjects[i] = &field[i]->subject;
-    status = at_profile_ready(race->profile, subjects[i]);
-  }
+  int count = lineup(race, field, AT_ROUND_SUBJECTS);
+  attune_status status = make_ready(race, field, &count);
+  for (int i = 0; i < count; i++) subjects[i] = &field[i]->subject;
   for (int still = 0; still < SETTLED_ROUNDS && status == ATTUNE_OK && (double)(at_now_ns() - now) < most;) {
     status = at_profile_round(race->profile, subjects, count, ns, &good);
     still = fabs(ns[0] - before) <= SETTLED * ns[0] ? still + 1 : 0;
@@ -174,9 +182,9 @@ attune_status at_race_run(at_race *race, int64_t until_ns) {
   if (race->rounds == 0 && race->steady && race->profile->once_ns >= SETTLE_FROM_NS) status = settle(race, until_ns);
   for (int turn = 0; status == ATTUNE_OK && turn < 2 * most && race->rounds < most; turn++) {
     at_contender *field[AT_ROUND_SUBJECTS];
-    const int count = lineup(race, field, AT_ROUND_SUBJECTS);
+    int count = lineup(race, field, AT_ROUND_SUBJECTS);
     if (at_now_ns() > until_ns && race->rounds >= AT_PAIRS_LEAST) break;
-    status = one_round(race, field, count, turn);
+    status = one_round(race, field, &count, turn);
     for (int i = 0; i < count && status == ATTUNE_OK; i++) at_race_judge(race->contenders[0], field[i]);
     if (race->rounds < AT_PAIRS_LEAST) drop_far_behind(race, field, count);
     if (race->rounds >= AT_PAIRS_LEAST && eliminate(race, field, count) && race->rounds >= ENOUGH_ROUNDS &&

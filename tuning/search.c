@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/host/threads.h"
 #include "tuning/favourites.h"
 #include "tuning/winner.h"
 
@@ -45,8 +46,15 @@ static void end_stage(search *s, at_stage stage) {
   s->stage_ns = now;
 }
 
+/* No stage goes on beyond a hard limit, whatever was late. */
+static int64_t within_limit(const search *s, int64_t end) {
+  const int64_t most = s->start_ns + (int64_t)s->most_ns;
+  return s->most_ns > 0.0 && most < end ? most : end;
+}
+
 static int64_t until(const search *s, double fraction) {
-  return s->start_ns + s->opened_ns + s->late_ns + (int64_t)(fraction * (double)(s->deadline_ns - s->start_ns));
+  const double length_ns = (double)(s->deadline_ns - s->start_ns);
+  return within_limit(s, s->start_ns + s->opened_ns + s->late_ns + (int64_t)(fraction * length_ns));
 }
 
 /* The winner so far, second after the default, if this build still has it. */
@@ -119,6 +127,7 @@ static attune_status collect(search *s) {
     if (counts[i] > first && s->op->implementations[i]->prepare_many)
       add_beside(s, s->op->implementations[i], &lists[i][first], counts[i] - first);
   }
+  if (s->budget_ns > 0.0 || s->most_ns > 0.0) s->making.at_once = at_cpu_count();
   if (status == ATTUNE_OK) at_making_start(&s->making, s->problem, s->device);
   for (int turn = 0; turn < most && status == ATTUNE_OK; turn++) {
     for (size_t i = 0; i < n; i++)
@@ -208,7 +217,8 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
   return winner;
 }
 
-/* What was fast because it is wrong, or in short samples alone, had the others dropped: they come back. */
+/* What was fast because it is wrong, or in short samples alone, or until it failed, had the others dropped: they come
+ * back. */
 static attune_status reopen(search *s) {
   at_contender *base = s->race.contenders[0];
   base->count = 0;
@@ -227,32 +237,31 @@ static attune_status reopen(search *s) {
   return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
 }
 
-static int wrong_ones(const search *s) {
+/* Those that are wrong, and those that failed in their race: what they were faster than may have been dropped for it. */
+static int broken_ones(const search *s) {
   int count = 0;
-  for (int i = 0; i < s->race.count; i++) count += s->race.contenders[i]->state == AT_WRONG;
+  for (int i = 0; i < s->race.count; i++) {
+    const at_contender *c = s->race.contenders[i];
+    count += c->state == AT_WRONG || (c->state == AT_FAILED && c->count > 0);
+  }
   return count;
 }
 
-static int64_t longer_until(const search *s) {
-  const int64_t longer = until(s, s->times->race_until + LONGER), most = s->start_ns + (int64_t)s->most_ns;
-  return s->most_ns > 0.0 && most < longer ? most : longer;
-}
-
-/* Races and verifies; again without the wrong ones when only the default is left beside them. */
+/* Races and verifies; again without the broken ones when only the default is left beside them. */
 static at_contender *raced_winner(search *s, at_search_result *out, attune_status *status) {
   for (int pass = 0;; pass++) {
-    const int wrong = wrong_ones(s);
+    const int broken = broken_ones(s);
     *status = at_race_run(&s->race, until(s, s->times->race_until));
     if (*status == ATTUNE_OK && out->decision.complete && at_race_open(&s->race, NULL)) {
       s->race.longer = true;
-      *status = at_race_run(&s->race, longer_until(s));
+      *status = at_race_run(&s->race, until(s, s->times->race_until + LONGER));
       s->race.longer = false;
     }
     end_stage(s, AT_STAGE_RACE);
     if (*status != ATTUNE_OK) return NULL;
     at_contender *winner = verified_winner(s, out, status);
     end_stage(s, AT_STAGE_VERIFY);
-    if (winner != at_race_incumbent(&s->race) || wrong_ones(s) == wrong || pass == WAVES ||
+    if (winner != at_race_incumbent(&s->race) || broken_ones(s) == broken || pass == WAVES ||
         at_now_ns() >= until(s, s->times->widen_until))
       return winner;
     *status = reopen(s);
@@ -277,7 +286,7 @@ static at_contender *claimant(search *s, at_contender *winner) {
   return NULL;
 }
 
-/* After a winner lost to the default alone: whom it had dropped come back, where there is time for it, once. */
+/* After a winner lost to the default alone, or failed: whom it had dropped come back, where there is time for it, once. */
 static at_contender *next_winner(search *s, at_search_result *out, int lost, attune_status *status) {
   const double longer_ns = LONGER * (double)(s->deadline_ns - s->start_ns);
   if (lost == 1 && (s->most_ns <= 0.0 || claim_left_ns(s) > 0.0)) {
@@ -290,10 +299,12 @@ static at_contender *next_winner(search *s, at_search_result *out, int lost, att
   return winner;
 }
 
-/* `one` is no faster than the default alone; after a few nobody is. */
+/* `one` is no faster than the default alone, or it failed there; after a few nobody is. */
 static void lose(search *s, at_contender *one, int lost) {
-  s->settled = one->lost = true;
-  at_race_drop(&s->race, one, AT_SLOWER);
+  if (!s->claim.failed) {
+    s->settled = one->lost = true;
+    at_race_drop(&s->race, one, AT_SLOWER);
+  }
   for (int i = 1; i < s->race.count && lost == MOST_LOST; i++)
     if (s->race.contenders[i] != at_race_incumbent(&s->race) && s->race.contenders[i]->state == AT_SCREENED)
       at_race_drop(&s->race, s->race.contenders[i], AT_SLOWER);
@@ -307,11 +318,11 @@ static at_contender *settled_winner(search *s, at_search_result *out, attune_sta
     *status = at_claim_measure(&s->claim, &s->race, one, claim_left_ns(s));
     end_stage(s, AT_STAGE_CLAIM);
     if (*status != ATTUNE_OK) return NULL;
-    if (one == winner && !at_claim_lost(&s->claim)) break;
+    if (one == winner && !s->claim.failed && !at_claim_lost(&s->claim)) break;
     if (one == winner) {
       lose(s, one, lost);
       winner = next_winner(s, out, lost, status);
-    } else if (at_claim_no_gain(&s->claim)) {
+    } else if (s->claim.failed || at_claim_no_gain(&s->claim)) {
       lose(s, one, lost);
     } else {
       if (at_claim_gains(&s->claim)) {
@@ -337,6 +348,16 @@ static bool any_beside(const search *s) {
   return false;
 }
 
+/* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False: they
+ * are not made by then. */
+static bool wait_for_kernels(search *s) {
+  if (s->budget_ns > 0.0) return at_making_wait_until(&s->making, until(s, s->times->widen_until));
+  if (s->most_ns > 0.0)
+    return at_making_wait_until(&s->making, s->start_ns + (int64_t)(s->times->widen_until * s->most_ns));
+  at_making_wait(&s->making);
+  return true;
+}
+
 /* Screens all; candidates whose kernels were not compiled in time are waited for. With a budget that nobody set all
  * that comes behind is later by that, and by what the screening of these candidates takes: they are the best
  * guesses. */
@@ -344,14 +365,14 @@ static attune_status screen(search *s) {
   attune_status status = at_race_screen(&s->race, until(s, s->times->screen_until), FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;
   const int64_t before = at_now_ns();
-  if (s->budget_ns > 0.0 && !at_making_done(&s->making) && before >= until(s, s->times->widen_until)) return ATTUNE_OK;
-  at_making_wait(&s->making);
+  if (!wait_for_kernels(s)) return ATTUNE_OK;
   const int64_t made = at_now_ns();
   int64_t end = until(s, s->times->widen_until);
   if (s->budget_ns <= 0.0) {
     s->late_ns = made - before;
     end = until(s, s->times->widen_until);
     if (end < made + (int64_t)MADE_NS) end = made + (int64_t)MADE_NS;
+    end = within_limit(s, end);
   }
   status = at_race_screen(&s->race, end, FIELD);
   const int64_t over = at_now_ns() - until(s, s->times->widen_until);
@@ -397,11 +418,11 @@ static attune_status run(search *s, at_search_result *out) {
       s->budget_ns > 0.0 ? CLAIM_SHARE * s->budget_ns : s->times->claim_ns + s->times->claim_calls * once_ns;
   at_contender *winner = settled_winner(s, out, &status);
   if (!winner) return status;
-  const double raced = winner->speedup;
+  const double raced = winner->speedup; /* at_search_describe sets what it claims */
   if (s->claim.rounds) out->raced = raced;
   log_contenders(s);
   at_search_describe(s, winner, &out->decision);
-  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner);
+  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner, raced);
   weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);
   at_search_list_trials(s, winner, out);
   return ATTUNE_OK;
@@ -433,7 +454,7 @@ attune_status at_search_again(at_search_result *out, at_profiler *profiler, cons
   attune_status status = s.room ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a search");
   if (status == ATTUNE_OK) status = at_profile_open(&s.profile, profiler, op, problem, measure);
   if (status == ATTUNE_OK) status = run(&s, out);
-  at_making_wait(&s.making);
+  at_making_stop(&s.making);
   at_verifier_destroy(s.verifier);
   at_race_free(&s.race);
   at_profile_close(&s.profile);

@@ -8,6 +8,7 @@
 
 static const double LEAST_OF_SOME =
     1.6; /* standard deviations that the least of 12 normal values lies below their mean */
+enum { FEW = 8 }; /* of fewer the median of the distances is often far too small by chance */
 
 static int by_value(const void *left, const void *right) {
   const double a = *(const double *)left, b = *(const double *)right;
@@ -34,12 +35,24 @@ double at_median_error(double deviation, int count) {
   return count > 0 ? 1.2533 * deviation / sqrt((double)count) : 0.0;
 }
 
+double at_mean_deviation(const double *values, int count, double center) {
+  double sum = 0.0;
+  for (int i = 0; i < count; i++) sum += fabs(values[i] - center);
+  return count > 0 ? 1.2533 * sum / count : 0.0;
+}
+
+/* Student's t at three standard errors against the normal's, closely: a deviation of four values is often too small by
+ * chance. */
+static double widened(double error, int groups) {
+  return groups > 2 ? error * (1.0 + 3.0 / (double)(groups - 2)) : 4.0 * error;
+}
+
 double at_paired_ratio(const double *a, const double *b, int count, double *error) {
   double ratios[AT_MAX_SAMPLES];
   if (count > AT_MAX_SAMPLES) count = AT_MAX_SAMPLES;
   for (int i = 0; i < count; i++) ratios[i] = b[i] > 0.0 ? a[i] / b[i] : 1.0;
   const double median = at_median(ratios, count);
-  *error = at_median_error(at_deviation(ratios, count, median), count);
+  *error = widened(at_median_error(at_mean_deviation(ratios, count, median), count), count);
   return median;
 }
 
@@ -68,12 +81,6 @@ static int medians_by_place(const double *values, const unsigned char *place, in
   return groups;
 }
 
-/* Student's t at three standard errors against the normal's, closely: a deviation of four values is often too small by
- * chance. */
-static double widened(double error, int groups) {
-  return groups > 2 ? error * (1.0 + 3.0 / (double)(groups - 2)) : 4.0 * error;
-}
-
 double at_placed_ratio(const double *a, const double *b, const unsigned char *place, int count, double *error,
                        double *spread) {
   double ratios[AT_MAX_SAMPLES], medians[AT_MAX_SAMPLES], within = 0.0, each = 0.0;
@@ -83,7 +90,8 @@ double at_placed_ratio(const double *a, const double *b, const unsigned char *pl
   const double median = at_median(medians, groups), deviation = at_deviation(medians, groups, median);
   const double noise = each > 0.0 ? within * within / each : 0.0, square = deviation * deviation - noise;
   *spread = square > 0.0 ? sqrt(square) : 0.0;
-  *error = widened(at_median_error(deviation, groups), groups);
+  const double mean = groups < FEW ? at_mean_deviation(medians, groups, median) : 0.0;
+  *error = widened(at_median_error(mean > deviation ? mean : deviation, groups), groups);
   return median;
 }
 

@@ -14,11 +14,17 @@ double at_median(const double *values, int count);
 /* Median absolute deviation from `center`, times 1.4826: the standard deviation of normal samples. */
 double at_deviation(const double *values, int count, double center);
 
+/* Mean absolute deviation from `center`, times 1.2533: the same. Of few samples it is far off less often, and one wild
+ * sample makes it large. */
+double at_mean_deviation(const double *values, int count, double center);
+
 /* Standard error of the median of `count` samples with that deviation: 1.2533 deviation / sqrt(count). */
 double at_median_error(double deviation, int count);
 
 /* How many times faster b is than a, from samples taken side by side (a[i] and b[i] in the same round): the median of
- * a[i] / b[i] and its standard error. The pairing cancels what both share: clocks, temperature, a neighbour's load. */
+ * a[i] / b[i] and its standard error, from their mean deviation and widened where they are few: three errors hold the
+ * truth in 99 of 100 cases from five rounds on, also for one who looks after each. The pairing cancels what both share:
+ * clocks, temperature, a neighbour's load. */
 double at_paired_ratio(const double *a, const double *b, int count, double *error);
 
 /* The same where the samples were taken at several placements, place[i] (0 to AT_MAX_SAMPLES - 1) each: every placement

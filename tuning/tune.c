@@ -393,7 +393,10 @@ attune_status at_with_profiler(attune_tuner *tuner, attune_device *device,
   attune_status status = at_device_lease_acquire(device, wait_for_turn, NULL);
   if (status == ATTUNE_OK) {
     status = profiler_of(&j, &profiler);
-    if (status == ATTUNE_OK) status = fn(user, profiler);
+    if (status == ATTUNE_OK) {
+      profiler->settings = at_tuner_search(tuner);
+      status = fn(user, profiler);
+    }
     at_device_lease_release(device);
   }
   unlock_device(device);
