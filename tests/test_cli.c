@@ -29,7 +29,11 @@ static void settle_winners(void) {
   at_store_close(store);
 }
 
+static int claimants; /* winners that are not the default */
+
 static int claim_much(void *store, const char *fingerprint, const attune_decision *decision) {
+  const char *who = decision->implementation;
+  claimants += strncmp(decision->default_implementation, who, strlen(who)) != 0;
   attune_decision more = *decision;
   more.complete = 1;
   more.unsure = 0;
@@ -42,16 +46,16 @@ static int claim_much(void *store, const char *fingerprint, const attune_decisio
 static void verify_tells_the_claim_each_time(void **state) {
   (void)state;
   at_store *store = NULL;
+  claimants = 0;
   expect_run(0, TUNE);
   assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
   assert_int_equal(at_store_each_winner(store, claim_much, store), ATTUNE_OK);
   at_store_close(store);
+  if (claimants == 0) skip(); /* each winner is the default itself, which claims nothing */
   for (int look = 0; look < 2; look++) {
     const int code = finish(
         start((const char *const[]){"verify", "--db", database, "--device", "host", "--sample", "0", NULL}, out_path));
     assert_true(code == 0 || code == 1);
-    if (look == 0 && !strstr(out_text, " 50.00x "))
-      skip(); /* each winner is the default itself, which claims nothing */
     expect_out(" 50.00x ");
   }
 }

@@ -58,8 +58,10 @@ typedef struct attune_tuner_options {
   const char *system_database; /* a read-only database, looked at after the user's; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
   /* The most milliseconds to tune one problem. 0: ATTUNE_BUDGET_MS, else 190 ms (on the host 420 ms) plus the time of
-   * 400 calls of the default; half as long again where noise leaves the choice open; on the host up to a third more
-   * to measure what the winner gains alone, and as long again where that is nothing. */
+   * 400 calls of the default. Half as long again where noise leaves the choice open. On the host (elsewhere if
+   * attune_tuner_set_search's `alone` says so) what the winner gains alone is measured after that, for up to a third of a
+   * budget that was set, else 300 ms and 24 calls (on a GPU 36 ms and 40 calls). Where it gains nothing half of the budget
+   * comes once more, and up to two others are measured so. */
   double budget_ms;
   double total_budget_ms; /* the most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
@@ -112,8 +114,11 @@ ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
  *   default is taken as it is.
  * - guess: false: a problem without a winner runs the default, and not the winner of a similar problem.
  * - alone: true: on a GPU, as always on the host, what a winner gains is measured once more after its race, it and the
- *   default in turns, each behind an untimed sample of its own. That is what is stored then; who is slower so does not win.
- *   It takes 5 to 9 samples of each, of about 1 ms. What it changes on a GPU has not been measured yet.
+ *   default in turns, 5 to 9 samples of each, of 1 to 10 ms, each behind an untimed one of its own. That is what is stored
+ *   then. One that is slower there does not win, unless noise may hide a gain of 5 %. For how long: budget_ms of the
+ *   options. Nothing of that is done within less than 30 ms (budgets below 91 ms, candidate_ms below 15) and in fewer than
+ *   5 rounds. What it changes on a GPU has not been measured yet.
+ * attune_verify measures by the same settings: use those that the winners were tuned with.
  * Errors: INVALID_ARGUMENT (names key and value). Any thread. */
 ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text);
 
@@ -247,9 +252,10 @@ typedef struct attune_recheck {
 /* Times the stored winner of `problem` again, beside the default and with operands at new places in memory, and checks
  * its numbers on new data. Takes about budget_ms (<= 0: 150 ms plus the time of 150 calls). A winner of the user
  * database that does not hold (GAINS_LESS, SLOWER, WRONG) is marked there as unsure, with a note: it still runs, and
- * the next attune_tune measures its problem again. Nothing else is stored. Errors: INVALID_ARGUMENT, NOT_FOUND (no
- * stored winner holds on this device, or it can no longer run), OUT_OF_MEMORY, BUSY (another process measures on the
- * device and does not end), DEVICE_ERROR. Any thread; measures in turns as attune_tune does. */
+ * the next attune_tune measures its problem again. Nothing else is stored. The settings of attune_tuner_set_search hold
+ * here too. Errors: INVALID_ARGUMENT, NOT_FOUND (no stored winner holds on this device, or it can no longer run),
+ * OUT_OF_MEMORY, BUSY (another process measures on the device and does not end), DEVICE_ERROR. Any thread; measures in
+ * turns as attune_tune does. */
 ATTUNE_API attune_status attune_verify(attune_tuner *tuner, attune_device *device, const char *problem,
                                        double budget_ms, attune_recheck *out);
 
