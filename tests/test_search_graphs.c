@@ -30,13 +30,9 @@ static int launch_count;
 static int most_calls;               /* of a graph */
 static int64_t late_ns;              /* work that was given and is waited for: of plans with "late" */
 static int late_launches, out_tried; /* launches of those; of plans with "c=7" outside of graphs */
-static const at_plan *last_launched; /* by a graph, */
-static int in_a_row;                 /* so often, one after the other */
 static int capture_limit;            /* graphs are made until plans with "fault=capture" can be captured no more */
-static int alone_places;             /* where what is measured alone lay */
-static ptrdiff_t alone_at[LAUNCHES];
 static int coughs, cough_at; /* launches of graphs of plans with "cough"; the one that takes half as long again */
-static int loads;                    /* launches outside of graphs of a plan with "loads": the first waits for its code */
+static int loads;            /* launches outside of graphs of a plan with "loads": the first waits for its code */
 
 static attune_status capture_begin(attune_stream *stream) {
   (void)stream;
@@ -60,12 +56,6 @@ static void graph_destroy(at_graph *graph) {
   free(graph);
 }
 
-static void note_alone(ptrdiff_t at) {
-  for (int i = 0; i < alone_places; i++)
-    if (alone_at[i] == at) return;
-  if (alone_places < LAUNCHES) alone_at[alone_places++] = at;
-}
-
 static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
   const toy_graph *g = (const toy_graph *)(void *)graph;
   if (launch_count < LAUNCHES) {
@@ -77,13 +67,6 @@ static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
     if (status != ATTUNE_OK) return status;
   }
   const toy_plan *p = g->plan[0]->state;
-  in_a_row = last_launched == g->plan[0] ? in_a_row + 1 : 1;
-  last_launched = g->plan[0];
-  if (strstr(g->plan[0]->configuration.text, "stiff=1") && in_a_row == 1)
-    toy_pass(at_now_ns(), g->calls * p->ns / 8, 1);
-  if (in_a_row > 3) note_alone((const char *)g->operands[0].bias - (const char *)g->operands[0].x);
-  if (in_a_row > 3 && strcmp(p->fault, "alone") == 0) return at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails");
-  if (strstr(g->plan[0]->configuration.text, "shy=1") && in_a_row > 3) toy_pass(at_now_ns(), g->calls * p->ns, 1);
   if (strstr(g->plan[0]->configuration.text, "cough=1") && ++coughs == cough_at)
     toy_pass(at_now_ns(), g->calls * p->ns / 2, 1);
   return ATTUNE_OK;
@@ -136,8 +119,7 @@ static int fresh(void **state) {
   toy_spin_implementation.neighbours = NULL;
   profiler.favourite_count = 0;
   graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = loads =
-      coughs = cough_at =
-      alone_places = 0;
+      coughs = cough_at = 0;
   capture_limit = 6;
   late_ns = 0;
   return 0;
@@ -197,21 +179,17 @@ static void a_failing_capture_drops_its_contender(void **state) {
 static void a_capture_may_fail_at_any_time(void **state) {
   static const char *const spins[] = {"ns=40000,fault=capture", "ns=46000", NULL};
   int failed = 0;
-  for (int alone = 0; alone < 2; alone++) {
-    for (int limit = 2; limit < 60; limit += 1 + limit / 20) {
-      (void)fresh(state);
-      at_copy_text(toy_base, sizeof toy_base, "ns=60000"); /* the device gets hot: there are rounds that do not count */
-      profiler.settings.alone = alone == 1;
-      capture_limit = limit;
-      search(spins);
-      const char *won = result.decision.configuration;
-      failed += capture_failures > 0;
-      if (strcmp(won, spins[capture_failures > 0]) != 0)
-        fail_msg("after %d graphs, %d failures: %s %s", limit, capture_failures, result.decision.implementation, won);
-    }
+  for (int limit = 2; limit < 60; limit += 1 + limit / 20) {
+    (void)fresh(state);
+    at_copy_text(toy_base, sizeof toy_base, "ns=60000"); /* the device gets hot: there are rounds that do not count */
+    capture_limit = limit;
+    search(spins);
+    const char *won = result.decision.configuration;
+    failed += capture_failures > 0;
+    if (strcmp(won, spins[capture_failures > 0]) != 0)
+      fail_msg("after %d graphs, %d failures: %s %s", limit, capture_failures, result.decision.implementation, won);
   }
-  profiler.settings.alone = false;
-  if (failed < 20) fail_msg("%d captures failed", failed);
+  if (failed < 10) fail_msg("%d captures failed", failed);
 }
 
 /* Fast at half of the placements, slow at the others: it does not win. */
@@ -238,49 +216,6 @@ static void one_disturbed_sample_loses_nothing(void **state) {
     if (result.decision.samples > AT_GRAPH_PLACEMENTS + 2) /* not only when its turn comes again */
       fail_msg("disturbed at %d of %d: %d samples", at, all, result.decision.samples);
   }
-}
-
-/* What is slow when it runs on and on wins a race of short turns; alone it does not. What the winner is said to gain is
- * what it gains alone. */
-static void alone_is_measured_where_it_is_wanted(void **state) {
-  static const char *const shy[] = {"ns=17000,shy=1", NULL}, *const good[] = {"ns=14000", NULL},
-                           *const stiff[] = {"ns=10000,stiff=1", NULL}; /* its first launch after another's is slow */
-  for (int alone = 0; alone < 2; alone++) {
-    (void)fresh(state);
-    profiler.settings.alone = alone == 1;
-    search(shy);
-    assert_string_equal(result.decision.implementation, alone ? "base" : "spin");
-    (void)fresh(state);
-    search(good);
-    assert_string_equal(result.decision.configuration, "ns=14000");
-    assert_true(fabs(result.decision.default_time_ns / result.decision.time_ns - 20.0 / 14.0) < 0.02);
-    assert_int_equal(result.raced > 0.0, alone);
-    if (alone) assert_in_range(alone_places, 3, AT_GRAPH_PLACEMENTS); /* distances may be equal by chance */
-    (void)fresh(state);
-    search(stiff);
-    assert_string_equal(result.decision.configuration, stiff[0]);
-    const double claim = result.decision.default_time_ns / result.decision.time_ns;
-    if (alone ? fabs(claim - 2.0) > 0.005 : claim > 1.96) fail_msg("claimed %.3f, alone %d", claim, alone);
-  }
-  /* where nobody set a budget, too */
-  const at_key key = toy_key(TOY_PROBLEM, &gpu);
-  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 0.0, 0.0));
-  assert_true(result.raced > 0.0);
-  profiler.settings.alone = false;
-}
-
-/* Who cannot be run there is out, and the next one wins. */
-static void a_launch_alone_that_fails_drops_its_contender(void **state) {
-  (void)state;
-  static const char *const spins[] = {"ns=10000,fault=alone", "ns=14000", NULL};
-  profiler.settings.alone = true;
-  search(spins);
-  assert_string_equal(result.decision.configuration, "ns=14000");
-  assert_true(result.raced > 0.0);
-  static const char *const one[] = {"ns=10000,fault=alone", NULL};
-  search(one);
-  assert_string_equal(result.decision.implementation, "base");
-  profiler.settings.alone = false;
 }
 
 /* ---- what is not measured ---- */
@@ -446,8 +381,6 @@ int main(void) {
       TEST(a_capture_may_fail_at_any_time),
       TEST(a_winner_wins_over_placements),
       TEST(one_disturbed_sample_loses_nothing),
-      TEST(alone_is_measured_where_it_is_wanted),
-      TEST(a_launch_alone_that_fails_drops_its_contender),
       TEST(what_is_far_too_slow_runs_once),
       TEST(a_first_launch_that_waits_drops_nobody),
       TEST(hopeless_changes_are_not_combined),

@@ -37,23 +37,22 @@ static void words_are_read_and_written(void **state) {
   assert_string_equal(text, "");
   static const char all[] =
       "rounds:12,warmups:3,configurations:7,warmup_ms:2.5,candidate_ms:40,rotate_mb:512,tolerance:0.5,"
-      "guess:false,alone:true";
+      "guess:false";
   OK(at_search_settings_parse(&s, all, "t"));
-  assert_true(s.rounds == 12 && s.warmups == 3 && s.configurations == 7 && s.warmup_ns == 2.5e6 && s.no_guess &&
-              s.alone);
+  assert_true(s.rounds == 12 && s.warmups == 3 && s.configurations == 7 && s.warmup_ns == 2.5e6 && s.no_guess);
   assert_true(s.candidate_ns == 40e6 && s.rotate_bytes == (size_t)512 << 20 && s.tolerance == 0.5);
   OK(at_search_settings_write(&s, text, sizeof text));
   assert_string_equal(text, all);
   FAILS(at_search_settings_write(&s, text, 20), ATTUNE_INVALID_ARGUMENT);
-  OK(at_search_settings_parse(&s, "rounds:0,guess:true,alone:false", "t")); /* the others stay */
-  assert_true(s.rounds == 0 && !s.no_guess && !s.alone && s.warmups == 3);
+  OK(at_search_settings_parse(&s, "rounds:0,guess:true", "t")); /* the others stay */
+  assert_true(s.rounds == 0 && !s.no_guess && s.warmups == 3);
 }
 
 static void wrong_words_are_named(void **state) {
   (void)state;
   static const char *const bad[] = {"rounds",        "rounds:2",     "rounds:62",      "rounds:3.5",    "rounds:-3",
                                     "rounds:x",      "warmups:1001", "candidate_ms:x", "tolerance:0",   "tolerance:1.5",
-                                    "guess:maybe",   "alone:1",      "speed:9",        "rotate_mb:0.5", "rounds:5,x:1",
+                                    "guess:maybe",   "guess:1",      "speed:9",        "rotate_mb:0.5", "rounds:5,x:1",
                                     "warmup_ms:1e3", "rotate_mb:nan"};
   at_search_settings s = {.warmups = 4};
   for (size_t i = 0; i < AT_COUNT(bad); i++) {

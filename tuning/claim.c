@@ -27,7 +27,7 @@ typedef struct rounds {
 
 static attune_status sample(rounds *r, at_profile *profile, at_subject *subject, int turn, double slice_ns, double *ns,
                             bool *good) {
-  if (!r->restless) r->restless = !at_profile_rest(profile);
+  if (!r->restless) r->restless = !at_profile_rest();
   return at_profile_alone(profile, subject, turn % at_profile_placements(profile), slice_ns, ns, good);
 }
 
@@ -88,11 +88,11 @@ attune_status at_claim_measure(at_claim *out, at_race *race, at_contender *conte
   at_contender *const incumbent = at_race_incumbent(race);
   at_claim standard = {.rounds = 0};
   *out = (at_claim){.least = 1.0};
-  if (race->steady && !race->profile->profiler->settings.alone) return ATTUNE_OK;
-  if (contender == race->contenders[0] || most_ns < LEAST_NS) return ATTUNE_OK;
+  if (race->steady || contender == race->contenders[0] || most_ns < LEAST_NS) return ATTUNE_OK;
   attune_status status = measure_one(out, race, contender, most_ns);
   out->least_error = out->error;
-  if (status != ATTUNE_OK || out->failed || contender == incumbent || incumbent == race->contenders[0] || !at_claim_doubtful(out))
+  if (status != ATTUNE_OK || out->failed || contender == incumbent || incumbent == race->contenders[0] ||
+      !at_claim_doubtful(out))
     return status;
   status = measure_one(&standard, race, incumbent, most_ns);
   if (standard.rounds && standard.ratio < 1.0) {

@@ -13,12 +13,7 @@ enum { NAPS = 60, STILL = 2 };
 static const long NAP_NS = 1000000;
 static const int64_t IDLE_NS = 50000;
 
-static bool on_host(const at_profile *profile) {
-  return profile->profiler->device->properties.kind == ATTUNE_DEVICE_HOST;
-}
-
-bool at_profile_rest(const at_profile *profile) {
-  if (!on_host(profile)) return true;
+bool at_profile_rest(void) {
   int64_t before = at_cpu_time_ns() - at_thread_time_ns();
   for (int nap = 0, still = 0; nap < NAPS; nap++) {
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -30,23 +25,12 @@ bool at_profile_rest(const at_profile *profile) {
   return false;
 }
 
-static attune_status alone_on_device(at_profile *profile, at_subject *subject, double slice_ns, double *ns,
-                                     bool *good) {
-  const int usual = profile->turns;
-  const double turns = slice_ns / (profile->once_ns * profile->calls);
-  profile->turns = turns > 2.0 ? (int)turns : 1;
-  const attune_status status = at_profile_round(profile, &subject, 1, ns, good);
-  profile->turns = usual;
-  return status;
-}
-
 attune_status at_profile_alone(at_profile *profile, at_subject *subject, int placement, double slice_ns, double *ns,
                                bool *good) {
   const at_profiler *profiler = profile->profiler;
   if (profiler->between) profiler->between(profiler->between_user);
   at_profile_place(profile, placement);
   attune_status status = at_profile_ready(profile, subject);
-  if (status == ATTUNE_OK && !on_host(profile)) return alone_on_device(profile, subject, slice_ns, ns, good);
   if (status == ATTUNE_OK) status = at_profile_alone_host(profile, subject, slice_ns, ns);
   *good = !subject->rough;
   profile->disturbed += !*good;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * profile_alone.h: samples of a subject that nobody else is measured beside, as a program sees it that
+ * profile_alone.h: samples on the host of a subject that nobody else is measured beside, as a program sees it that
  * makes its calls and no others. A race samples many in turn to find the order of the best; how much faster one is than
  * another, in a program of its own, is told by these: the threads of a library that the one before called have gone to
- * sleep, and a sample is as long as a program's use. On a GPU a sample follows one of its own that is not timed: clocks and
- * caches are as its own work leaves them. */
+ * sleep, and a sample is as long as a program's use. */
 #ifndef AT_PROFILE_ALONE_H
 #define AT_PROFILE_ALONE_H
 
@@ -15,7 +14,7 @@ attune_status at_profile_alone(at_profile *profile, at_subject *subject, int pla
                                bool *good);
 
 /* Waits until no other thread of the process computes: two milliseconds where none does, and a library's threads spin
- * for tens of them. False: they did not come to rest. Nothing to wait for on a GPU. */
-bool at_profile_rest(const at_profile *profile);
+ * for tens of them. False: they did not come to rest. */
+bool at_profile_rest(void);
 
 #endif

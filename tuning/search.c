@@ -23,7 +23,7 @@ enum {
 };
 
 static const at_schedule HOST = {420e6, 400.0, 0.58, 0.70, 0.94, 300e6, 24.0},
-                         DEVICE = {190e6, 400.0, 0.58, 0.60, 0.94, 36e6, 40.0};
+                         DEVICE = {190e6, 400.0, 0.58, 0.60, 0.94, 0.0, 0.0};
 
 /* The same of a budget that somebody set. */
 static const double CLAIM_SHARE = 0.33;

@@ -13,7 +13,7 @@
 typedef struct at_schedule {
   double auto_ns, auto_calls;
   double screen_until, widen_until, race_until;
-  double claim_ns, claim_calls; /* after all that, what the winner gains alone: elsewhere than on the host if wanted */
+  double claim_ns, claim_calls; /* after all that, on the host: what the winner gains alone */
 } at_schedule;
 
 typedef struct at_search_state {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* NOT is of members that are false as usual and true when the key is false. */
-typedef enum kind { WHOLE, MILLISECONDS, MEGABYTES, FRACTION, TRUTH, NOT } kind;
+typedef enum kind { WHOLE, MILLISECONDS, MEGABYTES, FRACTION, NOT } kind;
 
 typedef struct key {
   const char *name;
@@ -29,17 +29,15 @@ static const key keys[] = {
     {"rotate_mb", MEGABYTES, MEMBER(rotate_bytes), 1, 1e6, "a whole number of MB up to 1000000, or 0 as usual"},
     {"tolerance", FRACTION, MEMBER(tolerance), 1e-6, 1, "a number above 0 and not above 1"},
     {"guess", NOT, MEMBER(no_guess), 0, 1, "true or false"},
-    {"alone", TRUTH, MEMBER(alone), 0, 1, "true or false"},
 };
-#define NAMES "rounds, warmups, warmup_ms, candidate_ms, configurations, rotate_mb, tolerance, guess, alone"
+#define NAMES "rounds, warmups, warmup_ms, candidate_ms, configurations, rotate_mb, tolerance, guess"
 
 static bool set(at_search_settings *out, const key *k, const char *value) {
   char *at = (char *)out + k->member;
   double number = 0.0;
-  if (k->kind == TRUTH || k->kind == NOT) {
-    const bool yes = strcmp(value, "true") == 0;
-    *(bool *)(void *)at = yes == (k->kind == TRUTH);
-    return yes || strcmp(value, "false") == 0;
+  if (k->kind == NOT) {
+    *(bool *)(void *)at = strcmp(value, "false") == 0;
+    return *(bool *)(void *)at || strcmp(value, "true") == 0;
   }
   if (!at_parse_decimal(&number, value) || (number != 0.0 && (number < k->least || number > k->most))) return false;
   if (k->kind == FRACTION && number == 0.0) return false;
@@ -95,8 +93,7 @@ attune_status at_search_settings_write(const at_search_settings *settings, char 
     if (bytes) fits = at_append(out, size, &used, "%s%s:%zu", comma, k->name, bytes >> 20);
     if (number != 0.0)
       fits = at_append(out, size, &used, "%s%s:%.9g", comma, k->name, k->kind == MILLISECONDS ? number * 1e-6 : number);
-    if ((k->kind == TRUTH || k->kind == NOT) && *(const bool *)(const void *)at)
-      fits = at_append(out, size, &used, "%s%s:%s", comma, k->name, k->kind == TRUTH ? "true" : "false");
+    if (k->kind == NOT && *(const bool *)(const void *)at) fits = at_append(out, size, &used, "%s%s:false", comma, k->name);
   }
   return fits ? ATTUNE_OK
               : at_fail(ATTUNE_INVALID_ARGUMENT, "size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);

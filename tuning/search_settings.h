@@ -18,7 +18,6 @@ typedef struct at_search_settings {
   size_t rotate_bytes; /* operands rotate over so much, where they rotate */
   double tolerance;    /* of the error that the contract allows */
   bool no_guess;       /* a problem without a winner runs the default, not a similar problem's winner */
-  bool alone;          /* on a GPU too what a winner gains is measured alone, after its race */
 } at_search_settings;
 
 /* Sets the keys of `text`; those not named stay. INVALID_ARGUMENT names `source`, key and value, and *out is as before. */

@@ -58,10 +58,9 @@ typedef struct attune_tuner_options {
   const char *system_database; /* a read-only database, looked at after the user's; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
   /* The most milliseconds to tune one problem. 0: ATTUNE_BUDGET_MS, else 190 ms (on the host 420 ms) plus the time of
-   * 400 calls of the default. Half as long again where noise leaves the choice open. On the host (elsewhere if
-   * attune_tuner_set_search's `alone` says so) what the winner gains alone is measured after that, for up to a third of a
-   * budget that was set, else 300 ms and 24 calls (on a GPU 36 ms and 40 calls). Where it gains nothing half of the budget
-   * comes once more, and up to two others are measured so. */
+   * 400 calls of the default. Half as long again where noise leaves the choice open. On the host what the winner gains
+   * alone is measured after that, for up to a third of a budget that was set, else 300 ms and 24 calls. Where it gains
+   * nothing half of the budget comes once more, and up to two others are measured so. */
   double budget_ms;
   double total_budget_ms; /* the most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;
@@ -113,11 +112,6 @@ ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
  * - tolerance: only candidates whose error is at most this fraction, above 0 to 1, of what the contract allows; the
  *   default is taken as it is.
  * - guess: false: a problem without a winner runs the default, and not the winner of a similar problem.
- * - alone: true: on a GPU, as always on the host, what a winner gains is measured once more after its race, it and the
- *   default in turns, 5 to 9 samples of each, of 1 to 10 ms, each behind an untimed one of its own. That is what is stored
- *   then. One that is slower there does not win, unless noise may hide a gain of 5 %. For how long: budget_ms of the
- *   options. Nothing of that is done within less than 30 ms (budgets below 91 ms, candidate_ms below 15) and in fewer than
- *   5 rounds. What it changes on a GPU has not been measured yet.
  * attune_verify measures by the same settings: use those that the winners were tuned with.
  * Errors: INVALID_ARGUMENT (names key and value). Any thread. */
 ATTUNE_API attune_status attune_tuner_set_search(attune_tuner *tuner, const char *text);
