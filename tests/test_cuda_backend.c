@@ -203,6 +203,14 @@ static void a_context_of_the_program(void **state) {
   OK(attune_gemm(tuner, made, &problem, &operands));
   assert_int_equal(value_of(made, (char *)p + MIB, 64 * 64 * 4), 0);
   STILL_ITS_OWN;
+  static const char *const tuned[] = {"gemm f32 nn 300x200x500 strict", "gemm f32 tn 256x256x4096 reduced",
+                                      "gemm bf16 nn 99x101x103 strict", "gemm f16 nt 128x16x1024 strict",
+                                      "gemm f64 nn 70x90x300 strict",   "gemm f32 nn 16x16x16x512 strict"};
+  for (size_t i = 0; i < sizeof tuned / sizeof *tuned; i++) { /* measured and verified there too */
+    attune_decision decision;
+    OK(attune_tune(tuner, device, tuned[i], 200.0, 0, &decision));
+    STILL_ITS_OWN;
+  }
   attune_tuner_destroy(tuner);
   attune_graph_destroy(graph);
   OK(attune_free(q, stream));

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "tests/gpu.h"
 #include "tuning/cli/suite_runtime.h"
 
 enum { SAMPLE_NS = 1000000, SAMPLES = 3 };
@@ -160,7 +161,7 @@ int main(void) {
   };
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
-  if (attune_device_get(&device, "cuda") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());
     return 77;
   }

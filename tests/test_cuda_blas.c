@@ -10,6 +10,7 @@
 
 #include "ops/gemm/cublaslt.h"
 #include "tests/cuda_gemm.h"
+#include "tests/gpu.h"
 
 #define LIST 64
 #define THREADS 4
@@ -340,7 +341,7 @@ static void huge_problems_are_left_to_the_default(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_churn.c: rounds of making and destroying on a GPU: neither the process nor the device grows. */
 #include "tests/churn.h"
+#include "tests/gpu.h"
 
 #include <cuda_runtime_api.h>
 
@@ -106,7 +107,7 @@ static void plain_segments(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

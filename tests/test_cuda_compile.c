@@ -8,6 +8,7 @@
 
 #include "tests/check.h"
 #include "tests/folder.h"
+#include "tests/gpu.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -315,7 +316,7 @@ static void a_tuner_may_go_meanwhile(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

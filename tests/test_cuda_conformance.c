@@ -3,6 +3,7 @@
  * stream; the pages have the keys of their configurations. */
 #include "tests/conformance.h"
 #include "tests/documented.h"
+#include "tests/gpu.h"
 
 #include "ops/ops.h"
 #include "src/backend.h"
@@ -45,7 +46,7 @@ static void implementations_keep_the_order(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(implementations_keep_the_order)};
-  if (attune_device_get(&device, "cuda") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());
     return 77;
   }

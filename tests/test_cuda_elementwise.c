@@ -8,6 +8,7 @@
 
 #include "src/cuda/jit.h"
 #include "tests/elementwise_forms.h"
+#include "tests/gpu.h"
 
 enum { BATCH = 512 };
 
@@ -433,7 +434,7 @@ static void chains(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

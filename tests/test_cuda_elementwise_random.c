@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "src/cuda/jit.h"
+#include "tests/gpu.h"
 #include "tests/random_graph.h"
 
 enum { BATCH = 256 };
@@ -137,7 +138,7 @@ static void a_minimum_of_16_bits(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

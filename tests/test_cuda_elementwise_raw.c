@@ -12,6 +12,7 @@
 
 #include "src/cuda/jit.h"
 #include "src/support.h"
+#include "tests/gpu.h"
 
 enum { ROWS = 67, COLUMNS = 129, COUNT = ROWS * COLUMNS };
 #define AXPY "template <typename T> T axpy(T x, T y, T alpha) { return alpha * x + y; }"
@@ -302,7 +303,7 @@ static bool begin(void) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

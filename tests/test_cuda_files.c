@@ -2,6 +2,7 @@
  * test_cuda_files.c: files to memory of a GPU and back, by each way that the machine has, on each file system that the
  * test can write to: by cuFile too where it takes the file. */
 #include "tests/check.h"
+#include "tests/gpu.h"
 
 #include <attune/attune.h>
 
@@ -70,7 +71,7 @@ static void registered_memory(void **state) {
   attune_device *device = NULL;
   attune_file *file = NULL;
   (void)state;
-  OK(attune_device_get(&device, "cuda:0"));
+  OK(attune_device_get(&device, test_gpu()));
   const int made = mkstemp(path);
   assert_true(made >= 0);
   close(made);
@@ -90,7 +91,7 @@ static void registered_memory(void **state) {
 
 int main(void) {
   attune_device *device = NULL;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());
     return 77;
   }

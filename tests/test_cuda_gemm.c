@@ -8,6 +8,7 @@
 
 #include "src/cuda/cuda.h"
 #include "tests/gemm_oracle.h"
+#include "tests/gpu.h"
 #include "tuning/registry.h"
 #include "tuning/verify.h"
 
@@ -540,7 +541,7 @@ int main(void) {
       cmocka_unit_test(bad_operands),
       cmocka_unit_test(threads_tune_and_call),
   };
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());
     return 77;
   }

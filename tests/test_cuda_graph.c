@@ -2,6 +2,7 @@
  * test_cuda_graph.c: graphs on the GPU: a replay does what the work does eagerly, with memory of the graph's own,
  * GEMMs, copies, random numbers and streams that fork. */
 #include "tests/cuda_graph.h"
+#include "tests/gpu.h"
 
 static void replay_is_eager(void **state) {
   (void)state;
@@ -424,7 +425,7 @@ int main(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
   options.mode = ATTUNE_MODE_CACHED;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

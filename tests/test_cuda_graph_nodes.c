@@ -2,6 +2,7 @@
  * test_cuda_graph_nodes.c: the inside of graphs on the GPU: nodes and edges, kernels of attune and of cuBLAS among them, nodes
  * left out and taken in, and nodes with new parameters, before and after the executable is made and updated. */
 #include "tests/cuda_graph.h"
+#include "tests/gpu.h"
 
 typedef struct work {
   scene s;
@@ -314,7 +315,7 @@ static void external_events(void **state) {
 int main(void) {
   attune_tuner_options options = ATTUNE_TUNER_OPTIONS_INIT;
   options.database = "";
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());
     return 77;
   }

@@ -7,6 +7,7 @@
 
 #include "tests/check.h"
 #include "tests/folder.h"
+#include "tests/gpu.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -197,7 +198,7 @@ static int ask_another_process(void) {
 static int be_another_process(void) {
   const at_kernel_source source = fill_source("disk.cu", 3);
   at_jit_kernel *kernel = NULL;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK || at_jit_get(&kernel, device, &source) != ATTUNE_OK) return 3;
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK || at_jit_get(&kernel, device, &source) != ATTUNE_OK) return 3;
   return counts().compiled == 1 ? 1 : counts().from_disk == 1 ? 2 : 4;
 }
 
@@ -349,7 +350,7 @@ static int run_all(void) {
 
 int main(int count, char **arguments) {
   if (count > 1 && strcmp(arguments[1], "child") == 0) return be_another_process();
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "ops/gemm/kernel.h"
+#include "tests/gpu.h"
 #include "tests/kernel_sweep.h"
 
 enum { STREAMS = 4, RUNS = 100, TOGETHER = 10, ROOM = 64, TRIED = 2 };
@@ -146,7 +147,7 @@ static void large_families(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_families), cmocka_unit_test(large_families)};
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

@@ -16,6 +16,7 @@
 
 #include "ops/gemm/kernel.h"
 #include "src/support.h"
+#include "tests/gpu.h"
 #include "tests/kernel_sweep_draw.h"
 
 enum { BATCH = 32, SWEPT = 130, ROOM = 256, SHARED = 8 };
@@ -249,7 +250,7 @@ int main(int argc, char **argv) {
   }
   if (argc == 4) part = strtoull(argv[2], NULL, 10), parts = strtoull(argv[3], NULL, 10);
   if (parts == 0 || part >= parts) return 2;
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

@@ -10,6 +10,7 @@
 
 #include "ops/gemm/kernel.h"
 #include "tests/cuda_gemm.h"
+#include "tests/gpu.h"
 #include "tuning/verify.h"
 
 enum { BATCH = 40, TRIED = 3, ROOM = 64, RUNS = 100 };
@@ -470,7 +471,7 @@ static void the_same_bits_each_time(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) cmocka_set_test_filter(argv[1]);
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

@@ -9,6 +9,7 @@
 
 #include "ops/gemm/cublaslt.h"
 #include "tests/cuda_gemm.h"
+#include "tests/gpu.h"
 
 #define LIST 24
 
@@ -139,7 +140,7 @@ static void graphs_replay(void **state) {
 }
 
 int main(void) {
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

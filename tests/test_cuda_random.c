@@ -14,6 +14,7 @@
 #include "src/cuda/jit.h"
 #include "src/half.h"
 #include "src/random/transforms.h"
+#include "tests/gpu.h"
 
 #define MOST ((size_t)9 << 20)
 #define GUARD 64
@@ -206,7 +207,7 @@ static void square_roots_are_correctly_rounded(void **state) {
 
 int main(void) {
   attune_device *host = NULL;
-  if (attune_device_get(&gpu, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&gpu, test_gpu()) != ATTUNE_OK) {
     puts("skipped: no CUDA device");
     return 77;
   }

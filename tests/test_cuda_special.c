@@ -13,6 +13,7 @@
 #include "tuning/registry.h"
 #include "tuning/verify.h"
 #include "tuning/winner.h"
+#include "tests/gpu.h"
 
 enum { MOST = 256, TRIED = 6, MOST_LINES = 128, RULES = 32 };
 static const double SWEEP_NS = 40e9; /* then no further problem is begun */
@@ -185,7 +186,7 @@ int main(int argc, char **argv) {
   };
   const char *operations = argc > 1 ? argv[1] : getenv("ATTUNE_TEST_PROBLEMS");
   if (operations) problems = atoi(operations);
-  if (attune_device_get(&device, "cuda:0") != ATTUNE_OK) {
+  if (attune_device_get(&device, test_gpu()) != ATTUNE_OK) {
     printf("skipped: %s\n", attune_last_message());
     return 77;
   }

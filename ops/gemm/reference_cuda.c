@@ -37,11 +37,10 @@ static attune_status widen(device_matrix *out, attune_stream *stream, const void
   return status;
 }
 
-static attune_status multiply(const at_gemm *g, attune_stream *stream, const device_matrix *a, const device_matrix *b,
-                              cudaDataType_t in, void *d, cudaDataType_t out) {
-  cublasHandle_t handle;
-  attune_status status = at_cuda_blas(stream, &handle);
-  if (status != ATTUNE_OK) return status;
+/* The device is current. */
+static attune_status give_product(const at_gemm *g, attune_stream *stream, cublasHandle_t handle,
+                                  const device_matrix *a, const device_matrix *b, cudaDataType_t in, void *d,
+                                  cudaDataType_t out) {
   const double one = 1.0, zero = 0.0;
   const float one_f = 1.0f, zero_f = 0.0f;
   const bool wide = out == CUDA_R_64F;
@@ -53,6 +52,18 @@ static attune_status multiply(const at_gemm *g, attune_stream *stream, const dev
                              wide ? (const void *)&zero : &zero_f, d, out, (int)g->m, (long long)(g->m * g->n),
                              (int)g->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
                          "the trusted GEMM");
+}
+
+static attune_status multiply(const at_gemm *g, attune_stream *stream, const device_matrix *a, const device_matrix *b,
+                              cudaDataType_t in, void *d, cudaDataType_t out) {
+  at_cuda_scope scope;
+  cublasHandle_t handle;
+  attune_status status = at_cuda_enter(&scope, stream->device);
+  if (status != ATTUNE_OK) return status;
+  status = at_cuda_blas(stream, &handle);
+  if (status == ATTUNE_OK) status = give_product(g, stream, handle, a, b, in, d, out);
+  at_cuda_leave(&scope);
+  return status;
 }
 
 static attune_status fetch_result(at_reference *r, attune_stream *stream, const void *d) {

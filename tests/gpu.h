@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gpu.h: the GPU that a test runs on. ATTUNE_TEST_GPU=cuda:1 runs it on the second one while the first is the thread's
+ * current device, as in a program that never calls cudaSetDevice. */
+#ifndef AT_TEST_GPU_H
+#define AT_TEST_GPU_H
+
+#include <stdlib.h>
+
+static inline const char *test_gpu(void) {
+  const char *name = getenv("ATTUNE_TEST_GPU");
+  return name && *name ? name : "cuda:0";
+}
+
+#endif
