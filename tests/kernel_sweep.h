@@ -119,12 +119,15 @@ static inline double *trusted(const trial *t, const double *a, const double *b) 
   cublasHandle_t handle;
   assert_non_null(host);
   OK(attune_alloc((void **)&device, sweep_stream, bytes));
+  at_cuda_scope scope;
+  OK(at_cuda_enter(&scope, sweep_stream->device));
   OK(at_cuda_blas(sweep_stream, &handle));
   const cublasStatus_t status = at_cublas.cublasGemmStridedBatchedEx(
       handle, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, (int)g->m, (int)g->n,
       (int)g->k, &one, a + t->a.from, CUDA_R_64F, (int)t->a.rows, t->a.stride ? t->a.rows * t->a.cols : 0,
       b + t->b.from, CUDA_R_64F, (int)t->b.rows, t->b.stride ? t->b.rows * t->b.cols : 0, &zero, device, CUDA_R_64F,
       (int)g->m, g->m * g->n, (int)g->batch, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT);
+  at_cuda_leave(&scope);
   assert_int_equal(status, CUBLAS_STATUS_SUCCESS);
   OK(attune_copy(sweep_stream, host, device, bytes));
   OK(attune_stream_synchronize(sweep_stream));

@@ -18,7 +18,7 @@
 
 #include <jansson.h>
 
-enum { PROBLEMS = 24, KINDS = 6 };
+enum { PROBLEMS = 48, KINDS = 6, WIDTHS = 4 };
 static const char *const kinds[KINDS] = {"bf16,strict", "f32,strict",  "f64,strict",
                                          "f16,strict",  "f32,reduced", "f32,equivalent"};
 
@@ -94,7 +94,7 @@ static void two_take_half_the_time(void **state) {
   assert_non_null(file);
   fputs("dtype,contract,transa,m,n,k\n", file);
   for (int i = 0; i < PROBLEMS; i++)
-    fprintf(file, "%s,%s,%d,%d,2048\n", kinds[i % KINDS], i % 2 ? "n" : "t", 1024 + 7 * i, 16 << (i / KINDS));
+    fprintf(file, "%s,%s,%d,%d,2048\n", kinds[i % KINDS], i % 2 ? "n" : "t", 1024 + 7 * i, 16 << (i / KINDS % WIDTHS));
   fclose(file);
   char warm[96];
   snprintf(warm, sizeof warm, "%s/warm.db", folder);
