@@ -67,9 +67,9 @@ ATTUNE_API void *attune_stream_native(const attune_stream *stream);
 
 /* The cublasHandle_t that attune calls the vendor's library with on this stream, into *out, made if there is none:
  * stream and workspace are set, arithmetic is strict, scalars are the host's. Borrowed until the stream is destroyed;
- * used by the thread that uses the stream. Attune sets arithmetic and workspace again at its next call; what else the
- * program sets it sets back, and asks for the handle again before it sets something anew. The library is the one of
- * `attune devices`. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host), NOT_FOUND (no cuBLAS), OUT_OF_MEMORY,
+ * used by the thread that uses the stream, while the stream's device is that thread's current one (cudaSetDevice), as
+ * cuBLAS wants it. Attune sets arithmetic and workspace again at its next call; what else the program sets it sets back,
+ * and asks for the handle again before it sets something anew. The library is the one of `attune devices`. Errors: INVALID_ARGUMENT, UNSUPPORTED (the host), NOT_FOUND (no cuBLAS), OUT_OF_MEMORY,
  * DEVICE_ERROR. */
 ATTUNE_API attune_status attune_stream_blas(attune_stream *stream, void **out);
 

@@ -37,7 +37,7 @@ void at_cuda_relax(enum cudaStreamCaptureMode *saved);
 void at_cuda_restore(enum cudaStreamCaptureMode saved);
 
 /* The stream's cuBLAS handle: stream and workspace set, host pointer mode. Made at first use (also inside a capture: in
- * relaxed capture mode, so that nothing is captured). Borrowed; to be called where the stream's device is current. */
+ * relaxed capture mode, so that nothing is captured). Borrowed. Its calls want the stream's device to be current. */
 attune_status at_cuda_blas(attune_stream *stream, cublasHandle_t *out);
 
 /* The device's cuBLASLt handle, shared by all threads. Borrowed. */
