@@ -147,6 +147,8 @@ static void bad_problems(void **state) {
       {offsetof(attune_gemm_problem, stride_d), ATTUNE_BROADCAST, "problem.stride_d"},
       {offsetof(attune_gemm_problem, stride_d), 5, "overlap"},
       {offsetof(attune_gemm_problem, stride_a), INT64_MAX, "matrix a"},
+      {offsetof(attune_gemm_problem, ldd), INT64_MAX / 2, "matrix d"},
+      {offsetof(attune_gemm_problem, n), INT64_MAX / 3, "larger than"},
   };
   for (size_t i = 0; i < AT_COUNT(sizes); i++) {
     attune_gemm_problem p = problem_of(4, 3, 5);

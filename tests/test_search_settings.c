@@ -110,6 +110,21 @@ static void candidates_are_warmed_up(void **state) {
   assert_true(launches_of("warmups:0,warmup_ms:20") >= usual + 19); /* a launch takes a millisecond */
 }
 
+/* However long a warm-up is to be, a budget ends it. */
+static void a_budget_ends_warm_ups(void **state) {
+  (void)state;
+  const at_key key = toy_key(TOY_PROBLEM, device);
+  static const double budgets[][2] = {{5e6, 0.0}, {5e6, 9e9}, {9e9, 5e6}, {0.0, 5e6}};
+  toy_spins = SPINS;
+  for (size_t i = 0; i < AT_COUNT(budgets); i++) {
+    OK(at_search_settings_parse(&profiler->settings, i % 2 ? "warmups:1000,warmup_ms:0" : "warmup_ms:9000", "t"));
+    const int64_t start_ns = at_now_ns();
+    OK(at_search(&result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budgets[i][0], budgets[i][1]));
+    const int64_t took_ns = at_now_ns() - start_ns;
+    if (took_ns > 100000000) fail_msg("budget %zu: %.0f ms", i, (double)took_ns * 1e-6);
+  }
+}
+
 static int copies_of(const char *settings) {
   at_profile profile;
   const at_key key = toy_key(TOY("f32 1000x700"), device);
@@ -182,6 +197,7 @@ int main(void) {
       TEST(the_race_of_a_candidate_is_bounded),
       TEST(few_configurations_are_asked_for),
       TEST(candidates_are_warmed_up),
+      TEST(a_budget_ends_warm_ups),
       TEST(operands_rotate_over_what_is_asked_for),
       TEST(candidates_are_traced),
       TEST(a_tuner_takes_them),

@@ -109,9 +109,10 @@ void at_profile_close(at_profile *profile) {
 /* What the settings want beyond the first launch. */
 static attune_status warm_up(at_profile *profile, at_plan *plan) {
   const at_search_settings *s = &profile->profiler->settings;
-  const int64_t start_ns = at_now_ns();
+  const int64_t start_ns = at_now_ns(), until_ns = profile->warm_until_ns ? profile->warm_until_ns : INT64_MAX;
   attune_status status = ATTUNE_OK;
   for (int i = 1; status == ATTUNE_OK && (i < s->warmups || (double)(at_now_ns() - start_ns) < s->warmup_ns); i++) {
+    if (at_now_ns() >= until_ns) break;
     status = at_profile_launch(profile, plan, profile->next_copy + i);
     if (status == ATTUNE_OK) status = attune_stream_synchronize(profile->profiler->stream);
   }

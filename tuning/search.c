@@ -2,6 +2,7 @@
  * search.c: collects candidates, screens them, widens around the leaders, races the best, verifies the winner. */
 #include "tuning/search_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,8 +397,16 @@ static void log_contenders(const search *s) {
   }
 }
 
+/* A budget and a limit end warm-ups too; 0: there is neither. */
+static int64_t warm_until(const search *s) {
+  const double least_ns = s->budget_ns > 0.0 && s->most_ns > 0.0 ? fmin(s->budget_ns, s->most_ns)
+                                                                 : fmax(s->budget_ns, s->most_ns);
+  return least_ns > 0.0 ? s->start_ns + (int64_t)least_ns : 0;
+}
+
 static attune_status run(search *s, at_search_result *out) {
   double once_ns = 0.0;
+  s->profile.warm_until_ns = warm_until(s);
   attune_status status = collect(s);
   if (status == ATTUNE_OK) status = at_race_start(&s->race, &once_ns);
   const int64_t opened_ns =

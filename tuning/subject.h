@@ -53,6 +53,7 @@ typedef struct at_profile {
 
   /* Host: what others did meanwhile (src/host/cpu_taken.h). */
   int sampled, rough;                         /* samples that were kept, and those of them that others disturbed */
+  int64_t warm_until_ns; /* warm-ups that the settings want end there; 0: when they are done */
   int64_t open_ns, open_cpu_ns, open_busy_ns; /* the clock, and CPU time of this process and of all, at the start */
 } at_profile;
 

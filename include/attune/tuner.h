@@ -105,7 +105,8 @@ ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
 /* How this tuner searches, from the next search on: "key:value,key:value"; keys not named stay. ATTUNE_SEARCH sets it
  * at first. With fewer rounds or less time more choices stay unsure. The keys, all 0 or as usual without it:
  * - rounds: of a race, 3 to 61, each one sample of every candidate in it.
- * - warmups, warmup_ms: launches of a candidate before the first that is timed, and for how many milliseconds at least.
+ * - warmups, warmup_ms: launches of a candidate before the first that is timed, and for how many milliseconds at least;
+ *   a budget that is set ends them.
  * - candidate_ms: milliseconds of the race for each candidate in it, at most.
  * - configurations: tried of one implementation before the neighbours of the best, 1 to 256.
  * - rotate_mb: MB over which operands rotate where times are cold, so that caches do not have them.
