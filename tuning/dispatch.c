@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
 #include "tuning/later.h"
@@ -206,9 +207,10 @@ static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *ke
   const at_backend *backend = stream->device->backend;
   at_message kept;
   at_message_keep(&kept);
-  const int before = backend->relax ? backend->relax(stream->device) : 0;
+  const int cancel = at_cancel_hold(), before = backend->relax ? backend->relax(stream->device) : 0;
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   if (backend->relax) backend->restore(before);
+  at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }
 
@@ -275,5 +277,8 @@ attune_status attune_explain(attune_tuner *tuner, attune_device *device, const c
                               : "out");
   at_message kept;
   at_message_keep(&kept);
-  return at_message_settle(&kept, explain(tuner, device, problem, out));
+  const int cancel = at_cancel_hold();
+  const attune_status status = explain(tuner, device, problem, out);
+  at_cancel_let(cancel);
+  return at_message_settle(&kept, status);
 }

@@ -399,8 +399,8 @@ static void log_contenders(const search *s) {
 
 /* A budget and a limit end warm-ups too; 0: there is neither. */
 static int64_t warm_until(const search *s) {
-  const double least_ns = s->budget_ns > 0.0 && s->most_ns > 0.0 ? fmin(s->budget_ns, s->most_ns)
-                                                                 : fmax(s->budget_ns, s->most_ns);
+  const double least_ns =
+      s->budget_ns > 0.0 && s->most_ns > 0.0 ? fmin(s->budget_ns, s->most_ns) : fmax(s->budget_ns, s->most_ns);
   return least_ns > 0.0 ? s->start_ns + (int64_t)least_ns : 0;
 }
 
