@@ -156,6 +156,9 @@ static void note(const question *q, at_plan_table *table, const at_key *key, int
                  bool uncompiled) {
   const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
   const bool records = q->mode == ATTUNE_MODE_RECORD;
+  const char *fingerprint = NULL;
+  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) /* which tells, perhaps at the process's end, what is stored */
+    (void)at_tuner_fingerprint(q->tuner, q->device, &fingerprint);
   at_plan_table_note(table, key, as, records && guessed && at_recording_first(q->tuner, q->device, decision->problem));
   if (records) at_recording_flush_sometimes(q->tuner);
   if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(q->tuner, q->op, q->problem, as, q->device, q->mode, decision);
