@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "src/half.h"
 #include "tests/elementwise_graph.h"
 
 static int64_t element_count = 4096;
@@ -248,6 +249,125 @@ static void hard_arguments(void **unused) {
   free(out);
 }
 
+/* ---- powers of f32, with exponents that are data ---- */
+
+enum { POWERS = 1 << 16 };
+typedef struct power_cases {
+  float x[POWERS], y[POWERS], out[POWERS], exact[POWERS];
+  int count;
+  long checked;
+} power_cases;
+
+static void compute_powers(power_cases *p, const at_interpret_isa *isa) {
+  graph *g = malloc(sizeof *g);
+  graph_start(g);
+  int arguments[2];
+  for (int k = 0; k < 2; k++) arguments[k] = graph_input(g, ATTUNE_F32);
+  graph_output(g, graph_function(g, AT_FN_POWER, ATTUNE_F32, arguments, 2));
+  run_packed(g, NULL, isa, p->out, (void *[]){p->x, p->y}, p->count);
+  free(g);
+}
+
+static void check_exact_powers(power_cases *p) {
+  const at_interpret_isa *isas[4];
+  at_interpret_isas(isas);
+  for (int s = 0; isas[s]; s++) {
+    compute_powers(p, isas[s]);
+    for (int i = 0; i < p->count; i++)
+      if (p->out[i] != p->exact[i])
+        fail_msg("%a ** %a (%s) is %a, should be %a", (double)p->x[i], (double)p->y[i], at_interpret_isa_name(isas[s]),
+                 (double)p->out[i], (double)p->exact[i]);
+  }
+  p->checked += p->count;
+  p->count = 0;
+}
+
+/* What is no number of f32, or 0, is left out. */
+static void exact_power(power_cases *p, double x, double y, double exact) {
+  const double most = 0x1.fffffep127;
+  if (!(x > 0.0 && x <= most && exact > 0.0 && exact <= most)) return;
+  if (x != (double)(float)x || y != (double)(float)y || exact != (double)(float)exact) return;
+  p->x[p->count] = (float)x;
+  p->y[p->count] = (float)y;
+  p->exact[p->count] = (float)exact;
+  if (++p->count == POWERS) check_exact_powers(p);
+}
+
+/* base^n, n >= 1, of base itself and of its 2nd, 4th and 8th power, times powers of 2. */
+static void exact_powers_of(power_cases *p, int base) {
+  for (int e = -140; e <= 100; e += 20) {
+    double power = base;
+    for (int n = 1; power <= 16777216.0; n++, power *= base) {
+      exact_power(p, ldexp(base, e), n, ldexp(power, e * n));
+      for (int part = 2; part <= 8; part *= 2)
+        exact_power(p, ldexp(pow(base, part), e * part), (double)n / part, ldexp(power, e * n));
+    }
+  }
+}
+
+static void exact_powers(void **unused) {
+  (void)unused;
+  power_cases *p = calloc(1, sizeof *p);
+  for (int i = 0; i < 1 << 23; i++) exact_power(p, 1.0 + i * 0x1p-23, 1.0, 1.0 + i * 0x1p-23);
+  for (uint32_t i = 1; i <= 0xffff; i++) {
+    const double x = (double)at_f32_of_bits(i * 32639u); /* finite ones */
+    exact_power(p, x, 1.0, x);
+    exact_power(p, x, 0.0, 1.0);
+    exact_power(p, 1.0, x, 1.0);
+  }
+  for (int base = 2; base <= 4096; base++) exact_powers_of(p, base);
+  double ten = 1.0;
+  for (int n = 0; n <= 10; n++, ten *= 10.0) exact_power(p, 10.0, n, ten);
+  for (int k = -149; k <= 127; k++)
+    for (int n = -1200; n <= 1200; n++)
+      if (k * n % 8 == 0 && abs(k * n) < 8 * 150) exact_power(p, ldexp(1.0, k), n / 8.0, ldexp(1.0, k * n / 8));
+  check_exact_powers(p);
+  assert_true(p->checked > 1 << 23);
+  free(p);
+}
+
+/* All over the numbers, x next to 1, results next to the largest and the least ones, and special numbers. */
+static void hard_power(int64_t i, uint64_t *state, float *x, float *y) {
+  static const float special[] = {0.0f,           -0.0f,       1.0f,         -1.0f,    2.0f,      -2.0f, 3.0f,
+                                  -3.0f,          INFINITY,    -INFINITY,    NAN,      0.5f,      -0.5f, 0x1p-149f,
+                                  -0x1p-149f,     0x1p-126f,   3.4e38f,      -3.4e38f, -7.0f,     1e30f, 0x1.fffffep-1f,
+                                  0x1.000002p+0f, 16777215.0f, -16777215.0f, 1e-30f,   8388607.5f};
+  const uint64_t bits = draw_bits(state);
+  const double share = (double)(uint32_t)bits * 0x1p-32;
+  *x = at_f32_of_bits((uint32_t)(bits >> 32) & 0x7fffffffu);
+  if (i % 4 == 1) *x = 1.0f + (float)((int)(bits >> 40 & 0x3ffff) - 0x20000) * 0x1p-23f;
+  *y = (float)((share * 300.0 - 155.0) / log2((double)*x));
+  if (i % 4 == 2) *y = (float)(((bits & 1) ? 127.0 + share : 25.0 * share - 150.0) / log2((double)*x));
+  if (i % 4 == 3) {
+    *x = special[bits % AT_COUNT(special)];
+    *y = special[(bits >> 20) % AT_COUNT(special)];
+  }
+}
+
+/* Within 0.6 units, and 0.8 below the normal numbers; the last vector is not whole. */
+static void hard_powers(void **unused) {
+  (void)unused;
+  const at_interpret_isa *isas[4];
+  at_interpret_isas(isas);
+  power_cases *p = calloc(1, sizeof *p);
+  uint64_t state = 5;
+  for (int round = 0; round < 4; round++) {
+    p->count = POWERS - 5;
+    for (int i = 0; i < p->count; i++) hard_power(i, &state, &p->x[i], &p->y[i]);
+    for (int s = 0; isas[s]; s++) {
+      compute_powers(p, isas[s]);
+      for (int i = 0; i < p->count; i++) {
+        const long double exact = powl((long double)p->x[i], (long double)p->y[i]);
+        const double off = units_off(ATTUNE_F32, p->out[i], exact), most = fabsl(exact) < 0x1p-126L ? 0.8 : 0.6;
+        if (!(off <= most) || (p->out[i] == 0.0f && !signbit(p->out[i]) != !signbit(exact)))
+          fail_msg("%a ** %a (%s) is %a, should be %La (%.3g units)", (double)p->x[i], (double)p->y[i],
+                   at_interpret_isa_name(isas[s]), (double)p->out[i], exact, off);
+      }
+    }
+  }
+  free(p);
+}
+
 /* The reference itself at points known from tables, and where C leaves it open. */
 static void known_values(void **state) {
   (void)state;
@@ -329,6 +449,7 @@ int main(void) {
   rough = getenv("AT_UNDER_VALGRIND") != NULL;
   if (rough) element_count = 256;
   const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(every_function),
-                                     cmocka_unit_test(every_half), cmocka_unit_test(hard_arguments)};
+                                     cmocka_unit_test(every_half), cmocka_unit_test(hard_arguments),
+                                     cmocka_unit_test(exact_powers), cmocka_unit_test(hard_powers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,9 @@ static inline void wide_store_part(double *p, vector64 x, size_t n) {
 #define WIDE_ABI "_ZGVdN4"
 #include "ops/elementwise/interpret_vectors.h"
 
+#include "ops/elementwise/interpret_power256.h"
+
+#define POWER_PLAIN power_plain
 #define LANES_F32 8
 #define LANES_F64 4
 #define AT_ISA at_interpret_avx2

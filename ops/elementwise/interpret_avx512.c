@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "ops/elementwise/interpret_f16c.h"
+#include "ops/elementwise/interpret_power512.h"
 
 static void stream(void *to, const void *from, size_t bytes) {
   const size_t head = (0 - (uintptr_t)to) % 64, start = head < bytes ? head : bytes, whole = (bytes - start) / 64 * 64;
@@ -84,6 +85,7 @@ static at_kernel find_masked(at_function function, attune_dtype dtype) {
 }
 
 #define FIND_FIRST find_masked
+#define POWER_PLAIN power_plain
 #define LANES_F32 16
 #define LANES_F64 8
 #define AT_ISA at_interpret_avx512

@@ -136,20 +136,25 @@ AT_MOSTLY(LOG2, F64, double, int64_t, is_normal_64(x), log2_64(x), log2)
 AT_MOSTLY(LOG10, F64, double, int64_t, is_normal_64(x), log10_64(x), log10)
 #endif
 
-/* Likewise: 0, negative numbers, infinities and NaN; but 0^0, which stands in what is left of the last vector, is right. */
+/* Likewise: 0, negative numbers, infinities and NaN. */
 FLAT bool power_is_special(float x, float y) {
-  const bool has_logarithm = (x > 0.0f) & (x < __builtin_inff());
-  return !((has_logarithm | ((x == 0.0f) & (y == 0.0f))) & (__builtin_fabsf(y) < __builtin_inff()));
+  return !((x > 0.0f) & (x < __builtin_inff()) & (__builtin_fabsf(y) < __builtin_inff()));
 }
 static __attribute__((noinline)) void power_special(float *o, const float *x, const float *y, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (power_is_special(x[i], y[i])) o[i] = (float)pow((double)x[i], (double)y[i]);
 }
+#ifndef POWER_PLAIN /* the instruction set has none of its own */
+/* 0^0, which stands in what is left of the last vector, is right. */
+FLAT bool power_is_wrong(float x, float y) {
+  return power_is_special(x, y) & !((x == 0.0f) & (y == 0.0f));
+}
 FLAT bool power_plain(float *o, const float *xp, const float *yp, size_t n) {
   int32_t special = 0;
-  AT_LONG_LOOP(F32, float, o, xp, yp, n, (special |= power_is_special(x, y) ? 1 : 0, power32(x, y)))
+  AT_LONG_LOOP(F32, float, o, xp, yp, n, (special |= power_is_wrong(x, y) ? 1 : 0, power32(x, y)))
   return special != 0;
 }
+#endif
 static __attribute__((noinline)) void power_in_place(float *o, const float *x, const float *y, size_t n) {
   enum { CHUNK = 128 };
   float kept_x[CHUNK], kept_y[CHUNK];
