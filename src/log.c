@@ -59,7 +59,7 @@ static void open_file(void) {
   if (!at_settings_log_file(path, sizeof path) || !path[0]) return;
   log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (log_file < 0 && environment_level >= ATTUNE_LOG_ERROR)
-    fprintf(stderr, "attune: error: ATTUNE_LOG_FILE cannot be opened: %s\n", strerror(errno));
+    fprintf(stderr, "attune: error: %s of ATTUNE_LOG_FILE cannot be opened: %s\n", path, strerror(errno));
 }
 
 /* A child of fork must not find the lock held by a thread that it does not have. */

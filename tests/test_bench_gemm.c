@@ -71,7 +71,7 @@ static void measure_all(bench_platform *p, bench_row rows[3]) {
   memset(rows, 0, 3 * sizeof *rows);
   for (int i = 0; i < 3; i++) {
     ((made *)p->state)->problem = i;
-    snprintf(entry.name, sizeof entry.name, "%s", names[i]);
+    entry.name = names[i];
     bench_problem_read(&rows[i].problem, &entry);
     bench_measure(p, &rows[i].problem, ROUNDS, &rows[i]);
     rows[i].decision.source = i == 2 ? ATTUNE_SOURCE_DEFAULT : ATTUNE_SOURCE_STORED;

@@ -301,6 +301,13 @@ static void a_database_is_compared_with_a_database(void **state) {
   expect_error("old.db is a tuning database");
   expect_run(2, "compare", in_folder("old.db"));
   expect_error("name a second one");
+  expect_run(2, "show", "--db", in_folder("r.db"));
+  expect_error(
+      "r.db is a result file of attune bench, not a tuning database: attune compare and attune history read it");
+  expect_run(2, "tune", in_folder("old.db"), "--db", ":memory:", "--device", "host");
+  expect_error("old.db is a tuning database; should be a workload: CSV text with a problem in each row");
+  expect_run(2, "tune", in_folder("r.db"), "--db", ":memory:", "--device", "host");
+  expect_error("r.db is a result file of attune bench; should be a workload");
 }
 
 /* --- history --- */

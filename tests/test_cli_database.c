@@ -103,6 +103,10 @@ static void expect_error(const char *text) {
   if (!strstr(err_text, text)) fail_msg("standard error lacks \"%s\": %s", text, err_text);
 }
 
+static void expect_out(const char *text) {
+  if (!strstr(out_text, text)) fail_msg("standard output lacks \"%s\": %s", text, out_text);
+}
+
 static bool there(const char *path) {
   return access(path, F_OK) == 0;
 }
@@ -221,6 +225,65 @@ static void the_users_own_place_is_made_when_it_is_needed(void **state) {
   assert_false(there(in_folder(".local")));
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "50", "--device", "host");
   assert_true(there(in_folder(".local/share/attune/tuning.db")));
+}
+
+/* --- what is told of it --- */
+
+static void nothing_stored_is_told_with_what_helps(void **state) {
+  (void)state;
+  at_store *store = NULL;
+  const attune_decision elsewhere = {.problem = "gemm f32 nn 8x8x8 strict",
+                                     .implementation = "host_reference",
+                                     .implementation_version = 1,
+                                     .time_ns = 10,
+                                     .samples = 9,
+                                     .default_time_ns = 20,
+                                     .measure = "hot,eager",
+                                     .complete = 1,
+                                     .tuned_at = 1700000000};
+  assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
+  assert_int_equal(at_store_put(store, "another machine", "gemm f32 nn strict", &elsewhere, NULL, 0, 1000), ATTUNE_OK);
+  at_store_close(store);
+  EXPECT_RUN(0, "verify", "--device", "host", "--db", database);
+  expect_out("no winner that holds on host is stored: `attune tune' finds them");
+  EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--trials", "--device", "host", "--db", database);
+  expect_out("`attune tune' measures them");
+  setenv("ATTUNE_LOG_FILE", in_folder("absent/log"), 1);
+  setenv("ATTUNE_LOG", "info", 1);
+  EXPECT_RUN(0, "tune", workload, "--problem-budget", "20", "--device", "host", "--db", ":memory:");
+  unsetenv("ATTUNE_LOG_FILE");
+  expect_error("absent/log of ATTUNE_LOG_FILE cannot be opened");
+}
+
+/* Winner and default were measured alone behind the race, the runner-up was not. */
+static void a_runner_up_that_looks_faster_is_explained(void **state) {
+  (void)state;
+  at_store *store = NULL;
+  attune_device *host = NULL;
+  char fingerprint[AT_FINGERPRINT_CHARS];
+  if (getenv("AT_UNDER_VALGRIND")) skip(); /* whose CPU is another than the command's */
+  attune_decision winner = {.problem = "gemm f32 nn 8x8x8 strict",
+                            .implementation = "host_reference",
+                            .implementation_version = 1,
+                            .time_ns = 10,
+                            .samples = 9,
+                            .default_time_ns = 20,
+                            .runner_up = "host_small",
+                            .runner_up_time_ns = 9,
+                            .measure = "hot,eager",
+                            .complete = 1,
+                            .tuned_at = 1700000000};
+  assert_int_equal(attune_device_get(&host, "host"), ATTUNE_OK);
+  assert_int_equal(attune_device_fingerprint(host, fingerprint, sizeof fingerprint), ATTUNE_OK);
+  for (int slower = 0; slower <= 1; slower++) {
+    assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
+    assert_int_equal(at_store_put(store, fingerprint, "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
+    at_store_close(store);
+    EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
+    expect_out(slower ? "1.100x as fast" : "0.900x as fast");
+    assert_true(!slower == !!strstr(out_text, "its time is of the race"));
+    winner.runner_up_time_ns = 11;
+  }
 }
 
 /* --- with others --- */
@@ -352,6 +415,8 @@ int main(void) {
       TEST(an_unwritable_database_is_refused),
       TEST(a_mistyped_name_makes_nothing),
       TEST(the_users_own_place_is_made_when_it_is_needed),
+      TEST(nothing_stored_is_told_with_what_helps),
+      TEST(a_runner_up_that_looks_faster_is_explained),
       TEST(what_others_measure_comes_last),
       TEST(two_runs_share_the_work),
       TEST(a_signal_ends_a_wait),

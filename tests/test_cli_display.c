@@ -104,6 +104,22 @@ static void tables_fit_the_terminal(void **state) {
   expect("speedup");
 }
 
+/* Without a name of its own a row is told by its problem: whole but on a terminal. */
+static void long_problems_are_told_apart(void **state) {
+  (void)state;
+#define LONG "gemm f32 nn 1x2x3 strict lda=1000000 ldb=1000000 ldd=1000000 align=4 workspace=100000"
+  write_file(workload, "problem\n" LONG "1\n" LONG "2\n");
+  shell("$A tune $W --db $D --device host --problem-budget 20 | cat");
+  expect(LONG "1 ");
+  expect(LONG "2 ");
+  terminal(80, "$A tune $W --db $D --device host --wide");
+  expect(LONG "1 ");
+  expect(LONG "2 ");
+  terminal(80, "$A tune $W --db $D --device host");
+  expect_none(LONG);
+#undef LONG
+}
+
 static void names_cannot_command_the_terminal(void **state) {
   (void)state;
   write_file(workload, "name,dtype,m,n,k\nred\xe2\x80\xae"
@@ -255,6 +271,7 @@ static void devices_are_watched(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(tables_fit_the_terminal, fresh),
+      cmocka_unit_test_setup(long_problems_are_told_apart, fresh),
       cmocka_unit_test_setup(names_cannot_command_the_terminal, fresh),
       cmocka_unit_test_setup(devices_are_watched, fresh),
       cmocka_unit_test_setup(accuracy_may_be_left_out, fresh),

@@ -245,7 +245,7 @@ static void refused(const attune_plan *plan, const call *k, const char *words) {
 static void refuses_what_is_not_as_planned(void **state) {
   (void)state;
   static const int64_t turned[] = {1, 4}, gaps[] = {6, 1}, packed[] = {5, 1};
-  static const char *const like = "are not those that the plan was made with";
+  static const char *const like = "; the plan has ";
   call k;
   attune_plan *plan = NULL;
   begin(&k);
@@ -266,9 +266,9 @@ static void refuses_what_is_not_as_planned(void **state) {
   REFUSED(k.operands.input_count = 1, like);
   REFUSED(k.operands.output_count = 2, like);
   REFUSED(k.operands.scalar_count = 0, like);
-  REFUSED(k.operands.inputs = NULL, like);
-  REFUSED(k.operands.outputs = NULL, like);
-  REFUSED(k.operands.scalars = NULL, like);
+  REFUSED(k.operands.inputs = NULL, "operands.inputs is NULL");
+  REFUSED(k.operands.outputs = NULL, "operands.outputs is NULL");
+  REFUSED(k.operands.scalars = NULL, "operands.scalars is NULL");
   REFUSED(k.scalars[0].kind = ATTUNE_I64, "scalar 0 has kind");
   REFUSED(k.inputs[1].data = NULL, "input b is NULL");
   REFUSED(k.outputs[0].data = NULL, "output 0 is NULL");

@@ -142,6 +142,20 @@ static void test_hostile_and_empty(void **unused) {
       }
 }
 
+/* What a narrow terminal cuts says so. */
+static void test_cut_text_ends_in_a_mark(void **unused) {
+  (void)unused;
+  gate_point points[2] = {{.ns = 1000}, {.ns = 1000}};
+  gate_history history = {.name = (char[]){"a name"}, .points = points, .point_count = 2, .bases = 1};
+  char *text = made_drawing(&history, 30, true), *plain = made_drawing(&history, 30, false);
+  assert_true(widest(text) == 30);
+  assert_non_null(strstr(text, "a name\n"));
+  assert_non_null(strstr(text, "without 1 base: of runs that \xe2\x80\xa6\n"));
+  assert_non_null(strstr(plain, "without 1 base: of runs that ~\n"));
+  free(text);
+  free(plain);
+}
+
 static void test_full_disk_is_false(void **unused) {
   (void)unused;
   made m;
@@ -160,6 +174,7 @@ int main(void) {
       cmocka_unit_test(test_greater_times_stand_higher),
       cmocka_unit_test(test_more_runs_than_columns),
       cmocka_unit_test(test_hostile_and_empty),
+      cmocka_unit_test(test_cut_text_ends_in_a_mark),
       cmocka_unit_test(test_full_disk_is_false),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

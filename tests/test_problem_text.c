@@ -85,23 +85,29 @@ static void refuses_texts(void **state) {
   (void)state;
   static const struct {
     const char *text, *message;
-  } samples[] = {{"", "the problem ends after 0 words; should go on with scan"},
-                 {"gemm f32 nn", "word 1 of the problem is \"gemm\"; should be scan"},
-                 {"scan", "the problem ends after 1 words; should go on with a dtype"},
-                 {"scan f99 3", "word 2 of the problem is \"f99\"; should be a dtype"},
-                 {"scan f32 wide", "the problem ends after 3 words; should go on with sizes"},
-                 {"scan f32 tall 3", "word 3 of the problem is \"tall\"; should be wide, or one of sizes"},
-                 {"scan f32 reverse wide 3", "word 4 of the problem is \"wide\"; should be sizes"},
-                 {"scan f32 1x2x3x4x5x6", "word 3 of the problem is \"1x2x3x4x5x6\"; should be wide, or one of sizes"},
-                 {"scan f32 3 exact",
-                  "word 4 of the problem is \"exact\"; should be an accuracy, or one of axis=, pitch=, stride="},
-                 {"scan f32 3 strict axis=0", "word 5 of the problem is \"axis=0\"; should be axis=, pitch=, stride="},
-                 {"scan f32 3 strict axis=broadcast", "\"axis=broadcast\""},
-                 {"scan f32 3 strict pitch=broadcast", "\"pitch=broadcast\""},
-                 {"scan f32 3 strict axis", "\"axis\""},
-                 {"scan f32 3 strict axi=3", "\"axi=3\""},
-                 {"scan f32 3 strict align=48", "\"align=48\""},
-                 {"scan f32 3 strict workspace=0", "\"workspace=0\""}};
+  } samples[] = {
+      {"", "the problem ends after 0 words; should go on with scan"},
+      {"gemm f32 nn", "word 1 of the problem is \"gemm\"; should be scan"},
+      {"scan", "the problem ends after 1 words; should go on with a dtype"},
+      {"scan f99 3", "word 2 of the problem is \"f99\"; should be a dtype"},
+      {"scan f32 wide", "the problem ends after 3 words; should go on with sizes"},
+      {"scan f32 tall 3", "word 3 of the problem is \"tall\"; should be wide, or one of sizes"},
+      {"scan f32 reverse wide 3", "word 4 of the problem is \"wide\"; should be sizes"},
+      {"scan f32 1x2x3x4x5x6", "word 3 of the problem is \"1x2x3x4x5x6\"; should be wide, or one of sizes"},
+      {"scan f32 3 exact",
+       "word 4 of the problem is \"exact\"; should be an accuracy, or one of axis=, pitch=, stride="},
+      {"scan f32 3 strict axis=0", "word 5 of the problem is \"axis=0\"; should be axis=, pitch=, stride="},
+      {"scan f32 3 strict axis=broadcast", "\"axis=broadcast\""},
+      {"scan f32 3 strict pitch=broadcast", "\"pitch=broadcast\""},
+      {"scan f32 3 strict axis", "\"axis\""},
+      {"scan f32 3 strict axi=3", "\"axi=3\""},
+      {"scan f32 3 strict align=48",
+       "word 5 of the problem is \"align=48\"; should be align= and a power of two, 1 to 128"},
+      {"scan f32 3 strict workspace=0", "\"workspace=0\"; should be workspace= and a number of bytes, 1 or more"},
+      {"scan f32 3x9223372036854775808", "; a number in it is too large; should be at most 9223372036854775807"},
+      {"scan f32 3 pitch=99999999999999999999", "a number in it is too large"},
+      {"scan align=3", "word 2 of the problem is \"align=3\"; should be a dtype"},
+      {"scan f32 3x00000000000000000000004x9223372036854775807x", "; should be wide, or one of sizes"}};
   scan s;
   for (size_t i = 0; i < AT_COUNT(samples); i++) {
     assert_int_equal(parse(samples[i].text, &s), ATTUNE_INVALID_ARGUMENT);

@@ -186,7 +186,7 @@ static void the_command_reads(void **state) {
   assert_string_equal(err_text, "");
   const int code = COMMAND("verify", "--device", "host"); /* whether it still holds is no matter here */
   assert_true(code == 0 || code == 1);
-  expect_in(out_text, "1 of 1 winners timed again");
+  expect_in(out_text, "1 of 1 winner timed again");
   assert_string_equal(err_text, "");
 }
 

@@ -192,6 +192,8 @@ static void foreign_files(void **state) {
   execute(path_of("other.db"), "CREATE TABLE mail (text); INSERT INTO mail VALUES ('hello');");
   assert_int_equal(chmod(path_of("other.db"), 0600), 0);
   refused_unchanged(path_of("other.db"), "another program's");
+  execute(path_of("other.db"), "PRAGMA application_id = 1096045139");
+  refused_unchanged(path_of("other.db"), "is a result file of attune bench, not a tuning database");
   execute(path_of("other.db"), "PRAGMA application_id = 12345");
   refused_unchanged(path_of("other.db"), "another program's");
 

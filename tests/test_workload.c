@@ -178,6 +178,12 @@ static void rows_name_their_operation(void **state) {
   expect_problem(w, 1, "gemm f32 nn 1x2x3 strict", "gemm f32 nn 1x2x3");
   expect_problem(w, 2, "scan 8", "scan 8");
   attune_workload_destroy(w);
+  static const char whole[] = "gemm f32 nn 1x2x3 strict lda=1000000 ldb=1000000 ldd=1000000 align=4 workspace=1000001";
+  char row[256];
+  snprintf(row, sizeof row, "problem\n%s\n", whole);
+  OK(read_both(&w, row, &at_gemm_op));
+  assert_string_equal(attune_workload_at(w, 0)->name, whole); /* what has no name of its own is told whole */
+  attune_workload_destroy(w);
   OK(read_both(&w, "length,count\n5,6\n", &scan));
   expect_problem(w, 0, "scan 5", "a scan of 5");
   assert_int_equal(attune_workload_at(w, 0)->count, 6);
@@ -344,16 +350,20 @@ static void finds_what_was_recorded(void **state) {
   assert_int_equal(at_tuner_fingerprint(tuner, host, &fingerprint), ATTUNE_OK);
   assert_int_equal(at_store_record(at_tuner_store(tuner), fingerprint, "gemm f64 nn 2x2x2 strict", 1000, 1000),
                    ATTUNE_OK);
+  static const char long_text[] = "gemm f32 nn 1x2x3 strict align=4 lda=1000000 ldb=1000000 ldd=1000001 workspace=1000";
+  assert_int_equal(at_store_record(at_tuner_store(tuner), fingerprint, long_text, 1, 1000), ATTUNE_OK);
   assert_int_equal(at_store_record(at_tuner_store(tuner), "another machine", "gemm f64 nn 3x3x3 strict", 9, 1000),
                    ATTUNE_OK);
   attune_tuner_destroy(tuner);
 
   tuner = open_tuner(database);
   assert_int_equal(attune_workload_recorded(&w, tuner, host), ATTUNE_OK);
-  assert_int_equal(attune_workload_size(w), 2);
+  assert_int_equal(attune_workload_size(w), 3);
   assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f64 nn 2x2x2 strict");
   assert_int_equal(attune_workload_at(w, 0)->count, 1000);
   assert_string_equal(attune_workload_at(w, 1)->problem, called);
+  assert_string_equal(attune_workload_at(w, 2)->problem, long_text);
+  assert_string_equal(attune_workload_at(w, 2)->name, long_text);
   attune_workload_destroy(w);
   attune_tuner_destroy(tuner);
 }

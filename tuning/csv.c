@@ -29,11 +29,28 @@ static void start_line(at_csv *csv, size_t offset) {
   csv->line++;
 }
 
+/* A database of SQLite where text should be: whose it is stands in its header, after 68 bytes. */
+static attune_status check_no_database(const at_csv *csv) {
+  static const char magic[] = "SQLite format 3"; /* its NUL belongs to it */
+  const unsigned char *id = (const unsigned char *)csv->text + 68;
+  if (csv->size < 72 || memcmp(csv->text, magic, sizeof magic) != 0) return ATTUNE_OK;
+  const bool ours = id[0] == 'A' && id[1] == 'T';
+  return at_fail(
+      ATTUNE_BAD_DATA,
+      "%s is %s; should be a workload: CSV text with a problem in each row (`attune tune recorded --db FILE' "
+      "takes those that a tuning database recorded)",
+      csv->name,
+      ours && memcmp(id + 2, "DB", 2) == 0   ? "a tuning database"
+      : ours && memcmp(id + 2, "RS", 2) == 0 ? "a result file of attune bench"
+                                             : "a SQLite database");
+}
+
 /* Text that no cell can hold is refused for the whole file, so that cells are plain C strings. */
 static attune_status check_text(at_csv *csv) {
   const unsigned char *bytes = (const unsigned char *)csv->text;
   if (csv->size >= 2 && ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF)))
     return at_csv_fail(csv, 1, 1, "is UTF-16 text; should be UTF-8");
+  if (check_no_database(csv) != ATTUNE_OK) return ATTUNE_BAD_DATA;
   const char *nul = csv->size ? memchr(csv->text, 0, csv->size) : NULL;
   if (!nul) return ATTUNE_OK;
   int line = 1;

@@ -44,14 +44,37 @@ static bool read_word(reader *r, char *word, const char **out) {
   return ok;
 }
 
+/* Has the word digits that no number holds? */
+static bool has_too_large(const char *word) {
+  static const char most[] = "9223372036854775807";
+  for (size_t chars = 0; *word; word += chars ? chars : 1) {
+    word += strspn(word, "0");
+    chars = strspn(word, "0123456789");
+    if (chars >= sizeof most || (chars == sizeof most - 1 && memcmp(word, most, chars) > 0)) return true;
+    if (!*word) break;
+  }
+  return false;
+}
+
+/* What is wrong with a word whose form is known, but not its value; NULL: no such word. */
+static const char *wrong_with(const char *word) {
+  if (has_too_large(word)) return "a number in it is too large; should be at most 9223372036854775807";
+  if (strncmp(word, "align=", 6) == 0) return "should be align= and a power of two, 1 to 128";
+  if (strncmp(word, "workspace=", 10) == 0) return "should be workspace= and a number of bytes, 1 or more";
+  return NULL;
+}
+
 static attune_status read_words(char *text, const char *operation, reader *r) {
   char *rest = NULL, shown[48];
   int number = 0;
   for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
     const char *skipped = NULL;
     at_copy_text(shown, sizeof shown, word);
+    const char *wrong = wrong_with(word); /* before a reader changes the word */
     const bool first = number++ == 0;
     if (first ? strcmp(word, operation) == 0 : read_word(r, word, &skipped)) continue;
+    if (!first && wrong && (r->kind == r->count - 1 || !strchr(shown, '=')))
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; %s", number, shown, wrong);
     return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; should be %s%s%s", number, shown,
                    skipped ? skipped : "", skipped ? ", or one of " : "",
                    first ? operation : r->kinds[r->kind].expected);

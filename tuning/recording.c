@@ -109,8 +109,8 @@ void at_recording_flush(attune_tuner *tuner) {
   if (status != ATTUNE_OK) {
     give_back_calls(&tuner->plans, &all, 0, kept);
     give_back_calls(&tuner->captured, &all, kept, all.count);
-    at_log(at_tuner_loss_level(tuner, status), "the calls of %zu problems are not recorded yet: %s", all.count,
-           attune_last_message());
+    at_log(at_tuner_loss_level(tuner, status), "the calls of %zu problem%s are not recorded yet: %s", all.count,
+           all.count == 1 ? "" : "s", attune_last_message());
   }
   free(all.items);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define APPLICATION_ID 1096041538
+#define RESULT_FILE_ID 1096045139 /* of tuning/gate/results.sql */
 #define SCHEMA_VERSION AT_STORE_VERSION
 #define CHECKED_BYTES ((int64_t)1 << 20)
 
@@ -121,6 +122,11 @@ static attune_status identify(at_store *store, bool make, bool *empty) {
     if (status == ATTUNE_OK) status = read_int(store, "PRAGMA application_id", &application);
   }
   if (status != ATTUNE_OK) return status;
+  if (application == RESULT_FILE_ID)
+    return at_fail(ATTUNE_BAD_DATA,
+                   "%s is a result file of attune bench, not a tuning database: attune compare and attune history read "
+                   "it; name another file by " AT_STORE_NAMED,
+                   store->path);
   if (application != APPLICATION_ID) {
     return at_fail(ATTUNE_BAD_DATA, "%s is another program's database; name another file by " AT_STORE_NAMED,
                    store->path);

@@ -13,9 +13,10 @@
 #include <string.h>
 
 #define MAX_ENTRIES ((size_t)100000)
+#define NAME_BYTES 64 /* the most of a name that a row gives, with the end */
 
 struct attune_workload {
-  attune_workload_entry *entries; /* their problems are allocated one by one */
+  attune_workload_entry *entries; /* their problems and names are allocated one by one */
   size_t size;
   size_t capacity;
 };
@@ -35,7 +36,11 @@ typedef struct header {
 
 void attune_workload_destroy(attune_workload *workload) {
   if (!workload) return;
-  for (size_t i = 0; i < workload->size; i++) free((char *)(uintptr_t)workload->entries[i].problem);
+  for (size_t i = 0; i < workload->size; i++) {
+    const attune_workload_entry *entry = &workload->entries[i];
+    if (entry->name != entry->problem) free((char *)(uintptr_t)entry->name);
+    free((char *)(uintptr_t)entry->problem);
+  }
   free(workload->entries);
   free(workload);
 }
@@ -71,9 +76,15 @@ static attune_workload_entry *add_entry(attune_workload *workload) {
   return entry;
 }
 
-static attune_status set_problem(attune_workload_entry *entry, const char *text) {
+static attune_status fail_memory(void) {
+  return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
+}
+
+/* `name` NULL or the same text: the problem's own. */
+static attune_status set_problem(attune_workload_entry *entry, const char *text, const char *name) {
   entry->problem = strdup(text);
-  return entry->problem ? ATTUNE_OK : at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
+  entry->name = name && strcmp(name, text) != 0 ? strdup(name) : entry->problem;
+  return entry->problem && entry->name ? ATTUNE_OK : fail_memory();
 }
 
 static attune_status check_column(const at_csv *csv, const at_csv_row *row, int index) {
@@ -149,15 +160,14 @@ static attune_status fail_in_row(const at_csv *csv, const header *head, const at
                         cell->column);
 }
 
-static attune_status read_name(const at_csv *csv, const at_csv_cell *cell, attune_workload_entry *entry) {
+static attune_status check_name(const at_csv *csv, const at_csv_cell *cell) {
   for (const char *c = cell->text; *c; c++)
     if ((unsigned char)*c < 0x20 || *c == 0x7F)
       return at_csv_fail(csv, cell->line, cell->column, "name holds the control character 0x%02x; should be plain text",
                          (unsigned)(unsigned char)*c);
-  if (!at_copy_text(entry->name, sizeof entry->name, cell->text))
-    return at_csv_fail(csv, cell->line, cell->column, "name has %zu bytes; should have at most %zu", strlen(cell->text),
-                       sizeof entry->name - 1);
-  return ATTUNE_OK;
+  if (strlen(cell->text) < NAME_BYTES) return ATTUNE_OK;
+  return at_csv_fail(csv, cell->line, cell->column, "name has %zu bytes; should have at most %d", strlen(cell->text),
+                     NAME_BYTES - 1);
 }
 
 static attune_status read_count(const at_csv *csv, const at_csv_cell *cell, attune_workload_entry *entry) {
@@ -222,7 +232,7 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
         "the row has %d fields; should have %d, as the header in line %d", row->count, head->row.count, head->row.line);
   entry->count = 1;
   attune_status status = head->count >= 0 ? read_count(csv, &row->cells[head->count], entry) : ATTUNE_OK;
-  if (status == ATTUNE_OK && head->name >= 0) status = read_name(csv, &row->cells[head->name], entry);
+  if (status == ATTUNE_OK && head->name >= 0) status = check_name(csv, &row->cells[head->name]);
   const at_op *op = NULL;
   s->text[0] = s->label[0] = '\0';
   if (status == ATTUNE_OK) status = find_op(csv, head, row, &op);
@@ -230,10 +240,9 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
   status = head->problem >= 0 ? problem_from_text(op, row->cells[head->problem].text, s)
                               : problem_from_row(op, head, row, s);
   if (status != ATTUNE_OK) return fail_in_row(csv, head, row, status);
-  /* Without a name the problem is one as the row wrote it, as much of it as fits. */
   const char *written = head->problem >= 0 ? row->cells[head->problem].text : s->label;
-  if (!entry->name[0]) at_copy_text(entry->name, sizeof entry->name, written);
-  return set_problem(entry, s->text);
+  const char *named = head->name >= 0 ? row->cells[head->name].text : "";
+  return set_problem(entry, s->text, *named ? named : written);
 }
 
 static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_workload *workload, scratch *s) {
@@ -287,9 +296,8 @@ static int add_recorded(void *user, const char *problem, int64_t count) {
   if (walk->workload->size == MAX_ENTRIES) return 1;
   if (strlen(problem) >= AT_PROBLEM_CHARS) return 0; /* a damaged row: no problem is that long */
   attune_workload_entry *entry = add_entry(walk->workload);
-  walk->failed = !entry || set_problem(entry, problem) != ATTUNE_OK;
+  walk->failed = !entry || set_problem(entry, problem, NULL) != ATTUNE_OK;
   if (walk->failed) return 1;
-  at_copy_text(entry->name, sizeof entry->name, problem);
   entry->count = count;
   return 0;
 }

@@ -22,7 +22,7 @@ extern "C" {
 
 /* One problem of a workload. */
 typedef struct attune_workload_entry {
-  char name[64];
+  const char *name;    /* its own; without one the problem as the row wrote it, or its text; the workload's */
   const char *problem; /* its text, as attune_decision has it; the workload's */
   int64_t count;       /* how often it is called, 1 if not known */
   double time_ns;      /* about one call of the default: as measured, else estimated from the sizes; 0 in a CSV file */

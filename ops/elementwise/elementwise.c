@@ -48,9 +48,7 @@ attune_status attune_elementwise_problem_format(char *out, size_t size, const ch
 
 static attune_status check_run(const attune_plan *plan, const at_prepared *prepared,
                                const attune_elementwise_operands *operands) {
-  if (!at_prepared_is_like(prepared, operands))
-    return FAIL("the operands' counts, dtypes, shapes or strides are not those that the plan was made with; make one "
-                "with these");
+  if (!at_prepared_is_like(prepared, operands)) return at_prepared_fail_unlike(prepared, operands);
   attune_status status = at_prepared_check_scalars(prepared, operands);
   if (status != ATTUNE_OK) return status;
   if (!at_prepared_apart(prepared, operands)) {
@@ -61,11 +59,7 @@ static attune_status check_run(const attune_plan *plan, const at_prepared *prepa
                   "operands");
   }
   const int least = at_alignment_least(plan->device, prepared->problem->alignment);
-  if (!at_prepared_aligned(prepared, operands, least))
-    return FAIL(
-        "operands are not all aligned to %d bytes and to their dtypes, as those were that the plan was made with; "
-        "make one with these",
-        least);
+  if (!at_prepared_aligned(prepared, operands, least)) return at_prepared_fail_aligned(prepared, operands, least);
   return at_prepared_check_generator(prepared->expression, operands->generator);
 }
 

@@ -75,6 +75,9 @@ void at_prepared_destroy(at_prepared *prepared);
 /* Have the operands the dtypes, shapes and strides of the prepared call's? */
 bool at_prepared_is_like(const at_prepared *prepared, const attune_elementwise_operands *operands);
 
+/* INVALID_ARGUMENT, naming the first operand that differs, where that is false. */
+attune_status at_prepared_fail_unlike(const at_prepared *prepared, const attune_elementwise_operands *operands);
+
 /* And its scalars the kinds? The counts are equal. */
 bool at_prepared_has_kinds(const at_prepared *prepared, const attune_elementwise_operands *operands);
 
@@ -100,6 +103,10 @@ attune_status at_prepared_check_scalars(const at_prepared *prepared, const attun
 /* Whether the first elements that are walked as one piece lie at multiples of `least`, and each tensor at one of what
  * its dtype needs. */
 bool at_prepared_aligned(const at_prepared *prepared, const attune_elementwise_operands *operands, int least);
+
+/* INVALID_ARGUMENT, naming the first operand that does not, where that is false. */
+attune_status at_prepared_fail_aligned(const at_prepared *prepared, const attune_elementwise_operands *operands,
+                                       int least);
 
 /* All that may be wrong with such a call's addresses. Errors: INVALID_ARGUMENT. */
 attune_status at_prepared_check(const at_prepared *prepared, const attune_elementwise_operands *operands);

@@ -261,7 +261,7 @@ static attune_status read_head(reading *r, const char *head) {
       {"sizes, such as 64x1024", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
       {"out= and the dtype of each output", read_outputs, false},
-      {"align=, in_place=o0:i1, or strides of an operand such as i1=0,1", read_word, true}};
+      {"align=, in_place=o0:i1, or strides of an operand such as i1=0,1, one for each size", read_word, true}};
   return at_text_read(head, "elementwise", kinds, AT_COUNT(kinds), r);
 }
 

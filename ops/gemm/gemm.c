@@ -243,10 +243,19 @@ static attune_status fail_run(const attune_plan *plan, const attune_gemm_operand
                    o->c == o->d ? "the same" : "separate", c == AT_C_INPLACE ? "the same" : "separate");
   if (c != AT_C_NONE && !o->c)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "operands.c is NULL; should point to the matrix");
-  return at_fail(
-      ATTUNE_INVALID_ARGUMENT,
-      "operands are not all aligned to %d bytes, as those were that the plan was made with; make one with these",
-      (plan->caller_flags & FLAG_ALIGNMENT) + 1);
+  const struct {
+    const char *name;
+    const void *pointer;
+  } each[] = {{"a", o->a}, {"b", o->b}, {"d", o->d}, {"c", o->c}};
+  size_t i = 0; /* C is the one where no other is */
+  while (i < AT_COUNT(each) - 1 && !((uintptr_t)each[i].pointer & (uintptr_t)(plan->caller_flags & FLAG_ALIGNMENT)))
+    i++;
+  const uintptr_t address = (uintptr_t)each[i].pointer;
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "operands.%s is aligned to %d byte%s; should be to %d, as all were when the plan was made, or make "
+                 "one with these",
+                 each[i].name, (int)(address & -address), address & 1 ? "" : "s",
+                 (plan->caller_flags & FLAG_ALIGNMENT) + 1);
 }
 
 /* Is the plan, which uses C so, for these operands? What is wrong is said by fail_run. */

@@ -152,7 +152,8 @@ static attune_status read_text(const char *text, reading *r, at_gemm *g) {
       {"nn, nt, tn or tt", read_transposes, false},
       {"sizes as MxNxK or MxNxKxBATCH", read_sizes, false},
       {"strict, equivalent or reduced", read_accuracy, true},
-      {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd=, stride_a= ... stride_d=, workspace=",
+      {"deterministic, row-major, beta, beta=inplace, align=, lda= ... ldd= (1 or more), stride_a= ... stride_d= (1 or "
+       "more, or broadcast), workspace=",
        read_option, true}};
   bool swap = false;
   *r = (reading){.problem = ATTUNE_GEMM_PROBLEM_INIT, .terms = AT_TERMS_INIT};

@@ -117,9 +117,8 @@ static void seed(void *arg, uint64_t number) {
 /* ---- adding ---- */
 
 static void name_of(char out[AT_BENCH_NAME_CHARS], const attune_workload_entry *entry) {
-  /* A name that fills its place may be a problem's text that was cut. */
-  const bool whole = entry->name[0] && strlen(entry->name) + 1 < sizeof entry->name;
-  (void)at_copy_text(out, AT_BENCH_NAME_CHARS, whole ? entry->name : entry->problem);
+  enum { SHORT = 62 }; /* where a row's own words are longer, the problem's text, which is one however a row writes it */
+  (void)at_copy_text(out, AT_BENCH_NAME_CHARS, strlen(entry->name) <= SHORT ? entry->name : entry->problem);
   at_one_line(out);
 }
 

@@ -68,7 +68,7 @@ static void print_summary(const bench_report *r) {
     between = ", ";
   }
   if (!r->outcome->judged && c.failed) printf(", %zu failed", c.failed);
-  printf("; %d rounds in %.1f s%s", r->outcome->rounds, r->seconds, end_text(r));
+  printf("; %d round%s in %.1f s%s", r->outcome->rounds, r->outcome->rounds == 1 ? "" : "s", r->seconds, end_text(r));
   if (r->options->save) {
     fputs("; saved in ", stdout);
     cli_print_padded(stdout, r->options->save, 0, false, false);

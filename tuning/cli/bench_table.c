@@ -187,10 +187,10 @@ bool bench_markdown(FILE *out, const void *arg) {
   gate_put_revision(out, GATE_MARKDOWN, run);
   fprintf(out, "\n- date: %s\n", gate_date_text(date, run->started));
   fprintf(out,
-          "- method: %d rounds, each in fresh processes, the cases in an order drawn anew; a time is of a call, the "
+          "- method: %d round%s, each in fresh processes, the cases in an order drawn anew; a time is of a call, the "
           "median of "
           "the rounds\n",
-          r->outcome->rounds);
+          r->outcome->rounds, r->outcome->rounds == 1 ? "" : "s");
   if (has_peers(r))
     fputs("- beside: how many times as long as the case that stands above its peers, timed right before or after it in "
           "each "

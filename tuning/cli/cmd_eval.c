@@ -260,8 +260,8 @@ static void print_words(const evaluating *e) {
            (long long)e->errors.checked, (long long)e->errors.elements, is_right(e) ? "right" : "WRONG",
            e->errors.max_error, e->errors.max_ulps);
   line("checked", text);
-  snprintf(text, sizeof text, "%s a call (%s, median of %d rounds)", cli_time_text(call, t->call_ns), t->measure,
-           t->rounds);
+  snprintf(text, sizeof text, "%s a call (%s, median of %d round%s)", cli_time_text(call, t->call_ns), t->measure,
+           t->rounds, t->rounds == 1 ? "" : "s");
   line("time", text);
   if (copy > 0)
     snprintf(text, sizeof text, "%.4g GB/s; a copy of as many bytes, in turns with it: %.4g GB/s", rate, copy);

@@ -110,6 +110,15 @@ static void margin_line(const char *label, const attune_decision *d, double time
   line(label, text);
 }
 
+/* The winner may look slower than the one that it beat: that needs a word. */
+static void runner_up_lines(const attune_decision *d) {
+  margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
+  if (!(d->runner_up_time_ns > 0) || d->runner_up_time_ns >= d->time_ns) return;
+  line("", strcmp(d->device, "host") == 0
+               ? "its time is of the race, after which winner and default were measured again, each alone"
+               : "the race is decided by what ran right beside each other, not by these medians of all samples");
+}
+
 static void measured_lines(const attune_decision *d) {
   char text[400], time_text[CLI_CELL], spread[CLI_CELL], placement[CLI_CELL];
   snprintf(text, sizeof text, "%s, median of %d samples, spread %s, %s over placements of the operands",
@@ -124,12 +133,12 @@ static void measured_lines(const attune_decision *d) {
     line("over default", "it is the default; none was faster beyond the noise");
   else
     margin_line("over default", d, d->default_time_ns, d->default_implementation, "");
-  if (*d->runner_up && !d->unsure)
-    margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
+  if (*d->runner_up && !d->unsure) runner_up_lines(d);
   snprintf(text, sizeof text, "%.3g of what the contract allows", d->max_error);
   line("largest error", text);
-  snprintf(text, sizeof text, "%s; %d candidates, %d rejected, %d disturbed samples thrown away; %.0f ms", d->measure,
-           d->candidates, d->rejected, d->disturbed, d->tuning_ms);
+  snprintf(text, sizeof text, "%s; %d candidate%s, %d rejected, %d disturbed sample%s thrown away; %.0f ms", d->measure,
+           d->candidates, d->candidates == 1 ? "" : "s", d->rejected, d->disturbed, d->disturbed == 1 ? "" : "s",
+           d->tuning_ms);
   line("measured", text);
   if (!d->complete) line("complete", "no: the budget ended first; `attune tune' would look further");
   if (d->unsure) line("sure", "no: noise, or older rules of measuring; `attune tune' measures again");
@@ -196,7 +205,8 @@ static int tell(const options *o, attune_tuner *tuner, attune_device *device, co
   } else if (code == CLI_DONE) {
     print_words(o->problem, decision);
     if (r.table.rows) cli_table_print(&r.table, stdout, o->common.wide);
-    if (status == ATTUNE_NOT_FOUND) line("trials", attune_last_message());
+    if (status == ATTUNE_NOT_FOUND)
+      line("trials", "no trials of the problem are stored: `attune tune' measures them, and its database keeps them");
   }
   cli_table_free(&r.table);
   json_decref(r.array);

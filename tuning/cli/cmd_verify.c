@@ -120,7 +120,7 @@ static size_t timed(const report *r) {
   return count;
 }
 
-static int print(report *r, const options *o, size_t stored) {
+static int print(report *r, const options *o, const char *device, size_t stored) {
   const size_t count = timed(r);
   const size_t decided = count - r->by_verdict[ATTUNE_VERDICT_UNSURE];
   const double ratio = decided ? exp(r->logs / (double)decided) : 0.0;
@@ -133,10 +133,14 @@ static int print(report *r, const options *o, size_t stored) {
         "left", (json_int_t)r->left, "now_over_stored", decided ? cli_json_number(ratio) : json_null()));
     return printed == CLI_DONE ? code : printed;
   }
+  if (!stored) {
+    printf("no winner that holds on %s is stored: `attune tune' finds them\n", device);
+    return code;
+  }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
-  printf("%zu of %zu winners timed again: %zu hold, %zu gain less, %zu slower than the default, %zu wrong, %zu failed",
-         count, stored, held(r), r->by_verdict[ATTUNE_VERDICT_GAINS_LESS], r->by_verdict[ATTUNE_VERDICT_SLOWER],
-         r->by_verdict[ATTUNE_VERDICT_WRONG], r->failed);
+  printf("%zu of %zu winner%s timed again: %zu hold, %zu gain less, %zu slower than the default, %zu wrong, %zu failed",
+         count, stored, stored == 1 ? "" : "s", held(r), r->by_verdict[ATTUNE_VERDICT_GAINS_LESS],
+         r->by_verdict[ATTUNE_VERDICT_SLOWER], r->by_verdict[ATTUNE_VERDICT_WRONG], r->failed);
   if (unsure) printf(", %zu unsure", unsure);
   if (r->left) printf(", %zu left for lack of budget", r->left);
   putchar('\n');
@@ -183,7 +187,7 @@ static int verify(const options *o, attune_tuner *tuner, attune_device *device) 
   }
   report r = {.table = {.columns = columns, .column_count = COLUMNS}, .array = json_array()};
   run_all(o, tuner, device, &p, &r);
-  const int code = print(&r, o, p.count);
+  const int code = print(&r, o, p.device, p.count);
   cli_table_free(&r.table);
   json_decref(r.array);
   free_texts(&p);

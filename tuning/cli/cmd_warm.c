@@ -65,11 +65,11 @@ static int print(const report *r, const options *o, const char *device, const at
     return printed == CLI_DONE ? code : printed;
   }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
-  printf(
-      "%zu winners hold on %s: the kernels of %zu compiled, of %zu in the kernel cache already, %zu failed, %zu need "
-      "none; %.1f s\n",
-      sums->compiled + sums->there + sums->failed + sums->nothing, device, sums->compiled, sums->there, sums->failed,
-      sums->nothing, sums->ms * 1e-3);
+  const size_t held = sums->compiled + sums->there + sums->failed + sums->nothing;
+  printf("%zu winner%s hold%s on %s: the kernels of %zu compiled, of %zu in the kernel cache already, %zu failed, %zu "
+         "need none; %.1f s\n",
+         held, held == 1 ? "" : "s", held == 1 ? "s" : "", device, sums->compiled, sums->there, sums->failed,
+         sums->nothing, sums->ms * 1e-3);
   return code;
 }
 

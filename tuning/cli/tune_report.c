@@ -103,15 +103,18 @@ void tune_print_summary(const tune_run *run, const tune_tally *t) {
          t->by_outcome[OUTCOME_LEFT] && !cli_interrupted ? " for lack of budget" : "", t->seconds,
          attune_device_name(run->device));
   if (t->by_outcome[OUTCOME_BUSY])
-    printf("%zu still measured by other processes: the same command takes their winners\n",
-           t->by_outcome[OUTCOME_BUSY]);
+    printf("%zu still measured by other processes: the same command takes %s\n", t->by_outcome[OUTCOME_BUSY],
+           t->by_outcome[OUTCOME_BUSY] == 1 ? "its winner" : "their winners");
   const size_t kept = run->warmed.compiled + run->warmed.there;
   if (kept + run->warmed.failed)
-    printf("%zu of the tuned need compiled kernels: those of %zu are in the kernel cache\n", kept + run->warmed.failed,
-           kept);
+    printf("%zu of the tuned need%s compiled kernels: those of %zu are in the kernel cache\n",
+           kept + run->warmed.failed, kept + run->warmed.failed == 1 ? "s" : "", kept);
   if (t->incomplete)
-    printf("%zu of the tuned ran out of their time: the same command measures them further\n", t->incomplete);
-  if (t->unsure) printf("%zu are unsure (noise, or other work): the same command measures them again\n", t->unsure);
+    printf("%zu of the tuned ran out of %s time: the same command measures %s further\n", t->incomplete,
+           t->incomplete == 1 ? "its" : "their", t->incomplete == 1 ? "it" : "them");
+  if (t->unsure)
+    printf("%zu %s unsure (noise, or other work): the same command measures %s again\n", t->unsure,
+           t->unsure == 1 ? "is" : "are", t->unsure == 1 ? "it" : "them");
   if (!run->measured && !t->by_outcome[OUTCOME_FAILED] && !t->by_outcome[OUTCOME_LEFT] && !t->by_outcome[OUTCOME_BUSY])
     puts("nothing to measure: every winner is stored");
 }

@@ -42,13 +42,18 @@ static size_t fitting(const char *clean, int most, int *columns) {
   return (size_t)(end - clean);
 }
 
-/* Writes `text` in at most `columns`, padded to them where `right`. Returns the columns of the text. */
+/* Writes `text` in at most `columns`, padded to them where `right`; what is cut ends in a mark. Returns the columns that
+ * it took. */
 static int put_fitted(FILE *out, const char *text, int columns, bool utf8, bool right) {
   char *clean = gate_text(utf8 ? GATE_PLAIN : GATE_ASCII, text ? text : "");
-  int width;
-  const size_t bytes = fitting(clean ? clean : "", columns, &width);
+  int width = 0;
+  size_t bytes = clean ? fitting(clean, columns, &width) : 0;
+  const bool cut = clean && clean[bytes] && columns > 0;
+  if (cut) bytes = fitting(clean, columns - 1, &width);
+  width += cut;
   if (right) fprintf(out, "%*s", columns - width, "");
   if (bytes) fwrite(clean, 1, bytes, out);
+  if (cut) fputs(utf8 ? "\u2026" : "~", out);
   free(clean);
   return width;
 }
