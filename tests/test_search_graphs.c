@@ -291,9 +291,9 @@ static void favourites_are_few(void **state) {
     for (int j = 0; j < 3; j++) {
       ones[j] = (at_contender){.implementation = &toy_spin_implementation, .state = AT_SCREENED, .count = 12};
       snprintf(ones[j].configuration.text, sizeof ones[j].configuration.text, "ns=%d,number=%d", j, j ? i / 2 : i);
-      ones[j].speedup = j == 0 ? 3.0 : j == 1 ? 1.995 : 1.9; /* the first's, which raced as 2.0; the last is behind */
+      ones[j].speedup = j == 0 ? 2.0 : j == 1 ? 1.995 : 1.9; /* the last is behind */
     }
-    at_favourites_note(&profiler, &race, &ones[0], 2.0);
+    at_favourites_note(&profiler, &race, &ones[0]);
     assert_string_equal(profiler.favourites[0].configuration.text, ones[0].configuration.text);
     assert_string_equal(profiler.favourites[1].configuration.text, ones[1].configuration.text);
     const int wanted = i + 1 + i / 2 + 1;
@@ -301,7 +301,7 @@ static void favourites_are_few(void **state) {
   }
   profiler.favourite_count = 0;
   toy_spin_implementation.neighbours = NULL; /* its list is all it has */
-  at_favourites_note(&profiler, &race, &ones[0], 2.0);
+  at_favourites_note(&profiler, &race, &ones[0]);
   assert_int_equal(profiler.favourite_count, 0);
 }
 

@@ -431,7 +431,7 @@ static attune_status run(search *s, at_search_result *out) {
   if (s->claim.rounds) out->raced = raced;
   log_contenders(s);
   at_search_describe(s, winner, &out->decision);
-  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner, raced);
+  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner);
   weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);
   at_search_list_trials(s, winner, out);
   return ATTUNE_OK;
