@@ -46,7 +46,8 @@ double at_profile_others(const at_profile *profile);
 
 /* One sample of each subject, one after the other without a gap, into ns[count] (per call). *good is false when the
  * device was throttled or disturbed meanwhile: throw the round away. On the host a sample whose threads were kept from
- * the CPUs is thrown away and taken again; if that does not help, its subject is rough. */
+ * the CPUs is thrown away and taken again; if that does not help, its subject is rough. Where a launch fails, the status
+ * says why and profile->failed whose it was. */
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good);
 
 #endif

@@ -18,7 +18,7 @@ enum {
   MAKE_A_CPU = 2,    /* contenders for which kernels are made at once, for each CPU; the budget is looked at between */
   MAKE_MOST = 16
 };
-static const double TRY_BELOW_NS = 5e6; /* longer launches are not repeated */
+static const double TRY_BELOW_NS = 5e6;       /* longer launches are not repeated */
 static const double CALIBRATE_BELOW_NS = 1e6; /* what the host needs for a launch is little of a longer one */
 /* On a device: one launch is measured wrong by up to so much when its code is loaded first, or when the CPU was away
  * between the launch and what times it, as it is while compilers run on every CPU. */
@@ -96,11 +96,12 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
   }
-  if (status == ATTUNE_OK && (contender == base || contender->subject.once_ns < race->best_once_ns))
-    race->best_once_ns = contender->subject.once_ns;
   if (status == ATTUNE_OK) status = at_profile_ready(profile, &contender->subject);
   if (status == ATTUNE_OK) {
+    if (contender == base || contender->subject.once_ns < race->best_once_ns)
+      race->best_once_ns = contender->subject.once_ns;
     contender->state = AT_SCREENED;
+    contender->ran = true;
     return ATTUNE_OK;
   }
   at_race_drop(race, contender, contender->favourite && status == ATTUNE_NOT_FOUND ? AT_SLOWER : AT_FAILED);
@@ -109,18 +110,27 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
              : status;
 }
 
-/* Quick samples of a batch beside the default; the least of each counts, so that one disturbed sample, of a contender or
- * of the default, misleads nobody. When the default's two least differ, all were disturbed: more rounds. */
+/* Its least time beside the default's says how good it is at a first look. */
+static void note_look(at_race *race, at_contender *contender, double ns, double base_ns) {
+  contender->quick = base_ns > 0.0 ? at_race_team_cost(contender, ns) / base_ns : 1.0;
+  if (AT_UNLIKELY(at_log_wanted(ATTUNE_LOG_DEBUG)))
+    at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %.4g us a call",
+           contender->implementation->name, contender->configuration.text[0] ? " " : "", contender->configuration.text,
+           contender->quick, ns * 1e-3);
+  if (contender->quick < race->best_quick) race->best_quick = contender->quick;
+}
+
+/* Quick samples of a batch beside the default; the least of each counts, so that one disturbed sample, of a contender
+ * or of the default, misleads nobody. When the default's two least differ, all were disturbed: more rounds. */
 static attune_status screen_batch(at_race *race, at_contender **batch, int count, int64_t until_ns) {
-  at_subject *subjects[SCREEN_BATCH + 1];
-  double ns[SCREEN_BATCH + 1], least[SCREEN_BATCH + 1] = {0.0}, second = INFINITY;
-  subjects[0] = &race->contenders[0]->subject;
-  for (int i = 0; i < count; i++) subjects[i + 1] = &batch[i]->subject;
+  at_contender *field[SCREEN_BATCH + 1] = {race->contenders[0]};
+  double ns[SCREEN_BATCH + 1] = {0.0}, least[SCREEN_BATCH + 1] = {0.0}, second = INFINITY;
+  memcpy(&field[1], batch, (size_t)count * sizeof *batch);
   for (int round = 0;
        round < SCREEN_ROUNDS || (round < MOST_SCREEN_ROUNDS && second > CALM * least[0] && at_now_ns() < until_ns);
        round++) {
     bool good = true;
-    const attune_status status = at_profile_round(race->profile, subjects, count + 1, ns, &good);
+    const attune_status status = at_race_sample(race, field, count + 1, 0, ns, &good);
     if (status != ATTUNE_OK) return status;
     if (round > 0) second = ns[0] < least[0] ? least[0] : ns[0] < second ? ns[0] : second;
     for (int i = 0; i <= count; i++)
@@ -129,14 +139,8 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
     for (int i = 0; i < count; i++) at_race_note_cpus(batch[i]);
     for (int i = 0; i < count; i++) batch[i]->hidden = batch[i]->subject.rough && (round == 0 || batch[i]->hidden);
   }
-  for (int i = 0; i < count; i++) {
-    batch[i]->quick = least[0] > 0.0 ? at_race_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;
-    if (AT_UNLIKELY(at_log_wanted(ATTUNE_LOG_DEBUG)))
-      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %.4g us a call",
-             batch[i]->implementation->name, batch[i]->configuration.text[0] ? " " : "", batch[i]->configuration.text,
-             batch[i]->quick, least[i + 1] * 1e-3);
-    if (batch[i]->quick < race->best_quick) race->best_quick = batch[i]->quick;
-  }
+  for (int i = 0; i < count; i++)
+    if (batch[i]->state == AT_SCREENED) note_look(race, batch[i], least[i + 1], least[0]);
   for (int i = 0; i < count; i++) batch[i]->hopeless = batch[i]->quick > HOPELESS * race->best_quick;
   return ATTUNE_OK;
 }

@@ -218,9 +218,21 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
   return winner;
 }
 
+/* Those that are wrong, and those that were measured before they failed: what they were faster than may have been
+ * dropped for it. */
+static int broken_ones(const search *s) {
+  int count = 0;
+  for (int i = 0; i < s->race.count; i++) {
+    const at_contender *c = s->race.contenders[i];
+    count += c->state == AT_WRONG || (c->state == AT_FAILED && c->ran);
+  }
+  return count;
+}
+
 /* What was fast because it is wrong, or in short samples alone, or until it failed, had the others dropped: they come
  * back. */
 static attune_status reopen(search *s) {
+  s->broken = broken_ones(s);
   at_contender *base = s->race.contenders[0];
   base->count = 0;
   s->race.best_quick = at_race_incumbent(&s->race)->quick;
@@ -232,26 +244,16 @@ static attune_status reopen(search *s) {
         contender->lost)
       continue;
     at_race_drop(&s->race, contender, AT_WAITING);
+    contender->ran = false;
     contender->quick = 0.0;
     contender->count = 0;
   }
   return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
 }
 
-/* Those that are wrong, and those that failed in their race: what they were faster than may have been dropped for it. */
-static int broken_ones(const search *s) {
-  int count = 0;
-  for (int i = 0; i < s->race.count; i++) {
-    const at_contender *c = s->race.contenders[i];
-    count += c->state == AT_WRONG || (c->state == AT_FAILED && c->count > 0);
-  }
-  return count;
-}
-
 /* Races and verifies; again without the broken ones when only the default is left beside them. */
 static at_contender *raced_winner(search *s, at_search_result *out, attune_status *status) {
   for (int pass = 0;; pass++) {
-    const int broken = broken_ones(s);
     *status = at_race_run(&s->race, until(s, s->times->race_until));
     if (*status == ATTUNE_OK && out->decision.complete && at_race_open(&s->race, NULL)) {
       s->race.longer = true;
@@ -262,7 +264,7 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
     if (*status != ATTUNE_OK) return NULL;
     at_contender *winner = verified_winner(s, out, status);
     end_stage(s, AT_STAGE_VERIFY);
-    if (winner != at_race_incumbent(&s->race) || broken_ones(s) == broken || pass == WAVES ||
+    if (winner != at_race_incumbent(&s->race) || broken_ones(s) == s->broken || pass == WAVES ||
         at_now_ns() >= until(s, s->times->widen_until))
       return winner;
     *status = reopen(s);
@@ -399,8 +401,8 @@ static void log_contenders(const search *s) {
 
 /* A budget and a limit end warm-ups too; 0: there is neither. */
 static int64_t warm_until(const search *s) {
-  const double least_ns = s->budget_ns > 0.0 && s->most_ns > 0.0 ? fmin(s->budget_ns, s->most_ns)
-                                                                 : fmax(s->budget_ns, s->most_ns);
+  const double least_ns =
+      s->budget_ns > 0.0 && s->most_ns > 0.0 ? fmin(s->budget_ns, s->most_ns) : fmax(s->budget_ns, s->most_ns);
   return least_ns > 0.0 ? s->start_ns + (int64_t)least_ns : 0;
 }
 

@@ -35,6 +35,7 @@ typedef struct at_search_state {
   const at_contender *known_one; /* its place in the race; NULL: none */
   at_claim claim;                /* what the winner gains alone */
   double claim_most_ns;          /* and how long that may take */
+  int broken;                    /* those that failed or were wrong when what they had dropped came back last */
   bool settled;                  /* one was measured alone, and is no faster than the default */
 } at_search_state;
 

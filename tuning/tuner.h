@@ -40,7 +40,7 @@ struct attune_tuner {
   at_profiler *profilers[AT_MAX_DEVICES];
   at_fork_watch fork;
   _Atomic int64_t flushed_ns;    /* when recorded calls were written last, by the monotonic clock */
-  at_search_settings search; /* how it searches; under lock */
+  at_search_settings search;     /* how it searches; under lock */
   char *profile;                 /* constant: where ATTUNE_PROFILE wants the profile; NULL: nowhere */
   attune_tuner *next, *previous; /* tuners.c's, as the one below */
   bool ending;
