@@ -28,7 +28,7 @@ typedef struct at_contender {
   bool ran;                            /* it was measured and is a yardstick: others may have been dropped for it */
   bool hopeless;                       /* so slow that neighbours with the same differences, and more, are left out */
   bool made;                           /* prepare_many had it, since it was prepared last */
-  bool beside;                         /* race.making makes what it needs */
+  int beside;                          /* its place, from 1, in what race.making makes of it; 0: it makes nothing */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
   bool lost;                           /* host: alone it is no faster than the default */
   bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */

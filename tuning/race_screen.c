@@ -201,18 +201,20 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   return screen_batch(race, &race->incumbent, 1, 0);
 }
 
-/* The next one: what was made beside the search as soon as all of it is, else the others in their order. Without others
- * it waits for what is being made. -1: nobody waits. */
+/* The next one: what was made beside the search as soon as all of it is, else the others in their order. What is being
+ * made is passed over: preparing it would wait, and no budget ends that. Where it was left before all was made, what was
+ * made counts. -1: nobody waits. */
 static int next_waiting(at_race *race) {
-  const bool made = !race->making || at_making_done(race->making);
-  int other = -1, beside = -1;
+  const bool all = !race->making || at_making_done(race->making);
+  const int made = all ? AT_MAKING_ROOM : at_making_left(race->making) ? at_making_made(race->making) : 0;
+  int other = -1;
   for (int i = 1; i < race->count; i++) {
     const at_contender *contender = race->contenders[i];
-    if (contender->state != AT_WAITING) continue;
-    if (contender->beside && beside < 0) beside = i;
-    if (!contender->beside && other < 0) other = i;
+    if (contender->state != AT_WAITING || contender->beside > made) continue;
+    if (contender->beside) return i;
+    if (other < 0) other = i;
   }
-  return beside >= 0 && (made || other < 0) ? beside : other;
+  return other;
 }
 
 /* The word of a configuration's text that begins at *at; *at moves behind it. Its length; 0: there is no other. */

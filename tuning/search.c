@@ -85,10 +85,12 @@ static void weigh_known(const search *s, double alone, at_search_result *out) {
 
 /* Has what they need made beside the search, and adds them. */
 static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
-  const int taken = at_making_add(&s->making, implementation, list, count);
+  const int before = s->making.count, taken = at_making_add(&s->making, implementation, list, count);
   for (int i = 0; i < taken; i++) {
     at_contender *contender = at_race_add(&s->race, implementation, &list[i]);
-    if (contender) contender->beside = contender->made = true;
+    if (!contender) continue;
+    contender->beside = before + i + 1;
+    contender->made = true;
   }
 }
 
@@ -351,8 +353,8 @@ static bool any_beside(const search *s) {
   return false;
 }
 
-/* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False: they
- * are not made by then. */
+/* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False:
+ * they are not all made by then. */
 static bool wait_for_kernels(search *s) {
   if (s->budget_ns > 0.0) return at_making_wait_until(&s->making, until(s, s->times->widen_until));
   if (s->most_ns > 0.0)
@@ -361,14 +363,14 @@ static bool wait_for_kernels(search *s) {
   return true;
 }
 
-/* Screens all; candidates whose kernels were not compiled in time are waited for. With a budget that nobody set all
- * that comes behind is later by that, and by what the screening of these candidates takes: they are the best
- * guesses. */
+/* Screens all; candidates whose kernels were not compiled in time are waited for, and where a limit ends that, those
+ * that have them by then are screened. With a budget that nobody set all that comes behind is later by the wait, and by
+ * what the screening of these candidates takes: they are the best guesses. */
 static attune_status screen(search *s) {
   attune_status status = at_race_screen(&s->race, until(s, s->times->screen_until), FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;
   const int64_t before = at_now_ns();
-  if (!wait_for_kernels(s)) return ATTUNE_OK;
+  if (!wait_for_kernels(s)) at_making_leave(&s->making);
   const int64_t made = at_now_ns();
   int64_t end = until(s, s->times->widen_until);
   if (s->budget_ns <= 0.0) {
