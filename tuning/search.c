@@ -274,12 +274,24 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
   }
 }
 
-/* Half of a hard limit: what noise disturbs takes longer. */
+/* Half of a hard limit: what noise disturbs takes longer. Of a budget that was set all claims share one part. */
 static double claim_left_ns(const search *s) {
   const double two_ns = 2.0 * s->profile.profiler->settings.candidate_ns,
-               most = two_ns > 0.0 && two_ns < s->claim_most_ns ? two_ns : s->claim_most_ns,
+               all = s->budget_ns > 0.0 ? s->claim_most_ns - s->claimed_ns : s->claim_most_ns,
+               most = two_ns > 0.0 && two_ns < all ? two_ns : all,
                left = s->most_ns > 0.0 ? 0.5 * (s->most_ns - (double)(at_now_ns() - s->start_ns)) : most;
   return left < most ? left : most;
+}
+
+/* Measures it alone. What noise disturbs takes longer, but not beyond that part, nor beyond a hard limit. */
+static attune_status claim(search *s, at_contender *one) {
+  const int64_t start_ns = at_now_ns();
+  const double left_ns = s->claim_most_ns - s->claimed_ns;
+  const int64_t until_ns = within_limit(s, s->budget_ns > 0.0 ? start_ns + (int64_t)left_ns : INT64_MAX);
+  const attune_status status = at_claim_measure(&s->claim, &s->race, one, claim_left_ns(s), until_ns);
+  s->claimed_ns += (double)(at_now_ns() - start_ns);
+  end_stage(s, AT_STAGE_CLAIM);
+  return status;
 }
 
 /* Who is measured alone: the winner; where that is the default only because noise hides whether one is faster, that
@@ -320,8 +332,7 @@ static void lose(search *s, at_contender *one, int lost) {
 static at_contender *settled_winner(search *s, at_search_result *out, attune_status *status) {
   at_contender *winner = raced_winner(s, out, status), *one = NULL;
   for (int lost = 1; winner && (one = claimant(s, winner)); lost++) {
-    *status = at_claim_measure(&s->claim, &s->race, one, claim_left_ns(s));
-    end_stage(s, AT_STAGE_CLAIM);
+    *status = claim(s, one);
     if (*status != ATTUNE_OK) return NULL;
     if (one == winner && !s->claim.failed && !at_claim_lost(&s->claim)) break;
     if (one == winner) {
