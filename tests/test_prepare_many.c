@@ -42,7 +42,8 @@ static void nap_really(void) {
   (void)__real_nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* Where a thread makes them beside a search whose time is virtual: prepare waits, really, as long as these are not made. */
+/* Where a thread makes them beside a search whose time is virtual: prepare waits, really, as long as these are not
+ * made. */
 static _Atomic int missing;
 
 static attune_status note_one(at_plan *plan) {
@@ -98,7 +99,8 @@ static int at_once(void) {
   return 2 * at_cpu_count() < 16 ? 2 * at_cpu_count() : 16;
 }
 
-/* Each before it is prepared, none that is not, none of an implementation without the slot; and what fails is silent. */
+/* Each before it is prepared, none that is not, none of an implementation without the slot; and what fails is
+ * silent. */
 static void candidates_are_made_a_batch_at_a_time(void **state) {
   (void)state;
   char before[AT_MESSAGE_CHARS];
@@ -176,7 +178,8 @@ static void what_comes_back_is_made_again(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* On a device, not on the host, a thread makes it while others are measured; each is prepared and measured all the same. */
+/* On a device, not on the host, a thread makes it while others are measured; each is prepared and measured all the
+ * same. */
 static pthread_t maker;
 
 static void note_maker(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
@@ -264,8 +267,9 @@ static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
 
 /* ---- the wait for what is made beside ---- */
 
-/* The search's naps while it waits take time on the virtual clock, and the maker's parts none: `at_once_parts` of them are
- * made before the search sees its first nap end, the next one when `wanted_naps` of them did, or the wait is over and much was measured. */
+/* The search's naps while it waits take time on the virtual clock, and the maker's parts none: `at_once_parts` of them
+ * are made before the search sees its first nap end, the next one when `wanted_naps` of them did, or the wait is over
+ * and much was measured. */
 static _Atomic int parts, most_in_part, naps, kernels;
 static _Atomic bool waiting_is_over;
 static int at_once_parts, wanted_naps;
@@ -336,8 +340,8 @@ static void all_is_waited_for(void **state) {
   assert_string_equal(result.decision.configuration, SIX[2]);
 }
 
-/* A budget or a limit ends the wait. What is under way then is finished, the rest is not begun, and only what is made is
- * prepared. After a limit that is much longer than a search, what was made is measured, as long as ever. */
+/* A budget or a limit ends the wait. What is under way then is finished, the rest is not begun, and only what is made
+ * is prepared. After a limit that is much longer than a search, what was made is measured, as long as ever. */
 static void a_budget_ends_the_wait(void **state) {
   (void)state;
   static at_search_result result;

@@ -274,8 +274,8 @@ static double gaussian(uint64_t *seed) {
   return sum - 6.0;
 }
 
-/* A placement that stays slow when it is measured again, in noise, is slow; one sample that was disturbed is not. `more`
- * samples are taken there. How many of 200 such contenders beat the default. */
+/* A placement that stays slow when it is measured again, in noise, is slow; one sample that was disturbed is not.
+ * `more` samples are taken there. How many of 200 such contenders beat the default. */
 static int wins_of_doubted(int more, bool stays) {
   enum { TRIALS = 200, PLACES = 12, SLOW_AT = 5 };
   static at_contender base, other;
@@ -418,8 +418,8 @@ static attune_status vendor_team(const at_plan *plan, const at_bare_calls *calls
   return ATTUNE_OK;
 }
 
-/* A quota of one CPU of two: attune's calls have one thread, the vendor's own has two all the same, and pays for both in
- * the long run. */
+/* A quota of one CPU of two: attune's calls have one thread, the vendor's own has two all the same, and pays for both
+ * in the long run. */
 static void the_bare_call_pays_for_its_threads(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=170000,threads=1", NULL};
@@ -442,8 +442,8 @@ static void the_bare_call_pays_for_its_threads(void **state) {
   assert_true(d->time_ns > 165000.0 && d->time_ns < 180000.0);
 }
 
-/* What attune adds to the vendor's call counts: the default's time is that of the call alone, the best way through attune
- * wins though it is slower, and nothing is called an improvement that is none. */
+/* What attune adds to the vendor's call counts: the default's time is that of the call alone, the best way through
+ * attune wins though it is slower, and nothing is called an improvement that is none. */
 static void the_default_is_the_bare_call(void **state) {
   (void)state;
   static const struct {

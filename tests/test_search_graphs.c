@@ -289,7 +289,8 @@ static void what_is_far_too_slow_runs_once(void **state) {
   assert_string_equal(result.decision.configuration, "ns=10000");
 }
 
-/* A kernel's first launch may last long because its code is loaded or the CPU is away: that says nothing of the kernel. */
+/* A kernel's first launch may last long because its code is loaded or the CPU is away: that says nothing of the
+ * kernel. */
 static void a_first_launch_that_waits_drops_nobody(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=14000", "ns=8000,loads=1", NULL};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * claim.h: how much faster the winner of a race on the host is than the default in a program of its own: the speedup
  * that is stored, which must be what a measurement from outside finds. Elsewhere a race is steady, and its figures are
- * these: measured alone they were no nearer to the outside on an H200, where large products then ran cooler than there. */
+ * these: measured alone they were no nearer to the outside on an H200, where large products then ran cooler than
+ * there. */
 #ifndef AT_CLAIM_H
 #define AT_CLAIM_H
 
@@ -30,7 +31,8 @@ bool at_claim_doubtful(const at_claim *claim);
 /* It is so, and noise cannot hide a gain that is worth having: it is no winner. */
 bool at_claim_lost(const at_claim *claim);
 
-/* It is not faster by what is worth having, and noise cannot hide that: who could have won its race would be no winner. */
+/* It is not faster by what is worth having, and noise cannot hide that: who could have won its race would be no
+ * winner. */
 bool at_claim_no_gain(const at_claim *claim);
 
 /* It is faster by what is worth having, beyond the noise: who could have won its race would be the winner. */

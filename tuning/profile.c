@@ -15,8 +15,8 @@
 
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
-/* A graph of the race is so long: what its start costs counts as little as in a program, for kernels that begin while the
- * one before them ends too. */
+/* A graph of the race is so long: what its start costs counts as little as in a program, for kernels that begin while
+ * the one before them ends too. */
 static const double GRAPH_NS = 500e3;
 static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
 static const double WARM_BELOW_NS = 2e6;    /* longer work does not see where its inputs were at its start */

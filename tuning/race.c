@@ -35,8 +35,8 @@ static int lineup(at_race *race, at_contender **out, int most) {
   return count;
 }
 
-/* Makes all of the field ready. Who cannot be is dropped, but for the default: that is its own affair, and the others race
- * on. *count: those left, in their order. */
+/* Makes all of the field ready. Who cannot be is dropped, but for the default: that is its own affair, and the others
+ * race on. *count: those left, in their order. */
 static attune_status make_ready(at_race *race, at_contender **field, int *count) {
   int left = 0;
   for (int i = 0; i < *count; i++) {

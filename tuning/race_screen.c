@@ -171,8 +171,8 @@ static int place_of(const at_race *race, const at_contender *contender) {
   return place;
 }
 
-/* On a device a launch alone takes as long as the host needs for it, 50 to 250 us of cuBLAS's first ones. What a call takes
- * in a sample says how many a sample should have: with too few, what happens between two subjects counts. */
+/* On a device a launch alone takes as long as the host needs for it, 50 to 250 us of cuBLAS's first ones. What a call
+ * takes in a sample says how many a sample should have: with too few, what happens between two subjects counts. */
 static attune_status calibrate_again(at_race *race, double *once_ns) {
   at_profile *profile = race->profile;
   at_subject *subject = &race->contenders[0]->subject;
@@ -202,8 +202,8 @@ attune_status at_race_start(at_race *race, double *once_ns) {
 }
 
 /* The next one: what was made beside the search as soon as all of it is, else the others in their order. What is being
- * made is passed over: preparing it would wait, and no budget ends that. Where it was left before all was made, what was
- * made counts. -1: nobody waits. */
+ * made is passed over: preparing it would wait, and no budget ends that. Where it was left before all was made, what
+ * was made counts. -1: nobody waits. */
 static int next_waiting(at_race *race) {
   const bool all = !race->making || at_making_done(race->making);
   const int made = all ? AT_MAKING_ROOM : at_making_left(race->making) ? at_making_made(race->making) : 0;
@@ -238,8 +238,8 @@ static bool goes_further(const at_contender *more, const at_contender *one) {
   }
 }
 
-/* What changes a leader in a way that was hopeless, and in another one too, is hopeless as well: most that differ in two
- * tunables need not be tried. */
+/* What changes a leader in a way that was hopeless, and in another one too, is hopeless as well: most that differ in
+ * two tunables need not be tried. */
 static bool is_out(const at_race *race, const at_contender *contender) {
   for (int i = 1; race->steady && contender->leader && i < race->count; i++) {
     const at_contender *other = race->contenders[i];

@@ -303,7 +303,8 @@ static at_contender *claimant(search *s, at_contender *winner) {
   return NULL;
 }
 
-/* After a winner lost to the default alone, or failed: whom it had dropped come back, where there is time for it, once. */
+/* After a winner lost to the default alone, or failed: whom it had dropped come back, where there is time for it,
+ * once. */
 static at_contender *next_winner(search *s, at_search_result *out, int lost, attune_status *status) {
   const double longer_ns = LONGER * (double)(s->deadline_ns - s->start_ns);
   if (lost == 1 && (s->most_ns <= 0.0 || claim_left_ns(s) > 0.0)) {
