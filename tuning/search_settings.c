@@ -2,8 +2,8 @@
  * search_settings.c: the keys of ATTUNE_SEARCH, read and written. */
 #include "tuning/search_settings.h"
 
-#include "src/support.h"
 #include "src/settings.h"
+#include "src/support.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +97,5 @@ attune_status at_search_settings_write(const at_search_settings *settings, char 
     if (k->kind == NOT && *(const bool *)(const void *)at)
       fits = at_append(out, size, &used, "%s%s:false", comma, k->name);
   }
-  return fits ? ATTUNE_OK
-              : at_fail(ATTUNE_INVALID_ARGUMENT, "size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);
+  return fits ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);
 }
