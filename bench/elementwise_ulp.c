@@ -143,7 +143,24 @@ static void run_host(void *out, const at_expression *e, attune_dtype dtype, cons
   at_interpreter_destroy(program);
 }
 
-/* The worst of each way; of pairs fewer, for half of them numbers of everyday size. */
+/* 1 more or less 2^-k with any mantissa, k up to 54; in pairs one of the 64 smallest numbers. */
+static long double hard_number(attune_dtype dtype, int arguments, uint64_t bits) {
+  const int least = dtype == ATTUNE_F64 ? -1074 : dtype == ATTUNE_F32 ? -149 : dtype == ATTUNE_F16 ? -24 : -133;
+  const long double sign = bits & 1u ? -1.0L : 1.0L, part = ldexpl((long double)(bits >> 12) + 0x1p52L, -53);
+  if (arguments == 2) return sign * ldexpl((long double)(bits >> 58), least);
+  return 1.0L + sign * ldexpl(part, -(int)(bits >> 1 & 63u) % 54);
+}
+
+/* Of pairs and of f64 half are numbers of everyday size, and one in eight is a hard one. */
+static void put_number(const work *w, unsigned char *to, int64_t i, uint64_t bits) {
+  const size_t size = attune_dtype_size(w->dtype);
+  memcpy(to, &bits, size);
+  if ((i % 2 == 0 && i % 8 != 6) || (w->s->arguments == 1 && size != 8)) return;
+  const long double tame = ldexpl((long double)(int64_t)bits, (int)(bits & 15u) - 70);
+  at_datum_store(w->dtype, to, (at_datum){.re = i % 2 ? tame : hard_number(w->dtype, w->s->arguments, bits)});
+}
+
+/* The worst of each way; of pairs fewer. */
 static void measure(work *w, int64_t count, const at_interpret_isa *const *isas) {
   const size_t size = attune_dtype_size(w->dtype);
   uint64_t state = 1;
@@ -151,16 +168,10 @@ static void measure(work *w, int64_t count, const at_interpret_isa *const *isas)
   w->x = malloc((size_t)w->n * size);
   w->y = malloc((size_t)w->n * size);
   if (!w->x || !w->y) bench_die("no memory for %lld elements", (long long)w->n);
-  for (int64_t i = 0; i < w->n; i++) {
-    const bool tame = i % 2 != 0 && (w->s->arguments == 2 || size == 8);
-    for (int k = 0; k < 2; k++) {
-      unsigned char *to = (k ? w->y : w->x) + (size_t)i * size;
-      const uint64_t bits = size == 2 && w->s->arguments == 1 ? (uint64_t)i : next_bits(&state);
-      memcpy(to, &bits, size);
-      if (tame)
-        at_datum_store(w->dtype, to, (at_datum){.re = ldexpl((long double)(int64_t)bits, (int)(bits & 15u) - 70)});
-    }
-  }
+  for (int64_t i = 0; i < w->n; i++)
+    for (int k = 0; k < 2; k++)
+      put_number(w, (k ? w->y : w->x) + (size_t)i * size, i,
+                 size == 2 && w->s->arguments == 1 ? (uint64_t)i : next_bits(&state));
   const at_operand_name names[2] = {{.name = "x", .dtype = (uint8_t)w->dtype},
                                     {.name = "y", .dtype = (uint8_t)w->dtype}};
   const at_signature signature = {.tensors = names, .tensor_count = w->s->arguments};
@@ -204,7 +215,8 @@ static void put_introduction(int count, const char *device) {
       "docs/accuracy.md`.\n");
   bench_line(
       "- f16 and bf16: all 65536 inputs. f32: %lld random bit patterns; f64: %lld. Functions of two arguments: %lld "
-      "pairs,\n  half of them of everyday size.",
+      "pairs.\n  Of f64 and of pairs half are of everyday size, and one in eight is next to 1, or a pair of the "
+      "smallest numbers.",
       (long long)count, (long long)(count / 20), (long long)(count / 10));
   bench_line("- Exact means long double of the C library, which has 11 bits more than f64.");
   bench_line("- The host's columns are its instruction sets, one interpreter each. CUDA: %s.\n",

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/cancel.h"
 #include "src/exit.h"
 #include "src/host/threads.h"
 
@@ -310,7 +311,9 @@ void attune_ahead_stop(attune_ahead *a) {
   a->stopped = true;
   pthread_cond_broadcast(&a->changed);
   pthread_mutex_unlock(&a->lock);
+  const int cancel = at_cancel_hold();
   for (int i = 0; i < a->started; i++) (void)pthread_join(a->threads[i], NULL);
+  at_cancel_let(cancel);
   delist(a);
   if (a->generation == at_fork_generation()) pthread_cond_destroy(&a->changed); /* else others wait for it, elsewhere */
   pthread_mutex_destroy(&a->lock);
@@ -337,6 +340,7 @@ attune_status attune_ahead_next(attune_ahead *a, double wait_ms, int any, size_t
   if (!a || !out) return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given", a ? "out" : "ahead");
   if (!(wait_ms >= 0.0)) return at_fail(ATTUNE_INVALID_ARGUMENT, "wait_ms is %g; should be 0 or more", wait_ms);
   const struct timespec until = time_in(wait_ms);
+  const int cancel = at_cancel_hold();
   pthread_mutex_lock(&a->lock);
   size_t next = pick(a, false);
   while (next == SIZE_MAX && a->first < a->count && wait_ms > 0.0 && a->running > 0 &&
@@ -350,6 +354,7 @@ attune_status attune_ahead_next(attune_ahead *a, double wait_ms, int any, size_t
     pthread_cond_broadcast(&a->changed);
   }
   pthread_mutex_unlock(&a->lock);
+  at_cancel_let(cancel);
   if (none) return at_fail(ATTUNE_NOT_FOUND, "every problem was given");
   if (next == SIZE_MAX) return at_fail(ATTUNE_BUSY, "the kernels of no problem are compiled yet; ask again");
   *out = next;

@@ -7,6 +7,7 @@
 
 #include <attune/tuner.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -33,6 +34,13 @@ static inline void at_decision_give(attune_decision *out, const attune_decision 
   const size_t bytes = at_decision_bytes(kept);
   memmove(out, kept, bytes);
   memset((char *)out + bytes, 0, sizeof *out - bytes);
+}
+
+/* Is `name` the default that the winner was measured beside? What follows the first word are the threads it ran with:
+ * "host_cblas threads=2". */
+static inline bool at_decision_default_is(const attune_decision *winner, const char *name) {
+  const size_t chars = strcspn(winner->default_implementation, " ");
+  return strlen(name) == chars && strncmp(winner->default_implementation, name, chars) == 0;
 }
 
 #endif

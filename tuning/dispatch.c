@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "tuning/dispatch_log.h"
 #include "tuning/guard.h"
 #include "tuning/later.h"
@@ -157,6 +158,9 @@ static void note(const question *q, at_plan_table *table, const at_key *key, int
                  bool uncompiled) {
   const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */
   const bool records = q->mode == ATTUNE_MODE_RECORD;
+  const char *fingerprint = NULL;
+  if (q->mode == ATTUNE_MODE_OFF && q->tuner->profile) /* which tells, perhaps at the process's end, what is stored */
+    (void)at_tuner_fingerprint(q->tuner, q->device, &fingerprint);
   at_plan_table_note(table, key, as, records && guessed && at_recording_first(q->tuner, q->device, decision->problem));
   if (records) at_recording_flush_sometimes(q->tuner);
   if (at_log_wanted(ATTUNE_LOG_INFO)) at_log_dispatch(q->tuner, q->op, q->problem, as, q->device, q->mode, decision);
@@ -208,9 +212,10 @@ static attune_status miss(attune_tuner *tuner, const at_op *op, const at_key *ke
   const at_backend *backend = stream->device->backend;
   at_message kept;
   at_message_keep(&kept);
-  const int before = backend->relax ? backend->relax(stream->device) : 0;
+  const int cancel = at_cancel_hold(), before = backend->relax ? backend->relax(stream->device) : 0;
   const attune_status status = decide(tuner, op, key, as, stream, waits, out);
   if (backend->relax) backend->restore(before);
+  at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }
 
@@ -277,5 +282,8 @@ attune_status attune_explain(attune_tuner *tuner, attune_device *device, const c
                               : "out");
   at_message kept;
   at_message_keep(&kept);
-  return at_message_settle(&kept, explain(tuner, device, problem, out));
+  const int cancel = at_cancel_hold();
+  const attune_status status = explain(tuner, device, problem, out);
+  at_cancel_let(cancel);
+  return at_message_settle(&kept, status);
 }

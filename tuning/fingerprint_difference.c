@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/decision.h"
+
 /* What is said of differences so far. */
 typedef struct sentence {
   char *out;
@@ -225,12 +227,6 @@ int at_winner_difference(const at_op *op, attune_device *device, const char *fin
   return s.count;
 }
 
-/* Its name is the first word: what follows are the threads it ran with. */
-static bool is_default(const attune_decision *winner, const char *name) {
-  const size_t chars = strcspn(winner->default_implementation, " ");
-  return strlen(name) == chars && strncmp(winner->default_implementation, name, chars) == 0;
-}
-
 static bool would_race(const at_implementation *implementation, const void *problem, attune_device *device) {
   return !implementation->fallback && at_registry_usable(implementation, problem, device);
 }
@@ -241,7 +237,7 @@ int at_rivals_difference(const at_op *op, const void *problem, attune_device *de
   at_message kept;
   at_message_keep(&kept);
   const at_implementation *base = at_registry_default(op, problem, device);
-  if (base && winner->default_implementation[0] && !is_default(winner, base->name))
+  if (base && winner->default_implementation[0] && !at_decision_default_is(winner, base->name))
     say(&s, "default", winner->default_implementation, base->name);
   for (size_t i = 0; i < op->implementation_count; i++) {
     const at_implementation *implementation = op->implementations[i];

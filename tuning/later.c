@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "src/cancel.h"
 #include "src/exit.h"
 
 enum { MOST = 1024, NICE = 10 };
@@ -162,7 +163,7 @@ bool at_later_add(attune_tuner *tuner, const at_op *op, const at_key *key, attun
 void at_later_wait(const attune_tuner *tuner, const at_key *key) {
   pthread_once(&once, begin);
   pthread_mutex_lock(&queue.lock);
-  while (has(tuner, key) && queue.thread) pthread_cond_wait(queue.changed, &queue.lock);
+  while (has(tuner, key) && queue.thread) at_wait(queue.changed, &queue.lock);
   pthread_mutex_unlock(&queue.lock);
 }
 
@@ -189,6 +190,6 @@ void at_later_forget(const attune_tuner *tuner) {
   }
   queue.end = &queue.first;
   while (*queue.end) queue.end = &(*queue.end)->next;
-  while (is_of(queue.running, tuner, NULL)) pthread_cond_wait(queue.changed, &queue.lock);
+  while (is_of(queue.running, tuner, NULL)) at_wait(queue.changed, &queue.lock);
   pthread_mutex_unlock(&queue.lock);
 }

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "src/cancel.h"
+
 /* The keys of the guesses, the earliest last. Entries are never taken out, so those of one look are enough. */
 static attune_status list_keys(at_plan_table *table, const at_key ***out, size_t *out_count) {
   size_t count = 0;
@@ -61,5 +63,8 @@ static attune_status tune_pending(attune_tuner *tuner, double budget_ms, int *ou
 attune_status attune_tuner_tune_pending(attune_tuner *tuner, double budget_ms, int *out_tuned) {
   at_message kept;
   at_message_keep(&kept);
-  return at_message_settle(&kept, tune_pending(tuner, budget_ms, out_tuned));
+  const int cancel = at_cancel_hold();
+  const attune_status status = tune_pending(tuner, budget_ms, out_tuned);
+  at_cancel_let(cancel);
+  return at_message_settle(&kept, status);
 }

@@ -134,19 +134,27 @@ static void put_row(FILE *out, const attune_profile_entry *e) {
           d->configuration);
 }
 
+static bool is_to_be_tuned(const at_usage_item *item) {
+  return item->entry.untuned && !item->stored;
+}
+
 static void put_summary(FILE *out, const at_usage *usage) {
   const attune_profile_totals *t = &usage->totals;
   char text[32];
   if (t->other_calls) fprintf(out, "%12llu calls of further problems\n", (unsigned long long)t->other_calls);
   if (t->saved_ns != 0.0) fprintf(out, "saved against the default: %s\n", time_text(text, t->saved_ns));
   if (t->worth_ns > 0.0)
-    fprintf(out, "stored winners that do not run (mode off) would save %s\n", time_text(text, t->worth_ns));
-  if (!t->untuned_calls) return;
-  fprintf(out, "%llu of %llu calls run untuned:\n", (unsigned long long)t->untuned_calls, (unsigned long long)t->calls);
+    fprintf(out, "stored winners that do not run (mode off) would save %s: run with ATTUNE_MODE=cached\n",
+            time_text(text, t->worth_ns));
+  uint64_t untuned = 0;
+  for (size_t i = 0; i < usage->count; i++)
+    if (is_to_be_tuned(&usage->items[i])) untuned += usage->items[i].entry.calls;
+  if (!untuned) return;
+  fprintf(out, "%llu of %llu calls run untuned:\n", (unsigned long long)untuned, (unsigned long long)t->calls);
   int rows = 0;
   for (size_t i = 0; i < usage->count; i++) {
     const attune_profile_entry *e = &usage->items[i].entry;
-    if (e->untuned && ++rows <= TABLE_ROWS)
+    if (is_to_be_tuned(&usage->items[i]) && ++rows <= TABLE_ROWS)
       fprintf(out, "%12llu  %s on %s\n", (unsigned long long)e->calls, e->problem, e->decision->device);
   }
   if (rows > TABLE_ROWS) fprintf(out, "              and %d more\n", rows - TABLE_ROWS);

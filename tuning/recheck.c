@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "tuning/claim.h"
 #include "tuning/tune.h"
 #include "tuning/verify.h"
@@ -161,10 +162,13 @@ attune_status attune_verify(attune_tuner *tuner, attune_device *device, const ch
   if (!op) return ATTUNE_INVALID_ARGUMENT;
   attune_status status = op->parse(problem, bytes);
   if (status == ATTUNE_OK) op->fold(bytes, device);
+  const int cancel = at_cancel_hold();
   if (status == ATTUNE_OK) status = at_weigh_winner(tuner, op, bytes, device, &out->stored);
   if (status == ATTUNE_NOT_FOUND)
     status = at_fail(ATTUNE_NOT_FOUND, "no stored winner of %s holds on %s; tune it first", at_shown(shown, problem),
                      device->name);
   request q = {tuner, op, bytes, budget_ms > 0.0 ? budget_ms * 1e6 : 0.0, out};
-  return status == ATTUNE_OK ? at_with_profiler(tuner, device, under_device, &q) : status;
+  if (status == ATTUNE_OK) status = at_with_profiler(tuner, device, under_device, &q);
+  at_cancel_let(cancel);
+  return status;
 }

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "src/cancel.h"
 #include "src/file_limit.h"
 
 /* The lock is held. A transaction that fails is undone whole. */
@@ -70,7 +71,7 @@ static attune_status connect_and_transact(at_store *store, const at_store_job *j
   return status;
 }
 
-attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns) {
+static attune_status try_until(at_store *store, const at_store_job *job, int64_t deadline_ns) {
   at_message kept; /* a later try may succeed */
   at_message_keep(&kept);
   for (;;) {
@@ -95,4 +96,11 @@ attune_status at_store_run(at_store *store, const at_store_job *job, int64_t dea
     if (status != ATTUNE_BUSY || at_now_ns() >= deadline_ns) return at_message_settle(&kept, status);
     at_store_nap();
   }
+}
+
+attune_status at_store_run(at_store *store, const at_store_job *job, int64_t deadline_ns) {
+  const int cancel = at_cancel_hold();
+  const attune_status status = try_until(store, job, deadline_ns);
+  at_cancel_let(cancel);
+  return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/cancel.h"
 #include "src/device_lease.h"
 #include "src/exit.h"
 #include "src/host/threads.h"
@@ -344,8 +345,6 @@ attune_status at_tune_problem(attune_tuner *tuner, const at_op *op, const void *
 
 static attune_status tune_text(attune_tuner *tuner, attune_device *device, const char *problem, double budget_ms,
                                int force, bool at_once, attune_decision *out) {
-  at_message kept;
-  at_message_keep(&kept);
   if (!tuner || !device || !problem)
     return at_fail(ATTUNE_INVALID_ARGUMENT, "%s is NULL; should be given",
                    !tuner    ? "tuner"
@@ -357,13 +356,16 @@ static attune_status tune_text(attune_tuner *tuner, attune_device *device, const
   uint64_t bytes[AT_PROBLEM_BYTES / 8] = {0};
   const at_op *op = at_tuner_op(tuner, problem);
   if (!op) return ATTUNE_INVALID_ARGUMENT;
+  at_message kept;
+  at_message_keep(&kept);
   attune_status status = op->parse(problem, bytes);
   if (status == ATTUNE_OK) op->fold(bytes, device);
-  const int before = device->backend->relax ? device->backend->relax(device) : 0;
+  const int cancel = at_cancel_hold(), before = device->backend->relax ? device->backend->relax(device) : 0;
   job j = {.tuner = tuner, .op = op, .problem = bytes, .device = device, .force = force != 0};
   j.budget_ns = budget_ms > 0.0 ? budget_ms * 1e6 : 0.0;
   if (status == ATTUNE_OK) status = tune_problem(&j, at_once, out);
   if (device->backend->restore) device->backend->restore(before);
+  at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "tuning/fingerprint.h"
 
 void at_tuner_database_is(attune_tuner *t, attune_status status) {
@@ -40,7 +41,9 @@ attune_status attune_tuner_database_prepare(attune_tuner *t) {
   if (!t) return at_fail(ATTUNE_INVALID_ARGUMENT, "tuner is NULL; should be given");
   attune_status status = database_status(t, true);
   if (status != ATTUNE_OK || !t->user) return status;
+  const int cancel = at_cancel_hold();
   status = at_store_try_write(t->user, WAIT_MS);
+  at_cancel_let(cancel);
   at_tuner_database_is(t, status);
   return status;
 }

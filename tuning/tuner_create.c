@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "src/settings.h"
 #include "tuning/later.h"
 #include "tuning/recent.h"
@@ -142,6 +143,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
   if (at_ops_check(ops, op_count) != ATTUNE_OK) return ATTUNE_INTERNAL;
   at_message kept;
   at_message_keep(&kept);
+  const int cancel = at_cancel_hold();
   const attune_tuner_options *o = options ? options : &defaults;
   at_settings *settings = malloc(sizeof *settings);
   attune_tuner *t = settings ? calloc(1, sizeof *t) : NULL;
@@ -160,6 +162,7 @@ attune_status at_tuner_create(attune_tuner **out, const attune_tuner_options *op
     free(t);
   }
   free(settings);
+  at_cancel_let(cancel);
   return at_message_settle(&kept, status);
 }
 
@@ -167,6 +170,7 @@ void attune_tuner_destroy(attune_tuner *t) {
   if (!t) return;
   at_message kept;
   at_message_keep(&kept);
+  const int cancel = at_cancel_hold();
   at_later_forget(t);
   at_tuners_remove(t);
   at_fork_watch_remove(&t->fork);
@@ -182,6 +186,7 @@ void attune_tuner_destroy(attune_tuner *t) {
   free(t->profile);
   pthread_mutex_destroy(&t->lock);
   free(t);
+  at_cancel_let(cancel);
   (void)at_message_settle(&kept, ATTUNE_OK);
 }
 

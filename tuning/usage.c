@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/exit.h"
+#include "tuning/decision.h"
 #include "tuning/recent.h"
 
 typedef struct collection {
@@ -38,14 +40,29 @@ static size_t entries_of(at_plan_table *table) {
   return count;
 }
 
+/* The device's fingerprint; while the process ends only one that is known: a new one may open libraries. */
+static const char *fingerprint_of(attune_tuner *tuner, int device_index) {
+  const char *fingerprint = at_tuner_fingerprint_known(tuner, device_index);
+  attune_device *device = NULL;
+  at_message kept;
+  if (fingerprint || at_exit_begun()) return fingerprint;
+  at_message_keep(&kept);
+  if (attune_device_at(&device, device_index) != ATTUNE_OK ||
+      at_tuner_fingerprint(tuner, device, &fingerprint) != ATTUNE_OK)
+    fingerprint = NULL;
+  (void)at_message_settle(&kept, ATTUNE_OK);
+  return fingerprint;
+}
+
 /* Where the default runs although a winner is stored (mode off): what is known of both. */
 static void look_up(attune_tuner *tuner, at_usage_item *item) {
   attune_decision *d = item->decision, row;
-  const char *fingerprint = at_tuner_fingerprint_known(tuner, at_key_device(item->key));
+  const char *fingerprint = fingerprint_of(tuner, at_key_device(item->key));
   at_store *const stores[] = {tuner->user, tuner->system};
   for (size_t i = 0; i < AT_COUNT(stores) && fingerprint; i++) {
     if (!stores[i] || at_store_find(stores[i], fingerprint, d->problem, d->measure, &row) != ATTUNE_OK) continue;
-    if (d->source != ATTUNE_SOURCE_DEFAULT || strcmp(row.default_implementation, d->implementation) != 0) return;
+    item->stored = true;
+    if (d->source != ATTUNE_SOURCE_DEFAULT || !at_decision_default_is(&row, d->implementation)) return;
     d->default_time_ns = d->time_ns = row.default_time_ns;
     if (row.default_time_ns > 0.0)
       item->entry.worth_ns = (row.default_time_ns - row.time_ns) * (double)item->entry.calls;

@@ -13,6 +13,7 @@ typedef struct at_usage_item {
   char *problem;              /* NULL: as the decision has it */
   at_key *key;                /* as much as at_key_bytes of it; the decision lies behind */
   int as;
+  bool stored; /* it runs untuned although it has a winner */
 } at_usage_item;
 
 /* In the order in which they are told. */

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "src/cancel.h"
 #include "src/host/threads.h"
 #include "tuning/ahead.h"
 #include "tuning/decision.h"
@@ -149,7 +150,9 @@ attune_status attune_tuner_warm(attune_tuner *tuner, attune_device *device, cons
     status = at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the stored winners");
   work w = {.tuner = tuner, .device = device, .winners = &found, .fn = fn, .user = user};
   pthread_mutex_init(&w.telling, NULL);
+  const int cancel = at_cancel_hold(); /* threads have what is on this stack */
   if (status == ATTUNE_OK) compile_all(&w);
+  at_cancel_let(cancel);
   pthread_mutex_destroy(&w.telling);
   for (size_t i = 0; i < found.count; i++) free(found.kept[i]);
   free(found.kept);

@@ -9,7 +9,11 @@
  * Exit. The process may end at any time, with work in flight. exit() and a return from main wait for a product that a
  * CBLAS library is computing, and for nothing else. Calls made after that, in exit handlers and destructors, still
  * work; attune's own loops compute them. Created streams of the host keep working until the process ends. To be sure
- * that work is done, call attune_stream_synchronize first. dlclose does not unload the shared library. */
+ * that work is done, call attune_stream_synchronize first. dlclose does not unload the shared library.
+ *
+ * Cancellation. A thread that is cancelled (pthread_cancel) while it tunes, waits or uses a database ends after that call,
+ * not within it. Where a function of the program runs as work or as a callback, it must not be cancelled, and no thread
+ * with asynchronous cancellation may call attune. */
 #ifndef ATTUNE_DEVICE_H
 #define ATTUNE_DEVICE_H
 

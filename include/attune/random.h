@@ -126,12 +126,13 @@ ATTUNE_API attune_status attune_random_log_normal(attune_generator *generator, a
 ATTUNE_API attune_status attune_random_exponential(attune_generator *generator, attune_stream *stream, void *pointer,
                                                    attune_dtype dtype, size_t count, double rate);
 
-/* Bernoulli: 1 with probability p, 0 <= p <= 1, else 0; every dtype. */
+/* Bernoulli: 1 with probability p, 0 <= p <= 1, else 0; f64, f32, f16, bf16, i32, i64. Other types, bool among them, are
+ * an expression: attune_elementwise's "rand() < p". */
 ATTUNE_API attune_status attune_random_bernoulli(attune_generator *generator, attune_stream *stream, void *pointer,
                                                  attune_dtype dtype, size_t count, double p);
 
-/* Integers: from <= x < to; every dtype. A floating-point type must hold every integer of the range exactly: within
- * 2^53 of 0 for f64, 2^24 for f32, 2^11 for f16, 2^8 for bf16. */
+/* Integers: from <= x < to; f64, f32, f16, bf16, i32, i64. A floating-point type must hold every integer of the range
+ * exactly: within 2^53 of 0 for f64, 2^24 for f32, 2^11 for f16, 2^8 for bf16. */
 ATTUNE_API attune_status attune_random_integers(attune_generator *generator, attune_stream *stream, void *pointer,
                                                 attune_dtype dtype, size_t count, int64_t from, int64_t to);
 

@@ -148,7 +148,7 @@ static void destroy(at_plan *plan) {
 
 const at_implementation at_elementwise_host_interpreter = {
     .name = "host_interpreter",
-    .version = 6,
+    .version = 7,
     .backend = "host",
     .supports = supports,
     .configurations = configurations,

@@ -32,9 +32,6 @@ typedef __m256d vector64;
 static inline __m256i first_wide(size_t n) {
   return _mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
-static inline void load_part_F64(double *to, const double *from, size_t n) {
-  _mm256_store_pd(to, _mm256_maskload_pd(from, first_wide(n)));
-}
 static inline void store_part_F64(double *to, const double *from, size_t n) {
   _mm256_maskstore_pd(to, first_wide(n), _mm256_load_pd(from));
 }
@@ -44,6 +41,9 @@ static inline vector64 wide_load(const double *p) {
 static inline vector64 wide_load_part(const double *p, size_t n) {
   const __m256i first = first_wide(n);
   return _mm256_blendv_pd(_mm256_set1_pd(1.0), _mm256_maskload_pd(p, first), _mm256_castsi256_pd(first));
+}
+static inline void load_part_F64(double *to, const double *from, size_t n) {
+  _mm256_store_pd(to, wide_load_part(from, n));
 }
 static inline void wide_store(double *p, vector64 x) {
   _mm256_storeu_pd(p, x);

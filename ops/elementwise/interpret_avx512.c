@@ -26,9 +26,6 @@ static inline void store_part_F32(float *to, const float *from, size_t n) {
 }
 
 /* n of 8. */
-static inline void load_part_F64(double *to, const double *from, size_t n) {
-  _mm512_store_pd(to, _mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), from));
-}
 static inline void store_part_F64(double *to, const double *from, size_t n) {
   _mm512_mask_storeu_pd(to, (__mmask8)((1u << n) - 1), _mm512_load_pd(from));
 }
@@ -39,6 +36,9 @@ static inline vector64 wide_load(const double *p) {
 }
 static inline vector64 wide_load_part(const double *p, size_t n) {
   return _mm512_mask_loadu_pd(_mm512_set1_pd(1.0), (__mmask8)((1u << n) - 1), p);
+}
+static inline void load_part_F64(double *to, const double *from, size_t n) {
+  _mm512_store_pd(to, wide_load_part(from, n));
 }
 static inline void wide_store(double *p, vector64 x) {
   _mm512_storeu_pd(p, x);

@@ -46,7 +46,8 @@ FLAT double circle_64(double x, uint64_t quarter) {
   const double r = near.r, low = near.low, z = r * r, zz = z * z, zzzz = zz * zz;
   double s = MAC64(0x1.5d9300cf18813p-33, z, -0x1.ae5e6639d428fp-26);
   double c = MAC64(-0x1.8fae9cb4449ffp-37, z, 0x1.1ee9ebe9aae80p-29);
-  s = FOUR64(s, z, zz, zzzz, 0x1.71de3577b56b1p-19, -0x1.a01a019c11978p-13, 0x1.111111110f87ap-7, -0x1.5555555555549p-3);
+  s = FOUR64(s, z, zz, zzzz, 0x1.71de3577b56b1p-19, -0x1.a01a019c11978p-13, 0x1.111111110f87ap-7,
+             -0x1.5555555555549p-3);
   c = FOUR64(c, z, zz, zzzz, -0x1.27e4f809f15ecp-22, 0x1.a01a019cb1bebp-16, -0x1.6c16c16c1517ep-10,
              0x1.555555555554cp-5);
   const double half = 0.5 * z, most = 1.0 - half;
@@ -57,14 +58,15 @@ FLAT double circle_64(double x, uint64_t quarter) {
   return ((x == 0.0) & (quarter == 0)) ? x : y;
 }
 
-/* The angle of (x, y): j pi/4 plus or less atan(q), with pi/4 in two parts, so that j times the first is exact. Above 5/9
- * the quotient is turned by pi/4, so that q lies between -2/7 and 5/9 and no turned angle is below 1/2, where its units are
- * smaller; the polynomial is off by 2^-58. Very large numbers are made smaller, for their sum must not overflow. Which
- * octant it is is computed on bits: of conditions that meet constants the compiler makes a choice for each product. */
+/* The angle of (x, y): j pi/4 plus or less atan(q), with pi/4 in two parts, so that j times the first is exact.
+ * Above 5/9 the quotient is turned by pi/4, so that q lies between -2/7 and 5/9 and no turned angle is below 1/2,
+ * where its units are smaller; the polynomial is off by 2^-58. 4 low and 5 rest are exact where numbers are
+ * subnormal; 1.25 rest is not. Very large numbers are made smaller, for their sum must not overflow. Which octant it
+ * is is computed on bits: of conditions that meet constants the compiler makes a choice for each product. */
 FLAT double atan2_64(double y, double x) {
   const double a = __builtin_fabs(y), b = __builtin_fabs(x), larger = a > b ? a : b, smaller = a > b ? b : a;
   const double less = larger > 0x1p1000 ? 0x1p-100 : 1.0, high = less * larger, low = less * smaller, rest = high - low;
-  const bool far = !(low <= 1.25 * rest); /* two infinities, too */
+  const bool far = !(4.0 * low <= 5.0 * rest); /* two infinities, too */
   double q = (far ? -rest : low) / (far ? low + high : high);
   q = low == high ? 0.0 : q; /* both infinite, or both 0 */
   const double z = q * q, zz = z * z, zzzz = zz * zz;

@@ -12,6 +12,7 @@
 #include "ops/elementwise/interpret_error64.h"
 #include "ops/elementwise/interpret_integer.h"
 #include "ops/elementwise/interpret_kernels.h"
+#include "ops/elementwise/interpret_log64.h"
 #include "ops/elementwise/interpret_neural32.h"
 #include "ops/elementwise/interpret_power32.h"
 #include "ops/elementwise/interpret_wide.h"
@@ -37,8 +38,8 @@ typedef struct pair64 {
 
 /* ---- functions: missing arguments stand at x ---- */
 
-/* to[i] = expression in x = from[i] and y = other[i] for i < n: whole vectors, and a last one whose other elements are 0 and
- * go nowhere. */
+/* to[i] = expression in x = from[i] and y = other[i] for i < n: whole vectors, and a last one whose other elements are
+ * 0, or 1 of f64, and go nowhere. */
 #define AT_LONG_LOOP(D, T, to, from, other, n, expression)                       \
   const size_t whole = (n) & ~(size_t)(LANES_##D - 1), left = (n) - whole;        \
   AT_EACH for (size_t i = 0; i < whole; i++) {                                    \
@@ -90,41 +91,49 @@ typedef struct pair64 {
 #define AT_EACH_SIZE(define) define(BOOL, uint8_t) define(I16, int16_t) define(F32, float) define(F64, double) define(C128, pair64)
 AT_EACH_SIZE(AT_SELECT)
 
-/* Arguments far out, which are rare, go to the C library one by one, after the others; in place these are kept. N is as wide
- * as T: vectors of both have the same number of elements. */
-#define AT_CIRCLE(F, D, T, N, s, most, near, library)                                                \
-  static __attribute__((noinline)) void F##_##D##_far(T *o, const T *x, size_t n) {                  \
-    for (size_t i = 0; i < n; i++)                                                                   \
-      if (!(__builtin_fabs##s(x[i]) <= (most))) o[i] = (T)library((double)x[i]);                     \
-  }                                                                                                  \
-  FLAT bool F##_##D##_near(T *o, const T *xp, size_t n) {                                            \
-    N far = 0;                                                                                       \
-    AT_LONG_LOOP(D, T, o, xp, xp, n, (far |= __builtin_fabs##s(x) <= (most) ? (N)0 : (N)1, near))    \
-    return far != 0;                                                                                 \
-  }                                                                                                  \
-  static __attribute__((noinline)) void F##_##D##_in_place(T *x, size_t n) {                         \
-    enum { CHUNK = 128 };                                                                            \
-    T kept[CHUNK];                                                                                   \
-    for (size_t count; n > 0; n -= count, x += count) {                                              \
-      count = n < CHUNK ? n : CHUNK;                                                                 \
-      memcpy(kept, x, count * sizeof *kept);                                                         \
-      if (F##_##D##_near(x, kept, count)) F##_##D##_far(x, kept, count);                             \
-    }                                                                                                \
-  }                                                                                                  \
-  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) {         \
-    (void)ys, (void)zs;                                                                              \
-    if (out == xs)                                                                                   \
-      F##_##D##_in_place(out, n);                                                                    \
-    else if (F##_##D##_near(out, xs, n))                                                             \
-      F##_##D##_far(out, xs, n);                                                                     \
+/* Arguments that are not near, which are rare, go to the C library one by one, after the others; in place these are
+ * kept. N is as wide as T: vectors of both have the same number of elements. */
+#define AT_MOSTLY(F, D, T, N, is_near, near, library)                                               \
+  static __attribute__((noinline)) void F##_##D##_far(T *o, const T *xp, size_t n) {                \
+    for (size_t i = 0; i < n; i++) {                                                                \
+      const T x = xp[i];                                                                            \
+      if (!(is_near)) o[i] = (T)library((double)x);                                                 \
+    }                                                                                               \
+  }                                                                                                 \
+  FLAT bool F##_##D##_near(T *o, const T *xp, size_t n) {                                           \
+    N far = 0;                                                                                      \
+    AT_LONG_LOOP(D, T, o, xp, xp, n, (far |= (is_near) ? (N)0 : (N)1, near))                        \
+    return far != 0;                                                                                \
+  }                                                                                                 \
+  static __attribute__((noinline)) void F##_##D##_in_place(T *x, size_t n) {                        \
+    enum { CHUNK = 128 };                                                                           \
+    T kept[CHUNK];                                                                                  \
+    for (size_t count; n > 0; n -= count, x += count) {                                             \
+      count = n < CHUNK ? n : CHUNK;                                                                \
+      memcpy(kept, x, count * sizeof *kept);                                                        \
+      if (F##_##D##_near(x, kept, count)) F##_##D##_far(x, kept, count);                            \
+    }                                                                                               \
+  }                                                                                                 \
+  static void F##_##D(void *out, const void *xs, const void *ys, const void *zs, size_t n) {        \
+    (void)ys, (void)zs;                                                                             \
+    if (out == xs)                                                                                  \
+      F##_##D##_in_place(out, n);                                                                   \
+    else if (F##_##D##_near(out, xs, n))                                                            \
+      F##_##D##_far(out, xs, n);                                                                    \
   }
-AT_CIRCLE(SIN, F32, float, int32_t, f, NEAR_CIRCLE, circle32(x, 0), sin)
-AT_CIRCLE(COS, F32, float, int32_t, f, NEAR_CIRCLE, circle32(x, 1), cos)
-AT_CIRCLE(TAN, F32, float, int32_t, f, NEAR_CIRCLE, tan32(x), tan)
+#define AT_CIRCLE32(F, near, library) \
+  AT_MOSTLY(F, F32, float, int32_t, __builtin_fabsf(x) <= NEAR_CIRCLE, near, library)
+AT_CIRCLE32(SIN, circle32(x, 0), sin)
+AT_CIRCLE32(COS, circle32(x, 1), cos)
+AT_CIRCLE32(TAN, tan32(x), tan)
 #ifdef __FMA__
-AT_CIRCLE(SIN, F64, double, int64_t, , NEAR_CIRCLE_64, circle_64(x, 0), sin)
-AT_CIRCLE(COS, F64, double, int64_t, , NEAR_CIRCLE_64, circle_64(x, 1), cos)
-AT_CIRCLE(TAN, F64, double, int64_t, , NEAR_CIRCLE_64, tan_64(x), tan)
+#define AT_CIRCLE64(F, near, library) \
+  AT_MOSTLY(F, F64, double, int64_t, __builtin_fabs(x) <= NEAR_CIRCLE_64, near, library)
+AT_CIRCLE64(SIN, circle_64(x, 0), sin)
+AT_CIRCLE64(COS, circle_64(x, 1), cos)
+AT_CIRCLE64(TAN, tan_64(x), tan)
+AT_MOSTLY(LOG2, F64, double, int64_t, is_normal_64(x), log2_64(x), log2)
+AT_MOSTLY(LOG10, F64, double, int64_t, is_normal_64(x), log10_64(x), log10)
 #endif
 
 /* Likewise: 0, negative numbers, infinities and NaN; but 0^0, which stands in what is left of the last vector, is right. */
@@ -174,6 +183,8 @@ static at_kernel find_function(at_function function, attune_dtype dtype) {
       [AT_FN_SIN][ATTUNE_F64] = SIN_F64,
       [AT_FN_COS][ATTUNE_F64] = COS_F64,
       [AT_FN_TAN][ATTUNE_F64] = TAN_F64,
+      [AT_FN_LOG2][ATTUNE_F64] = LOG2_F64,
+      [AT_FN_LOG10][ATTUNE_F64] = LOG10_F64,
 #endif
       [AT_FN_POWER][ATTUNE_F32] = POWER_F32,
   };

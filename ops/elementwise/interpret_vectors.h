@@ -4,7 +4,8 @@
  * begin), wide_load, wide_load_part (the others are 1), wide_store and wide_store_part first.
  *
  * AT_VECTORS(function, what its name ends with): the functions that are within 2 units in the last place there: exp, expm1,
- * log1p, sin, cos, tan, asin, atan, atan2, asinh, atanh, tanh, cbrt and erf are not, with one instruction set or both. */
+ * log1p, log2, log10, sin, cos, tan, asin, atan, atan2, asinh, atanh, tanh, cbrt and erf are not, with one instruction set
+ * or both. */
 #include <stdatomic.h>
 
 #include "ops/elementwise/interpret_kernels.h"
@@ -12,7 +13,7 @@
 
 /* clang-format off */
 #define AT_EACH_VECTOR1(AT_VECTORS) \
-  AT_VECTORS(LOG, "log") AT_VECTORS(LOG2, "log2") AT_VECTORS(LOG10, "log10") AT_VECTORS(EXP2, "exp2") AT_VECTORS(ACOS, "acos")
+  AT_VECTORS(LOG, "log") AT_VECTORS(EXP2, "exp2") AT_VECTORS(ACOS, "acos")
 #define AT_EACH_VECTOR2(AT_VECTORS) AT_VECTORS(POWER, "pow") AT_VECTORS(HYPOT, "hypot")
 /* clang-format on */
 

@@ -6,6 +6,7 @@
 #include "ops/gemm/cblas_gate.h"
 
 #include "ops/gemm/cblas_inside.h"
+#include "src/cancel.h"
 #include "src/exit.h"
 #include "src/support.h"
 
@@ -126,7 +127,7 @@ static entry wait_to_enter(at_cblas_gate *gate, int threads) {
   pthread_mutex_lock(&gate->mutex);
   gate->waiters++;
   atomic_fetch_or(&gate->state, WAITING);
-  while ((result = try_enter(gate, threads, CLOSED | HELD)) == REFUSED) pthread_cond_wait(&gate->changed, &gate->mutex);
+  while ((result = try_enter(gate, threads, CLOSED | HELD)) == REFUSED) at_wait(&gate->changed, &gate->mutex);
   if (--gate->waiters == 0) atomic_fetch_and(&gate->state, ~WAITING);
   pthread_cond_broadcast(&gate->changed); /* others may join */
   pthread_mutex_unlock(&gate->mutex);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "src/cuda/state.h"
 #include "src/fork.h"
 
@@ -183,7 +184,7 @@ static attune_status make_room(const at_kernel_source *source) {
 /* Under the lock, which it gives up while it waits. What came of the kernel: it is held, or the failure is told. */
 static attune_status wait_for(at_jit_kernel *kernel) {
   hold(kernel);
-  while (kernel->state == AT_JIT_PENDING) pthread_cond_wait(&table.changed, &table.lock);
+  while (kernel->state == AT_JIT_PENDING) at_wait(&table.changed, &table.lock);
   if (kernel->state == AT_JIT_READY) {
     table.from_memory++;
     return ATTUNE_OK;
@@ -209,7 +210,7 @@ static attune_status claim(at_jit_kernel **out, bool *is_new, at_kernel_key key,
                            const at_kernel_source *source) {
   while (!(*out = find(key, device)) && table.count >= table.most) {
     if (table.unloading > 0) {
-      pthread_cond_wait(&table.changed, &table.lock);
+      at_wait(&table.changed, &table.lock);
       continue;
     }
     const attune_status status = make_room(source);

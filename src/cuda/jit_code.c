@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "src/cuda/state.h"
 #include "src/settings.h"
 
@@ -61,7 +62,7 @@ static bool in_flight(at_kernel_key key) {
 /* Waits while another thread compiles the kernel; then it is this thread's to look for and to compile. */
 static void take_off(flight *mine) {
   pthread_mutex_lock(&lock);
-  while (in_flight(mine->key)) pthread_cond_wait(&landed, &lock);
+  while (in_flight(mine->key)) at_wait(&landed, &lock);
   mine->next = flights;
   flights = mine;
   pthread_mutex_unlock(&lock);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "src/cancel.h"
 #include "src/file/cufile.h"
 #include "src/file_limit.h"
 #include "src/fork.h"
@@ -105,10 +106,9 @@ static attune_status run(at_transfer *t, size_t *out_moved) {
   attune_status status = check_place(t);
   if (status != ATTUNE_OK || t->bytes == 0) return status;
   const bool named = at_watched() && at_watch_name("%s %zu bytes", name, t->bytes);
-  int cancel;
-  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* other threads use what is on this one's stack */
+  const int cancel = at_cancel_hold(); /* other threads use what is on this one's stack */
   status = move(t);
-  (void)pthread_setcancelstate(cancel, NULL);
+  at_cancel_let(cancel);
   if (out_moved) *out_moved = t->moved;
   if (AT_LIKELY(!at_watched())) return status;
   status = at_watch_end(named, t->stream, status);

@@ -3,6 +3,7 @@
  * when `end` passes it and done when `done` passes it. */
 #include "src/host/queue.h"
 
+#include "src/cancel.h"
 #include "src/fork.h"
 #include "src/host/capacity.h"
 #include "src/host/host.h"
@@ -202,7 +203,7 @@ void at_queue_close(at_queue *queue) {
 /* Sleeps until `position` is reached. Called with the lock held, which is given up meanwhile. */
 static void sleep_until(at_queue *queue, uint64_t position) {
   atomic_fetch_add(&queue->waiters, 1);
-  while (atomic_load(&queue->done) < position) pthread_cond_wait(&queue->progress, &queue->lock);
+  while (atomic_load(&queue->done) < position) at_wait(&queue->progress, &queue->lock);
   atomic_fetch_sub(&queue->waiters, 1);
 }
 

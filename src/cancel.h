@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cancel.h: a thread that is cancelled (pthread_cancel) ends behind a call of attune, not where it waits or reads a file
+ * within one: locks, and what other threads see of its stack, would be left as they are. */
+#ifndef AT_CANCEL_H
+#define AT_CANCEL_H
+
+#include <pthread.h>
+
+/* What the thread had set, for at_cancel_let. */
+static inline int at_cancel_hold(void) {
+  int before = PTHREAD_CANCEL_ENABLE;
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  return before;
+}
+
+static inline void at_cancel_let(int before) {
+  (void)pthread_setcancelstate(before, NULL);
+}
+
+/* pthread_cond_wait of a thread that has the program's work on it. */
+static inline void at_wait(pthread_cond_t *changed, pthread_mutex_t *lock) {
+  const int before = at_cancel_hold();
+  (void)pthread_cond_wait(changed, lock);
+  at_cancel_let(before);
+}
+
+#endif
