@@ -14,10 +14,25 @@
 
 extern char **environ;
 
+/* GCC has macros for the sanitizers, clang asks for features. */
+#if !defined(__has_feature)
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
+#else
+#define UNDER_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#else
+#define UNDER_TSAN 0
+#endif
+
 /* False under TSan, which knows no threads in a child of fork, and under valgrind, which takes for lost what a child's
  * vanished threads had. */
 static inline bool may_fork(void) {
-#if defined(__SANITIZE_THREAD__)
+#if UNDER_TSAN
   return false;
 #else
   const char *preloaded = getenv("LD_PRELOAD");
@@ -29,7 +44,7 @@ static inline bool may_fork(void) {
  * thread whose work is done may still be giving memory back, and a child that is forked then waits for ever for ASan's
  * allocator. Elsewhere nothing waits: the C library's is safe, and CUDA's threads stay. */
 static inline bool is_alone(void) {
-#if defined(__SANITIZE_ADDRESS__)
+#if UNDER_ASAN
   for (int i = 0; i < 20000; i++, usleep(1000)) {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks) return true;

@@ -36,6 +36,8 @@ static int64_t extra(void) {
   return switches > QUICK_ONES ? noise_by * (draws >> 24) / 255 : noise_by / 2;
 }
 
+static bool taken; /* others take a fifth of the time of what is long */
+
 static attune_status launch(const at_plan *plan, const void *operands, attune_stream *stream) {
   const toy_plan *p = plan->state;
   if (plan != latest) switches++, draws = draws * 1664525u + 1013904223u;
@@ -46,8 +48,9 @@ static attune_status launch(const at_plan *plan, const void *operands, attune_st
     run_ns += more_ns;
     toy_pass(at_now_ns(), more_ns, 1);
   }
-  if (bursting && run_ns > BURST_NS && strcmp(plan->configuration.text, bursting) == 0)
+  if (bursting && run_ns > BURST_NS && strncmp(plan->configuration.text, bursting, strlen(bursting)) == 0)
     toy_pass(at_now_ns(), p->ns * slow_by, 1);
+  if (taken && run_ns > noise_ns) virtual_clock_take(p->ns / 4, 1.0);
   if (run_ns > BURST_NS && strcmp(p->fault, "alone") == 0) return at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails");
   return toy_launch(plan, operands, stream);
 }
@@ -218,6 +221,24 @@ static void a_short_budget_makes_no_claim(void **state) {
   assert_true(claimed() > 3.0);
 }
 
+/* Claims share a third of a budget, however many are slower alone, and however many rounds others disturb. */
+static void claims_take_no_more_than_a_third_of_a_budget(void **state) {
+  (void)state;
+  static const char *const spins[] = {"ns=50000", "ns=51000", "ns=52000", "ns=53000", "ns=54000", NULL};
+  for (int kind = 0; kind < 4; kind++)
+    for (double budget_ms = 200.0; budget_ms < 900.0; budget_ms *= 1.3) {
+      bare_ns = kind % 2 ? 190000 : 0;
+      taken = kind / 2 == 1;
+      const attune_status status = search(spins, "ns=5", 29, budget_ms);
+      bare_ns = 0;
+      taken = false;
+      OK(status);
+      const double claim_ms = result.stage_ms[AT_STAGE_CLAIM], slice_ms = 0.011 * budget_ms;
+      if (claim_ms < 2.0 * slice_ms || claim_ms > budget_ms / 3.0 + 4.0 * slice_ms)
+        fail_msg("kind %d, %.0f ms: claims took %.1f ms", kind, budget_ms, claim_ms);
+    }
+}
+
 static void lost_doubtful_and_no_gain(void **state) {
   (void)state;
   static const at_claim none = {.rounds = 0, .ratio = 0.5, .least = 1.0}, clear = {9, 1.2, 0.01, 1.0, 1.0, 0.01, false},
@@ -290,6 +311,7 @@ int main(void) {
                                      cmocka_unit_test(a_gain_is_told_against_the_choice),
                                      cmocka_unit_test(what_the_default_loses_by_noise_is_not_told),
                                      cmocka_unit_test(a_short_budget_makes_no_claim),
+                                     cmocka_unit_test(claims_take_no_more_than_a_third_of_a_budget),
                                      cmocka_unit_test(lost_doubtful_and_no_gain),
                                      cmocka_unit_test(rest_waits_for_threads)};
   return cmocka_run_group_tests(tests, open_all, close_all);

@@ -4,12 +4,15 @@
 
 #include <attune/attune.h>
 
+#include "tuning/registry.h"
 #include "tuning/store.h"
 
 #include <pty.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
+
+extern const at_implementation at_gemm_host_reference;
 
 #define TUNE "tune", workload, "--db", database, "--device", "host", "--problem-budget", "1000"
 
@@ -29,12 +32,12 @@ static void settle_winners(void) {
   at_store_close(store);
 }
 
-static int claimants; /* winners that are not the default */
-
+/* A winner that is not the default, whatever was: the default itself claims nothing. */
 static int claim_much(void *store, const char *fingerprint, const attune_decision *decision) {
-  const char *who = decision->implementation;
-  claimants += strncmp(decision->default_implementation, who, strlen(who)) != 0;
   attune_decision more = *decision;
+  at_copy_text(more.implementation, sizeof more.implementation, at_gemm_host_reference.name);
+  more.implementation_version = at_gemm_host_reference.version;
+  more.configuration[0] = '\0';
   more.complete = 1;
   more.unsure = 0;
   more.default_time_ns = 50.0 * more.time_ns;
@@ -46,12 +49,10 @@ static int claim_much(void *store, const char *fingerprint, const attune_decisio
 static void verify_tells_the_claim_each_time(void **state) {
   (void)state;
   at_store *store = NULL;
-  claimants = 0;
   expect_run(0, TUNE);
   assert_int_equal(at_store_open(&store, database, AT_STORE_READ_WRITE), ATTUNE_OK);
   assert_int_equal(at_store_each_winner(store, claim_much, store), ATTUNE_OK);
   at_store_close(store);
-  if (claimants == 0) skip(); /* each winner is the default itself, which claims nothing */
   for (int look = 0; look < 2; look++) {
     const int code = finish(
         start((const char *const[]){"verify", "--db", database, "--device", "host", "--sample", "0", NULL}, out_path));
@@ -159,7 +160,8 @@ static void holds_the_budget(void **state) {
   json_t *report = parse_out();
   assert_true(json_real_value(json_object_get(report, "seconds")) < 60.0); /* a busy machine may stop a call for long */
   assert_true(member(report, "left") > 0);
-  assert_int_equal(member(report, "tuned") + member(report, "left"), 200);
+  /* Busy: another process had the host's turn, or the problem's. */
+  assert_int_equal(member(report, "tuned") + member(report, "left") + member(report, "busy"), 200);
   assert_int_equal(member(report, "failed"), 0);
   json_decref(report);
 }

@@ -117,7 +117,8 @@ static void choices_as_text(void **state) {
   }
 }
 
-/* A kernel that may not be: what writes memory that it also reads is not loaded as constant; no vector across rows. */
+/* A kernel that may not be: what it writes itself, or a kernel that may still run, is not loaded as constant; no vector
+ * across rows. */
 static void what_is_not_supported(void **state) {
   (void)state;
   static graph g;
@@ -143,6 +144,9 @@ static void what_is_not_supported(void **state) {
   assert_null(text);
   choice.bytes = 4;
   assert_true(at_cuda_supports(&c.problem, &choice, 90));
+  for (choice.load = 0; choice.load < 4; choice.load++)
+    for (choice.dependent = 0; choice.dependent <= 2; choice.dependent++)
+      assert_int_equal(at_cuda_supports(&c.problem, &choice, 90), choice.load < 3 || choice.dependent == 0);
   at_cuda_choice list[64];
   const int count = at_cuda_candidates(&c.problem, 90, list, 64);
   assert_true(count >= 2);

@@ -38,12 +38,34 @@ static void a_thread_makes_all(void **state) {
   pthread_mutex_unlock(&lock);
   at_making_wait(&making);
   assert_true(at_making_done(&making));
+  assert_int_equal(at_making_made(&making), 3);
   assert_int_equal(made_count, 3);
   assert_string_equal(made[0], "a=1");
   assert_string_equal(made[1], "a=2");
   assert_string_equal(made[2], "b=1");
   assert_false(pthread_equal(maker, pthread_self()));
   at_making_wait(&making);
+}
+
+/* What was left is not begun; what was under way is made, and counted from the first on. */
+static void what_is_left_is_not_made(void **state) {
+  (void)state;
+  static at_making making;
+  const at_configuration a[] = {{"a=1"}, {"a=2"}, {"a=3"}, {"a=4"}, {"a=5"}};
+  made_count = 0;
+  making.at_once = 2;
+  assert_int_equal(at_making_add(&making, &one, a, 5), 5);
+  pthread_mutex_lock(&lock);
+  at_making_start(&making, &problem, NULL);
+  assert_int_equal(at_making_made(&making), 0);
+  assert_false(at_making_left(&making));
+  at_making_leave(&making);
+  assert_true(at_making_left(&making));
+  pthread_mutex_unlock(&lock);
+  at_making_wait(&making);
+  assert_false(at_making_done(&making));
+  assert_in_range(made_count, 0, 2);
+  assert_int_equal(at_making_made(&making), made_count);
 }
 
 static void nothing_to_make_is_done(void **state) {
@@ -67,6 +89,7 @@ static void it_takes_what_there_is_room_for(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_thread_makes_all),
+      cmocka_unit_test(what_is_left_is_not_made),
       cmocka_unit_test(nothing_to_make_is_done),
       cmocka_unit_test(it_takes_what_there_is_room_for),
   };

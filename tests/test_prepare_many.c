@@ -35,11 +35,19 @@ static void note_many(const void *problem, attune_device *on, const at_configura
   toy_pass(at_now_ns(), count * make_ns, 1);
 }
 
-/* Where a thread makes them beside a search whose time is virtual: prepare waits, really, as long as these are not made. */
+int __real_nanosleep(const struct timespec *time, struct timespec *rest);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *rest);
+
+static void nap_really(void) {
+  (void)__real_nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* Where a thread makes them beside a search whose time is virtual: prepare waits, really, as long as these are not
+ * made. */
 static _Atomic int missing;
 
 static attune_status note_one(at_plan *plan) {
-  for (int i = 0; i < 10000 && missing > 0; i++) (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  for (int i = 0; i < 10000 && missing > 0; i++) nap_really();
   if (prepared_count < NOTES) at_copy_text(prepared[prepared_count++], sizeof prepared[0], plan->configuration.text);
   return prepare_one(plan);
 }
@@ -91,7 +99,8 @@ static int at_once(void) {
   return 2 * at_cpu_count() < 16 ? 2 * at_cpu_count() : 16;
 }
 
-/* Each before it is prepared, none that is not, none of an implementation without the slot; and what fails is silent. */
+/* Each before it is prepared, none that is not, none of an implementation without the slot; and what fails is
+ * silent. */
 static void candidates_are_made_a_batch_at_a_time(void **state) {
   (void)state;
   char before[AT_MESSAGE_CHARS];
@@ -169,7 +178,8 @@ static void what_comes_back_is_made_again(void **state) {
   attune_tuner_destroy(tuner);
 }
 
-/* On a device, not on the host, a thread makes it while others are measured; each is prepared and measured all the same. */
+/* On a device, not on the host, a thread makes it while others are measured; each is prepared and measured all the
+ * same. */
 static pthread_t maker;
 
 static void note_maker(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
@@ -255,54 +265,129 @@ static void a_device_makes_the_rest_of_the_defaults_beside(void **state) {
   }
 }
 
-/* On the real clock: each kernel takes 20 ms, one after the other. */
-static _Atomic int slow_ones, most_at_once;
+/* ---- the wait for what is made beside ---- */
 
-static void make_slowly(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
-  (void)problem, (void)on, (void)configurations;
-  if (count > most_at_once) most_at_once = count;
-  for (int i = 0; i < count; i++, slow_ones++) (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+/* The search's naps while it waits take time on the virtual clock, and the maker's parts none: `at_once_parts` of them
+ * are made before the search sees its first nap end, the next one when `wanted_naps` of them did, or the wait is over
+ * and much was measured. */
+static _Atomic int parts, most_in_part, naps, kernels;
+static _Atomic bool waiting_is_over;
+static int at_once_parts, wanted_naps;
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *rest) {
+  if (!wanted_naps || !pthread_equal(searcher, pthread_self())) return __real_nanosleep(time, rest);
+  while (parts < at_once_parts) nap_really();
+  virtual_clock_pass(time->tv_nsec, 0.0);
+  if (++naps == wanted_naps) waiting_is_over = true;
+  if (waiting_is_over) nap_really();
+  return 0;
 }
 
-static double search_slowly(at_search_result *result, double budget_ms, double most_ms) {
+static void make_in_parts(const void *problem, attune_device *on, const at_configuration *configurations, int count) {
+  (void)problem, (void)on, (void)configurations;
+  if (count > most_in_part) most_in_part = count;
+  while (parts >= at_once_parts && !waiting_is_over) nap_really();
+  kernels += count;
+  parts++;
+}
+
+/* So many measurements after the naps the maker goes on: when what it had made by then was looked at. */
+static int wanted_measurements, measurements;
+
+static void measured(void *user) {
+  (void)user;
+  if (naps > 0 && ++measurements == wanted_measurements) waiting_is_over = true;
+}
+
+static double search_beside(at_search_result *result, const char *const *spins, double budget_ms, double most_ms) {
   const at_key key = toy_key(TOY_PROBLEM, device);
   at_profiler *profiler = NULL;
-  slow_ones = most_at_once = 0;
+  toy_spins = spins;
+  toy_spin_implementation.prepare_many = make_in_parts;
+  prepared_count = parts = most_in_part = naps = kernels = measurements = 0;
+  waiting_is_over = false;
+  missing = 0;
+  searcher = pthread_self();
   device->properties.kind = ATTUNE_DEVICE_CUDA;
+  OK(attune_set_threads(2));
   OK(at_profiler_create(&profiler, device));
+  profiler->between = measured;
   const int64_t start_ns = at_now_ns();
-  const attune_status status = at_search(result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER,
-                                         budget_ms * 1e6, most_ms * 1e6);
+  const attune_status status =
+      at_search(result, profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_HOT_EAGER, budget_ms * 1e6, most_ms * 1e6);
   const double took_ms = (double)(at_now_ns() - start_ns) * 1e-6;
   at_profiler_destroy(profiler);
+  wanted_naps = 0;
   device->properties.kind = ATTUNE_DEVICE_HOST;
+  OK(attune_set_threads(0));
   OK(status);
   return took_ms;
 }
 
-/* Without a budget all is waited for, and what comes behind is as long as ever. A budget or a limit ends the wait; what is
- * under way then is finished, the rest is not begun. */
+static const char *const SIX[] = {
+    "ns=40000,i=0", "ns=30000,i=1", "ns=20000,i=2", "ns=20000,i=3", "ns=20000,i=4", "ns=20000,i=5", NULL};
+enum { NEVER = 1 << 30 };
+
+/* Without a budget all is waited for, and what comes behind is as long as ever. */
+static void all_is_waited_for(void **state) {
+  (void)state;
+  static at_search_result result;
+  at_once_parts = 1;
+  (void)search_beside(&result, SIX, 0.0, 0.0);
+  assert_int_equal(most_in_part, 6);
+  assert_int_equal(kernels, 6);
+  assert_true(result.decision.complete);
+  assert_string_equal(result.decision.configuration, SIX[2]);
+}
+
+/* A budget or a limit ends the wait. What is under way then is finished, the rest is not begun, and only what is made
+ * is prepared. After a limit that is much longer than a search, what was made is measured, as long as ever. */
 static void a_budget_ends_the_wait(void **state) {
   (void)state;
   static at_search_result result;
-  const int at_once_most = at_cpu_count() < COUNT ? at_cpu_count() : COUNT;
-  toy_spins = MANY;
-  toy_spin_implementation.prepare = prepare_one;
-  toy_spin_implementation.prepare_many = make_slowly;
   at_copy_text(toy_base, sizeof toy_base, "ns=50000");
-  virtual_clock_stop();
-  const double all_ms = search_slowly(&result, 0.0, 0.0);
-  assert_int_equal(slow_ones, COUNT);
-  assert_int_equal(most_at_once, COUNT);
-  assert_true(result.decision.complete && all_ms > 20.0 * COUNT);
-  if (result.decision.samples < 6) fail_msg("%d samples after the wait", result.decision.samples);
   for (int hard = 0; hard < 2; hard++) {
-    const double took_ms = search_slowly(&result, hard ? 0.0 : 20.0, hard ? 1.0 : 0.0);
+    const double most_ms = hard ? 1000.0 : 100.0;
+    at_once_parts = 1;
+    wanted_naps = NEVER;
+    wanted_measurements = hard ? 12 : 1; /* in the race, not in the screening */
+    const double took_ms = search_beside(&result, SIX, hard ? 0.0 : most_ms, hard ? most_ms : 0.0);
+    const int part = most_in_part;
+    assert_in_range(part, 1, 2); /* one for each CPU */
+    assert_int_equal(kernels, 2 * part);
     assert_false(result.decision.complete);
-    assert_int_equal(most_at_once, at_once_most);
-    if (slow_ones > 3 * at_once_most && slow_ones > COUNT / 2) fail_msg("%d were made in %.0f ms", slow_ones, took_ms);
+    const double wait_ms = result.stage_ms[AT_STAGE_OPEN] + result.stage_ms[AT_STAGE_SCREEN];
+    if (wait_ms < 0.6 * most_ms || wait_ms > 0.6 * most_ms + 70.0 || took_ms > most_ms)
+      fail_msg("limit %.0f ms: it waited %.1f ms of %.1f", most_ms, wait_ms, took_ms);
+    for (int i = 0; i < 6; i++)
+      if ((times(prepared, prepared_count, SIX[i]) > 0) != (hard && i < part)) fail_msg("%d: %s", hard, SIX[i]);
+    if (!hard) continue;
+    assert_string_equal(result.decision.configuration, SIX[part - 1]);
+    assert_true(result.decision.samples >= 12 && !result.decision.unsure);
   }
-  virtual_clock_start();
+}
+
+/* The stream's thread has its own virtual time: what it works takes the search's time, too. */
+static attune_status launch_and_wait(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const toy_plan *p = plan->state;
+  virtual_clock_pass(p->ns, 0.0);
+  return toy_launch(plan, operands, stream);
+}
+
+/* What comes behind the wait is later by it, but a limit bounds that too. */
+static void nothing_goes_on_beyond_a_limit(void **state) {
+  (void)state;
+  static const char *const equal[] = {"ns=3000000,i=0", "ns=3000000,i=1", "ns=3000000,i=2", "ns=3000000,i=3", NULL};
+  static at_search_result result;
+  at_copy_text(toy_base, sizeof toy_base, "ns=3000000");
+  toy_base_implementation.launch = toy_spin_implementation.launch = launch_and_wait;
+  for (int limited = 0; limited < 2; limited++) {
+    at_once_parts = 0;
+    wanted_naps = 100;
+    const double took_ms = search_beside(&result, equal, 0.0, limited ? 300.0 : 3000.0);
+    assert_true(result.stage_ms[AT_STAGE_SCREEN] > 100.0 && result.decision.complete);
+    if (limited ? took_ms > 335.0 : took_ms < 360.0) fail_msg("%d: it took %.1f ms", limited, took_ms);
+  }
 }
 
 /* What fails there is told by prepare, and by nobody else. */
@@ -335,7 +420,9 @@ int main(void) {
       cmocka_unit_test_setup(making_tells_nobody, fresh),
       cmocka_unit_test_setup(a_device_measures_others_meanwhile, fresh),
       cmocka_unit_test_setup(a_device_makes_the_rest_of_the_defaults_beside, fresh),
+      cmocka_unit_test_setup(all_is_waited_for, fresh),
       cmocka_unit_test_setup(a_budget_ends_the_wait, fresh),
+      cmocka_unit_test_setup(nothing_goes_on_beyond_a_limit, fresh),
       cmocka_unit_test_setup(the_default_is_made_first, fresh),
       cmocka_unit_test_setup(what_comes_back_is_made_again, fresh),
   };

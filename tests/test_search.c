@@ -131,6 +131,34 @@ static void the_default_is_kept_within_the_noise(void **state) {
   }
 }
 
+/* So many launches of plans with "fault=later" succeed. */
+static int launch_limit, launch_failures;
+
+static attune_status fail_later(const at_plan *plan, const void *operands, attune_stream *stream) {
+  const toy_plan *p = plan->state;
+  if (strcmp(p->fault, "later") != 0 || launch_limit-- > 0) return toy_launch(plan, operands, stream);
+  launch_failures++;
+  return at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails");
+}
+
+/* Whenever a candidate fails, it is out, and what it had left behind comes back. */
+static void a_launch_may_fail_at_any_time(void **state) {
+  static const char *const spins[] = {"ns=50000,fault=later", "ns=120000", NULL};
+  int failed = 0;
+  for (int limit = 0; limit < 6000; limit += 1 + limit / 12) {
+    (void)fresh(state);
+    toy_spin_implementation.launch = fail_later;
+    launch_limit = limit;
+    launch_failures = 0;
+    OK(search(spins, 3000.0));
+    failed += launch_failures > 0;
+    if (strcmp(result.decision.configuration, spins[launch_failures > 0]) != 0)
+      fail_msg("after %d launches, %d failures: %s %s", limit, launch_failures, result.decision.implementation,
+               result.decision.configuration);
+  }
+  if (failed < 15) fail_msg("%d launches failed", failed);
+}
+
 static void put_samples(at_contender *contender, double ns, double noise, int count) {
   contender->count = count;
   for (int i = 0; i < count; i++) contender->place[i] = (unsigned char)i;
@@ -246,8 +274,8 @@ static double gaussian(uint64_t *seed) {
   return sum - 6.0;
 }
 
-/* A placement that stays slow when it is measured again, in noise, is slow; one sample that was disturbed is not. `more`
- * samples are taken there. How many of 200 such contenders beat the default. */
+/* A placement that stays slow when it is measured again, in noise, is slow; one sample that was disturbed is not.
+ * `more` samples are taken there. How many of 200 such contenders beat the default. */
 static int wins_of_doubted(int more, bool stays) {
   enum { TRIALS = 200, PLACES = 12, SLOW_AT = 5 };
   static at_contender base, other;
@@ -390,8 +418,8 @@ static attune_status vendor_team(const at_plan *plan, const at_bare_calls *calls
   return ATTUNE_OK;
 }
 
-/* A quota of one CPU of two: attune's calls have one thread, the vendor's own has two all the same, and pays for both in
- * the long run. */
+/* A quota of one CPU of two: attune's calls have one thread, the vendor's own has two all the same, and pays for both
+ * in the long run. */
 static void the_bare_call_pays_for_its_threads(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=170000,threads=1", NULL};
@@ -414,8 +442,8 @@ static void the_bare_call_pays_for_its_threads(void **state) {
   assert_true(d->time_ns > 165000.0 && d->time_ns < 180000.0);
 }
 
-/* What attune adds to the vendor's call counts: the default's time is that of the call alone, the best way through attune
- * wins though it is slower, and nothing is called an improvement that is none. */
+/* What attune adds to the vendor's call counts: the default's time is that of the call alone, the best way through
+ * attune wins though it is slower, and nothing is called an improvement that is none. */
 static void the_default_is_the_bare_call(void **state) {
   (void)state;
   static const struct {
@@ -649,6 +677,7 @@ int main(void) {
       TEST(what_loses_nan_is_refused),
       TEST(a_default_that_is_wrong_is_an_error),
       TEST(the_default_is_kept_within_the_noise),
+      TEST(a_launch_may_fail_at_any_time),
       TEST(all_implementations_are_searched),
       TEST(rounds_are_taken_at_many_placements),
       TEST(a_winner_wins_over_placements),

@@ -33,6 +33,9 @@ static int late_launches, out_tried; /* launches of those; of plans with "c=7" o
 static int capture_limit;            /* graphs are made until plans with "fault=capture" can be captured no more */
 static int coughs, cough_at; /* launches of graphs of plans with "cough"; the one that takes half as long again */
 static int loads;            /* launches outside of graphs of a plan with "loads": the first waits for its code */
+static int launch_limit;     /* so many launches of plans with "fault=later" succeed, in graphs or not */
+static int launch_failures;
+static bool lost; /* the device does not answer any more once a launch failed */
 
 static attune_status capture_begin(attune_stream *stream) {
   (void)stream;
@@ -56,12 +59,21 @@ static void graph_destroy(at_graph *graph) {
   free(graph);
 }
 
+static attune_status fail_later(const at_plan *plan) {
+  const toy_plan *p = plan->state;
+  if (strcmp(p->fault, "later") != 0 || launch_limit-- > 0) return ATTUNE_OK;
+  launch_failures++;
+  return at_fail(ATTUNE_DEVICE_ERROR, "a launch that fails");
+}
+
 static attune_status graph_launch(at_graph *graph, attune_stream *stream) {
   const toy_graph *g = (const toy_graph *)(void *)graph;
   if (launch_count < LAUNCHES) {
     launched[launch_count] = (const char *)g->operands[0].bias - (const char *)g->operands[0].x;
     launch_count++;
   }
+  const attune_status failed = fail_later(g->plan[0]);
+  if (failed != ATTUNE_OK) return failed;
   for (int i = 0; i < g->calls; i++) {
     const attune_status status = toy_launch(g->plan[i], &g->operands[i], stream);
     if (status != ATTUNE_OK) return status;
@@ -77,11 +89,13 @@ static attune_status synchronize(attune_stream *stream) {
   (void)stream;
   toy_pass(at_now_ns(), late_ns, 1);
   late_ns = 0;
-  return ATTUNE_OK;
+  return lost && launch_failures ? at_fail(ATTUNE_DEVICE_ERROR, "the device is lost") : ATTUNE_OK;
 }
 
 static attune_status launch_now(const at_plan *plan, const void *operands, attune_stream *stream) {
   const toy_plan *p = plan->state;
+  const attune_status failed = fail_later(plan);
+  if (failed != ATTUNE_OK) return failed;
   out_tried += strstr(plan->configuration.text, "c=7") != NULL;
   if (strstr(plan->configuration.text, "loads=1") && loads++ == 0) late_ns += 150000;
   if (!strstr(plan->configuration.text, "late=1")) return toy_launch(plan, operands, stream);
@@ -119,17 +133,24 @@ static int fresh(void **state) {
   toy_spin_implementation.neighbours = NULL;
   profiler.favourite_count = 0;
   graphs_made = graphs_alive = launch_count = capture_failures = most_calls = late_launches = out_tried = loads =
-      coughs = cough_at = 0;
+      coughs = cough_at = launch_failures = 0;
+  launch_limit = 0;
+  lost = false;
   capture_limit = 6;
   late_ns = 0;
   return 0;
 }
 
-static void search(const char *const *spins) {
+static attune_status search_by(const char *const *spins, attune_measure measure) {
   const at_key key = toy_key(TOY_PROBLEM, &gpu);
   toy_spins = spins;
-  OK(at_search(&result, &profiler, &toy_op, key.words + 1, ATTUNE_MEASURE_COLD_GRAPH, 1000e6, 0.0));
+  const attune_status status = at_search(&result, &profiler, &toy_op, key.words + 1, measure, 1000e6, 0.0);
   assert_int_equal(graphs_alive, 0);
+  return status;
+}
+
+static void search(const char *const *spins) {
+  OK(search_by(spins, ATTUNE_MEASURE_COLD_GRAPH));
 }
 
 static int distinct(void) {
@@ -175,21 +196,61 @@ static void a_failing_capture_drops_its_contender(void **state) {
   assert_string_equal(result.decision.configuration, "ns=10000");
 }
 
+static const attune_measure MEASURES[] = {ATTUNE_MEASURE_COLD_GRAPH, ATTUNE_MEASURE_HOT_GRAPH,
+                                          ATTUNE_MEASURE_HOT_EAGER};
+
 /* Whenever that is, before the rounds or when it has left others behind, which come back then. */
 static void a_capture_may_fail_at_any_time(void **state) {
   static const char *const spins[] = {"ns=40000,fault=capture", "ns=46000", NULL};
-  int failed = 0;
-  for (int limit = 2; limit < 60; limit += 1 + limit / 20) {
-    (void)fresh(state);
-    at_copy_text(toy_base, sizeof toy_base, "ns=60000"); /* the device gets hot: there are rounds that do not count */
-    capture_limit = limit;
-    search(spins);
-    const char *won = result.decision.configuration;
-    failed += capture_failures > 0;
-    if (strcmp(won, spins[capture_failures > 0]) != 0)
-      fail_msg("after %d graphs, %d failures: %s %s", limit, capture_failures, result.decision.implementation, won);
+  for (int hot = 0; hot < 2; hot++) {
+    int failed = 0;
+    for (int limit = 0; limit < 60; limit += 1 + limit / 20) {
+      (void)fresh(state);
+      at_copy_text(toy_base, sizeof toy_base, "ns=60000"); /* the device gets hot: there are rounds that do not count */
+      capture_limit = limit;
+      OK(search_by(spins, MEASURES[hot]));
+      const char *won = result.decision.configuration;
+      failed += capture_failures > 0;
+      if (strcmp(won, spins[capture_failures > 0]) != 0)
+        fail_msg("%d: after %d graphs, %d failures: %s %s", hot, limit, capture_failures,
+                 result.decision.implementation, won);
+    }
+    if (failed < 10) fail_msg("%d: %d captures failed", hot, failed);
   }
-  if (failed < 10) fail_msg("%d captures failed", failed);
+}
+
+/* So may a launch, of a graph or not: who fails is out, and the others race on. */
+static void a_launch_may_fail_at_any_time(void **state) {
+  static const char *const spins[] = {"ns=20000,fault=later", "ns=46000", NULL};
+  for (size_t m = 0; m < AT_COUNT(MEASURES); m++) {
+    int failed = 0;
+    for (int limit = 0; limit < 4000; limit += 1 + limit / 12) {
+      (void)fresh(state);
+      at_copy_text(toy_base, sizeof toy_base, "ns=60000");
+      launch_limit = limit;
+      OK(search_by(spins, MEASURES[m]));
+      const char *won = result.decision.configuration;
+      failed += launch_failures > 0;
+      if (strcmp(won, spins[launch_failures > 0]) != 0)
+        fail_msg("%zu: after %d launches, %d failures: %s %s", m, limit, launch_failures,
+                 result.decision.implementation, won);
+    }
+    if (failed < 20) fail_msg("%zu: %d launches failed", m, failed);
+  }
+}
+
+/* But a device that is lost then ends the search. */
+static void a_lost_device_ends_the_search(void **state) {
+  static const char *const spins[] = {"ns=20000,fault=later", "ns=46000", NULL};
+  for (size_t m = 0; m < AT_COUNT(MEASURES); m++)
+    for (int limit = 0; limit < 16; limit++) {
+      (void)fresh(state);
+      launch_limit = limit;
+      lost = true;
+      const attune_status status = search_by(spins, MEASURES[m]);
+      if (status != ATTUNE_DEVICE_ERROR || launch_failures != 1)
+        fail_msg("%zu: after %d launches: status %d, %d failures", m, limit, (int)status, launch_failures);
+    }
 }
 
 /* Fast at half of the placements, slow at the others: it does not win. */
@@ -228,7 +289,8 @@ static void what_is_far_too_slow_runs_once(void **state) {
   assert_string_equal(result.decision.configuration, "ns=10000");
 }
 
-/* A kernel's first launch may last long because its code is loaded or the CPU is away: that says nothing of the kernel. */
+/* A kernel's first launch may last long because its code is loaded or the CPU is away: that says nothing of the
+ * kernel. */
 static void a_first_launch_that_waits_drops_nobody(void **state) {
   (void)state;
   static const char *const spins[] = {"ns=14000", "ns=8000,loads=1", NULL};
@@ -291,9 +353,9 @@ static void favourites_are_few(void **state) {
     for (int j = 0; j < 3; j++) {
       ones[j] = (at_contender){.implementation = &toy_spin_implementation, .state = AT_SCREENED, .count = 12};
       snprintf(ones[j].configuration.text, sizeof ones[j].configuration.text, "ns=%d,number=%d", j, j ? i / 2 : i);
-      ones[j].speedup = j == 0 ? 3.0 : j == 1 ? 1.995 : 1.9; /* the first's, which raced as 2.0; the last is behind */
+      ones[j].speedup = j == 0 ? 2.0 : j == 1 ? 1.995 : 1.9; /* the last is behind */
     }
-    at_favourites_note(&profiler, &race, &ones[0], 2.0);
+    at_favourites_note(&profiler, &race, &ones[0]);
     assert_string_equal(profiler.favourites[0].configuration.text, ones[0].configuration.text);
     assert_string_equal(profiler.favourites[1].configuration.text, ones[1].configuration.text);
     const int wanted = i + 1 + i / 2 + 1;
@@ -301,7 +363,7 @@ static void favourites_are_few(void **state) {
   }
   profiler.favourite_count = 0;
   toy_spin_implementation.neighbours = NULL; /* its list is all it has */
-  at_favourites_note(&profiler, &race, &ones[0], 2.0);
+  at_favourites_note(&profiler, &race, &ones[0]);
   assert_int_equal(profiler.favourite_count, 0);
 }
 
@@ -379,6 +441,8 @@ int main(void) {
       TEST(a_round_has_one_placement),
       TEST(a_failing_capture_drops_its_contender),
       TEST(a_capture_may_fail_at_any_time),
+      TEST(a_launch_may_fail_at_any_time),
+      TEST(a_lost_device_ends_the_search),
       TEST(a_winner_wins_over_placements),
       TEST(one_disturbed_sample_loses_nothing),
       TEST(what_is_far_too_slow_runs_once),

@@ -200,7 +200,8 @@ void toy_reset(void) {
   toy_forget_places();
 }
 
-__attribute__((constructor)) static void toy_open(void) {
+/* Before a program's own constructors, which may change what this sets. */
+__attribute__((constructor(101))) static void toy_open(void) {
   toy_reset();
 }
 

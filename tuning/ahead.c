@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ahead.c: see ahead.h. Threads take kernels from the problems of a window that begins at the first problem that was not
- * given out; what a problem needs is listed by a thread too, just before. */
+ * ahead.c: see ahead.h. Threads take kernels from the problems of a window that begins at the first problem that was
+ * not given out; what a problem needs is listed by a thread too, just before. */
 #include "tuning/ahead.h"
 
 #include <errno.h>

@@ -26,13 +26,14 @@ typedef struct at_ahead_kernel {
   at_ahead_rank rank;
 } at_ahead_kernel;
 
-/* ahead_list.c: what is a winner in the tuner's databases, of whatever problem: configurations that have proven good. */
+/* ahead_list.c: what is a winner in the tuner's databases, of whatever problem: configurations that have proven
+ * good. */
 typedef struct at_proven at_proven;
 at_proven *at_proven_read(attune_tuner *tuner); /* NULL: none */
 void at_proven_free(at_proven *proven);
 
-/* ahead_list.c: the kernels that a search for the problem may want on the device, by rank, into *out, to be freed; their
- * number. `text` is the problem's, folded. Gives the device no work. */
+/* ahead_list.c: the kernels that a search for the problem may want on the device, by rank, into *out, to be freed;
+ * their number. `text` is the problem's, folded. Gives the device no work. */
 size_t at_ahead_list(at_ahead_kernel **out, const at_op *op, const void *problem, const char *text,
                      attune_device *device, const at_proven *proven);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * call.h: the way of a call, for the public function of any operation. A call just like a recent one of its thread finds
- * its plan at once: at_call_recent. Others are checked and normalised by their operation into a key, and go on with
- * at_call_plan. Either way the plan is launched once. */
+ * call.h: the way of a call, for the public function of any operation. A call just like a recent one of its thread
+ * finds its plan at once: at_call_recent. Others are checked and normalised by their operation into a key, and go on
+ * with at_call_plan. Either way the plan is launched once. */
 #ifndef AT_CALL_H
 #define AT_CALL_H
 
@@ -17,8 +17,8 @@ AT_INLINE const at_plan *at_call_again(at_recent *recent) {
 }
 
 /* The plan of a call just like a recent one of this thread, and the call is counted; NULL: none. `from` is where the
- * caller's problem lies. The first looks only at what was asked from there last, and needs few registers; where it finds
- * nothing the second looks at the rest. The third does both. */
+ * caller's problem lies. The first looks only at what was asked from there last, and needs few registers; where it
+ * finds nothing the second looks at the rest. The third does both. */
 AT_INLINE const at_plan *at_call_guessed(const attune_tuner *tuner, const attune_stream *stream, const void *from,
                                          const at_asked *asked) {
   at_recents *mine = at_recents_at_once();
@@ -42,9 +42,9 @@ AT_INLINE const at_plan *at_call_recent(const attune_tuner *tuner, const attune_
   return AT_LIKELY(plan != NULL) ? plan : at_call_searched(tuner, stream, from, asked);
 }
 
-/* The plan of a call that is like no recent one: from the tuner's table, and the call is remembered (`asked` NULL: it is
- * not), or decided now by the tuner's mode. The key's problem is in place; this completes the key. The call is counted.
- * `as` is how the caller wrote the problem: see at_op.show. Errors: those of at_dispatch_miss. */
+/* The plan of a call that is like no recent one: from the tuner's table, and the call is remembered (`asked` NULL: it
+ * is not), or decided now by the tuner's mode. The key's problem is in place; this completes the key. The call is
+ * counted. `as` is how the caller wrote the problem: see at_op.show. Errors: those of at_dispatch_miss. */
 attune_status at_call_plan(attune_tuner *tuner, attune_stream *stream, const at_op *op, at_key *key, int as,
                            const at_asked *asked, const at_plan **out);
 

@@ -58,7 +58,8 @@ static bool is_enough(const at_claim *claim) {
 }
 
 /* The contender beside contender 0. */
-static attune_status measure_one(at_claim *out, at_race *race, at_contender *contender, double most_ns) {
+static attune_status measure_one(at_claim *out, at_race *race, at_contender *contender, double most_ns,
+                                 int64_t until_ns) {
   at_profile *profile = race->profile;
   at_subject *const subjects[2] = {&race->contenders[0]->subject, &contender->subject};
   const int wanted = profile->profiler->settings.rounds, most = wanted > 0 && wanted < ROUNDS ? wanted : ROUNDS;
@@ -68,8 +69,8 @@ static attune_status measure_one(at_claim *out, at_race *race, at_contender *con
   const int64_t start_ns = at_now_ns();
   const double slice_ns = slice_of(most_ns);
   for (int turn = 0; turn < 2 * most && r.count < most && status == ATTUNE_OK; turn++) {
-    const double spent_ns = (double)(at_now_ns() - start_ns);
-    if (spent_ns > most_ns * (r.count < LEAST_ROUNDS ? 2.0 : 1.0)) break;
+    const int64_t now = at_now_ns();
+    if (now > until_ns || (double)(now - start_ns) > most_ns * (r.count < LEAST_ROUNDS ? 2.0 : 1.0)) break;
     status = one_round(&r, profile, subjects, turn, slice_ns);
     if (r.count < LEAST_ROUNDS) continue;
     claim.rounds = r.count;
@@ -84,21 +85,23 @@ static attune_status measure_one(at_claim *out, at_race *race, at_contender *con
   return ATTUNE_OK;
 }
 
-attune_status at_claim_measure(at_claim *out, at_race *race, at_contender *contender, double most_ns) {
+attune_status at_claim_measure(at_claim *out, at_race *race, at_contender *contender, double most_ns,
+                               int64_t until_ns) {
   at_contender *const incumbent = at_race_incumbent(race);
   at_claim standard = {.rounds = 0};
   *out = (at_claim){.least = 1.0};
   if (race->steady || contender == race->contenders[0] || most_ns < LEAST_NS) return ATTUNE_OK;
-  attune_status status = measure_one(out, race, contender, most_ns);
+  attune_status status = measure_one(out, race, contender, most_ns, until_ns);
   out->least_error = out->error;
   if (status != ATTUNE_OK || out->failed || contender == incumbent || incumbent == race->contenders[0] ||
       !at_claim_doubtful(out))
     return status;
-  status = measure_one(&standard, race, incumbent, most_ns);
+  status = measure_one(&standard, race, incumbent, most_ns, until_ns);
   if (standard.rounds && standard.ratio < 1.0) {
     out->least = standard.ratio;
     out->least_error = sqrt(out->error * out->error + standard.error * standard.error);
   }
+  if (!standard.rounds && at_now_ns() > until_ns) out->rounds = 0; /* nobody knows what to compare it with */
   return status;
 }
 

@@ -106,7 +106,8 @@ static attune_status guess_default(const question *q, attune_decision *out, at_p
   return at_plan_create(plan, q->op, base, &configuration, q->problem, q->device);
 }
 
-/* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for now. */
+/* *uncompiled (NULL: it is waited for): set before, or here by a neighbour, it says that the default is only for
+ * now. */
 static attune_status guess(const question *q, attune_decision *out, at_plan **plan, bool *uncompiled) {
   attune_status status = at_decision_begin(q->tuner, q->op, q->problem, q->device, out);
   if (status != ATTUNE_OK) return status;
@@ -151,7 +152,8 @@ static bool tuned(const question *q, attune_decision *out, at_plan **plan) {
   return status == ATTUNE_OK;
 }
 
-/* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is compiled. */
+/* Tells and records a problem that has its plan in the table now; `uncompiled`: only until that of its winner is
+ * compiled. */
 static void note(const question *q, at_plan_table *table, const at_key *key, int as, const attune_decision *decision,
                  bool uncompiled) {
   const bool guessed = decision->source <= ATTUNE_SOURCE_NEIGHBOUR && !uncompiled; /* else it has a winner */

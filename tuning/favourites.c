@@ -22,12 +22,12 @@ static void note(at_profiler *profiler, const at_contender *contender) {
   list[0] = (at_favourite){contender->implementation, contender->configuration};
 }
 
-void at_favourites_note(at_profiler *profiler, const at_race *race, const at_contender *winner, double raced) {
+void at_favourites_note(at_profiler *profiler, const at_race *race, const at_contender *winner) {
   int noted = 0;
   for (int i = race->count - 1; i >= 0 && noted < NOTED; i--) {
     const at_contender *c = race->contenders[i];
     if (c == winner || !c->implementation->neighbours || c->count == 0 || c->state != AT_SCREENED ||
-        c->speedup < AS_GOOD * raced)
+        c->speedup < AS_GOOD * winner->speedup)
       continue;
     note(profiler, c);
     noted++;

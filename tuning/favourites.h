@@ -6,9 +6,8 @@
 
 #include "tuning/race.h"
 
-/* Notes the race's winner, which gained `raced` there, and those as good within a percent, of implementations with
- * neighbours. */
-void at_favourites_note(at_profiler *profiler, const at_race *race, const at_contender *winner, double raced);
+/* Notes the race's winner, and those as good within a percent, of implementations with neighbours. */
+void at_favourites_note(at_profiler *profiler, const at_race *race, const at_contender *winner);
 
 /* Adds those of implementations that can do the problem to the race. What one of them cannot do there is no failure. */
 void at_favourites_add(const at_profiler *profiler, at_race *race, const void *problem);

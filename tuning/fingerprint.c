@@ -83,7 +83,8 @@ void at_fingerprint_own(const char *fingerprint, const attune_decision *winner, 
   }
 }
 
-/* --- from version 2: "A; B; N KiB cache; cublas 13.1.0 cublaslt 130100; attune 1", "...; openblas-0.3.21 blis-1.0; ..." --- */
+/* --- from version 2: "A; B; N KiB cache; cublas 13.1.0 cublaslt 130100; attune 1", "...; openblas-0.3.21 blis-1.0;
+ * ..." --- */
 
 /* A part that is of the device though it comes third or later. */
 static bool is_of_device(const char *part, size_t length) {

@@ -11,10 +11,10 @@
  * - A stored winner holds where the device's part is the same and its own implementation has the same version, with the
  *   same versions of what its configuration depends on here. Other implementations, libraries and operations do not
  *   matter: what is new or changed there makes nobody else's winners misses.
- * - A winner that holds may be compared with too little: the default's time, or that of another implementation, is of an
- *   older library or version, or an implementation has come since. It runs on, the words in attune_decision.changed say
- *   what is another, and the next tuning run (attune tune, attune_tune) measures the problem again, with the winner in the
- *   race. Dispatch never does so by itself, in no mode.
+ * - A winner that holds may be compared with too little: the default's time, or that of another implementation, is of
+ *   an older library or version, or an implementation has come since. It runs on, the words in attune_decision.changed
+ *   say what is another, and the next tuning run (attune tune, attune_tune) measures the problem again, with the winner
+ *   in the race. Dispatch never does so by itself, in no mode.
  * - Where several winners of a problem hold, those compared with exactly what is here come first, then the latest.
  *
  * A fingerprint that says nothing of an implementation, as those of databases before version 3, knows libraries alone
@@ -24,15 +24,15 @@
 
 #include "tuning/registry.h"
 
-/* Raise it when the way attune measures changes so that old times mean nothing. What changes in an implementation raises
- * that one's version. */
+/* Raise it when the way attune measures changes so that old times mean nothing. What changes in an implementation
+ * raises that one's version. */
 #define AT_MEASURE_VERSION 1
 
 #define AT_FINGERPRINT_CHARS 4096
 #define AT_DIFFERENCE_CHARS 512
 
-/* The device's part: model and features, processors of a GPU, cache, capability, driver, way of measuring. How many CPUs
- * the process may use is not in it: a stored winner of N threads holds where N are (winner.c). */
+/* The device's part: model and features, processors of a GPU, cache, capability, driver, way of measuring. How many
+ * CPUs the process may use is not in it: a stored winner of N threads holds where N are (winner.c). */
 attune_status at_fingerprint(attune_device *device, char *out, size_t size);
 
 /* The whole, with the implementations that the ops have for the device. Opens every library they depend on. */
@@ -64,8 +64,8 @@ int at_fingerprint_difference(const char *there, const char *here, char *out, si
 int at_winner_difference(const at_op *op, attune_device *device, const char *fingerprint, const attune_decision *winner,
                          char *out, size_t size);
 
-/* The same of all that a search here would compare: the default, and every implementation that can do the problem and is
- * no mere fallback. */
+/* The same of all that a search here would compare: the default, and every implementation that can do the problem and
+ * is no mere fallback. */
 int at_rivals_difference(const at_op *op, const void *problem, attune_device *device, const char *fingerprint,
                          const attune_decision *winner, char *out, size_t size);
 

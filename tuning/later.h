@@ -9,8 +9,8 @@
 /* Decides for the problem of `key`, as long as that takes, and gives the plan table what came of it. */
 typedef void (*at_later_fn)(attune_tuner *tuner, const at_op *op, const at_key *key, attune_device *device);
 
-/* Has fn(tuner, op, key, device) called on that thread, once for each tuner, key and device at a time; false: it will not
- * be (no memory, no thread, the process ends, or very much waits already). Any thread. */
+/* Has fn(tuner, op, key, device) called on that thread, once for each tuner, key and device at a time; false: it will
+ * not be (no memory, no thread, the process ends, or very much waits already). Any thread. */
 bool at_later_add(attune_tuner *tuner, const at_op *op, const at_key *key, attune_device *device, at_later_fn fn);
 
 /* Waits until nothing of the tuner is left, of this key or, with NULL, of any. */

@@ -28,11 +28,13 @@ static void *make(void *pointer) {
   for (int i = 0; i < m->list_count; i++) {
     const int count = m->lists[i].count, most = m->at_once > 0 ? m->at_once : count;
     const at_configuration *list = &m->configurations[m->lists[i].first];
-    for (int from = 0; from < count && !atomic_load(&m->stop); from += most)
-      m->lists[i].implementation->prepare_many(m->problem, m->device, &list[from],
-                                               count - from < most ? count - from : most);
+    for (int from = 0; from < count && !atomic_load(&m->stop); from += most) {
+      const int some = count - from < most ? count - from : most;
+      m->lists[i].implementation->prepare_many(m->problem, m->device, &list[from], some);
+      atomic_fetch_add_explicit(&m->made, some, memory_order_release);
+    }
   }
-  atomic_store_explicit(&m->done, true, memory_order_release);
+  if (at_making_made(m) == m->count) atomic_store_explicit(&m->done, true, memory_order_release);
   return NULL;
 }
 
@@ -53,13 +55,26 @@ bool at_making_done(const at_making *making) {
   return atomic_load_explicit(&making->done, memory_order_acquire);
 }
 
+int at_making_made(const at_making *making) {
+  return atomic_load_explicit(&making->made, memory_order_acquire);
+}
+
 bool at_making_wait_until(at_making *making, int64_t until_ns) {
-  while (!at_making_done(making) && at_now_ns() < until_ns) (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+  while (!at_making_done(making) && at_now_ns() < until_ns)
+    (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
   return at_making_done(making);
 }
 
-void at_making_stop(at_making *making) {
+void at_making_leave(at_making *making) {
   atomic_store(&making->stop, true);
+}
+
+bool at_making_left(const at_making *making) {
+  return atomic_load(&making->stop);
+}
+
+void at_making_stop(at_making *making) {
+  at_making_leave(making);
   at_making_wait(making);
 }
 

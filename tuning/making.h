@@ -25,6 +25,7 @@ typedef struct at_making {
   pthread_t thread;
   bool started;
   atomic_bool done, stop;
+  atomic_int made; /* the first so many are */
 } at_making;
 
 /* Takes up to `count` configurations of an implementation that has prepare_many; how many it took. Before the start. */
@@ -37,11 +38,18 @@ void at_making_start(at_making *making, const void *problem, attune_device *devi
 /* Is all made that was added? */
 bool at_making_done(const at_making *making);
 
-/* Waits until it is. */
+/* How many are made, of those that were added first. */
+int at_making_made(const at_making *making);
+
+/* Waits until all is made. */
 void at_making_wait(at_making *making);
 
 /* The same until that time at most; false: it is not made by then. */
 bool at_making_wait_until(at_making *making, int64_t until_ns);
+
+/* What is under way is finished, the rest is left out; nobody waits. Then what is not made by now may never be. */
+void at_making_leave(at_making *making);
+bool at_making_left(const at_making *making);
 
 /* Waits for what is under way and leaves out the rest. Before *making goes. */
 void at_making_stop(at_making *making);

@@ -45,8 +45,8 @@ typedef struct at_buffer {
   at_range range; /* of the numbers that it is filled with: a logarithm wants positive ones; {0, 0}: the usual ones */
 } at_buffer;
 
-/* A number that a call takes beside its buffers, such as alpha. Measuring uses the usual one. Verification draws another
- * one too, so that a plan which ignores it is found: low < high, and both are sensible. */
+/* A number that a call takes beside its buffers, such as alpha. Measuring uses the usual one. Verification draws
+ * another one too, so that a plan which ignores it is found: low < high, and both are sensible. */
 typedef struct at_scalar {
   const char *name;
   double usual;
@@ -79,15 +79,15 @@ typedef struct at_op {
   size_t problem_bytes;
   size_t (*problem_size)(const void *problem); /* optional */
   size_t operands_bytes;                       /* of what launch takes */
-  /* Optional: how many problems have a place of their own in a plan table, where a call finds its plan without a lock; 0:
-   * as many as the table has. Further ones share the places of plan_overflow.h, which are bounded. */
+  /* Optional: how many problems have a place of their own in a plan table, where a call finds its plan without a lock;
+   * 0: as many as the table has. Further ones share the places of plan_overflow.h, which are bounded. */
   size_t plans_most;
 
   /* The canonical text; equal problems have equal texts and texts parse back to equal bytes. */
   attune_status (*format)(const void *problem, char *out, size_t size);
   attune_status (*parse)(const char *text, void *problem);
-  /* Optional: the text as a caller wrote the problem, who used it in another form: `as` is what the op gave to dispatch,
-   * 0 for the form of format. parse reads it too. */
+  /* Optional: the text as a caller wrote the problem, who used it in another form: `as` is what the op gave to
+   * dispatch, 0 for the form of format. parse reads it too. */
   attune_status (*show)(const void *problem, int as, char *out, size_t size);
   /* The text without sizes: problems of one family may be neighbours. */
   attune_status (*family)(const void *problem, char *out, size_t size);
@@ -99,8 +99,8 @@ typedef struct at_op {
    * normalised. The message names the column at fault. */
   attune_status (*from_fields)(const at_field *fields, int count, char *out, size_t size, char *label,
                                size_t label_size);
-  /* Optional: the libraries that its implementations use on the device, with their files, and those that are missing; the last
-   * return value of `fn`. */
+  /* Optional: the libraries that its implementations use on the device, with their files, and those that are missing;
+   * the last return value of `fn`. */
   int (*each_library)(attune_device *device, attune_library_fn fn, void *user);
   /* Arithmetic and memory traffic of one call. */
   double (*flops)(const void *problem);
@@ -130,16 +130,16 @@ typedef struct at_op {
   bool (*draws)(const void *problem);
 
   /* Optional: a call of the plan as a program makes it, by the public function and a look-up that hits, so that what
-   * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the plan.
-   * `plan` must outlive the caller; `operands` are some of those that it will be given. */
+   * dispatch costs is part of a measured time. create is NOT_FOUND where the public function would not come to the
+   * plan. `plan` must outlive the caller; `operands` are some of those that it will be given. */
   attune_status (*caller_create)(void **out, const struct attune_plan *plan, const void *operands,
                                  attune_stream *stream);
   attune_status (*caller_run)(void *caller, const at_bare_calls *calls, attune_stream *stream);
   void (*caller_destroy)(void *caller);
 
-  /* Optional, all or none: calls of the public function with this tuner, made ready, so that a benchmark times what a program
-   * would: `problem` as its caller has it, not folded, and the operands of calls->copies, which outlive them. run makes calls
-   * number from to to-1, as at_bare_calls has it. A problem that draws may not be captured so. */
+  /* Optional, all or none: calls of the public function with this tuner, made ready, so that a benchmark times what a
+   * program would: `problem` as its caller has it, not folded, and the operands of calls->copies, which outlive them.
+   * run makes calls number from to to-1, as at_bare_calls has it. A problem that draws may not be captured so. */
   attune_status (*calls_create)(void **out, attune_tuner *tuner, const void *problem, const at_bare_calls *calls);
   attune_status (*calls_run)(void *calls, attune_stream *stream, int from, int to);
   void (*calls_destroy)(void *calls);
@@ -154,11 +154,12 @@ typedef struct at_op {
                                      double *max_error);
   void (*reference_destroy)(void *reference);
 
-  /* Optional, all or none, special values: NaN, infinities, denormals, zeros, in those operands and scalars where they make sense.
-   * special_count says how many launches it takes to try them all; NULL: none. In launch `which` buffer i holds what
-   * special_plant makes of a host copy of the reference's data, unless special_contents says 0, the data as it was; equal
-   * numbers mean equal contents. special_scalars changes the usual scalars to those of the launch. compare says in *lost,
-   * one bit for each rule, what the outputs have lost; name puts it in words, "loses NaN of A". */
+  /* Optional, all or none, special values: NaN, infinities, denormals, zeros, in those operands and scalars where they
+   * make sense. special_count says how many launches it takes to try them all; NULL: none. In launch `which` buffer i
+   * holds what special_plant makes of a host copy of the reference's data, unless special_contents says 0, the data as
+   * it was; equal numbers mean equal contents. special_scalars changes the usual scalars to those of the launch.
+   * compare says in *lost, one bit for each rule, what the outputs have lost; name puts it in words, "loses NaN of
+   * A". */
   int (*special_count)(const void *problem);
   int (*special_contents)(const void *problem, int which, int buffer);
   void (*special_plant)(const void *problem, int which, int buffer, void *bytes);
@@ -166,9 +167,9 @@ typedef struct at_op {
   attune_status (*special_compare)(void *reference, int which, const at_outputs *outputs, uint32_t *lost);
   const char *(*special_name)(int bit); /* NULL: no such rule */
 
-  /* What every implementation has to get right, so that tests of one kind serve all operations. case_at: problem `index`
-   * of case_count, the same one in every run; false: a case that needs no implementation. oracle: the plainest way to
-   * compute it, on buffers in host memory, laid out as `buffers` says. */
+  /* What every implementation has to get right, so that tests of one kind serve all operations. case_at: problem
+   * `index` of case_count, the same one in every run; false: a case that needs no implementation. oracle: the plainest
+   * way to compute it, on buffers in host memory, laid out as `buffers` says. */
   int (*case_count)(void);
   bool (*case_at)(int index, void *problem);
   void (*oracle)(const void *problem, void *const pointers[AT_MAX_BUFFERS], const double *scalars);

@@ -23,8 +23,8 @@ static const size_t ALL_SLACK_CUDA = (size_t)512 << 20, ALL_SLACK_HOST = (size_t
 #define SLOT_ALIGNMENT 4096u
 #define SHIFT_PART 8u    /* a copy as a whole is shifted by up to this part of the slack */
 #define SHIFT_GRAIN 512u /* in multiples of this, which no alignment class sees */
-/* How often operands are held at once: to be timed, to be verified and, in the host's memory, as they came back, as they
- * were and by the reference. */
+/* How often operands are held at once: to be timed, to be verified and, in the host's memory, as they came back, as
+ * they were and by the reference. */
 static const double HELD_CUDA = 2.0, HELD_HOST = 5.0;
 static const double ALWAYS_TRIED = 64e6; /* bytes: not worth a look at what is free */
 #define LEAST_REACH 512u                 /* the nearest of the distances that are drawn */
@@ -120,8 +120,8 @@ static size_t draw(uint64_t *state, size_t count) {
   return (size_t)(next(state) % count);
 }
 
-/* A multiple of `grain` below a reach that is itself drawn, by powers of two from LEAST_REACH to the slack: near and far
- * are equally likely. */
+/* A multiple of `grain` below a reach that is itself drawn, by powers of two from LEAST_REACH to the slack: near and
+ * far are equally likely. */
 static size_t draw_offset(const at_operand_set *set, uint64_t *state, size_t grain) {
   int powers = 1;
   while ((size_t)LEAST_REACH << powers <= set->slack) powers++;
@@ -232,8 +232,8 @@ static void size_up(at_operand_set *set, int copies, size_t most_bytes) {
   while (set->copies > 1 && set->stride > most_bytes / (size_t)set->copies) set->copies--;
 }
 
-/* Memory as a program has it. attune's own on the host asks for huge pages, which a program's need not have: kernels that
- * step through memory by pages were measured up to 1.6 times as fast there, some of them alone. */
+/* Memory as a program has it. attune's own on the host asks for huge pages, which a program's need not have: kernels
+ * that step through memory by pages were measured up to 1.6 times as fast there, some of them alone. */
 static attune_status take_arena(at_operand_set *set, bool guarded) {
   const size_t bytes = set->stride * (size_t)set->copies;
   void *arena = NULL;

@@ -49,9 +49,9 @@ void at_operand_set_destroy(at_operand_set *set);
  * that was launched reads stays where it is; contents of outputs are lost. Nothing happens to a guarded set. */
 void at_operand_set_place(at_operand_set *set, uint64_t seed);
 
-/* OUT_OF_MEMORY, with what is needed and what there is, where a problem with so many bytes of operands cannot be measured
- * and verified. On the host what is free counts, as the system would end the process for more; elsewhere all that there
- * is, for there an allocation fails in time. */
+/* OUT_OF_MEMORY, with what is needed and what there is, where a problem with so many bytes of operands cannot be
+ * measured and verified. On the host what is free counts, as the system would end the process for more; elsewhere all
+ * that there is, for there an allocation fails in time. */
 attune_status at_operand_room(attune_device *device, size_t operand_bytes);
 
 /* Bytes of one set of operands, with no allocation. */

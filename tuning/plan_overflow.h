@@ -16,8 +16,8 @@ typedef struct at_plan_overflow at_plan_overflow;
 /* A use less of a plan that dispatch gave and that is not launched; others are left alone. */
 void at_plan_unuse(const at_plan *plan);
 
-/* `lock` is the table's: who calls what follows holds it, but for at_plan_overflow_close. A launch of a plan takes it too,
- * and adds to `others`. NULL: no memory. */
+/* `lock` is the table's: who calls what follows holds it, but for at_plan_overflow_close. A launch of a plan takes it
+ * too, and adds to `others`. NULL: no memory. */
 at_plan_overflow *at_plan_overflow_open(pthread_mutex_t *lock, _Atomic uint64_t *others);
 
 /* Frees all, also what is in use: the work is done. */

@@ -14,8 +14,8 @@
 
 #define AT_PLANS_MOST ((size_t)32768) /* problems of one table */
 
-/* Of a problem of about 100 bytes, with a text as long, it takes 1.3 KB with key, decision and text, and its plan 0.5 KB
- * beside what the implementation keeps. One of 4 KB takes 12 KB more: in the key, in its text and in the plan. */
+/* Of a problem of about 100 bytes, with a text as long, it takes 1.3 KB with key, decision and text, and its plan 0.5
+ * KB beside what the implementation keeps. One of 4 KB takes 12 KB more: in the key, in its text and in the plan. */
 typedef struct at_plan_entry {
   uint64_t hash;
   _Atomic(at_plan *) plan; /* NULL: withdrawn, a miss */
@@ -90,9 +90,9 @@ static inline const at_plan *at_plan_table_find(at_plan_table *table, const at_k
  * at_plan_unuse; NULL: none. */
 const at_plan *at_plan_table_use_beyond(at_plan_table *table, const at_key *key);
 
-/* Makes *plan (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan stays;
- * without, the older one is retired. *plan is set to the key's plan, of which the caller has a use: it is launched once
- * or handed to at_plan_unuse. */
+/* Makes *plan (owned by the table from now on, also when this fails) the key's plan. With `keep` an existing plan
+ * stays; without, the older one is retired. *plan is set to the key's plan, of which the caller has a use: it is
+ * launched once or handed to at_plan_unuse. */
 attune_status at_plan_table_put(at_plan_table *table, const at_key *key, at_plan **plan,
                                 const attune_decision *decision, bool keep);
 

@@ -15,8 +15,8 @@
 
 static const double QUICK_NS_CUDA = 150e3, QUICK_NS_HOST = AT_PROFILE_QUICK_NS_HOST; /* a sample of the screening */
 static const double SURE_NS_CUDA = 500e3, SURE_NS_HOST = 500e3;                      /* a sample of the race */
-/* A graph of the race is so long: what its start costs counts as little as in a program, for kernels that begin while the
- * one before them ends too. */
+/* A graph of the race is so long: what its start costs counts as little as in a program, for kernels that begin while
+ * the one before them ends too. */
 static const double GRAPH_NS = 500e3;
 static const double GRAPH_BELOW_NS = 400e3; /* longer work hides its launch cost */
 static const double WARM_BELOW_NS = 2e6;    /* longer work does not see where its inputs were at its start */
@@ -236,6 +236,7 @@ static attune_status enqueue(at_profile *profile, const at_subject *subject) {
     else
       status = at_profile_launch_calls(profile, subject, 0, profile->calls);
   }
+  if (status != ATTUNE_OK) profile->failed = subject;
   return status;
 }
 
@@ -258,13 +259,17 @@ static attune_status round_events(at_profile *profile, at_subject *const *subjec
 
 /* Where operands were moved, the first subject of the round is not the one to bring them into the cache. */
 static attune_status warm_host(at_profile *profile, const at_subject *first) {
-  return profile->moved && profile->once_ns < WARM_BELOW_NS ? at_profile_launch_calls(profile, first, 0, 1) : ATTUNE_OK;
+  if (!profile->moved || profile->once_ns >= WARM_BELOW_NS) return ATTUNE_OK;
+  const attune_status status = at_profile_launch_calls(profile, first, 0, 1);
+  if (status != ATTUNE_OK) profile->failed = first;
+  return status;
 }
 
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good) {
   at_profiler *profiler = profile->profiler;
   const at_backend *backend = profiler->device->backend;
   at_clock_state before = {0}, after = {0};
+  profile->failed = NULL;
   if (profiler->between) profiler->between(profiler->between_user);
   if (backend->clock_state) backend->clock_state(profiler->device, &before);
   attune_status status = on_host(profiler) ? warm_host(profile, subjects[0]) : ATTUNE_OK;

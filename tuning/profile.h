@@ -18,8 +18,8 @@ attune_status at_profile_open(at_profile *profile, at_profiler *profiler, const 
                               attune_measure measure);
 void at_profile_close(at_profile *profile);
 
-/* Launches the plan twice (the first loads code and warms up) and notes how long the second took; on a GPU once, and how
- * long that took, where it is more than slow_ns. A plan that fails or leaves an error behind fails here. */
+/* Launches the plan twice (the first loads code and warms up) and notes how long the second took; on a GPU once, and
+ * how long that took, where it is more than slow_ns. A plan that fails or leaves an error behind fails here. */
 attune_status at_profile_try(at_profile *profile, at_subject *subject, at_plan *plan, double slow_ns);
 
 /* Sets profile->calls for work that takes `once_ns` a call; then every subject's graph can be made. Samples are quick
@@ -46,7 +46,8 @@ double at_profile_others(const at_profile *profile);
 
 /* One sample of each subject, one after the other without a gap, into ns[count] (per call). *good is false when the
  * device was throttled or disturbed meanwhile: throw the round away. On the host a sample whose threads were kept from
- * the CPUs is thrown away and taken again; if that does not help, its subject is rough. */
+ * the CPUs is thrown away and taken again; if that does not help, its subject is rough. Where a launch fails, the
+ * status says why and profile->failed whose it was. */
 attune_status at_profile_round(at_profile *profile, at_subject *const *subjects, int count, double *ns, bool *good);
 
 #endif

@@ -157,7 +157,10 @@ static attune_status take_sample(at_profile *profile, at_subject *subject, doubl
 
 attune_status at_profile_round_host(at_profile *profile, at_subject *const *subjects, int count, double *ns) {
   attune_status status = ATTUNE_OK;
-  for (int i = 0; i < count && status == ATTUNE_OK; i++) status = take_sample(profile, subjects[i], &ns[i]);
+  for (int i = 0; i < count && status == ATTUNE_OK; i++) {
+    status = take_sample(profile, subjects[i], &ns[i]);
+    if (status != ATTUNE_OK) profile->failed = subjects[i];
+  }
   return status;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * profile_report.c: writes profiles. Numbers are written by hand: printf follows the program's locale, JSON does not. */
+ * profile_report.c: writes profiles. Numbers are written by hand: printf follows the program's locale, JSON does
+ * not. */
 #include "tuning/profile_report.h"
 
 #include <errno.h>

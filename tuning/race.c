@@ -35,8 +35,8 @@ static int lineup(at_race *race, at_contender **out, int most) {
   return count;
 }
 
-/* Makes all of the field ready. Who cannot be is dropped, but for the default: that is its own affair, and the others race
- * on. *count: those left, in their order. */
+/* Makes all of the field ready. Who cannot be is dropped, but for the default: that is its own affair, and the others
+ * race on. *count: those left, in their order. */
 static attune_status make_ready(at_race *race, at_contender **field, int *count) {
   int left = 0;
   for (int i = 0; i < *count; i++) {
@@ -53,7 +53,6 @@ static attune_status make_ready(at_race *race, at_contender **field, int *count)
 }
 
 static attune_status one_round(at_race *race, at_contender **field, int *among, int turn) {
-  at_subject *subjects[AT_ROUND_SUBJECTS];
   double ns[AT_ROUND_SUBJECTS];
   bool good = true;
   const int doubtful = race->longer || race->rounds >= ENOUGH_ROUNDS ? at_race_doubtful_place(race) : -1,
@@ -61,16 +60,17 @@ static attune_status one_round(at_race *race, at_contender **field, int *among, 
   at_profile_place(race->profile, place);
   attune_status status = make_ready(race, field, among);
   const int count = *among;
-  for (int i = 0; i < count; i++) subjects[i] = &field[(i + turn) % count]->subject; /* another order each round */
-  if (status == ATTUNE_OK) status = at_profile_round(race->profile, subjects, count, ns, &good);
+  if (status == ATTUNE_OK) status = at_race_sample(race, field, count, turn, ns, &good);
   for (int i = 0; i < count && status == ATTUNE_OK && good; i++) {
-    at_contender *contender = field[(i + turn) % count];
+    at_contender *contender = field[i];
+    if (contender->state != AT_SCREENED) continue;
     contender->place[contender->count] = (unsigned char)place;
     contender->taken[contender->count] = (float)contender->subject.taken;
     contender->rough[contender->count] = contender->subject.rough;
     contender->samples[contender->count++] = ns[i];
     at_race_note_cpus(contender);
   }
+  *among = at_race_left(field, count);
   if (status == ATTUNE_OK && good) race->rounds++;
   return status;
 }
@@ -80,14 +80,12 @@ static attune_status settle(at_race *race, int64_t until_ns) {
   const int64_t now = at_now_ns();
   const double left = SETTLE_SHARE * (double)(until_ns - now), most = left < SETTLE_MOST_NS ? left : SETTLE_MOST_NS;
   at_contender *field[AT_ROUND_SUBJECTS];
-  at_subject *subjects[AT_ROUND_SUBJECTS];
   double ns[AT_ROUND_SUBJECTS], before = 0.0;
   bool good = true;
   int count = lineup(race, field, AT_ROUND_SUBJECTS);
   attune_status status = make_ready(race, field, &count);
-  for (int i = 0; i < count; i++) subjects[i] = &field[i]->subject;
   for (int still = 0; still < SETTLED_ROUNDS && status == ATTUNE_OK && (double)(at_now_ns() - now) < most;) {
-    status = at_profile_round(race->profile, subjects, count, ns, &good);
+    status = at_race_sample(race, field, count, 0, ns, &good);
     still = fabs(ns[0] - before) <= SETTLED * ns[0] ? still + 1 : 0;
     before = ns[0];
   }

@@ -25,9 +25,10 @@ typedef struct at_contender {
   bool widened;                        /* its neighbours were added */
   struct at_contender *leader;         /* whose neighbour it is; NULL: nobody's */
   bool favourite;                      /* of another problem: that it cannot do this one is no failure */
+  bool ran;                            /* it was measured and is a yardstick: others may have been dropped for it */
   bool hopeless;                       /* so slow that neighbours with the same differences, and more, are left out */
   bool made;                           /* prepare_many had it, since it was prepared last */
-  bool beside;                         /* race.making makes what it needs */
+  int beside;                          /* its place, from 1, in what race.making makes of it; 0: it makes nothing */
   double quick;                        /* screening: time relative to the default in the same round; 0: none */
   bool lost;                           /* host: alone it is no faster than the default */
   bool hidden;                         /* host: all that was seen of it before the race was disturbed by others */
@@ -36,12 +37,12 @@ typedef struct at_contender {
   float taken[AT_MAX_SAMPLES];         /* host: the part of the sample's time that others took */
   bool rough[AT_MAX_SAMPLES];          /* host: that is too much */
   int count;
-  double cpus;           /* that it keeps busy, the mean of its samples; 0: not sampled */
-  double speedup, error; /* default's time / own time, paired by round, and its standard error over placements */
-  double shift;          /* how far the speedup moves between placements, a standard deviation */
-  double least;          /* the speedup at the placement where it is least */
+  double cpus;                  /* that it keeps busy, the mean of its samples; 0: not sampled */
+  double speedup, error;        /* default's time / own time, paired by round, and its standard error over placements */
+  double shift;                 /* how far the speedup moves between placements, a standard deviation */
+  double least;                 /* the speedup at the placement where it is least */
   int least_place, least_times; /* that placement; the samples that were taken there */
-  double merit;          /* speedup less what more CPU time costs a program that does other things between its calls */
+  double merit; /* speedup less what more CPU time costs a program that does other things between its calls */
 } at_contender;
 
 /* The field of a search: contender 0 is the default and stays in every round. Where it is the vendor's own call, which

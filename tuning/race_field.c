@@ -65,6 +65,45 @@ void at_race_drop(at_race *race, at_contender *contender, at_contender_state sta
   contender->state = state;
 }
 
+int at_race_left(at_contender **field, int count) {
+  int left = 0;
+  for (int i = 0; i < count; i++)
+    if (field[i]->state == AT_SCREENED) field[left++] = field[i];
+  return left;
+}
+
+/* False: it was nobody's, or of one that stays, or the device is lost; then the round's status is the race's. What was
+ * given to the stream before the launch that failed ends first, for it uses plans. */
+static bool drop_failed(at_race *race, at_contender *const *field, int count) {
+  for (int i = 0; i < count; i++) {
+    if (&field[i]->subject != race->profile->failed) continue;
+    if (at_race_stays(race, field[i])) return false;
+    if (attune_stream_synchronize(race->profile->profiler->stream) != ATTUNE_OK) return false;
+    at_race_drop(race, field[i], AT_FAILED);
+    return true;
+  }
+  return false;
+}
+
+attune_status at_race_sample(at_race *race, at_contender *const *field, int count, int turn, double *ns, bool *good) {
+  at_subject *subjects[AT_ROUND_SUBJECTS] = {NULL};
+  double taken[AT_ROUND_SUBJECTS];
+  int whose[AT_ROUND_SUBJECTS], running = 0;
+  attune_status status;
+  do {
+    running = 0;
+    for (int i = 0; i < count; i++) {
+      const int k = (i + turn) % count;
+      if (field[k]->state != AT_SCREENED) continue;
+      whose[running] = k;
+      subjects[running++] = &field[k]->subject;
+    }
+    status = at_profile_round(race->profile, subjects, running, taken, good);
+  } while (status != ATTUNE_OK && drop_failed(race, field, count));
+  for (int i = 0; i < running && status == ATTUNE_OK; i++) ns[whose[i]] = taken[i];
+  return status;
+}
+
 void at_race_free(at_race *race) {
   for (int i = 0; i < race->count; i++) {
     at_race_drop(race, race->contenders[i], AT_SLOWER);

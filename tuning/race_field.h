@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * race_field.h: what the parts of a race share about its contenders. race_field.c has them, race_screen.c drops those that
- * quick samples rule out, race.c runs the rounds, race_verdict.c says who wins and whether that is open. */
+ * race_field.h: what the parts of a race share about its contenders. race_field.c has them, race_screen.c drops those
+ * that quick samples rule out, race.c runs the rounds, race_verdict.c says who wins and whether that is open. */
 #ifndef AT_RACE_FIELD_H
 #define AT_RACE_FIELD_H
 
@@ -16,6 +16,14 @@ double at_race_team_cost(const at_contender *contender, double ns);
 
 /* Running mean of the CPUs that a sample kept busy. */
 void at_race_note_cpus(at_contender *contender);
+
+/* A round of those of the field that are in the race still, in another order by `turn`, into ns[], in the field's
+ * order. Whose launch fails is dropped, unless it stays or the device no longer answers, and the others run the round
+ * again. */
+attune_status at_race_sample(at_race *race, at_contender *const *field, int count, int turn, double *ns, bool *good);
+
+/* Those of the field that are in the race still, in their order; how many there are. */
+int at_race_left(at_contender **field, int count);
 
 /* race_verdict.c: a placement at which one that is ahead of the default everywhere else was behind it, and was not
  * measured often enough for that to count: more samples there tell a slow placement from a sample that was disturbed.

@@ -18,7 +18,7 @@ enum {
   MAKE_A_CPU = 2,    /* contenders for which kernels are made at once, for each CPU; the budget is looked at between */
   MAKE_MOST = 16
 };
-static const double TRY_BELOW_NS = 5e6; /* longer launches are not repeated */
+static const double TRY_BELOW_NS = 5e6;       /* longer launches are not repeated */
 static const double CALIBRATE_BELOW_NS = 1e6; /* what the host needs for a launch is little of a longer one */
 /* On a device: one launch is measured wrong by up to so much when its code is loaded first, or when the CPU was away
  * between the launch and what times it, as it is while compilers run on every CPU. */
@@ -96,11 +96,12 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
     at_race_drop(race, contender, AT_SLOWER);
     return ATTUNE_OK;
   }
-  if (status == ATTUNE_OK && (contender == base || contender->subject.once_ns < race->best_once_ns))
-    race->best_once_ns = contender->subject.once_ns;
   if (status == ATTUNE_OK) status = at_profile_ready(profile, &contender->subject);
   if (status == ATTUNE_OK) {
+    if (contender == base || contender->subject.once_ns < race->best_once_ns)
+      race->best_once_ns = contender->subject.once_ns;
     contender->state = AT_SCREENED;
+    contender->ran = true;
     return ATTUNE_OK;
   }
   at_race_drop(race, contender, contender->favourite && status == ATTUNE_NOT_FOUND ? AT_SLOWER : AT_FAILED);
@@ -109,18 +110,27 @@ static attune_status get_ready(at_race *race, at_contender *contender) {
              : status;
 }
 
-/* Quick samples of a batch beside the default; the least of each counts, so that one disturbed sample, of a contender or
- * of the default, misleads nobody. When the default's two least differ, all were disturbed: more rounds. */
+/* Its least time beside the default's says how good it is at a first look. */
+static void note_look(at_race *race, at_contender *contender, double ns, double base_ns) {
+  contender->quick = base_ns > 0.0 ? at_race_team_cost(contender, ns) / base_ns : 1.0;
+  if (AT_UNLIKELY(at_log_wanted(ATTUNE_LOG_DEBUG)))
+    at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %.4g us a call",
+           contender->implementation->name, contender->configuration.text[0] ? " " : "", contender->configuration.text,
+           contender->quick, ns * 1e-3);
+  if (contender->quick < race->best_quick) race->best_quick = contender->quick;
+}
+
+/* Quick samples of a batch beside the default; the least of each counts, so that one disturbed sample, of a contender
+ * or of the default, misleads nobody. When the default's two least differ, all were disturbed: more rounds. */
 static attune_status screen_batch(at_race *race, at_contender **batch, int count, int64_t until_ns) {
-  at_subject *subjects[SCREEN_BATCH + 1];
-  double ns[SCREEN_BATCH + 1], least[SCREEN_BATCH + 1] = {0.0}, second = INFINITY;
-  subjects[0] = &race->contenders[0]->subject;
-  for (int i = 0; i < count; i++) subjects[i + 1] = &batch[i]->subject;
+  at_contender *field[SCREEN_BATCH + 1] = {race->contenders[0]};
+  double ns[SCREEN_BATCH + 1] = {0.0}, least[SCREEN_BATCH + 1] = {0.0}, second = INFINITY;
+  memcpy(&field[1], batch, (size_t)count * sizeof *batch);
   for (int round = 0;
        round < SCREEN_ROUNDS || (round < MOST_SCREEN_ROUNDS && second > CALM * least[0] && at_now_ns() < until_ns);
        round++) {
     bool good = true;
-    const attune_status status = at_profile_round(race->profile, subjects, count + 1, ns, &good);
+    const attune_status status = at_race_sample(race, field, count + 1, 0, ns, &good);
     if (status != ATTUNE_OK) return status;
     if (round > 0) second = ns[0] < least[0] ? least[0] : ns[0] < second ? ns[0] : second;
     for (int i = 0; i <= count; i++)
@@ -129,14 +139,8 @@ static attune_status screen_batch(at_race *race, at_contender **batch, int count
     for (int i = 0; i < count; i++) at_race_note_cpus(batch[i]);
     for (int i = 0; i < count; i++) batch[i]->hidden = batch[i]->subject.rough && (round == 0 || batch[i]->hidden);
   }
-  for (int i = 0; i < count; i++) {
-    batch[i]->quick = least[0] > 0.0 ? at_race_team_cost(batch[i], least[i + 1]) / least[0] : 1.0;
-    if (AT_UNLIKELY(at_log_wanted(ATTUNE_LOG_DEBUG)))
-      at_log(ATTUNE_LOG_DEBUG, "candidate %s%s%s: a first look, %.3f of the default, %.4g us a call",
-             batch[i]->implementation->name, batch[i]->configuration.text[0] ? " " : "", batch[i]->configuration.text,
-             batch[i]->quick, least[i + 1] * 1e-3);
-    if (batch[i]->quick < race->best_quick) race->best_quick = batch[i]->quick;
-  }
+  for (int i = 0; i < count; i++)
+    if (batch[i]->state == AT_SCREENED) note_look(race, batch[i], least[i + 1], least[0]);
   for (int i = 0; i < count; i++) batch[i]->hopeless = batch[i]->quick > HOPELESS * race->best_quick;
   return ATTUNE_OK;
 }
@@ -167,8 +171,8 @@ static int place_of(const at_race *race, const at_contender *contender) {
   return place;
 }
 
-/* On a device a launch alone takes as long as the host needs for it, 50 to 250 us of cuBLAS's first ones. What a call takes
- * in a sample says how many a sample should have: with too few, what happens between two subjects counts. */
+/* On a device a launch alone takes as long as the host needs for it, 50 to 250 us of cuBLAS's first ones. What a call
+ * takes in a sample says how many a sample should have: with too few, what happens between two subjects counts. */
 static attune_status calibrate_again(at_race *race, double *once_ns) {
   at_profile *profile = race->profile;
   at_subject *subject = &race->contenders[0]->subject;
@@ -197,18 +201,20 @@ attune_status at_race_start(at_race *race, double *once_ns) {
   return screen_batch(race, &race->incumbent, 1, 0);
 }
 
-/* The next one: what was made beside the search as soon as all of it is, else the others in their order. Without others
- * it waits for what is being made. -1: nobody waits. */
+/* The next one: what was made beside the search as soon as all of it is, else the others in their order. What is being
+ * made is passed over: preparing it would wait, and no budget ends that. Where it was left before all was made, what
+ * was made counts. -1: nobody waits. */
 static int next_waiting(at_race *race) {
-  const bool made = !race->making || at_making_done(race->making);
-  int other = -1, beside = -1;
+  const bool all = !race->making || at_making_done(race->making);
+  const int made = all ? AT_MAKING_ROOM : at_making_left(race->making) ? at_making_made(race->making) : 0;
+  int other = -1;
   for (int i = 1; i < race->count; i++) {
     const at_contender *contender = race->contenders[i];
-    if (contender->state != AT_WAITING) continue;
-    if (contender->beside && beside < 0) beside = i;
-    if (!contender->beside && other < 0) other = i;
+    if (contender->state != AT_WAITING || contender->beside > made) continue;
+    if (contender->beside) return i;
+    if (other < 0) other = i;
   }
-  return beside >= 0 && (made || other < 0) ? beside : other;
+  return other;
 }
 
 /* The word of a configuration's text that begins at *at; *at moves behind it. Its length; 0: there is no other. */
@@ -232,8 +238,8 @@ static bool goes_further(const at_contender *more, const at_contender *one) {
   }
 }
 
-/* What changes a leader in a way that was hopeless, and in another one too, is hopeless as well: most that differ in two
- * tunables need not be tried. */
+/* What changes a leader in a way that was hopeless, and in another one too, is hopeless as well: most that differ in
+ * two tunables need not be tried. */
 static bool is_out(const at_race *race, const at_contender *contender) {
   for (int i = 1; race->steady && contender->leader && i < race->count; i++) {
     const at_contender *other = race->contenders[i];

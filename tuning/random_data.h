@@ -20,8 +20,8 @@ attune_status at_random_create(at_random **out, uint64_t seed);
 void at_random_destroy(at_random *random);
 
 /* A prime number of random elements of `dtype`, as they are after rounding all within the range; integers have both
- * ends. Borrowed: the latest AT_RANDOM_POOLS pairs of dtype and range stay. INTERNAL: no such dtype, or it has no number
- * in the range. */
+ * ends. Borrowed: the latest AT_RANDOM_POOLS pairs of dtype and range stay. INTERNAL: no such dtype, or it has no
+ * number in the range. */
 #define AT_RANDOM_POOLS 16
 attune_status at_random_data(at_random *random, attune_dtype dtype, at_range range, const void **out, size_t *bytes);
 

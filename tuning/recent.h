@@ -11,8 +11,8 @@
 #include "tuning/plan_table.h"
 #include "tuning/words.h"
 
-/* What a call asks, as its caller wrote it: all that may differ from call to call and counts. An operation fills it in a
- * few instructions. */
+/* What a call asks, as its caller wrote it: all that may differ from call to call and counts. An operation fills it in
+ * a few instructions. */
 typedef struct at_asked {
   at_words words;    /* the caller's problem without its padding, or as much of it as there is room; zeros behind */
   uint64_t use;      /* of at_asked_use */
@@ -156,8 +156,8 @@ AT_INLINE uint64_t at_asked_hash(uint64_t tuner, const at_asked *asked) {
   return at_words_hash(&asked->words, asked->use ^ asked->more ^ tuner << 32 ^ rest);
 }
 
-/* The recent call that is just like this one, if it was found lately with a problem at the address `from`; NULL: look on
- * with at_recent_search. All of it in the caller's registers. */
+/* The recent call that is just like this one, if it was found lately with a problem at the address `from`; NULL: look
+ * on with at_recent_search. All of it in the caller's registers. */
 AT_INLINE at_recent *at_recent_guessed(at_recents *mine, uint64_t tuner, const attune_device *device, const void *from,
                                        const at_asked *asked) {
   at_recent *recent = at_recent_guessed_at(mine, at_recent_guess(mine, from));
@@ -200,8 +200,8 @@ AT_INLINE bool at_recent_is_plan(const at_recent *recent, const at_plan *plan) {
   return recent->use == plan->id && atomic_load_explicit(&recent->tuner, memory_order_relaxed) != 0;
 }
 
-/* Counts a run of a plan that a caller holds, if it was found lately; false: it is not counted yet. The plan's own number
- * never comes again and is no call's use, so it tells the plan alone. */
+/* Counts a run of a plan that a caller holds, if it was found lately; false: it is not counted yet. The plan's own
+ * number never comes again and is no call's use, so it tells the plan alone. */
 AT_INLINE bool at_recent_count_plan_at_once(const at_plan *plan) {
   at_recents *mine = at_recents_at_once();
   if (AT_UNLIKELY(!mine)) return false;

@@ -66,7 +66,8 @@ static attune_status measure(recheck *r, double budget_ns) {
     status = at_fail(ATTUNE_NOT_FOUND, "the stored winner, %s %s, cannot be run any more; tune the problem again",
                      r->winner->implementation->name, r->winner->configuration.text);
   if (status == ATTUNE_OK) status = at_race_run(&r->race, until_ns);
-  if (status == ATTUNE_OK) status = at_claim_measure(&r->claim, &r->race, r->winner, CLAIM_SHARE * length_ns);
+  if (status == ATTUNE_OK)
+    status = at_claim_measure(&r->claim, &r->race, r->winner, CLAIM_SHARE * length_ns, INT64_MAX);
   at_claim_take(&r->claim, r->winner);
   return status;
 }

@@ -39,9 +39,9 @@ typedef struct at_implementation {
    * otherwise. What fails here fails in prepare too, which says why. */
   void (*prepare_many)(const void *problem, attune_device *device, const at_configuration *configurations, int count);
   /* Optional, of what has kernels that are compiled at run time: puts those of the configuration into the kernel cache
-   * unless they are there (at_jit_compile); loads nothing, and neither waits for the device nor gives it work, so that it
-   * runs beside what is measured. *made: something was compiled now. `made` NULL: nothing is compiled, and NOT_FOUND says
-   * that prepare would have to. NULL: prepare is quick. Any thread, several at once. */
+   * unless they are there (at_jit_compile); loads nothing, and neither waits for the device nor gives it work, so that
+   * it runs beside what is measured. *made: something was compiled now. `made` NULL: nothing is compiled, and NOT_FOUND
+   * says that prepare would have to. NULL: prepare is quick. Any thread, several at once. */
   attune_status (*compile)(const void *problem, attune_device *device, const at_configuration *configuration,
                            bool *made);
   /* Launches; allocates nothing, waits for nothing. `operands` are normalised as the problem is. Any thread. */
@@ -55,11 +55,11 @@ typedef struct at_implementation {
   void (*bare_name)(const struct attune_plan *plan, char *out, size_t size);
   int (*bare_threads)(const struct attune_plan *plan);
   void (*destroy)(struct attune_plan *plan); /* optional: frees what prepare made */
-  /* Optional: what its code depends on besides the device and `version`: the libraries it calls, the compiler that makes
-   * its kernels, the CPU features it was chosen by. Words "NAME-VERSION" into out, with blanks between and no '-' in a
-   * name: "cublaslt-130100 nvrtc-13.0"; the version of what is not here is "none". What the configuration uses (NULL: all
-   * that any configuration may use). False: it does not fit. NULL: it depends on nothing. A stored winner holds only where
-   * each of them has the version that it was measured with. May open libraries. Any thread. */
+  /* Optional: what its code depends on besides the device and `version`: the libraries it calls, the compiler that
+   * makes its kernels, the CPU features it was chosen by. Words "NAME-VERSION" into out, with blanks between and no '-'
+   * in a name: "cublaslt-130100 nvrtc-13.0"; the version of what is not here is "none". What the configuration uses
+   * (NULL: all that any configuration may use). False: it does not fit. NULL: it depends on nothing. A stored winner
+   * holds only where each of them has the version that it was measured with. May open libraries. Any thread. */
   bool (*depends)(const at_configuration *configuration, attune_device *device, char *out, size_t size);
 } at_implementation;
 
@@ -93,8 +93,8 @@ struct attune_plan {
 /* Of the device's backend, left out by nobody, and for this problem. */
 bool at_registry_usable(const at_implementation *implementation, const void *problem, attune_device *device);
 
-/* Leaves implementations out by their names, "a,b", in all of the process from now on; "" none. INVALID_ARGUMENT names the one
- * that none of the ops has; `source` is where the names are from. */
+/* Leaves implementations out by their names, "a,b", in all of the process from now on; "" none. INVALID_ARGUMENT names
+ * the one that none of the ops has; `source` is where the names are from. */
 attune_status at_registry_skip(const char *names, const char *source, const at_op *const *ops, int op_count);
 /* As set; "" where nothing is. Borrowed for ever. *out_set: the program or the environment did it, if only to "". */
 const char *at_registry_skipped(bool *out_set);
@@ -103,7 +103,8 @@ const char *at_registry_skipped(bool *out_set);
  * configuration. NULL: none can do it. */
 const at_implementation *at_registry_default(const at_op *op, const void *problem, attune_device *device);
 
-/* UNSUPPORTED, for there is none: with what is wrong with a library of the op's, if something is. `problem` is its text. */
+/* UNSUPPORTED, for there is none: with what is wrong with a library of the op's, if something is. `problem` is its
+ * text. */
 attune_status at_registry_fail(const at_op *op, const char *problem, attune_device *device);
 
 /* The implementation called `name` of the device's backend; NULL: none. */

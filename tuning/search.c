@@ -85,10 +85,12 @@ static void weigh_known(const search *s, double alone, at_search_result *out) {
 
 /* Has what they need made beside the search, and adds them. */
 static void add_beside(search *s, const at_implementation *implementation, const at_configuration *list, int count) {
-  const int taken = at_making_add(&s->making, implementation, list, count);
+  const int before = s->making.count, taken = at_making_add(&s->making, implementation, list, count);
   for (int i = 0; i < taken; i++) {
     at_contender *contender = at_race_add(&s->race, implementation, &list[i]);
-    if (contender) contender->beside = contender->made = true;
+    if (!contender) continue;
+    contender->beside = before + i + 1;
+    contender->made = true;
   }
 }
 
@@ -218,9 +220,21 @@ static at_contender *verified_winner(search *s, at_search_result *out, attune_st
   return winner;
 }
 
+/* Those that are wrong, and those that were measured before they failed: what they were faster than may have been
+ * dropped for it. */
+static int broken_ones(const search *s) {
+  int count = 0;
+  for (int i = 0; i < s->race.count; i++) {
+    const at_contender *c = s->race.contenders[i];
+    count += c->state == AT_WRONG || (c->state == AT_FAILED && c->ran);
+  }
+  return count;
+}
+
 /* What was fast because it is wrong, or in short samples alone, or until it failed, had the others dropped: they come
  * back. */
 static attune_status reopen(search *s) {
+  s->broken = broken_ones(s);
   at_contender *base = s->race.contenders[0];
   base->count = 0;
   s->race.best_quick = at_race_incumbent(&s->race)->quick;
@@ -232,26 +246,16 @@ static attune_status reopen(search *s) {
         contender->lost)
       continue;
     at_race_drop(&s->race, contender, AT_WAITING);
+    contender->ran = false;
     contender->quick = 0.0;
     contender->count = 0;
   }
   return at_race_screen(&s->race, until(s, s->times->widen_until), FIELD);
 }
 
-/* Those that are wrong, and those that failed in their race: what they were faster than may have been dropped for it. */
-static int broken_ones(const search *s) {
-  int count = 0;
-  for (int i = 0; i < s->race.count; i++) {
-    const at_contender *c = s->race.contenders[i];
-    count += c->state == AT_WRONG || (c->state == AT_FAILED && c->count > 0);
-  }
-  return count;
-}
-
 /* Races and verifies; again without the broken ones when only the default is left beside them. */
 static at_contender *raced_winner(search *s, at_search_result *out, attune_status *status) {
   for (int pass = 0;; pass++) {
-    const int broken = broken_ones(s);
     *status = at_race_run(&s->race, until(s, s->times->race_until));
     if (*status == ATTUNE_OK && out->decision.complete && at_race_open(&s->race, NULL)) {
       s->race.longer = true;
@@ -262,7 +266,7 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
     if (*status != ATTUNE_OK) return NULL;
     at_contender *winner = verified_winner(s, out, status);
     end_stage(s, AT_STAGE_VERIFY);
-    if (winner != at_race_incumbent(&s->race) || broken_ones(s) == broken || pass == WAVES ||
+    if (winner != at_race_incumbent(&s->race) || broken_ones(s) == s->broken || pass == WAVES ||
         at_now_ns() >= until(s, s->times->widen_until))
       return winner;
     *status = reopen(s);
@@ -270,12 +274,24 @@ static at_contender *raced_winner(search *s, at_search_result *out, attune_statu
   }
 }
 
-/* Half of a hard limit: what noise disturbs takes longer. */
+/* Half of a hard limit: what noise disturbs takes longer. Of a budget that was set all claims share one part. */
 static double claim_left_ns(const search *s) {
   const double two_ns = 2.0 * s->profile.profiler->settings.candidate_ns,
-               most = two_ns > 0.0 && two_ns < s->claim_most_ns ? two_ns : s->claim_most_ns,
+               all = s->budget_ns > 0.0 ? s->claim_most_ns - s->claimed_ns : s->claim_most_ns,
+               most = two_ns > 0.0 && two_ns < all ? two_ns : all,
                left = s->most_ns > 0.0 ? 0.5 * (s->most_ns - (double)(at_now_ns() - s->start_ns)) : most;
   return left < most ? left : most;
+}
+
+/* Measures it alone. What noise disturbs takes longer, but not beyond that part, nor beyond a hard limit. */
+static attune_status claim(search *s, at_contender *one) {
+  const int64_t start_ns = at_now_ns();
+  const double left_ns = s->claim_most_ns - s->claimed_ns;
+  const int64_t until_ns = within_limit(s, s->budget_ns > 0.0 ? start_ns + (int64_t)left_ns : INT64_MAX);
+  const attune_status status = at_claim_measure(&s->claim, &s->race, one, claim_left_ns(s), until_ns);
+  s->claimed_ns += (double)(at_now_ns() - start_ns);
+  end_stage(s, AT_STAGE_CLAIM);
+  return status;
 }
 
 /* Who is measured alone: the winner; where that is the default only because noise hides whether one is faster, that
@@ -287,7 +303,8 @@ static at_contender *claimant(search *s, at_contender *winner) {
   return NULL;
 }
 
-/* After a winner lost to the default alone, or failed: whom it had dropped come back, where there is time for it, once. */
+/* After a winner lost to the default alone, or failed: whom it had dropped come back, where there is time for it,
+ * once. */
 static at_contender *next_winner(search *s, at_search_result *out, int lost, attune_status *status) {
   const double longer_ns = LONGER * (double)(s->deadline_ns - s->start_ns);
   if (lost == 1 && (s->most_ns <= 0.0 || claim_left_ns(s) > 0.0)) {
@@ -316,8 +333,7 @@ static void lose(search *s, at_contender *one, int lost) {
 static at_contender *settled_winner(search *s, at_search_result *out, attune_status *status) {
   at_contender *winner = raced_winner(s, out, status), *one = NULL;
   for (int lost = 1; winner && (one = claimant(s, winner)); lost++) {
-    *status = at_claim_measure(&s->claim, &s->race, one, claim_left_ns(s));
-    end_stage(s, AT_STAGE_CLAIM);
+    *status = claim(s, one);
     if (*status != ATTUNE_OK) return NULL;
     if (one == winner && !s->claim.failed && !at_claim_lost(&s->claim)) break;
     if (one == winner) {
@@ -349,8 +365,8 @@ static bool any_beside(const search *s) {
   return false;
 }
 
-/* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False: they
- * are not made by then. */
+/* Waits for the kernels that are compiled beside; where there is a budget or a limit no longer than that lasts. False:
+ * they are not all made by then. */
 static bool wait_for_kernels(search *s) {
   if (s->budget_ns > 0.0) return at_making_wait_until(&s->making, until(s, s->times->widen_until));
   if (s->most_ns > 0.0)
@@ -359,14 +375,14 @@ static bool wait_for_kernels(search *s) {
   return true;
 }
 
-/* Screens all; candidates whose kernels were not compiled in time are waited for. With a budget that nobody set all
- * that comes behind is later by that, and by what the screening of these candidates takes: they are the best
- * guesses. */
+/* Screens all; candidates whose kernels were not compiled in time are waited for, and where a limit ends that, those
+ * that have them by then are screened. With a budget that nobody set all that comes behind is later by the wait, and by
+ * what the screening of these candidates takes: they are the best guesses. */
 static attune_status screen(search *s) {
   attune_status status = at_race_screen(&s->race, until(s, s->times->screen_until), FIELD);
   if (status != ATTUNE_OK || !any_beside(s)) return status;
   const int64_t before = at_now_ns();
-  if (!wait_for_kernels(s)) return ATTUNE_OK;
+  if (!wait_for_kernels(s)) at_making_leave(&s->making);
   const int64_t made = at_now_ns();
   int64_t end = until(s, s->times->widen_until);
   if (s->budget_ns <= 0.0) {
@@ -431,7 +447,7 @@ static attune_status run(search *s, at_search_result *out) {
   if (s->claim.rounds) out->raced = raced;
   log_contenders(s);
   at_search_describe(s, winner, &out->decision);
-  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner, raced);
+  if (s->race.steady) at_favourites_note(s->profile.profiler, &s->race, winner);
   weigh_known(s, winner != s->known_one && raced > 0.0 ? winner->speedup / raced : 1.0, out);
   at_search_list_trials(s, winner, out);
   return ATTUNE_OK;

@@ -34,7 +34,9 @@ typedef struct at_search_state {
   const attune_decision *known;  /* the winner so far; NULL: none */
   const at_contender *known_one; /* its place in the race; NULL: none */
   at_claim claim;                /* what the winner gains alone */
-  double claim_most_ns;          /* and how long that may take */
+  double claim_most_ns;          /* and how long that may take: each time, but of a budget that was set all together */
+  double claimed_ns;             /* how long it took so far */
+  int broken;                    /* those that failed or were wrong when what they had dropped came back last */
   bool settled;                  /* one was measured alone, and is no faster than the default */
 } at_search_state;
 

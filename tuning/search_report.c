@@ -135,7 +135,8 @@ static const char *verdict(const at_contender *c, const at_contender *winner, co
   return base ? "default" : "slower";
 }
 
-/* The raced ones first, the fastest before the others, then the failed and wrong ones: the evidence stored beside the winner. */
+/* The raced ones first, the fastest before the others, then the failed and wrong ones: the evidence stored beside the
+ * winner. */
 void at_search_list_trials(at_search_state *s, const at_contender *winner, at_search_result *out) {
   const at_contender *base = s->race.contenders[0], *second = runner_up(s, winner);
   qsort(s->race.contenders, (size_t)s->race.count, sizeof *s->race.contenders, by_time);

@@ -2,8 +2,8 @@
  * search_settings.c: the keys of ATTUNE_SEARCH, read and written. */
 #include "tuning/search_settings.h"
 
-#include "src/support.h"
 #include "src/settings.h"
+#include "src/support.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,8 @@ static attune_status set_one(at_search_settings *out, char *item, const char *so
   for (size_t i = 0; i < AT_COUNT(keys); i++) {
     if (strcmp(item, keys[i].name) != 0) continue;
     if (set(out, &keys[i], colon + 1)) return ATTUNE_OK;
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: %s is \"%.60s\"; should be %s", source, item, colon + 1, keys[i].right);
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "%s: %s is \"%.60s\"; should be %s", source, item, colon + 1,
+                   keys[i].right);
   }
   return at_fail(ATTUNE_INVALID_ARGUMENT, "%s has no key \"%.60s\"; should be one of " NAMES, source, item);
 }
@@ -93,8 +94,8 @@ attune_status at_search_settings_write(const at_search_settings *settings, char 
     if (bytes) fits = at_append(out, size, &used, "%s%s:%zu", comma, k->name, bytes >> 20);
     if (number != 0.0)
       fits = at_append(out, size, &used, "%s%s:%.9g", comma, k->name, k->kind == MILLISECONDS ? number * 1e-6 : number);
-    if (k->kind == NOT && *(const bool *)(const void *)at) fits = at_append(out, size, &used, "%s%s:false", comma, k->name);
+    if (k->kind == NOT && *(const bool *)(const void *)at)
+      fits = at_append(out, size, &used, "%s%s:false", comma, k->name);
   }
-  return fits ? ATTUNE_OK
-              : at_fail(ATTUNE_INVALID_ARGUMENT, "size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);
+  return fits ? ATTUNE_OK : at_fail(ATTUNE_INVALID_ARGUMENT, "size is %zu; should be %d", size, (int)AT_SEARCH_CHARS);
 }

@@ -20,7 +20,8 @@ typedef struct at_search_settings {
   bool no_guess;       /* a problem without a winner runs the default, not a similar problem's winner */
 } at_search_settings;
 
-/* Sets the keys of `text`; those not named stay. INVALID_ARGUMENT names `source`, key and value, and *out is as before. */
+/* Sets the keys of `text`; those not named stay. INVALID_ARGUMENT names `source`, key and value, and *out is as
+ * before. */
 attune_status at_search_settings_parse(at_search_settings *out, const char *text, const char *source);
 
 /* All that differs from the usual, in the same words; INVALID_ARGUMENT: size is too small. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * staging.h: copies between ordinary host memory and a device that take the bus's time: through pinned buffers, which all
- * CPUs fill or empty while the device copies the next one. The driver's own way takes several times as long. */
+ * staging.h: copies between ordinary host memory and a device that take the bus's time: through pinned buffers, which
+ * all CPUs fill or empty while the device copies the next one. The driver's own way takes several times as long. */
 #ifndef AT_STAGING_H
 #define AT_STAGING_H
 

@@ -22,16 +22,16 @@ typedef enum at_store_access { AT_STORE_READ_WRITE, AT_STORE_READ_ONLY, AT_STORE
 attune_status at_store_open(at_store **out, const char *path, at_store_access access);
 void at_store_close(at_store *store);
 
-/* Everywhere below `fingerprint` is a text of fingerprint.h. Rows are kept by all of it: a winner replaces one of the same
- * device, implementations, problem and measure, so that programs with different libraries each have theirs. Calls and
- * leases belong to the device's part alone, and a fingerprint that a walk is asked for means its device's part. Which of
- * several winners holds here is decided in winner.c.
+/* Everywhere below `fingerprint` is a text of fingerprint.h. Rows are kept by all of it: a winner replaces one of the
+ * same device, implementations, problem and measure, so that programs with different libraries each have theirs. Calls
+ * and leases belong to the device's part alone, and a fingerprint that a walk is asked for means its device's part.
+ * Which of several winners holds here is decided in winner.c.
  *
- * A database of version 1 or 2 is brought to version 3 by the first that opens it to write, and read as it is otherwise;
- * store_migrate.c has what becomes of its rows. */
+ * A database of version 1 or 2 is brought to version 3 by the first that opens it to write, and read as it is
+ * otherwise; store_migrate.c has what becomes of its rows. */
 
-/* The winner for the key, the latest if there are several: of the device, or, where `fingerprint` names implementations,
- * of exactly these. NOT_FOUND when there is none, it is damaged or its row fails a range check. */
+/* The winner for the key, the latest if there are several: of the device, or, where `fingerprint` names
+ * implementations, of exactly these. NOT_FOUND when there is none, it is damaged or its row fails a range check. */
 attune_status at_store_find(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                             attune_decision *out);
 
@@ -51,8 +51,8 @@ typedef struct at_trial {
 attune_status at_store_put(at_store *store, const char *fingerprint, const char *family, const attune_decision *winner,
                            const at_trial *trials, int trial_count, int wait_ms);
 
-/* Up to `most` trials of the latest winner of the key on the device, the best first, into out; *out_count. None of a database
- * of an older version. */
+/* Up to `most` trials of the latest winner of the key on the device, the best first, into out; *out_count. None of a
+ * database of an older version. */
 attune_status at_store_trials(at_store *store, const char *fingerprint, const char *problem, const char *measure,
                               at_trial *out, int most, int *out_count);
 

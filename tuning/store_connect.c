@@ -75,8 +75,8 @@ static attune_status create(at_store *store) {
   return status;
 }
 
-/* The version, in which the tables must be. An older database is brought to the present version where it may be written;
- * else its winners still serve, as it is. */
+/* The version, in which the tables must be. An older database is brought to the present version where it may be
+ * written; else its winners still serve, as it is. */
 static attune_status check_version(at_store *store) {
   int64_t version = 0;
   attune_status status = read_int(store, "PRAGMA user_version", &version);

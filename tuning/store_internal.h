@@ -123,7 +123,8 @@ void at_store_nap(void);
 
 #define AT_STORE_OPEN_WAIT_MS 5000
 
-/* Opens a connection to the file, or to ":memory:". With `make` an empty file gets its tables, else it stays unconnected. */
+/* Opens a connection to the file, or to ":memory:". With `make` an empty file gets its tables, else it stays
+ * unconnected. */
 attune_status at_store_connect_to(at_store *store, const char *path, bool make, int64_t deadline_ns);
 void at_store_disconnect(at_store *store);
 

@@ -2,9 +2,9 @@
  * store_migrate.c: are the tables of a database those of its version, and how an older one becomes one of the present
  * version: in one transaction, by the first process that may write to it.
  *
- * Version 1 measured at one placement of the operands, so its winners count as unsure: they are used, and the next tuning
- * run measures them again. Versions 1 and 2 had the whole fingerprint in one text; at_fingerprint_from_version_2 takes it
- * apart, and what it does not say counts as the same, so that whatever held before holds on. */
+ * Version 1 measured at one placement of the operands, so its winners count as unsure: they are used, and the next
+ * tuning run measures them again. Versions 1 and 2 had the whole fingerprint in one text; at_fingerprint_from_version_2
+ * takes it apart, and what it does not say counts as the same, so that whatever held before holds on. */
 #include "tuning/store_internal.h"
 
 #include "schema_2_sql.h"
@@ -103,7 +103,8 @@ static const char MAKE_ROOM[] = "DROP INDEX winner_family;"
                                 "ALTER TABLE workload RENAME TO old_workload;"
                                 "ALTER TABLE fingerprint RENAME TO old_fingerprint;";
 
-/* Every device first, as workloads have no other; several old fingerprints may be of one device: their calls are added. */
+/* Every device first, as workloads have no other; several old fingerprints may be of one device: their calls are
+ * added. */
 static const char COPY_REST[] =
     "INSERT OR IGNORE INTO fingerprint (text) SELECT device_of(text) FROM old_fingerprint WHERE device_of(text) "
     "NOTNULL "
@@ -160,12 +161,12 @@ static int version_of(at_store *store, int *out) {
   return code == SQLITE_ROW ? end : code == SQLITE_DONE ? SQLITE_ERROR : code;
 }
 
-/* What does not fit into the cache is written early, and then nobody can read the old rows any more: the cache may have so
- * many pages of 4 KiB. */
+/* What does not fit into the cache is written early, and then nobody can read the old rows any more: the cache may have
+ * so many pages of 4 KiB. */
 static const char NO_SPILL[] = "PRAGMA cache_spill = 65536";
 
-/* Inside a transaction that may write. Who finds the work done writes nothing, and leaves by ROLLBACK: COMMIT would wait
- * for every reader, and keep new ones out. */
+/* Inside a transaction that may write. Who finds the work done writes nothing, and leaves by ROLLBACK: COMMIT would
+ * wait for every reader, and keep new ones out. */
 static attune_status migrate(at_store *store) {
   int version = 0, code = version_of(store, &version);
   if (code != SQLITE_OK) return at_store_fail(store, code);

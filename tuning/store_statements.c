@@ -6,8 +6,8 @@
 #define COLUMN(kind, member, column) #column ", "
 #define PLACE(kind, member, column) "?, "
 
-/* What a walk selects, as at_store_row_read takes it: the texts of the fingerprint, the family, the fields, the hash, the
- * ids of the texts. Of an older database the first text is the whole fingerprint. */
+/* What a walk selects, as at_store_row_read takes it: the texts of the fingerprint, the family, the fields, the hash,
+ * the ids of the texts. Of an older database the first text is the whole fingerprint. */
 #define WINNER \
   "SELECT f.text, i.text, w.family, " AT_STORE_FIELDS(COLUMN) "row_check, w.fingerprint, w.implementations "
 #define WINNER_2 "SELECT f.text, NULL, w.family, " AT_STORE_FIELDS(COLUMN) "row_check, w.fingerprint, 0 "

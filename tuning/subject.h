@@ -5,8 +5,8 @@
 #define AT_SUBJECT_H
 
 #include "tuning/operand_set.h"
-#include "tuning/search_settings.h"
 #include "tuning/registry.h"
+#include "tuning/search_settings.h"
 
 #define AT_ROUND_SUBJECTS 64
 
@@ -41,19 +41,20 @@ typedef struct at_profile {
   bool cold, graph;
   bool graphs; /* what is short is measured in graphs */
   at_operand_set *operands;
-  int calls;       /* of a graph or of one turn; set by at_profile_calibrate */
-  int turns;       /* of these in a sample: 1 for a quick look, more for a sure one */
-  double once_ns;  /* what calibration took for a call's length */
-  int next_copy;   /* where the next subject's rotation starts */
-  uint64_t seed;   /* of the placements */
-  int placement;   /* where the operands lie now: 0 to at_profile_placements - 1 */
-  bool moved;      /* since the latest round */
-  double ready_ns; /* what it takes to make a subject ready at a placement */
-  int disturbed;   /* samples thrown away so far */
+  int calls;                       /* of a graph or of one turn; set by at_profile_calibrate */
+  int turns;                       /* of these in a sample: 1 for a quick look, more for a sure one */
+  double once_ns;                  /* what calibration took for a call's length */
+  int next_copy;                   /* where the next subject's rotation starts */
+  uint64_t seed;                   /* of the placements */
+  int placement;                   /* where the operands lie now: 0 to at_profile_placements - 1 */
+  bool moved;                      /* since the latest round */
+  double ready_ns;                 /* what it takes to make a subject ready at a placement */
+  int disturbed;                   /* samples thrown away so far */
+  const struct at_subject *failed; /* whose launch failed in the latest round; NULL: nobody's */
 
   /* Host: what others did meanwhile (src/host/cpu_taken.h). */
   int sampled, rough;                         /* samples that were kept, and those of them that others disturbed */
-  int64_t warm_until_ns; /* warm-ups that the settings want end there; 0: when they are done */
+  int64_t warm_until_ns;                      /* warm-ups that the settings want end there; 0: when they are done */
   int64_t open_ns, open_cpu_ns, open_busy_ns; /* the clock, and CPU time of this process and of all, at the start */
 } at_profile;
 

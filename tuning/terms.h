@@ -28,7 +28,8 @@ static inline uint8_t at_alignment_fold(const attune_device *device, uint8_t ali
   return alignment >= at_device_alignment(device) ? AT_ALIGNMENT : alignment;
 }
 
-/* What a plan made with operands of this class demands of later ones: the least that the device does not tell from it. */
+/* What a plan made with operands of this class demands of later ones: the least that the device does not tell from
+ * it. */
 static inline int at_alignment_least(const attune_device *device, int alignment) {
   const int best = at_device_alignment(device);
   return alignment < best ? alignment : best;

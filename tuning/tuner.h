@@ -35,12 +35,12 @@ struct attune_tuner {
   atomic_bool loss_told;              /* that what the mode asks for cannot be stored */
   pthread_mutex_t lock;               /* a leaf, held for a moment; the tables' locks too */
   char *fingerprints[AT_MAX_DEVICES]; /* by device index, made once; under lock */
-  /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are in
-   * the parent, and a search may have been changing them. */
+  /* By device index; used under tune.c's lock of the device. A child of fork forgets them: their streams' threads are
+   * in the parent, and a search may have been changing them. */
   at_profiler *profilers[AT_MAX_DEVICES];
   at_fork_watch fork;
   _Atomic int64_t flushed_ns;    /* when recorded calls were written last, by the monotonic clock */
-  at_search_settings search; /* how it searches; under lock */
+  at_search_settings search;     /* how it searches; under lock */
   char *profile;                 /* constant: where ATTUNE_PROFILE wants the profile; NULL: nowhere */
   attune_tuner *next, *previous; /* tuners.c's, as the one below */
   bool ending;
@@ -65,8 +65,8 @@ const at_op *at_tuner_op_of(const attune_tuner *tuner, const at_key *key);
 /* Notes how the latest commit to the user database went; the thread's message says why it failed. */
 void at_tuner_database_is(attune_tuner *tuner, attune_status status);
 
-/* How loudly to tell that something could not be stored: the first time as an error, which is heard by default, then as a
- * warning. BUSY, which passes, is a warning too. */
+/* How loudly to tell that something could not be stored: the first time as an error, which is heard by default, then as
+ * a warning. BUSY, which passes, is a warning too. */
 attune_log_level at_tuner_loss_level(attune_tuner *tuner, attune_status status);
 
 /* The user database; NULL: none. */

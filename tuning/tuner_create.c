@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuner_create.c: makes a tuner of options, environment and databases; what begins and ends with it and with its mode. */
+ * tuner_create.c: makes a tuner of options, environment and databases; what begins and ends with it and with its
+ * mode. */
 #include "tuning/tuner.h"
 
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 
 void at_tuners_add(attune_tuner *tuner);
 
-/* Takes it out, after the end of the process is done with it, and writes what there is to write. Before anything of it is
- * freed. */
+/* Takes it out, after the end of the process is done with it, and writes what there is to write. Before anything of it
+ * is freed. */
 void at_tuners_remove(attune_tuner *tuner);
 
 #endif

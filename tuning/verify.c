@@ -15,9 +15,9 @@
 #include "src/host/threads.h"
 #include "tuning/staging.h"
 
-/* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an integer
- * is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be expected to give
- * NaN: there it is a finite number that is no result of theirs. */
+/* What the outputs hold before a launch, by turn. A real that was not written is a NaN, which nothing expects; an
+ * integer is one of two that are far apart, so that it is wrong in one of the turns. Special values may well be
+ * expected to give NaN: there it is a finite number that is no result of theirs. */
 typedef enum turn { TURN_USUAL, TURN_OTHER, TURN_SPECIAL, TURNS } turn;
 static const unsigned char POISON_REAL[TURNS] = {0xFF, 0xFF, 0x7B}, POISON_INTEGER[TURNS] = {0x7B, 0x84, 0x7B};
 
@@ -221,8 +221,8 @@ static attune_status restore_inputs(at_verifier *v) {
   return status;
 }
 
-/* Poisons each output, or restores it where it is an input too; runs the plan; fetches all that may have changed, of large
- * operands not the inputs. */
+/* Poisons each output, or restores it where it is an input too; runs the plan; fetches all that may have changed, of
+ * large operands not the inputs. */
 static attune_status run(at_verifier *v, const at_plan *plan, turn which) {
   uint64_t operands[AT_OPERANDS_BYTES / 8];
   attune_status status = v->damaged ? renew(v) : restore_inputs(v);

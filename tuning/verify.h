@@ -13,8 +13,8 @@ attune_status at_verifier_create(at_verifier **out, const at_op *op, const void 
                                  at_random *random);
 void at_verifier_destroy(at_verifier *verifier);
 
-/* Runs the plan on poisoned outputs between guard zones: with the usual scalars, with others, and with special values in
- * operands and scalars. OK: every output within
+/* Runs the plan on poisoned outputs between guard zones: with the usual scalars, with others, and with special values
+ * in operands and scalars. OK: every output within
  * the contract's tolerance, guards and inputs unchanged, the same bits where the contract is deterministic, and
  * no special value lost that the default keeps; *max_error is the largest error as a fraction of what is allowed.
  * BAD_DATA: the plan is wrong, the message says how. Another status: it could not be run. */

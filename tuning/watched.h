@@ -5,8 +5,8 @@
 
 #include "tuning/registry.h"
 
-/* Launches the plan as the public function `call`; for profilers the launch has a range that names the call, its problem
- * and the implementation. `as`: see at_op.show. */
+/* Launches the plan as the public function `call`; for profilers the launch has a range that names the call, its
+ * problem and the implementation. `as`: see at_op.show. */
 attune_status at_watched_launch(const at_plan *plan, const char *call, const void *operands, attune_stream *stream,
                                 int as);
 

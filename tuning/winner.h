@@ -5,9 +5,9 @@
 
 #include "tuning/tuner.h"
 
-/* The stored winner of the layers that holds here by the rules of fingerprint.h, and whose plan can be made. *plan (may be
- * NULL) gets that plan. NOT_FOUND: none; UNSUPPORTED: there is one that this build or machine cannot use, the message
- * says why; BUSY: another process kept a database, try again. */
+/* The stored winner of the layers that holds here by the rules of fingerprint.h, and whose plan can be made. *plan (may
+ * be NULL) gets that plan. NOT_FOUND: none; UNSUPPORTED: there is one that this build or machine cannot use, the
+ * message says why; BUSY: another process kept a database, try again. */
 attune_status at_find_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                              attune_decision *out, at_plan **plan);
 
@@ -44,13 +44,13 @@ at_evidence_rank at_evidence(const attune_decision *decision);
 /* A winner whose speedup is less than what was claimed by this part does not hold. */
 #define AT_CLAIM_LESS 0.03
 
-/* Is the new evidence weaker than the old: of a lower rank, or of the same with a clearly larger error? `refuted`: the old
- * winner was raced again for the new one, and does not gain what it claims. Then, at the same rank, the old one's small
- * error counts for nothing, unless it was disturbed less. */
+/* Is the new evidence weaker than the old: of a lower rank, or of the same with a clearly larger error? `refuted`: the
+ * old winner was raced again for the new one, and does not gain what it claims. Then, at the same rank, the old one's
+ * small error counts for nothing, unless it was disturbed less. */
 bool at_evidence_weaker(const attune_decision *fresh, const attune_decision *old, bool refuted);
 
-/* Notes in the user database that a stored winner is doubted, and why, so that the next run measures its problem again. A
- * winner that has taken its place meanwhile stays as it is; one of the system database does too. */
+/* Notes in the user database that a stored winner is doubted, and why, so that the next run measures its problem again.
+ * A winner that has taken its place meanwhile stays as it is; one of the system database does too. */
 void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                      const attune_decision *winner, const char *why);
 

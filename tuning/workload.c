@@ -101,7 +101,8 @@ static bool is_general(const header *head, int column) {
   return column == head->name || column == head->op || column == head->problem || column == head->count;
 }
 
-/* A column that no row can use is a mistake, told where it stands. Without a column `op` all rows are of one operation. */
+/* A column that no row can use is a mistake, told where it stands. Without a column `op` all rows are of one
+ * operation. */
 static attune_status check_known(const at_csv *csv, const header *head) {
   const at_op *const *ops = head->op < 0 ? &head->ops->unnamed : head->ops->each;
   const int count = head->op < 0 ? 1 : head->ops->count;

@@ -58,9 +58,12 @@ typedef struct attune_tuner_options {
   const char *system_database; /* a read-only database, looked at after the user's; NULL: none */
   attune_mode mode;            /* 0: ATTUNE_MODE, then cached */
   /* The most milliseconds to tune one problem. 0: ATTUNE_BUDGET_MS, else 190 ms (on the host 420 ms) plus the time of
-   * 400 calls of the default. Half as long again where noise leaves the choice open. On the host what the winner gains
-   * alone is measured after that, for up to a third of a budget that was set, else 300 ms and 24 calls. Where it gains
-   * nothing half of the budget comes once more, and up to two others are measured so. */
+   * 400 calls of the default. A step that is under way is finished, and in some cases more is measured after that:
+   * - Noise leaves the choice open: the race goes on for half of the budget.
+   * - On the host the winner is measured once more, alone. If it gains nothing there, the race is run again for half of
+   *   the budget, and up to two others are measured alone. All of these measurements alone take at most a third of a
+   *   budget that was set. Where none was set each takes up to 300 ms and 24 calls, and twice that, or for a default
+   *   that can be called without attune four times that, where other programs disturb it. */
   double budget_ms;
   double total_budget_ms; /* the most milliseconds to tune in this tuner's life; 0: no limit */
   attune_measure measure;

@@ -5,6 +5,10 @@
 
 #include "ops/elementwise/cuda_source.h"
 
+/* form_vector.c: what few elements are worth, the best guess first; also in rows. */
+enum { AT_FEW_CHOICES = 8 };
+extern const at_cuda_choice at_few_choices[AT_FEW_CHOICES];
+
 bool at_contiguous_supports(const at_cuda_problem *p, const at_cuda_choice *c);
 void at_contiguous_fields(at_arguments *f, const at_cuda_problem *p, const at_cuda_choice *c);
 void at_contiguous_functions(at_writer *s, const at_cuda_problem *p, const at_cuda_choice *c);

@@ -201,18 +201,13 @@ static int candidates(const at_cuda_problem *p, at_cuda_choice *out, int max) {
       {.bytes = 4, .loads = 4, .block = 256},  {.bytes = 16, .loads = 4, .block = 128, .store = 1},
       {.bytes = 2, .loads = 8, .block = 256},  {.bytes = 1, .loads = 8, .block = 256},
   };
-  static const at_cuda_choice few[AT_COUNT(best)] = {
-      {.bytes = 4, .loads = 1, .block = 128},  {.bytes = 8, .loads = 1, .block = 128},
-      {.bytes = 16, .loads = 1, .block = 128}, {.bytes = 16, .loads = 1, .block = 256},
-      {.bytes = 4, .loads = 1, .block = 256},  {.bytes = 4, .loads = 1, .block = 64},
-      {.bytes = 2, .loads = 1, .block = 128},  {.bytes = 1, .loads = 1, .block = 128},
-  };
+  _Static_assert(AT_COUNT(best) == AT_FEW_CHOICES, "as many for few elements");
   const bool small = at_cuda_is_small(p);
   int count = 0;
   if (p->layout.dims < 2) return 0;
   for (size_t i = 0; i < AT_COUNT(best) && count < max; i++) {
     if (!small && best[i].bytes < 4 && count > 0) break;
-    out[count] = small ? few[i] : best[i];
+    out[count] = small ? at_few_choices[i] : best[i];
     out[count].form = AT_FORM_ROWS;
     if (supports(p, &out[count])) count++;
   }

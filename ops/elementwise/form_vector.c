@@ -148,14 +148,15 @@ static int take(const at_cuda_problem *p, const at_cuda_choice *list, size_t len
   return count;
 }
 
+const at_cuda_choice at_few_choices[AT_FEW_CHOICES] = {
+    {.bytes = 4, .loads = 1, .block = 128},  {.bytes = 8, .loads = 1, .block = 128},
+    {.bytes = 16, .loads = 1, .block = 128}, {.bytes = 16, .loads = 1, .block = 256},
+    {.bytes = 4, .loads = 1, .block = 256},  {.bytes = 4, .loads = 1, .block = 64},
+    {.bytes = 2, .loads = 1, .block = 128},  {.bytes = 1, .loads = 1, .block = 128},
+};
+
 static int few(const at_cuda_problem *p, at_cuda_choice *out, int max) {
-  static const at_cuda_choice best[] = {
-      {.bytes = 4, .loads = 1, .block = 128},  {.bytes = 8, .loads = 1, .block = 128},
-      {.bytes = 16, .loads = 1, .block = 128}, {.bytes = 16, .loads = 1, .block = 256},
-      {.bytes = 4, .loads = 1, .block = 256},  {.bytes = 4, .loads = 1, .block = 64},
-      {.bytes = 2, .loads = 1, .block = 128},  {.bytes = 1, .loads = 1, .block = 128},
-  };
-  return take(p, best, AT_COUNT(best), out, max);
+  return take(p, at_few_choices, AT_FEW_CHOICES, out, max);
 }
 
 /* More for random numbers, whose making takes about as long as the memory does. By a sweep of their own on an H200
