@@ -453,7 +453,7 @@ static void a_plan_knows_its_alignment_class(void **state) {
       char word[32];
       OK(attune_gemm_plan_create(&plan, tuner, stream, &p, &o));
       o.b = memory[1] + given % 128;
-      snprintf(word, sizeof word, "to %d bytes", made);
+      snprintf(word, sizeof word, "operands.b is aligned to %d byte", given);
       const attune_status status = attune_gemm_plan_run(plan, stream, &o);
       assert_int_equal(status, given >= made ? ATTUNE_OK : ATTUNE_INVALID_ARGUMENT);
       if (given < made) assert_non_null(strstr(attune_last_message(), word));

@@ -304,7 +304,8 @@ static double search_beside(at_search_result *result, const char *const *spins, 
   at_profiler *profiler = NULL;
   toy_spins = spins;
   toy_spin_implementation.prepare_many = make_in_parts;
-  prepared_count = parts = most_in_part = naps = kernels = measurements = 0;
+  prepared_count = measurements = 0;
+  parts = 0, most_in_part = 0, naps = 0, kernels = 0;
   waiting_is_over = false;
   missing = 0;
   searcher = pthread_self();
