@@ -305,7 +305,10 @@ static double search_beside(at_search_result *result, const char *const *spins, 
   toy_spins = spins;
   toy_spin_implementation.prepare_many = make_in_parts;
   prepared_count = measurements = 0;
-  parts = 0, most_in_part = 0, naps = 0, kernels = 0;
+  parts = 0;
+  most_in_part = 0;
+  naps = 0;
+  kernels = 0;
   waiting_is_over = false;
   missing = 0;
   searcher = pthread_self();
