@@ -24,7 +24,7 @@ static int64_t named(int64_t stride, int64_t batch) {
 
 void bench_problem_read(bench_problem *out, const attune_workload_entry *entry) {
   memset(out, 0, sizeof *out);
-  snprintf(out->name, sizeof out->name, "%.63s", entry->name[0] ? entry->name : entry->problem);
+  snprintf(out->name, sizeof out->name, "%.63s", entry->name && *entry->name ? entry->name : entry->problem);
   snprintf(out->text, sizeof out->text, "%s", entry->problem);
   attune_gemm_problem *g = &out->gemm;
   bench_check(attune_gemm_problem_parse(g, entry->problem), entry->problem);

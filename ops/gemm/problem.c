@@ -59,20 +59,9 @@ static attune_status fail_size(const attune_gemm_problem *p) {
   return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.%s is %lld; should be 0 or more", name, (long long)value);
 }
 
-static attune_status fail_matrix(char name, const matrix *x, int64_t batch, bool output) {
-  if (x->ld < (x->inner > 1 ? x->inner : 1))
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.ld%c is %lld; should be at least %lld, or 0 for packed", name,
-                   (long long)x->ld, (long long)(x->inner > 1 ? x->inner : 1));
-  if (x->stride < 0)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.stride_%c is %lld; should be positive, 0 for packed%s", name,
-                   (long long)x->stride, output ? "" : ", or ATTUNE_BROADCAST");
-  if (output && batch > 1 && x->stride < x->ld * (x->outer - 1) + x->inner)
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "problem.stride_%c is %lld, so that the matrices of the batch overlap; should be at least %lld",
-                   name, (long long)x->stride, (long long)(x->ld * (x->outer - 1) + x->inner));
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "problem: matrix %c of %lld x %lld, ld %lld, stride %lld, batch %lld is larger than 2^62 bytes", name,
-                 (long long)x->inner, (long long)x->outer, (long long)x->ld, (long long)x->stride, (long long)batch);
+/* From the first element of a matrix that fits to behind its last. */
+static inline int64_t span_of(const matrix *x) {
+  return x->ld * (x->outer - 1) + x->inner;
 }
 
 /* Sizes that fit: ld * outer and stride * batch stay below 2^59 elements. */
@@ -81,6 +70,22 @@ static inline bool matrix_fits(const matrix *x, int64_t batch) {
   int64_t one, all;
   return !__builtin_mul_overflow(x->ld, x->outer, &one) && one < limit &&
          !__builtin_mul_overflow(x->stride, batch, &all) && all < limit;
+}
+
+static attune_status fail_matrix(char name, const matrix *x, int64_t batch, bool output) {
+  if (x->ld < (x->inner > 1 ? x->inner : 1))
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.ld%c is %lld; should be at least %lld, or 0 for packed", name,
+                   (long long)x->ld, (long long)(x->inner > 1 ? x->inner : 1));
+  if (x->stride < 0)
+    return at_fail(ATTUNE_INVALID_ARGUMENT, "problem.stride_%c is %lld; should be positive, 0 for packed%s", name,
+                   (long long)x->stride, output ? "" : ", or ATTUNE_BROADCAST");
+  if (output && batch > 1 && matrix_fits(x, batch) && x->stride < span_of(x))
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "problem.stride_%c is %lld, so that the matrices of the batch overlap; should be at least %lld",
+                   name, (long long)x->stride, (long long)span_of(x));
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "problem: matrix %c of %lld x %lld, ld %lld, stride %lld, batch %lld is larger than 2^62 bytes", name,
+                 (long long)x->inner, (long long)x->outer, (long long)x->ld, (long long)x->stride, (long long)batch);
 }
 
 /* Fills in packed sizes and checks; a broadcast stride becomes 0, and so does the stride of a batch of one. */
@@ -95,7 +100,7 @@ static inline attune_status check_matrix(char name, matrix *x, int64_t batch, bo
   }
   if (broadcast) x->stride = 0;
   if (AT_UNLIKELY(x->stride < 0 || !matrix_fits(x, batch) ||
-                  (output && batch > 1 && x->stride < x->ld * (x->outer - 1) + x->inner)))
+                  (output && batch > 1 && x->stride < span_of(x))))
     return fail_matrix(name, x, batch, output);
   if (batch == 1) x->stride = 0;
   return ATTUNE_OK;
