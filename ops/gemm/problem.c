@@ -99,8 +99,7 @@ static inline attune_status check_matrix(char name, matrix *x, int64_t batch, bo
     return fail_matrix(name, x, batch, output);
   }
   if (broadcast) x->stride = 0;
-  if (AT_UNLIKELY(x->stride < 0 || !matrix_fits(x, batch) ||
-                  (output && batch > 1 && x->stride < span_of(x))))
+  if (AT_UNLIKELY(x->stride < 0 || !matrix_fits(x, batch) || (output && batch > 1 && x->stride < span_of(x))))
     return fail_matrix(name, x, batch, output);
   if (batch == 1) x->stride = 0;
   return ATTUNE_OK;
