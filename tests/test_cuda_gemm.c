@@ -104,7 +104,7 @@ static attune_tuner *tuner_of(attune_mode mode, const char *path) {
   attune_tuner *tuner = NULL;
   options.database = path;
   options.mode = mode;
-  options.budget_ms = BUDGET_MS;
+  options.budget_ms = BUDGET_MS * test_patience();
   OK(attune_tuner_create(&tuner, &options));
   OK(attune_tuner_database_status(tuner));
   return tuner;
