@@ -527,7 +527,8 @@ static void threads_tune_and_call(void **state) {
   CUDA(cudaPeekAtLastError());
 }
 
-int main(void) {
+int main(int count, char **words) {
+  if (count > 1) cmocka_set_test_filter(words[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_implementation_does_each_case),
       cmocka_unit_test(the_public_call_does_each_case),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cuda_kernels.c: attune's own GEMM kernels on a GPU: sizes, transposes, dtypes, leading dimensions, strides,
  * addresses, C and kinds of data, drawn and compared with sums on the CPU; NaN and infinities; the same bits each time;
- * graphs. Exits 77 where there is no GPU. ATTUNE_TEST_PROBLEMS: problems of each family (160). */
+ * graphs. Exits 77 where there is no GPU. ATTUNE_TEST_PROBLEMS: problems of each family (160; 40 under
+ * compute-sanitizer). */
 #include <attune/attune.h>
 
 #include "tests/check.h"
@@ -476,6 +477,7 @@ int main(int argc, char **argv) {
     return 77;
   }
   if (getenv("ATTUNE_TEST_PROBLEMS")) problems = atoi(getenv("ATTUNE_TEST_PROBLEMS"));
+  else if (test_patience() > 1) problems = 40;
   if (attune_stream_create(&stream, device) != ATTUNE_OK || at_random_create(&data, 3) != ATTUNE_OK) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiny_is_right),           cmocka_unit_test(direct_is_right),
