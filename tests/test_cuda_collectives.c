@@ -423,6 +423,7 @@ static void a_process_dies(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 3) return as_rank(atoi(argv[1]), argv[2], argv[3][0] == 'd');
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   attune_device *found = NULL;
   if (attune_device_get(&found, "cuda:1") != ATTUNE_OK) {
     printf("skipped: %s; two GPUs are needed\n", attune_last_message());

@@ -303,12 +303,22 @@ static void a_foreign_configuration_is_a_miss(void **state) {
 
 /* ---- streams ---- */
 
+/* As a program makes one on the device, with its own current device as before. */
+static cudaStream_t stream_of_program(void) {
+  cudaStream_t made = NULL;
+  int before = -1;
+  CUDA(cudaGetDevice(&before));
+  CUDA(cudaSetDevice(device->ordinal));
+  CUDA(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+  CUDA(cudaSetDevice(before));
+  return made;
+}
+
 /* The program's own stream, and its own work before and after in order. */
 static void the_programs_own_stream(void **state) {
   (void)state;
-  cudaStream_t native = NULL;
+  const cudaStream_t native = stream_of_program();
   attune_stream *wrapped = NULL;
-  CUDA(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking));
   OK(attune_stream_wrap(&wrapped, device, native));
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED, "");
   const at_gemm_case c = plain_case(ATTUNE_F32, ATTUNE_F32, 65, 33, 129, 2);
@@ -339,13 +349,12 @@ static void the_programs_own_stream(void **state) {
  * the next call outside tunes. */
 static void capture_never_tunes(void **state) {
   (void)state;
-  cudaStream_t native = NULL;
+  const cudaStream_t native = stream_of_program();
   cudaGraph_t graph = NULL;
   cudaGraphExec_t exec = NULL;
   attune_stream *wrapped = NULL;
   attune_decision decision;
   char text[256];
-  CUDA(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking));
   OK(attune_stream_wrap(&wrapped, device, native));
   attune_tuner *tuner = tuner_of(ATTUNE_MODE_TUNE, "");
   const at_gemm_case c = plain_case(ATTUNE_BF16, ATTUNE_BF16, 96, 80, 160, 1);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNT ((int)1 << 20)
 #define BYTES ((size_t)COUNT * sizeof(float))
@@ -111,6 +112,22 @@ static void access_is_taken_back(void **state) {
   free(copy);
 }
 
+/* A stream made while cuda:0 is current is no stream of cuda:1, which its first call would find out. */
+static void a_stream_of_another_device_is_refused(void **state) {
+  (void)state;
+  cudaStream_t native = NULL;
+  attune_stream *wrapped = NULL;
+  assert_int_equal(cudaSetDevice(0), cudaSuccess);
+  assert_int_equal(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), cudaSuccess);
+  FAILS(attune_stream_wrap(&wrapped, owner, native), ATTUNE_INVALID_ARGUMENT);
+  assert_null(wrapped);
+  assert_non_null(strstr(attune_last_message(), "is a stream of cuda:0; should be one of cuda:1"));
+  OK(attune_stream_wrap(&wrapped, reader, native));
+  attune_stream_destroy(wrapped);
+  assert_int_equal(cudaStreamDestroy(native), cudaSuccess);
+  assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+}
+
 int main(void) {
   int can = 0;
   if (attune_device_get(&reader, "cuda:0") != ATTUNE_OK || attune_device_get(&owner, "cuda:1") != ATTUNE_OK) {
@@ -123,7 +140,8 @@ int main(void) {
   }
   if (attune_stream_create(&reading, reader) != ATTUNE_OK || attune_stream_create(&owning, owner) != ATTUNE_OK)
     return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(memory_of_a_peer), cmocka_unit_test(access_is_taken_back)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(memory_of_a_peer), cmocka_unit_test(access_is_taken_back),
+                                     cmocka_unit_test(a_stream_of_another_device_is_refused)};
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   attune_stream_destroy(reading);
   attune_stream_destroy(owning);

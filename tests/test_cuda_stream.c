@@ -256,6 +256,23 @@ static void pageable_copies_are_told(void **state) {
   assert_no_stale_error();
 }
 
+/* Asking whose a stream is disturbs no capture, its own or another's. */
+static void a_stream_is_wrapped_in_its_capture(void **state) {
+  (void)state;
+  cudaStream_t native = NULL;
+  cudaGraph_t graph = NULL;
+  attune_stream *wrapped = NULL;
+  assert_int_equal(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking), cudaSuccess);
+  assert_int_equal(cudaStreamBeginCapture(native, cudaStreamCaptureModeGlobal), cudaSuccess);
+  OK(attune_stream_wrap(&wrapped, device, native));
+  assert_int_equal(cudaStreamEndCapture(native, &graph), cudaSuccess);
+  assert_non_null(graph);
+  attune_stream_destroy(wrapped);
+  assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+  assert_int_equal(cudaStreamDestroy(native), cudaSuccess);
+  assert_no_stale_error();
+}
+
 static void count_wait(void *user, attune_log_level level, const char *line) {
   if (level == ATTUNE_LOG_WARNING && strstr(line, "implicit synchronization")) ++*(int *)user;
 }
@@ -386,6 +403,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(options_of_events),
       cmocka_unit_test(events_of_other_processes),
       cmocka_unit_test(pageable_copies_are_told),
+      cmocka_unit_test(a_stream_is_wrapped_in_its_capture),
       cmocka_unit_test(waits_are_told),
       cmocka_unit_test(a_child_of_fork_is_told),
       cmocka_unit_test(processes_end_with_work_in_flight),

@@ -23,7 +23,7 @@ ATTUNE_API attune_status attune_stream_create(attune_stream **out, attune_device
 
 /* A handle for the program's own stream into *out: `native` is a cudaStream_t of `device` (NULL: the legacy default
  * stream). attune does not own the stream, which must outlive the handle; the caller destroys the handle. Errors:
- * INVALID_ARGUMENT, UNSUPPORTED on the host. */
+ * INVALID_ARGUMENT, also for a stream of another device; UNSUPPORTED on the host. */
 ATTUNE_API attune_status attune_stream_wrap(attune_stream **out, attune_device *device, void *native);
 
 /* The default stream of `device` (CUDA: the legacy default stream). Borrowed, never destroyed; NULL for a NULL device.

@@ -43,6 +43,7 @@ static struct driver {
   CUresult (*retain)(CUcontext *out, CUdevice device);
   CUresult (*release)(CUdevice device);
   CUresult (*set)(CUcontext context);
+  CUresult (*of_stream)(CUstream stream, CUcontext *out);
   bool found;
 } driver; /* constant after driver_once */
 
@@ -51,7 +52,8 @@ static void find_driver(void) {
                  at_cuda_driver_call(&driver.primary_state, "cuDevicePrimaryCtxGetState") &&
                  at_cuda_driver_call(&driver.retain, "cuDevicePrimaryCtxRetain") &&
                  at_cuda_driver_call(&driver.release, "cuDevicePrimaryCtxRelease") &&
-                 at_cuda_driver_call(&driver.set, "cuCtxSetCurrent");
+                 at_cuda_driver_call(&driver.set, "cuCtxSetCurrent") &&
+                 at_cuda_driver_call(&driver.of_stream, "cuStreamGetCtx");
 }
 
 /* The device's primary context is the thread's: the quick way to know, and the usual case. Whoever made it current, the
@@ -112,6 +114,29 @@ void *at_cuda_foreign_context(int ordinal) {
   if (driver.retain(&primary, ordinal) != CUDA_SUCCESS) return (void *)now;
   (void)driver.release(ordinal);
   return primary == now ? NULL : (void *)now;
+}
+
+/* Only a stream that was made can be of another device; NULL, cudaStreamLegacy (1) and cudaStreamPerThread (2) are
+ * whatever device is current. */
+attune_device *at_cuda_stream_home(void *native) {
+  enum { FIRST_MADE = 3 };
+  CUcontext context = NULL;
+  enum cudaStreamCaptureMode mode;
+  pthread_once(&driver_once, find_driver);
+  if ((uintptr_t)native < FIRST_MADE || !driver.found) return NULL;
+  at_cuda_relax(&mode);
+  const CUresult result = driver.of_stream((CUstream)native, &context);
+  at_cuda_restore(mode);
+  if (result != CUDA_SUCCESS || !context) return NULL;
+  const int count = attune_device_count();
+  for (int i = 0; i < count; i++) {
+    attune_device *device = NULL;
+    if (attune_device_at(&device, i) != ATTUNE_OK || device->backend != &at_cuda_backend) continue;
+    at_cuda_remember_context(device);
+    if ((void *)context == atomic_load_explicit(&at_cuda_device_of(device)->context, memory_order_acquire))
+      return device;
+  }
+  return NULL;
 }
 
 void at_cuda_set_context(void *context) {

@@ -81,6 +81,9 @@ attune_status at_cuda_check_number(attune_device *device, int error, const char 
 void *at_cuda_foreign_context(int ordinal);
 void at_cuda_set_context(void *context);
 
+/* The device whose primary context the program's stream belongs to; NULL: not known. */
+attune_device *at_cuda_stream_home(void *native);
+
 /* DEVICE_ERROR in a child of the process that opened the device; at_cuda_enter checks it too. */
 attune_status at_cuda_check_fork(const attune_device *device);
 

@@ -14,8 +14,17 @@ attune_status at_cuda_stream_priorities(attune_device *device, int *out_least, i
   return status;
 }
 
+static attune_status check_home(const attune_stream *stream) {
+  const attune_device *home = stream->owned ? NULL : at_cuda_stream_home(stream->native);
+  if (!home || home == stream->device) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "native is a stream of %s; should be one of %s, or device be %s", home->name,
+                 stream->device->name, home->name);
+}
+
 /* Touches the device only to make a stream of its own: wrapping creates no context. */
 attune_status at_cuda_stream_open(attune_stream *stream) {
+  const attune_status allowed = check_home(stream);
+  if (allowed != ATTUNE_OK) return allowed;
   at_cuda_stream *state = calloc(1, sizeof *state);
   if (!state) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a stream of %s", stream->device->name);
   stream->state = state;
