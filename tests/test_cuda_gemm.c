@@ -314,6 +314,15 @@ static cudaStream_t stream_of_program(void) {
   return made;
 }
 
+/* The runtime takes a fill of a stream's device only where that device is current. */
+static void poison(void *memory, size_t bytes, cudaStream_t on) {
+  int before = -1;
+  CUDA(cudaGetDevice(&before));
+  CUDA(cudaSetDevice(device->ordinal));
+  CUDA(cudaMemsetAsync(memory, 0xFF, bytes, on));
+  CUDA(cudaSetDevice(before));
+}
+
 /* The program's own stream, and its own work before and after in order. */
 static void the_programs_own_stream(void **state) {
   (void)state;
@@ -334,7 +343,7 @@ static void the_programs_own_stream(void **state) {
     OK(attune_gemm(tuner, wrapped, &c.problem, &operands));
     CUDA(cudaMemcpyAsync(o.block[ORACLE_D].raw, m.raw[ORACLE_D], o.block[ORACLE_D].bytes, cudaMemcpyDeviceToHost,
                          native));
-    CUDA(cudaMemsetAsync(m.raw[ORACLE_A], 0xFF, o.block[ORACLE_A].bytes, native));
+    poison(m.raw[ORACLE_A], o.block[ORACLE_A].bytes, native);
     CUDA(cudaStreamSynchronize(native));
     oracle_check(&o, "wrapped stream");
   }
