@@ -41,8 +41,6 @@ static void define(at_gemm_recipe *out, const at_wgmma_shape *s, const at_wgmma_
                                 {"TN", c->tn},
                                 {"DEEP", c->deep},
                                 {"STAGES", c->stages},
-                                {"SMALL", c->small},
-                                {"SMALL_X", s->m < s->n},
                                 {"GROUPS", c->groups},
                                 {"SPLIT", c->split},
                                 {"PARTS", c->parts},

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wgmma.cuh: products of halves by warpgroups: D (m x n) = X (m x k) Y (k x n). The last warps of a block copy tiles by
  * tensor maps into STAGES places, one after the other, each with two barriers: `full` when its bytes are there, `empty` when
- * all have multiplied them. The smaller factor, which the L2 cache has, may have SMALL places only, so that more of the larger
- * one is on its way. The other warps, GROUPS x 128 threads, multiply, and write D. The blocks of a cluster stand side
+ * all have multiplied them. The other warps, GROUPS x 128 threads, multiply, and write D. The blocks of a cluster stand side
  * by side along m and n, where each copies a part of what they share to all of them, and along k, where they send each other
  * their sums at the end. Without a shared k a block goes from tile to tile, and the copies run ahead of it. PARTS clusters may share k
  * too: their sums go to the workspace, and the same kernel, launched again with a.phase = 1, adds them. All sums are added
@@ -49,43 +48,25 @@ AT_INLINE at_work at_work_of(const at_arguments &a, int i, at_rank r) {
   return w;
 }
 
-/* X's part of a step, and Y's, to all blocks that have the same one. */
 template <bool EARLY_>
-AT_INLINE void at_copy_x(const at_wgmma_arguments &t, at_u32 to, at_u32 full, const at_work &w, int step, at_rank r) {
+AT_INLINE void at_step_copy(const at_wgmma_arguments &t, at_u32 stage, at_u32 full, const at_work &w, int step, at_rank r) {
   const int k = (w.first + step) * BK;
-  at_u16 with = 0;
+  at_u16 with_x = 0, with_y = 0;
 #pragma unroll
-  for (int i = 0; i < ALONG_N; i++) with |= (at_u16)(1 << (r.k * AROUND + i * ALONG_M + r.m));
+  for (int i = 0; i < ALONG_N; i++) with_x |= (at_u16)(1 << (r.k * AROUND + i * ALONG_M + r.m));
+#pragma unroll
+  for (int i = 0; i < ALONG_M; i++) with_y |= (at_u16)(1 << (r.k * AROUND + r.n * ALONG_M + i));
 #pragma unroll
   for (int d = 0; d < DEEP; d++)
-    at_tile_copy<TM, X_K, ALONG_N, KEEPS_X, EARLY_>(to + d * SLICE_X, &t.x, w.tile_m * TM, k + d * 64,
-                                                    MANY_X ? w.matrix : 0, full, r.n, with);
-}
-template <bool EARLY_>
-AT_INLINE void at_copy_y(const at_wgmma_arguments &t, at_u32 to, at_u32 full, const at_work &w, int step, at_rank r) {
-  const int k = (w.first + step) * BK;
-  at_u16 with = 0;
-#pragma unroll
-  for (int i = 0; i < ALONG_M; i++) with |= (at_u16)(1 << (r.k * AROUND + r.n * ALONG_M + i));
+    at_tile_copy<TM, X_K, ALONG_N, KEEPS_X, EARLY_>(stage + d * SLICE_X, &t.x, w.tile_m * TM, k + d * 64, MANY_X ? w.matrix : 0,
+                                           full, r.n, with_x);
 #pragma unroll
   for (int d = 0; d < DEEP; d++)
-    at_tile_copy<TN, Y_K, ALONG_M, KEEPS_Y, EARLY_>(to + d * SLICE_Y, &t.y, w.tile_n * TN, k + d * 64,
-                                                    MANY_Y ? w.matrix : 0, full, r.m, with);
-}
-
-AT_INLINE at_u32 at_place_x(at_u32 ring, int place) {
-  return ring + place * (DEEP * SLICE_X);
-}
-AT_INLINE at_u32 at_place_y(at_u32 ring, int place) {
-  return ring + RING_X + place * (DEEP * SLICE_Y);
-}
-
-AT_INLINE int at_next(int place, int places) {
-  return place + 1 == places ? 0 : place + 1;
+    at_tile_copy<TN, Y_K, ALONG_M, KEEPS_Y, EARLY_>(stage + DEEP * SLICE_X + d * SLICE_Y, &t.y, w.tile_n * TN, k + d * 64,
+                                           MANY_Y ? w.matrix : 0, full, r.m, with_y);
 }
 
 /* The thread that copies. */
-#if SMALL == STAGES
 AT_INLINE void at_copy_all(const at_wgmma_arguments &t, at_u32 ring, at_u32 barriers, int begin, int works, int apart,
                            at_rank r) {
   int stage = 0, phase = 0;
@@ -97,45 +78,12 @@ AT_INLINE void at_copy_all(const at_wgmma_arguments &t, at_u32 ring, at_u32 barr
       const at_u32 full = barriers + stage * 16;
       at_barrier_wait(full + 8, phase ^ 1);
       at_barrier_expect(full, STAGE_BYTES);
-      at_copy_x<false>(t, at_place_x(ring, stage), full, w, s, r);
-      at_copy_y<false>(t, at_place_y(ring, stage), full, w, s, r);
-      stage = at_next(stage, STAGES);
+      at_step_copy<false>(t, ring + stage * STAGE_BYTES, full, w, s, r);
+      stage = stage + 1 == STAGES ? 0 : stage + 1;
       phase ^= stage == 0;
     }
   }
 }
-#else
-/* A block has one tile. When a step is done, the larger factor's place is for STAGES steps on, the smaller one's for SMALL
- * steps on. The first SMALL steps come whole. */
-AT_INLINE void at_copy_all(const at_wgmma_arguments &t, at_u32 ring, at_u32 barriers, int begin, int works, int apart,
-                           at_rank r) {
-  const at_work w = at_work_of(t.a, begin, r);
-  int stage = 0, phase = 0, small = 0, with = 0; /* with: the stage of what comes to place `small` */
-#pragma unroll 1
-  for (int s = 0; s < w.steps + STAGES - SMALL; s++) {
-    const at_u32 full = barriers + stage * 16;
-    at_barrier_wait(full + 8, phase ^ 1);
-    if (s < w.steps) {
-      at_barrier_expect(full, STAGE_BYTES);
-      if (SMALL_X)
-        at_copy_y<false>(t, at_place_y(ring, stage), full, w, s, r);
-      else
-        at_copy_x<false>(t, at_place_x(ring, stage), full, w, s, r);
-    }
-    const int behind = s < SMALL ? s : s - (STAGES - SMALL);
-    if ((s < SMALL || s >= STAGES) && behind < w.steps) {
-      if (SMALL_X)
-        at_copy_x<false>(t, at_place_x(ring, small), barriers + with * 16, w, behind, r);
-      else
-        at_copy_y<false>(t, at_place_y(ring, small), barriers + with * 16, w, behind, r);
-      small = at_next(small, SMALL);
-      with = at_next(with, STAGES);
-    }
-    stage = at_next(stage, STAGES);
-    phase ^= stage == 0;
-  }
-}
-#endif
 
 /* A warp has multiplied what is in a place: this goes to all whose copies come there. */
 AT_INLINE void at_place_free(at_u32 empty, at_rank r) {
@@ -164,7 +112,7 @@ AT_INLINE void at_end(const at_wgmma_arguments &t, at_sums &sum, char *room, con
 #else
 #pragma unroll
     for (int f = 0; f < FM; f++)
-      at_pass<FIRST, FIRST + OWN>(a, (at_passed *)(room + RING + group * PASS_BYTES), sum[f],
+      at_pass<FIRST, FIRST + OWN>(a, (at_passed *)(room + STAGES * STAGE_BYTES + group * PASS_BYTES), sum[f],
                                   w.tile_m * TM + group * ROWS + f * 64, w.tile_n * TN, w.matrix, group);
 #endif
   } else if constexpr (FIRST + OWN < TN) {
@@ -212,10 +160,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
     at_map_early(&t.y);
 #if EARLY
     const at_work w = at_work_of(a, begin, r);
-    for (int s = 0; s < EARLY && s < w.steps; s++) {
-      at_copy_x<true>(t, 0, 0, w, s, r);
-      at_copy_y<true>(t, 0, 0, w, s, r);
-    }
+    for (int s = 0; s < EARLY && s < w.steps; s++) at_step_copy<true>(t, 0, 0, w, s, r);
 #endif
   }
   __syncthreads();
@@ -241,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
   } else {
     at_take_registers();
     at_sums sum;
-    int stage = 0, phase = 0, small = 0;
+    int stage = 0, phase = 0;
 #pragma unroll 1
     for (int i = begin; i < works; i += apart) {
       const at_work w = at_work_of(a, i, r);
@@ -249,15 +194,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) at_wgmma(const __g
 #pragma unroll 1
       for (int s = 0; s < w.steps; s++) {
         at_barrier_wait(barriers + 16 * stage, phase);
-        const int few = SMALL == STAGES ? stage : small;
-        at_multiply(sum, at_place_x(ring, SMALL_X ? few : stage), at_place_y(ring, SMALL_X ? stage : few), group, s > 0);
-        small = at_next(small, SMALL);
+        at_multiply(sum, ring + stage * STAGE_BYTES, group, s > 0);
         if (s > 0) {
           at_sums_wait<1>();
           at_place_free(barriers + 16 * last + 8, r);
         }
         last = stage;
-        stage = at_next(stage, STAGES);
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
         phase ^= stage == 0;
       }
       at_sums_wait<0>();

@@ -36,10 +36,8 @@ at_wgmma_shape at_wgmma_shape_of(const at_gemm *g, bool turned) {
                           .workspace_cap = g->workspace_cap};
 }
 
-/* As RING of wgmma_tile.cuh. */
-static int ring_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const int line = 2 * UNIT * c->deep, y = s->y_k ? c->tn : (c->tn + UNIT - 1) / UNIT * UNIT;
-  return line * (s->m < s->n ? c->small * c->tm + c->stages * y : c->stages * c->tm + c->small * y);
+static int stage_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
+  return 2 * UNIT * c->deep * (c->tm + (s->y_k ? c->tn : (c->tn + UNIT - 1) / UNIT * UNIT));
 }
 
 /* As LEAVES of wgmma_tile.cuh. */
@@ -61,7 +59,7 @@ static int pass_bytes(const at_wgmma_shape *s, const at_wgmma_choice *c) {
 
 /* Stages, what passes to D, and what the cluster's blocks send. */
 int at_wgmma_barriers(const at_wgmma_shape *s, const at_wgmma_choice *c) {
-  const int ring = ring_bytes(s, c), pass = c->parts > 1 ? 0 : c->groups * pass_bytes(s, c),
+  const int ring = c->stages * stage_bytes(s, c), pass = c->parts > 1 ? 0 : c->groups * pass_bytes(s, c),
             inbox = (c->split - 1) * c->tm * (c->tn / c->split) * 4;
   return (ring + pass + inbox + 127) / 128 * 128;
 }
@@ -109,12 +107,6 @@ static bool has_registers(const at_wgmma_choice *c) {
   return leaves_registers(c) ? c->blocks == 1 : sums + others <= (room < 255 ? room : 255);
 }
 
-/* A block has one tile, for itself. */
-static bool can_be_fewer(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
-  const bool once = at_wgmma_whole(c) || at_wgmma_tiles(s, c) * s->batch <= at_wgmma_clusters(c, machine);
-  return once && c->along_m * c->along_n == 1 && c->small >= 2 && c->small < c->stages;
-}
-
 bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_gemm_machine *machine) {
   const int64_t steps = at_wgmma_parts_of(s->k, AT_WGMMA_STEP * c->deep), tiles = at_wgmma_tiles(s, c);
   const int cluster = at_wgmma_cluster(c), pieces_m = c->tn / 8, pieces_n = c->tm / 8;
@@ -123,7 +115,6 @@ bool at_wgmma_fits(const at_wgmma_shape *s, const at_wgmma_choice *c, const at_g
   if (steps < (int64_t)c->split * c->parts) return false;
   /* A place is given back when the next step is on its way: with one place only one step can be. */
   if (c->stages < 2 && steps > (int64_t)c->split * c->parts) return false;
-  if (c->small != c->stages && !can_be_fewer(s, c, machine)) return false;
   if (tiles > INT32_MAX / 64 / c->parts / s->batch / cluster ||
       at_wgmma_block_tiles(s, c) * c->tm * c->tn / 64 > INT32_MAX / 64)
     return false;
@@ -142,18 +133,17 @@ bool at_wgmma_format(at_configuration *out, const at_wgmma_choice *c) {
   return at_append(tile, sizeof tile, &at, "%dx%d", c->tm, c->tn) &&
          at_append(cluster, sizeof cluster, &at_cluster, "%dx%d", c->along_m, c->along_n) &&
          at_configuration_put_text(out, "tile", tile) && at_configuration_put(out, "deep", c->deep) &&
-         at_configuration_put(out, "stages", c->stages) &&
-         (c->small == c->stages || at_configuration_put(out, "small", c->small)) &&
-         at_configuration_put(out, "groups", c->groups) && at_configuration_put(out, "splitk", c->split) &&
-         at_configuration_put(out, "parts", c->parts) && at_configuration_put_text(out, "cluster", cluster) &&
-         at_configuration_put(out, "band", c->band) && at_configuration_put(out, "blocks", c->blocks) &&
-         at_configuration_put(out, "early", c->early) && at_configuration_put(out, "late", c->late) &&
-         at_configuration_put(out, "kept", c->kept) && at_configuration_put(out, "turned", c->turned);
+         at_configuration_put(out, "stages", c->stages) && at_configuration_put(out, "groups", c->groups) &&
+         at_configuration_put(out, "splitk", c->split) && at_configuration_put(out, "parts", c->parts) &&
+         at_configuration_put_text(out, "cluster", cluster) && at_configuration_put(out, "band", c->band) &&
+         at_configuration_put(out, "blocks", c->blocks) && at_configuration_put(out, "early", c->early) &&
+         at_configuration_put(out, "late", c->late) && at_configuration_put(out, "kept", c->kept) &&
+         at_configuration_put(out, "turned", c->turned);
 }
 
 bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
   at_configuration again;
-  int64_t small = 0, early = 0, late = 0, kept = 0, turned = 0;
+  int64_t early = 0, late = 0, kept = 0, turned = 0;
   *c = (at_wgmma_choice){0};
   if (!at_gemm_pair(text, "tile", &c->tm, &c->tn) || !at_gemm_number(text, "deep", AT_WGMMA_DEEP, &c->deep) ||
       !at_gemm_number(text, "stages", AT_WGMMA_STAGES, &c->stages) ||
@@ -165,7 +155,6 @@ bool at_wgmma_parse(at_wgmma_choice *c, const at_configuration *text) {
       !at_configuration_get(text, "late", &late) || !at_configuration_get(text, "kept", &kept) ||
       !at_configuration_get(text, "turned", &turned) || kept < 0 || kept > 2 || early < 0 || early > AT_WGMMA_EARLY)
     return false;
-  c->small = at_configuration_get(text, "small", &small) ? (int)small : c->stages;
   c->early = (int)early;
   c->late = late == 1;
   c->kept = (int)kept;

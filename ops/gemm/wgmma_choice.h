@@ -19,7 +19,6 @@ enum {
 /* A configuration, read. */
 typedef struct at_wgmma_choice {
   int tm, tn, stages;
-  int small;            /* stages of the smaller factor */
   int deep;             /* times 64 of k in a step */
   int groups;           /* warpgroups that multiply */
   int split, parts;     /* blocks of a cluster, and clusters, that share k */

@@ -115,21 +115,10 @@ static int consider(const at_wgmma_shape *s, const at_gemm_machine *machine, at_
   const int64_t steps = at_wgmma_parts_of(at_wgmma_parts_of(s->k, (int64_t)AT_WGMMA_STEP * c.deep), c.split * c.parts);
   const bool once = at_wgmma_whole(&c) || at_wgmma_tiles(s, &c) * s->batch <= at_wgmma_clusters(&c, machine);
   const int most_stages = once && steps < AT_WGMMA_STAGES ? (int)steps : AT_WGMMA_STAGES;
-  for (c.stages = c.small = most_stages; c.stages > 1 && !at_wgmma_fits(s, &c, machine);) c.stages = --c.small;
+  for (c.stages = most_stages; c.stages > 1 && !at_wgmma_fits(s, &c, machine);) c.stages--;
   if (!at_wgmma_fits(s, &c, machine) || (c.stages < 2 && steps > 1)) return count;
   c.cost = cost_of(s, &c, machine);
   return at_gemm_insert(list, count, most, sizeof c, offsetof(at_wgmma_choice, cost), &c);
-}
-
-/* The same with fewer stages of the smaller factor, and as many more of the larger one as there is room for. False: none. */
-static bool run_ahead(const at_wgmma_shape *s, const at_gemm_machine *machine, int small, at_wgmma_choice *c) {
-  const int before = c->stages;
-  const int64_t steps =
-      at_wgmma_parts_of(at_wgmma_parts_of(s->k, (int64_t)AT_WGMMA_STEP * c->deep), c->split * c->parts);
-  c->small = small;
-  for (c->stages = steps < AT_WGMMA_STAGES ? (int)steps : AT_WGMMA_STAGES; c->stages > before; c->stages--)
-    if (at_wgmma_fits(s, c, machine)) return true;
-  return false;
 }
 
 /* Ways to share k: none, a cluster's blocks, and parts that fill the processors. */
@@ -230,10 +219,6 @@ int at_wgmma_candidates(const at_gemm *g, const at_gemm_machine *machine, at_con
                             second = variant_of(&s, list[i], 1);
       if ((v > 0 && is_variant(&c, &first)) || (v > 1 && is_variant(&c, &second))) continue;
       if (at_wgmma_format(&out[given], &c)) given++;
-    }
-    for (int small = 2; wide && small <= 4 && given < max; small++) {
-      at_wgmma_choice c = variant_of(&s, list[i], small % 3);
-      if (run_ahead(&s, machine, small, &c) && at_wgmma_format(&out[given], &c)) given++;
     }
   }
   return given;

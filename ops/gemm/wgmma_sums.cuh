@@ -21,7 +21,7 @@ typedef float at_passed;
 #define LINES_D (TURNED ? 64 : PASSING)
 #define PITCH_D (LINE_D + (ROUNDED || TURNED ? 8 : 4))
 #define PASS_BYTES (LINES_D * PITCH_D * (int)sizeof(at_passed))
-#define INBOX (RING + (PARTS > 1 ? 0 : GROUPS * PASS_BYTES)) /* where it is */
+#define INBOX (STAGES * STAGE_BYTES + (PARTS > 1 ? 0 : GROUPS * PASS_BYTES)) /* where it is */
 static_assert(BARRIERS >= INBOX + INBOX_BYTES && PASS_BYTES % 16 == 0 && OWN % 16 == 0, "there is room");
 
 /* Four matrices of 8 x 8 halves, a line of each wherever its lanes say; or a column. */

@@ -7,8 +7,6 @@
 #define TN 128
 #define DEEP 1 /* of 64 of k in a step */
 #define STAGES 4
-#define SMALL 4   /* places of the smaller factor, with fewer than STAGES of which the larger one runs ahead */
-#define SMALL_X 0 /* it is X */
 #define GROUPS 2  /* warpgroups that multiply, TM / GROUPS rows each */
 #define SPLIT 1   /* blocks of a cluster that share k */
 #define PARTS 1   /* such clusters that share k further */
@@ -52,8 +50,6 @@
 #define SLICE_X (TM * 128) /* bytes of 64 of k */
 #define SLICE_Y (Y_K ? TN * 128 : (TN + 63) / 64 * 8192)
 #define STAGE_BYTES (DEEP * (SLICE_X + SLICE_Y))
-#define RING_X ((SMALL_X ? SMALL : STAGES) * DEEP * SLICE_X) /* places of X; those of Y come behind */
-#define RING (RING_X + (SMALL_X ? STAGES : SMALL) * DEEP * SLICE_Y)
 
 /* An argument of the driver's making. */
 struct alignas(64) at_tensor_map { char x[128]; };
@@ -247,8 +243,8 @@ AT_INLINE at_u64 at_place_of(at_u32 shared) {
 }
 
 /* A step of warpgroup `group`. */
-AT_INLINE void at_multiply(at_sums &sum, at_u32 tile_x, at_u32 tile_y, int group, int adds) {
-  const at_u64 x = at_place_of(tile_x + group * (ROWS * 128)), y = at_place_of(tile_y);
+AT_INLINE void at_multiply(at_sums &sum, at_u32 stage, int group, int adds) {
+  const at_u64 x = at_place_of(stage + group * (ROWS * 128)), y = at_place_of(stage + DEEP * SLICE_X);
   at_sums_begin();
 #pragma unroll
   for (int k = 0; k < BK / 16; k++)
