@@ -18,9 +18,9 @@
  *   what is allocated while a capture is under way. On a device without one, as the host, ATTUNE_ALLOC changes
  *   nothing by it and attune_memory_configure fails with UNSUPPORTED. Default caching.
  * - expandable_segments: true: segments grow and shrink in place in reserved addresses, so that little is lost to gaps.
- *   Default true where the device has virtual memory. CUDA's own copies (cudaMemcpyAsync) of such memory want its device
- *   to be the thread's current one (cudaSetDevice), and fail with cudaErrorInvalidValue else; attune_copy does not, nor
- *   do they of memory with expandable_segments:false.
+ *   Default true where the device has virtual memory. CUDA's own copies of such memory (cudaMemcpyAsync) fail with
+ *   cudaErrorInvalidValue unless its device is the thread's current one (cudaSetDevice). attune_copy does not ask for
+ *   that, and with expandable_segments:false CUDA's copies do not.
  * - max_split_size_mb: blocks of this size, above 20, and larger ones are never split. Default: no such size.
  * - max_non_split_rounding_mb: how much larger than a request such a block may be: a number above 20. Default 20, which
  *   is had by leaving the key out.
