@@ -16,7 +16,7 @@
 
 typedef struct at_graph at_graph; /* backend-private */
 struct at_random_call;            /* src/random/call.h */
-struct at_reduce_call;               /* src/comm/reduce.h */
+struct at_reduce_call;            /* src/comm/reduce.h */
 
 /* What `enter` changed in the calling thread. */
 typedef struct at_entered {
@@ -143,6 +143,8 @@ typedef struct at_backend {
   /* stream->native is given when wrapping (owned == false), else made here. */
   attune_status (*stream_open)(attune_stream *stream);
   void (*stream_close)(attune_stream *stream);
+  bool (*stream_runs_here)(
+      const attune_stream *stream); /* the calling thread does the stream's work; NULL: none does */
   attune_status (*stream_query)(attune_stream *stream);
   attune_status (*stream_synchronize)(attune_stream *stream);
   attune_status (*stream_wait)(attune_stream *stream, attune_event *event);

@@ -11,6 +11,10 @@
 
 #define NULL_STREAM "stream is NULL; should be one of attune_stream_create or attune_stream_default"
 
+static bool runs_here(const attune_stream *stream) {
+  return stream->device->backend->stream_runs_here && stream->device->backend->stream_runs_here(stream);
+}
+
 static attune_status check_new(const void *out, const attune_device *device) {
   if (!out) return at_fail(ATTUNE_INVALID_ARGUMENT, "out is NULL; should point to a handle");
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
@@ -35,6 +39,10 @@ attune_status attune_stream_wrap(attune_stream **out, attune_device *device, voi
 
 void attune_stream_destroy(attune_stream *stream) {
   if (!stream || stream->pooled || stream == __atomic_load_n(&stream->device->default_stream, __ATOMIC_ACQUIRE)) return;
+  if (runs_here(stream)) {
+    at_log(ATTUNE_LOG_ERROR, "attune_stream_destroy is called by a function that the stream runs, and does nothing");
+    return;
+  }
   at_stream_forget_current(stream);
   if (at_capture_leave(stream)) return;
   at_message kept;
@@ -86,6 +94,10 @@ attune_status attune_stream_synchronize(attune_stream *stream) {
   attune_status status = check_idle(stream);
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_synchronize) return at_unsupported(stream->device, "stream synchronization");
+  if (runs_here(stream))
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "stream runs the function that makes this call, which would wait for its own end; should be called "
+                   "outside of it");
   status = stream->device->backend->stream_synchronize(stream);
   if (at_watched_races() && status == ATTUNE_OK) at_watch_idle(stream);
   return status;

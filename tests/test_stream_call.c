@@ -190,6 +190,64 @@ static void from_several_threads(void **state) {
   for (int i = 0; i < 4; i++) assert_int_equal(n[i].calls, 1000);
 }
 
+/* What would wait for the function that asks for it: told, where it hung. */
+typedef struct waits {
+  attune_stream *stream;
+  attune_event *before, *behind;
+  attune_status stream_status, device_status, before_status, behind_status, last_given;
+  int given, ran;
+  char message[256];
+} waits;
+
+static void count_run(void *user) {
+  ((waits *)user)->ran++;
+}
+
+static void wait_for_itself(void *user) {
+  waits *w = user;
+  while (!atomic_load(&gate)) usleep(100);
+  w->device_status = attune_device_synchronize(host);
+  w->before_status = attune_event_synchronize(w->before);
+  w->behind_status = attune_event_synchronize(w->behind);
+  attune_stream_destroy(w->stream);
+  do {
+    w->last_given = attune_stream_call(w->stream, count_run, w);
+    w->given += w->last_given == ATTUNE_OK;
+  } while (w->last_given == ATTUNE_OK && w->given < 1000);
+  w->stream_status = attune_stream_synchronize(w->stream);
+  snprintf(w->message, sizeof w->message, "%s", attune_last_message());
+}
+
+static void waits_for_itself_are_told(void **state) {
+  (void)state;
+  waits w = {.stream = new_stream()};
+  attune_stream *other = new_stream();
+  OK(attune_event_create(&w.before, host));
+  OK(attune_event_create(&w.behind, host));
+  atomic_store(&gate, false);
+  OK(attune_event_record(w.before, w.stream));
+  OK(attune_stream_call(w.stream, wait_for_itself, &w));
+  OK(attune_event_record(w.behind, w.stream));
+  atomic_store(&gate, true);
+  OK(attune_stream_synchronize(w.stream));
+  assert_int_equal(w.stream_status, ATTUNE_INVALID_ARGUMENT);
+  assert_non_null(strstr(w.message, "would wait for its own end"));
+  assert_int_equal(w.device_status, ATTUNE_INVALID_ARGUMENT);
+  OK(w.before_status);
+  assert_int_equal(w.behind_status, ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(w.last_given, ATTUNE_INVALID_ARGUMENT);
+  assert_in_range(w.given, 250, 255);
+  assert_int_equal(w.ran, w.given);
+  OK(attune_stream_call(other, count_run, &w)); /* the streams go on */
+  OK(attune_stream_call(w.stream, count_run, &w));
+  OK(attune_device_synchronize(host));
+  assert_int_equal(w.ran, w.given + 2);
+  attune_event_destroy(w.before);
+  attune_event_destroy(w.behind);
+  attune_stream_destroy(other);
+  attune_stream_destroy(w.stream);
+}
+
 static void wrong_arguments(void **state) {
   (void)state;
   FAILS(attune_stream_call(NULL, note, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -206,6 +264,7 @@ int main(void) {
       cmocka_unit_test(in_a_graph),
       cmocka_unit_test(that_uses_attune),
       cmocka_unit_test(from_several_threads),
+      cmocka_unit_test(waits_for_itself_are_told),
       cmocka_unit_test(wrong_arguments),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);

@@ -103,7 +103,8 @@ typedef void (*attune_call_fn)(void *user);
  * long as the graph; attune does not free it. fn has no status: it notes its own failures in `user`.
  *
  * fn must not wait for work of any stream, give work to the stream that runs it, or replay the graph that it is part
- * of. On CUDA it must call no CUDA function, and of attune only what uses no CUDA device. On the host it may call
+ * of. On the host a wait for the stream that runs it, or work beyond the 256 pieces that a stream holds, fails with
+ * INVALID_ARGUMENT, and attune_stream_destroy of it does nothing. On CUDA it must call no CUDA function, and of attune only what uses no CUDA device. On the host it may call
  * attune, for example GEMMs on the host's default stream. It never runs if the device was lost before, or if an earlier
  * failure keeps the stream from reaching it.
  *

@@ -56,10 +56,19 @@ static attune_status device_open(attune_device *device) {
   return ATTUNE_OK;
 }
 
-static attune_status device_synchronize(attune_device *device) {
+static attune_status wait_streams(attune_device *device) {
   (void)device;
   at_queue_wait_all();
   return ATTUNE_OK;
+}
+
+static attune_status device_synchronize(attune_device *device) {
+  if (at_queue_runs_here(NULL))
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
+                   "called outside of it",
+                   device->name);
+  return wait_streams(device);
 }
 
 static attune_status clock_state(attune_device *device, at_clock_state *out) {
@@ -79,6 +88,10 @@ static attune_status stream_open(attune_stream *stream) {
 
 static void stream_close(attune_stream *stream) {
   if (stream->state) at_queue_close(stream->state);
+}
+
+static bool stream_runs_here(const attune_stream *stream) {
+  return stream->state && at_queue_runs_here(stream->state);
 }
 
 static bool stream_capturing(attune_stream *stream) {
@@ -108,7 +121,7 @@ const at_backend at_host_backend = {
     .count = count,
     .device_open = device_open,
     .device_synchronize = device_synchronize,
-    .wait_streams = device_synchronize,
+    .wait_streams = wait_streams,
     .clock_state = clock_state,
     .telemetry = at_host_telemetry,
     .alloc = at_host_memory_alloc,
@@ -135,6 +148,7 @@ const at_backend at_host_backend = {
     .random_state = at_random_state_host,
     .stream_open = stream_open,
     .stream_close = stream_close,
+    .stream_runs_here = stream_runs_here,
     .stream_query = stream_query,
     .stream_synchronize = stream_synchronize,
     .stream_wait = at_host_event_wait,

@@ -209,9 +209,15 @@ attune_status at_host_event_synchronize(attune_event *handle) {
   attune_status status = check_event(handle->state);
   if (status != ATTUNE_OK) return status;
   record r = take_record(handle->state);
-  if (!is_reached(&r)) at_queue_wait(r.queue, r.position);
+  if (!is_reached(&r) && at_queue_runs_here(r.queue))
+    status =
+        at_fail(ATTUNE_INVALID_ARGUMENT,
+                "event is recorded behind the function that makes this call, on the stream that runs it; should be "
+                "waited for outside of it");
+  else if (!is_reached(&r))
+    at_queue_wait(r.queue, r.position);
   release_record(&r);
-  return ATTUNE_OK;
+  return status;
 }
 
 static attune_status read_time(int64_t *out_ns, attune_event *handle, const char *name) {

@@ -48,6 +48,7 @@ struct at_queue {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static at_queue *list;
 static uint64_t next_id = 1;
+static _Thread_local const at_queue *running; /* the queue whose thread this is */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void *unused) {
@@ -73,6 +74,10 @@ void at_queue_watch_fork(void) {
 
 static bool stale(const at_queue *queue) {
   return queue->generation != at_fork_generation();
+}
+
+bool at_queue_runs_here(const at_queue *queue) {
+  return queue ? running == queue : running != NULL;
 }
 
 attune_status at_queue_check(const at_queue *queue) {
@@ -102,6 +107,7 @@ static bool wait_for_work(at_queue *queue, uint64_t position) {
 
 static void *run_queue(void *arg) {
   at_queue *queue = arg;
+  running = queue;
   for (uint64_t position = 0; wait_for_work(queue, position); position++) {
     const item *next = &queue->ring[position % RING_ITEMS];
     next->fn(next->args);
@@ -220,6 +226,11 @@ uint64_t at_queue_submit(at_queue *queue, void (*fn)(const void *args), const vo
   if (queue->asleep) pthread_cond_signal(&queue->work);
   pthread_mutex_unlock(&queue->lock);
   return end + 1;
+}
+
+bool at_queue_is_full(const at_queue *queue) {
+  const uint64_t end = at_queue_end(queue);
+  return end >= RING_ITEMS && !at_queue_reached(queue, end - RING_ITEMS + 1);
 }
 
 uint64_t at_queue_end(const at_queue *queue) {

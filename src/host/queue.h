@@ -19,6 +19,12 @@ void at_queue_close(at_queue *queue);
  * at_queue_submit and at_queue_wait, which would wait for ever. */
 attune_status at_queue_check(const at_queue *queue);
 
+/* Whether the calling thread runs the queue's work, or with NULL any queue's: a wait for its end would never end. */
+bool at_queue_runs_here(const at_queue *queue);
+
+/* Whether at_queue_submit would wait. */
+bool at_queue_is_full(const at_queue *queue);
+
 /* Puts fn(copy of args[bytes]) at the end; waits while the ring is full. Returns the position that is reached when it
  * is done. */
 uint64_t at_queue_submit(at_queue *queue, void (*fn)(const void *args), const void *args, size_t bytes);
