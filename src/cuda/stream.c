@@ -2,6 +2,8 @@
  * stream.c: CUDA streams and events, attune's own and the program's. */
 #include "src/cuda/state.h"
 
+#include "src/fork.h"
+
 #include <stdlib.h>
 
 attune_status at_cuda_stream_priorities(attune_device *device, int *out_least, int *out_greatest) {
@@ -14,8 +16,10 @@ attune_status at_cuda_stream_priorities(attune_device *device, int *out_least, i
   return status;
 }
 
+/* In a child of fork CUDA is not asked. */
 static attune_status check_home(const attune_stream *stream) {
-  const attune_device *home = stream->owned ? NULL : at_cuda_stream_home(stream->native);
+  if (stream->owned || at_cuda_device_of(stream->device)->generation != at_fork_generation_now()) return ATTUNE_OK;
+  const attune_device *home = at_cuda_stream_home(stream->native);
   if (!home || home == stream->device) return ATTUNE_OK;
   return at_fail(ATTUNE_INVALID_ARGUMENT, "native is a stream of %s; should be one of %s, or device be %s", home->name,
                  stream->device->name, home->name);
