@@ -94,10 +94,6 @@ attune_status attune_stream_synchronize(attune_stream *stream) {
   attune_status status = check_idle(stream);
   if (status != ATTUNE_OK) return status;
   if (!stream->device->backend->stream_synchronize) return at_unsupported(stream->device, "stream synchronization");
-  if (runs_here(stream))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "stream runs the function that makes this call, which would wait for its own end; should be called "
-                   "outside of it");
   status = stream->device->backend->stream_synchronize(stream);
   if (at_watched_races() && status == ATTUNE_OK) at_watch_idle(stream);
   return status;

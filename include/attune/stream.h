@@ -102,11 +102,12 @@ typedef void (*attune_call_fn)(void *user);
  * (CUDA). In a capture it becomes part of the graph and runs in each replay. `user` must live until fn has run, or as
  * long as the graph; attune does not free it. fn has no status: it notes its own failures in `user`.
  *
- * fn must not wait for work of any stream, give work to the stream that runs it, or replay the graph that it is part
- * of. On the host a wait for the stream that runs it, or work beyond the 256 pieces that a stream holds, fails with
- * INVALID_ARGUMENT, and attune_stream_destroy of it does nothing. On CUDA it must call no CUDA function, and of attune only what uses no CUDA device. On the host it may call
- * attune, for example GEMMs on the host's default stream. It never runs if the device was lost before, or if an earlier
- * failure keeps the stream from reaching it.
+ * fn must not wait for work of any stream, give work to the stream that runs it, or replay, reset or destroy the graph
+ * that it is part of. On the host a call that waits for the stream that runs it, or gives it more than the 256 pieces
+ * that a stream holds, fails with INVALID_ARGUMENT, and attune_stream_destroy of it does nothing; a wait for another
+ * stream that waits for this one never ends. On CUDA fn must call no CUDA function, and of attune only what uses no CUDA
+ * device. On the host it may call attune, for example GEMMs on the host's default stream. It never runs if the device
+ * was lost before, or if an earlier failure keeps the stream from reaching it.
  *
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY (in a capture), DEVICE_ERROR, UNSUPPORTED. Allowed in capture. */
 ATTUNE_API attune_status attune_stream_call(attune_stream *stream, attune_call_fn fn, void *user);

@@ -110,8 +110,9 @@ static attune_status stream_query(attune_stream *stream) {
 static attune_status stream_synchronize(attune_stream *stream) {
   at_queue *queue = stream->state;
   if (!queue) return ATTUNE_OK;
-  attune_status status = at_queue_check(queue);
-  if (status == ATTUNE_OK) at_queue_wait(queue, at_queue_end(queue));
+  const uint64_t end = at_queue_end(queue);
+  attune_status status = at_queue_check_wait(queue, end);
+  if (status == ATTUNE_OK) at_queue_wait(queue, end);
   return status;
 }
 

@@ -149,7 +149,7 @@ attune_status at_host_event_record(attune_event *handle, attune_stream *stream) 
   host_event *event = handle->state;
   at_queue *queue = stream->state;
   attune_status status = check_event(event);
-  if (status == ATTUNE_OK && queue) status = at_queue_check(queue);
+  if (status == ATTUNE_OK && queue) status = at_queue_check_submit(queue);
   if (status != ATTUNE_OK) return status;
   if (stream->capture && handle->options.external)
     return at_host_submit(stream, at_host_record_node, &event, sizeof(host_event *));
@@ -178,7 +178,7 @@ attune_status at_host_event_wait(attune_stream *stream, attune_event *handle) {
   host_event *event = handle->state;
   at_queue *queue = stream->state;
   attune_status status = check_event(event);
-  if (status == ATTUNE_OK && queue) status = at_queue_check(queue);
+  if (status == ATTUNE_OK && queue) status = at_queue_check_submit(queue);
   if (status != ATTUNE_OK) return status;
   if (stream->capture && handle->options.external)
     return at_host_submit(stream, at_host_wait_node, &event, sizeof(host_event *));
@@ -191,9 +191,11 @@ attune_status at_host_event_wait(attune_stream *stream, attune_event *handle) {
     release_record(&r);
   else if (queue)
     at_queue_submit(queue, run_wait, &r, sizeof r);
-  else
+  else if ((status = at_queue_check_wait(r.queue, r.position)) == ATTUNE_OK)
     run_wait(&r);
-  return ATTUNE_OK;
+  else
+    release_record(&r);
+  return status;
 }
 
 attune_status at_host_event_query(attune_event *handle) {
@@ -209,13 +211,8 @@ attune_status at_host_event_synchronize(attune_event *handle) {
   attune_status status = check_event(handle->state);
   if (status != ATTUNE_OK) return status;
   record r = take_record(handle->state);
-  if (!is_reached(&r) && at_queue_runs_here(r.queue))
-    status =
-        at_fail(ATTUNE_INVALID_ARGUMENT,
-                "event is recorded behind the function that makes this call, on the stream that runs it; should be "
-                "waited for outside of it");
-  else if (!is_reached(&r))
-    at_queue_wait(r.queue, r.position);
+  if (!is_reached(&r)) status = at_queue_check_wait(r.queue, r.position);
+  if (status == ATTUNE_OK && !is_reached(&r)) at_queue_wait(r.queue, r.position);
   release_record(&r);
   return status;
 }

@@ -212,7 +212,7 @@ attune_status at_host_graph_launch(at_graph *graph, attune_stream *stream) {
     return at_fail(ATTUNE_DEVICE_ERROR, "graph was captured before fork; should be captured again in the child");
   at_queue *queue = stream->state;
   replay p = {graph, graph->steps, NULL};
-  attune_status status = queue ? at_queue_check(queue) : ATTUNE_OK;
+  attune_status status = queue ? at_queue_check_submit(queue) : ATTUNE_OK;
   if (status != ATTUNE_OK) return status;
   if (p.steps->external && !(p.plan = make_plan(p.steps, queue)))
     return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a replay");

@@ -15,15 +15,16 @@ void at_queue_drop(at_queue *queue);
 /* Waits for all work, ends the thread and drops the queue. In a child of the fork it only drops. */
 void at_queue_close(at_queue *queue);
 
-/* DEVICE_ERROR in a process that was forked after the queue was made: its thread stayed in the parent. Check it before
- * at_queue_submit and at_queue_wait, which would wait for ever. */
+/* DEVICE_ERROR in a process that was forked after the queue was made: its thread stayed in the parent. */
 attune_status at_queue_check(const at_queue *queue);
 
-/* Whether the calling thread runs the queue's work, or with NULL any queue's: a wait for its end would never end. */
-bool at_queue_runs_here(const at_queue *queue);
+/* The same before at_queue_submit and at_queue_wait, which would wait for ever; INVALID_ARGUMENT also where the calling
+ * thread runs the queue's work: of a queue that is full, and of a position that is not reached. */
+attune_status at_queue_check_submit(const at_queue *queue);
+attune_status at_queue_check_wait(const at_queue *queue, uint64_t position);
 
-/* Whether at_queue_submit would wait. */
-bool at_queue_is_full(const at_queue *queue);
+/* Whether the calling thread runs the queue's work, or with NULL any queue's. */
+bool at_queue_runs_here(const at_queue *queue);
 
 /* Puts fn(copy of args[bytes]) at the end; waits while the ring is full. Returns the position that is reached when it
  * is done. */

@@ -19,10 +19,7 @@ attune_status at_host_submit(attune_stream *stream, void (*fn)(const void *args)
     return ATTUNE_OK;
   }
   if (AT_UNLIKELY(stream->capture != NULL)) return at_record_work(stream, fn, args, bytes);
-  attune_status status = at_queue_check(queue);
-  if (AT_UNLIKELY(at_queue_runs_here(queue)) && at_queue_is_full(queue))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "the stream is full and runs the function that gives it more work; should be given outside of it");
+  attune_status status = at_queue_check_submit(queue);
   if (status == ATTUNE_OK) (void)at_queue_submit(queue, fn, args, bytes);
   return status;
 }
