@@ -49,7 +49,7 @@ int main(void) {
   const int last = count - 1;
   check(attune_copy(streams[last], numbers, gradients[last], BYTES));
   check(attune_stream_synchronize(streams[last]));
-  printf("%d devices by %s: the mean of number 10 is %g\n", count, attune_comm_describe(comm), (double)numbers[10]);
+  printf("%d device%s by %s: the mean of number 10 is %g\n", count, count == 1 ? "" : "s", attune_comm_describe(comm), (double)numbers[10]);
   for (int d = 0; d < count; d++) {
     check(attune_free(gradients[d], streams[d]));
     check(attune_stream_synchronize(streams[d]));

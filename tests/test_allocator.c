@@ -472,6 +472,36 @@ static void pools_are_apart(void **state) {
   attune_pool_destroy(reserve);
 }
 
+static int count_pool(void *user, const attune_pool_info *info) {
+  (void)info;
+  ++*(int *)user;
+  return 0;
+}
+
+static int pools_now(void) {
+  int count = 0;
+  OK(attune_memory_each_pool(host, count_pool, &count));
+  return count;
+}
+
+/* Nobody can end what was begun on it, so its own end does. */
+static void a_stream_ends_what_it_began(void **state) {
+  (void)state;
+  const int before = pools_now();
+  for (int i = 0; i < 3; i++) {
+    attune_stream *stream = NULL;
+    attune_pool *pool = NULL;
+    OK(attune_stream_create(&stream, host));
+    OK(attune_pool_create(&pool, host, NULL));
+    for (int depth = 0; depth < 2; depth++) OK(attune_pool_begin(pool, stream));
+    OK(attune_free(take(stream, 4096), stream));
+    attune_stream_destroy(stream);
+    attune_pool_destroy(pool);
+  }
+  OK(attune_memory_empty_cache(host));
+  assert_int_equal(pools_now(), before);
+}
+
 static void a_capture_has_its_pool(void **state) {
   (void)state;
   attune_pool *pool = NULL;
@@ -638,6 +668,7 @@ int main(void) {
       TEST(the_programs_allocator),
       TEST(poison_and_the_programs_allocator),
       TEST(pools_are_apart),
+      TEST(a_stream_ends_what_it_began),
       TEST(a_capture_has_its_pool),
       TEST(counters_add_up),
       TEST(threads_share_the_device),

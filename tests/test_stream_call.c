@@ -192,9 +192,10 @@ static void from_several_threads(void **state) {
 
 /* What would wait for the function that asks for it: told, where it hung. */
 typedef struct waits {
-  attune_stream *stream;
+  attune_stream *stream, *other;
   attune_event *before, *behind;
   attune_status stream_status, device_status, before_status, behind_status, last_given;
+  attune_status joined, blocked, recorded, waited;
   int given, ran;
   char message[256];
 } waits;
@@ -214,6 +215,10 @@ static void wait_for_itself(void *user) {
     w->last_given = attune_stream_call(w->stream, count_run, w);
     w->given += w->last_given == ATTUNE_OK;
   } while (w->last_given == ATTUNE_OK && w->given < 1000);
+  w->joined = attune_stream_wait_stream(attune_stream_default(host), w->stream);
+  w->blocked = attune_stream_wait_event(attune_stream_default(host), w->behind);
+  w->recorded = attune_event_record(w->before, w->stream); /* the stream is full */
+  w->waited = attune_stream_wait_stream(w->stream, w->other);
   w->stream_status = attune_stream_synchronize(w->stream);
   snprintf(w->message, sizeof w->message, "%s", attune_last_message());
 }
@@ -221,7 +226,7 @@ static void wait_for_itself(void *user) {
 static void waits_for_itself_are_told(void **state) {
   (void)state;
   waits w = {.stream = new_stream()};
-  attune_stream *other = new_stream();
+  attune_stream *other = w.other = new_stream();
   OK(attune_event_create(&w.before, host));
   OK(attune_event_create(&w.behind, host));
   atomic_store(&gate, false);
@@ -236,6 +241,10 @@ static void waits_for_itself_are_told(void **state) {
   OK(w.before_status);
   assert_int_equal(w.behind_status, ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(w.last_given, ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(w.joined, ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(w.blocked, ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(w.recorded, ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(w.waited, ATTUNE_INVALID_ARGUMENT);
   assert_in_range(w.given, 250, 255);
   assert_int_equal(w.ran, w.given);
   OK(attune_stream_call(other, count_run, &w)); /* the streams go on */

@@ -164,9 +164,9 @@ static void put_summary(FILE *out, const at_usage *usage) {
 static void put_table(FILE *out, const at_usage *usage, const attune_tuner *tuner) {
   const attune_profile_totals *t = &usage->totals;
   char text[32];
-  fprintf(out, "attune: profile of process %ld, tuner %llu, mode %s: %llu calls of %zu problems, ", (long)getpid(),
+  fprintf(out, "attune: profile of process %ld, tuner %llu, mode %s: %llu calls of %zu problem%s, ", (long)getpid(),
           (unsigned long long)tuner->id, mode_name(attune_tuner_get_mode(tuner)), (unsigned long long)t->calls,
-          usage->count);
+          usage->count, usage->count == 1 ? "" : "s");
   if (t->time_ns > 0.0) fprintf(out, "%s estimated", time_text(text, t->time_ns));
   if (t->unknown_calls)
     fprintf(out, "%snothing is stored of %llu calls", t->time_ns > 0.0 ? "; " : "",

@@ -76,8 +76,9 @@ typedef struct attune_use {
   attune_access access;
 } attune_use;
 
-/* Says that work which the program itself just gave to `stream`, such as a kernel, uses this memory; `name` is for
- * reports, its first 55 bytes, and not NULL; of the names of uses the first 23. stream NULL: the calling thread itself uses it now. Does nothing while the check is off.
+/* Says that work which the program itself just gave to `stream`, such as a kernel, uses this memory; `name` is not
+ * NULL; reports have its first 55 bytes, and the first 23 of the names of uses. stream NULL: the calling thread itself
+ * uses it now. Does nothing while the check is off.
  * Errors: INVALID_ARGUMENT (more than 32 uses, too). Allowed in capture. */
 ATTUNE_API attune_status attune_note_use(attune_stream *stream, const char *name, const attune_use *uses, int count);
 

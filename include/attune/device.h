@@ -2,7 +2,9 @@
  * device.h: the devices of this process: "host", which every machine has, and "cuda:0", "cuda:1", ...
  *
  * Fork. A child may use the host, whatever the parent's threads were doing. It makes its own streams and events; its
- * tuners keep working; a search that was under way stays the parent's. If a CBLAS library is computing a product, fork
+ * tuners keep working; a search that was under way stays the parent's. A capture that was under way counts as such in
+ * the child, where attune_device_synchronize and attune_memory_empty_cache fail with CAPTURING, until its graph is
+ * destroyed there. If a CBLAS library is computing a product, fork
  * waits for it. CUDA does not survive a fork: if the parent had looked for devices before, cuda devices fail in the
  * child with DEVICE_ERROR. Start a new process instead (posix_spawn, exec), or look for devices in the child first.
  *

@@ -60,8 +60,8 @@ ATTUNE_API attune_status attune_graph_create(attune_graph **out, attune_device *
 
 /* Releases the graph, its executable and its hold on the pool and the generators. Its replays must be done. A capture
  * that is under way ends, and what it wrote down is dropped. The pool's free memory then serves other requests of the
- * device, those of the next graph first. NULL does nothing. When the graph's own callback calls this, the graph stays
- * and the log has an error. */
+ * device, those of the next graph first. NULL does nothing. When the function of attune_graph_capture_callback or
+ * attune_graph_update calls this, the graph stays and the log has an error. */
 ATTUNE_API void attune_graph_destroy(attune_graph *graph);
 
 /* Starts to capture `stream` into the graph. options NULL: the defaults. The stream must be one of the graph's device,
@@ -90,7 +90,7 @@ ATTUNE_API attune_status attune_graph_capture_callback(attune_graph *graph, attu
 /* Captures what fn gives to `stream` and replaces what the graph had. Work of the same shape goes into the same
  * executable, which is cheap (*out_in_place = 1), other work into a new one (0). Pool and options stay. out_in_place
  * may be NULL. Earlier replays must be done. Errors, after which the graph replays what it had: INVALID_ARGUMENT (also:
- * nothing is captured yet), and those of attune_graph_capture_callback. */
+ * nothing is captured yet, and stream NULL), and those of attune_graph_capture_callback. */
 ATTUNE_API attune_status attune_graph_update(attune_graph *graph, attune_stream *stream, attune_capture_fn fn,
                                              void *user, int *out_in_place);
 

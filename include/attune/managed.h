@@ -31,7 +31,8 @@ typedef struct attune_managed_options {
 #define ATTUNE_MANAGED_DEVICES 16
 
 /* Gives `bytes` bytes of managed memory of `device` this advice, in place of all that they had; whole pages, so also
- * what shares the first and the last page. Errors: INVALID_ARGUMENT (also: not managed memory), UNSUPPORTED (the device
+ * what shares the first and the last page. Errors: INVALID_ARGUMENT (also: not managed memory, which
+ * the host does not look at), UNSUPPORTED (the device
  * cannot use such memory beside the CPU), DEVICE_ERROR. Any thread; in capture too, and not captured. */
 ATTUNE_API attune_status attune_managed_advise(attune_device *device, void *pointer, size_t bytes,
                                                const attune_managed_options *advice);

@@ -27,8 +27,8 @@
  * - large_segment_size_mb: what is taken from the device for a request of 1 to 10 MB, 2 or more. Default 20. Without
  *   expandable segments, a stream that holds more than 8 times as much takes an eighth of what it holds at a time, at
  *   most 64 MB, if the device has that much.
- * - roundup_power2_divisions: n, or [256:1,512:2,>:4]: sizes from that many MB on are rounded up to an n-th of a power
- *   of two.
+ * - roundup_power2_divisions: n, or [256:1,512:2,>:4]: sizes from that many MB on are rounded up to a multiple of
+ *   an n-th of the power of two below them; n a power of two up to 64, where 1 rounds nothing.
  * - garbage_collection_threshold: a fraction of the limit; above it unused segments are given back, the oldest first.
  *   Default: never.
  * - per_process_memory_fraction: how much of the device's memory may be taken. Default: all.
@@ -206,7 +206,7 @@ typedef struct attune_memory_statistics {
   attune_memory_figure requested_bytes[3]; /* what was asked for them */
   attune_memory_figure active[3];          /* held, or freed but still in use by another stream */
   attune_memory_figure active_bytes[3];
-  attune_memory_figure segment[3]; /* taken from the device */
+  attune_memory_figure segment[3]; /* taken from the device; expandable ones also while they are empty */
   attune_memory_figure reserved_bytes[3];
   /* Free pieces of segments that are partly in use, which therefore cannot be given back. Expandable segments have
    * none: what is free of them goes back in steps of large_segment_size_mb. So this is 0 with the default settings
@@ -227,8 +227,8 @@ typedef struct attune_memory_statistics {
  * Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_memory_get_statistics(attune_device *device, attune_memory_statistics *out);
 
-/* Sets each peak to the current value, and `allocated`, `freed` and the plain counters to 0. Errors: INVALID_ARGUMENT.
- * Any thread. */
+/* Sets each peak to the current value; `allocated`, `freed` and the plain counters stay. Errors: INVALID_ARGUMENT. Any
+ * thread. */
 ATTUNE_API attune_status attune_memory_reset_peaks(attune_device *device);
 
 /* Sets `allocated`, `freed` and the plain counters to 0; peaks stay. Errors and threads as above. */
@@ -252,8 +252,8 @@ ATTUNE_API attune_status attune_memory_snapshot(char **out, attune_device *devic
  * the slow path. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Any thread. */
 ATTUNE_API attune_status attune_memory_record_history(attune_device *device, size_t entries);
 
-/* Names what the calling thread is doing. The first 31 bytes are kept with each entry of the history; NULL or "" ends
- * it. Any thread. */
+/* Names what the calling thread is doing. The first 31 bytes are kept with each entry of the history; what is no printable
+ * ASCII is left out there. NULL or "" ends it. Any thread. */
 ATTUNE_API void attune_memory_annotate(const char *text);
 
 /* Memory of this process, for another process to open; CUDA only. Plain bytes, which may be sent in any way. */

@@ -54,8 +54,8 @@ typedef struct attune_pinned_statistics {
 /* Fills *out. Errors: INVALID_ARGUMENT. Any thread. */
 ATTUNE_API attune_status attune_pinned_get_statistics(attune_device *device, attune_pinned_statistics *out);
 
-/* Sets each peak to the current value, and `allocated`, `freed` and the plain counters to 0. Errors: INVALID_ARGUMENT.
- * Any thread. */
+/* Sets each peak to the current value; `allocated`, `freed` and the plain counters stay. Errors: INVALID_ARGUMENT. Any
+ * thread. */
 ATTUNE_API attune_status attune_pinned_reset_peaks(attune_device *device);
 
 /* Sets `allocated`, `freed` and the plain counters to 0; peaks stay. Errors and threads as above. */

@@ -39,7 +39,8 @@ ATTUNE_API attune_status attune_pool_create(attune_pool **out, attune_device *de
 ATTUNE_API void attune_pool_destroy(attune_pool *pool);
 
 /* From now on, until attune_pool_end, attune_alloc on `stream` takes from `pool`. Begin and end nest up to 8 deep.
- * While attune_graph captures the stream, memory comes from the graph's pool all the same. Errors: INVALID_ARGUMENT
+ * While attune_graph captures the stream, memory comes from the graph's pool all the same. The end of the stream ends
+ * what was begun on it. Errors: INVALID_ARGUMENT
  * (another device's pool), BUSY (nested too deep), OUT_OF_MEMORY. The thread that uses the stream. */
 ATTUNE_API attune_status attune_pool_begin(attune_pool *pool, attune_stream *stream);
 

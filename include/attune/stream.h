@@ -32,7 +32,7 @@ ATTUNE_API attune_stream *attune_stream_default(attune_device *device);
 
 /* A stream of the device's pool into *out. There are 32 for each device and priority, made when first needed and handed
  * out in turn, so two callers may get the same one. Priority 0 is normal, and lower numbers are more urgent (CUDA:
- * clamped to what the device has; the host ignores the order). Borrowed; never destroyed by the caller. Errors:
+ * clamped to what the device has; the host keeps 0 to -7 and ignores the order). Borrowed; never destroyed by the caller. Errors:
  * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR. Any thread. */
 ATTUNE_API attune_status attune_stream_from_pool(attune_stream **out, attune_device *device, int priority);
 

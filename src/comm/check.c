@@ -132,8 +132,8 @@ static attune_status check_sizes(const attune_comm *comm, const attune_comm_spli
   for (int i = 0; i < comm->size; i++)
     if (__builtin_add_overflow(sum, split->chunks[i], &sum) || sum > split->size) break;
   if (sum == split->size) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT, "chunks do not make up size, which is %zu; should be %d sizes with that sum",
-                 split->size, comm->size);
+  return at_fail(ATTUNE_INVALID_ARGUMENT, "chunks do not make up size, which is %zu; should be %d size%s with that sum",
+                 split->size, comm->size, comm->size == 1 ? "" : "s");
 }
 
 /* The root's own piece may lie where it lies in the whole, if that is one run of bytes. */

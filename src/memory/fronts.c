@@ -132,6 +132,8 @@ void at_memory_stream_closed(at_front *front) {
   at_allocator *allocator = front->allocator;
   pthread_mutex_lock(&allocator->lock);
   at_front_flush(allocator, front);
+  while (front->depth > 0) at_pool_drop(allocator, front->pools[--front->depth]); /* what was begun and not ended */
+  atomic_fetch_and(&front->flags, ~(unsigned)AT_FRONT_POOL);
   front->stream = NULL;
   front->life = AT_FRONT_CLOSED;
   at_memory_catch_up(allocator, false);
