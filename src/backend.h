@@ -143,8 +143,8 @@ typedef struct at_backend {
   /* stream->native is given when wrapping (owned == false), else made here. */
   attune_status (*stream_open)(attune_stream *stream);
   void (*stream_close)(attune_stream *stream);
-  bool (*stream_runs_here)(
-      const attune_stream *stream); /* the calling thread does the stream's work; NULL: none does */
+  /* Whether the calling thread does the stream's work, or with NULL any stream's. NULL: no thread does. */
+  bool (*stream_runs_here)(const attune_stream *stream);
   attune_status (*stream_query)(attune_stream *stream);
   attune_status (*stream_synchronize)(attune_stream *stream);
   attune_status (*stream_wait)(attune_stream *stream, attune_event *event);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static attune_device *host;
@@ -195,7 +196,7 @@ typedef struct waits {
   attune_stream *stream, *other;
   attune_event *before, *behind;
   attune_status stream_status, device_status, before_status, behind_status, last_given;
-  attune_status joined, blocked, recorded, waited;
+  attune_status joined, blocked, recorded, waited, emptied, unpinned;
   int given, ran;
   char message[256];
 } waits;
@@ -208,6 +209,8 @@ static void wait_for_itself(void *user) {
   waits *w = user;
   while (!atomic_load(&gate)) usleep(100);
   w->device_status = attune_device_synchronize(host);
+  w->emptied = attune_memory_empty_cache(host);
+  w->unpinned = attune_pinned_empty_cache(host);
   w->before_status = attune_event_synchronize(w->before);
   w->behind_status = attune_event_synchronize(w->behind);
   attune_stream_destroy(w->stream);
@@ -241,6 +244,8 @@ static void waits_for_itself_are_told(void **state) {
   OK(w.before_status);
   assert_int_equal(w.behind_status, ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(w.last_given, ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(w.emptied, ATTUNE_INVALID_ARGUMENT);
+  assert_int_equal(w.unpinned, ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(w.joined, ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(w.blocked, ATTUNE_INVALID_ARGUMENT);
   assert_int_equal(w.recorded, ATTUNE_INVALID_ARGUMENT);
@@ -255,6 +260,59 @@ static void waits_for_itself_are_told(void **state) {
   attune_event_destroy(w.behind);
   attune_stream_destroy(other);
   attune_stream_destroy(w.stream);
+}
+
+/* Freed memory that another stream uses records an event there, also when that stream is full, and while the function
+ * that it runs allocates. */
+static void allocate(void *user) {
+  void *memory = NULL;
+  while (!atomic_load(&gate)) usleep(100);
+  usleep(20000); /* the other thread is in attune_free */
+  attune_status *status = user;
+  *status = attune_alloc(&memory, attune_stream_default(host), 30 << 20);
+  if (*status == ATTUNE_OK) *status = attune_free(memory, attune_stream_default(host));
+}
+
+static void a_free_waits_for_no_room(void **state) {
+  (void)state;
+  attune_stream *full = new_stream(), *own = new_stream();
+  attune_status status = ATTUNE_INTERNAL;
+  void *memory = NULL;
+  notes n = {.calls = 0};
+  OK(attune_alloc(&memory, own, 1000));
+  OK(attune_record_use(memory, full));
+  atomic_store(&gate, false);
+  OK(attune_stream_call(full, allocate, &status));
+  for (int i = 0; i < 255; i++) OK(attune_stream_call(full, note, &n));
+  atomic_store(&gate, true);
+  OK(attune_free(memory, own));
+  OK(attune_stream_synchronize(full));
+  OK(status);
+  assert_int_equal(n.calls, 255);
+  attune_stream_destroy(own);
+  attune_stream_destroy(full);
+}
+
+/* A child of fork that comes back from the function ends; one that goes on has the host as any child. */
+static void fork_in_it(void *user) {
+  int *codes = user;
+  for (int i = 0; i < 2; i++) {
+    const pid_t child = fork();
+    if (child == 0 && i == 0) return;
+    if (child == 0) _exit(attune_device_synchronize(host) == ATTUNE_OK ? 7 : 8);
+    for (int wait = 0; wait < 500 && waitpid(child, &codes[i], WNOHANG) == 0; wait++) usleep(10000);
+  }
+}
+
+static void forks_within(void **state) {
+  (void)state;
+  int codes[2] = {-1, -1};
+  attune_stream *stream = new_stream();
+  OK(attune_stream_call(stream, fork_in_it, codes));
+  OK(attune_stream_synchronize(stream));
+  assert_true(WIFEXITED(codes[0]) && WEXITSTATUS(codes[0]) == 0);
+  assert_true(WIFEXITED(codes[1]) && WEXITSTATUS(codes[1]) == 7);
+  attune_stream_destroy(stream);
 }
 
 static void wrong_arguments(void **state) {
@@ -274,6 +332,8 @@ int main(void) {
       cmocka_unit_test(that_uses_attune),
       cmocka_unit_test(from_several_threads),
       cmocka_unit_test(waits_for_itself_are_told),
+      cmocka_unit_test(a_free_waits_for_no_room),
+      cmocka_unit_test(forks_within),
       cmocka_unit_test(wrong_arguments),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);

@@ -7,9 +7,17 @@
 #include "src/cancel.h"
 #include "src/file_limit.h"
 
+/* Deleted, or moved away: then the journal of its name may be another database's by now, and reads may fail in any way. */
+static bool has_moved(const at_store *store) {
+  int moved = 0;
+  return sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 /* The lock is held. A transaction that fails is undone whole. */
 static attune_status transact(at_store *store, const at_store_job *job, int64_t deadline_ns) {
   if (job->write && store->damaged) {
+    store->moved = has_moved(store);
+    if (store->moved) store->damaged = false;
     return at_fail(ATTUNE_BAD_DATA, "%s is damaged and no longer written; with no program using it, move it away",
                    store->path);
   }
@@ -35,7 +43,8 @@ static attune_status transact(at_store *store, const at_store_job *job, int64_t 
     return ATTUNE_OK;
   }
   attune_status status = at_store_fail(store, code);
-  store->moved = code == SQLITE_READONLY_DBMOVED;
+  store->moved = code == SQLITE_READONLY_DBMOVED || has_moved(store);
+  if (store->moved) store->damaged = false; /* that is said of a file which is no longer the database */
   if (!sqlite3_get_autocommit(store->db)) {
     /* Only a refused rollback of a failing disk could leave the transaction open, and then the next one says so. */
     if (at_store_statement(store, AT_SQL_ROLLBACK, &statement) == SQLITE_OK) (void)at_store_step_done(statement);
@@ -61,7 +70,7 @@ static bool lock_until(at_store *store, int64_t deadline_ns) {
  * instead, a new one if there is none: what this process found out is not lost with it. */
 static attune_status connect_and_transact(at_store *store, const at_store_job *job, int64_t deadline_ns) {
   attune_status status = ATTUNE_OK;
-  for (int tries = 0; tries < 2; tries++) {
+  for (int tries = 0; tries < 4; tries++) {
     status = store->db ? ATTUNE_OK : at_store_connect(store, job->write, deadline_ns);
     if (status == ATTUNE_OK && store->db) status = transact(store, job, deadline_ns);
     if (!store->moved) break;

@@ -91,7 +91,7 @@ static void stream_close(attune_stream *stream) {
 }
 
 static bool stream_runs_here(const attune_stream *stream) {
-  return stream->state && at_queue_runs_here(stream->state);
+  return !stream ? at_queue_runs_here(NULL) : stream->state && at_queue_runs_here(stream->state);
 }
 
 static bool stream_capturing(attune_stream *stream) {

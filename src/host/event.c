@@ -149,7 +149,8 @@ attune_status at_host_event_record(attune_event *handle, attune_stream *stream) 
   host_event *event = handle->state;
   at_queue *queue = stream->state;
   attune_status status = check_event(event);
-  if (status == ATTUNE_OK && queue) status = at_queue_check_submit(queue);
+  const bool marks = queue && !handle->options.no_timing;
+  if (status == ATTUNE_OK && queue) status = marks ? at_queue_check_submit(queue) : at_queue_check(queue);
   if (status != ATTUNE_OK) return status;
   if (stream->capture && handle->options.external)
     return at_host_submit(stream, at_host_record_node, &event, sizeof(host_event *));
@@ -161,6 +162,10 @@ attune_status at_host_event_record(attune_event *handle, attune_stream *stream) 
   /* The mark is given without the event's lock: the ring may be full of marks that need it. Its position is known only
    * then: the allocator records events on streams that another thread gives work to. */
   at_queue_hold(queue);
+  if (!marks) { /* without a time nothing has to be done there: the allocator, which holds a lock, never waits for room */
+    (void)replace_record(event, (record){.queue = queue, .position = at_queue_end(queue)});
+    return ATTUNE_OK;
+  }
   atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
   mark m = {event, replace_record(event, (record){.queue = queue, .position = at_queue_end(queue) + 1})};
   const uint64_t number = m.number;

@@ -60,6 +60,7 @@ static void before_fork(void *unused) {
 static void after_fork(void *unused, bool child) {
   (void)unused;
   if (child) list = NULL;
+  if (child) running = NULL; /* a function of a stream may fork: here nothing is behind it */
   pthread_mutex_unlock(&list_lock);
 }
 
@@ -111,6 +112,7 @@ static void *run_queue(void *arg) {
   for (uint64_t position = 0; wait_for_work(queue, position); position++) {
     const item *next = &queue->ring[position % RING_ITEMS];
     next->fn(next->args);
+    if (AT_UNLIKELY(stale(queue))) return NULL; /* a child of fork that came back from the function: it ends here */
     /* Sequentially consistent with at_queue_wait's: either it sees `done` or we see it waiting. */
     atomic_store(&queue->done, position + 1);
     if (atomic_load(&queue->waiters) == 0) continue;

@@ -18,6 +18,14 @@ static attune_status leave(at_allocator *allocator, attune_status status) {
   return status;
 }
 
+attune_status at_memory_check_waits(const attune_device *device) {
+  if (!device->backend->stream_runs_here || !device->backend->stream_runs_here(NULL)) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
+                 "called outside of it",
+                 device->name);
+}
+
 attune_status attune_memory_empty_cache(attune_device *device) {
   attune_allocator own = {0};
   at_allocator *allocator = NULL;
@@ -28,6 +36,7 @@ attune_status attune_memory_empty_cache(attune_device *device) {
     status =
         at_fail(ATTUNE_CAPTURING,
                 "memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
+  if (status == ATTUNE_OK) status = at_memory_check_waits(device);
   if (status == ATTUNE_OK) {
     at_memory_catch_up(allocator, true);
     (void)at_memory_release(allocator);
@@ -68,9 +77,9 @@ static attune_status check_change(at_allocator *allocator, const at_memory_optio
   if (next->nvtx && !allocator->device->backend->note_segment)
     return at_fail(ATTUNE_UNSUPPORTED, "nvtx is true; should be false on %s, of which no tool is told", name);
   if (next->async && !at_async_possible(allocator->device))
-    return at_fail(ATTUNE_UNSUPPORTED,
-                   "backend is cudaMallocAsync; should be caching or none on %s, which has no allocator of the driver's",
-                   name);
+    return at_fail(
+        ATTUNE_UNSUPPORTED,
+        "backend is cudaMallocAsync; should be caching or none on %s, which has no allocator of the driver's", name);
   const bool backend = next->no_cache != now->no_cache || next->async != now->async;
   bool changes = next->expandable != now->expandable || next->poison != now->poison || next->nvtx != now->nvtx ||
                  (backend && next->poison);

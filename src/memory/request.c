@@ -58,10 +58,16 @@ static at_block *ask_program(at_allocator *allocator, const at_request *request)
   return NULL;
 }
 
+/* In a function that a stream runs: what waits for all streams would wait for itself. */
+static bool runs_here(const at_allocator *allocator) {
+  const at_backend *backend = allocator->device->backend;
+  return backend->stream_runs_here && backend->stream_runs_here(NULL);
+}
+
 /* Above the threshold old cached segments go until there is room below it for the request. */
 static void collect(at_allocator *allocator, const at_request *request) {
   double above = allocator->options.collect_above;
-  if (above <= 0.0 || allocator->limit == UINT64_MAX || allocator->captures > 0) return;
+  if (above <= 0.0 || allocator->limit == UINT64_MAX || allocator->captures > 0 || runs_here(allocator)) return;
   uint64_t threshold = (uint64_t)(above * (double)allocator->limit);
   if (allocator->reserved + request->size > threshold)
     (void)at_memory_release_oldest(allocator, allocator->reserved + request->size - threshold);
@@ -79,16 +85,16 @@ static at_block *take_from_other_pools(at_allocator *allocator, const at_request
   return NULL;
 }
 
-/* The last steps give back what is cached: nothing is given back in a capture. */
+/* The last steps give back what is cached: nothing is given back in a capture, nor by a function that a stream runs. */
 static attune_status add_or_make_room(at_allocator *allocator, const at_request *request, at_block **out) {
   attune_status status = at_segment_add(allocator, request, out);
   if (status != ATTUNE_OUT_OF_MEMORY) return status;
-  if (allocator->captures == 0 && at_segments_release_oversize(allocator, request))
-    status = at_segment_add(allocator, request, out);
+  const bool keeps = allocator->captures > 0 || runs_here(allocator);
+  if (!keeps && at_segments_release_oversize(allocator, request)) status = at_segment_add(allocator, request, out);
   if (status != ATTUNE_OUT_OF_MEMORY) return status;
   *out = take_from_other_pools(allocator, request);
   if (*out) return ATTUNE_OK;
-  if (allocator->captures > 0) return status;
+  if (keeps) return status;
   at_memory_catch_up(allocator, true);
   *out = take_cached(allocator, request);
   if (*out) return ATTUNE_OK;
@@ -137,7 +143,9 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   allocator->failures++;
   if (at_reserve_refused()) allocator->rejections++;
   if (limit != UINT64_MAX) snprintf(text, sizeof text, ", limit %llu", (unsigned long long)limit);
-  const bool capture = allocator->captures > 0;
+  const char *keeps = allocator->captures > 0 ? ", in a capture: nothing cached can be given back"
+                      : runs_here(allocator)  ? ", in a function of a stream: nothing cached can be given back"
+                                              : "";
   pthread_mutex_unlock(&allocator->lock);
   if (device->backend->memory_info) (void)device->backend->memory_info(device, &available, &total);
   pthread_mutex_lock(&allocator->lock);
@@ -157,14 +165,12 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
         ATTUNE_OUT_OF_MEMORY,
         "the program's allocator of %s gave no memory for %zu bytes (stream %llu, %s%s): it holds %llu bytes for "
         "attune%s",
-        device->name, request->bytes, (unsigned long long)front, kind,
-        capture ? ", in a capture: nothing cached can be given back" : "", (unsigned long long)reserved, text);
+        device->name, request->bytes, (unsigned long long)front, kind, keeps, (unsigned long long)reserved, text);
   return at_fail(ATTUNE_OUT_OF_MEMORY,
                  "no memory for %zu bytes on %s (stream %llu, %s%s): %llu bytes are allocated, %llu cached, %llu of "
                  "them freed but in use by "
                  "other streams%s; the device has %llu of %llu free",
-                 request->bytes, device->name, (unsigned long long)front, kind,
-                 capture ? ", in a capture: nothing cached can be given back" : "", (unsigned long long)held,
+                 request->bytes, device->name, (unsigned long long)front, kind, keeps, (unsigned long long)held,
                  (unsigned long long)(reserved > held ? reserved - held : 0), (unsigned long long)waiting, text,
                  (unsigned long long)available, (unsigned long long)total);
 }

@@ -164,12 +164,9 @@ static void print_words(const char *asked, const attune_decision *d) {
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
 
-static const cli_column trial_columns[] = {{"implementation", false, true, 0},
-                                           {"configuration", false, true, 1},
-                                           {"time", true, false, 0},
-                                           {"spread", true, false, 2},
-                                           {"samples", true, false, 3},
-                                           {"verdict", false, false, 0}};
+static const cli_column trial_columns[] = {{"implementation", false, true, 0}, {"configuration", false, true, 1},
+                                           {"time", true, false, 0},           {"spread", true, false, 2},
+                                           {"samples", true, false, 3},        {"verdict", false, false, 0}};
 enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
 
 typedef struct trial_report {
@@ -184,19 +181,18 @@ static int add_trial(void *user, const attune_trial *t) {
   snprintf(samples, sizeof samples, "%d", t->samples);
   cli_table_add(&r->table, (const char *const[TRIAL_COLUMNS]){t->implementation, t->configuration, time_text, spread,
                                                               samples, t->verdict});
-  json_array_append_new(r->array, json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}", "implementation",
-                                            cli_json_text(t->implementation), "configuration",
-                                            cli_json_text(t->configuration), "time_ns", cli_json_number(t->time_ns),
-                                            "spread", cli_json_number(t->spread), "samples", t->samples, "verdict",
-                                            cli_json_text(t->verdict)));
+  json_array_append_new(r->array,
+                        json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}", "implementation", cli_json_text(t->implementation),
+                                  "configuration", cli_json_text(t->configuration), "time_ns",
+                                  cli_json_number(t->time_ns), "spread", cli_json_number(t->spread), "samples",
+                                  t->samples, "verdict", cli_json_text(t->verdict)));
   return 0;
 }
 
 /* None is no failure: the problem was not tuned here. */
 static int tell(const options *o, attune_tuner *tuner, attune_device *device, const attune_decision *decision) {
   trial_report r = {.table = {.columns = trial_columns, .column_count = TRIAL_COLUMNS}, .array = json_array()};
-  const attune_status status =
-      o->trials ? attune_tuner_trials(tuner, device, o->problem, add_trial, &r) : ATTUNE_OK;
+  const attune_status status = o->trials ? attune_tuner_trials(tuner, device, o->problem, add_trial, &r) : ATTUNE_OK;
   int code = status == ATTUNE_OK || status == ATTUNE_NOT_FOUND ? CLI_DONE : cli_fail(status);
   if (code == CLI_DONE && o->common.json) {
     json_t *object = cli_json_decision(decision);

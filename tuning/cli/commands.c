@@ -33,7 +33,8 @@ static const cli_option tune_options[] = {
      "Tune for at most this long in all; the time left is shared among the problems left, for recorded ones by calls x "
      "time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
-     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus 400 calls of the default)"},
+     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus 400 calls of the "
+     "default)"},
     {"force", 'f', NULL, CLI_NO_VALUE, "Measure again what is stored; stronger evidence stays"},
     JSON,
     WIDE,
@@ -48,13 +49,13 @@ static const cli_option show_options[] = {
     WIDE,
     END};
 
-static const cli_option explain_options[] = {
-    DB,
-    DEVICE,
-    {"trials", CLI_OPTION_TRIALS, NULL, CLI_NO_VALUE, "Also list what was measured beside the winner, the fastest first"},
-    JSON,
-    WIDE,
-    END};
+static const cli_option explain_options[] = {DB,
+                                             DEVICE,
+                                             {"trials", CLI_OPTION_TRIALS, NULL, CLI_NO_VALUE,
+                                              "Also list what was measured beside the winner, the fastest first"},
+                                             JSON,
+                                             WIDE,
+                                             END};
 
 static const cli_option verify_options[] = {
     DB,

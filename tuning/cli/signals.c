@@ -23,13 +23,20 @@ static void on_alarm(int number) {
   _exit(128 + cli_interrupted);
 }
 
+/* Signals that were ignored at the start stay so. */
+void cli_catch(int number, const struct sigaction *action) {
+  struct sigaction before;
+  if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN) return;
+  sigaction(number, action, NULL);
+}
+
 /* The first signal ends the run after the present problem, or after some seconds; a second one ends it at once. */
 void cli_catch_signals(void) {
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-  sigaction(SIGHUP, &action, NULL);
+  cli_catch(SIGINT, &action);
+  cli_catch(SIGTERM, &action);
+  cli_catch(SIGHUP, &action);
   action.sa_handler = on_alarm;
   sigaction(SIGALRM, &action, NULL);
 }

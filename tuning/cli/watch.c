@@ -18,8 +18,8 @@ static void stop(int number) {
 static void catch_stop(void) {
   struct sigaction action = {.sa_handler = stop};
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  cli_catch(SIGINT, &action);
+  cli_catch(SIGTERM, &action);
 }
 
 static const struct {
