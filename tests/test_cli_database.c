@@ -397,6 +397,20 @@ static void a_signal_ends_a_wait(void **state) {
   at_device_lease_release(host);
 }
 
+/* nohup, and a shell for its background jobs, start a command with signals that do not reach it. */
+static void what_is_ignored_ends_nothing(void **state) {
+  (void)state;
+  signal(SIGHUP, SIG_IGN);
+  started s = START("tune", workload, "--device", "host", "--db", database);
+  signal(SIGHUP, SIG_DFL);
+  for (int i = 0; i < 20; i++) {
+    (void)kill(s.pid, SIGHUP);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+  }
+  expect_end(&s, 0);
+  expect_out("3 tuned");
+}
+
 /* A problem that does not come to its end, as in a library that has no memory and never gives up. */
 static void a_signal_ends_a_problem_without_an_end(void **state) {
   (void)state;
@@ -420,6 +434,7 @@ int main(void) {
       TEST(what_others_measure_comes_last),
       TEST(two_runs_share_the_work),
       TEST(a_signal_ends_a_wait),
+      TEST(what_is_ignored_ends_nothing),
       TEST(a_signal_ends_a_problem_without_an_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

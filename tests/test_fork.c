@@ -259,11 +259,34 @@ static void a_member_may_fork(void **state) {
   assert_true(pool_works());
 }
 
+/* A child of fork that comes back from the function ends; one that goes on has the host as any child. */
+static void fork_in_it(void *user) {
+  int *codes = user;
+  for (int i = 0; i < 2; i++) {
+    const pid_t child = fork();
+    if (child == 0 && i == 0) return;
+    if (child == 0) _exit(attune_device_synchronize(host) == ATTUNE_OK ? 7 : 8);
+    for (int wait = 0; wait < 500 && waitpid(child, &codes[i], WNOHANG) == 0; wait++) usleep(10000);
+  }
+}
+
+static void forks_within(void **state) {
+  (void)state;
+  int codes[2] = {-1, -1};
+  attune_stream *stream = NULL;
+  OK(attune_stream_create(&stream, host));
+  OK(attune_stream_call(stream, fork_in_it, codes));
+  OK(attune_stream_synchronize(stream));
+  assert_true(WIFEXITED(codes[0]) && WEXITSTATUS(codes[0]) == 0);
+  assert_true(WIFEXITED(codes[1]) && WEXITSTATUS(codes[1]) == 7);
+  attune_stream_destroy(stream);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_child_has_a_working_host), cmocka_unit_test(inherited_streams_fail),
       cmocka_unit_test(forks_at_any_time),          cmocka_unit_test(generators_survive_a_fork),
-      cmocka_unit_test(a_member_may_fork),
+      cmocka_unit_test(a_member_may_fork),          cmocka_unit_test(forks_within),
   };
   return cmocka_run_group_tests(tests, find_host, NULL);
 }

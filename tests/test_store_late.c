@@ -128,6 +128,31 @@ static void deleted_while_open(void **state) {
   }
 }
 
+/* As a journal undoes it that another process wrote for the new database of the same name: reads find nothing there. */
+static void emptied_after_it_was_deleted(void **state) {
+  (void)state;
+  for (int other = 0; other < 2; other++) {
+    at_store *store = open_store("t.db");
+    put_number(store, 3);
+    const int file = open(path_of("t.db"), O_RDWR);
+    assert_true(file >= 0);
+    assert_int_equal(unlink(path_of("t.db")), 0);
+    if (other) make_database("t.db", 2);
+    assert_int_equal(ftruncate(file, 0), 0);
+    assert_int_equal(close(file), 0);
+    attune_decision found;
+    const attune_status status = find_number(store, 3, &found);
+    assert_true(status == ATTUNE_OK || status == ATTUNE_NOT_FOUND);
+    put_number(store, 5);
+    assert_number(store, 5);
+    at_store_close(store);
+    store = open_store("t.db");
+    assert_number(store, 5);
+    at_store_close(store);
+    assert_int_equal(unlink(path_of("t.db")), 0);
+  }
+}
+
 static void replaced_while_open(void **state) {
   (void)state;
   at_store *store = open_store("t.db");
@@ -235,6 +260,7 @@ int main(void) {
       TEST(the_program_changes_its_folder),
       TEST(another_file_came),
       TEST(deleted_while_open),
+      TEST(emptied_after_it_was_deleted),
       TEST(replaced_while_open),
       TEST(a_limit_on_file_sizes),
   };

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static attune_device *host;
@@ -293,28 +292,6 @@ static void a_free_waits_for_no_room(void **state) {
   attune_stream_destroy(full);
 }
 
-/* A child of fork that comes back from the function ends; one that goes on has the host as any child. */
-static void fork_in_it(void *user) {
-  int *codes = user;
-  for (int i = 0; i < 2; i++) {
-    const pid_t child = fork();
-    if (child == 0 && i == 0) return;
-    if (child == 0) _exit(attune_device_synchronize(host) == ATTUNE_OK ? 7 : 8);
-    for (int wait = 0; wait < 500 && waitpid(child, &codes[i], WNOHANG) == 0; wait++) usleep(10000);
-  }
-}
-
-static void forks_within(void **state) {
-  (void)state;
-  int codes[2] = {-1, -1};
-  attune_stream *stream = new_stream();
-  OK(attune_stream_call(stream, fork_in_it, codes));
-  OK(attune_stream_synchronize(stream));
-  assert_true(WIFEXITED(codes[0]) && WEXITSTATUS(codes[0]) == 0);
-  assert_true(WIFEXITED(codes[1]) && WEXITSTATUS(codes[1]) == 7);
-  attune_stream_destroy(stream);
-}
-
 static void wrong_arguments(void **state) {
   (void)state;
   FAILS(attune_stream_call(NULL, note, NULL), ATTUNE_INVALID_ARGUMENT);
@@ -333,7 +310,6 @@ int main(void) {
       cmocka_unit_test(from_several_threads),
       cmocka_unit_test(waits_for_itself_are_told),
       cmocka_unit_test(a_free_waits_for_no_room),
-      cmocka_unit_test(forks_within),
       cmocka_unit_test(wrong_arguments),
   };
   return cmocka_run_group_tests(tests, open_device, NULL);
