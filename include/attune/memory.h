@@ -9,8 +9,10 @@
  * again only when that stream is done with it. On the host the calling thread itself may touch the memory once the
  * streams that use it are done.
  *
- * Do not make these calls from a function that runs as work of a stream. In a child of fork they fail with DEVICE_ERROR
- * for a CUDA device.
+ * In a function of attune_stream_call on the host, memory of another stream can be taken and freed while backend is
+ * caching and neither poison nor an allocator of the program is in use, but nothing cached goes back to the system: a
+ * request that would need that fails with OUT_OF_MEMORY, attune_memory_empty_cache with INVALID_ARGUMENT. On CUDA do not
+ * make these calls there. In a child of fork they fail with DEVICE_ERROR for a CUDA device.
  *
  * The environment variable ATTUNE_ALLOC and attune_memory_configure take "key:value,key:value". The keys:
  * - backend: caching (or native, PyTorch's word for it), none: every call goes to the device, for memory checkers, or
