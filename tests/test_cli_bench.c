@@ -203,6 +203,7 @@ static void interrupted(void **state) {
   long worker = 0;
   snprintf(log_path, sizeof log_path, "%s/log", folder);
   snprintf(words, sizeof words, AT_WORKER " --log=%s a=hang", log_path);
+  signal(SIGINT, SIG_DFL); /* what is ignored at the start stays so */
   const pid_t child = start((const char *const[]){"bench", "--program", words, "--save", results, NULL}, out_path);
   for (int i = 0; i < 3000 && !worker; i++) {
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);

@@ -81,6 +81,7 @@ static void stopped_by(int number) {
   assert_int_equal(mkdir(base, 0700), 0);
   write_file(script, words);
   assert_int_equal(chmod(script, 0700), 0);
+  signal(number, SIG_DFL); /* what is ignored at the start stays so */
   const pid_t child = start((const char *const[]){"bench", "--program", "{build}/run", "--build", base, "--against",
                                                   base, "--save", results, "--markdown", report, NULL},
                             out_path);

@@ -236,7 +236,8 @@ static void waits_for_itself_are_told(void **state) {
   OK(attune_stream_call(w.stream, wait_for_itself, &w));
   OK(attune_event_record(w.behind, w.stream));
   atomic_store(&gate, true);
-  OK(attune_stream_synchronize(w.stream));
+  OK(attune_stream_synchronize(w.stream)); /* the function, */
+  OK(attune_stream_synchronize(w.stream)); /* and what it gave */
   assert_int_equal(w.stream_status, ATTUNE_INVALID_ARGUMENT);
   assert_non_null(strstr(w.message, "would wait for its own end"));
   assert_int_equal(w.device_status, ATTUNE_INVALID_ARGUMENT);

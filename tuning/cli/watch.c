@@ -18,8 +18,8 @@ static void stop(int number) {
 static void catch_stop(void) {
   struct sigaction action = {.sa_handler = stop};
   sigemptyset(&action.sa_mask);
-  cli_catch(SIGINT, &action);
-  cli_catch(SIGTERM, &action);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
 }
 
 static const struct {
