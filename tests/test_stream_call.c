@@ -253,6 +253,7 @@ static void waits_for_itself_are_told(void **state) {
   assert_in_range(w.given, 250, 255);
   assert_int_equal(w.ran, w.given);
   OK(attune_stream_call(other, count_run, &w)); /* the streams go on */
+  OK(attune_stream_synchronize(other));
   OK(attune_stream_call(w.stream, count_run, &w));
   OK(attune_device_synchronize(host));
   assert_int_equal(w.ran, w.given + 2);
