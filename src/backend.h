@@ -257,6 +257,11 @@ struct attune_event {
 extern const at_backend at_host_backend;
 extern const at_backend at_cuda_backend; /* only in a build with CUDA (AT_WITH_CUDA) */
 
+/* In a function that a stream of the device runs: a wait for all streams would never end, and at_device_check_waits is
+ * INVALID_ARGUMENT. */
+bool at_device_runs_here(const attune_device *device);
+attune_status at_device_check_waits(const attune_device *device);
+
 /* src/memory/: around the closing of a stream, and when a device is lost: its memory is not handed out any more. Any
  * thread. */
 void at_memory_stream_closing(attune_stream *stream);

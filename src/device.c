@@ -129,13 +129,26 @@ int attune_device_is_initialized(const attune_device *device) {
   return device && (!device->backend->is_initialized || device->backend->is_initialized(device));
 }
 
+bool at_device_runs_here(const attune_device *device) {
+  return device->backend->stream_runs_here && device->backend->stream_runs_here(NULL);
+}
+
+attune_status at_device_check_waits(const attune_device *device) {
+  if (AT_LIKELY(!at_device_runs_here(device))) return ATTUNE_OK;
+  return at_fail(ATTUNE_INVALID_ARGUMENT,
+                 "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
+                 "called outside of it",
+                 device->name);
+}
+
 attune_status attune_device_synchronize(attune_device *device) {
   if (!device) return at_fail(ATTUNE_INVALID_ARGUMENT, "device is NULL; should be one of attune_device_get");
   if (!device->backend->device_synchronize)
     return at_fail(ATTUNE_UNSUPPORTED, "device %s cannot be synchronized", device->name);
   if (__atomic_load_n(&device->captures, __ATOMIC_ACQUIRE) != 0)
     return at_fail(ATTUNE_CAPTURING, "a stream of %s is being captured; end the capture first", device->name);
-  attune_status status = device->backend->device_synchronize(device);
+  attune_status status = at_device_check_waits(device);
+  if (status == ATTUNE_OK) status = device->backend->device_synchronize(device);
   if (at_watched_races() && status == ATTUNE_OK) at_watch_device_idle(device);
   return status;
 }
@@ -186,8 +199,10 @@ attune_status attune_device_disable_peer(attune_device *device, attune_device *p
   attune_status status = check_peers(device, peer);
   if (status != ATTUNE_OK) return status;
   if (device == peer)
-    return at_fail(ATTUNE_INVALID_ARGUMENT, "device and peer are both %s, which can always use its own memory; should "
-                   "be two", device->name);
+    return at_fail(ATTUNE_INVALID_ARGUMENT,
+                   "device and peer are both %s, which can always use its own memory; should "
+                   "be two",
+                   device->name);
   if (device->backend != peer->backend || !device->backend->peer_disable)
     return at_fail(ATTUNE_UNSUPPORTED, "%s cannot reach the memory of %s", device->name, peer->name);
   return device->backend->peer_disable(device, peer);

@@ -56,19 +56,10 @@ static attune_status device_open(attune_device *device) {
   return ATTUNE_OK;
 }
 
-static attune_status wait_streams(attune_device *device) {
+static attune_status device_synchronize(attune_device *device) {
   (void)device;
   at_queue_wait_all();
   return ATTUNE_OK;
-}
-
-static attune_status device_synchronize(attune_device *device) {
-  if (at_queue_runs_here(NULL))
-    return at_fail(ATTUNE_INVALID_ARGUMENT,
-                   "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
-                   "called outside of it",
-                   device->name);
-  return wait_streams(device);
 }
 
 static attune_status clock_state(attune_device *device, at_clock_state *out) {
@@ -122,7 +113,7 @@ const at_backend at_host_backend = {
     .count = count,
     .device_open = device_open,
     .device_synchronize = device_synchronize,
-    .wait_streams = wait_streams,
+    .wait_streams = device_synchronize,
     .clock_state = clock_state,
     .telemetry = at_host_telemetry,
     .alloc = at_host_memory_alloc,

@@ -369,9 +369,6 @@ attune_status at_explain_foreign(const attune_device *device, uintptr_t address)
 /* abandoned.c. Lock held. */
 /* A holder less. The last one's going lets other pools have the free segments as soon as no work uses them; what a pool
  * has of an allocator of the program goes back, and the lock is given up meanwhile. */
-/* INVALID_ARGUMENT in a function that a stream of the device runs, which cannot wait for all streams. */
-attune_status at_memory_check_waits(const attune_device *device);
-
 void at_pool_drop(at_allocator *allocator, attune_pool *pool);
 /* What is free of a pool that nobody holds goes back, if it is of a kind that does. The lock is given up meanwhile. */
 void at_pool_release_abandoned(at_allocator *allocator, attune_pool *pool);

@@ -18,14 +18,6 @@ static attune_status leave(at_allocator *allocator, attune_status status) {
   return status;
 }
 
-attune_status at_memory_check_waits(const attune_device *device) {
-  if (!device->backend->stream_runs_here || !device->backend->stream_runs_here(NULL)) return ATTUNE_OK;
-  return at_fail(ATTUNE_INVALID_ARGUMENT,
-                 "a stream of %s runs the function that makes this call, which would wait for its own end; should be "
-                 "called outside of it",
-                 device->name);
-}
-
 attune_status attune_memory_empty_cache(attune_device *device) {
   attune_allocator own = {0};
   at_allocator *allocator = NULL;
@@ -36,7 +28,7 @@ attune_status attune_memory_empty_cache(attune_device *device) {
     status =
         at_fail(ATTUNE_CAPTURING,
                 "memory of %s cannot be given back while a capture is under way; end the capture first", device->name);
-  if (status == ATTUNE_OK) status = at_memory_check_waits(device);
+  if (status == ATTUNE_OK) status = at_device_check_waits(device);
   if (status == ATTUNE_OK) {
     at_memory_catch_up(allocator, true);
     (void)at_memory_release(allocator);

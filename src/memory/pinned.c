@@ -396,7 +396,7 @@ attune_status attune_pinned_empty_cache(attune_device *device) {
     return at_fail(ATTUNE_CAPTURING,
                    "pinned memory of %s cannot be given back while a capture is under way; end the capture first",
                    device->name);
-  if ((status = at_memory_check_waits(device)) != ATTUNE_OK) return status;
+  if ((status = at_device_check_waits(device)) != ATTUNE_OK) return status;
   at_pinned_cache *cache = &caches[device->index];
   at_pinned_block *list = NULL;
   at_pinned_lock();

@@ -58,16 +58,12 @@ static at_block *ask_program(at_allocator *allocator, const at_request *request)
   return NULL;
 }
 
-/* In a function that a stream runs: what waits for all streams would wait for itself. */
-static bool runs_here(const at_allocator *allocator) {
-  const at_backend *backend = allocator->device->backend;
-  return backend->stream_runs_here && backend->stream_runs_here(NULL);
-}
-
 /* Above the threshold old cached segments go until there is room below it for the request. */
 static void collect(at_allocator *allocator, const at_request *request) {
   double above = allocator->options.collect_above;
-  if (above <= 0.0 || allocator->limit == UINT64_MAX || allocator->captures > 0 || runs_here(allocator)) return;
+  if (above <= 0.0 || allocator->limit == UINT64_MAX || allocator->captures > 0 ||
+      at_device_runs_here(allocator->device))
+    return;
   uint64_t threshold = (uint64_t)(above * (double)allocator->limit);
   if (allocator->reserved + request->size > threshold)
     (void)at_memory_release_oldest(allocator, allocator->reserved + request->size - threshold);
@@ -89,7 +85,7 @@ static at_block *take_from_other_pools(at_allocator *allocator, const at_request
 static attune_status add_or_make_room(at_allocator *allocator, const at_request *request, at_block **out) {
   attune_status status = at_segment_add(allocator, request, out);
   if (status != ATTUNE_OUT_OF_MEMORY) return status;
-  const bool keeps = allocator->captures > 0 || runs_here(allocator);
+  const bool keeps = allocator->captures > 0 || at_device_runs_here(allocator->device);
   if (!keeps && at_segments_release_oversize(allocator, request)) status = at_segment_add(allocator, request, out);
   if (status != ATTUNE_OUT_OF_MEMORY) return status;
   *out = take_from_other_pools(allocator, request);
@@ -144,8 +140,9 @@ static attune_status fail_request(at_allocator *allocator, const at_request *req
   if (at_reserve_refused()) allocator->rejections++;
   if (limit != UINT64_MAX) snprintf(text, sizeof text, ", limit %llu", (unsigned long long)limit);
   const char *keeps = allocator->captures > 0 ? ", in a capture: nothing cached can be given back"
-                      : runs_here(allocator)  ? ", in a function of a stream: nothing cached can be given back"
-                                              : "";
+                      : at_device_runs_here(allocator->device)
+                          ? ", in a function of a stream: nothing cached can be given back"
+                          : "";
   pthread_mutex_unlock(&allocator->lock);
   if (device->backend->memory_info) (void)device->backend->memory_info(device, &available, &total);
   pthread_mutex_lock(&allocator->lock);

@@ -128,9 +128,6 @@ int cli_open_stored(attune_tuner **tuner, attune_device **device, const cli_opti
 extern volatile sig_atomic_t cli_interrupted;
 void cli_catch_signals(void);
 
-/* A handler, but where the command was started with the signal ignored: nohup and background jobs want that. */
-void cli_catch(int number, const struct sigaction *action);
-
 /* progress.c: a bar on standard error when that is a terminal, else nothing. Drawn between problems only: a
  * ticking thread would disturb what is being measured. */
 

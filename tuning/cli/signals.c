@@ -23,8 +23,8 @@ static void on_alarm(int number) {
   _exit(128 + cli_interrupted);
 }
 
-/* Signals that were ignored at the start stay so. */
-void cli_catch(int number, const struct sigaction *action) {
+/* What was ignored at the start stays so: nohup and a shell's background jobs want that. */
+static void set_handler(int number, const struct sigaction *action) {
   struct sigaction before;
   if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN) return;
   sigaction(number, action, NULL);
@@ -34,9 +34,9 @@ void cli_catch(int number, const struct sigaction *action) {
 void cli_catch_signals(void) {
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
   sigemptyset(&action.sa_mask);
-  cli_catch(SIGINT, &action);
-  cli_catch(SIGTERM, &action);
-  cli_catch(SIGHUP, &action);
+  set_handler(SIGINT, &action);
+  set_handler(SIGTERM, &action);
+  set_handler(SIGHUP, &action);
   action.sa_handler = on_alarm;
   sigaction(SIGALRM, &action, NULL);
 }
