@@ -60,6 +60,62 @@ static void refuses_wrong_usage(void **state) {
   expect_run(2, "explain", "--device", "toaster", "gemm f32 nn 8x8x8 strict");
 }
 
+/* `attune help` and `attune version` say what the options of these names say. */
+static void helps_as_a_command(void **state) {
+  (void)state;
+  static const char *const commands[] = {NULL,    "devices", "tune",    "show",       "explain", "verify", "warm",
+                                         "eval",  "bench",   "compare", "completion", "history", "help",   "version"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const char *const option[] = {commands[i] ? commands[i] : "--help", commands[i] ? "--help" : NULL, NULL};
+    const char *const command[] = {"help", commands[i], NULL};
+    expect_code(0, start(option, out_path));
+    char *text = strdup(out_text);
+    assert_non_null(text);
+    expect_code(0, start(command, out_path));
+    assert_string_equal(out_text, text);
+    assert_string_equal(err_text, "");
+    free(text);
+  }
+  expect_run(0, "--version");
+  char *text = strdup(out_text);
+  expect_run(0, "version");
+  assert_string_equal(out_text, text);
+  free(text);
+  expect_run(2, "version", "now");
+  expect_run(2, "help", "tune", "show");
+  expect_run(2, "help", "tnue");
+  expect_error("did you mean tune?");
+}
+
+/* What is near a command or an option is named; what is far from all of them is not. */
+static void suggests_what_may_be_meant(void **state) {
+  (void)state;
+  static const char *const cases[][4] = {
+      {"tnue", NULL, NULL, "there is no command \"tnue\"; did you mean tune?"},
+      {"dev", NULL, NULL, "did you mean devices?"},
+      {"explian", NULL, NULL, "did you mean explain?"},
+      {"compair", NULL, NULL, "did you mean compare?"},
+      {"fly", NULL, NULL, "should be devices, tune"},
+      {"show", "--al", "--jsno", "there is no option --jsno; did you mean --json?"},
+      {"tune", "--bugdet=5", NULL, "there is no option --bugdet; did you mean --budget?"},
+      {"tune", "--db", "--bugdet", NULL}, /* a value, not an option */
+      {"show", "--force", NULL, "show has no option --force; tune has"},
+      {"show", "--nonsense", NULL, "there is no option --nonsense"},
+      {"--db", "x", "show", "--db stands before the command; should stand behind it: attune COMMAND --db"},
+      {"--hepl", NULL, NULL, "did you mean --help?"},
+      {"show", "--hlep", NULL, "did you mean --help?"},
+      {"tune", "-b", "--bugdet", NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *const words[] = {cases[i][0], cases[i][1], cases[i][1] ? cases[i][2] : NULL, NULL};
+    expect_code(2, start(words, out_path));
+    if (cases[i][3])
+      expect_error(cases[i][3]);
+    else
+      assert_null(strstr(err_text, "did you mean"));
+    assert_string_equal(out_text, "");
+  }
+}
+
 static void refuses_unreadable_input(void **state) {
   (void)state;
   expect_code(2, start_with((const char *const[]){"tune", "-", "--db", database, NULL}, out_path, NULL));
@@ -137,6 +193,8 @@ int main(void) {
       cmocka_unit_test_setup(helps, fresh),
       cmocka_unit_test_setup(helps_by_a_letter, fresh),
       cmocka_unit_test_setup(refuses_wrong_usage, fresh),
+      cmocka_unit_test_setup(helps_as_a_command, fresh),
+      cmocka_unit_test_setup(suggests_what_may_be_meant, fresh),
       cmocka_unit_test_setup(refuses_unreadable_input, fresh),
       cmocka_unit_test_setup(refuses_unusable_databases, fresh),
       cmocka_unit_test_setup(lists_devices, fresh),

@@ -146,7 +146,7 @@ static const cli_option history_options[] = {
     JSON,
     END};
 
-static const cli_option completion_options[] = {END};
+static const cli_option no_options[] = {END};
 
 const cli_command cli_commands[] = {
     {"devices", "", CLI_NO_VALUE, "what is here and what it can do",
@@ -210,7 +210,12 @@ const cli_command cli_commands[] = {
      history_options, cmd_history},
     {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
      "Prints a script that completes the words of this command in SHELL, bash or zsh.",
-     "For the current shell: source <(attune completion bash)", completion_options, cmd_completion},
+     "For the current shell: source <(attune completion bash)", no_options, cmd_completion},
+    {"help", "[COMMAND]", CLI_COMMAND, "what a command does, and its options",
+     "Prints what COMMAND does and its options, as `attune COMMAND --help' does; without COMMAND the list of commands.",
+     NULL, no_options, cmd_help},
+    {"version", "", CLI_NO_VALUE, "the version of attune", "Prints the version of attune, as `attune --version' does.",
+     NULL, no_options, cmd_version},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
 
@@ -229,6 +234,7 @@ bool cli_help(int key, const struct argp_state *state) {
 }
 
 typedef struct reading {
+  const cli_command *command;
   cli_options *common;
   argp_parser_t parse;
   void *input;
@@ -238,6 +244,7 @@ typedef struct reading {
 static error_t parse_key(int key, char *argument, struct argp_state *state) {
   reading *r = state->input;
   if (cli_help(key, state)) return 0;
+  if (key == ARGP_KEY_INIT) cli_check_options(r->command, state);
   switch (key) {
   case 'j': r->common->json = true; return 0;
   case 'b': r->common->database = argument; return 0;
@@ -289,7 +296,7 @@ int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp
   snprintf(doc, sizeof doc, "%s%s%s", command->purpose, command->details ? "\v" : "",
            command->details ? command->details : "");
   const struct argp argp = {options, parse_key, command->argument, doc, NULL, NULL, NULL};
-  reading r = {common, parse, input};
+  reading r = {command, common, parse, input};
   const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &r);
   free(options);
   return error;

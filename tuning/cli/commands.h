@@ -9,7 +9,7 @@
 #include "tuning/cli/cli.h"
 
 /* What a value is, for completion. */
-typedef enum cli_value { CLI_NO_VALUE, CLI_ANY, CLI_FILE, CLI_DEVICE, CLI_SHELL } cli_value;
+typedef enum cli_value { CLI_NO_VALUE, CLI_ANY, CLI_FILE, CLI_DEVICE, CLI_SHELL, CLI_COMMAND } cli_value;
 
 typedef struct cli_option {
   const char *name;  /* NULL ends a list */
@@ -86,6 +86,17 @@ bool cli_help(int key, const struct argp_state *state);
 /* Reads argv by the table's options of command `name`. --json, --db, --device and --wide go to *common; every other key,
  * and argp's own, to `parse`, whose state->input is `input`. Nonzero, after a message: wrong usage. */
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input);
+
+/* suggest.c: the command that a mistyped word may mean; NULL: none is near. */
+const char *cli_suggest_command(const char *word);
+
+/* Ends the command with CLI_USAGE at the first option of state->argv that `command` (NULL: before its name) does not
+ * have, and says which one may be meant. */
+void cli_check_options(const cli_command *command, struct argp_state *state);
+
+/* main.c */
+int cmd_help(int argc, char **argv);
+int cmd_version(int argc, char **argv);
 
 /* manual.c, completion.c: what is made of the table for man(1) and for shells. */
 void cli_print_manual(FILE *out);

@@ -116,12 +116,21 @@ static const char *names(void) {
   return text;
 }
 
+static void no_command(const struct argp_state *state, const char *word) {
+  const char *near = cli_suggest_command(word);
+  if (near)
+    cli_bad_usage(state, "there is no command \"%s\"; did you mean %s?", word, near);
+  else
+    cli_bad_usage(state, "there is no command \"%s\"; should be %s", word, names());
+}
+
 enum { OPTION_MANUAL = 256 };
 
 /* Stops at the command: what follows is the command's. */
 static error_t parse_top(int key, char *argument, struct argp_state *state) {
   choice *chosen = state->input;
   if (cli_help(key, state)) return 0;
+  if (key == ARGP_KEY_INIT) cli_check_options(NULL, state);
   if (key == OPTION_MANUAL) {
     cli_print_manual(stdout);
     exit(CLI_DONE);
@@ -129,7 +138,7 @@ static error_t parse_top(int key, char *argument, struct argp_state *state) {
   if (key == ARGP_KEY_NO_ARGS) cli_bad_usage(state, "no command; should be %s", names());
   if (key != ARGP_KEY_ARG) return key == ARGP_KEY_NO_ARGS ? 0 : ARGP_ERR_UNKNOWN;
   chosen->command = cli_command_find(argument);
-  if (!chosen->command) cli_bad_usage(state, "there is no command \"%s\"; should be %s", argument, names());
+  if (!chosen->command) no_command(state, argument);
   chosen->first = state->next - 1;
   state->next = state->argc;
   return 0;
@@ -180,27 +189,67 @@ static void fill_outputs(void) {
   }
 }
 
-int main(int argc, char **argv) {
+/* Reads the words before the command and its name; what follows is the command's. */
+static error_t read_top(int argc, char **argv, choice *chosen) {
   const struct argp_option options[] = {
       {"manual", OPTION_MANUAL, NULL, OPTION_HIDDEN, "Print what docs/attune.1 holds of this table", 0},
       cli_help_option,
       {0}};
   char doc[2048];
+  top_doc(doc, sizeof doc);
+  const struct argp top = {options, parse_top, "COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
+  return argp_parse(&top, argc, argv, ARGP_IN_ORDER, NULL, chosen);
+}
+
+static char program[] = "attune", help_option[] = "--help";
+
+static error_t parse_help(int key, char *argument, struct argp_state *state) {
+  const cli_command **command = state->input;
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+  if (*command) cli_bad_usage(state, "unexpected argument \"%s\"; help takes one COMMAND", argument);
+  *command = cli_command_find(argument);
+  if (!*command) no_command(state, argument);
+  return 0;
+}
+
+/* --help ends the program. */
+int cmd_help(int argc, char **argv) {
+  cli_options common = {0};
+  const cli_command *command = NULL;
+  if (cli_parse("help", argc, argv, &common, parse_help, &command) != 0) return CLI_USAGE;
+  char name[32];
+  snprintf(name, sizeof name, "%s %s", program, command ? command->name : "");
+  char *words[] = {command ? name : program, help_option, NULL};
+  choice none = {0};
+  return command ? command->run(2, words) : read_top(2, words, &none) ? CLI_FAILED : CLI_DONE;
+}
+
+static error_t parse_nothing(int key, char *argument, struct argp_state *state) {
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+  cli_bad_usage(state, "unexpected argument \"%s\"; version takes none", argument);
+  return 0;
+}
+
+int cmd_version(int argc, char **argv) {
+  cli_options common = {0};
+  if (cli_parse("version", argc, argv, &common, parse_nothing, NULL) != 0) return CLI_USAGE;
+  print_version(stdout, NULL);
+  return CLI_DONE;
+}
+
+int main(int argc, char **argv) {
   fill_outputs();
   signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write that meets it */
   setlocale(LC_CTYPE, "");
   setlocale(LC_TIME, "");
   argp_program_version_hook = print_version;
   argp_err_exit_status = CLI_USAGE;
-  top_doc(doc, sizeof doc);
   choice chosen = {0};
-  const struct argp top = {options, parse_top, "COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
-  char name[] = "attune";
-  if (argc > 0) argv[0] = name;
+  if (argc > 0) argv[0] = program;
   cli_clean_options(argc, argv, NULL);
   const bool may_end = atexit(cli_check_output) == 0; /* --help and --version end in argp */
   if (!may_end) cli_error("warning: what cannot be printed may go unnoticed");
-  if (argp_parse(&top, argc, argv, ARGP_IN_ORDER, NULL, &chosen) != 0 || !chosen.command) return CLI_USAGE;
+  if (read_top(argc, argv, &chosen) != 0 || !chosen.command) return CLI_USAGE;
   char full_name[32];
   snprintf(full_name, sizeof full_name, "attune %s", chosen.command->name);
   argv[chosen.first] = full_name;
