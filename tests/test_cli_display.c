@@ -1,80 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_cli_display.c: what the command shows: terminals of any width, hostile names, problems as their callers wrote them,
  * and one table behind help, manual page and completion. */
-#include "tests/check.h"
+#include "tests/cli_terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pty.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define MOST (1 << 20)
 
 static char folder[] = "/tmp/attune-test-display-XXXXXX";
 static char database[64], workload[64];
-static char text[MOST];
-static int code;
-
-static void write_file(const char *path, const char *what) {
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fputs(what, file);
-  assert_int_equal(fclose(file), 0);
-}
-
-/* Runs a line of shell in which $A is the command; its output and errors in text, its exit code in code. */
-static void shell(const char *line) {
-  FILE *pipe = popen(line, "r");
-  assert_non_null(pipe);
-  text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
-  const int status = pclose(pipe);
-  code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/* The same in a terminal of `columns`. */
-static void terminal(unsigned short columns, const char *line) {
-  int controller = -1;
-  const struct winsize size = {.ws_row = 50, .ws_col = columns};
-  const pid_t child = forkpty(&controller, NULL, NULL, &size);
-  assert_true(child >= 0);
-  if (child == 0) {
-    setenv("TERM", "dumb", 1);
-    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-    _exit(127);
-  }
-  size_t at = 0;
-  for (ssize_t got; at < sizeof text - 1 && (got = read(controller, text + at, sizeof text - 1 - at)) > 0;)
-    at += (size_t)got;
-  text[at] = '\0';
-  close(controller);
-  int status = 0;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void expect(const char *what) {
-  if (!strstr(text, what)) fail_msg("the output lacks \"%s\": %s", what, text);
-}
-
-static void expect_none(const char *what) {
-  if (strstr(text, what)) fail_msg("the output has \"%s\": %s", what, text);
-}
-
-/* Characters of the longest line, one for each that is not a continuation byte of UTF-8. */
-static int longest_line(void) {
-  int most = 0, now = 0;
-  for (const char *c = text; *c; c++) {
-    if (*c == '\n' || *c == '\r')
-      now = 0;
-    else if ((*c & 0xC0) != 0x80 && ++now > most)
-      most = now;
-  }
-  return most;
-}
 
 static void tables_fit_the_terminal(void **state) {
   (void)state;
@@ -90,15 +23,15 @@ static void tables_fit_the_terminal(void **state) {
     if (longest_line() > 80) fail_msg("%s: a line of %d in 80 columns: %s", lines[i], longest_line(), text);
   }
   terminal(80, "$A show --db $D");
-  expect("--wide prints them all");
+  expect("--wide prints");
   expect("speedup");
-  expect_none("measure");
+  expect_none("spread");
   terminal(80, "$A show --db $D --wide");
-  expect("measure");
+  expect("spread");
   expect_none("--wide");
   assert_in_range(longest_line(), 81, 2000);
   shell("$A show --db $D | cat");
-  expect("measure");
+  expect("spread");
   terminal(20, "$A show --db $D"); /* narrower than anything fits: it ends, and says something */
   assert_int_equal(code, 0);
   expect("speedup");

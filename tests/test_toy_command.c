@@ -183,7 +183,7 @@ static void unsure_winners_are_marked(void **state) {
   expect("    -  ?  base threads=2 call=gemv ");
   expect_no_gain("show --db unsure.db --json");
   expect_run("show --db unsure.db", 0);
-  expect("\n? 1 unsure (noise, or other work): tuned again by `attune tune'\n");
+  expect("\n? 1 unsure (noise, or other work), counted as 1x: `attune tune' measures again\n");
   expect_run("explain '" TOY_PROBLEM "' --db unsure.db --device host", 0);
   expect("by base threads=2 call=gemv");
   expect("not known, for noise");

@@ -38,7 +38,8 @@ void attune_workload_destroy(attune_workload *workload) {
   if (!workload) return;
   for (size_t i = 0; i < workload->size; i++) {
     const attune_workload_entry *entry = &workload->entries[i];
-    if (entry->name != entry->problem) free((char *)(uintptr_t)entry->name);
+    if (entry->name != entry->written) free((char *)(uintptr_t)entry->name);
+    if (entry->written != entry->problem) free((char *)(uintptr_t)entry->written);
     free((char *)(uintptr_t)entry->problem);
   }
   free(workload->entries);
@@ -80,11 +81,17 @@ static attune_status fail_memory(void) {
   return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for a problem");
 }
 
-/* `name` NULL or the same text: the problem's own. */
-static attune_status set_problem(attune_workload_entry *entry, const char *text, const char *name) {
+/* Empty or equal to the text before: shared with it. */
+static const char *text_or(const char *text, const char *other) {
+  return *text && other && strcmp(text, other) != 0 ? strdup(text) : other;
+}
+
+static attune_status set_problem(attune_workload_entry *entry, const char *text, const char *written,
+                                 const char *name) {
   entry->problem = strdup(text);
-  entry->name = name && strcmp(name, text) != 0 ? strdup(name) : entry->problem;
-  return entry->problem && entry->name ? ATTUNE_OK : fail_memory();
+  entry->written = text_or(written, entry->problem);
+  entry->name = text_or(name, entry->written);
+  return entry->problem && entry->written && entry->name ? ATTUNE_OK : fail_memory();
 }
 
 static attune_status check_column(const at_csv *csv, const at_csv_row *row, int index) {
@@ -243,7 +250,7 @@ static attune_status read_row(const at_csv *csv, const header *head, const at_cs
   if (status != ATTUNE_OK) return fail_in_row(csv, head, row, status);
   const char *written = head->problem >= 0 ? row->cells[head->problem].text : s->label;
   const char *named = head->name >= 0 ? row->cells[head->name].text : "";
-  return set_problem(entry, s->text, *named ? named : written);
+  return set_problem(entry, s->text, written, named);
 }
 
 static attune_status read_rows(at_csv *csv, const at_workload_ops *ops, attune_workload *workload, scratch *s) {
@@ -297,7 +304,7 @@ static int add_recorded(void *user, const char *problem, int64_t count) {
   if (walk->workload->size == MAX_ENTRIES) return 1;
   if (strlen(problem) >= AT_PROBLEM_CHARS) return 0; /* a damaged row: no problem is that long */
   attune_workload_entry *entry = add_entry(walk->workload);
-  walk->failed = !entry || set_problem(entry, problem, NULL) != ATTUNE_OK;
+  walk->failed = !entry || set_problem(entry, problem, "", "") != ATTUNE_OK;
   if (walk->failed) return 1;
   entry->count = count;
   return 0;

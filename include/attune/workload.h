@@ -26,6 +26,7 @@ typedef struct attune_workload_entry {
   const char *problem; /* its text, as attune_decision has it; the workload's */
   int64_t count;       /* how often it is called, 1 if not known */
   double time_ns;      /* about one call of the default: as measured, else estimated from the sizes; 0 in a CSV file */
+  const char *written; /* the problem as the row wrote it, row-major too, or its text; the workload's */
 } attune_workload_entry;
 
 /* Reads the CSV file `path` into *out; the caller destroys it. Errors: NOT_FOUND, PERMISSION, IO_ERROR, BAD_DATA with

@@ -14,6 +14,8 @@
 /* Exit codes; an interrupted run ends with 128 + the signal's number. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
+typedef enum cli_tint { CLI_PLAIN, CLI_GREEN, CLI_RED } cli_tint;
+
 /* main.c */
 
 typedef struct cli_options {
@@ -65,27 +67,47 @@ json_t *cli_json_decision(const attune_decision *decision);
 /* Default's time over the winner's; 0 when one is not known. */
 double cli_speedup(const attune_decision *decision);
 
+/* Of a decision that is unsure: what the speedup is at least, three standard errors below what was measured; 0: noise
+ * leaves nothing above 1. */
+double cli_speedup_bound(const attune_decision *decision);
+
+/* "1.25x"; "> 1.2x" for one that is unsure; "-" for none. And its colour: red for slower. */
+#define CLI_CELL 40
+const char *cli_speedup_cell(char out[CLI_CELL], const attune_decision *decision);
+cli_tint cli_speedup_tint(const attune_decision *decision);
+
 /* table.c */
+
+/* What may happen to a column's text. */
+typedef enum cli_cut {
+  CLI_WHOLE = 0,
+  CLI_CUT = 1, /* cut to fit a terminal */
+  CLI_LONG = 2 /* that, and where the table is whole it stands last */
+} cli_cut;
 
 typedef struct cli_column {
   const char *title;
-  bool right;  /* numbers */
-  bool shrink; /* may be cut to fit a terminal */
-  int rank;    /* which columns go first where the terminal is too narrow: the highest; 0: stays */
+  bool right; /* numbers */
+  int shrink; /* a cli_cut */
+  int rank;   /* which columns go first where the terminal is too narrow: the highest; 0: stays */
 } cli_column;
 
 typedef struct cli_table {
   const cli_column *columns;
   int column_count;
-  char **cells; /* by row, cleaned for display */
+  char **cells;         /* by row */
+  unsigned char *tints; /* a cli_tint for each cell */
   size_t rows;
   size_t capacity;
 } cli_table;
 
 /* A cell for every column, copied. */
 void cli_table_add(cli_table *table, const char *const *cells);
-/* On a terminal columns are left out and cut until a line fits, unless `wide`; elsewhere the table is whole. */
-void cli_table_print(const cli_table *table, FILE *out, bool wide);
+/* Colours a cell of the row that was added last, where the output has colours. */
+void cli_table_tint(cli_table *table, int column, cli_tint tint);
+/* Columns without any text are left out. On a terminal so are those of the highest ranks, and others are cut, until a line
+ * fits; cells that differ still do. With `wide`, and where there is no terminal, the table is whole. */
+void cli_table_print(cli_table *table, FILE *out, bool wide);
 /* As a table of Markdown, whole. */
 void cli_table_markdown(const cli_table *table, FILE *out);
 void cli_table_free(cli_table *table);
@@ -101,13 +123,17 @@ char *cli_clean(const char *text);
 void cli_print_padded(FILE *out, const char *text, int width, bool right, bool cut);
 int cli_width(const char *text);
 
+/* cut.c: each text in `width` columns at most, cleaned, in place of what it was; texts that differ do so after it. */
+void cli_cut_apart(char **texts, size_t count, int width);
+
 bool cli_utf8(void);
 bool cli_color(FILE *out);
-/* Columns of the terminal behind `out`; 0: not a terminal. */
+/* The sequence that begins a colour, or ends all of them; "": `out` shows none. */
+const char *cli_tint_text(FILE *out, cli_tint tint);
+/* Columns of the terminal behind `out`: COLUMNS, else what the terminal says; 0: not a terminal. */
 int cli_terminal_width(FILE *out);
 
 /* "12.3 us", "-" for nothing; "1.25x"; "0.8 %"; local date and time. */
-#define CLI_CELL 40
 const char *cli_time_text(char out[CLI_CELL], double time_ns);
 const char *cli_speedup_text(char out[CLI_CELL], double speedup);
 const char *cli_percent_text(char out[CLI_CELL], double fraction);

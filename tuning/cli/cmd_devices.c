@@ -122,7 +122,7 @@ static int list_library(void *user, const attune_library *library) {
 static const cli_column device_columns[] = {{"device", false, false, 0},  {"kind", false, false, 3},
                                             {"model", false, true, 0},    {"memory", true, false, 0},
                                             {"cache", true, false, 4},    {"processors", true, false, 0},
-                                            {"features", false, true, 1}, {"fingerprint", false, true, 2}};
+                                            {"features", false, true, 1}, {"fingerprint", false, CLI_LONG, 2}};
 static const cli_column library_columns[] = {
     {"device", false, false, 0}, {"library", false, false, 0}, {"version", false, false, 0}, {"file", false, true, 0}};
 static const cli_column implementation_columns[] = {{"device", false, false, 0},
@@ -168,7 +168,7 @@ static attune_status gather(const options *o, attune_tuner *tuner, tables *out, 
   return status;
 }
 
-static void print_tables(const tables *out, bool with_implementations, bool wide) {
+static void print_tables(tables *out, bool with_implementations, bool wide) {
   cli_table_print(&out->devices, stdout, wide);
   putchar('\n');
   cli_table_print(&out->libraries, stdout, wide);

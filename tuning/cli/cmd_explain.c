@@ -3,6 +3,7 @@
  * and in JSON. */
 #include "tuning/cli/commands.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,31 @@ double cli_speedup(const attune_decision *d) {
   return d->unsure && speedup > 0 && (speedup > 1 || is_default(d)) ? 1 : speedup;
 }
 
+/* A winner that did not hold when it was verified has shown nothing, whatever was measured before; nor has one whose
+ * spread is not known. */
+double cli_speedup_bound(const attune_decision *d) {
+  const double ratio = d->time_ns > 0 && d->default_time_ns > 0 ? d->default_time_ns / d->time_ns : 0;
+  if (!d->unsure || is_default(d) || d->samples < 2 || !(d->spread > 0) || strncmp(d->note, "does not hold", 13) == 0) return 0;
+  const double of_median = 1.2533 * 1.4826 * d->spread / sqrt(d->samples); /* as normal: sigma = 1.4826 MAD */
+  const double error = sqrt(2.0) * hypot(of_median, d->placement_spread);  /* of a ratio of two such times */
+  const double bound = ratio / (1 + 3 * error);
+  return bound > 1 ? bound : 0;
+}
+
+const char *cli_speedup_cell(char out[CLI_CELL], const attune_decision *d) {
+  const double bound = cli_speedup_bound(d), step = bound < 10 ? 10 : 1;
+  if (!d->unsure) return cli_speedup_text(out, cli_speedup(d));
+  const double below = floor(bound * step) / step;
+  if (!(below > 1)) return "-";
+  snprintf(out, CLI_CELL, "> %.*fx", bound < 10, below);
+  return out;
+}
+
+cli_tint cli_speedup_tint(const attune_decision *d) {
+  const double known = d->unsure ? cli_speedup_bound(d) : cli_speedup(d);
+  return known > 1.005 ? CLI_GREEN : known > 0 && known < 0.995 ? CLI_RED : CLI_PLAIN;
+}
+
 json_t *cli_json_decision(const attune_decision *d) {
   json_t *object = json_pack("{s:o, s:o, s:o, s:i, s:o, s:s, s:o, s:o, s:i}", "problem", cli_json_text(d->problem),
                              "device", cli_json_text(d->device), "implementation", cli_json_text(d->implementation),
@@ -89,6 +115,8 @@ json_t *cli_json_decision(const attune_decision *d) {
   json_object_update(object, rest);
   json_decref(rest);
   json_object_set_new(object, "unsure", json_boolean(d->unsure));
+  const double bound = cli_speedup_bound(d);
+  json_object_set_new(object, "speedup_at_least", bound > 0 ? cli_json_number(bound) : json_null());
   json_object_set_new(object, "changed", cli_json_text(d->changed));
   json_object_set_new(object, "placement_spread", cli_json_number(d->placement_spread));
   return object;
@@ -164,7 +192,7 @@ static void print_words(const char *asked, const attune_decision *d) {
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
 
-static const cli_column trial_columns[] = {{"implementation", false, true, 0}, {"configuration", false, true, 1},
+static const cli_column trial_columns[] = {{"implementation", false, true, 0}, {"configuration", false, CLI_LONG, 1},
                                            {"time", true, false, 0},           {"spread", true, false, 2},
                                            {"samples", true, false, 3},        {"verdict", false, false, 0}};
 enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };

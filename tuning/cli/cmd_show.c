@@ -1,37 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_show.c: `attune show`: the stored winners. */
+ * cmd_show.c: `attune show`: the stored winners; or the problems of a workload, or those that were recorded, with the
+ * winners that they have. */
 #include "tuning/cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuning/cli/show.h"
+
 typedef struct options {
   cli_options common;
-  bool all; /* those of other machines too */
+  const char *workload; /* NULL: none */
+  bool all;             /* winners of other machines too */
+  bool recorded, csv;
 } options;
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
-  if (key == 'a')
-    o->all = true;
-  else if (key == ARGP_KEY_ARG)
-    cli_bad_usage(state, "unexpected argument \"%s\"; show takes none (--db names a database)", argument);
-  else
-    return ARGP_ERR_UNKNOWN;
-  return 0;
+  switch (key) {
+  case 'a': o->all = true; return 0;
+  case CLI_OPTION_RECORDED: o->recorded = true; return 0;
+  case CLI_OPTION_CSV: o->csv = true; return 0;
+  case ARGP_KEY_ARG:
+    if (o->workload) cli_bad_usage(state, "unexpected argument \"%s\"; show takes one WORKLOAD", argument);
+    o->workload = argument;
+    return 0;
+  case ARGP_KEY_END:
+    if (o->csv && o->common.json) cli_bad_usage(state, "--csv and --json are both given; should be one of them");
+    if (o->recorded && o->workload)
+      cli_bad_usage(state, "--recorded and WORKLOAD, \"%s\", are both given; should be one of them", o->workload);
+    if (o->all && (o->recorded || o->workload))
+      cli_bad_usage(state, "--all is about stored winners; should be without %s", o->recorded ? "--recorded" : "WORKLOAD");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
 }
 
-static const cli_column columns[] = {
-    {"problem", false, true, 0},       {"device", false, false, 3},    {"implementation", false, false, 0},
-    {"configuration", false, true, 2}, {"time", true, false, 0},       {"default", true, false, 1},
-    {"speedup", true, false, 0},       {"", false, false, 0},          {"default by", false, true, 3},
-    {"spread", true, false, 4},        {"when", false, false, 6},      {"measure", false, false, 5},
-    {"differs", false, true, 1},       {"fingerprint", false, true, 7}};
-enum { COLUMNS = sizeof columns / sizeof columns[0] };
+/* ---- how often programs called a problem ---- */
+
+/* What was recorded on one device, by problem. */
+typedef struct calls {
+  const char *device;
+  attune_workload *workload;
+  const attune_workload_entry **sorted;
+  size_t count;
+} calls;
+
+static int by_problem(const void *left, const void *right) {
+  const attune_workload_entry *const *a = left, *const *b = right;
+  return strcmp((*a)->problem, (*b)->problem);
+}
+
+/* Without a record, or one that cannot be read, no problem has a known number of calls. */
+static void load_calls(calls *c, attune_tuner *tuner, const char *name) {
+  attune_device *device = NULL;
+  *c = (calls){.device = name};
+  if (attune_device_get(&device, name) != ATTUNE_OK) return;
+  if (attune_workload_recorded(&c->workload, tuner, device) != ATTUNE_OK) return;
+  c->count = attune_workload_size(c->workload);
+  c->sorted = cli_alloc(c->count + 1, sizeof *c->sorted);
+  for (size_t i = 0; i < c->count; i++) c->sorted[i] = attune_workload_at(c->workload, i);
+  qsort(c->sorted, c->count, sizeof *c->sorted, by_problem);
+}
+
+static void free_calls(calls *c) {
+  free(c->sorted);
+  attune_workload_destroy(c->workload);
+  *c = (calls){0};
+}
+
+/* NULL: none that is known. */
+static const attune_workload_entry *find_calls(const calls *c, const char *problem) {
+  const attune_workload_entry wanted = {.problem = problem}, *key = &wanted;
+  const attune_workload_entry **found =
+      c->count ? bsearch(&key, c->sorted, c->count, sizeof *c->sorted, by_problem) : NULL;
+  return found ? *found : NULL;
+}
+
+/* ---- the stored winners ---- */
 
 #define DEVICES_CHARS 1024
 
 typedef struct showing {
+  attune_tuner *tuner;
   const options *options;
   const char *device; /* NULL: any */
   bool waiting;       /* the next four: a winner that may hold on further devices */
@@ -39,56 +90,32 @@ typedef struct showing {
   int valid;
   char fingerprint[4096];
   char devices[DEVICES_CHARS]; /* that it holds on, with blanks between */
-  cli_table table;
-  json_t *array;
+  calls calls;                 /* of the device of the winner before */
+  show_report report;
   size_t elsewhere; /* winners left out because they do not hold here */
-  size_t unsure, incomplete;
-  size_t changed; /* winners that hold, but were compared with something else than what is here */
 } showing;
 
-static void add_row(showing *s) {
-  const attune_decision *d = &s->decision;
-  char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL], spread[CLI_CELL], when[CLI_CELL];
-  const char *const cells[COLUMNS] = {d->problem,
-                                      s->devices,
-                                      d->implementation,
-                                      *d->configuration ? d->configuration : "-",
-                                      cli_time_text(time_text, d->time_ns),
-                                      cli_time_text(default_time, d->default_time_ns),
-                                      cli_speedup_text(speedup, d->unsure ? 0 : cli_speedup(d)),
-                                      d->unsure || !d->complete ? "?" : "", /* the column goes where no row has it */
-                                      *d->default_implementation ? d->default_implementation : "-",
-                                      cli_percent_text(spread, d->spread),
-                                      cli_date_text(when, d->tuned_at),
-                                      d->measure,
-                                      *d->changed ? d->changed : "-",
-                                      s->fingerprint};
-  cli_table_add(&s->table, cells);
-}
-
-/* "device" is the first, "devices" are all. */
-static void add_object(showing *s) {
-  json_t *object = cli_json_decision(&s->decision), *devices = json_array();
-  char names[DEVICES_CHARS], *rest = NULL;
-  snprintf(names, sizeof names, "%s", s->devices);
-  for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
-    json_array_append_new(devices, json_string(name));
-  json_object_set_new(object, "devices", devices);
-  json_object_set_new(object, "fingerprint", cli_json_text(s->fingerprint));
-  json_object_set_new(object, "valid", json_boolean(s->valid));
-  json_array_append_new(s->array, object);
-}
-
+/* Devices of one kind share what is recorded, so the first one of a winner knows it. */
 static void add_waiting(showing *s) {
+  const attune_decision *d = &s->decision;
   if (!s->waiting) return;
   s->waiting = false;
-  s->changed += s->valid && *s->decision.changed;
-  s->incomplete += !s->decision.complete;
-  s->unsure += s->decision.complete && s->decision.unsure;
-  if (s->options->common.json)
-    add_object(s);
-  else
-    add_row(s);
+  if (!s->calls.device || strcmp(s->calls.device, d->device) != 0) {
+    attune_device *device = NULL;
+    free_calls(&s->calls);
+    if (s->valid && attune_device_get(&device, d->device) == ATTUNE_OK)
+      load_calls(&s->calls, s->tuner, attune_device_name(device));
+  }
+  const attune_workload_entry *entry = s->valid ? find_calls(&s->calls, d->problem) : NULL;
+  show_add(&s->report, &(show_row){.decision = d,
+                                   .name = "",
+                                   .written = d->problem,
+                                   .devices = s->devices,
+                                   .fingerprint = s->fingerprint,
+                                   .tuned = true,
+                                   .valid = s->valid,
+                                   .calls = entry ? entry->count : 0,
+                                   .call_ns = d->default_time_ns});
 }
 
 static bool same_winner(const showing *s, const attune_decision *d, const char *fingerprint) {
@@ -118,33 +145,106 @@ static int show_winner(void *user, const attune_decision *decision, const char *
   return 0;
 }
 
-static int print(showing *s) {
-  if (s->options->common.json) return cli_print_json(json_incref(s->array));
-  if (s->table.rows)
-    cli_table_print(&s->table, stdout, s->options->common.wide);
-  else
-    puts(s->elsewhere ? "no winner stored that holds here" : "no winners stored: `attune tune' finds them");
-  if (s->unsure) printf("? %zu unsure (noise, or other work): tuned again by `attune tune'\n", s->unsure);
-  if (s->incomplete) printf("? %zu incomplete (the budget ended): tuned again by `attune tune'\n", s->incomplete);
-  if (s->elsewhere)
-    printf("%zu more measured on other machines, drivers or libraries: --all shows them\n", s->elsewhere);
-  if (s->changed)
-    printf(
-        "%zu compared with other libraries, or fewer implementations, than are here: `attune tune' measures again%s\n",
-        s->changed, s->options->all ? "" : ", --all says what differs");
-  return CLI_DONE;
+static attune_status show_winners(showing *s) {
+  const attune_status status = attune_tuner_winners(s->tuner, show_winner, s);
+  add_waiting(s);
+  free_calls(&s->calls);
+  return status;
 }
 
-static int show(const options *o, attune_tuner *tuner, const char *device) {
+/* ---- problems, with a winner or without ---- */
+
+static bool is_measured(const attune_decision *d) {
+  return d->source == ATTUNE_SOURCE_STORED || d->source == ATTUNE_SOURCE_SYSTEM;
+}
+
+/* Has any row a count? Without one each counts as one call. */
+static bool has_counts(const attune_workload *workload) {
+  for (size_t i = 0; i < attune_workload_size(workload); i++)
+    if (attune_workload_at(workload, i)->count != 1) return true;
+  return false;
+}
+
+/* Calls are those of the workload, or those that were recorded. A problem that cannot run on the device has no winner
+ * there. */
+static void show_problems(showing *s, attune_device *device, const attune_workload *workload, bool counted) {
+  for (size_t i = 0; i < attune_workload_size(workload); i++) {
+    const attune_workload_entry *entry = attune_workload_at(workload, i);
+    const attune_workload_entry *recorded = counted ? entry : find_calls(&s->calls, entry->problem);
+    attune_decision *d = &s->decision;
+    *d = (attune_decision){0};
+    if (attune_explain(s->tuner, device, entry->problem, d) != ATTUNE_OK)
+      snprintf(d->problem, sizeof d->problem, "%s", entry->problem);
+    const bool tuned = is_measured(d), own_name = strcmp(entry->name, entry->written) != 0;
+    show_add(&s->report, &(show_row){.decision = d,
+                                     .name = own_name ? entry->name : "",
+                                     .written = entry->written,
+                                     .devices = attune_device_name(device),
+                                     .fingerprint = "",
+                                     .tuned = tuned,
+                                     .valid = true,
+                                     .calls = recorded ? recorded->count : 0,
+                                     .call_ns = tuned && d->default_time_ns > 0 ? d->default_time_ns
+                                                : recorded                      ? recorded->time_ns
+                                                                                : 0});
+  }
+}
+
+static attune_status show_workload(showing *s, attune_device *device) {
+  attune_workload *workload = NULL;
+  const attune_status status = attune_workload_read(&workload, s->options->workload);
+  if (status != ATTUNE_OK) return status;
+  s->report.of_problems = true;
+  load_calls(&s->calls, s->tuner, attune_device_name(device));
+  show_problems(s, device, workload, has_counts(workload));
+  free_calls(&s->calls);
+  attune_workload_destroy(workload);
+  return ATTUNE_OK;
+}
+
+/* Do an earlier device's records belong to this one too? */
+static bool is_told(int index, const char *fingerprint) {
+  char other[4096];
+  attune_device *device = NULL;
+  for (int i = 0; i < index; i++)
+    if (attune_device_at(&device, i) == ATTUNE_OK &&
+        attune_device_fingerprint(device, other, sizeof other) == ATTUNE_OK && strcmp(other, fingerprint) == 0)
+      return true;
+  return false;
+}
+
+static attune_status show_recorded(showing *s) {
+  s->report.of_problems = true;
+  for (int i = 0; i < attune_device_count(); i++) {
+    attune_device *device = NULL;
+    attune_workload *workload = NULL;
+    attune_status status = attune_device_at(&device, i);
+    if (status == ATTUNE_OK) status = attune_device_fingerprint(device, s->fingerprint, sizeof s->fingerprint);
+    if (status != ATTUNE_OK) return status;
+    if (s->device ? strcmp(attune_device_name(device), s->device) != 0 : is_told(i, s->fingerprint)) continue;
+    status = attune_workload_recorded(&workload, s->tuner, device);
+    if (status != ATTUNE_OK) return status;
+    show_problems(s, device, workload, true);
+    attune_workload_destroy(workload);
+  }
+  return ATTUNE_OK;
+}
+
+/* ---- the command ---- */
+
+static int show(const options *o, attune_tuner *tuner, attune_device *device) {
   attune_status status = attune_tuner_database_status(tuner);
   if (status != ATTUNE_OK) return cli_fail(status);
-  showing s = {.options = o, .device = device, .array = json_array()};
-  s.table = (cli_table){.columns = columns, .column_count = o->all ? COLUMNS : COLUMNS - 2};
-  status = attune_tuner_winners(tuner, show_winner, &s);
-  add_waiting(&s);
-  int code = status == ATTUNE_OK ? print(&s) : cli_fail(status);
-  json_decref(s.array);
-  cli_table_free(&s.table);
+  showing *s = cli_alloc(1, sizeof *s);
+  *s = (showing){.tuner = tuner, .options = o, .device = device ? attune_device_name(device) : NULL};
+  show_begin(&s->report, o->common.json ? SHOW_JSON : o->csv ? SHOW_CSV : SHOW_TABLE, o->all, o->common.wide);
+  status = o->workload ? show_workload(s, device) : o->recorded ? show_recorded(s) : show_winners(s);
+  const char *nothing = o->recorded    ? "no problems recorded: ATTUNE_MODE=record makes programs record them"
+                        : s->elsewhere ? "no winner stored that holds here"
+                                       : "no winners stored: `attune tune' finds them";
+  const int code = status == ATTUNE_OK ? show_end(&s->report, nothing, s->elsewhere) : cli_fail(status);
+  show_free(&s->report);
+  free(s);
   return code;
 }
 
@@ -152,7 +252,7 @@ int cmd_show(int argc, char **argv) {
   options o = {0};
   if (cli_parse("show", argc, argv, &o.common, parse, &o) != 0) return CLI_USAGE;
   attune_device *device = NULL;
-  int code = o.common.device ? cli_open_device(&device, &o.common) : CLI_DONE;
+  int code = o.common.device || o.workload ? cli_open_device(&device, &o.common) : CLI_DONE;
   if (code == CLI_DONE) code = cli_need_database(o.common.database ? o.common.database : getenv("ATTUNE_DB"));
   if (code != CLI_DONE) return code;
   attune_tuner_options tuner_options = ATTUNE_TUNER_OPTIONS_INIT;
@@ -161,7 +261,7 @@ int cmd_show(int argc, char **argv) {
   attune_tuner *tuner = NULL;
   attune_status status = cli_open_tuner(&tuner, &tuner_options);
   if (status != ATTUNE_OK) return cli_fail(status);
-  code = show(&o, tuner, device ? attune_device_name(device) : NULL);
+  code = show(&o, tuner, device);
   attune_tuner_destroy(tuner);
   return code;
 }

@@ -61,15 +61,27 @@ static double weight_of(const tune_item *it) {
   return (double)it->entry->count * it->entry->time_ns;
 }
 
+/* How the items are named in lines of their own. */
+static void name_items(tune_run *run) {
+  const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
+  const int most = room && room < 100 ? NAME_WIDTH_NARROW : NAME_WIDTH;
+  char **names = cli_alloc(run->count, sizeof *names);
+  for (size_t i = 0; i < run->count; i++) {
+    const char *name = run->items[i].entry->name;
+    const int width = cli_width(name);
+    if (width > run->name_width) run->name_width = width < most ? width : most;
+    names[i] = strcpy(cli_alloc(strlen(name) + 1, 1), name);
+  }
+  if (room) cli_cut_apart(names, run->count, run->name_width);
+  for (size_t i = 0; i < run->count; i++) run->items[i].shown = names[i];
+  free(names);
+}
+
 /* Finds what needs no measuring, so that the budget is shared among the rest only. */
 static void look_up(tune_run *run) {
   void *seen = NULL;
-  const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
-  const int most = room && room < 100 ? NAME_WIDTH_NARROW : NAME_WIDTH;
   for (size_t i = 0; i < run->count; i++) {
     tune_item *it = &run->items[i];
-    int width = cli_width(it->entry->name);
-    if (width > run->name_width) run->name_width = width < most ? width : most;
     const char *const *first = tsearch(it->entry->problem, &seen, compare_texts);
     if (first && *first != it->entry->problem) {
       it->outcome = OUTCOME_SAME;
@@ -310,6 +322,7 @@ static int tune_workload(const tune_options *o, attune_tuner *tuner, attune_devi
   for (size_t i = 0; i < count; i++) run.items[i].entry = attune_workload_at(workload, i);
   cli_catch_signals();
   if (!getenv("ATTUNE_LOG")) attune_set_log(on_log, progress, ATTUNE_LOG_WARNING);
+  name_items(&run);
   look_up(&run);
   int code = CLI_DONE;
   const attune_status status = run.to_measure ? attune_tuner_database_prepare(tuner) : ATTUNE_OK;
@@ -320,6 +333,7 @@ static int tune_workload(const tune_options *o, attune_tuner *tuner, attune_devi
     keep_kernels(&run);
     code = conclude(&run);
   }
+  for (size_t i = 0; i < count; i++) free(run.items[i].shown);
   free(run.items);
   return code;
 }

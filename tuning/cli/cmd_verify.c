@@ -72,10 +72,10 @@ static const char *verdict_name(attune_verdict verdict) {
 }
 
 static const cli_column columns[] = {
-    {"problem", false, true, 0},        {"time", true, false, 2},    {"default", true, false, 1},
+    {"problem", false, CLI_LONG, 0},        {"time", true, false, 2},    {"default", true, false, 1},
     {"stored", true, false, 0},         {"now", true, false, 0},     {"error", true, false, 3},
     {"implementation", false, true, 4}, {"verdict", false, false, 0}};
-enum { COLUMNS = sizeof columns / sizeof columns[0] };
+enum { NOW = 4, VERDICT = 7, COLUMNS = sizeof columns / sizeof columns[0] };
 
 typedef struct report {
   cli_table table;
@@ -108,6 +108,8 @@ static void add(report *r, const options *o, const attune_recheck *c) {
                                cli_time_text(default_time, c->default_time_ns), cli_speedup_text(stored, claim),
                                cli_speedup_text(now, c->speedup), cli_percent_text(error, c->error),
                                c->stored.implementation, verdict_name(c->verdict)});
+  if (c->verdict == ATTUNE_VERDICT_SLOWER || c->verdict == ATTUNE_VERDICT_WRONG)
+    cli_table_tint(&r->table, NOW, CLI_RED), cli_table_tint(&r->table, VERDICT, CLI_RED);
 }
 
 static size_t held(const report *r) {

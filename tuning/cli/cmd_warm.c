@@ -18,7 +18,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   return 0;
 }
 
-static const cli_column columns[] = {{"problem", false, true, 0},
+static const cli_column columns[] = {{"problem", false, CLI_LONG, 0},
                                      {"implementation", false, true, 1},
                                      {"kernel", false, false, 0},
                                      {"time", true, false, 2},
@@ -55,7 +55,7 @@ static void add(void *user, const attune_decision *winner, attune_warm_outcome o
                                                         cli_time_text(time_text, ms * 1e6), message});
 }
 
-static int print(const report *r, const options *o, const char *device, const attune_warmed *sums) {
+static int print(report *r, const options *o, const char *device, const attune_warmed *sums) {
   const int code = sums->failed ? CLI_FAILED : CLI_DONE;
   if (o->common.json) {
     const int printed = cli_print_json(

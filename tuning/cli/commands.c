@@ -45,6 +45,9 @@ static const cli_option show_options[] = {
     {"device", 'd', "NAME", CLI_DEVICE, "Only winners that hold on host, cuda or cuda:N (else on any device)"},
     {"all", 'a', NULL, CLI_NO_VALUE,
      "Also show winners measured on other machines, drivers or libraries, which do not hold here"},
+    {"recorded", CLI_OPTION_RECORDED, NULL, CLI_NO_VALUE,
+     "Show the problems that programs recorded with ATTUNE_MODE=record, with their calls and winners"},
+    {"csv", CLI_OPTION_CSV, NULL, CLI_NO_VALUE, "Print CSV, for spreadsheets; times are in nanoseconds"},
     JSON,
     WIDE,
     END};
@@ -157,8 +160,13 @@ const cli_command cli_commands[] = {
      "ATTUNE_MODE=record, those first whose calls take longest in all. Each winner is stored at once; the same command "
      "resumes an interrupted run and measures only what is left.",
      tune_options, cmd_tune},
-    {"show", "", CLI_NO_VALUE, "the stored winners", "Shows the stored winners: what runs, how fast, and by how much.",
-     NULL, show_options, cmd_show},
+    {"show", "[WORKLOAD]", CLI_FILE, "the stored winners",
+     "Shows the stored winners: what runs, how fast, and how much faster than the default.",
+     "With WORKLOAD, a CSV file, it shows that file's problems instead, as the file names and writes them, on one device, "
+     "with a winner or without. A speedup of an unsure winner reads \"> 1.2x ?\": at least that, by three standard errors "
+     "of what was measured. The last line has the geometric mean of the speedups, and their mean weighted by calls x time "
+     "where calls are known: from WORKLOAD's column count, or recorded.",
+     show_options, cmd_show},
     {"explain", "PROBLEM", CLI_ANY, "which candidate runs for a problem, and why",
      "Says which candidate runs for PROBLEM, since when and by what margin. Measures nothing.",
      "PROBLEM is written as `attune show' prints it, as one argument or as words: gemm bf16 tn 4096x16x4096 strict. "
@@ -214,7 +222,7 @@ const cli_command cli_commands[] = {
     {"help", "[COMMAND]", CLI_COMMAND, "what a command does, and its options",
      "Prints what COMMAND does and its options, as `attune COMMAND --help' does; without COMMAND the list of commands.",
      NULL, no_options, cmd_help},
-    {"version", "", CLI_NO_VALUE, "the version of attune", "Prints the version of attune, as `attune --version' does.",
+    {"version", "", CLI_NO_VALUE, "the version of attune", "Prints the version of attune, as -V does.",
      NULL, no_options, cmd_version},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];

@@ -76,7 +76,9 @@ enum {
   CLI_OPTION_JUNIT,
   CLI_OPTION_HTML,
   CLI_OPTION_RESULTS,
-  CLI_OPTION_TRIALS
+  CLI_OPTION_TRIALS,
+  CLI_OPTION_RECORDED,
+  CLI_OPTION_CSV
 };
 
 /* Of the command and of each of its commands, beside argp's own --help; and what its key does: true, it ends the program. */

@@ -12,13 +12,12 @@ static const char *const outcome_names[] = {"left", "tuned", "stored", "same", "
 /* "default 12.3 us  winner 9.8 us  1.25x" */
 static int print_times(const attune_decision *d) {
   char time_text[CLI_CELL], default_time[CLI_CELL], speedup[CLI_CELL];
-  const double known = d->unsure ? 0 : cli_speedup(d);
-  const bool green = cli_color(stdout) && known > 1.005;
+  const cli_tint tint = cli_speedup_tint(d);
   const int printed = printf("  default %10s  winner %10s  ", cli_time_text(default_time, d->default_time_ns),
                              cli_time_text(time_text, d->time_ns));
-  if (green) fputs("\033[32m", stdout);
-  const int more = printf("%7s", cli_speedup_text(speedup, known));
-  if (green) fputs("\033[0m", stdout);
+  if (tint) fputs(cli_tint_text(stdout, tint), stdout);
+  const int more = printf("%7s", cli_speedup_cell(speedup, d));
+  if (tint) fputs(cli_tint_text(stdout, CLI_PLAIN), stdout);
   return printed + more;
 }
 
@@ -52,7 +51,7 @@ static void print_winner(const tune_item *it, int room) {
 /* On a terminal a line fits: the name, the winner's configuration and the remark are cut. */
 static void print_item(const tune_run *run, const tune_item *it) {
   const int room = run->options->common.wide ? 0 : cli_terminal_width(stdout);
-  cli_print_padded(stdout, it->entry->name, run->name_width, false, room > 0);
+  cli_print_padded(stdout, it->shown, run->name_width, false, false);
   if (it->outcome == OUTCOME_LEFT) printf("  left: %s", cli_interrupted ? "interrupted" : "the budget is spent");
   if (it->outcome == OUTCOME_FAILED) fputs("  failed", stdout);
   if (it->outcome == OUTCOME_BUSY) fputs("  left: another process measures it", stdout);

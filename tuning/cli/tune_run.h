@@ -25,6 +25,7 @@ typedef enum tune_outcome {
 
 typedef struct tune_item {
   const attune_workload_entry *entry;
+  char *shown; /* its name, cut on a terminal so that it differs from the others; the item's */
   tune_outcome outcome;
   bool begun;               /* it was this run's to measure */
   attune_decision decision; /* of TUNED and STORED */
