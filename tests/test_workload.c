@@ -272,13 +272,80 @@ static void files_of_the_repository(void **state) {
   assert_true(files >= 5);
 }
 
+/* Empty columns before, between and behind the others, empty rows, semicolons, a mark, CRLF. */
+static void reads_what_spreadsheets_write(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "\xEF\xBB\xBF"
+      "name;dtype;m;n;k;;\r\n;;;;;;\r\nfirst;f32;8;9;10;;\r\n;;;;;;\r\n\"a;b\";f64;1;2;3;;\r\n;;;;;;\r\n",
+      ",name,,dtype,m,n,k\n,first,,f32,8,9,10\n,a;b,,f64,1,2,3\n",
+      "name\tdtype\tm\tn\tk\nfirst\tf32\t8\t9\t10\n\na;b\tf64\t1\t2\t3",
+      "sep=,\nname,dtype,m,n,k\n\"# a comment, quoted\",,,,\nfirst,f32,8,9,10,,,\na;b,f64,1,2,3\n"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    attune_workload *w = NULL;
+    OK(read_text(&w, texts[i]));
+    assert_int_equal(attune_workload_size(w), 2);
+    assert_string_equal(attune_workload_at(w, 0)->name, "first");
+    assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f32 nn 8x9x10 strict");
+    assert_string_equal(attune_workload_at(w, 1)->name, "a;b");
+    assert_string_equal(attune_workload_at(w, 1)->problem, "gemm f64 nn 1x2x3 strict");
+    attune_workload_destroy(w);
+  }
+}
+
+static void expect_foreign(const char *file, const char *text, size_t size, const char *what) {
+  char name[128];
+  attune_workload *workload = NULL;
+  snprintf(name, sizeof name, "%s/%s", folder, file);
+  FILE *out = fopen(name, "w");
+  assert_non_null(out);
+  fwrite(text, 1, size, out);
+  fclose(out);
+  assert_int_equal(attune_workload_read(&workload, name), ATTUNE_BAD_DATA);
+  if (!strstr(attune_last_message(), what)) fail_msg("%s: %s", file, attune_last_message());
+  if (!strstr(attune_last_message(), "should be a workload")) fail_msg("%s: %s", file, attune_last_message());
+}
+
+/* Files of other programs, by their names or contents; a comment that names one does not make it one. */
+static void knows_foreign_files(void **state) {
+  (void)state;
+  static const struct {
+    const char *file, *text, *what;
+  } cases[] = {
+      {"tunableop_results0.csv",
+       "Validator,PT_VERSION,2.6.0\nValidator,GCN_ARCH_NAME,gfx942\nGemmTunableOp_float_NT,nt_25088_4096_64,Default,1.2\n",
+       "is a result file of PyTorch's TunableOp"},
+      {"tunableop_untuned0.csv", "GemmTunableOp_BFloat16_TN,tn_4096_16_2048\n", "a list of GEMMs of PyTorch's TunableOp"},
+      {"a8w8_tuned_gemm.csv", "cu_num,M,N,K,kernelId,splitK,us,kernelName\n80,128,1536,7168,23,0,32.99,x\n", "of aiter"},
+      {"untuned_gemm.csv", "M,N,K,bias,dtype,outdtype,scaleAB\n128,1536,7168,False,torch.bfloat16,torch.bfloat16,False\n",
+       "of aiter"},
+      {"E=8,N=14336,device_name=NVIDIA_H100.json", "{\n  \"1\": {\n    \"BLOCK_SIZE_M\": 16,\n", "mixtures of experts"},
+      {"Tensile.yaml", "# Copyright\n- {MinimumRequiredVersion: 4.33.0}\n- vega20\n", "a YAML file of Tensile"},
+      {"gfx90a68.HIP.3_2_0.ufdb.txt", "64-112-112-3x3-64-1-NCHW-FP32-F=x\n", "a database of MIOpen"},
+      {"renamed.txt", "1-1-1=miopenConvolutionFwdAlgoGEMM:gemm,0.1,0\n", "a database of MIOpen"},
+      {"bench.log", "./rocblas-bench -f gemm -r f32_r --transposeA N --transposeB T -m 4 -n 4 -k 4\n", "rocblas-bench"},
+      {"profile.yaml", "- { rocblas_function: \"rocblas_sgemm\", transA: 'N', transB: 'T', M: 4, call_count: 2 }\n",
+       "a profile of rocBLAS"},
+      {"profile.json", "{\"process\": 12, \"tuners\": []}", "a profile of attune"},
+      {"book.xlsx", "PK\x03\x04\x14", "a spreadsheet"},
+      {"w.csv.gz", "\x1f\x8b\x08", "a compressed file"},
+      {"some.json", "[1, 2]", "is JSON"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect_foreign(cases[i].file, cases[i].text, strlen(cases[i].text), cases[i].what);
+  expect_foreign("nul.xlsx", "PK\x03\x04\x00\x01", 6, "a spreadsheet");
+  attune_workload *w = NULL;
+  OK(read_text(&w, "# from a log of rocblas-bench; see Validator, GlobalParameters: {\n\nname,dtype,m,n,k\nrocblas-bench,f32,1,1,1\n"));
+  attune_workload_destroy(w);
+}
+
 static void refuses_malformed_files(void **state) {
   (void)state;
   expect_refused("", ":1:1: no header");
   expect_refused("# only a comment\n\n", ":3:1: no header");
   expect_refused("dtype,m,n,k\n", ":2:1: no rows");
   expect_refused("dtype,m,n,m\nf32,1,1,1\n", ":1:11: column \"m\" is there twice");
-  expect_refused("dtype,,n,k\n", ":1:7: column 2 has no name");
+  expect_refused("dtype,,m,n,k\nf32,9,1,1,1\n",
+                 ":2:5: \"9\" stands in column 2, which has no name in line 1; should be named");
   expect_refused("dtype,m,n,k\nf32,1,1\n", ":2:7: the row has 3 fields; should have 4, as the header in line 1");
   expect_refused("dtype,m,n,k\nf32,1,1,1,9\n", ":2:11: the row has 5 fields; should have 4");
   expect_refused("dtype,m,n,k\nf32,1,\"1,1\n", ":2:7: a quote that is never closed");
@@ -392,6 +459,8 @@ int main(void) {
       cmocka_unit_test(unknown_columns_are_told_where_they_stand),
       cmocka_unit_test(the_contract_is_a_column),
       cmocka_unit_test(files_of_the_repository),
+      cmocka_unit_test(reads_what_spreadsheets_write),
+      cmocka_unit_test(knows_foreign_files),
       cmocka_unit_test(refuses_malformed_files),
       cmocka_unit_test(names_the_wrong_field),
       cmocka_unit_test(refuses_what_is_no_file),

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tuning/foreign.h"
+
 attune_status at_csv_fail(const at_csv *csv, int line, int column, const char *format, ...) {
   char text[400];
   va_list arguments;
@@ -29,34 +31,39 @@ static void start_line(at_csv *csv, size_t offset) {
   csv->line++;
 }
 
-/* A database of SQLite where text should be: whose it is stands in its header, after 68 bytes. */
-static attune_status check_no_database(const at_csv *csv) {
-  static const char magic[] = "SQLite format 3"; /* its NUL belongs to it */
-  const unsigned char *id = (const unsigned char *)csv->text + 68;
-  if (csv->size < 72 || memcmp(csv->text, magic, sizeof magic) != 0) return ATTUNE_OK;
-  const bool ours = id[0] == 'A' && id[1] == 'T';
-  return at_fail(
-      ATTUNE_BAD_DATA,
-      "%s is %s; should be a workload: CSV text with a problem in each row (`attune tune recorded --db FILE' "
-      "takes those that a tuning database recorded)",
-      csv->name,
-      ours && memcmp(id + 2, "DB", 2) == 0   ? "a tuning database"
-      : ours && memcmp(id + 2, "RS", 2) == 0 ? "a result file of attune bench"
-                                             : "a SQLite database");
-}
-
 /* Text that no cell can hold is refused for the whole file, so that cells are plain C strings. */
 static attune_status check_text(at_csv *csv) {
   const unsigned char *bytes = (const unsigned char *)csv->text;
   if (csv->size >= 2 && ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF)))
     return at_csv_fail(csv, 1, 1, "is UTF-16 text; should be UTF-8");
-  if (check_no_database(csv) != ATTUNE_OK) return ATTUNE_BAD_DATA;
+  if (at_foreign_check(csv->name, csv->text, csv->size) != ATTUNE_OK) return ATTUNE_BAD_DATA;
   const char *nul = csv->size ? memchr(csv->text, 0, csv->size) : NULL;
   if (!nul) return ATTUNE_OK;
   int line = 1;
   const char *start = csv->text;
   for (const char *next; (next = memchr(start, '\n', (size_t)(nul - start))) != NULL; start = next + 1) line++;
   return at_csv_fail(csv, line, (int)(nul - start) + 1, "holds a NUL byte; should be text");
+}
+
+/* What stands between cells, by the first line that is no comment; a line "sep=;" says it and is no row. */
+static void find_separator(at_csv *csv) {
+  const char *line = csv->text + csv->at;
+  csv->separator = ',';
+  if (strncmp(line, "sep=", 4) == 0 && line[4] && strchr(",;\t", line[4]) && strspn(line + 5, "\r\n")) {
+    csv->separator = line[4];
+    csv->at += 5;
+    return;
+  }
+  while (*line == '#' || *line == '\r' || *line == '\n') {
+    line += strcspn(line, "\n");
+    line += *line == '\n';
+  }
+  const size_t chars = strcspn(line, "\r\n");
+  if (memchr(line, ',', chars)) return;
+  if (memchr(line, ';', chars))
+    csv->separator = ';';
+  else if (memchr(line, '\t', chars))
+    csv->separator = '\t';
 }
 
 /* Takes `text`, size + 1 bytes, over. */
@@ -69,6 +76,7 @@ static attune_status begin(at_csv *out, const char *name, char *text, size_t siz
     return status;
   }
   if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) out->at = out->line_start = 3;
+  find_separator(out);
   return ATTUNE_OK;
 }
 
@@ -139,12 +147,12 @@ attune_status at_csv_open(at_csv *out, const char *path) {
   return begin(out, path, text, size);
 }
 
-static bool blank(char c) {
-  return c == ' ' || c == '\t';
+static bool blank(const at_csv *csv, char c) {
+  return c == ' ' || (c == '\t' && csv->separator != '\t');
 }
 
 static void skip_blanks(at_csv *csv) {
-  while (csv->at < csv->size && blank(csv->text[csv->at])) csv->at++;
+  while (csv->at < csv->size && blank(csv, csv->text[csv->at])) csv->at++;
 }
 
 /* True when the present line is a comment or holds only blanks: moves to the next one. */
@@ -154,7 +162,7 @@ static bool skip_line(at_csv *csv) {
   size_t end = newline ? (size_t)(newline - csv->text) : csv->size;
   if (csv->text[start] != '#') {
     for (size_t i = start; i < end; i++)
-      if (!blank(csv->text[i]) && !(csv->text[i] == '\r' && i + 1 == end)) return false;
+      if (!blank(csv, csv->text[i]) && !(csv->text[i] == '\r' && i + 1 == end)) return false;
   }
   if (newline)
     start_line(csv, end + 1);
@@ -168,12 +176,15 @@ static bool skip_line(at_csv *csv) {
 static attune_status finish_cell(at_csv *csv, size_t end, bool *more) {
   size_t at = csv->at;
   char found = at < csv->size ? csv->text[at] : '\n';
-  *more = found == ',';
+  *more = found == csv->separator;
   if (found == '\r' && at + 1 < csv->size && csv->text[at + 1] != '\n')
     return at_csv_fail(csv, csv->line, column_of(csv, at), "a carriage return alone; lines should end in LF or CRLF");
-  if (found != ',' && found != '\n' && found != '\r')
+  if (!*more && found != '\n' && found != '\r')
     return at_csv_fail(csv, csv->line, column_of(csv, at),
-                       "text after a closing quote; should be a comma or the line's end");
+                       "text after a closing quote; should be a %s or the line's end",
+                       csv->separator == ','   ? "comma"
+                       : csv->separator == ';' ? "semicolon"
+                                               : "tab");
   size_t next = at + (found == '\r' ? 2 : 1);
   if (next > csv->size) next = csv->size;
   if (*more)
@@ -209,34 +220,52 @@ static attune_status read_quoted(at_csv *csv, at_csv_cell *cell, bool *more) {
 static attune_status read_plain(at_csv *csv, at_csv_cell *cell, bool *more) {
   size_t start = csv->at;
   cell->text = csv->text + start;
-  csv->at += strcspn(cell->text, ",\r\n\"");
+  const char ends[] = {csv->separator, '\r', '\n', '"', '\0'};
+  csv->at += strcspn(cell->text, ends);
   if (csv->text[csv->at] == '"')
     return at_csv_fail(csv, csv->line, column_of(csv, csv->at),
                        "a quote inside a cell; should stand around the whole cell, doubled within it");
   size_t end = csv->at;
-  while (end > start && blank(csv->text[end - 1])) end--;
+  while (end > start && blank(csv, csv->text[end - 1])) end--;
   return finish_cell(csv, end, more);
 }
 
-attune_status at_csv_next(at_csv *csv, at_csv_row *row) {
+/* The cells of the line that csv->at stands on. */
+static attune_status read_row(at_csv *csv, at_csv_row *row) {
   row->count = 0;
-  while (csv->at < csv->size && skip_line(csv)) continue;
   row->line = csv->line;
   size_t start = csv->at;
   bool more = csv->at < csv->size;
+  at_csv_cell beyond;
   while (more) {
     skip_blanks(csv);
     int column = column_of(csv, csv->at);
-    if (row->count == AT_CSV_MAX_CELLS)
-      return at_csv_fail(csv, csv->line, column, "more than %d fields in a row", AT_CSV_MAX_CELLS);
-    at_csv_cell *cell = &row->cells[row->count];
+    at_csv_cell *cell = row->count < AT_CSV_MAX_CELLS ? &row->cells[row->count] : &beyond;
     *cell = (at_csv_cell){.line = csv->line, .column = column};
     bool quoted = csv->at < csv->size && csv->text[csv->at] == '"';
     attune_status status = quoted ? read_quoted(csv, cell, &more) : read_plain(csv, cell, &more);
     if (status != ATTUNE_OK) return status;
     if (csv->at - start > AT_CSV_MAX_RECORD)
       return at_csv_fail(csv, row->line, 1, "a row longer than %zu KiB", AT_CSV_MAX_RECORD >> 10);
-    row->count++;
+    if (cell == &beyond && *cell->text)
+      return at_csv_fail(csv, cell->line, column, "more than %d fields in a row", AT_CSV_MAX_CELLS);
+    row->count += cell != &beyond;
   }
   return ATTUNE_OK;
+}
+
+/* Cells without text; before them, if any has one, a comment that a spreadsheet put into quotes. */
+static bool says_nothing(const at_csv_row *row) {
+  for (int i = row->count > 1 && row->cells[0].text[0] == '#'; i < row->count; i++)
+    if (*row->cells[i].text) return false;
+  return true;
+}
+
+attune_status at_csv_next(at_csv *csv, at_csv_row *row) {
+  attune_status status = ATTUNE_OK;
+  do {
+    while (csv->at < csv->size && skip_line(csv)) continue;
+    status = read_row(csv, row);
+  } while (status == ATTUNE_OK && row->count > 0 && says_nothing(row));
+  return status;
 }

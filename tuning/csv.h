@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * csv.h: comma-separated text, RFC 4180 with comment lines (#): quoted cells, LF or CRLF, with or without a UTF-8 mark.
+ * And what spreadsheets make of it: semicolons or tabs instead of commas where the first row has no comma, a first line
+ * "sep=;", rows of empty cells, comments in quotes.
  * Every message starts with FILE:LINE:COLUMN, both from 1, columns in bytes. */
 #ifndef AT_CSV_H
 #define AT_CSV_H
@@ -30,6 +32,7 @@ typedef struct at_csv {
   size_t size;
   size_t at;
   size_t line_start; /* offset of the present line's first byte */
+  char separator;    /* of cells: , ; or a tab */
   int line;
 } at_csv;
 
@@ -42,7 +45,8 @@ attune_status at_csv_from_text(at_csv *out, const char *name, const char *text, 
 
 void at_csv_close(at_csv *csv);
 
-/* The next row that is neither blank nor a comment; row->count is 0 at the end. BAD_DATA. */
+/* The next row that is neither blank, nor all of empty cells, nor a comment; row->count is 0 at the end. Empty cells
+ * beyond AT_CSV_MAX_CELLS are left out. BAD_DATA. */
 attune_status at_csv_next(at_csv *csv, at_csv_row *row);
 
 /* Fails with "NAME:LINE:COLUMN: message". */

@@ -96,8 +96,6 @@ static attune_status set_problem(attune_workload_entry *entry, const char *text,
 
 static attune_status check_column(const at_csv *csv, const at_csv_row *row, int index) {
   const at_csv_cell *cell = &row->cells[index];
-  if (!*cell->text)
-    return at_csv_fail(csv, cell->line, cell->column, "column %d has no name; should be named", index + 1);
   for (int before = 0; before < index; before++)
     if (strcmp(row->cells[before].text, cell->text) == 0)
       return at_csv_fail(csv, cell->line, cell->column, "column \"%s\" is there twice; should be once", cell->text);
@@ -115,7 +113,7 @@ static attune_status check_known(const at_csv *csv, const header *head) {
   const int count = head->op < 0 ? 1 : head->ops->count;
   for (int i = 0; i < head->row.count; i++) {
     const at_csv_cell *cell = &head->row.cells[i];
-    bool known = is_general(head, i);
+    bool known = is_general(head, i) || !*cell->text;
     if (!known && head->problem >= 0)
       return at_csv_fail(csv, cell->line, cell->column, "column \"%s\" beside \"problem\"; should be name, op or count",
                          cell->text);
@@ -132,11 +130,13 @@ static attune_status read_header(at_csv *csv, const at_workload_ops *ops, header
   at_csv_row *row = &out->row;
   attune_status status = at_csv_next(csv, row);
   if (status != ATTUNE_OK) return status;
+  while (row->count > 0 && !*row->cells[row->count - 1].text) row->count--; /* as check_row does */
   if (row->count == 0)
     return at_csv_fail(csv, row->line, 1, "no header; should name the columns: those of an operation, or problem");
   for (int i = 0; i < row->count; i++) {
     char *name = row->cells[i].text;
     for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
+    if (!*name) continue; /* a spreadsheet's empty column: check_row */
     status = check_column(csv, row, i);
     if (status != ATTUNE_OK) return status;
     if (strcmp(name, "name") == 0) out->name = i;
@@ -225,19 +225,33 @@ static attune_status problem_from_text(const at_op *op, const char *text, scratc
 static attune_status problem_from_row(const at_op *op, const header *head, const at_csv_row *row, scratch *s) {
   at_field fields[AT_CSV_MAX_CELLS];
   int count = 0;
-  for (int i = 0; i < row->count; i++) {
+  for (int i = 0; i < head->row.count; i++) {
     if (i == head->name || i == head->op || i == head->count || !*row->cells[i].text) continue;
     fields[count++] = (at_field){head->row.cells[i].text, row->cells[i].text, row->cells[i].column};
   }
   return op->from_fields(fields, count, s->text, sizeof s->text, s->label, sizeof s->label);
 }
 
+/* Columns without a name, and those beyond the header, are empty. */
+static attune_status check_row(const at_csv *csv, const header *head, const at_csv_row *row) {
+  int count = row->count;
+  while (count > head->row.count && !*row->cells[count - 1].text) count--;
+  if (count != head->row.count)
+    return at_csv_fail(csv, row->line, row->cells[count > head->row.count ? head->row.count : count - 1].column,
+                       "the row has %d fields; should have %d, as the header in line %d", count, head->row.count,
+                       head->row.line);
+  for (int i = 0; i < count; i++)
+    if (!*head->row.cells[i].text && *row->cells[i].text)
+      return at_csv_fail(csv, row->cells[i].line, row->cells[i].column,
+                         "\"%.40s\" stands in column %d, which has no name in line %d; should be named", row->cells[i].text,
+                         i + 1, head->row.line);
+  return ATTUNE_OK;
+}
+
 static attune_status read_row(const at_csv *csv, const header *head, const at_csv_row *row,
                               attune_workload_entry *entry, scratch *s) {
-  if (row->count != head->row.count)
-    return at_csv_fail(
-        csv, row->line, row->cells[row->count > head->row.count ? head->row.count : row->count - 1].column,
-        "the row has %d fields; should have %d, as the header in line %d", row->count, head->row.count, head->row.line);
+  const attune_status checked = check_row(csv, head, row);
+  if (checked != ATTUNE_OK) return checked;
   entry->count = 1;
   attune_status status = head->count >= 0 ? read_count(csv, &row->cells[head->count], entry) : ATTUNE_OK;
   if (status == ATTUNE_OK && head->name >= 0) status = check_name(csv, &row->cells[head->name]);
