@@ -293,6 +293,26 @@ static void reads_what_spreadsheets_write(void **state) {
   }
 }
 
+/* A row may name a dtype in every way in which a problem's text may, and in capitals. */
+static void dtypes_are_named_as_in_texts(void **state) {
+  (void)state;
+  static const char *const names[] = {"f32",    "F32",  "bf16",           "f16",     "f64",          "float32", "float",
+                                      "double", "half", "torch.bfloat16", "float16", "torch.float32"};
+  int read = 0;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char text[128], row[128];
+    attune_workload *w = NULL;
+    uint64_t problem[AT_PROBLEM_BYTES / 8] = {0};
+    snprintf(text, sizeof text, "gemm %s nn 1x2x3 strict", names[i]);
+    snprintf(row, sizeof row, "dtype,m,n,k\n%s,1,2,3\n", names[i]);
+    const bool known = at_gemm_op.parse(text, problem) == ATTUNE_OK || strcmp(names[i], "F32") == 0;
+    assert_int_equal(read_text(&w, row), known ? ATTUNE_OK : ATTUNE_BAD_DATA);
+    attune_workload_destroy(w);
+    read += known;
+  }
+  assert_true(read >= 5);
+}
+
 static void expect_foreign(const char *file, const char *text, size_t size, const char *what) {
   char name[128];
   attune_workload *workload = NULL;
@@ -460,6 +480,7 @@ int main(void) {
       cmocka_unit_test(the_contract_is_a_column),
       cmocka_unit_test(files_of_the_repository),
       cmocka_unit_test(reads_what_spreadsheets_write),
+      cmocka_unit_test(dtypes_are_named_as_in_texts),
       cmocka_unit_test(knows_foreign_files),
       cmocka_unit_test(refuses_malformed_files),
       cmocka_unit_test(names_the_wrong_field),

@@ -85,6 +85,10 @@ attune_status at_field_dtype(const at_field *field, const char *name, unsigned d
   const char *names[AT_DTYPE_LAST];
   attune_dtype each[AT_DTYPE_LAST];
   int count = 0, found = -1;
+  if (strcmp(field->name, name) == 0 && at_text_dtype(field->value, strlen(field->value), dtypes, out)) {
+    *known = true; /* also by the names that others have for it */
+    return ATTUNE_OK;
+  }
   for (int dtype = ATTUNE_F64; dtype <= AT_DTYPE_LAST; dtype++)
     if (dtypes & AT_DTYPE_BIT(dtype)) {
       each[count] = (attune_dtype)dtype;
