@@ -9,10 +9,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#define LINE_BYTES 1024
+#define LINE_BYTES 1024 /* of the usual line; threads may have small stacks */
 
 typedef struct log_sink {
   attune_log_fn fn; /* NULL: standard error */
@@ -86,24 +88,38 @@ bool at_log_wanted(attune_log_level level) {
 
 static void write_standard_error(attune_log_level level, const char *line) {
   static const char *const words[] = {"off", "error", "warning", "info", "debug"};
-  char whole[LINE_BYTES + 32];
   if (log_file < 0) {
     fprintf(stderr, "attune: %s: %s\n", words[level], line);
     return;
   }
-  const int bytes = snprintf(whole, sizeof whole, "attune: %s: %s\n", words[level], line);
-  if (bytes > 0 && write(log_file, whole, (size_t)bytes) < 0) return; /* one write a line: lines of threads stay whole */
+  char head[32];
+  const int bytes = snprintf(head, sizeof head, "attune: %s: ", words[level]);
+  struct iovec parts[] = {{head, (size_t)bytes}, {(char *)(uintptr_t)line, strlen(line)}, {(char[]){"\n"}, 1}};
+  if (writev(log_file, parts, 3) < 0) return; /* one write a line: lines of threads stay whole */
+}
+
+/* A line that `room` does not hold is made on the heap; without memory it is cut. */
+static char *make_line(char room[LINE_BYTES], const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  const int length = vsnprintf(room, LINE_BYTES, format, args);
+  char *line = length >= LINE_BYTES ? malloc((size_t)length + 1) : NULL;
+  if (length < 0) room[0] = '\0';
+  if (line) (void)vsnprintf(line, (size_t)length + 1, format, again);
+  va_end(again);
+  if (!line) line = room;
+  at_one_line(line);
+  return line;
 }
 
 void at_log(attune_log_level level, const char *format, ...) {
   if (!at_log_wanted(level)) return;
   int saved = errno;
-  char line[LINE_BYTES];
+  char room[LINE_BYTES];
   va_list args;
   va_start(args, format);
-  if (vsnprintf(line, sizeof line, format, args) < 0) line[0] = '\0';
+  char *line = make_line(room, format, args);
   va_end(args);
-  at_one_line(line);
   lock_log();
   log_sink to = sink;
   unlock_log();
@@ -115,5 +131,6 @@ void at_log(attune_log_level level, const char *format, ...) {
       write_standard_error(level, line);
     logging = false;
   }
+  if (line != room) free(line);
   errno = saved;
 }

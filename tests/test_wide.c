@@ -92,6 +92,40 @@ static void a_key_is_as_long_as_its_problem(void **state) {
   }
 }
 
+static char logged[1 << 16];
+
+static void collect(void *user, attune_log_level level, const char *line) {
+  size_t at = strlen(logged);
+  (void)user;
+  (void)level;
+  (void)at_append(logged, sizeof logged, &at, "%s\n", line);
+}
+
+/* What ran and what was tuned is logged with all of the problem, and all that follows it. */
+static void logs_have_the_whole_problem(void **state) {
+  (void)state;
+  char text[AT_PROBLEM_CHARS], *words = malloc(AT_PROBLEM_CHARS + 64);
+  attune_tuner *tuner = tuner_of(ATTUNE_MODE_CACHED);
+  scene s;
+  assert_non_null(words);
+  wide_text(text, ELEMENTS, LETTERS, 9);
+  attune_set_log(collect, NULL, ATTUNE_LOG_INFO);
+  OK(attune_tune(tuner, device, text, 0.0, 0, NULL));
+  attune_tuner_destroy(tuner);
+  tuner = tuner_of(ATTUNE_MODE_CACHED);
+  open_scene(&s, text);
+  OK(call(tuner, attune_stream_default(device), &s));
+  attune_set_log(NULL, NULL, ATTUNE_LOG_ERROR);
+  close_scene(&s);
+  attune_tuner_destroy(tuner);
+  snprintf(words, AT_PROBLEM_CHARS + 64, "tuned %s on host in ", text);
+  if (!strstr(logged, words)) fail_msg("the log lacks \"%s\": %s", words, logged);
+  assert_non_null(strstr(strstr(logged, words), "; of the time open "));
+  snprintf(words, AT_PROBLEM_CHARS + 64, "\n%s on host runs spin ns=50000: the stored winner", text);
+  if (!strstr(logged, words)) fail_msg("the log lacks \"%s\": %s", words, logged);
+  free(words);
+}
+
 /* Searched, verified, stored and found again by another tuner, with the whole text. */
 static void a_long_problem_is_tuned(void **state) {
   (void)state;
@@ -433,6 +467,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(a_key_is_as_long_as_its_problem, fresh),
       cmocka_unit_test_setup(a_long_problem_is_tuned, fresh),
+      cmocka_unit_test_setup(logs_have_the_whole_problem, fresh),
       cmocka_unit_test_setup(what_differs_at_its_end_is_another_one, fresh),
       cmocka_unit_test_setup(operands_arrive_whole, fresh),
       cmocka_unit_test_setup(calls_are_recorded, fresh),

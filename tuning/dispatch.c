@@ -75,7 +75,8 @@ static attune_status find_neighbour(nearest *n, attune_decision *out, at_plan **
   out->implementation_version = found->implementation_version;
   at_copy_text(out->configuration, sizeof out->configuration, found->configuration);
   out->source = ATTUNE_SOURCE_NEIGHBOUR;
-  snprintf(out->note, sizeof out->note, "a guess: winner of %.100s", found->problem);
+  snprintf(out->note, sizeof out->note, "a guess: winner of %.100s%s", found->problem,
+           strlen(found->problem) > 100 ? "..." : "");
   return ATTUNE_OK;
 }
 

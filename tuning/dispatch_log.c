@@ -86,12 +86,11 @@ static const char *source_words(const attune_decision *d) {
 
 void at_log_dispatch(attune_tuner *tuner, const at_op *op, const void *problem, int as, attune_device *device,
                      attune_mode mode, const attune_decision *d) {
-  char written[AT_PROBLEM_CHARS], shown[AT_SHOWN_CHARS], why[720] = "", times[128];
+  char written[AT_PROBLEM_CHARS], why[720] = "", times[128];
   const bool own = op->show && op->show(problem, as, written, sizeof written) == ATTUNE_OK;
-  (void)at_shown(shown, own ? written : d->problem);
   if (d->source <= ATTUNE_SOURCE_NEIGHBOUR && mode != ATTUNE_MODE_OFF)
     at_why_no_winner(tuner, op, device, d, why, sizeof why);
   evidence(d, times, sizeof times);
-  at_log(ATTUNE_LOG_INFO, "%s on %s runs %s%s%s: %s%s%s%s", shown, d->device, d->implementation,
+  at_log(ATTUNE_LOG_INFO, "%s on %s runs %s%s%s: %s%s%s%s", own ? written : d->problem, d->device, d->implementation,
          *d->configuration ? " " : "", d->configuration, source_words(d), times, *why ? "; " : "", why);
 }

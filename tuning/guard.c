@@ -45,7 +45,6 @@ typedef struct at_guard {
       from; /* in ticks: calls that begin before do not count; while the team is aside: when it comes back */
   _Atomic uint64_t spent[2]; /* by the team and by the default in this window */
   _Atomic uint64_t enough;   /* ticks of a window */
-  char problem[AT_SHOWN_CHARS]; /* constant: for the log */
   pthread_mutex_t lock;         /* guards the rest; calls only try it */
   int64_t first_tick, first_ns; /* both clocks when the guard began */
   double tick_ns;
@@ -108,6 +107,15 @@ static void learn_tick(at_guard *g, int64_t now, int64_t now_ns) {
   atomic_store_explicit(&g->enough, (uint64_t)(g->window_ns / g->tick_ns), memory_order_relaxed);
 }
 
+static void log_aside(const at_plan *plan, bool told, double winner_ns, double default_ns, double aside_ns) {
+  char *text = malloc(AT_PROBLEM_CHARS);
+  if (text && plan->op->format(plan->problem, text, AT_PROBLEM_CHARS) == ATTUNE_OK)
+    at_log(told ? ATTUNE_LOG_INFO : ATTUNE_LOG_WARNING,
+           "%s: %s %s takes %.1f us in the mean here and the default %.1f us: set aside by this tuner for %.0f s", text,
+           plan->implementation->name, plan->configuration.text, winner_ns * 1e-3, default_ns * 1e-3, aside_ns * 1e-9);
+  free(text);
+}
+
 /* The window may be full. Threads that come at once leave it to one: nobody waits here. */
 static void judge(at_guard *g, const at_plan *plan, int ran) {
   if (pthread_mutex_trylock(&g->lock) != 0) return;
@@ -131,11 +139,7 @@ static void judge(at_guard *g, const at_plan *plan, int ran) {
   const bool told = g->told;
   if (aside_ns > 0.0) g->told = true;
   pthread_mutex_unlock(&g->lock);
-  if (aside_ns > 0.0)
-    at_log(told ? ATTUNE_LOG_INFO : ATTUNE_LOG_WARNING,
-           "%s: %s %s takes %.1f us in the mean here and the default %.1f us: set aside by this tuner for %.0f s",
-           g->problem, plan->implementation->name, plan->configuration.text, winner_ns * 1e-3, default_ns * 1e-3,
-           aside_ns * 1e-9);
+  if (aside_ns > 0.0) log_aside(plan, told, winner_ns, default_ns, aside_ns);
 }
 
 /* The team was set aside. False: not any longer. */
@@ -224,7 +228,6 @@ void at_guard_attach(at_plan *plan, const attune_decision *decision) {
   g->first_tick = at_ticks();
   g->first_ns = at_now_ns();
   atomic_init(&g->enough, FIRST_LOOK_TICKS);
-  (void)at_shown(g->problem, decision->problem);
   pthread_mutex_init(&g->lock, NULL);
   plan->guard = g;
   plan->launch = launch;

@@ -158,12 +158,12 @@ static bool needs_more_threads(const job *j, const char *fingerprint, const attu
 
 static void commit(const job *j, const attune_decision *winner) {
   const at_search_result *result = &j->room->result;
-  char *family = j->room->family, *fingerprint = j->room->fingerprint, shown[AT_SHOWN_CHARS];
+  char *family = j->room->family, *fingerprint = j->room->fingerprint;
   if (!j->tuner->user || j->op->family(j->problem, family, AT_FAMILY_CHARS) != ATTUNE_OK) return;
   attune_status status = at_fingerprint_whole(j->device, &j->op, 1, fingerprint, AT_FINGERPRINT_CHARS);
   if (status == ATTUNE_OK && needs_more_threads(j, fingerprint, winner)) {
     at_log(ATTUNE_LOG_INFO, "the winner of %s is kept in memory: the database's needs more than the %d threads of here",
-           at_shown(shown, winner->problem), at_cpu_count());
+           winner->problem, at_cpu_count());
     return;
   }
   if (status == ATTUNE_OK)
@@ -172,7 +172,7 @@ static void commit(const job *j, const attune_decision *winner) {
   at_tuner_database_is(j->tuner, status);
   if (status != ATTUNE_OK)
     at_log(at_tuner_loss_level(j->tuner, status), "the winner of %s is kept in memory only: %s",
-           at_shown(shown, winner->problem), attune_last_message());
+           winner->problem, attune_last_message());
 }
 
 /* Under the device's lock and lease. */
@@ -279,7 +279,7 @@ static attune_status fly(job *j, attune_decision *out, bool *measured) {
 /* What was tuned, how long it took with all waiting, and what came of it. */
 static void tell_result(const attune_decision *d, const at_search_result *result, int64_t took_ns) {
   const double *stage_ms = result->stage_ms;
-  char versus[128] = "", raced[32] = "", shown[AT_SHOWN_CHARS];
+  char versus[128] = "", raced[32] = "";
   if (!at_log_wanted(ATTUNE_LOG_INFO)) return;
   if (result->raced > 0.0) snprintf(raced, sizeof raced, " (%.3f in the race)", result->raced);
   if (d->default_time_ns > 0.0 && d->time_ns > 0.0 && !d->unsure)
@@ -288,7 +288,7 @@ static void tell_result(const attune_decision *d, const at_search_result *result
   at_log(ATTUNE_LOG_INFO,
          "tuned %s on %s in %.0f ms: %s%s%s, %.3f us%s; %d candidates%s%s%s; of the time open %.0f, screen %.0f, "
          "widen %.0f, race %.0f, verify %.0f, claim %.0f ms",
-         at_shown(shown, d->problem), d->device, (double)took_ns * 1e-6, d->implementation,
+         d->problem, d->device, (double)took_ns * 1e-6, d->implementation,
          *d->configuration ? " " : "", d->configuration, d->time_ns * 1e-3, versus, d->candidates,
          d->complete ? "" : "; the budget ended first", *d->note ? "; " : "", d->note, stage_ms[AT_STAGE_OPEN],
          stage_ms[AT_STAGE_SCREEN], stage_ms[AT_STAGE_WIDEN], stage_ms[AT_STAGE_RACE], stage_ms[AT_STAGE_VERIFY],

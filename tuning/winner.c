@@ -219,7 +219,6 @@ static void doubt_here(attune_tuner *tuner, const at_op *op, const void *problem
 void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, attune_device *device,
                      const attune_decision *winner, const char *why) {
   enum { WAIT_MS = 1000 };
-  char shown[AT_SHOWN_CHARS];
   at_plan *plan = NULL;
   doubt_here(tuner, op, problem, device, winner, why);
   seeking *s = malloc(sizeof *s);
@@ -233,7 +232,7 @@ void at_doubt_winner(attune_tuner *tuner, const at_op *op, const void *problem, 
     at_copy_text(found->note, sizeof found->note, why);
     if (at_store_doubt(tuner->user, s->found.fingerprint, s->family, found, WAIT_MS) != ATTUNE_OK)
       at_log(ATTUNE_LOG_WARNING, "%s: its winner does not hold, and that cannot be noted: %s",
-             at_shown(shown, winner->problem), attune_last_message());
+             winner->problem, attune_last_message());
   }
   free(s);
 }
