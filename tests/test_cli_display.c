@@ -153,8 +153,56 @@ static void completion_knows_commands_and_options(void **state) {
   shell("bash -c 'source <($A completion bash); COMP_WORDS=(attune show --device h); COMP_CWORD=3; _attune; echo "
         "\"${COMPREPLY[*]}\"'");
   assert_string_equal(text, "host\n");
-  shell("$A completion fish 2>&1");
+  shell("bash -c 'source <($A completion bash); COMP_WORDS=(attune help ver); COMP_CWORD=2; _attune; echo "
+        "\"${COMPREPLY[*]}\"'");
+  assert_string_equal(text, "verify version\n");
+  shell("$A completion csh 2>&1");
   assert_int_equal(code, 2);
+  expect("SHELL is \"csh\"; should be bash, zsh or fish");
+}
+
+/* What the line `words` is completed to in fish. */
+static void fish(const char *words) {
+  char line[256];
+  snprintf(line, sizeof line, "HOME=${D%%/*} fish --no-config -c 'source ($A completion fish | psub); complete -C \"%s\"'", words);
+  shell(line);
+  assert_int_equal(code, 0);
+}
+
+static void completion_works_in_fish(void **state) {
+  (void)state;
+  shell("command -v fish");
+  if (code != 0) skip();
+  fish("attune tu");
+  assert_string_equal(text, "tune\tmeasure, verify and store the winners of a workload\n");
+  fish("attune tune --pro");
+  expect("--problem-budget");
+  fish("attune show --pro");
+  assert_string_equal(text, "");
+  fish("attune show --device cuda:");
+  expect("cuda:0");
+  fish("attune help hist");
+  expect("history");
+  fish("attune tune /etc/pass");
+  expect("/etc/passwd");
+  fish("attune show --db /etc/pass");
+  expect("/etc/passwd");
+  fish("attune history --");
+  expect("The result file that `attune bench --save' wrote; needed");
+}
+
+/* zsh reads it and knows whose it is; its own completion asks for a terminal. */
+static void completion_is_read_by_zsh(void **state) {
+  (void)state;
+  shell("command -v zsh");
+  if (code != 0) skip();
+  shell("zsh -fc 'autoload -U compinit && compinit -u -D; source <($A completion zsh); echo $_comps[attune]; "
+        "for command in ${(f)\"$($A completion zsh | sed -n \"s/^    \\([a-z]*\\))$/\\1/p\")\"}; do echo $command; done'");
+  expect("_attune\ndevices\ntune\n");
+  expect("\nversion\n");
+  shell("$A completion zsh | zsh -n");
+  assert_int_equal(code, 0);
+  assert_string_equal(text, "");
 }
 
 static int fresh(void **state) {
@@ -212,6 +260,8 @@ int main(void) {
       cmocka_unit_test(help_to_a_full_disk_fails),
       cmocka_unit_test(manual_page_is_of_the_table),
       cmocka_unit_test(completion_knows_commands_and_options),
+      cmocka_unit_test(completion_works_in_fish),
+      cmocka_unit_test(completion_is_read_by_zsh),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -216,9 +216,10 @@ const cli_command cli_commands[] = {
      "CASE is a name, or a part that only one case has. Runs of other machines or software than the latest are left "
      "out.",
      history_options, cmd_history},
-    {"completion", "SHELL", CLI_SHELL, "a script that completes this command in bash or zsh",
-     "Prints a script that completes the words of this command in SHELL, bash or zsh.",
-     "For the current shell: source <(attune completion bash)", no_options, cmd_completion},
+    {"completion", "SHELL", CLI_SHELL, "a script that completes this command in a shell",
+     "Prints a script that completes the words of this command in SHELL: bash, zsh or fish.",
+     "For the current shell: source <(attune completion bash), in fish: attune completion fish | source. An installed "
+     "attune needs neither, where the shell looks into the installation's share folder.", no_options, cmd_completion},
     {"help", "[COMMAND]", CLI_COMMAND, "what a command does, and its options",
      "Prints what COMMAND does and its options, as `attune COMMAND --help' does; without COMMAND the list of commands.",
      NULL, no_options, cmd_help},
