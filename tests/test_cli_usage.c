@@ -2,6 +2,7 @@
  * test_cli_usage.c: the command as a user meets it who asks for help, errs, or asks what is here. */
 #include "tests/cli_fixture.h"
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 static void helps(void **state) {
@@ -50,7 +51,7 @@ static void refuses_wrong_usage(void **state) {
   expect_error("no WORKLOAD");
   expect_run(2, "tune", workload, workload);
   expect_run(2, "tune", "--budget", "-1", workload);
-  expect_error("--budget is \"-1\"; should be a number above 0");
+  expect_error("--budget is \"-1\"; should be a number of seconds above 0, at most 1000000000");
   expect_run(2, "tune", "--problem-budget", "1s", workload);
   expect_run(2, "show", "more");
   expect_run(2, "devices", "more");
@@ -114,6 +115,43 @@ static void suggests_what_may_be_meant(void **state) {
       assert_null(strstr(err_text, "did you mean"));
     assert_string_equal(out_text, "");
   }
+}
+
+/* Every option with a number takes the same form of numbers, and says its unit and its bounds. */
+static void numbers_are_read_alike(void **state) {
+  (void)state;
+  static const struct {
+    const char *words[4], *option, *should;
+    bool whole;
+  } options[] = {{{"tune", "x.csv"}, "--budget", "a number of seconds above 0, at most 1000000000", false},
+                 {{"tune", "x.csv"}, "--problem-budget", "a number of milliseconds above 0, at most 1000000000", false},
+                 {{"verify"}, "--budget", "a number of seconds above 0, at most 1000000000", false},
+                 {{"verify"}, "--sample", "a whole number, 0 to 1000000, 0 for all", true},
+                 {{"eval", "a", "--shape=8"}, "--budget", "a number of seconds above 0, at most 1000000000", false},
+                 {{"eval", "a", "--shape=8"}, "--sample", "a whole number, 0 to 9223372036854775807, 0 for all", true},
+                 {{"eval", "a", "--shape=8"}, "--print", "a whole number, 0 to 1000000", true},
+                 {{"eval", "a", "--shape=8"}, "--seed", "a whole number, 0 to 18446744073709551615", true},
+                 {{"devices", "--watch"}, "--interval", "a number of seconds above 0, at most 86400", false},
+                 {{"devices", "--watch"}, "--rounds", "a whole number, 1 to 1000000000", true},
+                 {{"bench", "x.csv"}, "--rounds", "a whole number, 1 to 10000", true},
+                 {{"bench", "x.csv"}, "--samples", "a whole number, 1 to 10000", true},
+                 {{"bench", "x.csv"}, "--hang", "a number of seconds above 0, at most 1000000000", false},
+                 {{"bench", "x.csv"}, "--time", "a number of seconds above 0, at most 1000000000", false},
+                 {{"bench", "x.csv"}, "--alpha", "a chance, 1e-12 to 0.5", false},
+                 {{"compare", "x.db"}, "--threshold", "a percentage, 0 to 1000", false}};
+  static const char *const wrong[] = {"-1", "abc", "5x", "", " 5", "+5", "0x10", "nan", "inf", "1e400", "1,5", "5 ", "1.5"};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong - !options[i].whole; k++) {
+      char word[64], message[160];
+      const char *words[6] = {NULL};
+      int count = 0;
+      while (options[i].words[count]) words[count] = options[i].words[count], count++;
+      snprintf(word, sizeof word, "%s=%s", options[i].option, wrong[k]);
+      words[count] = word;
+      expect_code(2, start(words, out_path));
+      snprintf(message, sizeof message, "%s is \"%s\"; should be %s", options[i].option, wrong[k], options[i].should);
+      expect_error(message);
+    }
 }
 
 static void refuses_unreadable_input(void **state) {
@@ -195,6 +233,7 @@ int main(void) {
       cmocka_unit_test_setup(refuses_wrong_usage, fresh),
       cmocka_unit_test_setup(helps_as_a_command, fresh),
       cmocka_unit_test_setup(suggests_what_may_be_meant, fresh),
+      cmocka_unit_test_setup(numbers_are_read_alike, fresh),
       cmocka_unit_test_setup(refuses_unreadable_input, fresh),
       cmocka_unit_test_setup(refuses_unusable_databases, fresh),
       cmocka_unit_test_setup(lists_devices, fresh),

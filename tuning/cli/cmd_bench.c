@@ -41,22 +41,6 @@ static void check_command(const char *text, const struct argp_state *state) {
     cli_bad_usage(state, "--command is \"%s\"; should be NAME=CMD, like sort=./sort words.txt", text);
 }
 
-static int parse_count(const char *option, const char *text, int most, const struct argp_state *state) {
-  char *end = NULL;
-  const long value = strtol(text, &end, 10);
-  if (end == text || *end || value < 1 || value > most)
-    cli_bad_usage(state, "%s is \"%s\"; should be a whole number, 1 to %d", option, text, most);
-  return (int)value;
-}
-
-static double parse_seconds(const char *option, const char *text, const struct argp_state *state) {
-  char *end = NULL;
-  const double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0 && value <= 1e9))
-    cli_bad_usage(state, "%s is \"%s\"; should be a number of seconds above 0, at most 1e9", option, text);
-  return value;
-}
-
 /* A program says of each of its cases where and how it runs; a command is timed as it is. */
 static void check_own(const bench_options *o, const struct argp_state *state) {
   const char *option = o->common.device     ? "--device"
@@ -103,10 +87,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_AGAINST: o->against = argument; return 0;
   case 'o': o->save = argument; return 0;
   case CLI_OPTION_LABEL: o->label = argument; return 0;
-  case CLI_OPTION_ROUNDS: o->rounds = parse_count("--rounds", argument, ROUNDS_MOST, state); return 0;
-  case CLI_OPTION_SAMPLES: o->samples = parse_count("--samples", argument, SAMPLES_MOST, state); return 0;
-  case CLI_OPTION_TIME: o->time_s = parse_seconds("--time", argument, state); return 0;
-  case CLI_OPTION_HANG: o->hang_s = parse_seconds("--hang", argument, state); return 0;
+  case CLI_OPTION_ROUNDS: o->rounds = (int)cli_whole("rounds", argument, 1, ROUNDS_MOST, "", state); return 0;
+  case CLI_OPTION_SAMPLES: o->samples = (int)cli_whole("samples", argument, 1, SAMPLES_MOST, "", state); return 0;
+  case CLI_OPTION_TIME: o->time_s = cli_positive("time", argument, "seconds", 1e9, state); return 0;
+  case CLI_OPTION_HANG: o->hang_s = cli_positive("hang", argument, "seconds", 1e9, state); return 0;
   case CLI_OPTION_COLD: o->cold = true; return 0;
   case CLI_OPTION_GRAPH: o->graph = true; return 0;
   case CLI_OPTION_FILTER: o->filter = argument; return 0;

@@ -8,9 +8,8 @@
 
 static double number(const char *option, const char *text, double least, double most, const char *should,
                      const struct argp_state *state) {
-  char *end = NULL;
-  const double value = strtod(text, &end);
-  if (end == text || *end || !(value >= least && value <= most))
+  double value = 0;
+  if (!cli_read_number(text, &value) || !(value >= least && value <= most))
     cli_bad_usage(state, "%s is \"%s\"; should be %s", option, text, should);
   return value;
 }

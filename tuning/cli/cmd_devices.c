@@ -13,16 +13,6 @@ typedef struct options {
   long rounds;       /* 0: without end */
 } options;
 
-/* A positive number; `whole`: without a fraction. */
-static double positive(const struct argp_state *state, const char *name, const char *text, double most, bool whole) {
-  char *end = NULL;
-  const double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0.0 && value <= most) || (whole && value != (double)(long)value))
-    cli_bad_usage(state, "--%s is \"%s\"; should be a %snumber above 0, at most %.0f", name, text,
-                  whole ? "whole " : "", most);
-  return value;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
   if (key == 'p')
@@ -30,9 +20,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   else if (key == CLI_OPTION_WATCH)
     o->watch = true;
   else if (key == CLI_OPTION_INTERVAL)
-    o->interval_s = positive(state, "interval", argument, 86400, false);
+    o->interval_s = cli_positive("interval", argument, "seconds", 86400, state);
   else if (key == CLI_OPTION_ROUNDS_OF_WATCH)
-    o->rounds = (long)positive(state, "rounds", argument, 1e9, true);
+    o->rounds = (long)cli_whole("rounds", argument, 1, 1000000000, "", state);
   else if (key == ARGP_KEY_END && !o->watch && (o->interval_s > 0.0 || o->rounds > 0))
     cli_bad_usage(state, "--interval and --rounds are of --watch, which is not given");
   else if (key == ARGP_KEY_END && o->watch && o->problem)

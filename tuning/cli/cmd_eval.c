@@ -2,7 +2,6 @@
  * cmd_eval.c: `attune eval`: one elementwise expression: tuned, run on random operands, checked, timed beside a copy. */
 #include "tuning/cli/commands.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,37 +50,11 @@ static int64_t printed(const evaluating *e) {
 
 /* ---- options ---- */
 
-static int64_t parse_whole(const char *option, const char *text, int64_t most, struct argp_state *state) {
-  char *end = NULL;
-  errno = 0;
-  const long long value = strtoll(text, &end, 10);
-  if (errno || end == text || *end || value < 0 || value > most)
-    argp_error(state, "--%s is \"%s\"; should be a whole number, 0 to %lld", option, text, (long long)most);
-  return value;
-}
-
-static uint64_t parse_seed(const char *text, struct argp_state *state) {
-  char *end = NULL;
-  errno = 0;
-  const unsigned long long value = strtoull(text, &end, 0);
-  if (errno || end == text || *end || strchr(text, '-'))
-    argp_error(state, "--seed is \"%s\"; should be a whole number, 0 to 18446744073709551615", text);
-  return value;
-}
-
-static double parse_seconds(const char *text, struct argp_state *state) {
-  char *end = NULL;
-  const double value = strtod(text, &end);
-  if (end == text || *end || !(value > 0 && value <= 1e9))
-    argp_error(state, "--budget is \"%s\"; should be a number of seconds above 0, at most 1e9", text);
-  return value;
-}
-
 static attune_accuracy parse_contract(const char *text, struct argp_state *state) {
   static const char *const names[] = {"strict", "equivalent", "reduced"};
   for (int i = 0; i < 3; i++)
     if (strcmp(text, names[i]) == 0) return (attune_accuracy)i;
-  argp_error(state, "--contract is \"%s\"; should be strict, equivalent or reduced", text);
+  cli_bad_usage(state, "--contract is \"%s\"; should be strict, equivalent or reduced", text);
   return ATTUNE_STRICT;
 }
 
@@ -94,19 +67,19 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case CLI_OPTION_OUTPUTS: o->words.outputs = argument; break;
   case CLI_OPTION_SCALARS: o->words.scalars = argument; break;
   case CLI_OPTION_CONTRACT: o->words.accuracy = parse_contract(argument, state); break;
-  case 's': o->budget_s = parse_seconds(argument, state); break;
-  case 'n': o->sample = parse_whole("sample", argument, INT64_MAX, state); break;
-  case CLI_OPTION_PRINT: o->print = parse_whole("print", argument, MOST_PRINTED, state); break;
-  case CLI_OPTION_SEED: o->seed = parse_seed(argument, state); break;
+  case 's': o->budget_s = cli_positive("budget", argument, "seconds", 1e9, state); break;
+  case 'n': o->sample = (int64_t)cli_whole("sample", argument, 0, INT64_MAX, ", 0 for all", state); break;
+  case CLI_OPTION_PRINT: o->print = (int64_t)cli_whole("print", argument, 0, MOST_PRINTED, "", state); break;
+  case CLI_OPTION_SEED: o->seed = cli_whole("seed", argument, 0, UINT64_MAX, "", state); break;
   case CLI_OPTION_NO_TUNE: o->no_tune = true; break;
   case ARGP_KEY_ARG:
     if (o->words.expression)
-      argp_error(state, "unexpected argument \"%s\"; eval takes one EXPRESSION, in quotes", argument);
+      cli_bad_usage(state, "unexpected argument \"%s\"; eval takes one EXPRESSION, in quotes", argument);
     o->words.expression = argument;
     break;
   case ARGP_KEY_END:
-    if (!o->words.expression) argp_error(state, "no EXPRESSION; should be one like 'gelu(a + b) * b'");
-    if (!o->words.shape) argp_error(state, "no --shape; should be sizes like 4096x4096");
+    if (!o->words.expression) cli_bad_usage(state, "no EXPRESSION; should be one like 'gelu(a + b) * b'");
+    if (!o->words.shape) cli_bad_usage(state, "no --shape; should be sizes like 4096x4096");
     break;
   default: return ARGP_ERR_UNKNOWN;
   }

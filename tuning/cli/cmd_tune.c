@@ -17,20 +17,13 @@
 #define NAME_WIDTH 40
 #define NAME_WIDTH_NARROW 18 /* on a terminal of less than 100 columns */
 
-static double parse_positive(const char *option, const char *text, struct argp_state *state) {
-  char *end = NULL;
-  errno = 0;
-  double value = strtod(text, &end);
-  if (errno || end == text || *end || !(value > 0 && value <= 1e9))
-    cli_bad_usage(state, "--%s is \"%s\"; should be a number above 0, at most 1e9", option, text);
-  return value;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
   tune_options *o = state->input;
   switch (key) {
-  case 's': o->budget_s = parse_positive("budget", argument, state); break;
-  case CLI_OPTION_PROBLEM_BUDGET: o->problem_budget_ms = parse_positive("problem-budget", argument, state); break;
+  case 's': o->budget_s = cli_positive("budget", argument, "seconds", 1e9, state); break;
+  case CLI_OPTION_PROBLEM_BUDGET: 
+    o->problem_budget_ms = cli_positive("problem-budget", argument, "milliseconds", 1e9, state);
+    break;
   case 'f': o->force = true; break;
   case ARGP_KEY_ARG:
     if (o->workload) cli_bad_usage(state, "unexpected argument \"%s\"; tune takes one WORKLOAD", argument);

@@ -3,7 +3,6 @@
  * longer hold. */
 #include "tuning/cli/commands.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +17,9 @@ typedef struct options {
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
   options *o = state->input;
-  char *end = NULL;
   switch (key) {
-  case 'n':
-    errno = 0;
-    o->sample = strtoul(argument, &end, 10);
-    if (errno || end == argument || *end || *argument == '-')
-      cli_bad_usage(state, "--sample is \"%s\"; should be a whole number, 0 for all", argument);
-    return 0;
-  case 's':
-    o->budget_s = strtod(argument, &end);
-    if (end == argument || *end || !isfinite(o->budget_s) || o->budget_s <= 0)
-      cli_bad_usage(state, "--budget is \"%s\"; should be a number of seconds above 0", argument);
-    return 0;
+  case 'n': o->sample = cli_whole("sample", argument, 0, 1000000, ", 0 for all", state); return 0;
+  case 's': o->budget_s = cli_positive("budget", argument, "seconds", 1e9, state); return 0;
   case ARGP_KEY_ARG: cli_bad_usage(state, "unexpected argument \"%s\"; verify takes none", argument); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
