@@ -37,6 +37,14 @@ static void arguments(void **state) {
   SAYS(attune_tune(tuner, host, "sort 9", 0.0, 0, NULL), "sort 9", "should be one of: gemm");
   SAYS(attune_explain(tuner, host, NULL, &decision), "problem is NULL", "should be given");
   SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8", &decision), "9x8", "should be sizes as MxNxK");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn -9x8x7", &decision), "-9x8x7", "each 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x0", &decision), "9x8x0", "each 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 lda=0", &decision), "\"lda=0\"", "a whole number, 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 ldb=-4", &decision), "\"ldb=-4\"", "a whole number, 1 or more");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7x2 stride_a=x", &decision), "\"stride_a=x\"", "or broadcast");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7x2 stride_d=broadcast", &decision), "stride_d is ATTUNE_BROADCAST",
+       "should be 1 or more, or 0 for packed");
+  SAYS(attune_explain(tuner, host, "gemm f32 nn 9x8x7 speed=4", &decision), "\"speed=4\"", "should be strict");
   SAYS(attune_tuner_winners(tuner, NULL, NULL), "fn is NULL", "should be given");
   SAYS(attune_tuner_set_mode(NULL, ATTUNE_MODE_OFF), "tuner is NULL", "should be given");
   SAYS(attune_device_fingerprint(host, NULL, 0), "out is NULL", "should be given");

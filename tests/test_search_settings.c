@@ -48,6 +48,31 @@ static void words_are_read_and_written(void **state) {
   assert_true(s.rounds == 0 && !s.no_guess && s.warmups == 3);
 }
 
+/* The bounds that a message names are those that hold: they are taken, and what lies beyond them is not. */
+static void messages_name_the_bounds(void **state) {
+  (void)state;
+  static const char *const names[] = {"rounds",       "warmups",   "configurations", "warmup_ms",
+                                      "candidate_ms", "rotate_mb", "tolerance"};
+  for (size_t i = 0; i < AT_COUNT(names); i++) {
+    at_search_settings s = {0};
+    char text[64], right[256];
+    double least = 0, most = 0;
+    snprintf(text, sizeof text, "%s:-1", names[i]);
+    FAILS(at_search_settings_parse(&s, text, "t"), ATTUNE_INVALID_ARGUMENT);
+    const char *from = strstr(attune_last_message(), "from ");
+    assert_non_null(from);
+    assert_int_equal(sscanf(from, "from %lf to %lf", &least, &most), 2);
+    snprintf(right, sizeof right, "%s", attune_last_message());
+    const double inside[] = {least, most}, outside[] = {least / 2, most + 1};
+    for (int k = 0; k < 2; k++) {
+      snprintf(text, sizeof text, "%s:%.*f", names[i], inside[k] < 1 ? 7 : 0, inside[k]);
+      if (at_search_settings_parse(&s, text, "t") != ATTUNE_OK) fail_msg("%s is refused: %s", text, right);
+      snprintf(text, sizeof text, "%s:%.7f", names[i], outside[k]);
+      if (at_search_settings_parse(&s, text, "t") == ATTUNE_OK) fail_msg("%s is taken: %s", text, right);
+    }
+  }
+}
+
 static void wrong_words_are_named(void **state) {
   (void)state;
   static const char *const bad[] = {"rounds",        "rounds:2",     "rounds:62",      "rounds:3.5",    "rounds:-3",
@@ -192,6 +217,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
   const struct CMUnitTest tests[] = {
       TEST(words_are_read_and_written),
+      TEST(messages_name_the_bounds),
       TEST(wrong_words_are_named),
       TEST(rounds_are_bounded),
       TEST(the_race_of_a_candidate_is_bounded),

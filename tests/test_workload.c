@@ -219,6 +219,8 @@ static void unknown_columns_are_told_where_they_stand(void **state) {
                  ":2:13: \"ldaa\" is no column of gemm; should be name, op, count or one of dtype, dtype_out, "
                  "transa, transb, m, n, k, batch, layout, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, "
                  "contract, deterministic, align, workspace");
+  expect_refused("shape,expression\n8,a\n",
+                 ":1:1: column \"shape\" is of elementwise; should come with a column op that says \"elementwise\"");
   expect_refused("dtype,m,n,k,note\nf32,1,1,1,\n", ":1:13: \"note\" is no column of gemm;"); /* empty fields too */
   expect_refused("dtype,m,n,k,length\nf32,1,1,1,2\n", ":1:13: ");
   for (const char *const *column = at_gemm_op.columns; *column; column++) { /* and each of them is one */
@@ -369,7 +371,14 @@ static void refuses_malformed_files(void **state) {
   expect_refused("dtype,m,n,k\nf32,1,1\n", ":2:7: the row has 3 fields; should have 4, as the header in line 1");
   expect_refused("dtype,m,n,k\nf32,1,1,1,9\n", ":2:11: the row has 5 fields; should have 4");
   expect_refused("dtype,m,n,k\nf32,1,\"1,1\n", ":2:7: a quote that is never closed");
-  expect_refused("dtype,m,n,k,count\nf32,1,1,1,0\n", ":2:11: count is \"0\"");
+  expect_refused("dtype,m,n,k,count\nf32,1,1,1,0\n", ":2:11: count is \"0\"; should be a whole number of 1 or more");
+  expect_refused("dtype,m,n,k,lda\nf32,1,1,1,-1\n", ":2:11: lda is \"-1\"; should be a whole number of 1 or more, or 0");
+  expect_refused("dtype,m,n,k\nf32,99999999999999999999,1,1\n", ":2:5: m is \"99999999999999999999\", which is too large");
+  attune_workload *w = NULL;
+  OK(read_text(&w, "dtype,m,n,k,deterministic\nf32,1,2,3,TRUE\nf32,1,2,3,False\n")); /* as spreadsheets have it */
+  assert_string_equal(attune_workload_at(w, 0)->problem, "gemm f32 nn 1x2x3 strict deterministic");
+  assert_string_equal(attune_workload_at(w, 1)->problem, "gemm f32 nn 1x2x3 strict");
+  attune_workload_destroy(w);
   expect_refused("dtype,m,n,k,op\nf32,1,1,1,scan\n", ":2:11: there is no operation \"scan\"");
   expect_refused("dtype,m,n,k,name\nf32,1,1,1,\"a\nb\"\n", ":2:11: name holds the control character 0x0a");
   expect_refused("name,dtype,m,n,k\n0123456789012345678901234567890123456789012345678901234567890123,f32,1,1,1\n",

@@ -7,6 +7,9 @@
 
 /* BAD_DATA: "m is "x"; should be SHOULD". */
 static attune_status fail_field(const at_field *field, const char *should) {
+  if (strspn(field->value, "0123456789") == strlen(field->value) && at_text_too_large(field->value))
+    return at_fail(ATTUNE_BAD_DATA, "%s is \"%.40s\", which is too large; should be at most 9223372036854775807",
+                   field->name, field->value);
   return at_fail(ATTUNE_BAD_DATA, "%s is \"%.40s\"; should be %s", field->name, field->value, should);
 }
 
@@ -61,7 +64,7 @@ attune_status at_field_number(const at_field *field, const at_number *numbers, s
     }
     const bool size = number->kind == AT_NUMBER_SIZE;
     if (!at_parse_i64(number->value, field->value) || *number->value < (size ? 1 : 0))
-      return fail_field(field, size ? "a whole number of 1 or more" : "a whole number, 0 for packed");
+      return fail_field(field, size ? "a whole number of 1 or more" : "a whole number of 1 or more, or 0 for packed");
     return ATTUNE_OK;
   }
   return ATTUNE_OK;
@@ -116,11 +119,17 @@ static attune_status read_workspace(const at_field *field, size_t *out) {
 
 attune_status at_field_term(const at_field *field, at_terms *terms, bool *known) {
   static const char *const accuracies[] = {"strict", "equivalent", "reduced"}, *const no_or_yes[] = {"0", "1"};
+  const char *value = field->value; /* spreadsheets write TRUE and FALSE */
+  const at_field flag = {field->name,
+                         strcasecmp(value, "true") == 0    ? "1"
+                         : strcasecmp(value, "false") == 0 ? "0"
+                                                           : value,
+                         field->column};
   if ((*known = strcmp(field->name, "align") == 0)) return read_alignment(field, &terms->alignment);
   if ((*known = strcmp(field->name, "workspace") == 0)) return read_workspace(field, &terms->contract.workspace_cap);
   int word = (int)terms->contract.accuracy;
   attune_status status = at_field_word(field, "contract", accuracies, 3, &word, known);
   terms->contract.accuracy = (attune_accuracy)word;
-  if (!*known) status = at_field_word(field, "deterministic", no_or_yes, 2, &terms->contract.deterministic, known);
+  if (!*known) status = at_field_word(&flag, "deterministic", no_or_yes, 2, &terms->contract.deterministic, known);
   return status;
 }

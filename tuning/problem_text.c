@@ -2,6 +2,7 @@
  * problem_text.c: see problem_text.h. */
 #include "tuning/problem_text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const ACCURACIES[] = {"strict", "equivalent", "reduced"};
@@ -44,8 +45,7 @@ static bool read_word(reader *r, char *word, const char **out) {
   return ok;
 }
 
-/* Has the word digits that no number holds? */
-static bool has_too_large(const char *word) {
+bool at_text_too_large(const char *word) {
   static const char most[] = "9223372036854775807";
   for (size_t chars = 0; *word; word += chars ? chars : 1) {
     word += strspn(word, "0");
@@ -58,10 +58,24 @@ static bool has_too_large(const char *word) {
 
 /* What is wrong with a word whose form is known, but not its value; NULL: no such word. */
 static const char *wrong_with(const char *word) {
-  if (has_too_large(word)) return "a number in it is too large; should be at most 9223372036854775807";
+  if (at_text_too_large(word)) return "a number in it is too large; should be at most 9223372036854775807";
   if (strncmp(word, "align=", 6) == 0) return "should be align= and a power of two, 1 to 128";
   if (strncmp(word, "workspace=", 10) == 0) return "should be workspace= and a number of bytes, 1 or more";
   return NULL;
+}
+
+/* A number of the last kind, "lda=5", whose value is none: what would be right. NULL: no such word. The reading has failed,
+ * so it does not matter what this reads. */
+static const char *wrong_value(reader *r, const char *word) {
+  const size_t name = strcspn(word, "=");
+  const at_word_kind *last = &r->kinds[r->count - 1];
+  char other[64];
+  if (!word[name] || name > 32) return NULL;
+  (void)snprintf(other, sizeof other, "%.*s=1", (int)name, word);
+  if (!last->read(other, r->into)) return NULL;
+  (void)snprintf(other, sizeof other, "%.*s=broadcast", (int)name, word);
+  return last->read(other, r->into) ? "its value should be a whole number, 1 or more, or broadcast"
+                                    : "its value should be a whole number, 1 or more";
 }
 
 static attune_status read_words(char *text, const char *operation, reader *r) {
@@ -73,6 +87,8 @@ static attune_status read_words(char *text, const char *operation, reader *r) {
     const char *wrong = wrong_with(word); /* before a reader changes the word */
     const bool first = number++ == 0;
     if (first ? strcmp(word, operation) == 0 : read_word(r, word, &skipped)) continue;
+    if (!first && !wrong && (wrong = wrong_value(r, shown)) != NULL)
+      return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; %s", number, shown, wrong);
     if (!first && wrong && (r->kind == r->count - 1 || !strchr(shown, '=')))
       return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; %s", number, shown, wrong);
     return at_fail(ATTUNE_INVALID_ARGUMENT, "word %d of the problem is \"%s\"; should be %s%s%s", number, shown,

@@ -22,6 +22,9 @@ attune_status at_text_too_small(size_t size);
 
 /* ---- reading ---- */
 
+/* Has the word a number that no int64_t holds? */
+bool at_text_too_large(const char *word);
+
 /* One kind of word. `read` is false for a word that is not of the kind; it may change those that are. */
 typedef struct at_word_kind {
   const char *expected; /* for messages: "nn, nt, tn or tt" */

@@ -47,7 +47,7 @@ attune_status at_registry_skip(const char *names, const char *source, const at_o
     if (!is_known(name, chars, ops, op_count))
       return at_fail(ATTUNE_INVALID_ARGUMENT,
                      "%s has \"%.*s\", which is no implementation; should be names that attune_tuner_implementations "
-                     "gives, with commas between",
+                     "or `attune devices --problem' gives, with commas between",
                      source, (int)(chars < 64 ? chars : 64), name);
   char *copy = strdup(names);
   if (!copy) return at_fail(ATTUNE_OUT_OF_MEMORY, "no memory for the names of %s", source);

@@ -21,13 +21,13 @@ typedef struct key {
 
 #define MEMBER(name) offsetof(at_search_settings, name)
 static const key keys[] = {
-    {"rounds", WHOLE, MEMBER(rounds), 3, 61, "a whole number from 3 to 61, or 0 as usual"},
-    {"warmups", WHOLE, MEMBER(warmups), 1, 1000, "a whole number from 1 to 1000, or 0 as usual"},
-    {"configurations", WHOLE, MEMBER(configurations), 1, 256, "a whole number from 1 to 256, or 0 as usual"},
-    {"warmup_ms", MILLISECONDS, MEMBER(warmup_ns), 0.001, 10000, "milliseconds up to 10000, or 0 as usual"},
-    {"candidate_ms", MILLISECONDS, MEMBER(candidate_ns), 0.001, 1e6, "milliseconds up to 1000000, or 0 for no bound"},
-    {"rotate_mb", MEGABYTES, MEMBER(rotate_bytes), 1, 1e6, "a whole number of MB up to 1000000, or 0 as usual"},
-    {"tolerance", FRACTION, MEMBER(tolerance), 1e-6, 1, "a number above 0 and not above 1"},
+    {"rounds", WHOLE, MEMBER(rounds), 3, 61, "a whole number from 3 to 61, or 0 for the usual"},
+    {"warmups", WHOLE, MEMBER(warmups), 1, 1000, "a whole number from 1 to 1000, or 0 for the usual"},
+    {"configurations", WHOLE, MEMBER(configurations), 1, 256, "a whole number from 1 to 256, or 0 for the usual"},
+    {"warmup_ms", MILLISECONDS, MEMBER(warmup_ns), 0.001, 10000, "milliseconds from 0.001 to 10000, or 0 for the usual"},
+    {"candidate_ms", MILLISECONDS, MEMBER(candidate_ns), 0.001, 1e6, "milliseconds from 0.001 to 1000000, or 0 for no bound"},
+    {"rotate_mb", MEGABYTES, MEMBER(rotate_bytes), 1, 1e6, "a whole number of MB from 1 to 1000000, or 0 for the usual"},
+    {"tolerance", FRACTION, MEMBER(tolerance), 1e-6, 1, "a number from 0.000001 to 1"},
     {"guess", NOT, MEMBER(no_guess), 0, 1, "true or false"},
 };
 #define NAMES "rounds, warmups, warmup_ms, candidate_ms, configurations, rotate_mb, tolerance, guess"

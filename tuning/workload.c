@@ -119,6 +119,11 @@ static attune_status check_known(const at_csv *csv, const header *head) {
                          cell->text);
     for (int op = 0; op < count; op++) known = known || at_op_knows_column(ops[op], cell->text);
     if (known) continue;
+    for (int op = 0; head->op < 0 && op < head->ops->count; op++)
+      if (at_op_knows_column(head->ops->each[op], cell->text))
+        return at_csv_fail(csv, cell->line, cell->column,
+                           "column \"%s\" is of %s; should come with a column op that says \"%s\" in its rows", cell->text,
+                           head->ops->each[op]->name, head->ops->each[op]->name);
     (void)at_fail_column(ops, count, cell->text);
     return at_fail_prefix(ATTUNE_BAD_DATA, "%s:%d:%d: ", csv->name, cell->line, cell->column);
   }
@@ -181,7 +186,7 @@ static attune_status check_name(const at_csv *csv, const at_csv_cell *cell) {
 static attune_status read_count(const at_csv *csv, const at_csv_cell *cell, attune_workload_entry *entry) {
   if (!*cell->text) return ATTUNE_OK;
   if (!at_parse_i64(&entry->count, cell->text) || entry->count < 1)
-    return at_csv_fail(csv, cell->line, cell->column, "count is \"%.40s\"; should be a whole number from 1",
+    return at_csv_fail(csv, cell->line, cell->column, "count is \"%.40s\"; should be a whole number of 1 or more",
                        cell->text);
   return ATTUNE_OK;
 }

@@ -113,7 +113,7 @@ ATTUNE_API attune_mode attune_tuner_get_mode(const attune_tuner *tuner);
  * - candidate_ms: milliseconds of the race for each candidate in it, at most.
  * - configurations: tried of one implementation before the neighbours of the best, 1 to 256.
  * - rotate_mb: MB over which operands rotate where times are cold, so that caches do not have them.
- * - tolerance: only candidates whose error is at most this fraction, above 0 to 1, of what the contract allows; the
+ * - tolerance: only candidates whose error is at most this fraction, 0.000001 to 1, of what the contract allows; the
  *   default is taken as it is.
  * - guess: false: a problem without a winner runs the default, and not the winner of a similar problem.
  * attune_verify measures by the same settings: use those that the winners were tuned with.

@@ -218,7 +218,7 @@ static attune_status read_input(at_spec *s, attune_tensor *t, char *part[PARTS],
   if (part[1][0]) status = read_dtype(part[1], t->name, &t->dtype);
   if (status == ATTUNE_OK && part[2][0] && (t->dims = read_numbers(part[2], 0, t->sizes)) < 0)
     status =
-        FAIL("the shape of %.60s is \"%.80s\"; should be up to %d sizes, such as 64x1024", t->name, part[2], AT_DIMS);
+        FAIL("the shape of %.60s is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024", t->name, part[2], AT_DIMS);
   if (status != ATTUNE_OK) return status;
   return read_strides(t, s->strides[AT_EXPRESSION_OUTPUTS + (t - s->inputs)], part[3], t->name);
 }
@@ -321,7 +321,7 @@ attune_status at_spec_read(at_spec *s, const at_spec_words *words) {
   attune_status status = ATTUNE_OK;
   whole.dims = read_numbers(or_empty(words->shape), 0, whole.sizes);
   if (whole.dims < 0)
-    return FAIL("shape is \"%.80s\"; should be up to %d sizes, such as 64x1024", words->shape, AT_DIMS);
+    return FAIL("shape is \"%.80s\"; should be up to %d sizes of 1 or more, such as 64x1024", words->shape, AT_DIMS);
   if (or_empty(words->dtype)[0]) status = read_dtype(words->dtype, "the tensors", &whole.dtype);
   if (status == ATTUNE_OK) status = read_scalars(s, or_empty(words->scalars));
   if (status == ATTUNE_OK) status = read_inputs(s, or_empty(words->inputs), words->expression, &whole);
