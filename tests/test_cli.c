@@ -132,7 +132,7 @@ static void warm_wants_a_database_with_something_in_it(void **state) {
   unlink(database);
   expect_run(0, TUNE);
   expect_run(0, "warm", database, "--device", "host");
-  expect_out("winners hold on host");
+  expect_out("winners are valid on host");
 }
 
 static void goes_on_after_a_failure(void **state) {
@@ -296,7 +296,7 @@ static void tells_elsewhere_from_here(void **state) {
   assert_int_equal(at_store_put(store, "another machine", "gemm f32 nn strict", &winner, NULL, 0, 1000), ATTUNE_OK);
   at_store_close(store);
   expect_run(0, "show", "--db", database);
-  expect_out("no winner stored that holds here");
+  expect_out("no stored winner is valid here");
   expect_out("1 more measured on other machines");
   expect_run(0, "show", "--db", database, "--all");
   expect_out("another machine");

@@ -245,9 +245,9 @@ static void nothing_stored_is_told_with_what_helps(void **state) {
   assert_int_equal(at_store_put(store, "another machine", "gemm f32 nn strict", &elsewhere, NULL, 0, 1000), ATTUNE_OK);
   at_store_close(store);
   EXPECT_RUN(0, "verify", "--device", "host", "--db", database);
-  expect_out("no winner that holds on host is stored: `attune tune' finds them");
+  expect_out("no stored winner is valid on host: `attune tune' finds them");
   EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--trials", "--device", "host", "--db", database);
-  expect_out("`attune tune' measures them");
+  expect_out("`attune tune' measures and stores them");
   setenv("ATTUNE_LOG_FILE", in_folder("absent/log"), 1);
   setenv("ATTUNE_LOG", "info", 1);
   EXPECT_RUN(0, "tune", workload, "--problem-budget", "20", "--device", "host", "--db", ":memory:");
@@ -281,7 +281,7 @@ static void a_runner_up_that_looks_faster_is_explained(void **state) {
     at_store_close(store);
     EXPECT_RUN(0, "explain", "gemm f32 nn 8x8x8", "--device", "host", "--db", database);
     expect_out(slower ? "1.100x as fast" : "0.900x as fast");
-    assert_true(!slower == !!strstr(out_text, "its time is of the race"));
+    assert_true(!slower == !!strstr(out_text, "its time is from the race"));
     winner.runner_up_time_ns = 11;
   }
 }

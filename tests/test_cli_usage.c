@@ -214,7 +214,7 @@ static void devices_tells_what_is_wrong_in_the_environment(void **state) {
   (void)state;
   static const char *const wrong[][3] = {
       {"ATTUNE_MODE", "fast", "ATTUNE_MODE is \"fast\"; should be off, cached, record or tune"},
-      {"ATTUNE_THREADS", "many", "ATTUNE_THREADS is \"many\"; should be a number of threads"},
+      {"ATTUNE_THREADS", "many", "ATTUNE_THREADS is \"many\"; should be a whole number of threads"},
       {"ATTUNE_ALLOC", "expandable_segments:perhaps", "ATTUNE_ALLOC: expandable_segments is \"perhaps\""},
       {"ATTUNE_ALLOC", "colour:red", "ATTUNE_ALLOC has no key \"colour\""}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -186,7 +186,7 @@ static void unsure_winners_are_marked(void **state) {
   expect("\n? 1 unsure (noise, or other work), counted as 1x: `attune tune' measures again\n");
   expect_run("explain '" TOY_PROBLEM "' --db unsure.db --device host", 0);
   expect("by base threads=2 call=gemv");
-  expect("not known, for noise");
+  expect("not known because of noise");
   expect_no_gain("explain '" TOY_PROBLEM "' --db unsure.db --device host");
   expect_run("show --db t.db", 0);
   if (strchr(output, '?')) fail_msg("a mark where all are sure: %s", output);
@@ -279,7 +279,7 @@ static void kernels_are_kept(void **state) {
   assert_int_equal(unlink(kernel), 0);
   expect_run("warm kept.db --device host", 0);
   expect("compiled");
-  expect("1 winner holds on host: the kernels of 1 compiled, of 0 in the kernel cache already, 0 failed, 0 need none");
+  expect("1 winner is valid on host: kernels of 1 compiled now, of 0 already in the kernel cache, 0 failed, 0 need none");
   assert_int_equal(access(kernel, F_OK), 0);
   expect_run("warm --db kept.db --device host --json", 0);
   json_t *json = json_loads(output, 0, NULL);

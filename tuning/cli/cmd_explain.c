@@ -51,9 +51,9 @@ static const char *source_name(attune_source source) {
 static const char *source_words(attune_source source) {
   switch (source) {
   case ATTUNE_SOURCE_DEFAULT:
-    return "it is the vendor default, since no stored winner holds here; `attune tune' would measure the problem";
+    return "it is the vendor default: no stored winner holds here, and `attune tune' would find one";
   case ATTUNE_SOURCE_NEIGHBOUR:
-    return "it is a guess, the winner of a similar problem; `attune tune' would measure this one";
+    return "it is a guess, the winner of a similar problem: `attune tune' would measure this one";
   case ATTUNE_SOURCE_STORED: return "it is the measured winner of the database";
   case ATTUNE_SOURCE_SYSTEM: return "it is the measured winner of the system database";
   case ATTUNE_SOURCE_TUNED: return "it is the winner just measured";
@@ -143,8 +143,8 @@ static void runner_up_lines(const attune_decision *d) {
   margin_line("over runner-up", d, d->runner_up_time_ns, d->runner_up, d->runner_up_configuration);
   if (!(d->runner_up_time_ns > 0) || d->runner_up_time_ns >= d->time_ns) return;
   line("", strcmp(d->device, "host") == 0
-               ? "its time is of the race, after which winner and default were measured again, each alone"
-               : "the race is decided by what ran right beside each other, not by these medians of all samples");
+               ? "its time is from the race; winner and default were then measured again, each alone"
+               : "the race compares samples taken right after each other, not these medians");
 }
 
 static void measured_lines(const attune_decision *d) {
@@ -154,7 +154,7 @@ static void measured_lines(const attune_decision *d) {
            cli_percent_text(placement, d->placement_spread));
   line("time", text);
   if (d->unsure) { /* the times are told, and no margin is made of them */
-    snprintf(text, sizeof text, "not known, for noise: %s by %s", cli_time_text(time_text, d->default_time_ns),
+    snprintf(text, sizeof text, "not known because of noise: %s by %s", cli_time_text(time_text, d->default_time_ns),
              d->default_implementation);
     line("over default", text);
   } else if (is_default(d) && d->time_ns == d->default_time_ns)
@@ -168,8 +168,8 @@ static void measured_lines(const attune_decision *d) {
            d->candidates, d->candidates == 1 ? "" : "s", d->rejected, d->disturbed, d->disturbed == 1 ? "" : "s",
            d->tuning_ms);
   line("measured", text);
-  if (!d->complete) line("complete", "no: the budget ended first; `attune tune' would look further");
-  if (d->unsure) line("sure", "no: noise, or older rules of measuring; `attune tune' measures again");
+  if (!d->complete) line("complete", "no: the budget ran out first; `attune tune' continues");
+  if (d->unsure) line("sure", "no: noise, or measured by older rules; `attune tune' measures again");
 }
 
 /* `asked` is the problem as the user wrote it. */
@@ -187,7 +187,7 @@ static void print_words(const char *asked, const attune_decision *d) {
   if (*d->changed && d->source <= ATTUNE_SOURCE_NEIGHBOUR) line("stored", d->changed);
   if (*d->changed && d->source > ATTUNE_SOURCE_NEIGHBOUR) {
     line("changed since", d->changed);
-    line("", "it holds, but what it was compared with is another now; `attune tune' measures again");
+    line("", "it still runs, but what it was compared with has changed; `attune tune' measures again");
   }
   if (*d->note && d->source != ATTUNE_SOURCE_DEFAULT) line("note", d->note);
 }
@@ -230,7 +230,7 @@ static int tell(const options *o, attune_tuner *tuner, attune_device *device, co
     print_words(o->problem, decision);
     if (r.table.rows) cli_table_print(&r.table, stdout, o->common.wide);
     if (status == ATTUNE_NOT_FOUND)
-      line("trials", "no trials of the problem are stored: `attune tune' measures them, and its database keeps them");
+      line("trials", "no trials of the problem are stored: `attune tune' measures and stores them");
   }
   cli_table_free(&r.table);
   json_decref(r.array);

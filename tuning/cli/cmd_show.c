@@ -240,7 +240,7 @@ static int show(const options *o, attune_tuner *tuner, attune_device *device) {
   show_begin(&s->report, o->common.json ? SHOW_JSON : o->csv ? SHOW_CSV : SHOW_TABLE, o->all, o->common.wide);
   status = o->workload ? show_workload(s, device) : o->recorded ? show_recorded(s) : show_winners(s);
   const char *nothing = o->recorded    ? "no problems recorded: ATTUNE_MODE=record makes programs record them"
-                        : s->elsewhere ? "no winner stored that holds here"
+                        : s->elsewhere ? "no stored winner is valid here"
                                        : "no winners stored: `attune tune' finds them";
   const int code = status == ATTUNE_OK ? show_end(&s->report, nothing, s->elsewhere) : cli_fail(status);
   show_free(&s->report);

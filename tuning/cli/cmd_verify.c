@@ -125,7 +125,7 @@ static int print(report *r, const options *o, const char *device, size_t stored)
     return printed == CLI_DONE ? code : printed;
   }
   if (!stored) {
-    printf("no winner that holds on %s is stored: `attune tune' finds them\n", device);
+    printf("no stored winner is valid on %s: `attune tune' finds them\n", device);
     return code;
   }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
@@ -135,9 +135,9 @@ static int print(report *r, const options *o, const char *device, size_t stored)
   if (unsure) printf(", %zu unsure", unsure);
   if (r->left) printf(", %zu left for lack of budget", r->left);
   putchar('\n');
-  if (unsure) puts("unsure: other work used the CPUs meanwhile; verify again on a quiet machine");
-  if (decided) printf("speedup now over the stored one, geometric mean: %.3f\n", ratio);
-  if (code != CLI_DONE) puts("what does not hold is marked as unsure: `attune tune' measures it again");
+  if (unsure) puts("unsure: other work used the CPUs; verify again on a quiet machine");
+  if (decided) printf("speedup now / stored speedup, geometric mean: %.3f\n", ratio);
+  if (code != CLI_DONE) puts("those that no longer hold are marked as unsure: `attune tune' measures them again");
   return code;
 }
 

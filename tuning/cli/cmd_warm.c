@@ -66,9 +66,9 @@ static int print(report *r, const options *o, const char *device, const attune_w
   }
   if (r->table.rows) cli_table_print(&r->table, stdout, o->common.wide);
   const size_t held = sums->compiled + sums->there + sums->failed + sums->nothing;
-  printf("%zu winner%s hold%s on %s: the kernels of %zu compiled, of %zu in the kernel cache already, %zu failed, %zu "
+  printf("%zu winner%s valid on %s: kernels of %zu compiled now, of %zu already in the kernel cache, %zu failed, %zu "
          "need none; %.1f s\n",
-         held, held == 1 ? "" : "s", held == 1 ? "s" : "", device, sums->compiled, sums->there, sums->failed,
+         held, held == 1 ? " is" : "s are", device, sums->compiled, sums->there, sums->failed,
          sums->nothing, sums->ms * 1e-3);
   return code;
 }

@@ -6,22 +6,22 @@
 #include <string.h>
 
 #define DB \
-  { "db", 'b', "FILE", CLI_FILE, "The tuning database (ATTUNE_DB, else the user's own); :memory: stores nothing" }
+  { "db", 'b', "FILE", CLI_FILE, "The tuning database (default: ATTUNE_DB, else the user's own); :memory: stores nothing" }
 #define DEVICE \
-  { "device", 'd', "NAME", CLI_DEVICE, "host, cuda or cuda:N (the first cuda device, else the host)" }
+  { "device", 'd', "NAME", CLI_DEVICE, "host, cuda or cuda:N (default: the first GPU, else the host)" }
 #define JSON \
-  { "json", 'j', NULL, CLI_NO_VALUE, "Print JSON, for programs; times are in nanoseconds" }
+  { "json", 'j', NULL, CLI_NO_VALUE, "Print JSON, for programs; times in nanoseconds" }
 #define WIDE \
-  { "wide", CLI_OPTION_WIDE, NULL, CLI_NO_VALUE, "Print every column whole, however narrow the terminal is" }
+  { "wide", CLI_OPTION_WIDE, NULL, CLI_NO_VALUE, "Print all columns in full, even if the terminal is too narrow" }
 #define END \
   { NULL, 0, NULL, CLI_NO_VALUE, NULL }
 
 static const cli_option devices_options[] = {
-    {"problem", 'p', "PROBLEM", CLI_ANY, "Also list the implementations that can do this problem"},
+    {"problem", 'p', "PROBLEM", CLI_ANY, "Also list the implementations that can run this problem"},
     {"watch", CLI_OPTION_WATCH, NULL, CLI_NO_VALUE,
-     "Print how busy, warm and hungry each device is, a line each time, until Ctrl-C; with --json an object each"},
-    {"interval", CLI_OPTION_INTERVAL, "SECONDS", CLI_ANY, "Between two looks of --watch (1)"},
-    {"rounds", CLI_OPTION_ROUNDS_OF_WATCH, "N", CLI_ANY, "End --watch after N looks"},
+     "Print each device's utilization, temperature and power every second, until Ctrl-C"},
+    {"interval", CLI_OPTION_INTERVAL, "SECONDS", CLI_ANY, "Time between two lines of --watch (1)"},
+    {"rounds", CLI_OPTION_ROUNDS_OF_WATCH, "N", CLI_ANY, "Stop --watch after N lines per device"},
     JSON,
     WIDE,
     END};
@@ -30,24 +30,22 @@ static const cli_option tune_options[] = {
     DB,
     DEVICE,
     {"budget", 's', "SECONDS", CLI_ANY,
-     "Tune for at most this long in all; the time left is shared among the problems left, for recorded ones by calls x "
-     "time"},
+     "Total time for tuning; what is left of it is shared among the remaining problems, for recorded ones by calls x time"},
     {"problem-budget", CLI_OPTION_PROBLEM_BUDGET, "MS", CLI_ANY,
-     "Tune one problem for at most this long (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus 400 calls of the "
-     "default)"},
-    {"force", 'f', NULL, CLI_NO_VALUE, "Measure again what is stored; stronger evidence stays"},
+     "Time for tuning one problem (ATTUNE_BUDGET_MS, else 190 ms, on the host 420 ms, plus the time of 400 default calls)"},
+    {"force", 'f', NULL, CLI_NO_VALUE, "Measure stored winners again; a stored winner with stronger evidence is kept"},
     JSON,
     WIDE,
     END};
 
 static const cli_option show_options[] = {
     DB,
-    {"device", 'd', "NAME", CLI_DEVICE, "Only winners that hold on host, cuda or cuda:N (else on any device)"},
+    {"device", 'd', "NAME", CLI_DEVICE, "Only winners that are valid on host, cuda or cuda:N (default: any device)"},
     {"all", 'a', NULL, CLI_NO_VALUE,
-     "Also show winners measured on other machines, drivers or libraries, which do not hold here"},
+     "Also show winners that are not valid here: measured on another machine, driver or library version"},
     {"recorded", CLI_OPTION_RECORDED, NULL, CLI_NO_VALUE,
-     "Show the problems that programs recorded with ATTUNE_MODE=record, with their calls and winners"},
-    {"csv", CLI_OPTION_CSV, NULL, CLI_NO_VALUE, "Print CSV, for spreadsheets; times are in nanoseconds"},
+     "Show the problems that programs recorded with ATTUNE_MODE=record: how often each was called, and its winner"},
+    {"csv", CLI_OPTION_CSV, NULL, CLI_NO_VALUE, "Print CSV, for spreadsheets; times in nanoseconds"},
     JSON,
     WIDE,
     END};
@@ -55,7 +53,7 @@ static const cli_option show_options[] = {
 static const cli_option explain_options[] = {DB,
                                              DEVICE,
                                              {"trials", CLI_OPTION_TRIALS, NULL, CLI_NO_VALUE,
-                                              "Also list what was measured beside the winner, the fastest first"},
+                                              "Also list the other candidates that were measured, fastest first"},
                                              JSON,
                                              WIDE,
                                              END};
@@ -63,8 +61,8 @@ static const cli_option explain_options[] = {DB,
 static const cli_option verify_options[] = {
     DB,
     DEVICE,
-    {"sample", 'n', "N", CLI_ANY, "Time N of the winners, others each time (20; 0 for all)"},
-    {"budget", 's', "SECONDS", CLI_ANY, "Begin no measurement after this long"},
+    {"sample", 'n', "N", CLI_ANY, "How many winners to time; each run picks different ones (20; 0 for all)"},
+    {"budget", 's', "SECONDS", CLI_ANY, "Start no new measurement after this long"},
     JSON,
     WIDE,
     END};
@@ -72,21 +70,21 @@ static const cli_option verify_options[] = {
 static const cli_option warm_options[] = {DB, DEVICE, JSON, WIDE, END};
 
 static const cli_option eval_options[] = {
-    {"shape", CLI_OPTION_SHAPE, "SIZES", CLI_ANY, "The shape of the outputs, 4096x4096; needed"},
-    {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_ANY, "The element type of inputs that name none (f32)"},
+    {"shape", CLI_OPTION_SHAPE, "SIZES", CLI_ANY, "The shape of the outputs, such as 4096x4096; required"},
+    {"dtype", CLI_OPTION_DTYPE, "TYPE", CLI_ANY, "The element type of inputs without one of their own (f32)"},
     {"inputs", CLI_OPTION_INPUTS, "WORDS", CLI_ANY,
-     "Inputs that are not of --dtype, --shape and packed: \"bias::4096 x:f32:64x8:1x64\": name, type, shape, strides"},
+     "Inputs whose type, shape or strides differ from --dtype, --shape and packed: \"bias::4096 x:f32:64x8:1x64\""},
     {"outputs", CLI_OPTION_OUTPUTS, "WORDS", CLI_ANY,
-     "For each output a type and strides, \"bf16:1x4096\", or @ and the input whose memory it is, \"@x\""},
-    {"scalars", CLI_OPTION_SCALARS, "WORDS", CLI_ANY, "Scalars with their kinds and values, \"alpha=0.5 n:i64=3\""},
-    {"contract", CLI_OPTION_CONTRACT, "ACCURACY", CLI_ANY, "strict, equivalent or reduced (strict)"},
-    {"sample", 'n', "N", CLI_ANY, "Check N elements (65536; 0 for all)"},
+     "Type and strides of each output, \"bf16:1x4096\", or @ and the input that it overwrites, \"@x\""},
+    {"scalars", CLI_OPTION_SCALARS, "WORDS", CLI_ANY, "Scalars, their kinds and values: \"alpha=0.5 n:i64=3\""},
+    {"contract", CLI_OPTION_CONTRACT, "ACCURACY", CLI_ANY, "The accuracy: strict, equivalent or reduced (strict)"},
+    {"sample", 'n', "N", CLI_ANY, "How many elements to check (65536; 0 for all)"},
     {"print", CLI_OPTION_PRINT, "N", CLI_ANY, "Print the first N elements (4)"},
-    {"seed", CLI_OPTION_SEED, "N", CLI_ANY, "Of the random operands, and of rand() and randn() (1)"},
-    {"no-tune", CLI_OPTION_NO_TUNE, NULL, CLI_NO_VALUE, "Run the stored winner or the default; measure no candidates"},
+    {"seed", CLI_OPTION_SEED, "N", CLI_ANY, "Seed of the random operands and of rand() and randn() (1)"},
+    {"no-tune", CLI_OPTION_NO_TUNE, NULL, CLI_NO_VALUE, "Do not tune: run the stored winner, or the default"},
     DB,
     DEVICE,
-    {"budget", 's', "SECONDS", CLI_ANY, "Tune for at most this long (ATTUNE_BUDGET_MS, else as long as it takes)"},
+    {"budget", 's', "SECONDS", CLI_ANY, "Time for tuning (ATTUNE_BUDGET_MS, else as long as it takes)"},
     JSON,
     WIDE,
     END};
@@ -95,39 +93,39 @@ static const cli_option eval_options[] = {
 /* clang-format off */
 #define VERDICTS \
     {"threshold", CLI_OPTION_THRESHOLD, "PERCENT", CLI_ANY, \
-     "The least change that counts (1); TEXT=PERCENT: of cases whose name holds TEXT, may be repeated"}, \
+     "The smallest change that counts (1); TEXT=PERCENT sets it for cases whose name contains TEXT; may be repeated"}, \
     {"alpha", CLI_OPTION_ALPHA, "P", CLI_ANY, \
-     "The chance of any wrong slower or faster in a comparison where nothing changed (0.002)"}
+     "The probability of any false alarm in a comparison of two equal builds (0.002)"}
 #define REPORTS \
     {"markdown", CLI_OPTION_MARKDOWN, "FILE", CLI_FILE, \
-     "Write the table as Markdown, for a pull request; -, here and below: to standard output, in place of the table"}, \
+     "Write the table as Markdown, for a pull request; here and below, - is standard output, instead of the table"}, \
     {"junit", CLI_OPTION_JUNIT, "FILE", CLI_FILE, \
-     "Write the comparison as JUnit XML, a test a case, for continuous integration; bench: with --against only"}, \
+     "Write the comparison as JUnit XML, one test per case, for continuous integration; bench: only with --against"}, \
     {"html", CLI_OPTION_HTML, "FILE", CLI_FILE, \
-     "Write the comparison as one page for a browser, with every sample and the history; bench: with --against only"}
+     "Write the comparison as an HTML page with every sample and the history; bench: only with --against"}
 /* clang-format on */
 
 static const cli_option bench_options[] = {
-    {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time the cases of a suite of attune's own; there is: runtime"},
+    {"suite", CLI_OPTION_SUITE, "NAME", CLI_ANY, "Also time a built-in suite; there is one, runtime"},
     {"program", CLI_OPTION_PROGRAM, "CMD", CLI_FILE,
-     "Also time the cases of a program that registers them by attune/bench.h; may be repeated"},
+     "Also time the cases that a program registers with attune/bench.h; may be repeated"},
     {"command", CLI_OPTION_COMMAND, "NAME=CMD", CLI_ANY,
-     "Also time a command line, from its start to its end; may be repeated"},
-    {"build", CLI_OPTION_BUILD, "DIR", CLI_FILE, "The build to time: DIR/attune does it, and {build} in CMD is DIR"},
+     "Also time a whole command line; may be repeated"},
+    {"build", CLI_OPTION_BUILD, "DIR", CLI_FILE, "The build to time: runs DIR/attune, and replaces {build} in CMD by DIR"},
     {"against", CLI_OPTION_AGAINST, "DIR", CLI_FILE,
-     "Time this build too, in turns with the other, and tell what became slower; exit code 1 if something did"},
+     "Also time this build, alternating with the other, and report what became slower; exit code 1 if anything did"},
     {"save", 'o', "FILE", CLI_FILE, "Append every sample to this result file"},
     {"label", CLI_OPTION_LABEL, "WORD", CLI_ANY, "A name for the run in the result file"},
     {"rounds", CLI_OPTION_ROUNDS, "N", CLI_ANY,
-     "Rounds, each with fresh processes (24); with --against unsure cases get more"},
+     "Rounds, each in fresh processes (24); with --against, unsure cases get more"},
     {"samples", CLI_OPTION_SAMPLES, "N", CLI_ANY,
-     "Samples of a case in a round, of a quarter of a millisecond each (32)"},
-    {"hang", CLI_OPTION_HANG, "SECONDS", CLI_ANY, "Without an answer for so long a case has failed (120)"},
-    {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY, "Begin nothing after this long, but time each case once"},
-    {"cold", CLI_OPTION_COLD, NULL, CLI_NO_VALUE, "Time the problems of workloads with empty caches"},
-    {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads in a graph"},
-    {"filter", CLI_OPTION_FILTER, "TEXT", CLI_ANY, "Only cases whose name holds TEXT"},
-    {"list", CLI_OPTION_LIST, NULL, CLI_NO_VALUE, "Print the cases, and time nothing"},
+     "Samples per case and round, each a quarter of a millisecond (32)"},
+    {"hang", CLI_OPTION_HANG, "SECONDS", CLI_ANY, "A case that does not answer for this long has failed (120)"},
+    {"time", CLI_OPTION_TIME, "SECONDS", CLI_ANY, "Start nothing new after this long, but time each case at least once"},
+    {"cold", CLI_OPTION_COLD, NULL, CLI_NO_VALUE, "Time the problems of workloads with cold caches"},
+    {"graph", CLI_OPTION_GRAPH, NULL, CLI_NO_VALUE, "Time the problems of workloads inside a graph"},
+    {"filter", CLI_OPTION_FILTER, "TEXT", CLI_ANY, "Only cases whose name contains TEXT"},
+    {"list", CLI_OPTION_LIST, NULL, CLI_NO_VALUE, "List the cases without timing them"},
     VERDICTS,
     REPORTS,
     DB,
@@ -138,92 +136,89 @@ static const cli_option bench_options[] = {
 
 static const cli_option compare_options[] = {VERDICTS,
                                              {"allow-different", CLI_OPTION_ALLOW_DIFFERENT, NULL, CLI_NO_VALUE,
-                                              "Compare runs of different machines or software all the same"},
+                                              "Compare runs even if their machines or software differ"},
                                              REPORTS,
                                              JSON,
                                              WIDE,
                                              END};
 
 static const cli_option history_options[] = {
-    {"results", CLI_OPTION_RESULTS, "FILE", CLI_FILE, "The result file that `attune bench --save' wrote; needed"},
+    {"results", CLI_OPTION_RESULTS, "FILE", CLI_FILE, "A result file written by `attune bench --save'; required"},
     JSON,
     END};
 
 static const cli_option no_options[] = {END};
 
 const cli_command cli_commands[] = {
-    {"devices", "", CLI_NO_VALUE, "what is here and what it can do",
-     "Shows the devices of this machine and what they can do.", NULL, devices_options, cmd_devices},
+    {"devices", "", CLI_NO_VALUE, "the devices here, and what they can run",
+     "Lists the devices of this machine, their libraries and what they can run.", NULL, devices_options, cmd_devices},
     {"tune", "WORKLOAD", CLI_FILE, "measure, verify and store the winners of a workload",
-     "Measures, verifies and stores the winner of every problem of WORKLOAD that has none yet.",
-     "WORKLOAD is a CSV file, - for standard input, or the word recorded: the problems that programs met with "
-     "ATTUNE_MODE=record, those first whose calls take longest in all. Each winner is stored at once; the same command "
-     "resumes an interrupted run and measures only what is left.",
+     "Finds the fastest implementation of every problem of WORKLOAD, verifies it and stores it.",
+     "WORKLOAD is a CSV file, - for standard input, or the word recorded: the problems that programs recorded with "
+     "ATTUNE_MODE=record, starting with those whose calls take the most time in total. Problems that already have a "
+     "winner are skipped. Each winner is stored at once, so the same command resumes an interrupted run.",
      tune_options, cmd_tune},
     {"show", "[WORKLOAD]", CLI_FILE, "the stored winners",
      "Shows the stored winners: what runs, how fast, and how much faster than the default.",
-     "With WORKLOAD, a CSV file, it shows that file's problems instead, as the file names and writes them, on one device, "
-     "with a winner or without. A speedup of an unsure winner reads \"> 1.2x ?\": at least that, by three standard errors "
-     "of what was measured. The last line has the geometric mean of the speedups, and their mean weighted by calls x time "
-     "where calls are known: from WORKLOAD's column count, or recorded.",
+     "With WORKLOAD, a CSV file, shows the problems of that file on one device, named and written as in the file, whether "
+     "they have a winner or not. \"> 1.2x ?\" marks an unsure winner: noise left the exact speedup open, but it is at least "
+     "this large (three standard errors). The last line has the geometric mean of the speedups, and the mean weighted by "
+     "calls x time where the number of calls is known, from the column count or from what programs recorded.",
      show_options, cmd_show},
-    {"explain", "PROBLEM", CLI_ANY, "which candidate runs for a problem, and why",
-     "Says which candidate runs for PROBLEM, since when and by what margin. Measures nothing.",
+    {"explain", "PROBLEM", CLI_ANY, "which implementation runs for a problem, and why",
+     "Says which implementation runs for PROBLEM, since when, and how much faster it is. Measures nothing.",
      "PROBLEM is written as `attune show' prints it, as one argument or as words: gemm bf16 tn 4096x16x4096 strict. "
-     "Without an accuracy it is strict. With the word row-major at the end, sizes, transposes and strides are those of "
-     "a row-major problem.",
+     "The accuracy may be left out: strict. With row-major at the end, the sizes, transposes and strides are those of a "
+     "row-major problem.",
      explain_options, cmd_explain},
-    {"verify", "", CLI_NO_VALUE, "time stored winners again: do they still hold?",
-     "Times a sample of the stored winners again, beside the default, and verifies their numbers.",
-     "A winner does not hold if it is over 1 % slower than the default or gains over 3 % less than was stored, in both "
-     "cases beyond the noise, or if its numbers are wrong. Exit code 1: some do not hold.",
+    {"verify", "", CLI_NO_VALUE, "check that stored winners are still faster and right",
+     "Times a sample of the stored winners again, alternating with the default, and checks their results.",
+     "A winner no longer holds if it is more than 1 % slower than the default, or gains over 3 % less than was stored, in "
+     "both cases beyond the noise, or if its results are wrong. Exit code 1: some no longer hold.",
      verify_options, cmd_verify},
     {"warm", "[FILE]", CLI_FILE, "compile the kernels that the stored winners need here",
-     "Compiles into the kernel cache what the winners of a tuning database need on this machine, so that programs wait "
-     "for "
-     "no compiler.",
-     "FILE is the tuning database, as --db names it. Winners that hold here are looked at; those whose code a library "
-     "has "
-     "need nothing. Exit code 1: a kernel does not compile or cannot be kept.",
+     "Compiles the kernels that the winners of a tuning database need on this machine into the kernel cache, so that "
+     "programs do not wait for the compiler.",
+     "FILE is the tuning database, as with --db. Only winners that are valid here count, and those that call a library "
+     "need no kernel. Exit code 1: a kernel does not compile, or cannot be stored.",
      warm_options, cmd_warm},
     {"eval", "EXPRESSION", CLI_ANY, "run, check and time one elementwise expression",
-     "Tunes EXPRESSION if it has no winner yet, runs it on random operands, checks the results and tells its bandwidth "
-     "beside that of a copy.",
-     "EXPRESSION is one argument, as docs/expressions.md has it. Its names are inputs, unless --scalars lists them. "
+     "Tunes EXPRESSION if it has no winner yet, runs it on random operands, checks the results, and compares its "
+     "bandwidth with that of a copy.",
+     "EXPRESSION is one argument, in the language of docs/expressions.md. Its names are inputs unless --scalars lists them. "
      "Exit code 1: the results are wrong. Examples:\n"
      "  attune eval 'gelu(a + b) * b' --shape 4096x4096 --dtype bf16\n"
      "  attune eval 's * x + b' --shape 64x1024 --inputs b::1024 --scalars s=0.5",
      eval_options, cmd_eval},
-    {"bench", "[WORKLOAD...]", CLI_FILE, "time a suite, alone or in turns with another build",
-     "Times problems, programs and commands in many fresh processes, and keeps every sample.",
-     "WORKLOAD is a CSV file of problems: what is timed is what a program's calls would run. Without a workload --db "
-     "names a "
-     "database whose stored winners are timed. Exit code 1: a case failed, or became slower than that of --against. "
+    {"bench", "[WORKLOAD...]", CLI_FILE, "time problems and programs, or compare two builds",
+     "Times problems, programs and commands in many fresh processes, and can save every sample.",
+     "WORKLOAD is a CSV file of problems; each is timed as a program's call would run it. Without a workload, --db times "
+     "the stored winners of a database. Exit code 1: a case failed, or became slower than that of --against. "
      "Examples:\n"
      "  attune bench problems.csv --save results.db --label nightly\n"
-     "  attune bench --program '{build}/mine' --build new --against old --save results.db\n"
+     "  attune bench --program '{build}/mine' --build new --against old\n"
      "  attune bench --command 'sort=sort words.txt'",
      bench_options, cmd_bench},
-    {"compare", "BASE HEAD", CLI_FILE, "which cases became slower, surely",
-     "Tells which cases of HEAD are slower than those of BASE: same, faster, slower, or unsure where noise hides it.",
-     "BASE and HEAD are runs that `attune bench --save' wrote: FILE is the latest of a file, FILE:RUN the one of that "
-     "number, label or revision. One FILE alone: its latest pair, of `attune bench --against'. Two tuning databases: "
-     "their winners, problem by problem, by the times and spreads that are stored. Exit code 1: a case is slower, or "
-     "fails now; 2: wrong usage, or what cannot be read or compared.",
+    {"compare", "BASE HEAD", CLI_FILE, "which cases became slower, beyond doubt",
+     "Reports for each case whether HEAD is slower than BASE: same, faster, slower, or unsure where noise hides it.",
+     "BASE and HEAD are runs saved by `attune bench --save': FILE is the latest run of a file, FILE:RUN the one with that "
+     "number, label or revision. A single FILE: the latest pair of `attune bench --against' in it. Two tuning databases: "
+     "their winners, problem by problem, by the stored times and spreads. Exit code 1: a case is slower, or fails now; "
+     "2: wrong usage, or a file that cannot be read or compared.",
      compare_options, cmd_compare},
-    {"history", "CASE", CLI_ANY, "a case over many runs, and where its time changed",
-     "Draws the time of CASE over the runs of a result file, and tells at which of them it changed.",
-     "CASE is a name, or a part that only one case has. Runs of other machines or software than the latest are left "
-     "out.",
+    {"history", "CASE", CLI_ANY, "the time of a case over many runs, and where it changed",
+     "Draws the time of CASE over the runs of a result file, and says in which run it changed.",
+     "CASE is a name, or a part of one that no other case has. Runs on other machines or with other software than the "
+     "latest are left out.",
      history_options, cmd_history},
-    {"completion", "SHELL", CLI_SHELL, "a script that completes this command in a shell",
-     "Prints a script that completes the words of this command in SHELL: bash, zsh or fish.",
-     "For the current shell: source <(attune completion bash), in fish: attune completion fish | source. An installed "
-     "attune needs neither, where the shell looks into the installation's share folder.", no_options, cmd_completion},
+    {"completion", "SHELL", CLI_SHELL, "a script for tab completion in bash, zsh or fish",
+     "Prints a script for tab completion of this command in SHELL: bash, zsh or fish.",
+     "For the current shell: source <(attune completion bash); in fish: attune completion fish | source. The scripts are "
+     "also installed where these shells look for them.", no_options, cmd_completion},
     {"help", "[COMMAND]", CLI_COMMAND, "what a command does, and its options",
-     "Prints what COMMAND does and its options, as `attune COMMAND --help' does; without COMMAND the list of commands.",
+     "Prints what COMMAND does and its options, like `attune COMMAND --help'; without COMMAND, lists the commands.",
      NULL, no_options, cmd_help},
-    {"version", "", CLI_NO_VALUE, "the version of attune", "Prints the version of attune, as -V does.",
+    {"version", "", CLI_NO_VALUE, "the version of attune", "Prints the version of attune, like -V.",
      NULL, no_options, cmd_version},
 };
 const size_t cli_command_count = sizeof cli_commands / sizeof cli_commands[0];
@@ -291,6 +286,12 @@ void cli_clean_options(int argc, char **argv, const cli_command *command) {
   }
 }
 
+/* Without argp's paragraph about arguments of short options. */
+static char *filter_help(int key, const char *text, void *input) {
+  (void)input;
+  return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)(uintptr_t)text;
+}
+
 int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp_parser_t parse, void *input) {
   const cli_command *command = cli_command_find(name);
   size_t count = 0;
@@ -304,7 +305,7 @@ int cli_parse(const char *name, int argc, char **argv, cli_options *common, argp
   char doc[1024];
   snprintf(doc, sizeof doc, "%s%s%s", command->purpose, command->details ? "\v" : "",
            command->details ? command->details : "");
-  const struct argp argp = {options, parse_key, command->argument, doc, NULL, NULL, NULL};
+  const struct argp argp = {options, parse_key, command->argument, doc, NULL, filter_help, NULL};
   reading r = {command, common, parse, input};
   const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &r);
   free(options);

@@ -146,17 +146,16 @@ static error_t parse_top(int key, char *argument, struct argp_state *state) {
 
 static void top_doc(char *out, size_t size) {
   size_t at = (size_t)snprintf(out, size, "%s",
-                               "Finds, verifies and remembers the fastest implementation of each numeric problem.\v"
+                               "Finds, verifies and remembers the fastest implementation of each matrix product and elementwise expression.\v"
                                "Commands:\n");
   for (size_t i = 0; i < cli_command_count && at < size; i++) {
     char name[64];
     snprintf(name, sizeof name, "%s %s", cli_commands[i].name, cli_commands[i].argument);
-    at += (size_t)snprintf(out + at, size - at, "  %-18s %s\n", name, cli_commands[i].summary);
+    at += (size_t)snprintf(out + at, size - at, "  %-19s %s\n", name, cli_commands[i].summary);
   }
   if (at < size)
     snprintf(out + at, size - at,
-             "\n`attune COMMAND --help' says more. Exit codes: 0 done, 1 something could not be "
-             "done, 2 wrong usage or unreadable input.");
+             "\n`attune help COMMAND' says more. Exit codes: 0 success, 1 failure, 2 wrong usage or unreadable input.");
 }
 
 /* What could not be written is an error, except to a reader who has left; said once. */
